@@ -1,0 +1,292 @@
+"""The engine's values: what a plan is made from and what it says.
+
+Everything here is frozen data without behaviour that could look outside: no Django, no clock, no dice.
+GPU figures are integers in milli-GPU (1 GPU = 1000), so sums are exact; CPU figures are milli-CPU,
+memory is MiB, durations are seconds, instants are aware UTC datetimes. ``None`` means unlimited.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+
+MILLI = 1000
+"""Milli-GPU in one GPU."""
+
+
+class Stop(StrEnum):
+    """Stop policy of a queue."""
+
+    NONE = "none"
+    HOLD = "hold"
+    """Nothing new is admitted; what runs goes on."""
+    DRAIN = "drain"
+    """Nothing new is admitted and what runs is evicted."""
+
+
+class WorkloadType(StrEnum):
+    TRAINING = "training"
+    INFERENCE = "inference"
+    INTERACTIVE = "interactive"
+
+
+class Phase(StrEnum):
+    """What the engine needs to know of a workload's state: it waits or it holds GPUs."""
+
+    PENDING = "pending"
+    RUNNING = "running"
+
+
+class Action(StrEnum):
+    ADMIT = "admit"
+    EVICT = "evict"
+    GROW = "grow"
+    SHRINK = "shrink"
+    MOVE = "move"
+    RESERVE = "reserve"
+    WAIT = "wait"
+
+
+class Reason(StrEnum):
+    """Why a decision was taken. Every value has one sentence in ``reasons``."""
+
+    # admit
+    FITS_NOMINAL = "fits_nominal"
+    BORROWS = "borrows"
+    # evict
+    RECLAIMED = "reclaimed"
+    PREEMPTED = "preempted"
+    STALE_GANG = "stale_gang"
+    DRAINED = "drained"
+    # reserve
+    AWAITS_VICTIMS = "awaits_victims"
+    RESERVED = "reserved"
+    # grow, shrink, move
+    GROWS = "grows"
+    SHRINKS = "shrinks"
+    CONSOLIDATES = "consolidates"
+    # wait
+    NEVER_FITS = "never_fits"
+    AT_LIMIT = "at_limit"
+    ABOVE_FAIR_SHARE = "above_fair_share"
+    NON_PREEMPTIBLE_OVER_NOMINAL = "non_preemptible_over_nominal"
+    WAITS_FOR_QUOTA = "waits_for_quota"
+    WAITS_FOR_TURN = "waits_for_turn"
+    NO_ROOM_IN_TOPOLOGY = "no_room_in_topology"
+    FRAGMENTED = "fragmented"
+    NO_FREE_GPUS = "no_free_gpus"
+    RESERVED_FOR_OTHER = "reserved_for_other"
+    VICTIMS_PROTECTED = "victims_protected"
+    BUDGET_SPENT = "budget_spent"
+    EVICTION_CAP = "eviction_cap"
+    GANG_INCOMPLETE = "gang_incomplete"
+    HELD = "held"
+    MISROUTED = "misrouted"
+    NO_SUCH_CLASS = "no_such_class"
+
+
+@dataclass(frozen=True, slots=True)
+class GpuClass:
+    """Interchangeable GPUs. ``exchange_rate`` weighs classes against each other (1 = reference)."""
+
+    name: str
+    exchange_rate: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One machine. ``foreign_gpus`` is held by pods outside the queues (milli-GPU)."""
+
+    name: str
+    gpu_class: str
+    gpus: int
+    cpus: int | None = None
+    memory_mib: int | None = None
+    topology: Mapping[str, str] = field(default_factory=dict)
+    ready: bool = True
+    foreign_gpus: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Quota:
+    """A queue's entitlement to one class (milli-GPU); ``None`` limits are unlimited."""
+
+    nominal: int = 0
+    borrowing_limit: int | None = None
+    lending_limit: int | None = None
+    weight: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """A node of the quota tree below the implied root (``parent`` None: directly below it).
+
+    ``usage`` maps class to decayed usage as a share of that class's capacity.
+    ``eviction_budget_gpus`` is what may still be evicted from it now (milli-GPU).
+    """
+
+    name: str
+    parent: str | None = None
+    priority: int = 0
+    stop: Stop = Stop.NONE
+    quotas: Mapping[str, Quota] = field(default_factory=dict)
+    usage: Mapping[str, float] = field(default_factory=dict)
+    eviction_budget_gpus: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PriorityClass:
+    name: str
+    value: int = 0
+    preemptible: bool = True
+    min_run_time_s: int = 0
+    type: WorkloadType = WorkloadType.TRAINING
+
+
+@dataclass(frozen=True, slots=True)
+class Members:
+    """Size of a gang: ``min`` members or nothing, at most ``max``; equal numbers are rigid."""
+
+    min: int = 1
+    max: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Topology:
+    """At most one of the two names a level (``block``, ``rack``, ``node``)."""
+
+    required: str | None = None
+    preferred: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Predicted:
+    """Quantiles of the run time still ahead, in seconds from its start."""
+
+    p50: float
+    p90: float
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """One unit of admission. ``gpus``, ``cpus`` (milli) and ``memory_mib`` are per member.
+
+    ``gpu_class`` is the class it runs on (running only). ``members_running`` may be below
+    ``members.min`` (a stale gang); ``stale_since`` says since when. ``misrouted`` names the queue label
+    that matched no queue; ``held`` is the user's own hold.
+    """
+
+    name: str
+    queue: str
+    priority_class: str
+    submitted: datetime
+    gpus: int = MILLI
+    cpus: int = 0
+    memory_mib: int = 0
+    user: str = ""
+    members: Members = Members()
+    gpu_classes: tuple[str, ...] = ()
+    topology: Topology = Topology()
+    elastic: bool = False
+    predicted: Predicted | None = None
+    held: bool = False
+    phase: Phase = Phase.PENDING
+    started: datetime | None = None
+    checkpointed: datetime | None = None
+    restart_cost_s: int = 0
+    stale_since: datetime | None = None
+    leaving: bool = False
+    """Evicted already: its pods still hold GPUs, which nobody else gets before they are gone."""
+    gpu_class: str | None = None
+    placement: Mapping[str, int] = field(default_factory=dict)
+    devices: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """The rules' settings; each default is the one of the snapshot file."""
+
+    history_strength: float = 0.0
+    preemption_delay_s: int = 0
+    eviction_cap: float | None = None
+    placement: str = "pack"
+    order: str = "arrival"
+    stale_gang_grace_s: int = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The engine's frozen input."""
+
+    now: datetime
+    gpu_classes: tuple[GpuClass, ...] = ()
+    nodes: tuple[Node, ...] = ()
+    queues: tuple[Queue, ...] = ()
+    priority_classes: tuple[PriorityClass, ...] = ()
+    workloads: tuple[Workload, ...] = ()
+    policy: Policy = Policy()
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """A queue's division of one class, all in milli-GPU.
+
+    ``fair_share`` and ``potential`` are exact (floats of milli-GPU), the rest are what they sum.
+    ``limit`` None is unlimited. ``lent`` is idle nominal others may use, ``kept_back`` idle nominal the
+    lending limit withholds. ``pending`` is all that the subtree asks for beyond ``allocated``.
+    """
+
+    fair_share: float
+    potential: float
+    allocated: int
+    nominal: int
+    limit: int | None
+    demand: int
+    pending: int
+    guaranteed: float
+    lent: int = 0
+    kept_back: int = 0
+    oversubscribed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """One line of a plan. ``numbers`` holds what the sentence quotes (GPUs as numbers of GPUs)."""
+
+    workload: str
+    action: Action
+    reason: Reason
+    sentence: str = ""
+    numbers: Mapping[str, float | int | str | None] = field(default_factory=dict)
+    queue: str = ""
+    gpu_class: str | None = None
+    members: int = 0
+    placement: Mapping[str, int] = field(default_factory=dict)
+    devices: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    for_workload: str | None = None
+    until: datetime | None = None
+    position: int | None = None
+    """1-based place among the waiting workloads of its queue, in planned order."""
+    lost_gpu_s: float = 0.0
+    """Evictions: GPU-seconds of work thrown away (GPUs x time since checkpoint + restart)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The engine's output: the division and the decisions in the order they are to be carried out."""
+
+    fair_share: Mapping[str, Mapping[str, Share]]
+    """queue -> class -> share; the implied root is under the empty name."""
+    decisions: tuple[Decision, ...]
+
+
+class SnapshotError(ValueError):
+    """A snapshot that contradicts itself; ``faults`` are (path, what stands there, what was expected)."""
+
+    def __init__(self, faults: list[tuple[str, str, str]]) -> None:
+        self.faults = faults
+        super().__init__(
+            "; ".join(f"{path}: {found}, expected {expected}" for path, found, expected in faults)
+        )
