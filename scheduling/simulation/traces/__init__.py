@@ -1,0 +1,56 @@
+"""Readers of recorded cluster histories."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+
+from .model import Fault, Trace, TraceError, TraceJob
+from .philly import BUSY_FROM, BUSY_TO, CLUSTER_FILE, TIGHT_NODES, read_philly
+from .swf import read_swf
+
+__all__ = [
+    "BUSY_FROM",
+    "BUSY_TO",
+    "TIGHT_NODES",
+    "Fault",
+    "Trace",
+    "TraceError",
+    "TraceJob",
+    "read_philly",
+    "read_swf",
+    "read_trace",
+]
+
+CSV, SWF = (".csv", ".csv.gz"), (".swf", ".swf.gz")
+
+
+def read_trace(path: Path, *, begin: datetime | None = None, end: datetime | None = None) -> Trace:
+    """The trace at ``path``: a ``.csv`` or ``.swf`` file, packed or not, or a folder that holds one.
+
+    ``begin`` and ``end`` (aware, both included) cut a window out of it. Raises TraceError when there is no
+    such file, more than one to choose from, or a line in it is broken.
+    """
+    file = find_file(path)
+    read = read_philly if file.name.endswith(CSV) else read_swf
+    return read(file, begin=begin, end=end)
+
+
+def find_file(path: Path) -> Path:
+    if not path.is_dir():
+        if not path.name.endswith(CSV + SWF):
+            raise TraceError([Fault(str(path), 0, path.name, "a name that ends in " + ending())])
+        return path
+    files = sorted(
+        entry
+        for entry in path.iterdir()
+        if entry.name.endswith(CSV + SWF) and entry.name != CLUSTER_FILE
+    )
+    if len(files) != 1:
+        found = ", ".join(file.name for file in files) or "none"
+        raise TraceError([Fault(str(path), 0, found, "exactly one trace file, " + ending())])
+    return files[0]
+
+
+def ending() -> str:
+    return ", ".join(CSV) + " or " + ", ".join(SWF)

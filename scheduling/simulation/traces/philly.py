@@ -1,0 +1,188 @@
+"""Microsoft's Philly trace as the Sia artifact publishes it: CSV rows and a list of virtual clusters.
+
+Columns: ``timestamp`` (UTC, "2017-10-09 07:01:55"), ``duration`` (s), ``num_gpus``, ``cluster`` (the virtual
+cluster, here a queue); ``user`` is read where present, other columns are ignored. Beside it, ``philly_vc.csv``
+names the virtual clusters that count and their 8-GPU nodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+
+from .lines import Faults, read_lines
+from .model import Ints, Trace
+
+TIGHT_NODES: Mapping[str, int] = {
+    "6214e9": 9,
+    "7f04ca": 12,
+    "11cb48": 3,
+    "b436b2": 6,
+    "ee9e8c": 25,
+    "e13805": 4,
+    "6c71a0": 9,
+    "2869ce": 9,
+    "ed69ec": 1,
+    "103959": 4,
+    "0e4a51": 9,
+}
+"""Nodes by virtual cluster that the busy two months just fill, 91 in all: the published comparisons use them."""
+
+BUSY_FROM = datetime(2017, 10, 1, tzinfo=UTC)
+BUSY_TO = datetime(2017, 11, 30, 23, 59, tzinfo=UTC)
+"""The two months that published comparisons replay, both ends included."""
+
+REQUIRED = ("timestamp", "duration", "num_gpus", "cluster")
+CLUSTER_FILE = "philly_vc.csv"
+
+
+@dataclass(slots=True)
+class Rows:
+    """Columns while reading: instants as POSIX seconds, the rest as in the file."""
+
+    at_s: list[int] = field(default_factory=list)
+    duration_s: list[int] = field(default_factory=list)
+    gpus: list[int] = field(default_factory=list)
+    queue: list[str] = field(default_factory=list)
+    user: list[str] = field(default_factory=list)
+
+
+def read_philly(
+    file: Path,
+    *,
+    begin: datetime | None = None,
+    end: datetime | None = None,
+) -> Trace:
+    """The trace in a CSV file (``.gz`` or not), only rows with ``begin <= timestamp <= end``.
+
+    Rows are sorted by timestamp, stable; durations are rounded half to even and are at least 1 s; submit
+    times count from the first job kept. With a list of virtual clusters beside the file, only their jobs count.
+    Raises TraceError with every fault of the file (up to 20); then nothing is imported.
+    """
+    rows = read_rows(file)
+    clusters_file = file.with_name(CLUSTER_FILE)
+    clusters = read_clusters(clusters_file) if clusters_file.exists() else {}
+    names = tuple(clusters) or tuple(sorted(set(rows.queue)))
+    at_s = np.array(rows.at_s, dtype=np.int64)
+    keep = in_window(at_s, begin, end) & np.isin(np.array(rows.queue, dtype=str), names)
+    order = np.argsort(at_s, kind="stable")
+    order = order[keep[order]]
+    first_s = int(at_s[order[0]]) if len(order) else 0
+    users = tuple(sorted(set(rows.user)))
+    return Trace(
+        name="philly",
+        origin=datetime.fromtimestamp(first_s, UTC),
+        submit_s=at_s[order] - first_s,
+        duration_s=np.array(rows.duration_s, dtype=np.int64)[order],
+        gpus=np.array(rows.gpus, dtype=np.int64)[order],
+        queue=positions(rows.queue, names)[order],
+        user=positions(rows.user, users)[order],
+        index=order,
+        queues=names,
+        users=users,
+        files=(file, clusters_file) if clusters else (file,),
+        queue_nodes=clusters,
+        left_out=len(at_s) - len(order),
+    )
+
+
+def in_window(at_s: Ints, begin: datetime | None, end: datetime | None) -> np.ndarray:
+    keep = np.ones(len(at_s), dtype=bool)
+    if begin is not None:
+        keep &= at_s >= begin.timestamp()
+    if end is not None:
+        keep &= at_s <= end.timestamp()
+    return keep
+
+
+def positions(values: Sequence[str], names: Sequence[str]) -> Ints:
+    """Where each value stands in ``names``; -1 for one that is not there."""
+    place = {name: i for i, name in enumerate(names)}
+    return np.array([place.get(value, -1) for value in values], dtype=np.int64)
+
+
+def read_rows(file: Path) -> Rows:
+    faults = Faults(file)
+    lines = read_lines(file, faults)
+    number, header = next(lines, (1, ""))
+    columns = [name.strip() for name in header.split(",")]
+    missing = [name for name in REQUIRED if name not in columns]
+    if missing:
+        faults.fail(number, repr(header), f"a header with {', '.join(REQUIRED)}")
+    place = [columns.index(name) for name in REQUIRED]
+    user = columns.index("user") if "user" in columns else None
+    rows = Rows()
+    for number, line in lines:
+        cells = line.split(",")
+        if len(cells) != len(columns):
+            faults.add(
+                number, f"{len(cells)} in {line!r}", f"{len(columns)} comma-separated fields"
+            )
+            continue
+        read_row(
+            rows, [cells[i] for i in place], "" if user is None else cells[user], number, faults
+        )
+    faults.raise_if_any()
+    return rows
+
+
+def read_row(rows: Rows, cells: list[str], user: str, number: int, faults: Faults) -> None:
+    timestamp, duration, gpus, cluster = cells
+    before = len(faults.found)
+    at_s = parse_instant(timestamp)
+    if at_s is None:
+        faults.add(number, f"timestamp {timestamp!r}", "a time such as 2017-10-09 07:01:55")
+    duration_s = parse_duration(duration)
+    if duration_s is None:
+        faults.add(number, f"duration {duration!r}", "seconds, zero or more")
+    if not (gpus.isdecimal() and int(gpus) > 0):
+        faults.add(number, f"num_gpus {gpus!r}", "a whole number of GPUs, 1 or more")
+    if not cluster.strip():
+        faults.add(number, "an empty cluster", "the name of a virtual cluster")
+    if len(faults.found) > before or at_s is None or duration_s is None:
+        return
+    rows.at_s.append(at_s)
+    rows.duration_s.append(duration_s)
+    rows.gpus.append(int(gpus))
+    rows.queue.append(cluster.strip())
+    rows.user.append(user)
+
+
+def parse_instant(text: str) -> int | None:
+    """POSIX seconds of an ISO time; one without an offset is UTC."""
+    try:
+        instant = datetime.fromisoformat(text.strip())
+    except ValueError:
+        return None
+    return int((instant if instant.tzinfo else instant.replace(tzinfo=UTC)).timestamp())
+
+
+def parse_duration(text: str) -> int | None:
+    """Whole seconds, half to even (Python's ``round``), at least 1."""
+    try:
+        seconds = float(text)
+    except ValueError:
+        return None
+    if not 0 <= seconds < 2**40:
+        return None
+    return max(1, round(seconds))
+
+
+def read_clusters(file: Path) -> dict[str, int]:
+    """Virtual cluster -> 8-GPU nodes, from a CSV with a header line."""
+    faults = Faults(file)
+    lines = read_lines(file, faults)
+    next(lines, None)
+    clusters: dict[str, int] = {}
+    for number, line in lines:
+        name, _, nodes = line.partition(",")
+        if not name.strip() or not nodes.strip().isdecimal():
+            faults.add(number, repr(line), "a virtual cluster and its whole number of nodes")
+            continue
+        clusters[name.strip()] = int(nodes)
+    faults.raise_if_any()
+    return clusters
