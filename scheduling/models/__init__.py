@@ -1,0 +1,34 @@
+"""What is queued, decided and enforced."""
+
+from scheduling.engine.model import MILLI, Action, Reason, Stop, WorkloadType
+from scheduling.models.clusters import Cluster, ClusterMode, GpuClass, Node, NodePool
+from scheduling.models.ledger import Cycle, Decision, Eviction, EvictionRule, Share, UsageSample
+from scheduling.models.queues import Queue, Quota, QuotaChange
+from scheduling.models.workloads import Outcome, PriorityClass, State, Transition, Workload
+
+__all__ = [
+    "MILLI",
+    "Action",
+    "Cluster",
+    "ClusterMode",
+    "Cycle",
+    "Decision",
+    "Eviction",
+    "EvictionRule",
+    "GpuClass",
+    "Node",
+    "NodePool",
+    "Outcome",
+    "PriorityClass",
+    "Queue",
+    "Quota",
+    "QuotaChange",
+    "Reason",
+    "Share",
+    "State",
+    "Stop",
+    "Transition",
+    "UsageSample",
+    "Workload",
+    "WorkloadType",
+]

@@ -1,0 +1,11 @@
+"""The Celery application. One Celery queue per cluster keeps a slow cluster from delaying another."""
+
+import os
+
+from celery import Celery
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "portal.config.settings")
+
+app = Celery("weir")
+app.config_from_object("django.conf:settings", namespace="CELERY")
+app.autodiscover_tasks(["scheduling", "portal.reports"])

@@ -1,0 +1,13 @@
+"""Pages by cluster. Each area keeps its own addresses."""
+
+from django.urls import include, path
+
+from portal.web import shell
+
+app_name = "web"
+urlpatterns = [
+    path("", shell.home, name="home"),
+    path("c/<slug:cluster>/", include("portal.web.overview.urls")),
+    path("c/<slug:cluster>/", include("portal.web.workloads.urls")),
+    path("c/<slug:cluster>/", include("portal.web.quotas.urls")),
+]

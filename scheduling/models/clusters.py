@@ -1,0 +1,164 @@
+"""Clusters and what they are made of.
+
+Nodes are a projection of the cluster (the mirror writes them); classes and pools are policy (people
+write them). GPU columns are milli-GPU integers.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from django.core.validators import MinValueValidator, RegexValidator
+from django.db import models
+from django.db.models import F, Q
+from django.utils import timezone
+from simple_history.models import HistoricalRecords
+
+dns_label = RegexValidator(
+    r"^[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?$",
+    "Use lower-case letters, digits, '-' and '.', at most 63 characters.",
+)
+
+
+class ClusterMode(models.TextChoices):
+    OBSERVE = "observe", "Observe"
+    ENFORCE = "enforce", "Enforce"
+    PAUSED = "paused", "Paused"
+
+
+class Cluster(models.Model):
+    """A Kubernetes cluster, how to reach it, and the policy its engine runs with.
+
+    Reached by ``api_url`` (with the token in the file ``token_file``, CA in ``ca_file``), else by
+    ``kubeconfig`` and ``context``, else by the service account of the pod Weir runs in.
+    """
+
+    name = models.SlugField(unique=True, validators=[dns_label])
+    mode = models.CharField(max_length=8, choices=ClusterMode.choices, default=ClusterMode.OBSERVE)
+    api_url = models.URLField(blank=True)
+    token_file = models.CharField(max_length=500, blank=True)
+    ca_file = models.CharField(max_length=500, blank=True)
+    kubeconfig = models.CharField(max_length=500, blank=True)
+    context = models.CharField(max_length=200, blank=True)
+    currency = models.CharField(max_length=3, default="EUR")
+    display_time_zone = models.CharField(max_length=60, default="UTC")
+
+    history_strength = models.FloatField(default=0, validators=[MinValueValidator(0)])
+    usage_half_life_s = models.PositiveIntegerField(default=7 * 86400)
+    preemption_delay_s = models.PositiveIntegerField(default=0)
+    eviction_cap = models.FloatField(null=True, blank=True, validators=[MinValueValidator(1)])
+    placement = models.CharField(
+        max_length=6, choices=[("pack", "Pack"), ("spread", "Spread")], default="pack"
+    )
+    order = models.CharField(max_length=30, default="arrival")
+    stale_gang_grace_s = models.PositiveIntegerField(default=60)
+    cycle_interval_s = models.FloatField(default=5, validators=[MinValueValidator(0.1)])
+
+    clock_real = models.DateTimeField(null=True, blank=True, editable=False)
+    clock_start = models.DateTimeField(null=True, blank=True, editable=False)
+    clock_speed = models.FloatField(default=1, editable=False)
+
+    revision = models.BigIntegerField(default=0, editable=False)
+    """Rises with every change that a page shows; live pages compare it."""
+    planned_at = models.DateTimeField(null=True, blank=True, editable=False)
+    """Real (not cluster) time of the last finished cycle: a page tells live from stale by it."""
+
+    history = HistoricalRecords(excluded_fields=["revision", "planned_at", "clock_real"])
+
+    class Meta:
+        ordering = ["name"]
+
+    def __str__(self) -> str:
+        return self.name
+
+    def now(self) -> datetime:
+        """The cluster's own time, aware UTC. It runs faster than the wall only in the demo."""
+        if self.clock_real is None or self.clock_start is None:
+            return timezone.now()
+        elapsed = (timezone.now() - self.clock_real).total_seconds()
+        return self.clock_start + timedelta(seconds=elapsed * self.clock_speed)
+
+    def touch(self) -> None:
+        """Let live pages know that something they show has changed."""
+        Cluster.objects.filter(pk=self.pk).update(revision=F("revision") + 1)
+
+
+class GpuClass(models.Model):
+    """Interchangeable GPUs: the nodes that carry ``node_labels`` offer ``resource_name``."""
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="gpu_classes")
+    name = models.CharField(max_length=63, validators=[dns_label])
+    resource_name = models.CharField(max_length=200, default="nvidia.com/gpu")
+    node_labels = models.JSONField(default=dict)
+    exchange_rate = models.DecimalField(
+        max_digits=9, decimal_places=4, default=1, validators=[MinValueValidator(0)]
+    )
+    price_per_gpu_hour = models.DecimalField(
+        max_digits=10, decimal_places=4, default=0, validators=[MinValueValidator(0)]
+    )
+    position = models.PositiveSmallIntegerField(default=0)
+    """Order on every page; it also picks the class's colour, the same everywhere."""
+
+    history = HistoricalRecords()
+
+    class Meta:
+        ordering = ["cluster", "position", "name"]
+        verbose_name = "GPU class"
+        verbose_name_plural = "GPU classes"
+        constraints = [
+            models.UniqueConstraint(fields=["cluster", "name"], name="gpu_class_name_unique"),
+            models.CheckConstraint(
+                condition=Q(exchange_rate__gt=0), name="gpu_class_exchange_rate_positive"
+            ),
+            models.CheckConstraint(
+                condition=Q(price_per_gpu_hour__gte=0), name="gpu_class_price_not_negative"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class NodePool(models.Model):
+    """Nodes of one class that stand together, chosen by ``node_labels``."""
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="node_pools")
+    gpu_class = models.ForeignKey(GpuClass, on_delete=models.CASCADE, related_name="node_pools")
+    name = models.CharField(max_length=63, validators=[dns_label])
+    node_labels = models.JSONField(default=dict)
+
+    class Meta:
+        ordering = ["cluster", "name"]
+        constraints = [
+            models.UniqueConstraint(fields=["cluster", "name"], name="node_pool_name_unique")
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Node(models.Model):
+    """A machine as the mirror last saw it."""
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="nodes")
+    gpu_class = models.ForeignKey(GpuClass, on_delete=models.CASCADE, related_name="nodes")
+    node_pool = models.ForeignKey(
+        NodePool, on_delete=models.SET_NULL, null=True, blank=True, related_name="nodes"
+    )
+    name = models.CharField(max_length=253)
+    gpus = models.PositiveIntegerField()
+    allocated_gpus = models.PositiveIntegerField(default=0)
+    foreign_gpus = models.PositiveIntegerField(default=0)
+    topology = models.JSONField(default=dict)
+    ready = models.BooleanField(default=True)
+
+    class Meta:
+        ordering = ["cluster", "gpu_class", "name"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["cluster", "gpu_class", "name"], name="node_name_unique"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return self.name

@@ -1,0 +1,169 @@
+"""The quota tree.
+
+A quota is never overwritten: a change adds rows with their own effective range and ends the ones they
+replace, so what was in force at any time can be read back. GPU columns are milli-GPU integers; a NULL
+limit is unlimited.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from django.conf import settings
+from django.core.exceptions import ValidationError
+from django.core.validators import MinValueValidator
+from django.db import models
+from django.db.models import Q
+from simple_history.models import HistoricalRecords
+from tree_queries.query import TreeManager, TreeQuerySet
+
+from scheduling.engine.model import Stop
+from scheduling.models.clusters import Cluster, GpuClass, dns_label
+
+
+class Queue(models.Model):
+    """A node of the quota tree. Leaves hold workloads, inner nodes share what is spare.
+
+    One root a cluster; ``name`` is unique in the cluster because a label names the queue.
+    """
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="queues")
+    parent = models.ForeignKey(
+        "self", on_delete=models.PROTECT, null=True, blank=True, related_name="children"
+    )
+    name = models.CharField(max_length=63, validators=[dns_label])
+    path = models.CharField(max_length=500, editable=False)
+    """Names from below the root, joined by '/'; empty for the root. Kept by ``save``."""
+    position = models.PositiveSmallIntegerField(default=0)
+    priority = models.SmallIntegerField(default=0)
+    stop = models.CharField(
+        max_length=5, choices=[(s.value, s.value.title()) for s in Stop], default=Stop.NONE.value
+    )
+    namespace = models.CharField(max_length=63, blank=True, validators=[dns_label])
+    """Kubernetes namespace in which the portal creates this queue's workloads."""
+    eviction_budget_gpus = models.PositiveIntegerField(null=True, blank=True)
+    """Milli-GPU that may be evicted from it per day; NULL is unlimited."""
+
+    history = HistoricalRecords(excluded_fields=["path"])
+    objects: models.Manager[Queue] = TreeManager.from_queryset(TreeQuerySet)()
+
+    class Meta:
+        ordering = ["cluster", "position", "name"]
+        constraints = [
+            models.UniqueConstraint(fields=["cluster", "name"], name="queue_name_unique"),
+            models.UniqueConstraint(
+                fields=["cluster"], condition=Q(parent=None), name="queue_one_root_a_cluster"
+            ),
+            models.CheckConstraint(
+                condition=Q(parent=None) | ~Q(parent=models.F("id")), name="queue_not_own_parent"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.path or self.name
+
+    @property
+    def is_root(self) -> bool:
+        return self.parent_id is None
+
+    def clean(self) -> None:
+        """Raises ValidationError at ``parent`` when the tree would close a cycle or leave the cluster."""
+        above, seen = self.parent, {self.pk}
+        while above is not None:
+            if above.pk in seen:
+                raise ValidationError(
+                    {"parent": f"{self.name} is above {self.parent}. Choose a queue outside it."}
+                )
+            if above.cluster_id != self.cluster_id:
+                raise ValidationError({"parent": "Choose a queue of the same cluster."})
+            seen.add(above.pk)
+            above = above.parent
+
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        self.path = self._path_below(self.parent)
+        super().save(*args, **kwargs)
+        for child in self.children.all():
+            if child.path != child._path_below(self):
+                child.parent = self
+                child.save()
+
+    def _path_below(self, parent: Queue | None) -> str:
+        if parent is None:
+            return ""
+        return f"{parent.path}/{self.name}" if parent.path else self.name
+
+
+class QuotaChange(models.Model):
+    """One saved edit of quotas: who, when, why, and from when until when it holds."""
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="quota_changes")
+    queue = models.ForeignKey(Queue, on_delete=models.CASCADE, related_name="quota_changes")
+    """Top of the subtree that was edited."""
+    author = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+"
+    )
+    reason = models.CharField(max_length=500)
+    at = models.DateTimeField()
+    effective_from = models.DateTimeField()
+    effective_until = models.DateTimeField(null=True, blank=True)
+    cells = models.JSONField(default=list)
+    """[{queue, gpu_class, field, before, after}], GPUs as numbers of GPUs, null = unlimited."""
+
+    class Meta:
+        ordering = ["-at", "-id"]
+
+    def __str__(self) -> str:
+        return f"{self.queue}: {self.reason}"
+
+
+class QuotaQuerySet(models.QuerySet["Quota"]):
+    def in_force(self, at: datetime) -> QuotaQuerySet:
+        """The rows whose effective range holds ``at``: at most one a queue and class."""
+        open_end = Q(effective_until=None) | Q(effective_until__gt=at)
+        return self.filter(open_end, effective_from__lte=at)
+
+
+class Quota(models.Model):
+    """What a queue is entitled to of one class during [effective_from, effective_until)."""
+
+    queue = models.ForeignKey(Queue, on_delete=models.CASCADE, related_name="quotas")
+    gpu_class = models.ForeignKey(GpuClass, on_delete=models.CASCADE, related_name="quotas")
+    nominal_gpus = models.PositiveIntegerField(default=0)
+    borrowing_limit_gpus = models.PositiveIntegerField(null=True, blank=True)
+    lending_limit_gpus = models.PositiveIntegerField(null=True, blank=True)
+    weight = models.DecimalField(
+        max_digits=9, decimal_places=3, default=1, validators=[MinValueValidator(0)]
+    )
+    effective_from = models.DateTimeField()
+    effective_until = models.DateTimeField(null=True, blank=True)
+    change = models.ForeignKey(
+        QuotaChange, on_delete=models.SET_NULL, null=True, blank=True, related_name="quotas"
+    )
+
+    objects = QuotaQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["queue", "gpu_class", "effective_from"]
+        constraints = [
+            models.CheckConstraint(condition=Q(weight__gte=0), name="quota_weight_not_negative"),
+            models.CheckConstraint(
+                condition=Q(nominal_gpus__gte=0), name="quota_nominal_not_negative"
+            ),
+            models.CheckConstraint(
+                condition=Q(borrowing_limit_gpus=None) | Q(borrowing_limit_gpus__gte=0),
+                name="quota_borrowing_limit_not_negative",
+            ),
+            models.CheckConstraint(
+                condition=Q(lending_limit_gpus=None) | Q(lending_limit_gpus__gte=0),
+                name="quota_lending_limit_not_negative",
+            ),
+            models.CheckConstraint(
+                condition=Q(effective_until=None)
+                | Q(effective_until__gt=models.F("effective_from")),
+                name="quota_range_ends_after_it_begins",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.queue} {self.gpu_class}: {self.nominal_gpus / 1000:g}"

@@ -1,0 +1,187 @@
+"""Workloads as the cluster shows them and as the engine last judged them.
+
+The cluster is the truth: these rows are its projection, kept so that people can read, filter and look
+back. GPU columns are milli-GPU, CPU columns milli-CPU. Only ``services.lifecycle`` writes ``state``.
+"""
+
+from __future__ import annotations
+
+from django.db import models
+from django.db.models import Q
+from simple_history.models import HistoricalRecords
+
+from scheduling.engine.model import WorkloadType
+from scheduling.models.clusters import Cluster, GpuClass, dns_label
+from scheduling.models.queues import Queue
+
+
+class State(models.TextChoices):
+    """The lifecycle. PENDING and REQUEUED wait; ADMITTED, RUNNING and EVICTED hold GPUs."""
+
+    PENDING = "pending", "Pending"
+    ADMITTED = "admitted", "Admitted"
+    RUNNING = "running", "Running"
+    EVICTED = "evicted", "Evicted"
+    REQUEUED = "requeued", "Requeued"
+    FINISHED = "finished", "Finished"
+
+
+WAITING = (State.PENDING, State.REQUEUED)
+HOLDING = (State.ADMITTED, State.RUNNING, State.EVICTED)
+
+
+class Outcome(models.TextChoices):
+    SUCCEEDED = "succeeded", "Succeeded"
+    FAILED = "failed", "Failed"
+    CANCELLED = "cancelled", "Cancelled"
+
+
+class PriorityClass(models.Model):
+    """Value, protection and kind of work; mirrors a Kubernetes PriorityClass of the same name."""
+
+    name = models.CharField(max_length=63, unique=True, validators=[dns_label])
+    value = models.IntegerField(default=0)
+    preemptible = models.BooleanField(default=True)
+    min_run_time_s = models.PositiveIntegerField(default=0)
+    type = models.CharField(
+        max_length=11,
+        choices=[(t.value, t.value.title()) for t in WorkloadType],
+        default=WorkloadType.TRAINING.value,
+    )
+    is_default = models.BooleanField(default=False)
+
+    history = HistoricalRecords()
+
+    class Meta:
+        ordering = ["-value", "name"]
+        verbose_name_plural = "priority classes"
+        constraints = [
+            models.UniqueConstraint(
+                fields=["is_default"],
+                condition=Q(is_default=True),
+                name="priority_class_one_default",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Workload(models.Model):
+    """One unit of admission: a gang of pods owned by one object of the cluster."""
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="workloads")
+    uid = models.CharField(max_length=64)
+    kind = models.CharField(max_length=63, default="Job")
+    namespace = models.CharField(max_length=63)
+    name = models.CharField(max_length=253)
+    queue = models.ForeignKey(
+        Queue, on_delete=models.SET_NULL, null=True, blank=True, related_name="workloads"
+    )
+    queue_label = models.CharField(max_length=63, blank=True)
+    """The label as written; ``queue`` is NULL when it names none (misrouted)."""
+    user = models.CharField(max_length=150, blank=True)
+    priority_class = models.ForeignKey(
+        PriorityClass, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    type = models.CharField(
+        max_length=11,
+        choices=[(t.value, t.value.title()) for t in WorkloadType],
+        default=WorkloadType.TRAINING.value,
+    )
+
+    gpus = models.PositiveIntegerField(default=1000)
+    cpus = models.PositiveIntegerField(default=0)
+    memory_mib = models.PositiveIntegerField(default=0)
+    min_members = models.PositiveIntegerField(default=1)
+    max_members = models.PositiveIntegerField(default=1)
+    elastic = models.BooleanField(default=False)
+    gpu_classes = models.JSONField(default=list)
+    topology = models.JSONField(default=dict)
+    run_time_limit_s = models.PositiveIntegerField(null=True, blank=True)
+    checkpoint_interval_s = models.PositiveIntegerField(null=True, blank=True)
+    predicted_p50_s = models.FloatField(null=True, blank=True)
+    predicted_p90_s = models.FloatField(null=True, blank=True)
+    held = models.BooleanField(default=False)
+
+    state = models.CharField(max_length=8, choices=State.choices, default=State.PENDING)
+    outcome = models.CharField(max_length=9, choices=Outcome.choices, blank=True)
+    submitted_at = models.DateTimeField()
+    admitted_at = models.DateTimeField(null=True, blank=True)
+    first_started_at = models.DateTimeField(null=True, blank=True)
+    started_at = models.DateTimeField(null=True, blank=True)
+    """Of the current or last run."""
+    checkpointed_at = models.DateTimeField(null=True, blank=True)
+    finished_at = models.DateTimeField(null=True, blank=True)
+    gpu_class = models.ForeignKey(
+        GpuClass, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    members = models.PositiveIntegerField(default=0)
+    """Members admitted now."""
+    placement = models.JSONField(default=dict)
+    """Members by node name."""
+
+    reason = models.CharField(max_length=40, blank=True)
+    sentence = models.TextField(blank=True)
+    numbers = models.JSONField(default=dict)
+    until = models.DateTimeField(null=True, blank=True)
+    position = models.PositiveIntegerField(null=True, blank=True)
+    eviction_count = models.PositiveIntegerField(default=0)
+    used_gpu_s = models.FloatField(default=0)
+    """GPU-seconds held by runs that ended; the current run comes on top."""
+    lost_gpu_s = models.FloatField(default=0)
+
+    class Meta:
+        ordering = ["submitted_at", "id"]
+        constraints = [
+            models.UniqueConstraint(fields=["cluster", "uid"], name="workload_uid_unique"),
+            models.CheckConstraint(
+                condition=Q(max_members__gte=models.F("min_members")),
+                name="workload_max_at_least_min",
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["cluster", "state", "queue"], name="workload_state_queue"),
+            models.Index(fields=["cluster", "user", "state"], name="workload_user_state"),
+            models.Index(fields=["cluster", "first_started_at"], name="workload_first_started"),
+            models.Index(fields=["cluster", "submitted_at"], name="workload_submitted"),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def requested_gpus(self) -> int:
+        """Milli-GPU of the whole gang at its smallest."""
+        return self.gpus * self.min_members
+
+    @property
+    def allocated_gpus(self) -> int:
+        """Milli-GPU held now."""
+        return self.gpus * self.members if self.state in HOLDING else 0
+
+    @property
+    def is_waiting(self) -> bool:
+        return self.state in WAITING
+
+
+class Transition(models.Model):
+    """One step of a workload's life, in cluster time; the state timeline is read from these."""
+
+    workload = models.ForeignKey(Workload, on_delete=models.CASCADE, related_name="transitions")
+    at = models.DateTimeField()
+    from_state = models.CharField(max_length=8, choices=State.choices, blank=True)
+    to_state = models.CharField(max_length=8, choices=State.choices)
+    reason = models.CharField(max_length=40, blank=True)
+    sentence = models.TextField(blank=True)
+    actor = models.CharField(max_length=150, blank=True)
+    """User name, 'engine' or 'cluster'."""
+    gpus = models.PositiveIntegerField(default=0)
+    """Milli-GPU held after the step."""
+
+    class Meta:
+        ordering = ["at", "id"]
+        indexes = [models.Index(fields=["workload", "at"], name="transition_workload_at")]
+
+    def __str__(self) -> str:
+        return f"{self.workload}: {self.from_state} → {self.to_state}"
