@@ -141,8 +141,8 @@ class SnapshotDoc(_Strict):
 def parse(document: Any) -> m.Snapshot:
     """The Snapshot that ``document`` (what a YAML or JSON reader returned) describes.
 
-    Raises SnapshotError with one fault per broken place: unknown keys, wrong types and ranges, names
-    that stand twice or refer to nothing, and states that contradict themselves.
+    Raises SnapshotError with one fault per broken place: unknown keys, wrong types and ranges,
+    names that stand twice or refer to nothing, and states that contradict themselves.
     """
     try:
         doc = SnapshotDoc.model_validate(document)

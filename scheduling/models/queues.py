@@ -16,7 +16,7 @@ from django.core.validators import MinValueValidator
 from django.db import models
 from django.db.models import Q
 from simple_history.models import HistoricalRecords
-from tree_queries.query import TreeManager, TreeQuerySet
+from tree_queries.query import TreeQuerySet
 
 from scheduling.engine.model import Stop
 from scheduling.models.clusters import Cluster, GpuClass, dns_label
@@ -46,7 +46,7 @@ class Queue(models.Model):
     """Milli-GPU that may be evicted from it per day; NULL is unlimited."""
 
     history = HistoricalRecords(excluded_fields=["path"])
-    objects: models.Manager[Queue] = TreeManager.from_queryset(TreeQuerySet)()
+    objects: models.Manager[Queue] = TreeQuerySet.as_manager()
 
     class Meta:
         ordering = ["cluster", "position", "name"]

@@ -1,7 +1,8 @@
 """Workloads as the cluster shows them and as the engine last judged them.
 
-The cluster is the truth: these rows are its projection, kept so that people can read, filter and look
-back. GPU columns are milli-GPU, CPU columns milli-CPU. Only ``services.lifecycle`` writes ``state``.
+The cluster is the truth: these rows are its projection, kept so that people can read, filter and
+look back. GPU columns are milli-GPU, CPU columns milli-CPU. Only ``services.lifecycle`` writes
+``state``.
 """
 
 from __future__ import annotations
