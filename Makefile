@@ -1,0 +1,70 @@
+# Weir: `make demo` runs it, `make test` proves it. Both install what they need into .venv.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+
+PYTHON ?= python3
+PORT ?= 8000
+SPEED ?=
+TRACE ?=
+NODES ?=
+TESTS ?= tests
+BIN := .venv/bin
+# One thread per numeric library: two cores are shared by portal, worker and cluster.
+export OMP_NUM_THREADS := 1
+export OPENBLAS_NUM_THREADS := 1
+
+help: ## List the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1\t/' | expand -t 16
+
+setup: .venv/.runtime ## Make .venv with everything the demo needs
+
+.venv/bin/python:
+	@docker/install-python.sh "$(PYTHON)" .venv
+
+.venv/.runtime: requirements.txt | .venv/bin/python
+	@echo "Installing Weir's parts into .venv"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
+	@touch $@
+
+.venv/.dev: requirements-dev.txt .venv/.runtime
+	@echo "Installing the parts of tests and checks"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
+	@touch $@
+
+demo: setup ## The portal over an embedded cluster: PORT=, SPEED=, TRACE=FOLDER, NODES=
+	@$(BIN)/python manage.py demo --port $(PORT) \
+		$(if $(SPEED),--speed $(SPEED)) $(if $(TRACE),--trace "$(TRACE)") $(if $(NODES),--nodes $(NODES))
+
+demo-clean: ## Forget the demo's data
+	rm -rf var/demo*
+
+browser:
+	@docker/install-browser.sh
+
+test: .venv/.dev browser ## Every test but the slow ones; TESTS=path narrows
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow" $(TESTS)
+
+test-slow: .venv/.dev browser ## The slow ones: more examples per law, long replays
+	HYPOTHESIS_PROFILE=nightly $(BIN)/python -m pytest -n 2 --dist loadfile -m slow tests
+
+check: .venv/.dev ## Format, lint, types, contracts, templates
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy scheduling portal
+	$(BIN)/lint-imports
+	$(BIN)/djlint --quiet --lint templates
+	$(BIN)/hadolint docker/Dockerfile
+	$(BIN)/python manage.py check --fail-level WARNING
+	$(BIN)/python manage.py makemigrations --check --dry-run
+
+format: .venv/.dev ## Rewrite in the one format
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+lock: .venv/.dev ## Pin requirements anew from requirements*.in
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-annotate --no-header \
+		--no-emit-index-url --no-emit-find-links requirements.in -o requirements.txt
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-annotate --no-header \
+		--no-emit-index-url --no-emit-find-links requirements-dev.in -o requirements-dev.txt
+
+.PHONY: help setup demo demo-clean browser test test-slow check format lock
