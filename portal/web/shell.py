@@ -1,15 +1,34 @@
-"""Where a person lands."""
+"""Where a person lands, and how every page of a cluster authorises: by fetching it."""
+
+from __future__ import annotations
 
 from django.contrib.auth.decorators import login_required
-from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import redirect
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
 
 from portal.teams.access import visible_clusters
+from scheduling.models import Cluster
+
+
+def get_cluster(request: HttpRequest, name: str) -> Cluster:
+    """The cluster ``name`` if the person may see it, kept on the request for the frame.
+
+    Raises:
+        Http404: there is none of that name, or it is not theirs to see.
+    """
+    cluster = get_object_or_404(visible_clusters(request.user), name=name)
+    request.cluster = cluster  # type: ignore[attr-defined]
+    return cluster
 
 
 @login_required
 def home(request: HttpRequest) -> HttpResponse:
     cluster = visible_clusters(request.user).first()
     if cluster is None:
-        raise Http404
+        return render(request, "web/nowhere.html", status=404)
     return redirect("web:overview", cluster=cluster.name)
+
+
+def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
+    """One page for what is absent and for what is forbidden: they look alike."""
+    return render(request, "404.html", status=404)

@@ -1,0 +1,185 @@
+"""How numbers, times and states read to people. Pure functions; templates reach them as filters.
+
+GPU figures come in as milli-GPU, durations as seconds, instants as aware UTC datetimes.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from decimal import Decimal
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+MINUS = "−"
+NONE = "–"
+MILLI = 1000
+Number = int | float | Decimal
+
+
+def number(value: Number, decimals: int = 0) -> str:
+    """1234.5 -> '1,234.5': thousands apart, at most ``decimals`` places, no trailing zeros."""
+    text = f"{abs(value):,.{decimals}f}"
+    if "." in text:
+        text = text.rstrip("0").rstrip(".")
+    return f"{MINUS}{text}" if value < 0 and text != "0" else text
+
+
+def gpus(milli: Number | None) -> str:
+    """4000 -> '4', 500 -> '0.5', 1234000 -> '1,234'. Below a tenth, to the milli-GPU; None -> '–'."""
+    if milli is None:
+        return NONE
+    whole = milli / MILLI
+    return number(whole, 3 if 0 < abs(whole) < 0.1 else 1)
+
+
+def signed(milli: Number | None) -> str:
+    """A difference in GPUs with its sign: '+4', '−0.5', '0'."""
+    text = gpus(milli)
+    return text if text in {"0", NONE} or text.startswith(MINUS) else f"+{text}"
+
+
+def duration(seconds: Number | timedelta | None) -> str:
+    """9840 -> '2 h 44 min'; two units at most, 'less than a second' never appears: 0 -> '0 s'."""
+    if seconds is None:
+        return NONE
+    total = _seconds(seconds)
+    if total < 60:
+        return f"{total} s"
+    minutes = total // 60
+    days, hours, rest = minutes // 1440, minutes // 60 % 24, minutes % 60
+    if days:
+        return _pair(days, "d", hours, "h")
+    if hours:
+        return f"{hours} h {rest:02d} min" if rest else f"{hours} h"
+    return f"{rest} min"
+
+
+def hmin(seconds: Number | timedelta | None) -> str:
+    """1500 -> '0:25': hours and minutes for tables."""
+    if seconds is None:
+        return NONE
+    minutes = round(_seconds(seconds) / 60)
+    return f"{minutes // 60:,}:{minutes % 60:02d}"
+
+
+def gpu_hours(gpu_seconds: Number | None) -> str:
+    """GPU-seconds (whole GPUs times seconds) as GPU-hours, one decimal below a hundred."""
+    if gpu_seconds is None:
+        return NONE
+    hours = float(gpu_seconds) / 3600
+    return number(hours, 1 if abs(hours) < 100 else 0)
+
+
+_SYMBOLS = {"EUR": "€", "USD": "$", "GBP": "£"}
+
+
+def money(amount: Number | None, currency: str = "EUR") -> str:
+    """Decimal('436.8') -> '€436.80'; an unknown currency stands before the sum as its code."""
+    if amount is None:
+        return NONE
+    symbol = _SYMBOLS.get(currency, f"{currency} ")
+    sign = MINUS if amount < 0 else ""
+    return f"{sign}{symbol}{abs(amount):,.2f}"
+
+
+def zone(name: str) -> ZoneInfo:
+    """The time zone of that name; UTC when the system does not know it."""
+    try:
+        return ZoneInfo(name or "UTC")
+    except (ZoneInfoNotFoundError, ValueError):
+        return ZoneInfo("UTC")
+
+
+def when(at: datetime, now: datetime, zone_name: str) -> str:
+    """Local time as short as it stays clear: '10:42' today, 'Fri 02:30' within six days, '12 Nov 16:04',
+    with the year when it is another one."""
+    local, today = at.astimezone(zone(zone_name)), now.astimezone(zone(zone_name))
+    days = abs((local.date() - today.date()).days)
+    if days == 0:
+        return f"{local:%H:%M}"
+    if days < 7:
+        return f"{local:%a %H:%M}"
+    year = "" if local.year == today.year else f" {local.year}"
+    return f"{local.day} {local:%b}{year} {local:%H:%M}"
+
+
+def clock(at: datetime, zone_name: str) -> str:
+    """'10:42:16 CET'."""
+    return f"{at.astimezone(zone(zone_name)):%H:%M:%S %Z}"
+
+
+def utc(at: datetime) -> str:
+    """'2026-11-19 09:42:16 UTC', what stands in the title of every time."""
+    return f"{at.astimezone(ZoneInfo('UTC')):%Y-%m-%d %H:%M:%S} UTC"
+
+
+HEADLINES = {
+    "fits_nominal": "Starts inside nominal",
+    "borrows": "Starts on borrowed GPUs",
+    "reclaimed": "Reclaimed",
+    "preempted": "Preempted",
+    "stale_gang": "Gang fell apart",
+    "drained": "Queue is drained",
+    "awaits_victims": "Reclaim is on its way",
+    "reserved": "Has a reservation",
+    "grows": "Grows",
+    "shrinks": "Shrinks",
+    "consolidates": "Moves",
+    "never_fits": "Never fits",
+    "at_limit": "At its limit",
+    "above_fair_share": "Above fair share",
+    "non_preemptible_over_nominal": "Not preemptible",
+    "waits_for_quota": "Would pass fair share",
+    "waits_for_turn": "Others go first",
+    "no_room_in_topology": "No room in one domain",
+    "fragmented": "Fragmented",
+    "no_free_gpus": "No free GPUs",
+    "reserved_for_other": "Reserved for another",
+    "victims_protected": "Reclaim must wait",
+    "budget_spent": "Eviction budget spent",
+    "eviction_cap": "Too many evictions",
+    "gang_incomplete": "Gang incomplete",
+    "held": "Held",
+    "misrouted": "No such queue",
+    "no_such_class": "No such GPU class",
+}
+
+
+def reason_headline(reason: str) -> str:
+    """The two bold words that stand before a reason's sentence; an unknown code reads as itself."""
+    return HEADLINES.get(
+        reason, reason.replace("_", " ").capitalize() if reason else "Not planned yet"
+    )
+
+
+STATES = {
+    "pending": ("pending", "neutral"),
+    "requeued": ("pending", "neutral"),
+    "admitted": ("admitted", "info"),
+    "running": ("running", "ok"),
+    "evicted": ("evicted", "warn"),
+    "finished": ("finished", "neutral"),
+    "succeeded": ("finished", "neutral"),
+    "failed": ("error", "err"),
+    "cancelled": ("close", "neutral"),
+    "held": ("hold", "neutral"),
+    "misrouted": ("error", "err"),
+}
+
+
+def state_glyph(state: str) -> tuple[str, str]:
+    """(icon, tone) of a state: glyph and word come before colour."""
+    return STATES.get(state, ("pending", "neutral"))
+
+
+def class_number(position: int) -> int:
+    """1-6: which of the class colours a GPU class at ``position`` has; the sixth is a pattern."""
+    return min(position, 5) + 1
+
+
+def _seconds(value: Number | timedelta) -> int:
+    total = value.total_seconds() if isinstance(value, timedelta) else float(value)
+    return max(0, int(total))
+
+
+def _pair(first: int, unit: str, second: int, smaller: str) -> str:
+    return f"{first} {unit} {second} {smaller}" if second else f"{first} {unit}"

@@ -1,0 +1,126 @@
+"""Filters and tags that every template uses; the work is in ``portal.web.format``."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from django import template
+from django.template.context import Context
+from django.templatetags.static import static
+from django.urls import NoReverseMatch, reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from portal.web import format as show
+from scheduling.models import GpuClass, Workload
+
+register = template.Library()
+
+register.filter("duration", show.duration)
+register.filter("hmin", show.hmin)
+register.filter("gpu_hours", show.gpu_hours)
+register.filter("money", show.money)
+register.filter("reason_headline", show.reason_headline)
+
+
+@register.filter
+def gpus(milli: show.Number | None) -> SafeString:
+    """Milli-GPU as GPUs; a zero is muted."""
+    return _muted_zero(show.gpus(milli))
+
+
+@register.filter
+def signed(milli: show.Number | None) -> SafeString:
+    """A difference in GPUs with its sign; a zero is muted."""
+    return _muted_zero(show.signed(milli))
+
+
+@register.filter
+def count(value: show.Number | None) -> str:
+    """A number with its thousands apart."""
+    return show.NONE if value is None else show.number(value)
+
+
+@register.filter
+def seconds(milliseconds: float) -> str:
+    """How long a cycle took: '0.41 s'."""
+    return f"{milliseconds / 1000:.2f} s"
+
+
+def _muted_zero(text: str) -> SafeString:
+    if text in {"0", show.NONE}:
+        return format_html('<span class="zero">{}</span>', text)
+    return format_html("{}", text)
+
+
+@register.simple_tag(takes_context=True)
+def when(context: Context, at: datetime | None) -> SafeString:
+    """``{% when workload.submitted_at %}``: local time of the page's cluster, UTC on hover."""
+    if at is None:
+        return _muted_zero(show.NONE)
+    shell = context["shell"]
+    return _time(at, show.when(at, shell.now, shell.zone))
+
+
+@register.simple_tag(takes_context=True)
+def clock(context: Context, at: datetime) -> SafeString:
+    """``{% clock shell.now %}``: '10:42:16 CET', UTC on hover."""
+    return _time(at, show.clock(at, context["shell"].zone))
+
+
+def _time(at: datetime, text: str) -> SafeString:
+    return format_html(
+        '<time datetime="{}" title="{}">{}</time>', at.isoformat(), show.utc(at), text
+    )
+
+
+@register.simple_tag
+def icon(name: str) -> SafeString:
+    """A glyph of the sprite; it is decoration, the word stands beside it."""
+    return format_html(
+        '<svg class="icon" aria-hidden="true"><use href="{}#{}"/></svg>',
+        static("icons/sprite.svg"),
+        name,
+    )
+
+
+@register.filter
+def state_badge(workload: Workload | str) -> SafeString:
+    """Glyph and word of a workload's state; finished work shows its outcome, held work its hold."""
+    state = workload if isinstance(workload, str) else _shown_state(workload)
+    glyph, tone = show.state_glyph(state)
+    return format_html(
+        '<span class="badge badge-{}">{}{}</span>', tone, icon(glyph), state.capitalize()
+    )
+
+
+def _shown_state(workload: Workload) -> str:
+    if workload.outcome:
+        return workload.outcome
+    if workload.is_waiting and workload.held:
+        return "held"
+    if workload.is_waiting and workload.reason == "misrouted":
+        return "misrouted"
+    return workload.state
+
+
+@register.filter
+def class_swatch(gpu_class: GpuClass | None) -> SafeString:
+    """A GPU class with the colour it has on every page."""
+    if gpu_class is None:
+        return _muted_zero(show.NONE)
+    return format_html(
+        '<span class="nowrap"><span class="swatch swatch-{}"></span>{}</span>',
+        show.class_number(gpu_class.position),
+        gpu_class.name,
+    )
+
+
+@register.simple_tag
+def url_if(name: str, *args: Any, **kwargs: Any) -> str:
+    """The address of a page, empty when this installation does not serve it."""
+    try:
+        return reverse(name, args=args, kwargs=kwargs)
+    except NoReverseMatch:
+        return ""

@@ -1,0 +1,167 @@
+// Keeps a page up to date: the cluster's clock, the stream of plans, and fragments swapped in place.
+//
+// A fragment is any element with an id and data-live-url. When the cluster has changed it is fetched and
+// replaced; <details> that were open stay open and the focus stays on the element of the same id or
+// address. Pages may instead use hx-trigger="weir:plan from:body".
+(() => {
+  "use strict";
+
+  const live = document.getElementById("live");
+  if (!live) return;
+
+  const POLL_MS = 5000;
+  const speed = parseFloat(live.dataset.speed) || 1;
+  const staleAfter = parseFloat(live.dataset.staleAfter) * 1000;
+  const loaded = performance.now();
+  const started = Date.parse(live.dataset.now);
+  let revision = live.dataset.revision;
+  let plannedAt = live.dataset.state === "live" ? performance.now() : -Infinity;
+  let refreshing = false;
+  let again = false;
+
+  const format = new Intl.DateTimeFormat("en-GB", {
+    timeZone: live.dataset.zone, hour: "2-digit", minute: "2-digit", second: "2-digit", timeZoneName: "short",
+  });
+
+  function clusterNow() {
+    return new Date(started + (performance.now() - loaded) * speed);
+  }
+
+  function tick() {
+    const time = live.querySelector("time");
+    const now = clusterNow();
+    time.textContent = format.format(now);
+    time.dateTime = now.toISOString();
+    time.title = `${now.toISOString().slice(0, 19).replace("T", " ")} UTC`;
+    showState();
+  }
+
+  function showState() {
+    const age = performance.now() - plannedAt;
+    const stale = age > staleAfter;
+    const word = stale ? (isFinite(age) ? `Stale, ${ageText(age)}` : "Stale") : "Live";
+    const state = stale ? "stale" : "live";
+    if (live.dataset.state !== state) live.dataset.state = state;
+    const shown = live.querySelector(".live-word");
+    if (shown.textContent !== word) shown.textContent = word;
+  }
+
+  function ageText(ms) {
+    const minutes = Math.floor(ms / 60000);
+    return minutes ? `${minutes} min` : `${Math.floor(ms / 1000)} s`;
+  }
+
+  function focusKey() {
+    const element = document.activeElement;
+    if (!element || element === document.body) return null;
+    if (element.id) return `#${CSS.escape(element.id)}`;
+    const href = element.getAttribute("href");
+    return href ? `[href="${CSS.escape(href)}"]` : null;
+  }
+
+  function swap(element, html) {
+    const next = new DOMParser().parseFromString(html, "text/html").getElementById(element.id);
+    if (!next || next.outerHTML === element.outerHTML) return;
+    const key = element.contains(document.activeElement) ? focusKey() : null;
+    element.querySelectorAll("details[id]").forEach((row) => {
+      const same = next.querySelector(`#${CSS.escape(row.id)}`);
+      if (same) same.open = row.open;
+    });
+    element.replaceWith(next);
+    if (window.htmx) window.htmx.process(next);
+    const focus = key && next.querySelector(key);
+    if (focus) focus.focus({ preventScroll: true });
+    next.dispatchEvent(new CustomEvent("weir:swapped", { bubbles: true }));
+  }
+
+  async function refreshFrom(url) {
+    const response = await fetch(url, { headers: { "X-Weir-Live": "1" }, credentials: "same-origin" });
+    if (!response.ok || response.redirected) return;
+    const html = await response.text();
+    document.querySelectorAll("[data-live-url]").forEach((element) => {
+      if (element.id && new URL(element.dataset.liveUrl, location.href).href === url) swap(element, html);
+    });
+  }
+
+  // One request an address whatever the number of fragments, one at a time, and none in a hidden tab.
+  async function refresh() {
+    if (document.hidden || refreshing) {
+      again = true;
+      return;
+    }
+    refreshing = true;
+    again = false;
+    const urls = new Set([...document.querySelectorAll("[data-live-url]")].map(
+      (element) => new URL(element.dataset.liveUrl, location.href).href));
+    try {
+      for (const url of urls) await refreshFrom(url);
+    } catch {
+      // The next event tries again; the dot says stale meanwhile.
+    } finally {
+      refreshing = false;
+    }
+    document.body.dispatchEvent(new CustomEvent("weir:plan", { detail: { revision } }));
+    if (again && !document.hidden) refresh();
+  }
+
+  function onState(state) {
+    if (state.planned_age_s !== null) plannedAt = performance.now() - state.planned_age_s * 1000;
+    const cycle = document.getElementById("cycle");
+    if (cycle && state.cycle && cycle.textContent !== state.cycle) cycle.textContent = state.cycle;
+    if (String(state.revision) !== String(revision)) {
+      revision = state.revision;
+      refresh();
+    }
+    showState();
+  }
+
+  let stream = null;
+  let polling = null;
+
+  function poll() {
+    if (document.hidden) return;
+    fetch(`${live.dataset.liveStream}?once=1`, { credentials: "same-origin" })
+      .then((response) => (response.ok ? response.json() : null))
+      .then((state) => state && onState(state))
+      .catch(() => {});
+  }
+
+  function connect() {
+    if (!live.dataset.liveStream || stream) return;
+    if (!window.EventSource) {
+      polling = polling || setInterval(poll, POLL_MS);
+      return;
+    }
+    stream = new EventSource(live.dataset.liveStream);
+    stream.addEventListener("plan", (event) => onState(JSON.parse(event.data)));
+    stream.addEventListener("open", () => { clearInterval(polling); polling = null; });
+    stream.addEventListener("error", () => {
+      if (!polling) polling = setInterval(poll, POLL_MS);
+      if (stream && stream.readyState === EventSource.CLOSED) {
+        stream = null;
+        setTimeout(connect, POLL_MS);
+      }
+    });
+  }
+
+  // A hidden tab gives its connection back, so that many tabs cost nothing and never use up the six
+  // connections a browser keeps to one host.
+  document.addEventListener("visibilitychange", () => {
+    if (document.hidden) {
+      if (stream) stream.close();
+      stream = null;
+      clearInterval(polling);
+      polling = null;
+      return;
+    }
+    poll();
+    connect();
+    if (again) refresh();
+  });
+  window.addEventListener("pagehide", () => { if (stream) stream.close(); stream = null; });
+  window.addEventListener("pageshow", (event) => { if (event.persisted) { poll(); connect(); } });
+
+  setInterval(tick, 1000);
+  tick();
+  if (!document.hidden) connect();
+})();
