@@ -69,7 +69,7 @@ class Replay:
 
 @dataclass(frozen=True, slots=True)
 class Fairness:
-    """``jain`` is Jain's index of 1 / mean slowdown by queue (slowdown: JCT over run time).
+    """``jain`` is Jain's index of 1 / mean slowdown by queue (mean JCT over mean run time).
 
     ``worst_queue_ratio`` is the largest ratio, over queues, of mean JCT to that in the queue's own static
     partition; ``unfair_pct`` counts jobs that end later than there by more than 5 % and 60 s. Both are None
@@ -129,7 +129,7 @@ def metrics(replay: Replay, baseline: Replay | None = None) -> Metrics:
 
 
 def fairness(replay: Replay, baseline: Replay | None) -> Fairness:
-    jain = jain_index(1 / by_queue(replay, replay.jct_s / replay.duration_s))
+    jain = jain_index(by_queue(replay, replay.duration_s) / by_queue(replay, replay.jct_s))
     if baseline is None:
         return Fairness(jain)
     ratio = by_queue(replay, replay.jct_s) / by_queue(replay, baseline.jct_s)

@@ -38,18 +38,18 @@ class Rival(StrEnum):
         return self in (Rival.SJF, Rival.SJF_SKIP)
 
 
-class TooLarge(ValueError):
+class TooLargeError(ValueError):
     """A job that no amount of waiting would start: it asks for more than its nodes have."""
 
 
 def replay_pooled(trace: Trace, rival: Rival, nodes: int) -> Replay:
-    """All jobs in one queue on ``nodes`` nodes of the trace's size. Raises TooLarge."""
+    """All jobs in one queue on ``nodes`` nodes of the trace's size. Raises TooLargeError."""
     start_s = starts(trace, rival, nodes)
     return finished(trace, start_s, nodes)
 
 
 def replay_static(trace: Trace, rival: Rival, queue_nodes: Mapping[str, int]) -> Replay:
-    """Each queue alone on its own nodes. Raises TooLarge; KeyError for a queue without nodes."""
+    """Each queue alone on its own nodes. Raises TooLargeError; KeyError for a queue without nodes."""
     start_s = np.zeros(len(trace), dtype=np.int64)
     for number, queue in enumerate(trace.queues):
         mine = np.flatnonzero(trace.queue == number)
@@ -72,7 +72,7 @@ def starts(trace: Trace, rival: Rival, nodes: int) -> Ints:
     per_node = trace.gpus_per_node
     if len(trace) and trace.gpus.max() > nodes * per_node:
         job = trace[int(trace.gpus.argmax())]
-        raise TooLarge(
+        raise TooLargeError(
             f"{job.name} of queue {job.queue} asks for {job.gpus} GPUs, its {nodes} nodes have "
             f"{nodes * per_node}: replay it on more nodes"
         )
@@ -91,7 +91,7 @@ def starts(trace: Trace, rival: Rival, nodes: int) -> Ints:
 
 
 @njit(cache=True)
-def run(
+def run(  # noqa: PLR0917 -- compiled code takes arrays, not objects
     submit_s: Ints,
     duration_s: Ints,
     gpus: Ints,

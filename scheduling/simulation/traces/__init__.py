@@ -8,12 +8,14 @@ from pathlib import Path
 from .model import Fault, Trace, TraceError, TraceJob
 from .philly import BUSY_FROM, BUSY_TO, CLUSTER_FILE, TIGHT_NODES, read_philly
 from .swf import read_swf
+from .ties import Ties
 
 __all__ = [
     "BUSY_FROM",
     "BUSY_TO",
     "TIGHT_NODES",
     "Fault",
+    "Ties",
     "Trace",
     "TraceError",
     "TraceJob",
@@ -25,15 +27,23 @@ __all__ = [
 CSV, SWF = (".csv", ".csv.gz"), (".swf", ".swf.gz")
 
 
-def read_trace(path: Path, *, begin: datetime | None = None, end: datetime | None = None) -> Trace:
+def read_trace(
+    path: Path,
+    *,
+    begin: datetime | None = None,
+    end: datetime | None = None,
+    ties: Ties = Ties.FILE,
+) -> Trace:
     """The trace at ``path``: a ``.csv`` or ``.swf`` file, packed or not, or a folder that holds one.
 
-    ``begin`` and ``end`` (aware, both included) cut a window out of it. Raises TraceError when there is no
-    such file, more than one to choose from, or a line in it is broken.
+    ``begin`` and ``end`` (aware, both included) cut a window out of it. ``ties`` orders equal
+    submit times of a ``.csv``; a ``.swf`` keeps its own. Raises TraceError when there is no such file, more
+    than one to choose from, or a line in it is broken.
     """
     file = find_file(path)
-    read = read_philly if file.name.endswith(CSV) else read_swf
-    return read(file, begin=begin, end=end)
+    if file.name.endswith(CSV):
+        return read_philly(file, begin=begin, end=end, ties=ties)
+    return read_swf(file, begin=begin, end=end)
 
 
 def find_file(path: Path) -> Path:

@@ -1,8 +1,8 @@
 """Microsoft's Philly trace as the Sia artifact publishes it: CSV rows and a list of virtual clusters.
 
-Columns: ``timestamp`` (UTC, "2017-10-09 07:01:55"), ``duration`` (s), ``num_gpus``, ``cluster`` (the virtual
-cluster, here a queue); ``user`` is read where present, other columns are ignored. Beside it, ``philly_vc.csv``
-names the virtual clusters that count and their 8-GPU nodes.
+Columns: ``timestamp`` (UTC, "2017-10-09 07:01:55"), ``duration`` (s), ``num_gpus``, ``cluster`` (the
+virtual cluster, here a queue); ``user`` is read where present, other columns are ignored.
+Beside it, ``philly_vc.csv`` names the virtual clusters that count and their 8-GPU nodes.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import numpy as np
 
 from .lines import Faults, read_lines
 from .model import Ints, Trace
+from .ties import Ties, sort_order
 
 TIGHT_NODES: Mapping[str, int] = {
     "6214e9": 9,
@@ -30,7 +31,7 @@ TIGHT_NODES: Mapping[str, int] = {
     "103959": 4,
     "0e4a51": 9,
 }
-"""Nodes by virtual cluster that the busy two months just fill, 91 in all: the published comparisons use them."""
+"""Nodes by virtual cluster that the busy two months just fill, 91 in all; published comparisons use them."""
 
 BUSY_FROM = datetime(2017, 10, 1, tzinfo=UTC)
 BUSY_TO = datetime(2017, 11, 30, 23, 59, tzinfo=UTC)
@@ -56,11 +57,13 @@ def read_philly(
     *,
     begin: datetime | None = None,
     end: datetime | None = None,
+    ties: Ties = Ties.FILE,
 ) -> Trace:
     """The trace in a CSV file (``.gz`` or not), only rows with ``begin <= timestamp <= end``.
 
-    Rows are sorted by timestamp, stable; durations are rounded half to even and are at least 1 s; submit
-    times count from the first job kept. With a list of virtual clusters beside the file, only their jobs count.
+    Rows are sorted by timestamp, equal ones as ``ties`` says; durations are rounded half to even and
+    are at least 1 s; submit times count from the first job kept. With a list of virtual clusters beside the
+    file, only their jobs count.
     Raises TraceError with every fault of the file (up to 20); then nothing is imported.
     """
     rows = read_rows(file)
@@ -69,7 +72,7 @@ def read_philly(
     names = tuple(clusters) or tuple(sorted(set(rows.queue)))
     at_s = np.array(rows.at_s, dtype=np.int64)
     keep = in_window(at_s, begin, end) & np.isin(np.array(rows.queue, dtype=str), names)
-    order = np.argsort(at_s, kind="stable")
+    order = sort_order(at_s, ties)
     order = order[keep[order]]
     first_s = int(at_s[order[0]]) if len(order) else 0
     users = tuple(sorted(set(rows.user)))

@@ -1,0 +1,122 @@
+"""The benchmarks by name: what each runs and the numbers it reports."""
+
+from __future__ import annotations
+
+import os
+import platform
+import resource
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from scheduling.simulation.replays import measure, replay
+from scheduling.simulation.rivals import Rival
+from scheduling.simulation.traces import BUSY_FROM, BUSY_TO, Ties, Trace, read_trace
+
+Progress = Callable[[str], None]
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What one benchmark found. ``measured`` is flat, name -> number."""
+
+    measured: dict[str, float] = field(default_factory=dict)
+    inputs: dict[str, str] = field(default_factory=dict)
+    seeds: list[int] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+def run(name: str, traces: Path, progress: Progress) -> dict[str, Any]:
+    """The benchmark's report as one JSON object. Raises KeyError for an unknown name, TraceError."""
+    wall_s, cpu_s = time.perf_counter(), time.process_time()
+    outcome = BENCHES[name](traces, progress)
+    return {
+        "bench": name,
+        "inputs": outcome.inputs,
+        "seeds": outcome.seeds,
+        "cpu_s": round(time.process_time() - cpu_s, 3),
+        "wall_s": round(time.perf_counter() - wall_s, 3),
+        "peak_mib": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1),
+        "machine": machine(),
+        "measured": outcome.measured,
+        "notes": outcome.notes,
+    }
+
+
+def machine() -> dict[str, Any]:
+    return {
+        "cpu": cpu_model(),
+        "cores": os.cpu_count(),
+        "system": platform.platform(terse=True),
+        "python": platform.python_version(),
+    }
+
+
+def cpu_model() -> str:
+    """Linux names it in /proc/cpuinfo; elsewhere the platform's word has to do."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.processor()
+    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(names, platform.processor())
+
+
+def busy_months(traces: Path, ties: Ties = Ties.PUBLISHED) -> Trace:
+    """The two months of Philly that published comparisons replay."""
+    return read_trace(traces / "philly", begin=BUSY_FROM, end=BUSY_TO, ties=ties)
+
+
+def average_jct(trace: Trace, rival: Rival, nodes: int | None) -> float:
+    return round(float(replay(trace, rival, nodes).jct_s.mean()), 2)
+
+
+def bench_replay(traces: Path, progress: Progress) -> Outcome:
+    """Exactness of the rivals on static clusters, and jobs per CPU-second of the shipped engine."""
+    trace = busy_months(traces)
+    in_file_order = busy_months(traces, Ties.FILE)
+    progress(f"{len(trace)} jobs")
+    return Outcome(
+        measured={
+            "fifo_avg_jct_s": average_jct(trace, Rival.FIFO, None),
+            "sjf_avg_jct_s": average_jct(trace, Rival.SJF, None),
+            "fifo_skip_avg_jct_s": average_jct(trace, Rival.FIFO_SKIP, None),
+            "sjf_skip_avg_jct_s": average_jct(trace, Rival.SJF_SKIP, None),
+            "fifo_pooled91_avg_jct_s": average_jct(trace, Rival.FIFO, 91),
+            "fifo_file_order_avg_jct_s": average_jct(in_file_order, Rival.FIFO, None),
+        },
+        inputs=trace.checksums(),
+    )
+
+
+def bench_jct_philly(traces: Path, progress: Progress) -> Outcome:
+    """Waits and completion times, pooled on 72 and 64 nodes and on the static 91."""
+    trace = busy_months(traces)
+    outcome = Outcome(inputs=trace.checksums())
+    for rival in Rival:
+        progress(str(rival))
+        prefix = str(rival).replace("-", "_") + "_"
+        outcome.measured |= jct_figures(trace, lambda t, n, r=rival: replay(t, r, n), prefix)
+    return outcome
+
+
+def jct_figures(trace: Trace, run_on: Callable[..., Any], prefix: str = "") -> dict[str, float]:
+    """The names of ``jct-philly``; ``run_on(trace, nodes)`` replays, nodes None is static."""
+    figures: dict[str, float] = {}
+    for nodes in (72, 64):
+        pooled = measure(trace, run_on(trace, nodes))
+        figures |= {
+            f"{prefix}pooled{nodes}_avg_wait_s": round(pooled.avg_wait_s, 2),
+            f"{prefix}pooled{nodes}_p99_wait_s": round(pooled.p99_wait_s, 2),
+            f"{prefix}pooled{nodes}_avg_jct_s": round(pooled.avg_jct_s, 2),
+        }
+    static = run_on(trace, None)
+    return figures | {f"{prefix}static91_avg_jct_s": round(float(static.jct_s.mean()), 2)}
+
+
+BENCHES: Mapping[str, Callable[[Path, Progress], Outcome]] = {
+    "replay": bench_replay,
+    "jct-philly": bench_jct_philly,
+}

@@ -1,0 +1,39 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+import pytest
+from django.conf import settings
+
+from scheduling.simulation.traces import BUSY_FROM, BUSY_TO, Ties, Trace, read_trace
+
+ORIGIN = datetime(2026, 1, 5, tzinfo=UTC)
+
+
+def make_trace(*jobs: tuple[int, int, int, str], per_node: int = 8) -> Trace:
+    """Jobs as (submit second, run time in seconds, GPUs, queue)."""
+    queues = tuple(sorted({job[3] for job in jobs}))
+    columns = list(zip(*jobs, strict=True)) or [(), (), (), ()]
+    return Trace(
+        name="made",
+        origin=ORIGIN,
+        submit_s=np.array(columns[0], dtype=np.int64),
+        duration_s=np.array(columns[1], dtype=np.int64),
+        gpus=np.array(columns[2], dtype=np.int64),
+        queue=np.array([queues.index(q) for q in columns[3]], dtype=np.int64),
+        user=np.zeros(len(jobs), dtype=np.int64),
+        index=np.arange(len(jobs)),
+        queues=queues,
+        users=("",),
+        gpus_per_node=per_node,
+    )
+
+
+@pytest.fixture(scope="session")
+def busy_months() -> Trace:
+    folder = Path(settings.WEIR_TRACES) / "philly"
+    if not folder.exists():
+        pytest.skip(f"no Philly trace in WEIR_TRACES ({settings.WEIR_TRACES})")
+    return read_trace(folder, begin=BUSY_FROM, end=BUSY_TO, ties=Ties.PUBLISHED)
