@@ -1,0 +1,101 @@
+"""What pods and pod templates say: what they ask for, and whether they still hold it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from scheduling.cluster.adapters.base import ClassSpec
+from scheduling.cluster.quantities import mib, milli
+
+Json = dict[str, Any]
+
+
+def asked(spec: Mapping[str, Any]) -> dict[str, str | float]:
+    """Sums of what the containers of a pod spec ask for, by resource: thousandths, memory in MiB.
+
+    A request counts, else the limit (the server defaults one from the other). Init containers run
+    before the others and are not added.
+    """
+    total: dict[str, Any] = {}
+    for container in spec.get("containers") or []:
+        resources = container.get("resources") or {}
+        wants = {**(resources.get("limits") or {}), **(resources.get("requests") or {})}
+        for name, amount in wants.items():
+            value = mib(amount) if name == "memory" else milli(amount)
+            total[name] = total.get(name, 0) + value
+    return total
+
+
+def fitting_classes(
+    spec: Mapping[str, Any], classes: Sequence[ClassSpec], preferred: str
+) -> tuple[str, ...]:
+    """Classes a pod may run on, in order.
+
+    ``preferred`` is the annotation's list: its known classes with a resource the pods ask for, its
+    unknown names as they stand (the engine says so). Without it: every class with a resource the pods
+    ask for whose node labels do not contradict the node selector.
+    """
+    resources = asked(spec)
+    fits = {c.name: c for c in classes if c.resource_name in resources}
+    names = [name.strip() for name in preferred.split(",") if name.strip()]
+    if names:
+        known = {c.name for c in classes}
+        return tuple(name for name in names if name in fits or name not in known)
+    selector = spec.get("nodeSelector") or {}
+    return tuple(
+        c.name
+        for c in fits.values()
+        if all(selector.get(label, value) == value for label, value in c.node_labels.items())
+    )
+
+
+def is_over(pod: Json) -> bool:
+    """Its containers have ended, so it holds nothing."""
+    return (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed")
+
+
+def holds(pod: Json) -> bool:
+    """It is bound to a node and its containers have not ended (terminating ones still hold)."""
+    return bool(pod["spec"].get("nodeName")) and not is_over(pod)
+
+
+def by_node(pods: Iterable[Json]) -> dict[str, int]:
+    """Pods that hold resources, counted by node."""
+    counts: dict[str, int] = {}
+    for pod in pods:
+        if holds(pod):
+            node = pod["spec"]["nodeName"]
+            counts[node] = counts.get(node, 0) + 1
+    return dict(sorted(counts.items()))
+
+
+def trim(pod: Json) -> Json:
+    """A pod without what nobody here reads."""
+    meta, spec, status = pod["metadata"], pod.get("spec") or {}, pod.get("status") or {}
+    kept = ("name", "namespace", "uid", "resourceVersion", "labels", "annotations")
+    return {
+        "metadata": {
+            **{k: meta[k] for k in kept if k in meta},
+            "ownerReferences": [
+                {"uid": o.get("uid"), "controller": o.get("controller")}
+                for o in meta.get("ownerReferences") or []
+            ],
+            "deletionTimestamp": meta.get("deletionTimestamp"),
+        },
+        "spec": {
+            "nodeName": spec.get("nodeName"),
+            "containers": [
+                {"resources": c.get("resources") or {}} for c in spec.get("containers") or []
+            ],
+        },
+        "status": {"phase": status.get("phase"), "startTime": status.get("startTime")},
+    }
+
+
+def owner_of(pod: Json) -> str:
+    """uid of the object that made the pod; empty for a pod on its own."""
+    owners = pod["metadata"].get("ownerReferences") or []
+    return next(
+        (o["uid"] for o in owners if o.get("controller")), owners[0]["uid"] if owners else ""
+    )

@@ -1,0 +1,260 @@
+"""HTTP to one API server: the official client configures and authenticates, the JSON stays raw.
+
+Typed models are strict and four times slower than ``json.loads``, so every path here carries dicts.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from email.utils import parsedate_to_datetime
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import urllib3
+from kubernetes import client as official
+from kubernetes import config as official_config
+
+from scheduling.models import Cluster
+
+Json = dict[str, Any]
+
+MERGE_PATCH = "application/merge-patch+json"
+JSON_PATCH = "application/json-patch+json"
+
+CONNECTIONS = 8
+"""Keep-alive connections for writes; watches have their own on top."""
+TRIES = 6
+BACK_OFF_S = (0.05, 5.0)
+"""First and longest wait between tries."""
+RETRIED = frozenset({429, 500, 502, 503, 504})
+
+
+class ApiError(Exception):
+    """The API server's refusal: its HTTP ``status``, ``reason`` and ``message``.
+
+    ``causes`` are (field, message) pairs, as in a 422.
+    """
+
+    def __init__(
+        self, status: int, reason: str, message: str, causes: tuple[tuple[str, str], ...] = ()
+    ) -> None:
+        self.status = status
+        self.reason = reason
+        self.message = message
+        self.causes = causes
+        super().__init__(f"{status} {reason}: {message}")
+
+
+class NotFoundError(ApiError):
+    """404: the object is gone."""
+
+
+class ConflictError(ApiError):
+    """409: somebody wrote the object since it was read; read it again and decide again."""
+
+
+class GoneError(ApiError):
+    """410: the resourceVersion or continue token is too old; list again."""
+
+
+class InvalidError(ApiError):
+    """422: the object breaks a rule of its kind."""
+
+
+class UnreachableError(ApiError):
+    """No answer after every try."""
+
+
+KINDS: dict[int, type[ApiError]] = {404: NotFoundError, 409: Conflict, 410: Gone, 422: Invalid}
+
+
+def configuration_of(cluster: Cluster) -> official.Configuration:
+    """How ``cluster`` is reached: ``api_url``, else ``kubeconfig``, else the pod's service account.
+
+    Raises the official client's ConfigException when a kubeconfig or service account is unusable,
+    OSError when the token file cannot be read.
+    """
+    configuration = official.Configuration()
+    if cluster.api_url:
+        configuration.host = cluster.api_url.rstrip("/")
+        configuration.ssl_ca_cert = cluster.ca_file or None
+        if cluster.token_file:
+            _follow_token_file(configuration, Path(cluster.token_file))
+    elif cluster.kubeconfig:
+        official_config.load_kube_config(  # type: ignore[no-untyped-call] # as published
+            config_file=cluster.kubeconfig,
+            context=cluster.context or None,
+            client_configuration=configuration,
+        )
+    else:
+        official_config.load_incluster_config(  # type: ignore[no-untyped-call] # as published
+            client_configuration=configuration
+        )
+    configuration.retries = False
+    configuration.connection_pool_maxsize = CONNECTIONS
+    return configuration
+
+
+def _follow_token_file(configuration: official.Configuration, path: Path) -> None:
+    """Read the token again before each request: projected tokens are rotated under our feet."""
+
+    def read(current: official.Configuration) -> None:
+        current.api_key["authorization"] = path.read_text().strip()
+
+    configuration.api_key_prefix["authorization"] = "Bearer"
+    configuration.refresh_api_key_hook = read  # type: ignore[assignment] # typed as None
+    read(configuration)
+
+
+class Client:
+    """Raw JSON requests with retries; safe to use from many threads."""
+
+    def __init__(self, configuration: official.Configuration) -> None:
+        self._api = official.ApiClient(configuration)
+        self._host = configuration.host
+        self._pool: urllib3.PoolManager = self._api.rest_client.pool_manager
+
+    @classmethod
+    def connect(cls, cluster: Cluster) -> Client:
+        return cls(configuration_of(cluster))
+
+    def close(self) -> None:
+        self._pool.clear()
+
+    def get(self, path: str, **query: str | int) -> Json:
+        return self.request("GET", path, query=query)
+
+    def create(self, path: str, body: Json, *, as_user: str = "") -> Json:
+        return self.request("POST", path, body=body, as_user=as_user)
+
+    def replace(self, path: str, body: Json) -> Json:
+        return self.request("PUT", path, body=body)
+
+    def patch(self, path: str, body: Json, *, as_user: str = "") -> Json:
+        """A merge patch. ``metadata.resourceVersion`` in the body is its precondition."""
+        return self.request("PATCH", path, body=body, as_user=as_user)
+
+    def delete(self, path: str, body: Json | None = None, *, as_user: str = "") -> Json:
+        return self.request("DELETE", path, body=body, as_user=as_user)
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, str | int] | None = None,
+        body: Json | None = None,
+        as_user: str = "",
+        tries: int = TRIES,
+        timeout_s: float = 30.0,
+    ) -> Json:
+        """One request, repeated on 429, 5xx and broken connections; the decoded answer.
+
+        ``as_user`` acts in that person's name (impersonation). A repeated POST whose first answer
+        was lost comes back as 409 AlreadyExists, which the caller sees. Raises ApiError.
+        """
+        url = self._url(path, query)
+        headers = self._headers(method, path, body, as_user)
+        data = None if body is None else json.dumps(body).encode()
+        waits = back_off(*BACK_OFF_S)
+        for attempt in range(1, tries + 1):
+            last = attempt == tries
+            try:
+                answer = self._pool.request(
+                    method, url, body=data, headers=headers, timeout=timeout_s, retries=False
+                )
+            except urllib3.exceptions.HTTPError as error:
+                if last:
+                    raise UnreachableError(0, "Unreachable", str(error)) from error
+                time.sleep(next(waits))
+                continue
+            if answer.status < 300:
+                return json.loads(answer.data)
+            if last or answer.status not in RETRIED:
+                raise error_of(answer.status, answer.data)
+            time.sleep(max(retry_after(answer.headers.get("Retry-After")), next(waits)))
+        raise AssertionError("unreachable: the last try returns or raises")
+
+    @contextmanager
+    def stream(
+        self, path: str, query: Mapping[str, str | int], *, timeout_s: float
+    ) -> Iterator[urllib3.BaseHTTPResponse]:
+        """An open watch: the response, whose lines come as the server sends them.
+
+        ``timeout_s`` bounds the silence between two lines. Raises ApiError when refused.
+        """
+        response = self._pool.request(
+            "GET",
+            self._url(path, query),
+            headers=self._headers("GET", path, None, ""),
+            timeout=urllib3.Timeout(connect=10, read=timeout_s),
+            preload_content=False,
+            retries=False,
+        )
+        try:
+            if response.status >= 300:
+                raise error_of(response.status, response.read())
+            yield response
+        finally:
+            response.close()
+
+    def _url(self, path: str, query: Mapping[str, str | int] | None) -> str:
+        return f"{self._host}{path}?{urlencode(query)}" if query else f"{self._host}{path}"
+
+    def _headers(self, method: str, path: str, body: Json | None, as_user: str) -> dict[str, str]:
+        headers = {"Accept": "application/json", "User-Agent": "weir"}
+        if body is not None:
+            headers["Content-Type"] = MERGE_PATCH if method == "PATCH" else "application/json"
+        if as_user:
+            headers["Impersonate-User"] = as_user
+        self._api.update_params_for_auth(headers, [], ["BearerToken"], path, method, body)
+        return headers
+
+
+def error_of(status: int, data: bytes) -> ApiError:
+    """The error that a Status object (or whatever a proxy put in its place) describes."""
+    try:
+        body = json.loads(data)
+    except ValueError:
+        body = {}
+    if not isinstance(body, dict):
+        body = {}
+    details = body.get("details") or {}
+    causes = tuple((c.get("field", ""), c.get("message", "")) for c in details.get("causes") or [])
+    kind = KINDS.get(status, ApiError)
+    return kind(
+        status,
+        body.get("reason") or str(status),
+        body.get("message") or data[:200].decode(errors="replace"),
+        causes,
+    )
+
+
+def retry_after(value: str | None) -> float:
+    """Seconds a Retry-After header asks for (a number or an HTTP date); 0 without one."""
+    if not value:
+        return 0.0
+    try:
+        return max(0.0, float(value))
+    except ValueError:
+        pass
+    try:
+        return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
+    except ValueError:
+        return 0.0
+
+
+def back_off(first_s: float, longest_s: float) -> Iterator[float]:
+    """Endless waits: doubling from ``first_s`` to ``longest_s``, each with full jitter over its half.
+
+    Many clients that lost the same server must not come back in step.
+    """
+    wait = first_s
+    while True:
+        yield wait * random.uniform(0.5, 1.0)  # noqa: S311 - spreads load, hides nothing
+        wait = min(wait * 2, longest_s)

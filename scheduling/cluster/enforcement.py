@@ -1,0 +1,141 @@
+"""From a committed plan to writes: each an act that is decided on the object as it is at that moment.
+
+An act is idempotent. It looks at the object, says which patch would make it so (None: it is so already,
+or no longer applies), and the patch carries the resourceVersion it was decided on. On a conflict the
+object is read again and the act decides anew; on 404 it is dropped; whatever else fails is left to the
+next cycle, which sees the cluster as it is then.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any
+
+from scheduling.cluster.adapters import Adapter, Observed
+from scheduling.cluster.client import (
+    CONNECTIONS,
+    ApiError,
+    Client,
+    ConflictError,
+    NotFoundError,
+)
+from scheduling.cluster.events import Event, post
+from scheduling.cluster.lease import Lease
+from scheduling.cluster.mirror import Mirror
+
+Json = dict[str, Any]
+Decide = Callable[[Json], Json | None]
+
+log = logging.getLogger(__name__)
+
+CONFLICTS = 5
+"""Times an act is decided anew before the next cycle has to."""
+BATCH = 64
+"""Acts between two looks at the lease."""
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """One write on the object of ``target``: ``decide`` returns a merge patch or None.
+
+    ``before`` Events are posted first (a fault then repeats a harmless Event), ``after`` only when
+    the patch was written.
+    """
+
+    adapter: Adapter
+    target: Observed
+    decide: Decide
+    before: tuple[Event, ...] = ()
+    after: tuple[Event, ...] = ()
+
+
+@dataclass(slots=True)
+class Report:
+    """What came of the acts: counts, and what the API server refused (key -> its message)."""
+
+    written: int = 0
+    dropped: int = 0
+    failed: dict[str, str] = field(default_factory=dict)
+
+
+class Enforcer:
+    """Carries out acts on one cluster over a bounded number of connections."""
+
+    def __init__(self, client: Client, mirror: Mirror, lease: Lease) -> None:
+        self._client = client
+        self._mirror = mirror
+        self._lease = lease
+        self._pool = ThreadPoolExecutor(CONNECTIONS, thread_name_prefix="enforce")
+
+    def close(self) -> None:
+        self._pool.shutdown(wait=True, cancel_futures=True)
+
+    def carry_out(self, phases: Iterable[Sequence[Act]]) -> Report:
+        """Carry out the acts of each phase, all of one before the next.
+
+        Raises LeaseLostError, with the rest not done, when another worker may be writing.
+        """
+        report = Report()
+        for acts in phases:
+            for start in range(0, len(acts), BATCH):
+                self._lease.check()
+                self._run(acts[start : start + BATCH], report)
+        return report
+
+    def _run(self, acts: Sequence[Act], report: Report) -> None:
+        run = self._pool.map if len(acts) > 1 else map
+        for act, outcome in zip(acts, run(self._attempt, acts), strict=True):
+            if isinstance(outcome, ApiError):
+                report.failed[act.target.key] = outcome.message
+                log.warning("%s %s: %s", act.target.kind, act.target.key, outcome)
+            elif outcome:
+                report.written += 1
+            else:
+                report.dropped += 1
+
+    def _attempt(self, act: Act) -> bool | ApiError:
+        """Whether the act wrote; an ApiError is returned, so that one refusal stops no other act."""
+        try:
+            for event in act.before:
+                post(self._client, event)
+            written = self._write(act)
+            for event in act.after if written else ():
+                post(self._client, event)
+        except ApiError as error:
+            return error
+        return written
+
+    def _write(self, act: Act) -> bool:
+        target, held = act.target, self._mirror[act.target.kind]
+        path = act.adapter.path(target.namespace, target.name)
+        obj = held.get(target.namespace, target.name)
+        for _ in range(CONFLICTS):
+            if obj is None or obj["metadata"]["uid"] != target.uid:
+                return False
+            patch = act.decide(obj)
+            if patch is None:
+                return False
+            patch.setdefault("metadata", {})["resourceVersion"] = obj["metadata"]["resourceVersion"]
+            try:
+                held.absorb(self._client.patch(path, patch))
+            except NotFoundError:
+                held.bury(target.namespace, target.name, target.uid)
+                return False
+            except ConflictError:
+                obj = self._read_again(act, path)
+                continue
+            return True
+        raise ConflictError(409, "Conflict", f"written by others {CONFLICTS} times in a row")
+
+    def _read_again(self, act: Act, path: str) -> Json | None:
+        target, held = act.target, self._mirror[act.target.kind]
+        try:
+            obj = act.adapter.trim(self._client.get(path))
+        except NotFoundError:
+            held.bury(target.namespace, target.name, target.uid)
+            return None
+        held.absorb(obj)
+        return obj

@@ -1,0 +1,62 @@
+"""core/v1 Events on the objects that hold work: what ``kubectl describe`` shows at its end."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from scheduling.cluster.adapters.base import Observed
+from scheduling.cluster.client import Client, ConflictError, NotFoundError
+
+SOURCE = "weir"
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something said about ``target`` once. ``once`` tells two occurrences of one reason apart, so that
+    a repeated write (after a fault, by another worker) finds the Event there already."""
+
+    target: Observed
+    api_version: str
+    reason: str
+    message: str
+    at: datetime
+    once: str
+    warning: bool = False
+
+    @property
+    def name(self) -> str:
+        digest = hashlib.sha256(f"{self.target.uid} {self.reason} {self.once}".encode())
+        return f"{self.target.name[:200]}.{digest.hexdigest()[:16]}"
+
+
+def post(client: Client, event: Event) -> None:
+    """Create the Event unless it stands there. Raises ApiError; a namespace that is gone is no fault."""
+    target = event.target
+    stamp = event.at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    body = {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"name": event.name, "namespace": target.namespace},
+        "involvedObject": {
+            "apiVersion": event.api_version,
+            "kind": target.kind,
+            "namespace": target.namespace,
+            "name": target.name,
+            "uid": target.uid,
+        },
+        "reason": event.reason,
+        "message": event.message[:1024],
+        "type": "Warning" if event.warning else "Normal",
+        "source": {"component": SOURCE},
+        "reportingComponent": SOURCE,
+        "reportingInstance": SOURCE,
+        "firstTimestamp": stamp,
+        "lastTimestamp": stamp,
+        "count": 1,
+    }
+    try:
+        client.create(f"/api/v1/namespaces/{target.namespace}/events", body)
+    except (ConflictError, NotFoundError):
+        return

@@ -1,0 +1,49 @@
+"""Every label and annotation that Weir reads or writes on objects of a cluster."""
+
+from __future__ import annotations
+
+QUEUE = "weir.dev/queue"
+KUEUE_QUEUE = "kueue.x-k8s.io/queue-name"
+"""Accepted as well, so that work written for Kueue needs no edit."""
+PRIORITY_CLASS = "weir.dev/priority-class"
+"""Label; takes the place of the pod template's priorityClassName, which cannot be edited."""
+
+# Written by people, read by Weir (annotations).
+USER = "weir.dev/user"
+GPU_CLASSES = "weir.dev/gpu-classes"
+MIN_MEMBERS = "weir.dev/min-members"
+CHECKPOINT_INTERVAL = "weir.dev/checkpoint-interval"
+CHECKPOINTED_AT = "weir.dev/checkpointed-at"
+PREDICTED_SECONDS = "weir.dev/predicted-seconds"
+TOPOLOGY_REQUIRED = "weir.dev/topology-required"
+TOPOLOGY_PREFERRED = "weir.dev/topology-preferred"
+HOLD = "weir.dev/hold"
+
+# The mark of an admission, written and cleared in the same patch that unsuspends and suspends.
+GPU_CLASS = "weir.dev/gpu-class"
+PLACEMENT = "weir.dev/placement"
+ADMITTED_AT = "weir.dev/admitted-at"
+MARK = (GPU_CLASS, PLACEMENT, ADMITTED_AT)
+
+ORIGINAL = "weir.dev/original"
+"""JSON: what admission overwrites (node affinity, tolerations, parallelism, completions)."""
+EVICTED_BY = "weir.dev/evicted-by"
+"""Number of the cycle whose plan evicted it last."""
+
+# Written for people to read.
+REASON = "weir.dev/reason"
+SENTENCE = "weir.dev/sentence"
+POSITION = "weir.dev/position"
+
+HOSTNAME = "kubernetes.io/hostname"
+TOPOLOGY_LEVELS = {
+    "block": ("weir.dev/block", "topology.kubernetes.io/zone"),
+    "rack": ("weir.dev/rack", "topology.kubernetes.io/rack"),
+}
+"""Level -> node labels that may name the domain, the first present wins."""
+
+
+def queue_of(labels: dict[str, str] | None) -> str:
+    """The queue that ``labels`` route to; empty when the object is none of Weir's business."""
+    labels = labels or {}
+    return labels.get(QUEUE) or labels.get(KUEUE_QUEUE) or ""

@@ -1,0 +1,76 @@
+"""Kubernetes quantities and durations as the engine's integers."""
+
+from __future__ import annotations
+
+import math
+import re
+from datetime import UTC, datetime
+from decimal import Decimal, InvalidOperation
+from functools import lru_cache
+
+SUFFIXES = {
+    "": Decimal(1),
+    "n": Decimal("1e-9"),
+    "u": Decimal("1e-6"),
+    "m": Decimal("1e-3"),
+    **{s: Decimal(1000) ** i for i, s in enumerate("kMGTPE", start=1)},
+    **{f"{s}i": Decimal(1024) ** i for i, s in enumerate("KMGTPE", start=1)},
+}
+MEBI = 1024 * 1024
+PATTERN = re.compile(r"^([+-]?[0-9.]+(?:[eE][+-]?[0-9]+)?)([a-zA-Z]*)$")
+DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
+SECONDS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400}
+
+
+@lru_cache(maxsize=4096)
+def quantity(text: str | float) -> Decimal:
+    """The number a quantity such as ``500m`` or ``64Gi`` means. Raises ValueError for anything else."""
+    match = PATTERN.match(str(text).strip())
+    if match is None or match[2] not in SUFFIXES:
+        raise ValueError(f"{text!r} is no Kubernetes quantity")
+    try:
+        return Decimal(match[1]) * SUFFIXES[match[2]]
+    except InvalidOperation:
+        raise ValueError(f"{text!r} is no Kubernetes quantity") from None
+
+
+def milli(text: str | float) -> int:
+    """A quantity in thousandths (milli-GPU, milli-CPU)."""
+    return int(quantity(text) * 1000)
+
+
+def mib(text: str | float) -> int:
+    """A quantity of bytes in MiB, rounded up: for what is asked."""
+    return math.ceil(quantity(text) / MEBI)
+
+
+def mib_below(text: str | float) -> int:
+    """A quantity of bytes in MiB, rounded down: for what is offered."""
+    return int(quantity(text) / MEBI)
+
+
+def duration_s(text: str) -> float | None:
+    """Seconds of ``20m``, ``1h30m``, ``90s`` or a bare number of seconds; None for anything else."""
+    text = text.strip()
+    parts = DURATION.findall(text)
+    if parts and "".join(n + u for n, u in parts) == text:
+        return sum(float(n) * SECONDS[u] for n, u in parts)
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def instant(text: str | None) -> datetime | None:
+    """An RFC 3339 time as aware UTC; None for nothing or nonsense a person wrote."""
+    if not text:
+        return None
+    try:
+        when = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return when.replace(tzinfo=UTC) if when.tzinfo is None else when.astimezone(UTC)
+
+
+def rfc3339(when: datetime) -> str:
+    return when.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
