@@ -70,7 +70,12 @@ class UnreachableError(ApiError):
     """No answer after every try."""
 
 
-KINDS: dict[int, type[ApiError]] = {404: NotFoundError, 409: Conflict, 410: Gone, 422: Invalid}
+KINDS: dict[int, type[ApiError]] = {
+    404: NotFoundError,
+    409: ConflictError,
+    410: GoneError,
+    422: InvalidError,
+}
 
 
 def configuration_of(cluster: Cluster) -> official.Configuration:
