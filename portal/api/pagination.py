@@ -1,3 +1,5 @@
+"""Lists come in pages: ``?page=2&page_size=100``."""
+
 from rest_framework.pagination import PageNumberPagination
 
 

@@ -1,4 +1,40 @@
-from django.urls import URLPattern
+"""Addresses of the API, below /api/v1/. No address ends in a slash."""
+
+from django.urls import path, re_path
+
+from portal.api import clusters, docs, ledger, people, queues, quotas, workloads
 
 app_name = "api"
-urlpatterns: list[URLPattern] = []
+
+CLUSTER = "clusters/<slug:cluster>"
+WORKLOAD = f"{CLUSTER}/workloads/<str:uid>"
+
+urlpatterns = [
+    path("me", people.Me.as_view(), name="me"),
+    path("tokens", people.TokenList.as_view(), name="tokens"),
+    path("tokens/<int:pk>", people.TokenDetail.as_view(), name="token"),
+    path("teams", people.TeamList.as_view(), name="teams"),
+    path("teams/<str:name>", people.TeamDetail.as_view(), name="team"),
+    path("personas", people.PersonaList.as_view(), name="personas"),
+    path("priority-classes", clusters.PriorityClassList.as_view(), name="priority_classes"),
+    path("clusters", clusters.ClusterList.as_view(), name="clusters"),
+    path(CLUSTER, clusters.ClusterDetail.as_view(), name="cluster"),
+    path(f"{CLUSTER}/gpu-classes", clusters.GpuClassList.as_view(), name="gpu_classes"),
+    path(f"{CLUSTER}/nodes", clusters.NodeList.as_view(), name="nodes"),
+    path(f"{CLUSTER}/queues", queues.QueueList.as_view(), name="queues"),
+    path(f"{CLUSTER}/queues/<str:name>", queues.QueueDetail.as_view(), name="queue"),
+    path(f"{CLUSTER}/quotas", quotas.QuotaList.as_view(), name="quotas"),
+    path(f"{CLUSTER}/quota-changes", quotas.QuotaChangeList.as_view(), name="quota_changes"),
+    path(f"{CLUSTER}/workloads", workloads.WorkloadList.as_view(), name="workloads"),
+    path(WORKLOAD, workloads.WorkloadDetail.as_view(), name="workload"),
+    path(f"{WORKLOAD}/cancel", workloads.WorkloadCancel.as_view(), name="workload_cancel"),
+    path(f"{WORKLOAD}/hold", workloads.WorkloadHold.as_view(), name="workload_hold"),
+    path(f"{WORKLOAD}/release", workloads.WorkloadRelease.as_view(), name="workload_release"),
+    path(f"{CLUSTER}/cycles", ledger.CycleList.as_view(), name="cycles"),
+    path(f"{CLUSTER}/cycles/<int:number>", ledger.CycleDetail.as_view(), name="cycle"),
+    path(f"{CLUSTER}/decisions", ledger.DecisionList.as_view(), name="decisions"),
+    path(f"{CLUSTER}/evictions", ledger.EvictionList.as_view(), name="evictions"),
+    path("schema", docs.Schema.as_view(), name="schema"),
+    path("docs", docs.docs, name="docs"),
+    re_path(r"^.*$", docs.NoSuchAddress.as_view(), name="nothing"),
+]

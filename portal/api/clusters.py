@@ -1,0 +1,134 @@
+"""Clusters, GPU classes, nodes and priority classes: what there is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db.models import QuerySet
+from rest_framework import generics, serializers
+
+from portal.api.fields import GpusField
+from portal.api.scope import ClusterView, PersonView
+from portal.teams.access import visible_clusters
+from scheduling.models import Cluster, GpuClass, Node, PriorityClass
+
+
+class ClusterSerializer(serializers.ModelSerializer[Cluster]):
+    now = serializers.DateTimeField(read_only=True, help_text="The cluster's own time.")
+
+    class Meta:
+        model = Cluster
+        fields = [
+            "name",
+            "mode",
+            "now",
+            "revision",
+            "planned_at",
+            "currency",
+            "display_time_zone",
+            "history_strength",
+            "usage_half_life_s",
+            "preemption_delay_s",
+            "eviction_cap",
+            "placement",
+            "order",
+            "stale_gang_grace_s",
+            "cycle_interval_s",
+        ]
+        read_only_fields = fields
+
+
+class ClusterList(PersonView, generics.ListAPIView[Cluster]):
+    """Clusters you may see."""
+
+    serializer_class = ClusterSerializer
+    queryset = Cluster.objects.none()
+
+    def get_queryset(self) -> QuerySet[Cluster]:
+        return visible_clusters(self.person).order_by("name")
+
+
+class ClusterDetail(ClusterView, generics.RetrieveAPIView[Cluster]):
+    """One cluster: its mode, its clock and the policy its engine runs with."""
+
+    serializer_class = ClusterSerializer
+    queryset = Cluster.objects.none()
+
+    def get_object(self) -> Cluster:
+        return self.cluster
+
+
+class GpuClassSerializer(serializers.ModelSerializer[GpuClass]):
+    node_labels: Any = serializers.DictField(child=serializers.CharField(), read_only=True)
+
+    class Meta:
+        model = GpuClass
+        fields = [
+            "name",
+            "resource_name",
+            "node_labels",
+            "exchange_rate",
+            "price_per_gpu_hour",
+            "position",
+        ]
+        read_only_fields = fields
+
+
+class GpuClassList(ClusterView, generics.ListAPIView[GpuClass]):
+    """GPU classes of a cluster, in the order every page shows them."""
+
+    serializer_class = GpuClassSerializer
+    queryset = GpuClass.objects.none()
+
+    def get_queryset(self) -> QuerySet[GpuClass]:
+        return GpuClass.objects.filter(cluster=self.cluster)
+
+
+class NodeSerializer(serializers.ModelSerializer[Node]):
+    gpu_class: Any = serializers.SlugRelatedField(slug_field="name", read_only=True)
+    node_pool: Any = serializers.SlugRelatedField(
+        slug_field="name", read_only=True, allow_null=True
+    )
+    gpus = GpusField(read_only=True)
+    allocated_gpus = GpusField(read_only=True)
+    foreign_gpus = GpusField(read_only=True, help_text="Held by pods outside the queues.")
+    topology: Any = serializers.DictField(child=serializers.CharField(), read_only=True)
+
+    class Meta:
+        model = Node
+        fields = [
+            "name",
+            "gpu_class",
+            "node_pool",
+            "gpus",
+            "allocated_gpus",
+            "foreign_gpus",
+            "topology",
+            "ready",
+        ]
+        read_only_fields = fields
+
+
+class NodeList(ClusterView, generics.ListAPIView[Node]):
+    """Nodes of a cluster as the mirror last saw them."""
+
+    serializer_class = NodeSerializer
+    queryset = Node.objects.none()
+    filterset_fields = ["gpu_class__name", "ready"]
+
+    def get_queryset(self) -> QuerySet[Node]:
+        return Node.objects.filter(cluster=self.cluster).select_related("gpu_class", "node_pool")
+
+
+class PriorityClassSerializer(serializers.ModelSerializer[PriorityClass]):
+    class Meta:
+        model = PriorityClass
+        fields = ["name", "value", "preemptible", "min_run_time_s", "type", "is_default"]
+        read_only_fields = fields
+
+
+class PriorityClassList(PersonView, generics.ListAPIView[PriorityClass]):
+    """Priority classes, highest value first."""
+
+    serializer_class = PriorityClassSerializer
+    queryset = PriorityClass.objects.all()

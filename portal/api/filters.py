@@ -1,0 +1,108 @@
+"""The filters of lists: the same set serves a page's address and the API's query."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import django_filters as filters
+from django.db.models import Q, QuerySet, TextField
+from django.db.models.functions import Cast
+
+from portal.teams.access import visible_queues
+from scheduling.models import Decision, Eviction, Queue, Quota, State, Workload, WorkloadType
+
+
+def subtree(queues: QuerySet[Queue], name: str) -> QuerySet[Queue]:
+    """The queue called ``name`` (or with this path) among ``queues`` and everything below it."""
+    top = queues.filter(Q(name=name) | Q(path=name)).first()
+    if top is None:
+        return queues.none()
+    if not top.path:
+        return queues
+    return queues.filter(Q(pk=top.pk) | Q(path__startswith=f"{top.path}/"))
+
+
+class OfCluster(filters.FilterSet):  # type: ignore[misc] # django-filter has no types
+    """A filter set of rows below one cluster.
+
+    Its ``request`` carries the person; the cluster is given as ``cluster`` by a page and taken from
+    the address by the API.
+    """
+
+    def __init__(self, *args: Any, cluster: str | None = None, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        match = getattr(self.request, "parser_context", None) or {}
+        self.cluster = cluster or match.get("kwargs", {}).get("cluster", "")
+
+    def in_subtree(self, queryset: QuerySet[Any], name: str, value: str) -> QuerySet[Any]:
+        queues = visible_queues(self.request.user).filter(cluster__name=self.cluster)
+        return queryset.filter(**{f"{name}__in": subtree(queues, value).values("pk")})
+
+
+class WorkloadFilter(OfCluster):
+    """Narrows workloads; every field may stand in a page's address and in the API's query."""
+
+    state = filters.MultipleChoiceFilter(choices=State.choices, label="State")
+    queue = filters.CharFilter(method="in_subtree", label="Queue, with everything below it")
+    gpu_class = filters.CharFilter(method="of_class", label="GPU class held, or asked for")
+    user = filters.CharFilter(field_name="user", label="User")
+    name = filters.CharFilter(field_name="name", lookup_expr="icontains", label="Name contains")
+    priority_class = filters.CharFilter(field_name="priority_class__name", label="Priority class")
+    type = filters.ChoiceFilter(choices=[(t.value, t.value.title()) for t in WorkloadType])
+    held = filters.BooleanFilter(label="Held by its user")
+    misrouted = filters.BooleanFilter(
+        field_name="queue", lookup_expr="isnull", label="Queue label names no queue"
+    )
+    submitted_after = filters.IsoDateTimeFilter(field_name="submitted_at", lookup_expr="gte")
+    submitted_before = filters.IsoDateTimeFilter(field_name="submitted_at", lookup_expr="lt")
+    ordering = filters.OrderingFilter(
+        fields=[("submitted_at", "submitted_at"), ("name", "name"), ("position", "position")],
+        label="Order",
+    )
+
+    class Meta:
+        model = Workload
+        fields: list[str] = []
+
+    def of_class(self, queryset: QuerySet[Workload], name: str, value: str) -> QuerySet[Workload]:
+        """Those that hold ``value``; of those that hold nothing, the ones that asked for it."""
+        asked = Q(gpu_class=None, asked__contains=f'"{value}"')
+        return queryset.alias(asked=Cast("gpu_classes", TextField())).filter(
+            Q(gpu_class__name=value) | asked
+        )
+
+
+class QuotaFilter(OfCluster):
+    queue = filters.CharFilter(method="in_subtree", label="Queue, with everything below it")
+    gpu_class = filters.CharFilter(field_name="gpu_class__name")
+
+    class Meta:
+        model = Quota
+        fields: list[str] = []
+
+
+class DecisionFilter(OfCluster):
+    workload = filters.CharFilter(field_name="workload__uid", label="uid of the workload")
+    cycle = filters.NumberFilter(field_name="cycle__number")
+    action = filters.CharFilter(field_name="action")
+    reason = filters.CharFilter(field_name="reason")
+
+    class Meta:
+        model = Decision
+        fields: list[str] = []
+
+
+class EvictionFilter(OfCluster):
+    queue = filters.CharFilter(method="in_subtree", label="Victim's queue, and everything below")
+    for_queue = filters.CharFilter(
+        method="in_subtree", label="Winner's queue, and everything below"
+    )
+    gpu_class = filters.CharFilter(field_name="gpu_class__name")
+    rule = filters.CharFilter(field_name="rule")
+    workload = filters.CharFilter(field_name="workload__uid", label="uid of the victim")
+    after = filters.IsoDateTimeFilter(field_name="at", lookup_expr="gte")
+    before = filters.IsoDateTimeFilter(field_name="at", lookup_expr="lt")
+
+    class Meta:
+        model = Eviction
+        fields: list[str] = []

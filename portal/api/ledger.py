@@ -1,0 +1,165 @@
+"""The ledger: cycles, decisions and evictions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db.models import Q, QuerySet
+from rest_framework import generics, serializers
+
+from portal.api.fields import GpuHoursField, GpusField
+from portal.api.filters import DecisionFilter, EvictionFilter
+from portal.api.scope import ClusterView
+from portal.teams.access import visible_workloads
+from scheduling.models import Cycle, Decision, Eviction
+
+
+class CycleSerializer(serializers.ModelSerializer[Cycle]):
+    class Meta:
+        model = Cycle
+        fields = [
+            "number",
+            "at",
+            "took_ms",
+            "trigger",
+            "mode",
+            "pending",
+            "running",
+            "admitted",
+            "evicted",
+        ]
+        read_only_fields = fields
+
+
+class CycleView(ClusterView):
+    serializer_class = CycleSerializer
+    queryset = Cycle.objects.none()
+
+    def get_queryset(self) -> QuerySet[Cycle]:
+        return Cycle.objects.filter(cluster=self.cluster).order_by("-number")
+
+
+class CycleList(CycleView, generics.ListAPIView[Cycle]):
+    """Passes of the engine, newest first."""
+
+
+class CycleDetail(CycleView, generics.RetrieveAPIView[Cycle]):
+    """One pass of the engine."""
+
+    lookup_field = "number"
+
+
+class DecisionSerializer(serializers.ModelSerializer[Decision]):
+    cycle = serializers.IntegerField(source="cycle.number", read_only=True)
+    at = serializers.DateTimeField(source="cycle.at", read_only=True)
+    workload = serializers.CharField(source="workload.uid", read_only=True, help_text="Its uid.")
+    name = serializers.CharField(source="workload.name", read_only=True)
+    gpu_class: Any = serializers.SlugRelatedField(
+        slug_field="name", read_only=True, allow_null=True
+    )
+    for_workload: Any = serializers.SlugRelatedField(
+        slug_field="name", read_only=True, allow_null=True
+    )
+    numbers: Any = serializers.DictField(read_only=True)
+    placement: Any = serializers.DictField(child=serializers.IntegerField(), read_only=True)
+
+    class Meta:
+        model = Decision
+        fields = [
+            "cycle",
+            "at",
+            "workload",
+            "name",
+            "action",
+            "reason",
+            "sentence",
+            "numbers",
+            "gpu_class",
+            "members",
+            "placement",
+            "for_workload",
+            "until",
+            "position",
+        ]
+        read_only_fields = fields
+
+
+class DecisionList(ClusterView, generics.ListAPIView[Decision]):
+    """What the engine decided about the workloads you may see, newest cycle first."""
+
+    serializer_class = DecisionSerializer
+    filterset_class = DecisionFilter
+    queryset = Decision.objects.none()
+
+    def get_queryset(self) -> QuerySet[Decision]:
+        if self.is_schema:
+            return Decision.objects.none()
+        return (
+            Decision.objects.filter(cycle__cluster=self.cluster)
+            .filter(workload__in=visible_workloads(self.person))
+            .select_related("cycle", "workload", "gpu_class", "for_workload")
+            .order_by("-cycle__number", "id")
+        )
+
+
+class EvictionSerializer(serializers.ModelSerializer[Eviction]):
+    workload = serializers.CharField(source="workload.uid", read_only=True, help_text="Its uid.")
+    name = serializers.CharField(source="workload.name", read_only=True)
+    cycle = serializers.IntegerField(
+        source="cycle.number", read_only=True, allow_null=True, default=None
+    )
+    queue: Any = serializers.SlugRelatedField(slug_field="path", read_only=True, allow_null=True)
+    for_queue: Any = serializers.SlugRelatedField(
+        slug_field="path", read_only=True, allow_null=True
+    )
+    for_workload: Any = serializers.SlugRelatedField(
+        slug_field="name", read_only=True, allow_null=True
+    )
+    gpu_class: Any = serializers.SlugRelatedField(
+        slug_field="name", read_only=True, allow_null=True
+    )
+    gpus = GpusField(read_only=True)
+    asked_gpus = GpusField(read_only=True)
+    lost_gpu_hours = GpuHoursField(source="lost_gpu_s", read_only=True)
+    numbers: Any = serializers.DictField(read_only=True)
+
+    class Meta:
+        model = Eviction
+        fields = [
+            "at",
+            "rule",
+            "workload",
+            "name",
+            "queue",
+            "for_workload",
+            "for_queue",
+            "gpu_class",
+            "gpus",
+            "asked_gpus",
+            "lost_gpu_hours",
+            "sentence",
+            "numbers",
+            "cycle",
+        ]
+        read_only_fields = fields
+
+
+EVICTION_PARTIES = ("workload", "cycle", "queue", "for_queue", "for_workload", "gpu_class")
+
+
+class EvictionList(ClusterView, generics.ListAPIView[Eviction]):
+    """Evictions in which you may see the victim or the winner, newest first."""
+
+    serializer_class = EvictionSerializer
+    filterset_class = EvictionFilter
+    queryset = Eviction.objects.none()
+
+    def get_queryset(self) -> QuerySet[Eviction]:
+        if self.is_schema:
+            return Eviction.objects.none()
+        seen = visible_workloads(self.person).filter(cluster=self.cluster).values("pk")
+        return (
+            Eviction.objects.filter(workload__cluster=self.cluster)
+            .filter(Q(workload__in=seen) | Q(for_workload__in=seen))
+            .select_related(*EVICTION_PARTIES)
+        )

@@ -1,0 +1,186 @@
+"""The person, their tokens, teams and personas."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db.models import QuerySet
+from drf_spectacular.utils import extend_schema, extend_schema_field
+from rest_framework import generics, serializers, status
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from portal.accounts.models import ApiToken, Persona, User
+from portal.api.fields import GpusField
+from portal.api.scope import PersonView
+from portal.teams.access import is_operator, own_queues
+from portal.teams.models import Membership, Team
+
+
+class MembershipSerializer(serializers.ModelSerializer[Membership]):
+    team: Any = serializers.SlugRelatedField(slug_field="name", read_only=True)
+    queue = serializers.CharField(source="team.queue.name", read_only=True)
+    cluster = serializers.CharField(source="team.queue.cluster.name", read_only=True)
+    persona: Any = serializers.SlugRelatedField(slug_field="name", read_only=True)
+
+    class Meta:
+        model = Membership
+        fields = ["team", "cluster", "queue", "persona"]
+        read_only_fields = fields
+
+
+class MeSerializer(serializers.ModelSerializer[User]):
+    operator = serializers.SerializerMethodField(help_text="Sees and operates every cluster.")
+    memberships = serializers.SerializerMethodField()
+
+    class Meta:
+        model = User
+        fields = ["username", "first_name", "last_name", "email", "operator", "memberships"]
+        read_only_fields = fields
+
+    def get_operator(self, user: User) -> bool:
+        return is_operator(user)
+
+    @extend_schema_field(MembershipSerializer(many=True))
+    def get_memberships(self, user: User) -> Any:
+        rows = user.memberships.select_related("team__queue__cluster", "persona")
+        return MembershipSerializer(rows, many=True).data
+
+
+class Me(PersonView, generics.RetrieveAPIView[User]):
+    """Who you are, your teams and personas."""
+
+    serializer_class = MeSerializer
+
+    def get_object(self) -> User:
+        return self.person
+
+
+class TokenSerializer(serializers.ModelSerializer[ApiToken]):
+    class Meta:
+        model = ApiToken
+        fields = ["id", "name", "created_at", "last_used_at", "expires_at"]
+        read_only_fields = ["id", "created_at", "last_used_at", "expires_at"]
+
+
+class NewTokenSerializer(TokenSerializer):
+    token = serializers.CharField(read_only=True, help_text="Shown once; keep it safe.")
+
+    class Meta(TokenSerializer.Meta):
+        fields = [*TokenSerializer.Meta.fields, "token"]
+
+
+class TokenList(PersonView, generics.ListCreateAPIView[ApiToken]):
+    """Your API tokens. Only their digests are kept."""
+
+    serializer_class = TokenSerializer
+    queryset = ApiToken.objects.none()
+
+    def get_queryset(self) -> QuerySet[ApiToken]:
+        return ApiToken.objects.none() if self.is_schema else self.person.api_tokens.all()
+
+    @extend_schema(request=TokenSerializer, responses={201: NewTokenSerializer})
+    def post(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        """Make a token. The answer is the only place its text is ever shown."""
+        asked = TokenSerializer(data=request.data)
+        asked.is_valid(raise_exception=True)
+        token, plain = ApiToken.issue(self.person, asked.validated_data["name"])
+        token.token = plain  # type: ignore[attr-defined]
+        return Response(NewTokenSerializer(token).data, status=status.HTTP_201_CREATED)
+
+
+class TokenDetail(PersonView, generics.DestroyAPIView[ApiToken]):
+    """Revoke a token; it stops working at once."""
+
+    serializer_class = TokenSerializer
+    queryset = ApiToken.objects.none()
+
+    def get_queryset(self) -> QuerySet[ApiToken]:
+        return ApiToken.objects.none() if self.is_schema else self.person.api_tokens.all()
+
+
+class MemberSerializer(serializers.ModelSerializer[Membership]):
+    user: Any = serializers.SlugRelatedField(slug_field="username", read_only=True)
+    persona: Any = serializers.SlugRelatedField(slug_field="name", read_only=True)
+
+    class Meta:
+        model = Membership
+        fields = ["user", "persona"]
+        read_only_fields = fields
+
+
+class TeamSerializer(serializers.ModelSerializer[Team]):
+    cluster = serializers.CharField(source="queue.cluster.name", read_only=True)
+    queue: Any = serializers.SlugRelatedField(slug_field="name", read_only=True)
+    members = MemberSerializer(source="memberships", many=True, read_only=True)
+
+    class Meta:
+        model = Team
+        fields = ["name", "cluster", "queue", "members"]
+        read_only_fields = fields
+
+
+class TeamView(PersonView):
+    serializer_class = TeamSerializer
+    queryset = Team.objects.none()
+
+    def get_queryset(self) -> QuerySet[Team]:
+        if self.is_schema:
+            return Team.objects.none()
+        return (
+            Team.objects.filter(queue__in=own_queues(self.person))
+            .select_related("queue__cluster")
+            .prefetch_related("memberships__user", "memberships__persona")
+        )
+
+
+class TeamList(TeamView, generics.ListAPIView[Team]):
+    """Your teams and those below them, with their members."""
+
+
+class TeamDetail(TeamView, generics.RetrieveAPIView[Team]):
+    """One team with its members."""
+
+    lookup_field = "name"
+
+
+class PersonaSerializer(serializers.ModelSerializer[Persona]):
+    """Empty ``gpu_classes`` or ``priority_classes``: every class."""
+
+    priority_classes: Any = serializers.SlugRelatedField(
+        slug_field="name", many=True, read_only=True
+    )
+    gpu_classes: Any = serializers.SlugRelatedField(slug_field="name", many=True, read_only=True)
+    max_gpus_per_workload = GpusField(read_only=True, allow_null=True)
+
+    class Meta:
+        model = Persona
+        fields = [
+            "name",
+            "may_submit",
+            "may_edit_quotas",
+            "may_approve",
+            "may_operate",
+            "may_read_costs",
+            "priority_classes",
+            "gpu_classes",
+            "max_gpus_per_workload",
+            "max_run_time_s",
+            "preemptible_only",
+        ]
+        read_only_fields = fields
+
+
+class PersonaList(PersonView, generics.ListAPIView[Persona]):
+    """Personas of your teams; all of them for operators."""
+
+    serializer_class = PersonaSerializer
+    queryset = Persona.objects.none()
+
+    def get_queryset(self) -> QuerySet[Persona]:
+        if self.is_schema:
+            return Persona.objects.none()
+        rows = Persona.objects.prefetch_related("priority_classes", "gpu_classes")
+        if is_operator(self.person):
+            return rows
+        return rows.filter(memberships__team__queue__in=own_queues(self.person)).distinct()

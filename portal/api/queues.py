@@ -1,0 +1,92 @@
+"""Queues with their shares."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db.models import QuerySet
+from rest_framework import generics, serializers
+
+from portal.api.fields import GpusField
+from portal.api.scope import ClusterView
+from portal.teams.access import visible_queues
+from scheduling.models import Queue, Share
+
+
+class ShareSerializer(serializers.ModelSerializer[Share]):
+    """The newest division of one class, in GPUs. ``limit`` null is unlimited."""
+
+    gpu_class: Any = serializers.SlugRelatedField(slug_field="name", read_only=True)
+    fair_share = GpusField(read_only=True)
+    potential = GpusField(read_only=True)
+    allocated = GpusField(read_only=True)
+    nominal = GpusField(read_only=True)
+    limit = GpusField(read_only=True, allow_null=True)
+    demand = GpusField(read_only=True)
+    pending = GpusField(read_only=True)
+    guaranteed = GpusField(read_only=True)
+    lent = GpusField(read_only=True)
+    kept_back = GpusField(read_only=True)
+
+    class Meta:
+        model = Share
+        fields = [
+            "gpu_class",
+            "fair_share",
+            "potential",
+            "allocated",
+            "nominal",
+            "limit",
+            "demand",
+            "pending",
+            "guaranteed",
+            "lent",
+            "kept_back",
+            "oversubscribed",
+            "usage",
+        ]
+        read_only_fields = fields
+
+
+class QueueSerializer(serializers.ModelSerializer[Queue]):
+    parent: Any = serializers.SlugRelatedField(slug_field="name", read_only=True, allow_null=True)
+    depth = serializers.IntegerField(source="tree_depth", read_only=True, help_text="Root is 0.")
+    eviction_budget_gpus = GpusField(read_only=True, allow_null=True)
+    shares = ShareSerializer(many=True, read_only=True)
+
+    class Meta:
+        model = Queue
+        fields = [
+            "name",
+            "path",
+            "parent",
+            "depth",
+            "priority",
+            "stop",
+            "namespace",
+            "eviction_budget_gpus",
+            "shares",
+        ]
+        read_only_fields = fields
+
+
+class QueueView(ClusterView):
+    serializer_class = QueueSerializer
+    queryset = Queue.objects.none()
+
+    def get_queryset(self) -> QuerySet[Queue]:
+        if self.is_schema:
+            return Queue.objects.none()
+        seen: Any = visible_queues(self.person).filter(cluster=self.cluster)
+        tree: QuerySet[Queue] = seen.with_tree_fields()
+        return tree.select_related("parent").prefetch_related("shares__gpu_class")
+
+
+class QueueList(QueueView, generics.ListAPIView[Queue]):
+    """The quota tree you may see, parents before children, each with its newest shares."""
+
+
+class QueueDetail(QueueView, generics.RetrieveAPIView[Queue]):
+    """One queue with its newest shares."""
+
+    lookup_field = "name"

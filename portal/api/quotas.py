@@ -1,0 +1,220 @@
+"""Quotas: in force, through time, and changed through the one door."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+
+from django.db.models import QuerySet
+from django.shortcuts import get_object_or_404
+from django.utils.dateparse import parse_datetime
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import generics, serializers, status
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from portal.api.errors import NotAllowed, refuse
+from portal.api.fields import GpusField
+from portal.api.filters import QuotaFilter
+from portal.api.scope import ClusterView
+from portal.teams.access import editable_queues, visible_queues
+from scheduling.models import Queue, Quota, QuotaChange
+from scheduling.services.quotas import Field, QuotaCell, QuotaError, save_quotas
+
+
+class QuotaSerializer(serializers.ModelSerializer[Quota]):
+    """A row that holds during [effective_from, effective_until). A null limit is unlimited."""
+
+    queue: Any = serializers.SlugRelatedField(slug_field="name", read_only=True)
+    gpu_class: Any = serializers.SlugRelatedField(slug_field="name", read_only=True)
+    nominal_gpus = GpusField(read_only=True)
+    borrowing_limit_gpus = GpusField(read_only=True, allow_null=True)
+    lending_limit_gpus = GpusField(read_only=True, allow_null=True)
+    weight = serializers.FloatField(read_only=True)
+    change = serializers.IntegerField(source="change_id", read_only=True, allow_null=True)
+
+    class Meta:
+        model = Quota
+        fields = [
+            "queue",
+            "gpu_class",
+            "nominal_gpus",
+            "borrowing_limit_gpus",
+            "lending_limit_gpus",
+            "weight",
+            "effective_from",
+            "effective_until",
+            "change",
+        ]
+        read_only_fields = fields
+
+
+class CellSerializer(serializers.Serializer[Any]):
+    queue = serializers.CharField()
+    gpu_class = serializers.CharField()
+    field = serializers.ChoiceField(choices=[f.value for f in Field])
+    value = serializers.DecimalField(
+        max_digits=12,
+        decimal_places=3,
+        allow_null=True,
+        help_text="GPUs, or the weight itself; null is unlimited (limits only).",
+    )
+
+
+class ChangeRequestSerializer(serializers.Serializer[Any]):
+    """An edit of quotas strictly below ``queue``, all or nothing."""
+
+    queue = serializers.CharField(help_text="Top of the subtree that is edited.")
+    cells = CellSerializer(many=True, allow_empty=False)
+    reason = serializers.CharField(max_length=500)
+    effective_from = serializers.DateTimeField(
+        required=False, allow_null=True, help_text="Null: now."
+    )
+    effective_until = serializers.DateTimeField(
+        required=False, allow_null=True, help_text="Null: no end."
+    )
+
+
+class ChangedCellSerializer(serializers.Serializer[Any]):
+    queue = serializers.CharField()
+    gpu_class = serializers.CharField()
+    field = serializers.CharField()
+    before = serializers.FloatField(allow_null=True)
+    after = serializers.FloatField(allow_null=True)
+
+
+class QuotaChangeSerializer(serializers.ModelSerializer[QuotaChange]):
+    queue: Any = serializers.SlugRelatedField(slug_field="name", read_only=True)
+    author: Any = serializers.SlugRelatedField(
+        slug_field="username", read_only=True, allow_null=True
+    )
+    cells = ChangedCellSerializer(many=True, read_only=True)
+
+    class Meta:
+        model = QuotaChange
+        fields = [
+            "id",
+            "queue",
+            "author",
+            "reason",
+            "at",
+            "effective_from",
+            "effective_until",
+            "cells",
+        ]
+        read_only_fields = fields
+
+
+AT = OpenApiParameter("at", datetime, description="In force at this instant; default: now.")
+ALL = OpenApiParameter("all", bool, description="Every row, past and planned ones too.")
+
+
+class QuotaList(ClusterView, generics.ListAPIView[Quota]):
+    """Quotas of the queues you may see, in force at one instant or through all time."""
+
+    serializer_class = QuotaSerializer
+    filterset_class = QuotaFilter
+    queryset = Quota.objects.none()
+
+    def get_queryset(self) -> QuerySet[Quota]:
+        if self.is_schema:
+            return Quota.objects.none()
+        rows = Quota.objects.filter(
+            queue__in=visible_queues(self.person).filter(cluster=self.cluster)
+        )
+        if self.request.query_params.get("all", "").lower() not in ("true", "1"):
+            rows = rows.in_force(self._at())
+        return rows.select_related("queue", "gpu_class").order_by(
+            "queue__path", "gpu_class__position", "effective_from"
+        )
+
+    def _at(self) -> datetime:
+        text = self.request.query_params.get("at")
+        return self.cluster.now() if text is None else read_instant("at", text)
+
+    @extend_schema(parameters=[AT, ALL])
+    def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        return super().get(request, *args, **kwargs)
+
+    @extend_schema(request=ChangeRequestSerializer, responses={201: QuotaChangeSerializer})
+    def post(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        """Change quotas below a queue you lead. Saving changes no pod; the next cycle sees it."""
+        asked = ChangeRequestSerializer(data=request.data)
+        asked.is_valid(raise_exception=True)
+        change = self._save(asked.validated_data)
+        return Response(QuotaChangeSerializer(change).data, status=status.HTTP_201_CREATED)
+
+    def _save(self, asked: dict[str, Any]) -> QuotaChange:
+        seen = visible_queues(self.person).filter(cluster=self.cluster)
+        queue = get_object_or_404(seen, name=asked["queue"])
+        self._check_editable(queue, asked["cells"])
+        try:
+            return save_quotas(
+                queue=queue,
+                cells=[_cell(cell) for cell in asked["cells"]],
+                author=self.person,
+                reason=asked["reason"],
+                effective_from=asked.get("effective_from"),
+                effective_until=asked.get("effective_until"),
+            )
+        except QuotaError as refused:
+            raise serializers.ValidationError(_faults(refused, asked["cells"])) from refused
+
+    def _check_editable(self, queue: Queue, cells: list[dict[str, Any]]) -> None:
+        """Every cell names a queue the person edits; a name they can't see counts the same."""
+        mine = editable_queues(self.person).filter(cluster=self.cluster)
+        names = set(mine.values_list("name", flat=True))
+        wrong = next((cell["queue"] for cell in cells if cell["queue"] not in names), None)
+        if wrong is not None:
+            raise NotAllowed(
+                f"You may not edit quotas of a queue called '{wrong}'.",
+                "Ask the lead of the team above it.",
+            )
+
+
+def read_instant(name: str, text: str) -> datetime:
+    """An ISO 8601 instant of the query, UTC unless it says otherwise. Raises ValidationError."""
+    try:
+        at = parse_datetime(text.replace(" ", "+"))
+    except ValueError:
+        at = None
+    if at is None:
+        refuse(name, f"'{text}' is no instant. Write one such as 2026-01-05T10:00:00Z.")
+    return at if at.tzinfo else at.replace(tzinfo=UTC)
+
+
+def _cell(cell: dict[str, Any]) -> QuotaCell:
+    value: Decimal | None = cell["value"]
+    return QuotaCell(cell["queue"], cell["gpu_class"], Field(cell["field"]), value)
+
+
+def _faults(refused: QuotaError, cells: list[dict[str, Any]]) -> dict[str, list[str]]:
+    """Faults of figures at ``cells.N.value``, the rest at their own field."""
+    found: dict[str, list[str]] = {}
+    for fault in refused.faults:
+        place = next(
+            (
+                f"cells.{i}.value"
+                for i, cell in enumerate(cells)
+                if (cell["queue"], cell["gpu_class"], cell["field"])
+                == (fault.queue, fault.gpu_class, fault.field)
+            ),
+            "cells" if fault.queue else fault.field,
+        )
+        found.setdefault(place, []).append(f"{fault.sentence} {fault.remedy}")
+    return found
+
+
+class QuotaChangeList(ClusterView, generics.ListAPIView[QuotaChange]):
+    """Who changed which quotas, when and why, newest first."""
+
+    serializer_class = QuotaChangeSerializer
+    queryset = QuotaChange.objects.none()
+
+    def get_queryset(self) -> QuerySet[QuotaChange]:
+        if self.is_schema:
+            return QuotaChange.objects.none()
+        queues = visible_queues(self.person).filter(cluster=self.cluster)
+        rows = QuotaChange.objects.filter(queue__in=queues).select_related("queue", "author")
+        return rows.order_by("-at", "-id")

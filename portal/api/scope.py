@@ -1,0 +1,41 @@
+"""What every view of a cluster starts with: the cluster itself, if the person may see it."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+from django.shortcuts import get_object_or_404
+from rest_framework.generics import GenericAPIView
+from rest_framework.request import Request
+
+from portal.accounts.models import User
+from portal.teams.access import visible_clusters
+from scheduling.models import Cluster
+
+
+def person(request: Request) -> User:
+    """The signed-in person; every view of the API asks for one."""
+    assert isinstance(request.user, User)  # noqa: S101 - IsAuthenticated guards every view
+    return request.user
+
+
+class PersonView(GenericAPIView[Any]):
+    """A view that answers to one person."""
+
+    @property
+    def person(self) -> User:
+        return person(self.request)
+
+    @property
+    def is_schema(self) -> bool:
+        """True while the schema is drawn: there is no person and no address then."""
+        return getattr(self, "swagger_fake_view", False)
+
+
+class ClusterView(PersonView):
+    """A view below ``clusters/{cluster}/``."""
+
+    @cached_property
+    def cluster(self) -> Cluster:
+        return get_object_or_404(visible_clusters(self.person), name=self.kwargs["cluster"])

@@ -1,0 +1,109 @@
+"""What a submission may look like: a whole manifest, or the fields it is built from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from portal.accounts.models import User
+from portal.teams.submission import SubmissionError
+from portal.teams.submission import submit as submit_manifest
+from scheduling.models import Cluster, GpuClass, Queue
+from scheduling.services.manifests import build_job_manifest
+
+MAX_PODS = 100_000
+MAX_SECONDS = 2_000_000_000
+
+Json = dict[str, Any]
+
+
+class SubmitSerializer(serializers.Serializer[Any]):
+    """Either ``manifest``, or ``name``, ``queue``, ``image`` and the rest."""
+
+    manifest: Any = serializers.DictField(
+        required=False, help_text="A batch/v1 Job, as kubectl apply takes it."
+    )
+    name = serializers.CharField(required=False, max_length=63)
+    queue = serializers.CharField(required=False, help_text="Name of a leaf you may submit to.")
+    priority_class = serializers.CharField(required=False, allow_blank=True)
+    image = serializers.CharField(required=False)
+    command: Any = serializers.ListField(child=serializers.CharField(), required=False)
+    gpu_classes: Any = serializers.ListField(
+        child=serializers.CharField(), required=False, help_text="In order of preference."
+    )
+    gpus_per_pod = serializers.IntegerField(required=False, min_value=1, max_value=1024)
+    pods_min = serializers.IntegerField(required=False, min_value=1, max_value=MAX_PODS)
+    pods_max = serializers.IntegerField(
+        required=False, min_value=1, max_value=MAX_PODS, help_text="Above pods_min: elastic."
+    )
+    cpus_per_pod = serializers.FloatField(required=False, min_value=0, max_value=100_000)
+    memory_gib_per_pod = serializers.FloatField(required=False, min_value=0, max_value=1_000_000)
+    run_time_limit_s = serializers.IntegerField(
+        required=False, allow_null=True, min_value=1, max_value=MAX_SECONDS
+    )
+    checkpoint_interval_s = serializers.IntegerField(
+        required=False, allow_null=True, min_value=1, max_value=MAX_SECONDS
+    )
+
+    def validate(self, attrs: Json) -> Json:
+        if "manifest" in attrs:
+            extra = sorted(set(attrs) - {"manifest"})
+            if extra:
+                raise serializers.ValidationError(
+                    {extra[0]: ["Send a manifest or fields, not both."]}
+                )
+            return attrs
+        missing = [
+            name for name in ("name", "queue", "image", "gpu_classes") if not attrs.get(name)
+        ]
+        if missing:
+            raise serializers.ValidationError({name: ["This is needed."] for name in missing})
+        return attrs
+
+
+class SubmittedSerializer(serializers.Serializer[Any]):
+    """The object as the cluster's API server made it; ``uid`` is the workload's."""
+
+    uid = serializers.CharField(source="metadata.uid")
+    name = serializers.CharField(source="metadata.name")
+    namespace = serializers.CharField(source="metadata.namespace")
+    manifest = serializers.SerializerMethodField()
+
+    @extend_schema_field({"type": "object", "additionalProperties": {}})
+    def get_manifest(self, made: Json) -> Json:
+        return made
+
+
+def submit(user: User, cluster: Cluster, asked: Mapping[str, Any]) -> Json:
+    """Creates what ``asked`` (checked by SubmitSerializer) describes; the object as made.
+
+    Raises ValidationError with every fault at its field, or the service's ServiceError.
+    """
+    manifest = asked.get("manifest") or build(cluster, asked)
+    try:
+        return submit_manifest(user, cluster, manifest)
+    except SubmissionError as refused:
+        faults = {f.field or "": [f"{f.sentence} {f.remedy}".strip()] for f in refused.faults}
+        raise serializers.ValidationError(faults) from refused
+
+
+def build(cluster: Cluster, asked: Mapping[str, Any]) -> Json:
+    """The manifest of the fields. Raises ServiceError at the field at fault."""
+    fields = {name: value for name, value in asked.items() if name != "manifest"}
+    queue = Queue.objects.filter(cluster=cluster, name=asked["queue"]).first()
+    fields["namespace"] = (queue.namespace if queue else "") or asked["queue"]
+    fields["gpu_classes"] = gpu_classes(cluster, asked["gpu_classes"])
+    return build_job_manifest(**fields)
+
+
+def gpu_classes(cluster: Cluster, names: list[str]) -> list[GpuClass]:
+    """The classes in the given order. Raises ValidationError for a name the cluster lacks."""
+    known = {c.name: c for c in cluster.gpu_classes.all()}
+    wrong = next((name for name in names if name not in known), None)
+    if wrong is not None:
+        sentence = f"There is no GPU class {wrong} in {cluster}. Use {', '.join(known)}."
+        raise serializers.ValidationError({"gpu_classes": [sentence]})
+    return [known[name] for name in names]

@@ -1,0 +1,222 @@
+"""Workloads: list, read, submit, cancel, hold, release."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from django.db.models import Prefetch, QuerySet
+from django.shortcuts import get_object_or_404
+from drf_spectacular.utils import extend_schema, extend_schema_field
+from rest_framework import generics, serializers, status
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from portal.accounts.models import User
+from portal.api.errors import NotAllowed
+from portal.api.fields import GpuHoursField, GpusField
+from portal.api.filters import WorkloadFilter
+from portal.api.ledger import EVICTION_PARTIES, EvictionSerializer
+from portal.api.scope import ClusterView
+from portal.api.submission import SubmitSerializer, SubmittedSerializer, submit
+from portal.teams.access import may_operate_workload, visible_workloads
+from portal.teams.costs import Cost, cost_of, may_read_cost
+from scheduling.models import Eviction, Transition, Workload
+from scheduling.services import workloads
+
+
+class WorkloadSerializer(serializers.ModelSerializer[Workload]):
+    queue: Any = serializers.SlugRelatedField(slug_field="name", read_only=True, allow_null=True)
+    queue_path = serializers.CharField(
+        source="queue.path", read_only=True, allow_null=True, default=None
+    )
+    priority_class: Any = serializers.SlugRelatedField(
+        slug_field="name", read_only=True, allow_null=True
+    )
+    gpu_class: Any = serializers.SlugRelatedField(
+        slug_field="name", read_only=True, allow_null=True, help_text="Held now, or last."
+    )
+    gpus = GpusField(read_only=True, help_text="Per member.")
+    cpus = serializers.SerializerMethodField(help_text="Per member.")
+    gpu_classes: Any = serializers.ListField(child=serializers.CharField(), read_only=True)
+    topology: Any = serializers.DictField(child=serializers.CharField(), read_only=True)
+    placement: Any = serializers.DictField(child=serializers.IntegerField(), read_only=True)
+    numbers: Any = serializers.DictField(read_only=True)
+    requested_gpus = GpusField(read_only=True, help_text="Of the gang at its smallest.")
+    allocated_gpus = GpusField(read_only=True)
+    used_gpu_hours = GpuHoursField(source="used_gpu_s", read_only=True, help_text="Ended runs.")
+    lost_gpu_hours = GpuHoursField(source="lost_gpu_s", read_only=True)
+
+    class Meta:
+        model = Workload
+        fields = [
+            "uid",
+            "kind",
+            "namespace",
+            "name",
+            "queue",
+            "queue_path",
+            "queue_label",
+            "user",
+            "priority_class",
+            "type",
+            "state",
+            "outcome",
+            "held",
+            "position",
+            "reason",
+            "sentence",
+            "numbers",
+            "until",
+            "gpus",
+            "cpus",
+            "memory_mib",
+            "min_members",
+            "max_members",
+            "elastic",
+            "gpu_classes",
+            "topology",
+            "run_time_limit_s",
+            "checkpoint_interval_s",
+            "predicted_p50_s",
+            "predicted_p90_s",
+            "submitted_at",
+            "admitted_at",
+            "first_started_at",
+            "started_at",
+            "checkpointed_at",
+            "finished_at",
+            "gpu_class",
+            "members",
+            "placement",
+            "requested_gpus",
+            "allocated_gpus",
+            "eviction_count",
+            "used_gpu_hours",
+            "lost_gpu_hours",
+        ]
+        read_only_fields = fields
+
+    def get_cpus(self, workload: Workload) -> float:
+        return workload.cpus / 1000
+
+
+class TransitionSerializer(serializers.ModelSerializer[Transition]):
+    gpus = GpusField(read_only=True, help_text="Held after the step.")
+
+    class Meta:
+        model = Transition
+        fields = ["at", "from_state", "to_state", "reason", "sentence", "actor", "gpus"]
+        read_only_fields = fields
+
+
+class CostSerializer(serializers.Serializer[Cost]):
+    amount = serializers.DecimalField(max_digits=14, decimal_places=2)
+    currency = serializers.CharField()
+    price_per_gpu_hour = serializers.DecimalField(max_digits=10, decimal_places=4)
+    gpu_hours = serializers.FloatField()
+
+
+class WorkloadDetailSerializer(WorkloadSerializer):
+    transitions = TransitionSerializer(many=True, read_only=True)
+    evictions = EvictionSerializer(many=True, read_only=True)
+    cost = serializers.SerializerMethodField(
+        help_text="So far; null for those who may not read costs."
+    )
+
+    class Meta(WorkloadSerializer.Meta):
+        fields = [*WorkloadSerializer.Meta.fields, "transitions", "evictions", "cost"]
+        read_only_fields = fields
+
+    @extend_schema_field(CostSerializer(allow_null=True))
+    def get_cost(self, workload: Workload) -> Any:
+        if not may_read_cost(self.context["request"].user, workload):
+            return None
+        cost = cost_of(workload, workload.cluster.now())
+        return None if cost is None else CostSerializer(cost).data
+
+
+class WorkloadView(ClusterView):
+    queryset = Workload.objects.none()
+
+    def get_queryset(self) -> QuerySet[Workload]:
+        if self.is_schema:
+            return Workload.objects.none()
+        seen = visible_workloads(self.person).filter(cluster=self.cluster)
+        return seen.select_related("cluster", "queue", "priority_class", "gpu_class")
+
+
+class WorkloadList(WorkloadView, generics.ListAPIView[Workload]):
+    """Workloads you may see: those of your queues, and your own wherever they are."""
+
+    serializer_class = WorkloadSerializer
+    filterset_class = WorkloadFilter
+
+    @extend_schema(request=SubmitSerializer, responses={201: SubmittedSerializer})
+    def post(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        """Submit: the Job that a manifest or the named fields describe, created as you.
+
+        The workload shows in lists as soon as the cluster reports it.
+        """
+        asked = SubmitSerializer(data=request.data, context={"cluster": self.cluster})
+        asked.is_valid(raise_exception=True)
+        made = submit(self.person, self.cluster, asked.validated_data)
+        return Response(SubmittedSerializer(made).data, status=status.HTTP_201_CREATED)
+
+
+class WorkloadDetail(WorkloadView, generics.RetrieveAPIView[Workload]):
+    """One workload with its history and, for those who may read it, its cost."""
+
+    serializer_class = WorkloadDetailSerializer
+    lookup_field = "uid"
+
+    def get_queryset(self) -> QuerySet[Workload]:
+        evictions = Eviction.objects.select_related(*EVICTION_PARTIES)
+        return (
+            super()
+            .get_queryset()
+            .prefetch_related("transitions", Prefetch("evictions", queryset=evictions))
+        )
+
+
+class WorkloadAction(WorkloadView):
+    """A verb on one workload: it goes to the cluster now and shows once the cluster reports it."""
+
+    serializer_class = WorkloadSerializer
+
+    def act(self, request: Request, uid: str, verb: Callable[..., None]) -> Response:
+        workload = get_object_or_404(self.get_queryset(), uid=uid)
+        check_may_operate(self.person, workload)
+        verb(workload, user=self.person.get_username())
+        workload.refresh_from_db()
+        return Response(WorkloadSerializer(workload).data, status=status.HTTP_202_ACCEPTED)
+
+
+def check_may_operate(user: User, workload: Workload) -> None:
+    """Raises NotAllowed for a workload that ``user`` sees but may not touch."""
+    if not may_operate_workload(user, workload):
+        raise NotAllowed(
+            f"{workload.name} belongs to {workload.user or 'nobody known'}.",
+            "Ask them, the lead of the queue's team, or somebody who operates the cluster.",
+        )
+
+
+class WorkloadCancel(WorkloadAction):
+    @extend_schema(request=None, responses={202: WorkloadSerializer})
+    def post(self, request: Request, cluster: str, uid: str) -> Response:
+        """Delete the Job; its pods stop after their grace. It can't be undone."""
+        return self.act(request, uid, workloads.cancel)
+
+
+class WorkloadHold(WorkloadAction):
+    @extend_schema(request=None, responses={202: WorkloadSerializer})
+    def post(self, request: Request, cluster: str, uid: str) -> Response:
+        """Keep a waiting workload from being started until it is released."""
+        return self.act(request, uid, workloads.hold)
+
+
+class WorkloadRelease(WorkloadAction):
+    @extend_schema(request=None, responses={202: WorkloadSerializer})
+    def post(self, request: Request, cluster: str, uid: str) -> Response:
+        """Undo a hold; the workload keeps its submit time."""
+        return self.act(request, uid, workloads.release)
