@@ -1,0 +1,32 @@
+"""Run the server by hand: `python -m scheduling.cluster.embedded --port 8001 --speed 60`."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+import threading
+from pathlib import Path
+
+from .clock import Clock
+from .server import EmbeddedServer
+
+
+def main() -> None:
+    """Serve until interrupted."""
+    parser = argparse.ArgumentParser(prog="python -m scheduling.cluster.embedded")
+    parser.add_argument("--port", type=int, default=8001, help="0 takes a free one")
+    parser.add_argument("--speed", type=float, default=1.0, help="cluster seconds per second")
+    parser.add_argument("--path", type=Path, help="SQLite file that keeps the objects")
+    arguments = parser.parse_args()
+    stop = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stop.set())
+    with EmbeddedServer(arguments.port, Clock(arguments.speed), arguments.path) as server:
+        sys.stdout.write(f"Kubernetes API at {server.url}\n")
+        sys.stdout.flush()
+        stop.wait()
+
+
+if __name__ == "__main__":
+    main()

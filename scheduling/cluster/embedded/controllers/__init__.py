@@ -1,0 +1,1 @@
+"""What makes objects live: Jobs get pods, pods get nodes and run, garbage goes."""

@@ -1,0 +1,1 @@
+"""The HTTP side: connections, paths, answers, watches, discovery, tables."""

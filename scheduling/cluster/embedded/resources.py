@@ -1,0 +1,110 @@
+"""What the server serves: one row per resource.
+
+Everything generic (paths, discovery, storage, deletion) reads these rows; only defaults,
+validation, printed columns and controllers know kinds by name.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Resource:
+    """One served resource and the ways in which a real server treats it specially."""
+
+    group: str
+    version: str
+    plural: str
+    kind: str
+    namespaced: bool = True
+    short_names: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    subresources: tuple[str, ...] = ()
+    counts_generation: bool = False
+    returns_deleted: bool = False
+    """DELETE answers with the object instead of a Status."""
+    orphans_by_default: bool = False
+    """DELETE without a propagationPolicy leaves dependents alone."""
+    unconditional_update: bool = True
+    """PUT may leave out metadata.resourceVersion."""
+    create_on_update: bool = False
+
+    @property
+    def singular(self) -> str:
+        """Return the lower-case kind."""
+        return self.kind.lower()
+
+    @property
+    def group_version(self) -> str:
+        """Return what stands in `apiVersion`."""
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    @property
+    def qualified(self) -> str:
+        """Return the name messages use: `jobs.batch`, `pods`."""
+        return f"{self.plural}.{self.group}" if self.group else self.plural
+
+    @property
+    def qualified_kind(self) -> str:
+        """Return the kind messages use: `Job.batch`, `Pod`."""
+        return f"{self.kind}.{self.group}" if self.group else self.kind
+
+    @property
+    def has_status(self) -> bool:
+        """Return whether `/status` is written apart."""
+        return "status" in self.subresources
+
+
+NAMESPACES = Resource(
+    "", "v1", "namespaces", "Namespace", namespaced=False, short_names=("ns",),
+    subresources=("status", "finalize"),
+)  # fmt: skip
+NODES = Resource(
+    "", "v1", "nodes", "Node", namespaced=False, short_names=("no",), subresources=("status",)
+)
+PODS = Resource(
+    "", "v1", "pods", "Pod", short_names=("po",), categories=("all",),
+    subresources=("status", "binding", "eviction"), counts_generation=True, returns_deleted=True,
+)  # fmt: skip
+EVENTS = Resource("", "v1", "events", "Event", short_names=("ev",), create_on_update=True)
+RESOURCE_QUOTAS = Resource(
+    "", "v1", "resourcequotas", "ResourceQuota", short_names=("quota",), subresources=("status",),
+    returns_deleted=True,
+)  # fmt: skip
+SERVICE_ACCOUNTS = Resource(
+    "", "v1", "serviceaccounts", "ServiceAccount", short_names=("sa",), returns_deleted=True
+)
+CONFIG_MAPS = Resource("", "v1", "configmaps", "ConfigMap", short_names=("cm",))
+JOBS = Resource(
+    "batch", "v1", "jobs", "Job", categories=("all",), subresources=("status",),
+    counts_generation=True, orphans_by_default=True,
+)  # fmt: skip
+PRIORITY_CLASSES = Resource(
+    "scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", namespaced=False,
+    short_names=("pc",), counts_generation=True,
+)  # fmt: skip
+LEASES = Resource(
+    "coordination.k8s.io", "v1", "leases", "Lease",
+    unconditional_update=False, create_on_update=True,
+)  # fmt: skip
+BUDGETS = Resource(
+    "policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget", short_names=("pdb",),
+    subresources=("status",), counts_generation=True, unconditional_update=False,
+)  # fmt: skip
+ROLES = Resource("rbac.authorization.k8s.io", "v1", "roles", "Role")
+ROLE_BINDINGS = Resource("rbac.authorization.k8s.io", "v1", "rolebindings", "RoleBinding")
+
+RESOURCES: tuple[Resource, ...] = (
+    NAMESPACES, NODES, PODS, EVENTS, RESOURCE_QUOTAS, SERVICE_ACCOUNTS, CONFIG_MAPS,
+    JOBS, PRIORITY_CLASSES, LEASES, BUDGETS, ROLES, ROLE_BINDINGS,
+)  # fmt: skip
+
+BY_PATH: dict[tuple[str, str, str], Resource] = {
+    (r.group, r.version, r.plural): r for r in RESOURCES
+}
+GROUPS: dict[str, str] = {r.group: r.version for r in RESOURCES if r.group}
+"""Served API groups and their one version, in the order of the table."""

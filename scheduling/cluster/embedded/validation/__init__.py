@@ -1,0 +1,51 @@
+"""What a real server refuses with 422, kind by kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ..errors import Cause
+from ..resources import Json, Resource
+from .jobs import job_faults, job_update_faults
+from .names import metadata_faults, metadata_update_faults, name_faults
+from .others import (
+    budget_faults,
+    event_faults,
+    lease_faults,
+    priority_class_update_faults,
+    quota_faults,
+)
+from .pods import pod_faults, pod_update_faults
+
+__all__ = ["faults", "name_faults", "update_faults"]
+
+Check = Callable[[Json], list[Cause]]
+UpdateCheck = Callable[[Json, Json], list[Cause]]
+
+_CHECKS: dict[str, Check] = {
+    "Job": job_faults,
+    "Pod": pod_faults,
+    "Lease": lease_faults,
+    "PodDisruptionBudget": budget_faults,
+    "ResourceQuota": quota_faults,
+    "Event": event_faults,
+}
+_UPDATE_CHECKS: dict[str, UpdateCheck] = {
+    "Job": job_update_faults,
+    "Pod": pod_update_faults,
+    "PriorityClass": priority_class_update_faults,
+}
+
+
+def faults(resource: Resource, body: Json) -> list[Cause]:
+    """Return every fault of a new object."""
+    found = metadata_faults(body)
+    check = _CHECKS.get(resource.kind)
+    return found + check(body) if check else found
+
+
+def update_faults(resource: Resource, new: Json, old: Json) -> list[Cause]:
+    """Return every fault of `new` as the successor of `old`."""
+    found = faults(resource, new) + metadata_update_faults(new, old)
+    check = _UPDATE_CHECKS.get(resource.kind)
+    return found + check(new, old) if check else found

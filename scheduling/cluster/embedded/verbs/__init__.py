@@ -1,0 +1,1 @@
+"""What the API can do to objects: one module for each verb, used by the HTTP side."""
