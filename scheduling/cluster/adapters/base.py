@@ -32,7 +32,8 @@ class Observed:
     kind: str
     namespace: str
     name: str
-    version: int
+    generation: int
+    """Rises with every edit of what it asks for, not with its status or annotations."""
     queue_label: str
     user: str
     priority_class: str
@@ -74,6 +75,11 @@ class Observed:
     def key(self) -> str:
         """The engine's name of it."""
         return f"{self.namespace}/{self.name}"
+
+    @property
+    def is_up(self) -> bool:
+        """All members that have work left run."""
+        return 0 < self.members_wanted <= self.members_up
 
     @property
     def stopped_by_hand(self) -> bool:

@@ -43,7 +43,7 @@ class JobAdapter:
             kind=self.kind,
             namespace=meta["namespace"],
             name=meta["name"],
-            version=int(meta["resourceVersion"]),
+            generation=int(meta.get("generation", 0)),
             queue_label=labels.queue_of(meta.get("labels")),
             user=notes.get(labels.USER, ""),
             priority_class=_priority_class(meta, template),

@@ -1,0 +1,167 @@
+"""The engine's frozen input, made of what the cluster shows and what people decided."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from scheduling.cluster import picture as pictures
+from scheduling.cluster.adapters import Observed
+from scheduling.cluster.client import Client
+from scheduling.cluster.picture import ObservedNode, Picture
+from scheduling.engine import model as m
+from scheduling.models import Cluster, ClusterMode, Workload
+from scheduling.services import policy as policies
+from scheduling.services.policy import NO_PRIORITY_CLASS, PolicyRows
+from scheduling.services.situations import Situation, class_of, judge, placement_of
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What a cycle knows of a workload beyond the picture."""
+
+    situation: Situation
+    started: datetime | None = None
+    """Since when it holds GPUs, from its row."""
+    stale_since: datetime | None = None
+
+
+def build(
+    rows: PolicyRows, picture: Picture, known: Mapping[str, Known], *, now: datetime
+) -> m.Snapshot:
+    """A Snapshot at cluster time ``now``; ``known`` maps uid to what the cycle knows.
+
+    Workloads are named ``namespace/name``. What is done and gone is left out; what is done or was
+    suspended but still has pods on nodes is *leaving*.
+    """
+    class_by_node = {n.name: n.gpu_class for n in reversed(picture.nodes)}
+    present = {n.name for n in picture.nodes}
+    made = (
+        _workload(observed, known[observed.uid], rows, class_by_node, present, now)
+        for observed in picture.workloads
+        if observed.uid in known
+    )
+    return m.Snapshot(
+        now=now,
+        gpu_classes=tuple(m.GpuClass(c.name, float(c.exchange_rate)) for c in rows.gpu_classes),
+        nodes=tuple(_node(n) for n in picture.nodes),
+        queues=policies.engine_queues(rows),
+        priority_classes=policies.engine_priority_classes(rows),
+        workloads=tuple(w for w in made if w is not None),
+        policy=policies.engine_policy(rows.cluster),
+    )
+
+
+def live(cluster: Cluster) -> m.Snapshot:
+    """The Snapshot of ``cluster`` now, from one list of each resource over the API.
+
+    For a process that holds no mirror. Raises ApiError when the cluster does not answer.
+    """
+    now = cluster.now()
+    rows = policies.load(cluster, at=now)
+    client = Client.connect(cluster)
+    try:
+        picture = pictures.fetch(client, rows.class_specs)
+    finally:
+        client.close()
+    uids = [o.uid for o in picture.workloads]
+    held = {w.uid: w for w in Workload.objects.filter(cluster=cluster, uid__in=uids)}
+    newcomer = not Workload.objects.filter(cluster=cluster).exists()
+    enforce = cluster.mode == ClusterMode.ENFORCE
+    known = {
+        o.uid: Known(
+            judge(o, w.state if w else None, enforce=enforce, newcomer=newcomer),
+            started=(w.started_at or w.admitted_at) if w else None,
+        )
+        for o in picture.workloads
+        for w in [held.get(o.uid)]
+    }
+    return build(rows, picture, known, now=now)
+
+
+def _node(node: ObservedNode) -> m.Node:
+    return m.Node(
+        name=node.name,
+        gpu_class=node.gpu_class,
+        gpus=node.gpus,
+        cpus=node.cpus,
+        memory_mib=node.memory_mib,
+        topology=dict(node.topology),
+        ready=node.ready,
+        foreign_gpus=node.foreign_gpus,
+    )
+
+
+def _workload(
+    observed: Observed,
+    known: Known,
+    rows: PolicyRows,
+    class_by_node: Mapping[str, str],
+    present: set[str],
+    now: datetime,
+) -> m.Workload | None:
+    running = _running(observed, known, class_by_node, present, now)
+    if running is None and (known.situation is Situation.DONE or observed.deleting):
+        return None
+    priority = rows.priority_of(observed.priority_class)
+    predicted = observed.predicted_s
+    return m.Workload(
+        name=observed.key,
+        queue=observed.queue_label,
+        user=observed.user,
+        priority_class=priority.name if priority else NO_PRIORITY_CLASS.name,
+        submitted=observed.created,
+        gpus=observed.gpus,
+        cpus=observed.cpus,
+        memory_mib=observed.memory_mib,
+        members=m.Members(observed.min_members, observed.max_members),
+        gpu_classes=observed.gpu_classes,
+        topology=m.Topology(**observed.topology),
+        elastic=observed.min_members < observed.max_members,
+        predicted=m.Predicted(*predicted) if predicted else None,
+        # A jumper without pods waits like a held one: it is suspended first and queued next.
+        held=observed.held or known.situation is Situation.BYPASSING,
+        checkpointed=checkpoint_of(observed, known, now),
+        **(running or {}),
+    )
+
+
+def _running(
+    observed: Observed,
+    known: Known,
+    class_by_node: Mapping[str, str],
+    present: set[str],
+    now: datetime,
+) -> dict[str, object] | None:
+    """The fields of one that holds GPUs; None when it holds none.
+
+    A stale gang is shown with the members that really run: the rest hold nothing it could lose.
+    """
+    gpu_class = class_of(observed, class_by_node)
+    if gpu_class is None or known.situation is Situation.WAITING:
+        return None
+    leaving = known.situation is not Situation.HOLDING
+    bound_only = leaving or known.stale_since is not None
+    placement = observed.placement if bound_only else placement_of(observed)
+    placement = {node: count for node, count in placement.items() if node in present}
+    if leaving and not placement:
+        return None
+    return {
+        "phase": m.Phase.RUNNING,
+        "started": known.started or observed.admitted or observed.created,
+        "gpu_class": gpu_class,
+        "placement": placement,
+        "leaving": leaving,
+        "stale_since": known.stale_since,
+    }
+
+
+def checkpoint_of(observed: Observed, known: Known, now: datetime) -> datetime | None:
+    """The last checkpoint: the one the work announced, or the last its declared interval made due."""
+    announced, interval_s = observed.checkpointed, observed.checkpoint_interval_s
+    if known.situation is not Situation.HOLDING or not interval_s or known.started is None:
+        return announced
+    whole = (now - known.started).total_seconds() // interval_s
+    due = known.started + timedelta(seconds=max(0.0, whole) * interval_s)
+    return max(due, announced) if announced else due
