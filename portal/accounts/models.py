@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import secrets
+from datetime import datetime
 
 from django.contrib.auth.models import AbstractUser
 from django.db import models
@@ -49,6 +50,18 @@ class Persona(models.Model):
     def __str__(self) -> str:
         return self.name
 
+    @property
+    def may(self) -> list[str]:
+        """What its members may do, in words."""
+        words = {
+            "submit": self.may_submit,
+            "edit quotas": self.may_edit_quotas,
+            "approve": self.may_approve,
+            "operate": self.may_operate,
+            "read costs": self.may_read_costs,
+        }
+        return [word for word, granted in words.items() if granted]
+
 
 class ApiToken(models.Model):
     """A bearer token of a person. Only its SHA-256 is kept: the token is shown once."""
@@ -71,7 +84,10 @@ class ApiToken(models.Model):
         return hashlib.sha256(token.encode()).hexdigest()
 
     @classmethod
-    def issue(cls, user: User, name: str) -> tuple[ApiToken, str]:
+    def issue(
+        cls, user: User, name: str, *, expires_at: datetime | None = None
+    ) -> tuple[ApiToken, str]:
         """A new token of ``user`` and its plain text, which cannot be had again."""
         plain = f"weir_{secrets.token_urlsafe(32)}"
-        return cls.objects.create(user=user, name=name, digest=cls.digest_of(plain)), plain
+        digest = cls.digest_of(plain)
+        return cls.objects.create(user=user, name=name, digest=digest, expires_at=expires_at), plain

@@ -1,4 +1,16 @@
-from django.urls import URLPattern
+"""Sign-in and the person's own page."""
+
+from django.contrib.auth.views import LogoutView
+from django.urls import path
+
+from portal.accounts import views
 
 app_name = "accounts"
-urlpatterns: list[URLPattern] = []
+urlpatterns = [
+    path("sign-in/", views.SignIn.as_view(), name="sign_in"),
+    path("sign-out/", LogoutView.as_view(), name="sign_out"),
+    path("account/", views.account, name="account"),
+    path("account/tokens/", views.issue_token, name="issue_token"),
+    path("account/tokens/<int:pk>/revoke/", views.revoke_token, name="revoke_token"),
+    path("account/time-zone/", views.set_time_zone, name="set_time_zone"),
+]
