@@ -9,12 +9,9 @@ from portal.accounts.models import Persona, User
 from portal.demo import organisation as org
 from portal.teams.models import Membership, Team
 from scheduling.models import MILLI, Cluster, GpuClass, Node, NodePool, PriorityClass, Queue, Quota
+from scheduling.services.embedded import Machine
 
-HOSTNAME, CLASS_LABEL, POOL_LABEL = (
-    "kubernetes.io/hostname",
-    "nvidia.com/gpu.product",
-    "weir.dev/pool",
-)
+CLASS_LABEL, POOL_LABEL = "nvidia.com/gpu.product", "weir.dev/pool"
 BLOCK_LABEL, RACK_LABEL = "weir.dev/block", "weir.dev/rack"
 
 
@@ -100,6 +97,28 @@ def _quotas(queues: dict[str | None, Queue], classes: dict[str, GpuClass], since
     )
 
 
+def machines() -> list[Machine]:
+    """The organisation's nodes, to be simulated."""
+    products = {c.name: c for c in org.CLASSES}
+    return [
+        Machine(
+            name=name,
+            resource_name=products[pool.gpu_class].resource_name,
+            gpus=pool.gpus,
+            cpus=pool.cpus,
+            memory_gib=pool.memory_gib,
+            labels={
+                CLASS_LABEL: products[pool.gpu_class].product,
+                POOL_LABEL: pool.name,
+                BLOCK_LABEL: topology["block"],
+                RACK_LABEL: topology["rack"],
+            },
+            ready=ready,
+        )
+        for pool, name, topology, ready in node_rows()
+    ]
+
+
 def node_rows() -> list[tuple[org.PoolSpec, str, dict[str, str], bool]]:
     """(pool, node name, topology, ready) of every node of the organisation."""
     rows = []
@@ -139,7 +158,7 @@ def seed_people(cluster: Cluster, *, password: str | None) -> None:
     Without a password nobody can sign in (tests log in by other means). ``researcher`` is in
     pretraining and alignment, ``lead`` leads research, ``admin`` operates the cluster.
     """
-    researcher, lead, operator = _personas()
+    researcher, lead, operator = make_personas()
     teams = {
         queue.name: Team.objects.get_or_create(name=_team_name(queue), defaults={"queue": queue})[0]
         for queue in cluster.queues.all()
@@ -147,17 +166,18 @@ def seed_people(cluster: Cluster, *, password: str | None) -> None:
     root = teams[cluster.name]
     for leaf, names in org.USERS.items():
         for name in names:
-            _member(_user(name, None), teams[leaf], researcher)
-    _member(_user("researcher", password), teams["pretraining"], researcher)
-    _member(_user("lead", password), teams["research"], lead)
-    _member(_user("admin", password), root, operator)
+            _member(make_user(name, None), teams[leaf], researcher)
+    _member(make_user("researcher", password), teams["pretraining"], researcher)
+    _member(make_user("lead", password), teams["research"], lead)
+    _member(make_user("admin", password), root, operator)
 
 
 def _team_name(queue: Queue) -> str:
     return "operations" if queue.is_root else queue.name
 
 
-def _personas() -> tuple[Persona, Persona, Persona]:
+def make_personas() -> tuple[Persona, Persona, Persona]:
+    """Researcher, team lead, operator."""
     researcher, made = Persona.objects.get_or_create(
         name="researcher",
         defaults={
@@ -190,7 +210,7 @@ def _personas() -> tuple[Persona, Persona, Persona]:
     return researcher, lead, operator
 
 
-def _user(name: str, password: str | None) -> User:
+def make_user(name: str, password: str | None) -> User:
     user, made = User.objects.get_or_create(username=name)
     if made or (password and not user.has_usable_password()):
         user.set_password(password)

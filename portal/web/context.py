@@ -9,12 +9,14 @@ from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Any
 
+from django.db.models import Sum
 from django.http import HttpRequest
 from django.utils import timezone
 
-from portal.teams.access import visible_clusters
+from portal.teams.access import submittable_queues, visible_clusters
+from portal.web.classes import gpus_each
 from portal.web.menu import Section, sections
-from scheduling.models import Cluster, Cycle, Node
+from scheduling.models import Cluster, Cycle, GpuClass
 
 THEMES = ("light", "dark")
 STALE_CYCLES = 4
@@ -36,6 +38,11 @@ class Shell:
     def theme(self) -> str:
         theme = self.request.COOKIES.get("theme", "")
         return theme if theme in THEMES else ""
+
+    @property
+    def is_fragment(self) -> bool:
+        """The page refreshes itself: it has its frame already."""
+        return "X-Weir-Live" in self.request.headers
 
     @cached_property
     def clusters(self) -> list[Cluster]:
@@ -63,9 +70,15 @@ class Shell:
         return own or (self.cluster.display_time_zone if self.cluster else "UTC")
 
     @cached_property
-    def total_gpus(self) -> int:
-        """Installed GPUs of the cluster, milli-GPU."""
-        return sum(Node.objects.filter(cluster=self.cluster).values_list("gpus", flat=True))
+    def total_gpus(self) -> float:
+        """Physical GPUs of the cluster, milli-GPU."""
+        classes = GpuClass.objects.filter(cluster=self.cluster)
+        return float(
+            sum(
+                gpus_each(c) * (c.installed or 0)
+                for c in classes.annotate(installed=Sum("nodes__gpus"))
+            )
+        )
 
     @cached_property
     def cycle(self) -> Cycle | None:
@@ -80,6 +93,11 @@ class Shell:
     def is_stale(self) -> bool:
         planned = self.cluster.planned_at if self.cluster else None
         return planned is None or timezone.now() - planned > timedelta(seconds=self.stale_after_s)
+
+    @cached_property
+    def may_submit(self) -> bool:
+        mine = submittable_queues(self.request.user)
+        return mine.filter(cluster=self.cluster).exists()
 
     @cached_property
     def sections(self) -> list[Section]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from django.http import HttpRequest
 from django.urls import NoReverseMatch, reverse
 
-from portal.teams.access import editable_queues, is_operator, submittable_queues, visible_queues
+from portal.teams.access import editable_queues, submittable_queues, visible_queues
 from scheduling.models import Cluster, Queue, Workload
 from scheduling.models.workloads import State
 
@@ -80,8 +80,7 @@ class _Menu:
             yield from self.entry("Quotas", "sliders", "web:quotas", queue.name, below="quotas")
 
     def operating(self) -> Iterator[Entry]:
-        if is_operator(self.user) or editable_queues(self.user).exists():
-            yield from self.entry("Reports", "chart", "reports:utilization", below="reports")
+        yield from self.entry("Reports", "chart", "reports:utilization", below="reports")
 
 
 def sections(request: HttpRequest, cluster: Cluster) -> list[Section]:

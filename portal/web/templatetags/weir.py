@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
 from typing import Any
+from urllib.parse import urlencode
 
 from django import template
 from django.template.context import Context
 from django.templatetags.static import static
 from django.urls import NoReverseMatch, reverse
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from portal.web import format as show
-from scheduling.models import GpuClass, Workload
+from scheduling.models import GpuClass, Queue, Workload
 
 register = template.Library()
 
@@ -115,6 +117,60 @@ def class_swatch(gpu_class: GpuClass | None) -> SafeString:
         show.class_number(gpu_class.position),
         gpu_class.name,
     )
+
+
+@register.filter
+def age(since: datetime | None, now: datetime) -> str:
+    """Time passed: ``{{ work.since|age:shell.now }}`` -> '2 h 44 min'."""
+    return show.duration(None if since is None else now - since)
+
+
+@register.filter
+def asks(workload: Workload) -> str:
+    """What a workload asks for: '4–8 × h100-80gb or a100-40gb'."""
+    least, most = workload.gpus * workload.min_members, workload.gpus * workload.max_members
+    amount = show.gpus(least) if least == most else f"{show.gpus(least)}–{show.gpus(most)}"
+    return f"{amount} × {' or '.join(workload.gpu_classes) or 'any class'}"
+
+
+@register.simple_tag(takes_context=True)
+def workload_link(context: Context, workload: Workload) -> SafeString:
+    """The workload's name, a link where its page is served."""
+    address = url_if("web:workload", context["shell"].cluster.name, workload.uid)
+    if not address:
+        return format_html('<span class="name">{}</span>', workload.name)
+    return format_html('<a class="name" href="{}">{}</a>', address, workload.name)
+
+
+@register.simple_tag(takes_context=True)
+def behind(
+    context: Context, queue: Queue, gpu_class: GpuClass, state: str, milli: show.Number
+) -> SafeString:
+    """A figure of a queue as a link to the workloads it is made of; a zero leads nowhere."""
+    address = url_if("web:workloads", context["shell"].cluster.name)
+    if not milli or not address:
+        return gpus(milli)
+    query = urlencode({"queue": queue.name, "gpu_class": gpu_class.name, "state": state})
+    return format_html('<a href="{}?{}">{}</a>', address, query, gpus(milli))
+
+
+_NUMBER = re.compile(r"(?<![\w.:-])\d[\d,]*(?:\.\d+)?(?![\w:-])")
+
+
+@register.filter
+def why(workload: Workload) -> SafeString:
+    """The reason's sentence; each number the engine gave with it leads to the queue it is from."""
+    if workload.queue is None:
+        return format_html("{}", workload.sentence)
+    address = url_if("web:queue", workload.cluster.name, workload.queue.name)
+    known = {show.number(v, 3) for v in workload.numbers.values() if isinstance(v, int | float)}
+    parts, end = [], 0
+    for match in _NUMBER.finditer(workload.sentence):
+        if address and match[0] in known:
+            parts.append((workload.sentence[end : match.start()], match[0]))
+            end = match.end()
+    link = f'{{}}<a class="number-link" href="{address}">{{}}</a>'
+    return format_html("{}{}", format_html_join("", link, parts), workload.sentence[end:])
 
 
 @register.simple_tag

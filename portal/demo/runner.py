@@ -1,0 +1,66 @@
+"""One process that serves everything on loopback: cluster, worker, stream, portal."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import uvicorn
+
+from portal.config.asgi import application
+from portal.config.celery import app
+from portal.config.worker import EmbeddedWorker
+from portal.demo.stream import Stream
+from scheduling.models import Cluster
+from scheduling.services.embedded import EmbeddedCluster
+from scheduling.services.streams import Arrival
+
+GRACE_S = 2
+"""Live pages never end by themselves; they are cut after this at Ctrl-C."""
+HOST = "127.0.0.1"
+
+
+class PortTakenError(Exception):
+    """Another program listens on the port."""
+
+
+def listen(port: int) -> socket.socket:
+    """A bound socket, before anything is seeded. Raises PortTakenError."""
+    listener = socket.socket()
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((HOST, port))
+    except OSError as error:
+        listener.close()
+        raise PortTakenError(f"Port {port} is taken. Choose another: make demo PORT=8001") from error
+    return listener
+
+
+def serve(
+    listener: socket.socket,
+    embedded: EmbeddedCluster,
+    arrivals: Iterator[Arrival],
+    position: Path,
+    announce: Callable[[], None],
+) -> None:
+    """Run until Ctrl-C or SIGTERM; stops in the reverse order of the start."""
+    cluster: Cluster = embedded.cluster
+    with ExitStack() as stack:
+        worker = EmbeddedWorker(app, clusters=[cluster.name])
+        worker.start()
+        stack.callback(worker.stop)
+        stream = Stream(embedded, arrivals, position)
+        stream.start()
+        stack.callback(stream.stop)
+        server = uvicorn.Server(
+            uvicorn.Config(
+                application,
+                log_level="warning",
+                lifespan="off",
+                timeout_graceful_shutdown=GRACE_S,
+            )
+        )
+        announce()
+        server.run(sockets=[listener])

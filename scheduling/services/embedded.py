@@ -1,0 +1,124 @@
+"""The embedded cluster as a service: an API server in this process that a Cluster row points at.
+
+For the demo and for trying things out. Its clock is the cluster's clock: while it runs, the row's
+clock columns follow it, so that ``Cluster.now()`` is the same time in every process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from scheduling.cluster.client import Client, ConflictError
+from scheduling.cluster.embedded import Clock, EmbeddedServer
+from scheduling.models import Cluster
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """A node to simulate: ``gpus`` of the extended resource ``resource_name``."""
+
+    name: str
+    resource_name: str
+    gpus: int
+    cpus: int
+    memory_gib: int
+    labels: Mapping[str, str] = field(default_factory=dict)
+    ready: bool = True
+
+
+class EmbeddedCluster:
+    """An API server for ``cluster``, kept in ``path``; its clock runs ``speed`` times the wall's.
+
+    It starts at the time the row's clock was saved last, else at ``start``.
+    """
+
+    def __init__(self, cluster: Cluster, *, path: Path, speed: float, start: datetime) -> None:
+        self.cluster = cluster
+        self.clock = Clock(speed=speed, start=cluster.clock_start or start)
+        self.server = EmbeddedServer(port=0, clock=self.clock, path=path)
+
+    def start(self) -> None:
+        """Serve, and point the row at the address."""
+        self.server.start()
+        Cluster.objects.filter(pk=self.cluster.pk).update(api_url=self.server.url)
+        self.cluster.api_url = self.server.url
+        self.save_clock()
+
+    def stop(self) -> None:
+        self.save_clock()
+        self.server.stop()
+
+    def save_clock(self) -> None:
+        """Write the clock into the row; a start after a crash goes on from the last one written."""
+        columns = {
+            "clock_start": self.clock.now(),
+            "clock_real": datetime.now(UTC),
+            "clock_speed": self.clock.speed,
+        }
+        Cluster.objects.filter(pk=self.cluster.pk).update(**columns)
+        for name, value in columns.items():
+            setattr(self.cluster, name, value)
+
+    def backdate(self, made: Json, created: datetime) -> None:
+        """Give the object that the server just made an earlier creation time, as a restore would."""
+        meta = made["metadata"]
+        store = self.server.store
+        with store.lock:
+            record = store.by_uid(meta["uid"])
+            if record is not None:
+                metadata = {**record.body["metadata"], "creationTimestamp": f"{created:%FT%TZ}"}
+                store.replace(record, {**record.body, "metadata": metadata})
+
+    def furnish(
+        self,
+        *,
+        machines: Iterable[Machine],
+        namespaces: Iterable[str],
+        priority_classes: Iterable[tuple[str, int]],
+    ) -> None:
+        """Create what a cluster has before anybody submits; what exists already stays."""
+        client = Client.connect(self.cluster)
+        for machine in machines:
+            _ensure(client, "/api/v1/nodes", node_manifest(machine))
+        for name in namespaces:
+            _ensure(client, "/api/v1/namespaces", _named("v1", "Namespace", name))
+        for name, value in priority_classes:
+            body = {**_named("scheduling.k8s.io/v1", "PriorityClass", name), "value": value}
+            _ensure(client, "/apis/scheduling.k8s.io/v1/priorityclasses", body)
+        client.close()
+
+
+def node_manifest(machine: Machine) -> Json:
+    """The v1 Node of ``machine``, as its kubelet would have registered it."""
+    resources = {
+        machine.resource_name: str(machine.gpus),
+        "cpu": str(machine.cpus),
+        "memory": f"{machine.memory_gib}Gi",
+        "pods": "110",
+    }
+    node = _named("v1", "Node", machine.name)
+    node["metadata"]["labels"] = {"kubernetes.io/hostname": machine.name, **machine.labels}
+    status = "True" if machine.ready else "False"
+    node["status"] = {
+        "capacity": resources,
+        "allocatable": resources,
+        "conditions": [{"type": "Ready", "status": status, "reason": "KubeletReady"}],
+    }
+    return node
+
+
+def _named(api_version: str, kind: str, name: str) -> Json:
+    return {"apiVersion": api_version, "kind": kind, "metadata": {"name": name}}
+
+
+def _ensure(client: Client, path: str, body: Json) -> None:
+    try:
+        client.create(path, body)
+    except ConflictError:
+        return
