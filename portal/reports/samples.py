@@ -1,0 +1,196 @@
+"""Readings from usage samples, added up by the database."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from django.db.models import F, Max, Q, QuerySet, Sum
+from django.db.models.expressions import Combinable
+
+from portal.reports.buckets import DAY_S, HOUR_S, Floats, epochs, step_s
+from portal.reports.filters import ReportFilters
+from portal.reports.scope import Scope
+from portal.reports.usage import PER_GPU_HOUR, Line, Readings, Usage
+from scheduling.models import UsageSample
+from scheduling.models.ledger import Resolution
+
+FINEST_S = {Resolution.MINUTE: 60, Resolution.HOUR: HOUR_S, Resolution.DAY: DAY_S}
+SUMS = ("installed", "capacity", "nominal", "allocated", "measured", "used", "pending")
+
+
+def _gpu_s(column: str | Combinable, **options: Any) -> Sum:
+    """Milli-GPU-seconds of a column over the rows of a group."""
+    value = F(column) if isinstance(column, str) else column
+    return Sum(value * F("seconds"), default=0.0, **options)
+
+
+def _sums() -> dict[str, Sum]:
+    return {
+        "installed": _gpu_s("installed_gpus"),
+        "capacity": _gpu_s("ready_gpus"),
+        "nominal": _gpu_s("nominal_gpus"),
+        "allocated": _gpu_s("allocated_gpus"),
+        "measured": _gpu_s("allocated_gpus", filter=Q(used_gpus__isnull=False)),
+        "used": _gpu_s("used_gpus"),
+        "pending": _gpu_s("pending_gpus"),
+    }
+
+
+def _rows(scope: Scope, filters: ReportFilters, queues: Iterable[int]) -> QuerySet[UsageSample]:
+    return UsageSample.objects.filter(
+        queue__in=list(queues),
+        gpu_class__in=list(scope.classes),
+        start__gte=filters.start,
+        start__lt=filters.end,
+    ).order_by()
+
+
+def best_resolution(scope: Scope, filters: ReportFilters) -> Resolution | None:
+    """The first that has samples in the range, in the filters' order of preference."""
+    rows = _rows(scope, filters, scope.tops)
+    for resolution in filters.resolutions():
+        if rows.filter(resolution=resolution).exists():
+            return resolution
+    return None
+
+
+def _usage(own: dict[str, float], top: dict[str, float], *, whole: bool) -> Usage:
+    """``own``: sums over leaves; ``top``: over the scope's top queues. Milli-GPU-seconds in."""
+    capacity = top.get("capacity" if whole else "nominal", 0.0)
+    return Usage(
+        installed=top.get("installed", 0.0) / PER_GPU_HOUR,
+        capacity=capacity / PER_GPU_HOUR,
+        allocated=own.get("allocated", 0.0) / PER_GPU_HOUR,
+        measured=own.get("measured", 0.0) / PER_GPU_HOUR,
+        used=own.get("used", 0.0) / PER_GPU_HOUR,
+        pending=own.get("pending", 0.0) / PER_GPU_HOUR,
+    )
+
+
+def class_usage(
+    scope: Scope, filters: ReportFilters, resolution: Resolution | None
+) -> dict[int, Usage]:
+    """GPU-hours of each class of the scope, without a series."""
+    if resolution is None:
+        return {}
+    own, top = (
+        {
+            row["gpu_class_id"]: row
+            for row in _rows(scope, filters, queues)
+            .filter(resolution=resolution)
+            .values("gpu_class_id")
+            .annotate(**_sums())
+        }
+        for queues in (scope.leaves, scope.tops)
+    )
+    return {
+        pk: _usage(own.get(pk, {}), top.get(pk, {}), whole=scope.is_whole)
+        for pk in scope.classes
+        if pk in own or pk in top
+    }
+
+
+def read(scope: Scope, filters: ReportFilters) -> Readings:
+    """Series, class totals and leaf totals from the best samples there are."""
+    resolution = best_resolution(scope, filters)
+    if resolution is None:
+        return Readings(np.empty(0), HOUR_S)
+    own = _by_start(scope, filters, resolution, scope.leaves)
+    top = _by_start(scope, filters, resolution, scope.tops)
+    step = step_s(filters.span, FINEST_S[resolution])
+    origin = min(own.first, top.first)
+    count = int((max(own.last, top.last) - origin) // step) + 1
+    covered = _covered(own, top, origin, step, count)
+    lines, classes = {}, {}
+    for pk in scope.classes:
+        own_sums = own.binned(pk, origin, step, count)
+        top_sums = top.binned(pk, origin, step, count)
+        lines[pk] = _line(own_sums, top_sums, covered, whole=scope.is_whole)
+        classes[pk] = _usage(
+            {name: float(own_sums[i].sum()) for i, name in enumerate(SUMS)},
+            {name: float(top_sums[i].sum()) for i, name in enumerate(SUMS)},
+            whole=scope.is_whole,
+        )
+    return Readings(
+        starts_s=origin + step * np.arange(count, dtype=np.float64),
+        step_s=step,
+        lines=lines,
+        classes=classes,
+        queues=_by_queue(scope, filters, resolution),
+        until_s=max(own.until, top.until),
+    )
+
+
+class _Sums:
+    """Milli-GPU-seconds by (start, class), as columns."""
+
+    def __init__(self, rows: list[tuple[Any, ...]]) -> None:
+        columns = list(zip(*rows, strict=True)) or [()] * (len(SUMS) + 3)
+        self.starts: Floats = epochs(columns[0])
+        self.classes = np.array(columns[1], dtype=np.int64)
+        self.seconds = np.array(columns[2], dtype=np.float64)
+        self.values = np.array(columns[3:], dtype=np.float64)
+        self.first = float(self.starts.min()) if rows else np.inf
+        self.last = float(self.starts.max()) if rows else -np.inf
+        self.until = float((self.starts + self.seconds).max()) if rows else -np.inf
+
+    def binned(self, pk: int, origin: float, step: int, count: int) -> Floats:
+        """(sums, steps) of one class."""
+        chosen = self.classes == pk
+        index = ((self.starts[chosen] - origin) // step).astype(np.int64)
+        return np.array([np.bincount(index, row[chosen], count) for row in self.values])
+
+
+def _by_start(
+    scope: Scope, filters: ReportFilters, resolution: Resolution, queues: Iterable[int]
+) -> _Sums:
+    """Seconds of a start are the longest of its rows, so that a class without rows counts as zero."""
+    rows = (
+        _rows(scope, filters, queues)
+        .filter(resolution=resolution)
+        .values("start", "gpu_class_id")
+        .annotate(covered=Max("seconds"), **_sums())
+        .values_list("start", "gpu_class_id", "covered", *SUMS)
+    )
+    return _Sums(list(rows))
+
+
+def _covered(own: _Sums, top: _Sums, origin: float, step: int, count: int) -> Floats:
+    """Seconds that samples cover in each step."""
+    starts = np.concatenate([own.starts, top.starts])
+    seconds = np.concatenate([own.seconds, top.seconds])
+    unique, inverse = np.unique(starts, return_inverse=True)
+    longest = np.zeros(len(unique))
+    np.maximum.at(longest, inverse, seconds)
+    return np.bincount(((unique - origin) // step).astype(np.int64), longest, count)
+
+
+def _line(own: Floats, top: Floats, covered: Floats, *, whole: bool) -> Line:
+    with np.errstate(invalid="ignore", divide="ignore"):
+        own_gpus, top_gpus = own / covered / 1000, top / covered / 1000
+    used, allocated, measured = (SUMS.index(name) for name in ("used", "allocated", "measured"))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        # What was measured stands for the whole step, where only a part of it was.
+        part = np.where(own[measured] > 0, own[used] / own[measured], np.nan)
+    idle = own[allocated] == 0
+    return Line(
+        installed=top_gpus[SUMS.index("installed")],
+        capacity=top_gpus[SUMS.index("capacity" if whole else "nominal")],
+        allocated=own_gpus[allocated],
+        used=np.where(idle, 0.0 * own_gpus[allocated], part * own_gpus[allocated]),
+    )
+
+
+def _by_queue(
+    scope: Scope, filters: ReportFilters, resolution: Resolution
+) -> dict[tuple[int, int], Usage]:
+    """A leaf's capacity is its own nominal quota."""
+    rows = (
+        _rows(scope, filters, scope.leaves)
+        .filter(resolution=resolution)
+        .values("queue_id", "gpu_class_id")
+        .annotate(**_sums())
+    )
+    return {(row["queue_id"], row["gpu_class_id"]): _usage(row, row, whole=False) for row in rows}

@@ -1,0 +1,117 @@
+"""Which queues and GPU classes a report counts: what was asked for, within what the person may see."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from django.core.exceptions import ValidationError
+from django.http import Http404
+
+from portal.accounts.models import User
+from portal.reports.filters import ReportFilters
+from portal.teams.access import own_queues
+from scheduling.models import Cluster, GpuClass, Queue
+
+
+@dataclass(frozen=True)
+class Scope:
+    """Queues in the report by id (whole subtrees) and its GPU classes by id, in page order."""
+
+    cluster: Cluster
+    queues: Mapping[int, Queue]
+    classes: Mapping[int, GpuClass]
+
+    @cached_property
+    def leaves(self) -> frozenset[int]:
+        """Queues without children; they hold the workloads, so sums over them count nothing twice."""
+        parents = {queue.parent_id for queue in self.queues.values()}
+        return frozenset(pk for pk in self.queues if pk not in parents)
+
+    @cached_property
+    def tops(self) -> frozenset[int]:
+        """Queues whose parent is outside: where the scope's own quotas stand."""
+        return frozenset(
+            pk for pk, queue in self.queues.items() if queue.parent_id not in self.queues
+        )
+
+    @property
+    def is_whole(self) -> bool:
+        """True when the root is in it: then use is measured against the cluster's ready GPUs."""
+        return any(queue.is_root for queue in self.queues.values())
+
+    @property
+    def unit(self) -> Unit:
+        return Unit.of(list(self.classes.values()))
+
+
+@dataclass(frozen=True)
+class Unit:
+    """What a sum over classes counts: GPUs of one class, the others by their exchange rate."""
+
+    weights: Mapping[int, float]
+    name: str
+    """Class whose GPU counts 1; empty where nothing is weighed."""
+    sentence: str
+
+    @classmethod
+    def of(cls, classes: list[GpuClass]) -> Unit:
+        """One class alone, or classes that all count the same, are left as they are."""
+        rates = {c.pk: float(c.exchange_rate) for c in classes}
+        if len(set(rates.values())) <= 1:
+            return cls(dict.fromkeys(rates, 1.0), "", "")
+        base = max(classes, key=lambda c: (c.exchange_rate, -c.position))
+        weights = {pk: rate / rates[base.pk] for pk, rate in rates.items()}
+        others = [f"{c.name} {weights[c.pk]:.2g}" for c in classes if weights[c.pk] != 1]
+        return cls(weights, base.name, f"One GPU counts as {base.name}: {', '.join(others)}.")
+
+
+def reportable_queues(cluster: Cluster, user: User) -> dict[int, Queue]:
+    """Queues that ``user`` may have reports on, parents before children.
+
+    Raises:
+        Http404: there is none; the report then looks absent.
+    """
+    rows = own_queues(user).filter(cluster=cluster).order_by("path", "pk")
+    if not (queues := {queue.pk: queue for queue in rows}):
+        raise Http404
+    return queues
+
+
+def report_scope(cluster: Cluster, filters: ReportFilters, user: User) -> Scope:
+    """Narrow what ``user`` may see to the subtree and classes of ``filters``.
+
+    Raises:
+        Http404: the person has no queue here.
+        ValidationError: at ``queue`` or ``class``, when there is none of that name to see.
+    """
+    queues = reportable_queues(cluster, user)
+    if filters.queue:
+        queues = _subtree(queues, filters.queue)
+    classes = {c.pk: c for c in cluster.gpu_classes.all()}
+    if filters.gpu_classes:
+        classes = _named(classes, filters.gpu_classes)
+    return Scope(cluster, queues, classes)
+
+
+def _subtree(queues: dict[int, Queue], name: str) -> dict[int, Queue]:
+    top = next((queue for queue in queues.values() if queue.name == name), None)
+    if top is None:
+        raise ValidationError({"queue": f"There is no queue {name}. Choose one of the list."})
+    if top.is_root:
+        return queues
+    return {
+        pk: queue
+        for pk, queue in queues.items()
+        if queue.path == top.path or queue.path.startswith(f"{top.path}/")
+    }
+
+
+def _named(classes: dict[int, GpuClass], names: tuple[str, ...]) -> dict[int, GpuClass]:
+    known = {c.name for c in classes.values()}
+    if missing := [name for name in names if name not in known]:
+        raise ValidationError(
+            {"class": f"There is no GPU class {missing[0]}. Choose of: {', '.join(sorted(known))}."}
+        )
+    return {pk: c for pk, c in classes.items() if c.name in names}

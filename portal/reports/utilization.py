@@ -1,0 +1,290 @@
+"""Utilization: how much of what was ready was held, by whom, and how much of that was really used."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+from django.db.models import Sum
+
+from portal.accounts.models import User
+from portal.reports import held, samples
+from portal.reports.buckets import Floats
+from portal.reports.filters import ReportFilters
+from portal.reports.scope import Scope, Unit, report_scope
+from portal.reports.tables import Table
+from portal.reports.usage import Readings, Usage
+from scheduling.models import Cluster, Eviction
+
+
+@dataclass(frozen=True)
+class ClassRow:
+    """One GPU class in its own GPU-hours; ``weight`` is what one of its GPUs counts in totals."""
+
+    name: str
+    position: int
+    weight: float
+    usage: Usage
+
+
+@dataclass(frozen=True)
+class QueueRow:
+    """One leaf queue; ``usage.capacity`` is its nominal quota. Weighed over classes."""
+
+    name: str
+    path: str
+    usage: Usage
+
+
+@dataclass(frozen=True)
+class ClassSeries:
+    """Mean GPUs of a class in each step; NaN where no sample covers it."""
+
+    name: str
+    position: int
+    weight: float
+    installed: Floats
+    capacity: Floats
+    allocated: Floats
+    used: Floats
+
+
+@dataclass(frozen=True)
+class UtilizationReport:
+    filters: ReportFilters
+    unit: Unit
+    against: str
+    """'ready' for the whole cluster, 'nominal' for a subtree's own quota."""
+    source: str
+    """'samples', or 'workloads' where a user or type was asked for."""
+    starts: tuple[datetime, ...]
+    step_s: int
+    series: tuple[ClassSeries, ...]
+    classes: tuple[ClassRow, ...]
+    queues: tuple[QueueRow, ...]
+    """Most GPU-hours first: held and idle where measured, else allocated."""
+    total: Usage
+    """All classes, weighed."""
+    before: Usage | None
+    """The same of the period before; None when not asked for or nothing is known of it."""
+    until: datetime | None
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.starts
+
+    def tables(self) -> tuple[Table, ...]:
+        return (_series_table(self), _class_table(self), _queue_table(self))
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "report": "utilization",
+            "filters": self.filters.as_dict(),
+            "against": self.against,
+            "source": self.source,
+            "unit": {"counts_as": self.unit.name or None, "sentence": self.unit.sentence},
+            "step_s": self.step_s,
+            "samples_until": self.until.isoformat() if self.until else None,
+            "total": usage_dict(self.total),
+            "before": usage_dict(self.before) if self.before else None,
+            **{table.name: table.as_dicts() for table in self.tables()},
+        }
+
+
+def utilization(cluster: Cluster, filters: ReportFilters, user: User) -> UtilizationReport:
+    """What ``user`` may see of the use of ``cluster`` in the range of ``filters``.
+
+    Raises:
+        Http404: the person has no queue in the cluster.
+        ValidationError: the filters name a queue or class that is not there to see.
+    """
+    scope = report_scope(cluster, filters, user)
+    readings = held.read(scope, filters) if filters.by_work else samples.read(scope, filters)
+    lost = _lost(scope, filters)
+    rows = _class_rows(scope, readings, lost)
+    return UtilizationReport(
+        filters=filters,
+        unit=scope.unit,
+        against="ready" if scope.is_whole else "nominal",
+        source=readings.source,
+        starts=tuple(datetime.fromtimestamp(s, UTC) for s in readings.starts_s.tolist()),
+        step_s=readings.step_s,
+        series=_series(scope, readings),
+        classes=rows,
+        queues=_queue_rows(scope, readings),
+        total=total_usage(rows),
+        before=_before(scope, filters) if filters.compare else None,
+        until=datetime.fromtimestamp(readings.until_s, UTC) if readings.until_s else None,
+    )
+
+
+def total_usage(rows: tuple[ClassRow, ...]) -> Usage:
+    """The classes' sum, each weighed by its exchange rate."""
+    return sum((row.usage.weighed(row.weight) for row in rows), Usage())
+
+
+def allocated_gpu_hours(scope: Scope, filters: ReportFilters) -> float:
+    """Weighed GPU-hours that the scope held in the range; other reports state shares of it."""
+    return sum(
+        usage.allocated * scope.unit.weights[pk] for pk, usage in _usages(scope, filters).items()
+    )
+
+
+def _usages(scope: Scope, filters: ReportFilters) -> dict[int, Usage]:
+    if filters.by_work:
+        return held.class_usage(scope, filters)
+    return samples.class_usage(scope, filters, samples.best_resolution(scope, filters))
+
+
+def _before(scope: Scope, filters: ReportFilters) -> Usage | None:
+    usages = _usages(scope, filters.before())
+    if not usages:
+        return None
+    weights = scope.unit.weights
+    return sum((usage.weighed(weights[pk]) for pk, usage in usages.items()), Usage())
+
+
+def _lost(scope: Scope, filters: ReportFilters) -> dict[int, float]:
+    """GPU-hours lost to evictions by class."""
+    rows = (
+        Eviction.objects.filter(
+            held.workload_filter(filters, "workload__"),
+            queue__in=list(scope.queues),
+            gpu_class__in=list(scope.classes),
+            at__gte=filters.start,
+            at__lt=filters.end,
+        )
+        .order_by()
+        .values_list("gpu_class_id")
+        .annotate(lost=Sum("lost_gpu_s"))
+    )
+    return {pk: lost / 3600 for pk, lost in rows}
+
+
+def _class_rows(scope: Scope, readings: Readings, lost: dict[int, float]) -> tuple[ClassRow, ...]:
+    return tuple(
+        ClassRow(
+            c.name,
+            c.position,
+            scope.unit.weights[pk],
+            readings.classes.get(pk, Usage()) + Usage(lost=lost.get(pk, 0.0)),
+        )
+        for pk, c in scope.classes.items()
+    )
+
+
+def _series(scope: Scope, readings: Readings) -> tuple[ClassSeries, ...]:
+    return tuple(
+        ClassSeries(
+            scope.classes[pk].name,
+            scope.classes[pk].position,
+            scope.unit.weights[pk],
+            line.installed,
+            line.capacity,
+            line.allocated,
+            line.used,
+        )
+        for pk, line in readings.lines.items()
+    )
+
+
+def _queue_rows(scope: Scope, readings: Readings) -> tuple[QueueRow, ...]:
+    sums: dict[int, Usage] = {}
+    for (queue, pk), usage in readings.queues.items():
+        sums[queue] = sums.get(queue, Usage()) + usage.weighed(scope.unit.weights[pk])
+    rows = [
+        QueueRow(scope.queues[pk].name, scope.queues[pk].path, usage) for pk, usage in sums.items()
+    ]
+    return tuple(sorted(rows, key=_most_first))
+
+
+def _most_first(row: QueueRow) -> tuple[float, float, str]:
+    idle = row.usage.idle if row.usage.is_measured else 0.0
+    return -idle, -row.usage.allocated, row.path
+
+
+def usage_dict(usage: Usage) -> dict[str, float | None]:
+    """Figures of JSON; those of use are null where nobody measures."""
+    measured = usage.is_measured
+    return {
+        "installed_gpu_hours": round(usage.installed, 3),
+        "capacity_gpu_hours": round(usage.capacity, 3),
+        "allocated_gpu_hours": round(usage.allocated, 3),
+        "allocated_share": _rounded(usage.allocated_share),
+        "used_gpu_hours": round(usage.used, 3) if measured else None,
+        "used_share_of_allocated": _rounded(usage.used_share),
+        "held_and_idle_gpu_hours": round(usage.idle, 3) if measured else None,
+        "free_gpu_hours": round(usage.free, 3),
+        "lost_to_evictions_gpu_hours": round(usage.lost, 3),
+    }
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 6)
+
+
+def _number(value: float) -> float | None:
+    return None if np.isnan(value) else round(float(value), 4)
+
+
+def _series_table(report: UtilizationReport) -> Table:
+    measured = report.total.is_measured
+    rows = [
+        (
+            start,
+            report.step_s,
+            line.name,
+            _number(line.installed[i]),
+            _number(line.capacity[i]),
+            _number(line.allocated[i]),
+            _number(line.used[i]) if measured else None,
+        )
+        for i, start in enumerate(report.starts)
+        for line in report.series
+    ]
+    columns = ("start", "seconds", "gpu_class", "installed_gpus", f"{report.against}_gpus")
+    return Table(
+        "series",
+        "Mean GPUs by GPU class over time",
+        (*columns, "allocated_gpus", "really_used_gpus"),
+        rows,
+    )
+
+
+def _usage_cells(usage: Usage) -> tuple[float | None, ...]:
+    measured = usage.is_measured
+    return (
+        round(usage.capacity, 3),
+        round(usage.allocated, 3),
+        _rounded(usage.allocated_share),
+        round(usage.used, 3) if measured else None,
+        _rounded(usage.used_share),
+        round(usage.idle, 3) if measured else None,
+        round(usage.lost, 3),
+    )
+
+
+def _usage_columns(against: str) -> tuple[str, ...]:
+    return (
+        f"{against}_gpu_hours",
+        "allocated_gpu_hours",
+        f"allocated_share_of_{against}",
+        "really_used_gpu_hours",
+        "really_used_share_of_allocated",
+        "held_and_idle_gpu_hours",
+        "lost_to_evictions_gpu_hours",
+    )
+
+
+def _class_table(report: UtilizationReport) -> Table:
+    rows = [(row.name, row.weight, *_usage_cells(row.usage)) for row in report.classes]
+    columns = ("gpu_class", "counts_as", *_usage_columns(report.against))
+    return Table("classes", "GPU-hours by GPU class, each in its own GPUs", columns, rows)
+
+
+def _queue_table(report: UtilizationReport) -> Table:
+    rows = [(row.path, *_usage_cells(row.usage)[:-1]) for row in report.queues]
+    columns = ("queue", *_usage_columns("nominal")[:-1])
+    return Table("queues", "GPU-hours by leaf queue", columns, rows)

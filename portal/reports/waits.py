@@ -1,0 +1,280 @@
+"""Queue waits: how long work waited from its submission to its first start.
+
+Counted are the workloads that first started in the range. Work that still waits has no wait yet: it is
+reported apart, and so is work that was cancelled before it ever started.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+from django.db.models import F, Q, QuerySet
+
+from portal.accounts.models import User
+from portal.reports.buckets import Floats, Ints, Periods, epochs, hour_of_week
+from portal.reports.database import Epoch
+from portal.reports.filters import ReportFilters
+from portal.reports.held import workload_filter
+from portal.reports.scope import Scope, report_scope
+from portal.reports.stats import LEAST, Spread
+from portal.reports.tables import Table
+from scheduling.models import Cluster, Workload
+
+SIZES = ((1, "1 GPU or less"), (4, "2–4"), (8, "5–8"), (32, "9–32"), (None, "33 and more"))
+"""Largest gang in GPUs, and its name."""
+WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+WEEK_HOURS = 7 * 24
+_SIZE = F("gpus") * F("min_members")
+
+
+@dataclass(frozen=True)
+class ClassWaits:
+    """Waits in seconds of the work that started on one GPU class, sorted."""
+
+    name: str
+    position: int
+    waits: Floats
+    spread: Spread
+
+
+@dataclass(frozen=True)
+class SizeWaits:
+    label: str
+    spread: Spread
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """Work that had not started when the range ended. Its wait is at least what it is so far."""
+
+    count: int = 0
+    gpus: int = 0
+    """Asked for, milli-GPU."""
+    so_far: Spread = field(default_factory=Spread)
+    longest_s: float | None = None
+    cancelled: int = 0
+    """Ended in the range without ever starting."""
+
+
+@dataclass(frozen=True)
+class WaitsReport:
+    """Spreads are in seconds. ``days`` are the pieces of ``periods``, by first start."""
+
+    filters: ReportFilters
+    total: Spread
+    before: Spread | None
+    """Of the period before; None when not asked for or nothing started then."""
+    periods: Periods
+    days: tuple[Spread, ...]
+    classes: tuple[ClassWaits, ...]
+    sizes: tuple[SizeWaits, ...]
+    week: tuple[Spread, ...]
+    """By hour of the week of the submission, Monday 00:00 local first."""
+    waiting: Waiting
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.total.count
+
+    @property
+    def worst_hour(self) -> int | None:
+        """Hour of the week with the longest P90, of those with enough work to tell."""
+        known = [h for h, s in enumerate(self.week) if s.count >= LEAST and s.p90]
+        return max(known, key=lambda h: (self.week[h].p90 or 0, -h)) if known else None
+
+    @property
+    def tail_class(self) -> ClassWaits | None:
+        """The class with the longest P90, when there are several to compare."""
+        known = [c for c in self.classes if c.spread.count >= LEAST and c.spread.p90]
+        return max(known, key=lambda c: c.spread.p90 or 0) if len(known) > 1 else None
+
+    def tables(self) -> tuple[Table, ...]:
+        return (_day_table(self), _class_table(self), _size_table(self), _week_table(self))
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "report": "waits",
+            "filters": self.filters.as_dict(),
+            "total": spread_dict(self.total),
+            "before": spread_dict(self.before) if self.before else None,
+            "still_waiting": {
+                "count": self.waiting.count,
+                "gpus": self.waiting.gpus / 1000,
+                "longest_s": self.waiting.longest_s,
+                **{f"so_far_{k}": v for k, v in spread_dict(self.waiting.so_far).items()},
+            },
+            "cancelled_before_start": self.waiting.cancelled,
+            "period": self.periods.unit,
+            **{table.name: table.as_dicts() for table in self.tables()},
+        }
+
+
+@dataclass(frozen=True)
+class _Started:
+    """Columns of the workloads that started; ``sizes`` in milli-GPU of the smallest gang."""
+
+    submitted: Floats
+    started: Floats
+    classes: Ints
+    sizes: Ints
+
+    @property
+    def waits(self) -> Floats:
+        return np.maximum(0.0, self.started - self.submitted)
+
+
+def waits(cluster: Cluster, filters: ReportFilters, user: User) -> WaitsReport:
+    """How long the work that ``user`` may see waited, in the range of ``filters``.
+
+    Raises:
+        Http404: the person has no queue in the cluster.
+        ValidationError: the filters name a queue or class that is not there to see.
+    """
+    scope = report_scope(cluster, filters, user)
+    work = _started(scope, filters)
+    seconds = work.waits
+    periods = Periods.of(filters.start, filters.end, filters.tz)
+    return WaitsReport(
+        filters=filters,
+        total=Spread.of(seconds),
+        before=_before(scope, filters) if filters.compare else None,
+        periods=periods,
+        days=_grouped(seconds, periods.index(work.started), len(periods.starts)),
+        classes=_by_class(scope, work, seconds),
+        sizes=_by_size(work, seconds),
+        week=_grouped(seconds, hour_of_week(work.submitted, filters.tz), WEEK_HOURS),
+        waiting=_waiting(scope, filters),
+    )
+
+
+def _work(scope: Scope, filters: ReportFilters) -> QuerySet[Workload]:
+    return Workload.objects.filter(
+        workload_filter(filters), cluster=scope.cluster, queue__in=list(scope.queues)
+    ).order_by()
+
+
+def _started(scope: Scope, filters: ReportFilters) -> _Started:
+    rows = _work(scope, filters).filter(
+        first_started_at__gte=filters.start, first_started_at__lt=filters.end
+    )
+    columns = rows.filter(gpu_class__in=list(scope.classes)).values_list(
+        Epoch("submitted_at"), Epoch("first_started_at"), "gpu_class_id", _SIZE
+    )
+    table = np.array([*columns, *_evicted_since(scope, rows)], dtype=np.float64).reshape(-1, 4)
+    return _Started(
+        # Milliseconds: what the database adds beyond is rounding.
+        table[:, 0].round(3),
+        table[:, 1].round(3),
+        table[:, 2].astype(np.int64),
+        table[:, 3].astype(np.int64),
+    )
+
+
+def _evicted_since(
+    scope: Scope, rows: QuerySet[Workload]
+) -> Iterator[tuple[float, float, int, int]]:
+    """Work that waits again has no class now; its first wait counts for the class it asks for first."""
+    by_name = {c.name: pk for pk, c in scope.classes.items()}
+    waiting = rows.filter(gpu_class=None).values_list(
+        Epoch("submitted_at"), Epoch("first_started_at"), "gpu_classes", _SIZE
+    )
+    for submitted, started, asked, size in waiting:
+        if asked and asked[0] in by_name:
+            yield submitted, started, by_name[asked[0]], size
+
+
+def _before(scope: Scope, filters: ReportFilters) -> Spread | None:
+    spread = Spread.of(_started(scope, filters.before()).waits)
+    return spread if spread.count else None
+
+
+def _grouped(values: Floats, index: Ints, count: int) -> tuple[Spread, ...]:
+    """The spread of each of ``count`` groups; sorts once, then cuts."""
+    order = np.argsort(index, kind="stable")
+    cuts = np.searchsorted(index[order], np.arange(1, count))
+    return tuple(Spread.of(part) for part in np.split(values[order], cuts))
+
+
+def _by_class(scope: Scope, work: _Started, seconds: Floats) -> tuple[ClassWaits, ...]:
+    rows = []
+    for pk, gpu_class in scope.classes.items():
+        own = np.sort(seconds[work.classes == pk])
+        rows.append(ClassWaits(gpu_class.name, gpu_class.position, own, Spread.of(own)))
+    return tuple(rows)
+
+
+def _by_size(work: _Started, seconds: Floats) -> tuple[SizeWaits, ...]:
+    bounds = np.array([most * 1000 for most, _ in SIZES if most is not None])
+    groups = _grouped(seconds, np.searchsorted(bounds, work.sizes).astype(np.int64), len(SIZES))
+    return tuple(SizeWaits(label, s) for (_, label), s in zip(SIZES, groups, strict=True))
+
+
+def _waiting(scope: Scope, filters: ReportFilters) -> Waiting:
+    """As of the end of the range: submitted by then, and neither started nor ended by then."""
+    unstarted = Q(first_started_at=None) | Q(first_started_at__gte=filters.end)
+    open_end = Q(finished_at=None) | Q(finished_at__gte=filters.start)
+    rows = (
+        _work(scope, filters)
+        .filter(unstarted, open_end, submitted_at__lt=filters.end)
+        .values_list("submitted_at", "finished_at", "gpus", "min_members", "gpu_classes")
+    )
+    names = {c.name for c in scope.classes.values()}
+    narrowed = bool(filters.gpu_classes)
+    since: list[datetime] = []
+    gpus = cancelled = 0
+    for submitted, finished, each, members, asked in rows:
+        if narrowed and not names & set(asked):
+            continue
+        if finished is not None and finished < filters.end:
+            cancelled += 1
+            continue
+        since.append(submitted)
+        gpus += each * members
+    so_far = filters.end.timestamp() - epochs(since)
+    longest = float(so_far.max()) if since else None
+    return Waiting(len(since), gpus, Spread.of(so_far), longest, cancelled)
+
+
+def spread_dict(spread: Spread) -> dict[str, float | int | None]:
+    return {
+        "count": spread.count,
+        **dict(zip(("p50_s", "p90_s", "p99_s"), _cells(spread)[1:], strict=True)),
+    }
+
+
+def _cells(spread: Spread) -> tuple[float | int | None, ...]:
+    values = (spread.p50, spread.p90, spread.p99)
+    return (spread.count, *(None if v is None else round(v, 1) for v in values))
+
+
+SPREAD_COLUMNS = ("started", "p50_s", "p90_s", "p99_s")
+
+
+def _day_table(report: WaitsReport) -> Table:
+    pairs = zip(report.periods.starts, report.days, strict=True)
+    rows = [(start, *_cells(spread)) for start, spread in pairs]
+    unit = report.periods.unit
+    return Table("days", f"Wait by {unit} of start", ("start", *SPREAD_COLUMNS), rows)
+
+
+def _class_table(report: WaitsReport) -> Table:
+    rows = [(row.name, *_cells(row.spread)) for row in report.classes]
+    return Table("classes", "Wait by GPU class", ("gpu_class", *SPREAD_COLUMNS), rows)
+
+
+def _size_table(report: WaitsReport) -> Table:
+    rows = [(row.label, *_cells(row.spread)) for row in report.sizes]
+    return Table("sizes", "Wait by size of the gang", ("gpus", *SPREAD_COLUMNS), rows)
+
+
+def _week_table(report: WaitsReport) -> Table:
+    rows = [
+        (WEEKDAYS[hour // 24], hour % 24, *_cells(spread))
+        for hour, spread in enumerate(report.week)
+    ]
+    columns = ("weekday", "hour", *SPREAD_COLUMNS)
+    return Table("week", "Wait by hour of submission", columns, rows)

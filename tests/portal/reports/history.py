@@ -1,0 +1,183 @@
+"""Two weeks of a made-up but consistent past for the example organisation."""
+
+from __future__ import annotations
+
+import math
+import random
+from datetime import datetime, timedelta
+
+from portal.demo import organisation as org
+from scheduling.models import (
+    MILLI,
+    Cluster,
+    Cycle,
+    Eviction,
+    EvictionRule,
+    GpuClass,
+    Outcome,
+    Queue,
+    State,
+    UsageSample,
+    Workload,
+)
+from scheduling.models.ledger import Resolution
+
+LEAVES = tuple(org.USERS)
+TYPICAL_WAIT_S = {org.H100: 2400.0, org.A100: 600.0, org.MIG: 40.0, org.L4: 50.0}
+
+
+def write_samples(
+    cluster: Cluster, until: datetime, *, hours: int = 14 * 24, measured: bool = True
+) -> None:
+    """Hourly samples of every queue and class up to ``until``: a daily and a weekly rhythm."""
+    dice = random.Random(1)
+    queues = {q.name: q for q in cluster.queues.all()}
+    classes = {c.name: c for c in cluster.gpu_classes.all()}
+    first = until.replace(minute=0, second=0, microsecond=0) - timedelta(hours=hours)
+    rows: list[UsageSample] = []
+    for hour in range(hours):
+        start = first + timedelta(hours=hour)
+        for name, gpu_class in classes.items():
+            rows += _hour(queues, gpu_class, name, start, dice, measured)
+    UsageSample.objects.bulk_create(rows, batch_size=1000)
+
+
+def _hour(
+    queues: dict[str, Queue],
+    gpu_class: GpuClass,
+    name: str,
+    start: datetime,
+    dice: random.Random,
+    measured: bool,
+) -> list[UsageSample]:
+    load = 0.86 + 0.1 * math.sin((start.hour - 4) / 24 * 2 * math.pi)
+    load -= 0.14 if start.weekday() >= 5 else 0
+    specs = {spec.name: spec for spec in org.QUEUES}
+    held = dict.fromkeys(queues, 0.0)
+    for leaf in LEAVES:
+        gpus = specs[leaf].quotas[name][0] * MILLI * load * dice.uniform(0.85, 1.05)
+        queue: Queue | None = queues[leaf]
+        while queue is not None:
+            held[queue.name] += gpus
+            queue = next((q for q in queues.values() if queue and q.pk == queue.parent_id), None)
+    installed, ready = capacity(name)
+    return [
+        UsageSample(
+            queue=queue,
+            gpu_class=gpu_class,
+            resolution=Resolution.HOUR,
+            start=start,
+            seconds=3600,
+            installed_gpus=installed * MILLI if queue.is_root else 0,
+            ready_gpus=ready * MILLI if queue.is_root else 0,
+            allocated_gpus=held[queue.name],
+            used_gpus=held[queue.name] * 0.6 if measured else None,
+            nominal_gpus=0 if queue.is_root else specs[queue.name].quotas[name][0] * MILLI,
+            fair_share_gpus=held[queue.name],
+        )
+        for queue in queues.values()
+    ]
+
+
+def capacity(gpu_class: str) -> tuple[int, int]:
+    """(installed, ready) GPUs of a class."""
+    pools = [pool for pool in org.POOLS if pool.gpu_class == gpu_class]
+    installed = sum(pool.nodes * pool.gpus for pool in pools)
+    return installed, installed - sum(len(pool.down) * pool.gpus for pool in pools)
+
+
+def write_workloads(cluster: Cluster, until: datetime, *, count: int = 1500) -> list[Workload]:
+    """Finished workloads of the last fourteen days; office hours wait longer, large gangs too."""
+    dice = random.Random(2)
+    queues = {q.name: q for q in cluster.queues.all()}
+    classes = list(cluster.gpu_classes.all())
+    rows = [_workload(cluster, queues, classes, until, dice, i) for i in range(count)]
+    return Workload.objects.bulk_create(rows, batch_size=500)
+
+
+def _workload(
+    cluster: Cluster,
+    queues: dict[str, Queue],
+    classes: list[GpuClass],
+    until: datetime,
+    dice: random.Random,
+    serial: int,
+) -> Workload:
+    leaf = dice.choice(LEAVES)
+    gpu_class = dice.choice(classes)
+    members = dice.choice((1, 1, 1, 1, 2, 4, 8, 16, 40))
+    submitted = until - timedelta(seconds=dice.uniform(0, 14 * 86400))
+    busy = 4 if 8 <= submitted.hour <= 16 and submitted.weekday() < 5 else 1
+    wait_s = TYPICAL_WAIT_S[gpu_class.name] * dice.lognormvariate(0, 1.4) * busy * members**0.3
+    started = min(until, submitted + timedelta(seconds=wait_s))
+    return Workload(
+        cluster=cluster,
+        uid=f"past-{serial}",
+        namespace=leaf,
+        name=f"past-{serial}",
+        queue=queues[leaf],
+        queue_label=leaf,
+        user=dice.choice(org.USERS[leaf]),
+        gpus=MILLI,
+        min_members=members,
+        max_members=members,
+        members=members,
+        gpu_classes=[gpu_class.name],
+        gpu_class=gpu_class,
+        state=State.FINISHED,
+        outcome=Outcome.SUCCEEDED,
+        submitted_at=submitted,
+        admitted_at=started,
+        first_started_at=started,
+        started_at=started,
+        finished_at=started + timedelta(hours=2),
+    )
+
+
+def write_evictions(cluster: Cluster, until: datetime, *, count: int = 70) -> None:
+    """Evictions of workloads that ``write_workloads`` made, of all rules, for each other."""
+    dice = random.Random(3)
+    work = list(Workload.objects.filter(cluster=cluster, uid__startswith="past-"))
+    rules = [*[EvictionRule.RECLAIM] * 6, *[EvictionRule.PREEMPT] * 2]
+    rules += [EvictionRule.STALE_GANG, EvictionRule.CONSOLIDATE]
+    first = (Cycle.objects.filter(cluster=cluster).order_by("-number").first() or Cycle()).number
+    rows = []
+    for i in range(count):
+        rule, victim = dice.choice(rules), dice.choice(work)
+        winner = _winner(rule, victim, work, dice)
+        at = until - timedelta(seconds=dice.uniform(0, 14 * 86400))
+        cycle = Cycle.objects.create(cluster=cluster, number=(first or 0) + 1 + i, at=at)
+        gpus = victim.gpus * victim.members
+        rows.append(
+            Eviction(
+                workload=victim,
+                cycle=cycle,
+                at=at,
+                rule=rule,
+                queue=victim.queue,
+                for_workload=winner,
+                for_queue=winner.queue if winner else None,
+                gpu_class=victim.gpu_class,
+                gpus=gpus,
+                asked_gpus=round(gpus * dice.uniform(0.6, 1.1)) if winner else 0,
+                lost_gpu_s=gpus / MILLI * dice.lognormvariate(6, 1),
+            )
+        )
+    Eviction.objects.bulk_create(rows)
+
+
+def _winner(
+    rule: EvictionRule, victim: Workload, work: list[Workload], dice: random.Random
+) -> Workload | None:
+    if rule == EvictionRule.RECLAIM:
+        return dice.choice([w for w in work if w.queue_id != victim.queue_id])
+    if rule == EvictionRule.PREEMPT:
+        return dice.choice([w for w in work if w.queue_id == victim.queue_id])
+    return None
+
+
+def write_past(cluster: Cluster, until: datetime) -> None:
+    """Samples, workloads and evictions of the last fourteen days."""
+    write_samples(cluster, until)
+    write_workloads(cluster, until)
+    write_evictions(cluster, until)
