@@ -33,7 +33,11 @@ def hand_over(embedded: EmbeddedCluster, history: History, jobs: Iterable[Job]) 
         workload = history.workloads[job.name]
         left_s = _left_s(job, embedded.clock.now())
         manifest = manifest_of(
-            job.submission, job_name(job.name), workload.queue, history.classes, left_s=left_s
+            job.submission,
+            job_name(job.name),
+            history.queues[job.workload.queue],
+            history.classes,
+            left_s=left_s,
         )
         made = submit(embedded.cluster, manifest=manifest, user=workload.user)
         embedded.backdate(made, workload.submitted_at)
@@ -52,9 +56,7 @@ def _left_s(job: Job, now: datetime) -> float:
 
 def _admit(client: Client, made: Json, workload: Workload, gpu_class: GpuClass) -> None:
     admission = Admission(
-        gpu_class=ClassSpec(
-            gpu_class.name, gpu_class.resource_name, dict(gpu_class.node_labels)
-        ),
+        gpu_class=ClassSpec(gpu_class.name, gpu_class.resource_name, dict(gpu_class.node_labels)),
         members=workload.members,
         nodes=workload.placement,
         placement=workload.placement,

@@ -7,7 +7,6 @@ the embedded kubelet reads.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -19,6 +18,7 @@ from scheduling.services.manifests import build_job_manifest
 from scheduling.simulation.jobs import Submission
 from scheduling.simulation.partition import nominal_gpus, static_nodes
 from scheduling.simulation.traces import Trace, TraceJob, read_trace
+from scheduling.simulation.weir import gang
 
 Json = dict[str, Any]
 
@@ -85,16 +85,6 @@ def open_trace(path: Path, *, nodes: int | None = None) -> TraceStream:
     )
 
 
-def pods_of(gpus: int, per_node: int) -> tuple[int, int]:
-    """(pods, GPUs per pod): the fewest equal pods that each fit a node.
-
-    >>> pods_of(4, 8), pods_of(16, 8), pods_of(12, 8)
-    ((1, 4), (2, 8), (2, 6))
-    """
-    pods = next(n for n in range(max(1, math.ceil(gpus / per_node)), gpus + 1) if gpus % n == 0)
-    return pods, gpus // pods
-
-
 def simulated(manifest: Json, *, run_s: float, checkpoint_s: int | None) -> Json:
     """``manifest`` with what the embedded kubelet needs to know; changed in place and returned."""
     spec = manifest["spec"]
@@ -135,14 +125,14 @@ def manifest_of(
 
 
 def _trace_manifest(job: TraceJob, queue: Queue, classes: list[GpuClass], per_node: int) -> Json:
-    pods, gpus = pods_of(job.gpus, per_node)
+    pods = gang(job.gpus, per_node)
     manifest = build_job_manifest(
         name=job.name,
         queue=queue.name,
         namespace=queue.namespace,
         image=IMAGE,
         gpu_classes=classes,
-        gpus_per_pod=gpus,
+        gpus_per_pod=job.gpus // pods,
         pods_min=pods,
         checkpoint_interval_s=TRACE_CHECKPOINT_S,
     )
