@@ -22,6 +22,9 @@ from scheduling.models import (
     Share,
 )
 
+Key = tuple[int, int]
+"""(queue id, class id)"""
+
 NO_PRIORITY_CLASS = m.PriorityClass("none")
 """Stands in when a workload names no known class and none is the default."""
 
@@ -37,6 +40,8 @@ class PolicyRows:
     quotas: tuple[Quota, ...]
     priority_classes: tuple[PriorityClass, ...]
     shares: tuple[Share, ...]
+    usage: Mapping[Key, float]
+    """Decayed usage as a share of the class's capacity."""
     evicted_today: Mapping[int, int]
     """Queue id -> milli-GPU evicted from it in the last day; only queues with a budget."""
 
@@ -79,6 +84,7 @@ class PolicyRows:
 def load(cluster: Cluster, *, at: datetime) -> PolicyRows:
     """The policy of ``cluster`` in force at cluster time ``at``."""
     queues = tuple(Queue.objects.filter(cluster=cluster))
+    shares = tuple(Share.objects.filter(queue__cluster=cluster))
     return PolicyRows(
         cluster=cluster,
         gpu_classes=tuple(GpuClass.objects.filter(cluster=cluster)),
@@ -86,7 +92,8 @@ def load(cluster: Cluster, *, at: datetime) -> PolicyRows:
         queues=queues,
         quotas=tuple(Quota.objects.filter(queue__cluster=cluster).in_force(at)),
         priority_classes=tuple(PriorityClass.objects.all()),
-        shares=tuple(Share.objects.filter(queue__cluster=cluster)),
+        shares=shares,
+        usage={(s.queue_id, s.gpu_class_id): s.usage for s in shares},
         evicted_today=_evicted(queues, at),
     )
 
@@ -116,8 +123,8 @@ def engine_queues(rows: PolicyRows) -> tuple[m.Queue, ...]:
             weight=float(quota.weight),
         )
     usage: dict[int, dict[str, float]] = {}
-    for share in rows.shares:
-        usage.setdefault(share.queue_id, {})[class_names[share.gpu_class_id]] = share.usage
+    for (queue_pk, class_pk), share in rows.usage.items():
+        usage.setdefault(queue_pk, {})[class_names[class_pk]] = share
     root = rows.root
     return tuple(
         m.Queue(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 from scheduling.cluster import picture as pictures
 from scheduling.cluster.adapters import Observed
@@ -38,7 +39,14 @@ def build(
     class_by_node = {n.name: n.gpu_class for n in reversed(picture.nodes)}
     present = {n.name for n in picture.nodes}
     made = (
-        _workload(observed, known[observed.uid], rows, class_by_node, present, now)
+        _workload(
+            observed,
+            known[observed.uid],
+            rows=rows,
+            class_by_node=class_by_node,
+            present=present,
+            now=now,
+        )
         for observed in picture.workloads
         if observed.uid in known
     )
@@ -96,6 +104,7 @@ def _node(node: ObservedNode) -> m.Node:
 def _workload(
     observed: Observed,
     known: Known,
+    *,
     rows: PolicyRows,
     class_by_node: Mapping[str, str],
     present: set[str],
@@ -133,7 +142,7 @@ def _running(
     class_by_node: Mapping[str, str],
     present: set[str],
     now: datetime,
-) -> dict[str, object] | None:
+) -> dict[str, Any] | None:
     """The fields of one that holds GPUs; None when it holds none.
 
     A stale gang is shown with the members that really run: the rest hold nothing it could lose.

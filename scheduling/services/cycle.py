@@ -1,0 +1,178 @@
+"""One pass from the cluster to a plan and back.
+
+1. Find the cluster's worker; a paused cluster is left alone.
+2. Hold the lease (enforce mode only: observe writes nothing, not even that).
+3. Wait until the mirror has seen the cluster once.
+4. Project the cluster into rows, book the time since the last cycle.
+5. Make the snapshot and plan.
+6. Record the plan and commit.
+7. Enforce: only a committed plan reaches the cluster.
+8. Settle: project once more, so that people see what was done without waiting for the next cycle.
+
+Killed at any point and run again, it ends in the same state: steps 4 and 8 read what the cluster shows,
+step 7 decides each write on the object as it is.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from django.db import transaction
+from django.utils import timezone
+
+from scheduling.cluster import picture as pictures
+from scheduling.cluster.enforcement import Report
+from scheduling.cluster.lease import LeaseLostError
+from scheduling.cluster.picture import Picture
+from scheduling.engine import plan as engine_plan
+from scheduling.engine.model import Plan
+from scheduling.models import Cluster, ClusterMode, Workload
+from scheduling.services import policy as policies
+from scheduling.services import recording, snapshots
+from scheduling.services.acts import Scene, phases_of
+from scheduling.services.policy import PolicyRows
+from scheduling.services.projection import Changes, Projection, save
+from scheduling.services.recording import Pass, Recorded
+from scheduling.services.snapshots import Known
+from scheduling.services.workers import ClusterWorker, worker_of
+
+log = logging.getLogger(__name__)
+
+SYNC_S = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class CycleResult:
+    """What a cycle did. ``skipped`` says why it did nothing; counts are of acts, times in ms."""
+
+    skipped: str = ""
+    number: int = 0
+    decisions: int = 0
+    written: int = 0
+    failed: Mapping[str, str] | None = None
+    plan_ms: float = 0.0
+    took_ms: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class _View:
+    """The cluster as one cycle sees it."""
+
+    cluster: Cluster
+    picture: Picture
+    rows: PolicyRows
+    known: Mapping[str, Known]
+    now: datetime
+    changes: Changes
+
+
+def run_cycle(
+    cluster_id: int, *, trigger: str = "timer", on_change: Callable[[], None] = lambda: None
+) -> CycleResult:
+    """One cycle of the cluster; ``on_change`` is what its mirror calls when another is due.
+
+    Never two at once in this process (``skipped='busy'``), and by the lease never two that write.
+    Raises ApiError when the cluster does not answer and Cluster.DoesNotExist when the row is gone.
+    """
+    cluster = Cluster.objects.get(pk=cluster_id)
+    if cluster.mode == ClusterMode.PAUSED:
+        return CycleResult(skipped="paused")
+    worker = worker_of(cluster, on_change=on_change)
+    if not worker.busy.acquire(blocking=False):
+        return CycleResult(skipped="busy")
+    try:
+        return _run(cluster, worker, trigger)
+    except BaseException:
+        # What is in memory may be ahead of what was committed.
+        worker.projection = None
+        raise
+    finally:
+        worker.busy.release()
+
+
+def _run(cluster: Cluster, worker: ClusterWorker, trigger: str) -> CycleResult:
+    began = time.monotonic()
+    enforce = cluster.mode == ClusterMode.ENFORCE
+    if enforce and not worker.lease.hold():
+        worker.projection = None
+        return CycleResult(skipped="lease")
+    if not worker.mirror.wait_synced(SYNC_S):
+        return CycleResult(skipped="not synced")
+    worker.ledger.cluster = cluster
+    if worker.projection is None or not enforce:
+        worker.projection = Projection(cluster)
+
+    view = _look(cluster, worker, worker.projection)
+    plan_began = time.monotonic()
+    plan = engine_plan(snapshots.build(view.rows, view.picture, view.known, now=view.now))
+    plan_ms = (time.monotonic() - plan_began) * 1000
+    with transaction.atomic():
+        # The span that ends now was spent under the division that still stands in the rows.
+        worker.ledger.book(view.rows, now=view.now)
+        save(view.changes)
+        recorded = _record(view, worker.projection, plan, trigger)
+        recorded.cycle.took_ms = (time.monotonic() - began) * 1000
+        recorded.cycle.save(update_fields=["took_ms"])
+
+    report = _enforce(worker, view, plan, recorded) if enforce else Report()
+    settled = report.written > 0 and _settle(cluster, worker)
+    if view.changes or recorded.visible or settled:
+        cluster.touch()
+    Cluster.objects.filter(pk=cluster.pk).update(planned_at=timezone.now())
+    return CycleResult(
+        number=recorded.cycle.number,
+        decisions=recorded.decisions,
+        written=report.written,
+        failed=report.failed,
+        plan_ms=plan_ms,
+        took_ms=(time.monotonic() - began) * 1000,
+    )
+
+
+def _look(cluster: Cluster, worker: ClusterWorker, projection: Projection) -> _View:
+    """What the mirror holds now, projected into the rows in memory."""
+    now = cluster.now()
+    rows = policies.load(cluster, at=now)
+    rows = replace(rows, usage=worker.ledger.usage(rows, now=now))
+    picture = pictures.take(worker.mirror, rows.class_specs)
+    enforce = cluster.mode == ClusterMode.ENFORCE
+    changes, known = projection.project(picture, rows, now=now, enforce=enforce)
+    projection.note_missing_members(picture, known, now=now)
+    return _View(cluster, picture, rows, known, now, changes)
+
+
+def _record(view: _View, projection: Projection, plan: Plan, trigger: str) -> Recorded:
+    by_name: dict[str, Workload] = {
+        f"{row.namespace}/{row.name}": row for row in projection.rows.values()
+    }
+    return recording.record(Pass(view.cluster, plan, view.rows, by_name, view.now, trigger))
+
+
+def _settle(cluster: Cluster, worker: ClusterWorker) -> bool:
+    """Show what enforcing did; whether that changed anything a page shows."""
+    if worker.projection is None:
+        return False
+    changes = _look(cluster, worker, worker.projection).changes
+    with transaction.atomic():
+        save(changes)
+    return bool(changes)
+
+
+def _enforce(worker: ClusterWorker, view: _View, plan: Plan, recorded: Recorded) -> Report:
+    scene = Scene(
+        plan=plan,
+        picture=view.picture,
+        known=view.known,
+        classes={c.name: c for c in view.rows.class_specs},
+        cycle=recorded.cycle.number,
+        now=view.now,
+    )
+    try:
+        return worker.enforcer.carry_out(phases_of(scene, worker.spoken))
+    except LeaseLostError as lost:
+        log.warning("%s; the rest of the plan is left to it", lost)
+        return Report(written=1)

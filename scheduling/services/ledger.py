@@ -1,0 +1,155 @@
+"""Who held what, integrated over time: minute samples and decayed usage.
+
+Between two cycles the division of the earlier one holds, so each cycle books the span since the last
+one with the shares that stand in the rows. Spans in which nobody looked are left out; ``seconds`` of
+a sample says how much of its minute was seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from scheduling.models import Cluster, Share, UsageSample
+from scheduling.models.ledger import Resolution
+from scheduling.services.policy import Key, PolicyRows
+
+MINUTE_S = 60
+MEANS = [
+    "installed_gpus",
+    "ready_gpus",
+    "allocated_gpus",
+    "nominal_gpus",
+    "fair_share_gpus",
+    "pending_gpus",
+]
+UNSEEN_CYCLES = 12
+"""A span longer than so many cycle intervals (wall time) was not watched: Weir was down."""
+
+
+@dataclass(slots=True)
+class Ledger:
+    """Open minutes of one cluster, and the cluster time up to which it is booked."""
+
+    cluster: Cluster
+    booked_to: datetime | None = None
+    _open: dict[tuple[Key, datetime], UsageSample] = field(default_factory=dict, init=False)
+
+    def usage(self, rows: PolicyRows, *, now: datetime) -> dict[Key, float]:
+        """The decayed usage at ``now``."""
+        return usage_at(rows, since=self.booked_to or now, now=now)
+
+    def book(self, rows: PolicyRows, *, now: datetime) -> None:
+        """Book the span up to ``now`` with the shares of the last cycle, as ``rows`` holds them.
+
+        Writes the minutes it touched, in the caller's transaction.
+        """
+        since = self.booked_to
+        self.booked_to = now
+        if since is not None and 0 < (now - since).total_seconds() <= self._watched_s():
+            self._book_minutes(rows.shares, rows, since, now)
+
+    def _watched_s(self) -> float:
+        interval_s = max(self.cluster.cycle_interval_s, 5.0)
+        return interval_s * UNSEEN_CYCLES * max(1.0, self.cluster.clock_speed)
+
+    def _book_minutes(
+        self, shares: Sequence[Share], rows: PolicyRows, since: datetime, now: datetime
+    ) -> None:
+        touched: list[UsageSample] = []
+        root_pk = rows.root.pk if rows.root else None
+        for start, seconds in minutes_between(since, now):
+            for share in shares:
+                sample = self._sample((share.queue_id, share.gpu_class_id), start)
+                add(sample, _means(share, is_root=share.queue_id == root_pk), seconds)
+                touched.append(sample)
+        UsageSample.objects.bulk_create(
+            [s for s in touched if s.seconds > 0],
+            update_conflicts=True,
+            unique_fields=["queue", "gpu_class", "resolution", "start"],
+            update_fields=["seconds", *MEANS],
+            batch_size=200,
+        )
+        newest = now.replace(second=0, microsecond=0)
+        self._open = {key: s for key, s in self._open.items() if key[1] >= newest}
+
+    def _sample(self, key: Key, start: datetime) -> UsageSample:
+        """The sample of a minute: open in memory, else as a worker before us left it, else empty."""
+        if (key, start) not in self._open:
+            found = UsageSample.objects.filter(
+                queue__cluster=self.cluster, resolution=Resolution.MINUTE, start=start
+            )
+            for sample in found if not self._knows(start) else ():
+                self._open[(sample.queue_id, sample.gpu_class_id), start] = _exact(sample)
+        if (key, start) not in self._open:
+            self._open[key, start] = _exact(
+                UsageSample(
+                    queue_id=key[0],
+                    gpu_class_id=key[1],
+                    resolution=Resolution.MINUTE,
+                    start=start,
+                    seconds=0,
+                )
+            )
+        return self._open[key, start]
+
+    def _knows(self, start: datetime) -> bool:
+        return any(minute == start for _, minute in self._open)
+
+
+def _exact(sample: UsageSample) -> UsageSample:
+    """Columns hold whole seconds; spans between cycles are shorter than one."""
+    sample.exact_seconds = float(sample.seconds)  # type: ignore[attr-defined] # not a column
+    return sample
+
+
+def minutes_between(since: datetime, now: datetime) -> Iterator[tuple[datetime, float]]:
+    """(start of the minute, seconds of it) for every minute that [since, now) touches."""
+    while since < now:
+        start = since.replace(second=0, microsecond=0)
+        end = min(now, start + timedelta(seconds=MINUTE_S))
+        yield start, (end - since).total_seconds()
+        since = end
+
+
+def add(sample: UsageSample, means: dict[str, float], seconds: float) -> None:
+    """Fold ``means`` that held for ``seconds`` into the time means of ``sample``."""
+    before = sample.exact_seconds  # type: ignore[attr-defined] # set by _exact
+    total = before + seconds
+    for name, value in means.items():
+        setattr(sample, name, (getattr(sample, name) * before + value * seconds) / total)
+    sample.exact_seconds = total  # type: ignore[attr-defined] # set by _exact
+    sample.seconds = min(MINUTE_S, max(1, round(total)))
+
+
+def _means(share: Share, *, is_root: bool) -> dict[str, float]:
+    """The root's share is the cluster: its nominal is installed, its fair share ready capacity."""
+    return {
+        "installed_gpus": float(share.nominal) if is_root else 0.0,
+        "ready_gpus": share.fair_share if is_root else 0.0,
+        "allocated_gpus": float(share.allocated),
+        "nominal_gpus": float(share.nominal),
+        "fair_share_gpus": share.fair_share,
+        "pending_gpus": float(share.pending),
+    }
+
+
+def usage_at(rows: PolicyRows, *, since: datetime, now: datetime) -> dict[Key, float]:
+    """Decayed usage as a share of the class's capacity, moved on from ``since`` to ``now``.
+
+    u(now) = u(since) * d + held / capacity * (1 - d) with d = 2^(-span / half-life): the exponential
+    mean of what was held (DESIGN 3.1 step 4).
+    """
+    half_life_s = max(1, rows.cluster.usage_half_life_s)
+    decay: float = 2.0 ** (-(now - since).total_seconds() / half_life_s)
+    if now < since:
+        return dict(rows.usage)
+    root_pk = rows.root.pk if rows.root else None
+    capacity = {s.gpu_class_id: s.fair_share for s in rows.shares if s.queue_id == root_pk}
+    usage: dict[Key, float] = {}
+    for share in rows.shares:
+        whole = capacity.get(share.gpu_class_id, 0.0)
+        held = share.allocated / whole if whole > 0 else 0.0
+        usage[share.queue_id, share.gpu_class_id] = share.usage * decay + held * (1 - decay)
+    return usage

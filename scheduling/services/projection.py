@@ -1,0 +1,272 @@
+"""The cluster's workloads and nodes as rows: only what changed is written.
+
+The worker keeps the live rows in memory between cycles; it is their only writer while it holds the
+lease. After a fault it forgets them and reads them again.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from scheduling.cluster.adapters import Observed
+from scheduling.cluster.picture import Picture
+from scheduling.models import Cluster, Eviction, State, Transition, Workload
+from scheduling.models.workloads import HOLDING
+from scheduling.services import lifecycle
+from scheduling.services.evictions import eviction_of
+from scheduling.services.policy import PolicyRows
+from scheduling.services.situations import Situation, class_of, judge, placement_of
+from scheduling.services.snapshots import Known
+from scheduling.services.steps import Move, decisions_behind, evicted_by_weir, step_args, way_to
+
+PROJECTED = [
+    "queue",
+    "queue_label",
+    "user",
+    "priority_class",
+    "type",
+    "gpus",
+    "cpus",
+    "memory_mib",
+    "min_members",
+    "max_members",
+    "elastic",
+    "gpu_classes",
+    "topology",
+    "run_time_limit_s",
+    "checkpoint_interval_s",
+    "predicted_p50_s",
+    "predicted_p90_s",
+    "held",
+    "checkpointed_at",
+    "members",
+    "placement",
+    "gpu_class",
+]
+"""Columns copied from the cluster; ``lifecycle.HELD_BY_STEP`` are the others."""
+
+UNSEEN_PODS_S = 300.0
+"""Wall seconds an admitted gang gets to start its pods (images are pulled then) before it is stale."""
+SETTLE_S = 5.0
+"""Wall seconds a gang has to stay below its least members before the engine hears of it: a cluster
+whose clock runs fast restarts pods no faster."""
+
+
+@dataclass(slots=True)
+class Changes:
+    """What one projection found different."""
+
+    new: list[Workload] = field(default_factory=list)
+    edited: dict[str, Workload] = field(default_factory=dict)
+    stepped: dict[str, Workload] = field(default_factory=dict)
+    transitions: list[Transition] = field(default_factory=list)
+    evictions: list[Eviction] = field(default_factory=list)
+
+    def __bool__(self) -> bool:
+        return bool(self.new or self.edited or self.stepped)
+
+
+class Projection:
+    """The live rows of one cluster, by uid."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+        live = Workload.objects.filter(cluster=cluster).exclude(state=State.FINISHED)
+        self.rows: dict[str, Workload] = {w.uid: w for w in live}
+        self.newcomer = not Workload.objects.filter(cluster=cluster).exists()
+        self._finished: set[str] = set()
+        self._short_since: dict[str, tuple[datetime, float]] = {}
+        """uid -> cluster time and monotonic time since when members are missing."""
+
+    def project(
+        self, picture: Picture, rows: PolicyRows, *, now: datetime, enforce: bool
+    ) -> tuple[Changes, dict[str, Known]]:
+        """Bring the rows into line with ``picture``, in memory; what changed and what is known.
+
+        ``save`` writes the changes.
+        """
+        self._recall_finished(picture)
+        changes = Changes()
+        known: dict[str, Known] = {}
+        class_by_node = {n.name: n.gpu_class for n in reversed(picture.nodes)}
+        moves: list[Move] = []
+        for observed in picture.workloads:
+            row = self.rows.get(observed.uid)
+            if row is None and observed.uid in self._finished:
+                known[observed.uid] = Known(Situation.DONE)
+                continue
+            situation = judge(
+                observed, row.state if row else None, enforce=enforce, newcomer=self.newcomer
+            )
+            if row is None:
+                row = self.rows[observed.uid] = self._make(observed, changes)
+            self._copy(row, observed, rows, changes)
+            moves.append((row, observed, way_to(row, observed, situation)))
+            if situation is Situation.HOLDING:
+                self._copy_holding(row, observed, rows, class_by_node, changes)
+            known[observed.uid] = Known(situation)
+        moves += [(row, None, (State.FINISHED,)) for row in self._vanished(picture)]
+        self._step(moves, rows, now, class_by_node, changes)
+        for uid, row in self.rows.items():
+            if uid in known:
+                since = row.started_at if row.state == State.RUNNING else row.admitted_at
+                known[uid] = Known(known[uid].situation, started=since)
+        self.newcomer = False
+        return changes, known
+
+    def _recall_finished(self, picture: Picture) -> None:
+        """Learn which of the finished objects still in the cluster have a row that says so."""
+        present = {o.uid for o in picture.workloads}
+        self._finished &= present
+        unknown = sorted(present - self._finished - self.rows.keys())
+        for start in range(0, len(unknown), 500):
+            found = Workload.objects.filter(
+                cluster=self.cluster, uid__in=unknown[start : start + 500], state=State.FINISHED
+            )
+            self._finished.update(found.values_list("uid", flat=True))
+
+    def _make(self, observed: Observed, changes: Changes) -> Workload:
+        row = Workload(
+            cluster=self.cluster,
+            uid=observed.uid,
+            kind=observed.kind,
+            namespace=observed.namespace,
+            name=observed.name,
+            submitted_at=observed.created,
+        )
+        changes.new.append(row)
+        changes.transitions.append(
+            lifecycle.step(row, State.PENDING, at=observed.created, actor="cluster", first=True)
+        )
+        return row
+
+    def _copy(self, row: Workload, observed: Observed, rows: PolicyRows, changes: Changes) -> None:
+        priority = rows.priority_of(observed.priority_class)
+        queue = rows.queue_by_name.get(observed.queue_label)
+        predicted = observed.predicted_s or (None, None)
+        values = {
+            "queue_id": queue.pk if queue else None,
+            "queue_label": observed.queue_label,
+            "user": observed.user,
+            "priority_class_id": priority.pk if priority else None,
+            "type": priority.type if priority else row.type,
+            "gpus": observed.gpus,
+            "cpus": observed.cpus,
+            "memory_mib": observed.memory_mib,
+            "min_members": observed.min_members,
+            "max_members": observed.max_members,
+            "elastic": observed.min_members < observed.max_members,
+            "gpu_classes": list(observed.gpu_classes),
+            "topology": dict(observed.topology),
+            "run_time_limit_s": observed.run_time_limit_s,
+            "checkpoint_interval_s": observed.checkpoint_interval_s,
+            "predicted_p50_s": predicted[0],
+            "predicted_p90_s": predicted[1],
+            "held": observed.held,
+            "checkpointed_at": observed.checkpointed,
+        }
+        _assign(row, values, changes)
+
+    def _copy_holding(
+        self,
+        row: Workload,
+        observed: Observed,
+        rows: PolicyRows,
+        class_by_node: Mapping[str, str],
+        changes: Changes,
+    ) -> None:
+        """What an admitted one holds now; a gang that ends one member after another keeps its size."""
+        if row.state not in HOLDING:
+            return
+        gpu_class = rows.class_by_name.get(class_of(observed, class_by_node) or "")
+        values: dict[str, Any] = {"members": observed.members}
+        if gpu_class is not None:
+            values["gpu_class_id"] = gpu_class.pk
+        if placement := placement_of(observed):
+            values["placement"] = placement
+        _assign(row, values, changes)
+
+    def _vanished(self, picture: Picture) -> list[Workload]:
+        """Rows whose object is no longer there: deleted by somebody."""
+        present = {o.uid for o in picture.workloads} | picture.unreadable.keys()
+        return [row for uid, row in self.rows.items() if uid not in present]
+
+    def _step(
+        self,
+        moves: Iterable[Move],
+        rows: PolicyRows,
+        now: datetime,
+        class_by_node: Mapping[str, str],
+        changes: Changes,
+    ) -> None:
+        due = [(row, observed, way) for row, observed, way in moves if way]
+        decisions = decisions_behind(due)
+        for row, observed, way in due:
+            for state in way:
+                args = step_args(
+                    row,
+                    observed,
+                    state,
+                    decision=decisions.get((row.pk, state)),
+                    rows=rows,
+                    class_by_node=class_by_node,
+                    now=now,
+                )
+                changes.transitions.append(lifecycle.step(row, state, **args))
+                decision = decisions.get((row.pk, state))
+                if state == State.EVICTED and decision is not None and evicted_by_weir(observed):
+                    changes.evictions.append(eviction_of(row, decision, at=args["at"]))
+            changes.stepped[row.uid] = row
+            if row.state == State.FINISHED:
+                del self.rows[row.uid]
+                self._short_since.pop(row.uid, None)
+                if observed is not None:
+                    self._finished.add(row.uid)
+
+    def note_missing_members(
+        self, picture: Picture, known: dict[str, Known], *, now: datetime
+    ) -> None:
+        """Say in ``known`` since when a gang has been below its least members."""
+        tick = time.monotonic()
+        short: dict[str, tuple[datetime, float]] = {}
+        for observed in picture.workloads:
+            row = self.rows.get(observed.uid)
+            if row is None or known[observed.uid].situation is not Situation.HOLDING:
+                continue
+            if observed.members_up >= min(observed.min_members, observed.members_wanted):
+                continue
+            since = self._short_since.get(observed.uid, (now, tick))
+            short[observed.uid] = since
+            patience_s = SETTLE_S if row.state == State.RUNNING else UNSEEN_PODS_S
+            if tick - since[1] >= patience_s:
+                what = known[observed.uid]
+                known[observed.uid] = Known(what.situation, what.started, since[0])
+        self._short_since = short
+
+
+def save(changes: Changes) -> None:
+    """Write ``changes``; the caller opens the transaction."""
+    if changes.new:
+        Workload.objects.bulk_create(changes.new, batch_size=200)
+    created = {row.uid for row in changes.new}
+    edited = [row for uid, row in changes.edited.items() if uid not in created]
+    if edited:
+        Workload.objects.bulk_update(edited, PROJECTED, batch_size=100)
+    stepped = [row for uid, row in changes.stepped.items() if uid not in created]
+    lifecycle.save(stepped, changes.transitions)
+    if changes.evictions:
+        Eviction.objects.bulk_create(changes.evictions)
+
+
+def _assign(row: Workload, values: Mapping[str, Any], changes: Changes) -> None:
+    changed = False
+    for name, value in values.items():
+        if getattr(row, name) != value:
+            setattr(row, name, value)
+            changed = True
+    if changed:
+        changes.edited[row.uid] = row

@@ -1,0 +1,184 @@
+"""A plan as rows: the cycle, its decisions, what each workload is told, and the division."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from scheduling.engine import model as m
+from scheduling.models import Cluster, Cycle, Decision, Share, State, Workload
+from scheduling.models.workloads import HOLDING
+from scheduling.services.evictions import numbers_at
+from scheduling.services.policy import PolicyRows
+
+WAITS = (m.Action.WAIT, m.Action.RESERVE)
+TOLD = ["reason", "sentence", "numbers", "until", "position"]
+SHARE_COLUMNS = [
+    "fair_share",
+    "potential",
+    "allocated",
+    "nominal",
+    "limit",
+    "demand",
+    "pending",
+    "guaranteed",
+    "lent",
+    "kept_back",
+    "oversubscribed",
+    "usage",
+]
+
+
+@dataclass(slots=True)
+class Recorded:
+    """What recording a plan changed."""
+
+    cycle: Cycle
+    decisions: int = 0
+    told: int = 0
+    shares: int = 0
+
+    @property
+    def visible(self) -> bool:
+        return bool(self.decisions or self.told or self.shares)
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """One pass of the engine and what it was about."""
+
+    cluster: Cluster
+    plan: m.Plan
+    rows: PolicyRows
+    by_name: Mapping[str, Workload]
+    """Engine name -> row."""
+    at: datetime
+    trigger: str
+
+
+def record(done: Pass) -> Recorded:
+    """Write ``done`` in the caller's transaction.
+
+    1. Decide which decisions are news: acts in enforce mode always, anything else when the workload
+       was told otherwise before. 2. Write the cycle, over the newest one if that brought no news.
+    3. Write the news. 4. Tell the workloads. 5. Replace the division where it changed.
+    """
+    news = [d for d in done.plan.decisions if _is_news(d, done)]
+    cycle = _cycle(done)
+    recorded = Recorded(cycle=cycle, decisions=len(news))
+    if news:
+        Decision.objects.bulk_create(
+            [_decision(d, cycle, done) for d in news if d.workload in done.by_name], batch_size=200
+        )
+    told = _tell(done)
+    if told:
+        Workload.objects.bulk_update(told, TOLD, batch_size=100)
+    recorded.told = len(told)
+    recorded.shares = _replace_shares(done)
+    return recorded
+
+
+def _is_news(decision: m.Decision, done: Pass) -> bool:
+    row = done.by_name.get(decision.workload)
+    if row is None:
+        return False
+    if decision.action not in WAITS and done.cluster.mode == "enforce":
+        return True
+    return row.reason != decision.reason
+
+
+def _cycle(done: Pass) -> Cycle:
+    """The row of this pass. The newest row is reused while nothing hangs on it."""
+    newest = Cycle.objects.filter(cluster=done.cluster).order_by("-number").first()
+    reuse = newest is not None and not newest.decisions.exists()
+    cycle = newest if newest is not None and reuse else Cycle(cluster=done.cluster)
+    cycle.number = (newest.number if newest else 0) + 1
+    cycle.at, cycle.mode, cycle.trigger = done.at, done.cluster.mode, done.trigger
+    states = [row.state for row in done.by_name.values()]
+    cycle.pending = sum(state in (State.PENDING, State.REQUEUED) for state in states)
+    cycle.running = sum(state in HOLDING for state in states)
+    actions = [d.action for d in done.plan.decisions]
+    cycle.admitted = actions.count(m.Action.ADMIT)
+    cycle.evicted = actions.count(m.Action.EVICT)
+    cycle.save()
+    return cycle
+
+
+def _decision(decision: m.Decision, cycle: Cycle, done: Pass) -> Decision:
+    return Decision(
+        cycle=cycle,
+        workload=done.by_name[decision.workload],
+        action=decision.action.value,
+        reason=decision.reason.value,
+        sentence=decision.sentence,
+        numbers=numbers_at(decision, done.plan, done.by_name),
+        gpu_class=done.rows.class_by_name.get(decision.gpu_class or ""),
+        members=decision.members,
+        placement=dict(decision.placement),
+        for_workload=done.by_name.get(decision.for_workload or ""),
+        until=decision.until,
+        position=decision.position,
+    )
+
+
+def _tell(done: Pass) -> list[Workload]:
+    """Set what each waiting workload is told; the rows that differ. What runs keeps its last word."""
+    told = []
+    for decision in done.plan.decisions:
+        row = done.by_name.get(decision.workload)
+        if row is None or row.state in HOLDING:
+            continue
+        values: dict[str, Any] = {
+            "reason": decision.reason.value,
+            "sentence": decision.sentence,
+            "numbers": dict(decision.numbers),
+            "until": decision.until,
+            "position": decision.position,
+        }
+        if any(getattr(row, name) != value for name, value in values.items()):
+            for name, value in values.items():
+                setattr(row, name, value)
+            told.append(row)
+    return told
+
+
+def _replace_shares(done: Pass) -> int:
+    """Rows of the newest division; how many a page shows differently (usage alone decays unseen)."""
+    root = done.rows.root
+    queues = {q.name: q for q in done.rows.queues if not q.is_root}
+    if root is not None:
+        queues[""] = root
+    held = {(s.queue_id, s.gpu_class_id): s for s in done.rows.shares}
+    new: list[Share] = []
+    changed: list[Share] = []
+    visible = 0
+    for queue_name, by_class in done.plan.fair_share.items():
+        for class_name, share in by_class.items():
+            queue, gpu_class = queues.get(queue_name), done.rows.class_by_name.get(class_name)
+            if queue is None or gpu_class is None:
+                continue
+            row = held.get((queue.pk, gpu_class.pk))
+            usage = done.rows.usage.get((queue.pk, gpu_class.pk), 0.0)
+            if row is None:
+                row = Share(queue=queue, gpu_class=gpu_class)
+                new.append(row)
+            differs = _set_share(row, share)
+            visible += differs
+            if row.pk and (differs or abs(row.usage - usage) > 1e-6):
+                changed.append(row)
+            row.usage = usage
+    Share.objects.bulk_create(new, batch_size=200)
+    Share.objects.bulk_update(changed, SHARE_COLUMNS, batch_size=100)
+    return visible
+
+
+def _set_share(row: Share, share: m.Share) -> bool:
+    differs = False
+    for name in SHARE_COLUMNS[:-1]:
+        value = getattr(share, name)
+        if getattr(row, name) != value:
+            setattr(row, name, value)
+            differs = True
+    return differs

@@ -1,0 +1,131 @@
+"""What a worker process keeps of a cluster between cycles: connection, mirror, lease, rows."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from scheduling.cluster import picture
+from scheduling.cluster.client import Client
+from scheduling.cluster.enforcement import Enforcer
+from scheduling.cluster.lease import Lease
+from scheduling.cluster.mirror import Mirror
+from scheduling.models import Cluster
+from scheduling.services.acts import Spoken
+from scheduling.services.ledger import Ledger
+from scheduling.services.projection import Projection
+
+DEBOUNCE_S = 0.15
+"""Events that follow each other within this share one cycle."""
+
+Address = tuple[str, str, str, str, str]
+
+
+class Debounce:
+    """Calls ``act`` once, ``delay_s`` after the first of a burst of calls."""
+
+    def __init__(self, act: Callable[[], None], delay_s: float = DEBOUNCE_S) -> None:
+        self._act = act
+        self._delay_s = delay_s
+        self._due = threading.Event()
+        self._closed = False
+        self._thread = threading.Thread(target=self._run, name="debounce", daemon=True)
+        self._thread.start()
+
+    def __call__(self) -> None:
+        self._due.set()
+
+    def close(self) -> None:
+        self._closed = True
+        self._due.set()
+
+    def _run(self) -> None:
+        while not self._closed:
+            self._due.wait()
+            time.sleep(self._delay_s)
+            self._due.clear()
+            if not self._closed:
+                self._act()
+
+
+@dataclass(slots=True)
+class ClusterWorker:
+    """The memory of one cluster in this process. ``busy`` is held for the length of a cycle."""
+
+    address: Address
+    client: Client
+    mirror: Mirror
+    lease: Lease
+    enforcer: Enforcer
+    ledger: Ledger
+    trigger: Debounce
+    spoken: Spoken = field(default_factory=Spoken)
+    projection: Projection | None = None
+    busy: threading.Lock = field(default_factory=threading.Lock)
+
+    def close(self) -> None:
+        """Stop the mirror and let the lease go, so that another worker takes over at once."""
+        self.trigger.close()
+        self.mirror.stop()
+        self.enforcer.close()
+        self.lease.release()
+        self.client.close()
+
+
+_workers: dict[int, ClusterWorker] = {}
+_lock = threading.Lock()
+
+
+def worker_of(cluster: Cluster, *, on_change: Callable[[], None]) -> ClusterWorker:
+    """The worker for ``cluster``, made and its mirror started when there is none.
+
+    ``on_change`` is called, debounced, from a thread of the mirror after the cluster changed. A
+    cluster that is reached otherwise than before gets a new one.
+    """
+    with _lock:
+        worker = _workers.get(cluster.pk)
+        if worker is not None and worker.address != address_of(cluster):
+            del _workers[cluster.pk]
+            worker.close()
+            worker = None
+        if worker is None:
+            worker = _workers[cluster.pk] = _start(cluster, on_change)
+        return worker
+
+
+def close_all() -> None:
+    """Close every worker of this process."""
+    with _lock:
+        workers = list(_workers.values())
+        _workers.clear()
+    for worker in workers:
+        worker.close()
+
+
+def address_of(cluster: Cluster) -> Address:
+    return (
+        cluster.api_url,
+        cluster.token_file,
+        cluster.ca_file,
+        cluster.kubeconfig,
+        cluster.context,
+    )
+
+
+def _start(cluster: Cluster, on_change: Callable[[], None]) -> ClusterWorker:
+    client = Client.connect(cluster)
+    trigger = Debounce(on_change)
+    mirror = Mirror(client, picture.resources(), on_change=trigger)
+    lease = Lease(client)
+    mirror.start()
+    return ClusterWorker(
+        address=address_of(cluster),
+        client=client,
+        mirror=mirror,
+        lease=lease,
+        enforcer=Enforcer(client, mirror, lease),
+        ledger=Ledger(cluster),
+        trigger=trigger,
+    )
