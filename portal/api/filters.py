@@ -11,6 +11,23 @@ from django.db.models.functions import Cast
 from portal.teams.access import visible_queues
 from scheduling.models import Decision, Eviction, Queue, Quota, State, Workload, WorkloadType
 
+WAITING = (State.PENDING, State.REQUEUED)
+HOLDING = (State.ADMITTED, State.RUNNING, State.EVICTED)
+GROUPS = {
+    "waiting": WAITING,
+    "holding": HOLDING,
+    "active": (*WAITING, *HOLDING),
+    "all": tuple(State),
+}
+"""Names for several states at once."""
+STATES = [
+    *State.choices,
+    ("waiting", "Pending or requeued"),
+    ("holding", "Holding GPUs"),
+    ("active", "Not finished"),
+    ("all", "Any"),
+]
+
 
 def subtree(queues: QuerySet[Queue], name: str) -> QuerySet[Queue]:
     """The queue called ``name`` (or with this path) among ``queues`` and everything below it."""
@@ -42,7 +59,7 @@ class OfCluster(filters.FilterSet):  # type: ignore[misc] # django-filter has no
 class WorkloadFilter(OfCluster):
     """Narrows workloads; every field may stand in a page's address and in the API's query."""
 
-    state = filters.MultipleChoiceFilter(choices=State.choices, label="State")
+    state = filters.MultipleChoiceFilter(choices=STATES, method="in_states", label="State")
     queue = filters.CharFilter(method="in_subtree", label="Queue, with everything below it")
     gpu_class = filters.CharFilter(method="of_class", label="GPU class held, or asked for")
     user = filters.CharFilter(field_name="user", label="User")
@@ -63,6 +80,14 @@ class WorkloadFilter(OfCluster):
     class Meta:
         model = Workload
         fields: list[str] = []
+
+    def in_states(
+        self, queryset: QuerySet[Workload], name: str, value: list[str]
+    ) -> QuerySet[Workload]:
+        if not value:
+            return queryset
+        states = {state for one in value for state in GROUPS.get(one, (one,))}
+        return queryset.filter(state__in=states)
 
     def of_class(self, queryset: QuerySet[Workload], name: str, value: str) -> QuerySet[Workload]:
         """Those that hold ``value``; of those that hold nothing, the ones that asked for it."""

@@ -15,6 +15,7 @@ from scheduling.services import workloads
 from scheduling.services.errors import ServiceError
 
 QUEUE_LABELS = ("weir.dev/queue", "kueue.x-k8s.io/queue-name")
+PRIORITY_LABEL = "weir.dev/priority-class"
 CLASSES_ANNOTATION = "weir.dev/gpu-classes"
 MIN_MEMBERS_ANNOTATION = "weir.dev/min-members"
 
@@ -66,7 +67,7 @@ def read_manifest(cluster: Cluster, manifest: Mapping[str, Any]) -> Ask:
     classes = str(notes.get(CLASSES_ANNOTATION) or "").split(",")
     return Ask(
         queue=next((str(labels[key]) for key in QUEUE_LABELS if labels.get(key)), ""),
-        priority_class=str(pod.get("priorityClassName") or ""),
+        priority_class=str(labels.get(PRIORITY_LABEL) or pod.get("priorityClassName") or ""),
         gpus=_gpus(cluster, pod),
         pods_min=_whole(notes.get(MIN_MEMBERS_ANNOTATION), pods),
         pods_max=pods,

@@ -1,0 +1,158 @@
+"""The workload page: what happens to it, why, and what it has cost."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.contrib.auth.decorators import login_required
+from django.db.models import Prefetch, QuerySet
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils import timezone
+from django_htmx.http import HttpResponseClientRefresh
+
+from portal.accounts.models import User
+from portal.teams.access import may_operate_workload, visible_workloads
+from portal.teams.costs import cost_of, gpu_seconds, may_read_cost
+from portal.web.shell import get_cluster
+from portal.web.workloads import history, timeline
+from portal.web.workloads.bars import LargeBar, large
+from portal.web.workloads.rows import gang
+from scheduling.models import Cluster, Decision, Eviction, GpuClass, Queue, Share, State, Workload
+
+SUBMITTED = "submitted"
+"""Session key: {uid: {name, namespace, at}} of what the person submitted and no mirror has shown."""
+KEEP_SUBMITTED = timedelta(minutes=10)
+
+
+@login_required
+def workload(request: HttpRequest, cluster: str, uid: str) -> HttpResponse:
+    found = get_cluster(request, cluster)
+    work = seen(request.user, found).filter(uid=uid).first()
+    if work is None:
+        return _waiting(request, found, uid)
+    if request.htmx:
+        return HttpResponseClientRefresh()
+    forget(request, uid)
+    return render(request, "web/workloads/workload.html", context(request.user, found, work))
+
+
+def seen(user: User, cluster: Cluster) -> QuerySet[Workload]:
+    """Workloads of ``cluster`` that ``user`` may see, with what their page reads."""
+    evictions = Eviction.objects.select_related(
+        "queue", "for_queue", "for_workload", "gpu_class", "cycle"
+    )
+    return (
+        visible_workloads(user)
+        .filter(cluster=cluster)
+        .select_related("cluster", "queue", "gpu_class", "priority_class")
+        .prefetch_related("transitions", Prefetch("evictions", queryset=evictions))
+    )
+
+
+def context(user: User, cluster: Cluster, work: Workload) -> dict[str, Any]:
+    """Everything the page shows."""
+    now = cluster.now()
+    transitions, evictions = list(work.transitions.all()), list(work.evictions.all())
+    may_operate = may_operate_workload(user, work)
+    return {
+        "cluster": cluster,
+        "work": work,
+        "crumbs": _crumbs(cluster, work.queue),
+        "gang": gang(work),
+        "waits_since": _waits_since(work, now),
+        "line": _line(cluster, user, work, now),
+        "entries": history.entries(work, transitions, evictions, user),
+        "decision": _decision(work),
+        "classes": _classes(cluster, work),
+        "entitlement": _entitlement(work),
+        "used_gpu_s": gpu_seconds(work, now),
+        "cost": cost_of(work, now) if may_read_cost(user, work) else None,
+        "may_cancel": may_operate and work.state != State.FINISHED,
+        "may_hold": may_operate and work.is_waiting and not work.held,
+        "may_release": may_operate and work.is_waiting and work.held,
+    }
+
+
+def remember(request: HttpRequest, made: dict[str, Any]) -> None:
+    """Keeps what was submitted until the cluster reports it, so that its page can say so."""
+    meta = made["metadata"]
+    kept = request.session.get(SUBMITTED, {})
+    kept[meta["uid"]] = {
+        "name": meta["name"],
+        "namespace": meta["namespace"],
+        "at": timezone.now().isoformat(),
+    }
+    request.session[SUBMITTED] = kept
+
+
+def forget(request: HttpRequest, uid: str) -> None:
+    kept = request.session.get(SUBMITTED, {})
+    if kept.pop(uid, None) is not None:
+        request.session[SUBMITTED] = kept
+
+
+def _waiting(request: HttpRequest, cluster: Cluster, uid: str) -> HttpResponse:
+    """The page of something just submitted. Raises Http404 for anything else."""
+    kept = request.session.get(SUBMITTED, {}).get(uid)
+    if kept is None:
+        raise Http404
+    age = timezone.now() - datetime.fromisoformat(kept["at"])
+    if age > KEEP_SUBMITTED:
+        forget(request, uid)
+    shown = {"cluster": cluster, "uid": uid, "kept": kept, "age_s": age.total_seconds()}
+    part = "_waiting.html" if request.htmx else "waiting.html"
+    return render(request, f"web/workloads/{part}", shown)
+
+
+def _crumbs(cluster: Cluster, queue: Queue | None) -> list[tuple[str, str]]:
+    """(name, address) of the queues down to its own; a path's parts are queue names."""
+    names = queue.path.split("/") if queue and queue.path else []
+    return [(name, reverse("web:queue", args=[cluster.name, name])) for name in names]
+
+
+def _waits_since(work: Workload, now: datetime) -> datetime | None:
+    """When the present wait began, if it waits."""
+    if not work.is_waiting:
+        return None
+    began = [t.at for t in work.transitions.all() if t.to_state in (State.PENDING, State.REQUEUED)]
+    return max(began, default=work.submitted_at)
+
+
+def _line(cluster: Cluster, user: User, work: Workload, now: datetime) -> timeline.Timeline:
+    ends = None
+    predicted = work.predicted_p50_s, work.predicted_p90_s
+    if work.state == State.RUNNING and work.started_at and all(predicted):
+        ends = tuple(work.started_at + timedelta(seconds=s or 0) for s in predicted)
+        ends = ends if ends[0] > now else None
+    return timeline.draw(
+        history.steps(work, list(work.transitions.all())),
+        now=now,
+        zone_name=user.display_time_zone or cluster.display_time_zone,
+        finished=work.finished_at if work.state == State.FINISHED else None,
+        ends=ends,
+    )
+
+
+def _decision(work: Workload) -> Decision | None:
+    return work.decisions.select_related("cycle", "for_workload").order_by("-cycle__number").first()
+
+
+def _classes(cluster: Cluster, work: Workload) -> list[GpuClass]:
+    """Those it asked for, in its order of preference."""
+    known = {c.name: c for c in cluster.gpu_classes.all()}
+    return [known[name] for name in work.gpu_classes if name in known]
+
+
+def _entitlement(work: Workload) -> LargeBar | None:
+    """The bar of its queue and first class, with this gang framed while it waits."""
+    if work.queue is None or work.state == State.FINISHED:
+        return None
+    name = work.gpu_class.name if work.gpu_class else next(iter(work.gpu_classes), "")
+    share = Share.objects.filter(queue=work.queue, gpu_class__name=name).first()
+    if share is None:
+        return None
+    framed = work.requested_gpus if work.is_waiting else 0
+    return large(share, str(work.queue), framed=framed)

@@ -1,0 +1,72 @@
+"""Labels along a line: which of them have room on a wide page and which on a narrow one.
+
+Positions are percent of the width. Text is measured roughly, a little too wide rather than too narrow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+CHAR_PX = 6.3
+GAP_PX = 10
+EDGE_PX = 4
+"""A label may stand this far past either end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """``anchor`` as in SVG. ``narrow``: whether there is room on a narrow page as well."""
+
+    x: float
+    text: str
+    anchor: str = "start"
+    figure: str = ""
+    """Set apart after the text, in bold."""
+    narrow: bool = True
+
+    @property
+    def at(self) -> str:
+        return f"{self.x:g}%"
+
+    @property
+    def length_px(self) -> float:
+        return (len(self.text) + len(self.figure) + bool(self.figure)) * CHAR_PX
+
+
+def roomy(
+    labels: Iterable[Label], *, wide_px: float, narrow_px: float, turn: bool = False
+) -> list[Label]:
+    """Those that stand clear of the ones before them on a wide page, the most important first.
+
+    With ``turn`` a label without room may lean to either side of its place.
+    """
+    kept: list[Label] = []
+    for label in labels:
+        turned = [replace(label, anchor=a) for a in _anchors(label.anchor, turn)]
+        placed = next((one for one in turned if _clear(one, kept, wide_px)), None)
+        if placed is not None:
+            narrow = _clear(placed, [k for k in kept if k.narrow], narrow_px)
+            kept.append(replace(placed, narrow=narrow))
+    return kept
+
+
+def _anchors(first: str, turn: bool) -> list[str]:
+    others = ("middle", "end", "start") if turn else ()
+    return [first, *(anchor for anchor in others if anchor != first)]
+
+
+def _clear(label: Label, others: Sequence[Label], width_px: float) -> bool:
+    left, right = _span(label, width_px)
+    if left < -EDGE_PX or right > width_px + EDGE_PX:
+        return False
+    return all(
+        right + GAP_PX <= other_left or left >= other_right + GAP_PX
+        for other_left, other_right in (_span(other, width_px) for other in others)
+    )
+
+
+def _span(label: Label, width_px: float) -> tuple[float, float]:
+    x, length = label.x / 100 * width_px, label.length_px
+    left = {"start": x, "middle": x - length / 2, "end": x - length}[label.anchor]
+    return left, left + length

@@ -1,0 +1,134 @@
+"""My work, and all the work one may see: the same table, the same filters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib.auth.decorators import login_required
+from django.core.paginator import Page, Paginator
+from django.db.models import Count, QuerySet
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import render
+
+from portal.api.filters import GROUPS, WorkloadFilter
+from portal.teams.access import submittable_queues, visible_queues, visible_workloads
+from portal.web.shell import get_cluster
+from portal.web.workloads.export import csv_of
+from portal.web.workloads.rows import ordered, rows
+from scheduling.models import Cluster, Workload
+
+PAGE = 50
+TABS = (
+    ("Active", "active"),
+    ("Waiting", "waiting"),
+    ("Running", "holding"),
+    ("Finished", "finished"),
+    ("All", "all"),
+)
+"""Label and what stands in the address; an address without a state means the first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tab:
+    label: str
+    query: str
+    count: int
+    current: bool
+
+
+@login_required
+def my_work(request: HttpRequest, cluster: str) -> HttpResponse:
+    found = get_cluster(request, cluster)
+    mine = visible_workloads(request.user).filter(user=request.user.get_username())
+    return _table(request, found, mine, {"mine": True})
+
+
+@login_required
+def workloads(request: HttpRequest, cluster: str) -> HttpResponse:
+    found = get_cluster(request, cluster)
+    return _table(request, found, visible_workloads(request.user), {"mine": False})
+
+
+def _table(
+    request: HttpRequest,
+    cluster: Cluster,
+    seen: QuerySet[Workload],
+    context: Mapping[str, Any],
+) -> HttpResponse:
+    """The page, its live fragment, or its CSV, by what was asked for."""
+    seen = seen.filter(cluster=cluster)
+    query = _with_state(request.GET)
+    chosen = WorkloadFilter(query, queryset=seen, request=request, cluster=cluster.name)
+    found = ordered(chosen.qs) if chosen.is_valid() else seen.none()
+    if request.GET.get("export") == "csv":
+        return csv_of(found, f"{cluster.name}-workloads.csv")
+    page = Paginator(found, PAGE).get_page(request.GET.get("page"))
+    fragment = bool(request.headers.get("X-Weir-Live"))
+    template = "web/workloads/_table.html" if fragment else "web/workloads/list.html"
+    return render(
+        request,
+        template,
+        {
+            **context,
+            **_choices(request, cluster, fragment),
+            **_addresses(request, page),
+            "cluster": cluster,
+            "filter": chosen,
+            "is_filtered": any(request.GET.get(name) for name in WorkloadFilter.base_filters),
+            "page": page,
+            "rows": rows(cluster, page.object_list, request.user),
+            "tabs": _tabs(seen, query),
+        },
+    )
+
+
+def _choices(request: HttpRequest, cluster: Cluster, fragment: bool) -> dict[str, Any]:
+    """What the filter form offers; the fragment has no form."""
+    leaves = submittable_queues(request.user).filter(cluster=cluster)
+    if fragment:
+        return {"may_submit": leaves.exists()}
+    queues = visible_queues(request.user).filter(cluster=cluster).exclude(parent=None)
+    return {
+        "may_submit": leaves.exists(),
+        "queues": queues.order_by("path"),
+        "classes": cluster.gpu_classes.all(),
+        "typed": request.GET,
+    }
+
+
+def _with_state(typed: QueryDict) -> QueryDict:
+    query = typed.copy()
+    if not query.get("state"):
+        query["state"] = TABS[0][1]
+    return query
+
+
+def _tabs(seen: QuerySet[Workload], query: QueryDict) -> list[Tab]:
+    counts = dict(seen.order_by().values_list("state").annotate(Count("pk")))
+    tabs = []
+    for label, name in TABS:
+        link = query.copy()
+        link.pop("page", None)
+        link["state"] = name
+        count = sum(counts.get(state, 0) for state in GROUPS.get(name, (name,)))
+        tabs.append(Tab(label, link.urlencode(), count, query.getlist("state") == [name]))
+    return tabs
+
+
+def _addresses(request: HttpRequest, page: Page) -> dict[str, str]:
+    """Links that keep what is filtered: to the neighbouring pages and the CSV."""
+
+    def address(**changes: Any) -> str:
+        query = request.GET.copy()
+        query.pop("page", None)
+        for key, value in changes.items():
+            query[key] = str(value)
+        return f"?{query.urlencode()}"
+
+    return {
+        "csv_url": address(export="csv"),
+        "previous_url": address(page=page.previous_page_number()) if page.has_previous() else "",
+        "next_url": address(page=page.next_page_number()) if page.has_next() else "",
+    }
