@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from .quantities import milli, render
 from .resources import Json, Resource
 
 
@@ -37,10 +38,23 @@ def _container(container: Json) -> None:
     for port in container.get("ports") or ():
         _fill(port, protocol="TCP")
     resources = container["resources"]
+    for part in ("limits", "requests"):
+        if isinstance(resources, dict):
+            _canonical(resources, part)
     if isinstance(resources, dict) and isinstance(resources.get("limits"), dict):
         requests = resources.get("requests") or {}
         if any(name not in requests for name in resources["limits"]):
             resources["requests"] = {**resources["limits"], **requests}
+
+
+def _canonical(holder: Json, part: str) -> None:
+    """Turn numbers among quantities into the strings they are served as."""
+    quantities = holder.get(part)
+    if isinstance(quantities, dict) and any(not isinstance(q, str) for q in quantities.values()):
+        holder[part] = {
+            name: render(milli(q)) if isinstance(q, (int, float)) else q
+            for name, q in quantities.items()
+        }
 
 
 def pod_spec(spec: Json) -> None:
@@ -132,6 +146,8 @@ def _namespace(body: Json) -> None:
 def _node(body: Json) -> None:
     body.setdefault("spec", {})
     status = body.setdefault("status", {})
+    for part in ("capacity", "allocatable"):
+        _canonical(status, part)
     if status.get("capacity") and not status.get("allocatable"):
         status["allocatable"] = dict(status["capacity"])
 
@@ -145,8 +161,8 @@ def _priority_class(body: Json) -> None:
     _fill(body, value=0, preemptionPolicy="PreemptLowerPriority")
 
 
-def _status_only(body: Json) -> None:
-    body.setdefault("spec", {})
+def _quota(body: Json) -> None:
+    _canonical(body.setdefault("spec", {}), "hard")
     body.setdefault("status", {})
 
 
@@ -163,6 +179,6 @@ _BY_KIND: dict[str, Callable[[Json], None]] = {
     "Node": _node,
     "Event": _event,
     "PriorityClass": _priority_class,
-    "ResourceQuota": _status_only,
+    "ResourceQuota": _quota,
     "PodDisruptionBudget": _budget,
 }

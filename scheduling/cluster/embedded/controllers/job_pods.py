@@ -27,7 +27,9 @@ def new_pod(world: World, job: Record, index: int | None) -> Json:
         "ownerReferences": [_owner(job)],
         "finalizers": [TRACKING, *(given.get("finalizers") or ())],
     }
-    spec = {"enableServiceLinks": True, **template["spec"]}
+    spec = {
+        "enableServiceLinks": True, "preemptionPolicy": "PreemptLowerPriority", **template["spec"]
+    }  # fmt: skip
     spec["priority"] = _priority(world, spec.get("priorityClassName"))
     if index is not None:
         _mark_index(job, metadata, spec, index)

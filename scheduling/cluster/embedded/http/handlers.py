@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from typing import Any
 
@@ -24,6 +25,8 @@ from .protocol import Stream
 from .routing import Target, parse_path
 from .tables import table, wants_table
 from .watching import Watch, WatchOptions
+
+log = logging.getLogger(__name__)
 
 _HEALTH = ("/healthz", "/livez", "/readyz")
 _WATCH_TIMEOUT_S = 1800.0
@@ -54,6 +57,7 @@ class Application:
         except (TypeError, AttributeError, KeyError, ValueError) as error:
             # A body of the wrong shape (a list where a map belongs) fails wherever it is first
             # read; a real server reports the same while decoding. Nothing has been stored then.
+            log.debug("%s %s", request.method, request.path, exc_info=True)
             return refusal(bad_request(f"the object has the wrong shape: {error!r}"))
 
     def _answer(self, request: Request) -> Reply | Stream:
@@ -276,6 +280,9 @@ def _object(request: Request, resource: Resource) -> Json:
             f"the API version in the data ({given[0]}) does not match the expected API version "
             f"({resource.group_version})"
         )
+    for part in ("metadata", "spec", "status"):
+        if body.get(part) is not None and not isinstance(body[part], dict):
+            raise bad_request(f"{part}: cannot unmarshal into an object: {body[part]!r}")
     return body
 
 

@@ -12,8 +12,10 @@ import yaml
 
 from ..errors import ApiError, bad_request
 from ..store import encode
+from .protobuf import decode
 
 JSON = "application/json"
+PROTOBUF = "application/vnd.kubernetes.protobuf"
 
 
 @dataclass(slots=True)
@@ -83,6 +85,8 @@ def read_body(request: Request, *, optional: bool = False) -> Any:
             return {}
         raise bad_request("the request has no body: expected an object as JSON or YAML")
     kind = request.content_type
+    if kind == PROTOBUF:
+        return decode(request.body)
     if "json" not in kind and "yaml" not in kind:
         message = f"the body of the request was in an unknown format: {kind}"
         raise ApiError(415, "UnsupportedMediaType", message)

@@ -16,6 +16,7 @@ from .fields import (
     leaves,
     minus,
     owned_part,
+    removed,
     union,
 )
 from .schema import APPLY_KEYS, APPLY_SETS, ATOMIC
@@ -53,14 +54,16 @@ def note_update(resource: Resource, manager: Manager, new: Json, old: Json | Non
     """Return managedFields after a write that is no apply: what changed belongs to its writer."""
     entries: list[Json] = (old or {}).get("metadata", {}).get("managedFields") or []
     ours = owned_part(new, manager.subresource, resource.has_status)
-    theirs = owned_part(old, manager.subresource, resource.has_status) if old else {}
-    written, removed = changed(ours, theirs), minus(changed(theirs, ours), fields_of(ours))
-    if not written and not removed:
+    if old is None:
+        return [manager.entry(resource, fields_of(ours))]
+    theirs = owned_part(old, manager.subresource, resource.has_status)
+    written, lost = changed(ours, theirs), removed(ours, theirs)
+    if not written and not lost:
         return entries
     mine: Json = next((e["fieldsV1"] for e in entries if manager.owns(e)), {})
     others = [e for e in entries if not manager.owns(e)]
-    kept = _without(others, union(written, removed))
-    fields = minus(union(mine, written), removed)
+    kept = _without(others, union(written, lost))
+    fields = minus(union(mine, written), lost)
     return [*kept, manager.entry(resource, fields)] if fields else kept
 
 

@@ -24,6 +24,7 @@ class DeleteOptions:
     policy: str | None = None
     uid: str | None = None
     version: str | None = None
+    dry_run: bool = False
 
 
 def parse_options(body: Json, query: dict[str, str]) -> DeleteOptions:
@@ -43,7 +44,12 @@ def parse_options(body: Json, query: dict[str, str]) -> DeleteOptions:
     except ValueError as error:
         raise bad_request(f'gracePeriodSeconds: "{grace}" is no whole number') from error
     wanted = body.get("preconditions") or {}
-    return DeleteOptions(grace, policy, wanted.get("uid"), wanted.get("resourceVersion"))
+    dry_run = body.get("dryRun") or []
+    if dry_run not in ([], ["All"]):
+        raise bad_request(f'dryRun: Unsupported value: {dry_run}: supported values: "All"')
+    return DeleteOptions(
+        grace, policy, wanted.get("uid"), wanted.get("resourceVersion"), bool(dry_run)
+    )
 
 
 def delete(world: World, caller: Caller, record: Record, options: DeleteOptions) -> Record:
@@ -52,7 +58,7 @@ def delete(world: World, caller: Caller, record: Record, options: DeleteOptions)
     Raises ApiError (409) if a precondition does not hold.
     """
     _check(record, options)
-    if caller.dry_run:
+    if caller.dry_run or options.dry_run:
         return record
     record_audit(world, caller, "delete", record.key)
     return mark_deleted(world, record, options)
