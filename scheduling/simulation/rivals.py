@@ -67,15 +67,21 @@ def finished(trace: Trace, start_s: Ints, nodes: int) -> Replay:
     )
 
 
-def starts(trace: Trace, rival: Rival, nodes: int) -> Ints:
-    """Second at which each job starts."""
-    per_node = trace.gpus_per_node
-    if len(trace) and trace.gpus.max() > nodes * per_node:
+def check_size(trace: Trace, nodes: int) -> None:
+    """Raises TooLargeError when a job is larger than the whole."""
+    capacity = nodes * trace.gpus_per_node
+    if len(trace) and trace.gpus.max() > capacity:
         job = trace[int(trace.gpus.argmax())]
         raise TooLargeError(
             f"{job.name} of queue {job.queue} asks for {job.gpus} GPUs, its {nodes} nodes have "
-            f"{nodes * per_node}: replay it on more nodes"
+            f"{capacity}: replay it on more nodes"
         )
+
+
+def starts(trace: Trace, rival: Rival, nodes: int) -> Ints:
+    """Second at which each job starts."""
+    per_node = trace.gpus_per_node
+    check_size(trace, nodes)
     by_key = np.argsort(trace.duration_s, kind="stable") if rival.shortest_first else None
     job_of_rank = np.arange(len(trace)) if by_key is None else by_key
     rank = np.empty(len(trace), dtype=np.int64)

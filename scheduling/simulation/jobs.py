@@ -1,0 +1,145 @@
+"""What the simulator is given and what it keeps of each workload while time passes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+
+from scheduling.engine.model import Decision, Phase, Workload
+
+CHECKPOINT_S = 1800
+RESTART_S = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """A workload as it arrives (pending), and what only the simulator knows about it.
+
+    ``duration_s`` is useful run time. Every ``checkpoint_s`` of it is kept when it is evicted (None: nothing
+    is); each resumption costs ``restart_s`` first. ``outcome`` is how it ends when it has run its time:
+    "succeeded", "failed" or "cancelled".
+    """
+
+    workload: Workload
+    duration_s: int
+    checkpoint_s: int | None = CHECKPOINT_S
+    restart_s: int = RESTART_S
+    outcome: str = "succeeded"
+
+    @property
+    def submitted(self) -> datetime:
+        return self.workload.submitted
+
+
+@dataclass(slots=True)
+class Run:
+    """One stretch of holding GPUs; ``end_s`` None while it lasts. ``gpus`` is all its members' milli-GPU."""
+
+    start_s: int
+    gpus: int
+    restart_s: int = 0
+    end_s: int | None = None
+
+
+@dataclass(slots=True, eq=False)
+class Job:
+    """One submission on its way: ``workload`` is what the engine sees, seconds count from the origin."""
+
+    number: int
+    submission: Submission
+    workload: Workload
+    submit_s: int
+    left_s: int
+    runs: list[Run] = field(default_factory=list)
+    evictions: int = 0
+    end_s: int | None = None
+
+    @classmethod
+    def of(cls, number: int, submission: Submission, origin: datetime) -> Job:
+        workload = replace(submission.workload, restart_cost_s=submission.restart_s)
+        submit_s = round((submission.submitted - origin).total_seconds())
+        return cls(number, submission, workload, submit_s, submission.duration_s)
+
+    @property
+    def name(self) -> str:
+        return self.workload.name
+
+    @property
+    def run(self) -> Run:
+        return self.runs[-1]
+
+    @property
+    def ends_s(self) -> int:
+        """When the current run will have done all the work, if nothing comes between."""
+        return self.run.start_s + self.run.restart_s + self.left_s
+
+    @property
+    def first_start_s(self) -> int | None:
+        return self.runs[0].start_s if self.runs else None
+
+    @property
+    def held_gpu_s(self) -> float:
+        """GPU-seconds held by runs that ended."""
+        return sum(r.gpus * (r.end_s - r.start_s) for r in self.runs if r.end_s is not None) / 1000
+
+    @property
+    def lost_gpu_s(self) -> float:
+        """GPU-seconds held beyond the useful run time, once it has ended."""
+        useful = self.runs[-1].gpus / 1000 * self.submission.duration_s if self.runs else 0.0
+        return max(0.0, self.held_gpu_s - useful)
+
+    def progress_s(self, now_s: int) -> int:
+        """Useful seconds of the current run."""
+        return min(self.left_s, max(0, now_s - self.run.start_s - self.run.restart_s))
+
+    def saved_s(self, now_s: int) -> int:
+        """The part of the current run's progress that an eviction would not undo."""
+        step = self.submission.checkpoint_s
+        return self.progress_s(now_s) // step * step if step else 0
+
+    def start(self, now_s: int, now: datetime, decision: Decision) -> None:
+        restart_s = self.submission.restart_s if self.runs else 0
+        self.runs.append(Run(now_s, self.workload.gpus * decision.members, restart_s))
+        self.workload = replace(
+            self.workload,
+            phase=Phase.RUNNING,
+            started=now,
+            checkpointed=None,
+            gpu_class=decision.gpu_class,
+            placement=dict(decision.placement),
+            devices=dict(decision.devices),
+        )
+
+    def checkpoint(self, now_s: int) -> bool:
+        """Notes the last checkpoint in ``workload``; whether that changed it."""
+        saved_s = self.saved_s(now_s)
+        if not saved_s or self.workload.started is None:
+            return False
+        at = self.workload.started + timedelta(seconds=self.run.restart_s + saved_s)
+        if at == self.workload.checkpointed:
+            return False
+        self.workload = replace(self.workload, checkpointed=at)
+        return True
+
+    def evict(self, now_s: int) -> None:
+        """Work since the last checkpoint is lost; its GPUs stay held until ``release``."""
+        self.left_s -= self.saved_s(now_s)
+        self.evictions += 1
+        self.workload = replace(self.workload, leaving=True)
+
+    def release(self, now_s: int) -> None:
+        """Its GPUs are free: it waits again."""
+        self.run.end_s = now_s
+        self.workload = replace(
+            self.workload,
+            phase=Phase.PENDING,
+            started=None,
+            checkpointed=None,
+            gpu_class=None,
+            placement={},
+            devices={},
+            leaving=False,
+        )
+
+    def finish(self, now_s: int) -> None:
+        self.run.end_s = self.end_s = now_s

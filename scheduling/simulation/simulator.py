@@ -1,0 +1,217 @@
+"""Discrete-event simulation around the shipped engine.
+
+Cluster, policy, workloads and seed are inputs; nothing here chooses who runs. At one second workloads
+end, then arrive, then the engine plans, and what it decides is carried out. Evicted workloads keep their
+checkpointed work, wait again, and pay for the restart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from scheduling.engine.model import Action, Decision, Phase, Plan, Snapshot
+
+from .agenda import Agenda, Turn
+from .jobs import Job, Submission
+from .planners import PlanFunction, Planner, SnapshotPlanner
+
+MAX_PLANS_AT_ONCE = 1000
+"""More plans than this within one second mean that the engine undoes what it did."""
+
+
+class UnsettledError(RuntimeError):
+    """The engine keeps changing its mind without time passing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """``cycle_s``: at least so long between plans (0: at every event). ``leave_s``: how long victims hold
+    their GPUs after the eviction. ``until``: stop there, whatever still runs. ``checked``: hold every plan
+    against the laws."""
+
+    cycle_s: int = 0
+    leave_s: int = 0
+    until: datetime | None = None
+    checked: bool = False
+
+
+class Observer:
+    """Is told what happens, in order; a ledger of the simulated past overrides what it needs."""
+
+    def on_submit(self, now: datetime, job: Job) -> None:
+        """A workload arrived."""
+
+    def on_plan(self, now: datetime, snapshot: Snapshot, plan: Plan) -> None:
+        """The engine planned; its decisions are carried out right after."""
+
+    def on_start(self, now: datetime, job: Job, decision: Decision) -> None:
+        """A workload was admitted and holds its GPUs."""
+
+    def on_evict(self, now: datetime, job: Job, decision: Decision) -> None:
+        """A workload was evicted; with a ``leave_s`` it holds its GPUs a little longer."""
+
+    def on_requeue(self, now: datetime, job: Job) -> None:
+        """An evicted workload's GPUs are free and it waits again."""
+
+    def on_finish(self, now: datetime, job: Job) -> None:
+        """A workload has done its work and is gone."""
+
+
+@dataclass(slots=True)
+class Outcome:
+    """Jobs in order of submission. ``end`` is when the simulation stopped; unfinished jobs have no end."""
+
+    jobs: list[Job] = field(default_factory=list)
+    plans: int = 0
+    end: datetime | None = None
+
+    @property
+    def unfinished(self) -> list[Job]:
+        return [job for job in self.jobs if job.end_s is None]
+
+
+class Simulator:
+    """One run. ``planner`` holds the engine's view; submissions must come in order of time."""
+
+    def __init__(
+        self,
+        planner: Planner,
+        origin: datetime,
+        options: Options,
+        observer: Observer,
+    ) -> None:
+        self._planner = planner
+        self._origin = origin
+        self._options = options
+        self._observer = observer
+        self._agenda = Agenda()
+        self._open: dict[str, Job] = {}
+        self._planned_s = -(1 << 40)
+        self._plan_due_s: int | None = None
+        self._plans_at_once = 0
+        self.outcome = Outcome()
+
+    def run(self, submissions: Iterable[Submission]) -> Outcome:
+        """Raises UnsettledError; LawError with a checked planner."""
+        arrivals = iter(submissions)
+        self._expect(arrivals)
+        stop_s = self._seconds(self._options.until) if self._options.until else None
+        now_s = 0
+        while self._agenda:
+            next_s = self._agenda.next_s() or 0
+            if stop_s is not None and next_s > stop_s:
+                now_s = stop_s
+                break
+            now_s, turn, what = self._agenda.pop()
+            if turn is Turn.END:
+                what()
+            elif turn is Turn.ARRIVE:
+                self._arrive(now_s, what)
+                self._expect(arrivals)
+            elif now_s == self._plan_due_s:
+                self._plan(now_s)
+        self.outcome.end = self._time(now_s)
+        return self.outcome
+
+    def _expect(self, arrivals: Iterator[Submission]) -> None:
+        """Writes down the next arrival only, so that a stream without end can be followed."""
+        submission = next(arrivals, None)
+        if submission is not None:
+            job = Job.of(len(self.outcome.jobs), submission, self._origin)
+            self._agenda.add(job.submit_s, Turn.ARRIVE, job)
+
+    def _arrive(self, now_s: int, job: Job) -> None:
+        self.outcome.jobs.append(job)
+        self._open[job.name] = job
+        self._planner.put(job)
+        self._observer.on_submit(self._time(now_s), job)
+        self._ask_for_plan(now_s)
+
+    def _ask_for_plan(self, now_s: int) -> None:
+        due_s = max(now_s, self._planned_s + self._options.cycle_s)
+        if self._plan_due_s is None or due_s < self._plan_due_s:
+            self._plan_due_s = due_s
+            self._agenda.add(due_s, Turn.PLAN)
+
+    def _plan(self, now_s: int) -> None:
+        self._plans_at_once = self._plans_at_once + 1 if now_s == self._planned_s else 0
+        if self._plans_at_once > MAX_PLANS_AT_ONCE:
+            raise UnsettledError(f"{MAX_PLANS_AT_ONCE} plans at {self._time(now_s).isoformat()}")
+        self._planned_s, self._plan_due_s = now_s, None
+        self.outcome.plans += 1
+        for decision in list(self._planner.plan(now_s)):
+            self._carry_out(now_s, decision)
+
+    def _carry_out(self, now_s: int, decision: Decision) -> None:
+        if decision.action is Action.ADMIT:
+            self._start(now_s, self._open[decision.workload], decision)
+        elif decision.action is Action.EVICT:
+            self._evict(now_s, self._open[decision.workload], decision)
+        elif decision.until is not None:
+            # Whatever blocks it passes by itself, without an event: look again then.
+            self._ask_for_plan(max(now_s + 1, self._seconds(decision.until)))
+
+    def _start(self, now_s: int, job: Job, decision: Decision) -> None:
+        now = self._time(now_s)
+        job.start(now_s, now, decision)
+        self._planner.put(job)
+        runs = len(job.runs)
+        self._agenda.add(job.ends_s, Turn.END, lambda: self._finish(job, runs))
+        self._observer.on_start(now, job, decision)
+
+    def _finish(self, job: Job, runs: int) -> None:
+        """Does nothing when the run that was to end then was evicted before."""
+        if len(job.runs) != runs or job.workload.phase is not Phase.RUNNING or job.workload.leaving:
+            return
+        now_s = job.ends_s
+        job.finish(now_s)
+        del self._open[job.name]
+        self._planner.drop(job)
+        self._observer.on_finish(self._time(now_s), job)
+        self._ask_for_plan(now_s)
+
+    def _evict(self, now_s: int, job: Job, decision: Decision) -> None:
+        job.evict(now_s)
+        self._observer.on_evict(self._time(now_s), job, decision)
+        if self._options.leave_s == 0:
+            self._release(now_s, job)
+            return
+        self._planner.put(job)
+        leaves_s = now_s + self._options.leave_s
+        self._agenda.add(leaves_s, Turn.END, lambda: self._release(leaves_s, job))
+
+    def _release(self, now_s: int, job: Job) -> None:
+        job.release(now_s)
+        self._planner.put(job)
+        self._observer.on_requeue(self._time(now_s), job)
+        self._ask_for_plan(now_s)
+
+    def _seconds(self, moment: datetime) -> int:
+        """Whole seconds after the origin, rounded up: nothing looks before its time."""
+        return -int(-(moment - self._origin).total_seconds() // 1)
+
+    def _time(self, at_s: int) -> datetime:
+        return self._origin + timedelta(seconds=at_s)
+
+
+def simulate(
+    template: Snapshot,
+    submissions: Iterable[Submission],
+    *,
+    plan: PlanFunction,
+    options: Options = Options(),
+    observer: Observer | None = None,
+) -> Outcome:
+    """Runs ``submissions`` (in order of submission) through the engine on the template's cluster.
+
+    ``template.now`` is the origin of time. ``plan`` is the engine's; the observer hears of everything.
+    """
+    observer = observer or Observer()
+
+    def seen(snapshot: Snapshot, made: Plan) -> None:
+        observer.on_plan(snapshot.now, snapshot, made)
+
+    planner = SnapshotPlanner(template, template.now, plan, checked=options.checked, seen=seen)
+    return Simulator(planner, template.now, options, observer).run(submissions)
