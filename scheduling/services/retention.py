@@ -1,0 +1,34 @@
+"""How long things are kept, in cluster time; running it again drops nothing more."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from django.db import transaction
+
+from scheduling.models import Cluster, Cycle, Decision, UsageSample
+from scheduling.models.ledger import Resolution
+
+MINUTES_KEPT = timedelta(days=2)
+HOURS_KEPT = timedelta(days=400)
+CYCLES_KEPT = timedelta(days=30)
+ACTS = ("admit", "evict")
+"""Decisions that are kept for ever: what was done to whom, and why."""
+
+
+@transaction.atomic
+def retain(cluster: Cluster) -> int:
+    """Drop old minutes, hours, waits and the cycles that only waited; how many rows went.
+
+    Cuts at whole hours and days, so that no period is left half.
+    """
+    now = cluster.now()
+    minutes = (now - MINUTES_KEPT).replace(minute=0, second=0, microsecond=0)
+    hours = (now - HOURS_KEPT).replace(hour=0, minute=0, second=0, microsecond=0)
+    samples = UsageSample.objects.filter(queue__cluster=cluster)
+    gone = samples.filter(resolution=Resolution.MINUTE, start__lt=minutes).delete()[0]
+    gone += samples.filter(resolution=Resolution.HOUR, start__lt=hours).delete()[0]
+    old = Cycle.objects.filter(cluster=cluster, at__lt=now - CYCLES_KEPT)
+    gone += Decision.objects.filter(cycle__in=old).exclude(action__in=ACTS).delete()[0]
+    gone += old.exclude(decisions__action__in=ACTS).exclude(evictions__isnull=False).delete()[0]
+    return gone

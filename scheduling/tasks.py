@@ -1,0 +1,82 @@
+"""Celery envelopes: ids in, one service call, safe to run twice.
+
+Each cluster has its own Celery queue (``cluster-NAME``), so a slow one delays no other. Cycles are asked
+for by beat and by the mirror; of the latter at most one waits at a time.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from functools import partial
+
+from celery import shared_task
+from django.utils import timezone
+
+from scheduling.cluster.client import ApiError
+from scheduling.models import Cluster, ClusterMode
+from scheduling.services import cycle
+from scheduling.services import retention as retention_service
+from scheduling.services import rollup as rollup_service
+from scheduling.services.worker import queue_of
+
+log = logging.getLogger(__name__)
+
+EXPIRES_S = 5.0
+
+_asked: set[int] = set()
+_lock = threading.Lock()
+
+
+@shared_task(name="scheduling.tasks.request_cycles")
+def request_cycles() -> None:
+    """Ask for a cycle of every cluster that is due for one."""
+    now = timezone.now()
+    for cluster in Cluster.objects.exclude(mode=ClusterMode.PAUSED):
+        since = cluster.planned_at
+        # Beat is coarser than the interval by up to one tick of its own.
+        if since is None or (now - since).total_seconds() > cluster.cycle_interval_s - 1:
+            run_cycle.apply_async(
+                args=[cluster.pk, "timer"], queue=queue_of(cluster.name), expires=EXPIRES_S
+            )
+
+
+@shared_task(name="scheduling.tasks.run_cycle")
+def run_cycle(cluster_id: int, trigger: str = "timer") -> None:
+    """One cycle; the mirror it leaves behind asks for the next when the cluster changes."""
+    with _lock:
+        _asked.discard(cluster_id)
+    name = Cluster.objects.filter(pk=cluster_id).values_list("name", flat=True).first()
+    if name is None:
+        log.info("cluster %s is gone", cluster_id)
+        return
+    try:
+        cycle.run_cycle(
+            cluster_id, trigger=trigger, on_change=partial(ask_for_cycle, cluster_id, name)
+        )
+    except ApiError as error:
+        # The next tick tries again; a traceback every few seconds would hide everything else.
+        log.warning("cluster %s: %s", name, error)
+
+
+def ask_for_cycle(cluster_id: int, name: str) -> None:
+    """Put a cycle on the cluster's queue unless one asked for by an event waits there already."""
+    with _lock:
+        if cluster_id in _asked:
+            return
+        _asked.add(cluster_id)
+    run_cycle.apply_async(args=[cluster_id, "event"], queue=queue_of(name), expires=EXPIRES_S)
+
+
+@shared_task(name="scheduling.tasks.roll_up")
+def roll_up() -> None:
+    """Minutes into hours, hours into days."""
+    for cluster in Cluster.objects.all():
+        rollup_service.roll_up(cluster)
+
+
+@shared_task(name="scheduling.tasks.retention")
+def retention() -> None:
+    """Drop what is older than it is kept."""
+    for cluster in Cluster.objects.all():
+        retention_service.retain(cluster)
