@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from portal.web.format import MILLI, gpus
 
@@ -50,9 +50,24 @@ class Axis:
     def last(self) -> str:
         return self.ticks[-1][1]
 
+    @property
+    def ticks_down(self) -> list[tuple[str, str]]:
+        """For an axis that stands upright: places from the top."""
+        return [(_percent(100 - float(at.rstrip("%"))), label) for at, label in self.ticks]
+
     def at(self, milli: float) -> float:
         """Percent of the axis, held inside it."""
         return min(100.0, max(0.0, 100 * milli / self.end))
+
+    def percent(self, milli: float) -> str:
+        return _percent(self.at(milli))
+
+    def span(self, start: float, end: float) -> Span | None:
+        """The stretch between two figures; None where it has no length."""
+        left, right = self.at(start), self.at(end)
+        if end - start <= 0 or right <= left:
+            return None
+        return Span(_percent(left), _percent(right - left), _percent(right))
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +103,6 @@ class Bar:
     is_over: bool
     framed: Span | None = None
     """The part of the hatch that is one workload."""
-    labels: tuple[tuple[str, str], ...] = field(default=())
 
 
 def axis(figures: Iterable[Figures], *, least: float = MILLI) -> Axis:
@@ -115,23 +129,23 @@ def bar(name: str, figures: Figures, on: Axis, *, framed_gpus: float = 0) -> Bar
     framed_to = min(hatch_end, one.allocated + framed_gpus)
     return Bar(
         label=_label(name, one),
-        room=_span(on, 0, ceiling) or Span("0%", "0%", "0%"),
-        own=_span(on, 0, held_inside),
-        borrowed=_span(on, held_inside, one.allocated),
-        pending=_span(on, one.allocated, hatch_end),
-        lent=_span(on, max(kept_to, one.nominal - one.lent), one.nominal),
-        kept=_span(on, idle_from, kept_to),
-        limit=None if one.limit is None else _percent(on.at(one.limit)),
-        nominal=_percent(on.at(one.nominal)),
+        room=on.span(0, ceiling) or Span("0%", "0%", "0%"),
+        own=on.span(0, held_inside),
+        borrowed=on.span(held_inside, one.allocated),
+        pending=on.span(one.allocated, hatch_end),
+        lent=on.span(max(kept_to, one.nominal - one.lent), one.nominal),
+        kept=on.span(idle_from, kept_to),
+        limit=None if one.limit is None else on.percent(one.limit),
+        nominal=on.percent(one.nominal),
         potential=_potential(one, on),
-        fair=_percent(on.at(one.fair_share)),
+        fair=on.percent(one.fair_share),
         shared=abs(on.at(one.fair_share) - on.at(one.nominal)) < COLLISION,
-        over=_span(on, ceiling, one.allocated) if over > 0 else None,
+        over=on.span(ceiling, one.allocated) if over > 0 else None,
         note=note if note_at <= LONG_NOTE_UP_TO else note.split(" ", 1)[0],
         note_short=note.split(" ", 1)[0],
         note_at=_percent(note_at),
         is_over=over > 0,
-        framed=_span(on, one.allocated, framed_to) if framed_gpus else None,
+        framed=on.span(one.allocated, framed_to) if framed_gpus else None,
     )
 
 
@@ -157,7 +171,7 @@ def _label(name: str, one: Figures) -> str:
 def _potential(one: Figures, on: Axis) -> str | None:
     if one.potential is None or one.potential <= one.fair_share:
         return None
-    return _percent(on.at(one.potential))
+    return on.percent(one.potential)
 
 
 def _reach(one: Figures) -> float:
@@ -173,13 +187,6 @@ def _step(end: float) -> float:
             if step and end <= MAX_STEPS * step * MILLI:
                 return step * MILLI
         power += 1
-
-
-def _span(on: Axis, start: float, end: float) -> Span | None:
-    left, right = on.at(start), on.at(end)
-    if end - start <= 0 or right <= left:
-        return None
-    return Span(_percent(left), _percent(right - left), _percent(right))
 
 
 def _percent(value: float) -> str:

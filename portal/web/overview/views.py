@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_safe
 
+from portal.accounts.models import User
 from portal.teams.access import visible_queues
-from portal.web.overview import figures
+from portal.web.classes import unit
+from portal.web.entitlement import Figures, axis, bar
+from portal.web.labels import WIDTHS_PX, labels
+from portal.web.overview import figures, queue_figures
+from portal.web.overview.division import draw
 from portal.web.shell import get_cluster
-from scheduling.models import Cluster, GpuClass
+from scheduling.models import Cluster, GpuClass, Queue
 
 
 def classes_and_chosen(request: HttpRequest, cluster: Cluster) -> tuple[list[GpuClass], GpuClass]:
@@ -64,5 +71,38 @@ def queue(request: HttpRequest, cluster: str, queue: str) -> HttpResponse:
     found = get_cluster(request, cluster)
     of = get_object_or_404(visible_queues(request.user), cluster=found, name=queue)
     classes, chosen = classes_and_chosen(request, found)
-    context = {"queue": of, "classes": classes, "chosen": chosen}
+    context = {"queue": of, "classes": classes, "chosen": chosen, "unit": unit(chosen)}
+    context |= _entitlement(found, request.user, of, chosen)
     return render(request, "web/overview/queue.html", context)
+
+
+def _entitlement(cluster: Cluster, user: User, queue: Queue, chosen: GpuClass) -> dict[str, Any]:
+    """Figures, bar, division and lists of one queue and class."""
+    now = cluster.now()
+    division = queue_figures.division(cluster, user, chosen)
+    share = division.share(queue)
+    figures_ = figures.figures_of(share, potential=True)
+    on = axis([figures_])
+    steps = division.steps(queue)
+    reach = Figures(
+        share.fair_share, share.fair_share, 0, share.fair_share, 0, potential=share.potential
+    )
+    waterfall = axis([reach])
+    return {
+        "share": share,
+        "figures": figures_,
+        "axis": on,
+        "bar": bar(queue.name, figures_, on),
+        "labels": {width: labels(figures_, on, width=width) for width in WIDTHS_PX},
+        "chain": division.chain(queue)[1:-1],
+        "levels": division.levels(queue),
+        "waterfall": waterfall,
+        "steps": draw(steps, waterfall),
+        "waterfall_fair": waterfall.percent(share.fair_share),
+        "waterfall_potential": waterfall.percent(share.potential),
+        "pending": queue_figures.pending(queue, user, chosen),
+        "running": queue_figures.running(queue, user, chosen, division, now),
+        "waits": queue_figures.waits(queue, chosen, now),
+        "history": queue_figures.history(queue, chosen, now, cluster.display_time_zone),
+        "evictions": queue_figures.evictions(cluster, queue, user, chosen),
+    }

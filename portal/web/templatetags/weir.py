@@ -15,7 +15,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from portal.web import format as show
-from scheduling.models import GpuClass, Queue, Workload
+from scheduling.models import GpuClass, Queue, Share, Workload
 
 register = template.Library()
 
@@ -36,6 +36,25 @@ def gpus(milli: show.Number | None) -> SafeString:
 def signed(milli: show.Number | None) -> SafeString:
     """A difference in GPUs with its sign; a zero is muted."""
     return _muted_zero(show.signed(milli))
+
+
+@register.filter
+def added(milli: show.Number) -> str:
+    """What a step adds, a zero with its sign too: '+0'."""
+    return f"+{show.gpus(milli)}"
+
+
+@register.filter
+def size(milli: show.Number) -> str:
+    """A difference without its sign, for sentences that say 'above' or 'below'."""
+    return show.gpus(abs(milli))
+
+
+@register.filter
+def excess(share: Share) -> float:
+    """Allocated minus fair share, milli-GPU; less than half a thousandth is rounding."""
+    difference = share.allocated - share.fair_share
+    return 0 if abs(difference) < 0.5 else difference
 
 
 @register.filter
