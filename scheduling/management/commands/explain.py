@@ -1,0 +1,53 @@
+"""manage.py explain FILE WORKLOAD: why it waits, by the numbers. Touches nothing."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandParser
+
+from scheduling.management.reading import read_snapshot, refuse
+from scheduling.services.errors import ServiceError
+
+Json = dict[str, Any]
+
+
+class Command(BaseCommand):
+    help = "Say why a workload of a snapshot file waits, runs or is evicted, by the numbers."
+    requires_system_checks: list[str] = []
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("file", metavar="FILE", help="snapshot, '-' reads stdin")
+        parser.add_argument("workload", metavar="WORKLOAD", help="its name in the file")
+        parser.add_argument("--json", action="store_true", help="print JSON")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        from scheduling.services.explain import explain
+
+        snapshot = read_snapshot(self, options["file"])
+        try:
+            told = explain(snapshot, options["workload"])
+        except ServiceError:
+            name = options["workload"]
+            refuse(self, [f"WORKLOAD: found {name!r}, expected the name of one of workloads"])
+        if options["json"]:
+            self.stdout.write(json.dumps(told, indent=2))
+            return
+        self._print(told)
+
+    def _print(self, told: Json) -> None:
+        if not told["decisions"]:
+            self.stdout.write(f"{told['workload']} is {told['state']}; the plan leaves it alone.")
+        for decision in told["decisions"]:
+            self.stdout.write(f"{told['workload']}: {decision['action']} ({decision['reason']})")
+            self.stdout.write(f"  {decision['sentence']}")
+            if decision.get("until"):
+                self.stdout.write(f"  until: {decision['until']}")
+            if decision.get("position"):
+                self.stdout.write(f"  position: {decision['position']} in {told['queue']}")
+            for name, value in decision.get("numbers", {}).items():
+                self.stdout.write(f"  {name}: {value}")
+        for gpu_class, share in told["queue_shares"].items():
+            numbers = ", ".join(f"{k.replace('_', ' ')} {v}" for k, v in share.items())
+            self.stdout.write(f"{told['queue']}, {gpu_class}: {numbers}")
