@@ -56,7 +56,7 @@ CLASSES = (
 POOLS = (
     PoolSpec("h100", H100, "b1", ("a1", "a2", "a3", "a4"), 16, 8, 192, 2048, down=(16,)),
     PoolSpec("a100", A100, "b2", ("b1", "b2", "b3"), 11, 8, 128, 1024),
-    PoolSpec("mig", MIG, "b2", ("b4",), 1, 56, 128, 1024),
+    PoolSpec("mig", MIG, "b2", ("b4",), 1, 56, 512, 4096),
     PoolSpec("l4", L4, "b3", ("c1", "c2"), 22, 4, 64, 256, down=(22,)),
 )
 
@@ -112,3 +112,22 @@ PRIORITY_CLASSES = (
     ("research-normal", 50, True, 1800, "training", True),
     ("best-effort", 10, True, 0, "training", False),
 )
+
+WORK: Mapping[str, Mapping[str, float]] = {
+    "pretraining": {"pretrain": 6, "finetune": 2, "eval": 1},
+    "alignment": {"finetune": 6, "pretrain": 1, "eval": 2},
+    "vision": {"finetune": 4, "sweep": 3, "eval": 1},
+    "speech": {"finetune": 3, "sweep": 1, "eval": 1},
+    "robotics": {"sweep": 2, "finetune": 1, "eval": 1},
+    "inference": {"service": 8, "batch-inference": 1},
+    "ci": {"ci": 1},
+    "notebooks": {"notebook": 1},
+    "search": {"finetune": 2, "batch-inference": 2, "service": 1, "eval": 1},
+    "recommend": {"finetune": 4, "sweep": 2, "eval": 1},
+    "translate": {"finetune": 1, "eval": 1, "service": 1},
+    "assistant": {"finetune": 3, "service": 1, "eval": 1},
+}
+"""Leaf -> kinds of work it submits, weighed by GPU time."""
+
+LOAD = 0.97
+"""Mean GPUs asked for over capacity: queues form on working days and drain at night."""

@@ -11,11 +11,10 @@ import uvicorn
 
 from portal.config.asgi import application
 from portal.config.celery import app
-from portal.config.worker import EmbeddedWorker
 from portal.demo.stream import Stream
-from scheduling.models import Cluster
 from scheduling.services.embedded import EmbeddedCluster
 from scheduling.services.streams import Arrival
+from scheduling.services.worker import start_embedded_worker
 
 GRACE_S = 2
 """Live pages never end by themselves; they are cut after this at Ctrl-C."""
@@ -34,7 +33,9 @@ def listen(port: int) -> socket.socket:
         listener.bind((HOST, port))
     except OSError as error:
         listener.close()
-        raise PortTakenError(f"Port {port} is taken. Choose another: make demo PORT=8001") from error
+        raise PortTakenError(
+            f"Port {port} is taken. Choose another: make demo PORT=8001"
+        ) from error
     return listener
 
 
@@ -46,10 +47,8 @@ def serve(
     announce: Callable[[], None],
 ) -> None:
     """Run until Ctrl-C or SIGTERM; stops in the reverse order of the start."""
-    cluster: Cluster = embedded.cluster
     with ExitStack() as stack:
-        worker = EmbeddedWorker(app, clusters=[cluster.name])
-        worker.start()
+        worker = start_embedded_worker(app)
         stack.callback(worker.stop)
         stream = Stream(embedded, arrivals, position)
         stream.start()

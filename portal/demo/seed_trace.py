@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 from portal.accounts.models import Persona, User
 from portal.demo.seed import BLOCK_LABEL, CLASS_LABEL, RACK_LABEL, make_personas, make_user
 from portal.teams.models import Membership, Team
-from scheduling.models import Cluster, GpuClass, NodePool, PriorityClass, Queue, Quota
+from scheduling.models import MILLI, Cluster, GpuClass, NodePool, PriorityClass, Queue, Quota
 from scheduling.services.embedded import Machine
 from scheduling.services.streams import TraceStream
 
@@ -27,7 +29,11 @@ def seed_trace(cluster: Cluster, stream: TraceStream) -> None:
             cluster=cluster, parent=root, name=name, position=position, namespace=name
         )
         Quota.objects.create(
-            queue=queue, gpu_class=gpu_class, nominal_gpus=nominal, effective_from=stream.origin
+            queue=queue,
+            gpu_class=gpu_class,
+            nominal_gpus=nominal,
+            weight=Decimal(nominal) / MILLI / stream.gpus_per_node,
+            effective_from=stream.origin,
         )
 
 

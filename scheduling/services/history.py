@@ -59,7 +59,7 @@ class History(Observer):
         self._cycles: list[Cycle] = []
         self._decisions: list[Decision] = []
         self._cycle: Cycle | None = None
-        self._usage = HourlyUsage(cluster)
+        self.usage = HourlyUsage(cluster)
 
     def on_submit(self, now: datetime, job: Job) -> None:
         workload = self._workload(job)
@@ -73,7 +73,7 @@ class History(Observer):
         }
         admitted = sum(line.action is Action.ADMIT for line in lines)
         evicted = sum(line.action is Action.EVICT for line in lines)
-        self._usage.plan(now, plan)
+        self.usage.plan(now, plan)
         self._cycle = Cycle(
             cluster=self.cluster,
             number=len(self._cycles) + 1,
@@ -101,7 +101,7 @@ class History(Observer):
         )
         self._decide(workload, decision)
         self._step(workload, State.RUNNING, now, actor="cluster")
-        self._usage.hold(now, job.workload.queue, decision.gpu_class or "", job.run.gpus)
+        self.usage.hold(now, job.workload.queue, decision.gpu_class or "", job.run.gpus)
 
     def on_evict(self, now: datetime, job: Job, decision: Line) -> None:
         workload = self.workloads[job.name]
@@ -146,7 +146,7 @@ class History(Observer):
 
     def close(self, now: datetime) -> None:
         """End the last hour's figures, and give what waits its reason."""
-        self._usage.close(now)
+        self.usage.close(now)
         for name, line in self.waits.items():
             workload = self.workloads[name]
             workload.reason, workload.sentence = line.reason.value, line.sentence
@@ -164,7 +164,7 @@ class History(Observer):
         Cycle.objects.bulk_create(kept, batch_size=500)
         Decision.objects.bulk_create(self._decisions, batch_size=300)
         Eviction.objects.bulk_create(self._evictions, batch_size=300)
-        UsageSample.objects.bulk_create(self._usage.rows(), batch_size=500)
+        UsageSample.objects.bulk_create(self.usage.rows(), batch_size=500)
 
     def _workload(self, job: Job) -> Workload:
         work = job.workload
@@ -195,7 +195,7 @@ class History(Observer):
 
     def _release(self, now: datetime, job: Job, workload: Workload) -> None:
         name = workload.gpu_class.name if workload.gpu_class else ""
-        self._usage.hold(now, job.workload.queue, name, -job.run.gpus)
+        self.usage.hold(now, job.workload.queue, name, -job.run.gpus)
 
     def _decide(self, workload: Workload, line: Line) -> None:
         self._decisions.append(

@@ -1,0 +1,102 @@
+"""What a demo plays: the example organisation after two weeks, or a recorded trace from its start."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Protocol, TypedDict
+
+from portal.demo import organisation as org
+from portal.demo import seed, seed_trace
+from portal.demo.paths import DemoFolder
+from portal.demo.stream import next_position
+from scheduling.models import Cluster, ClusterMode
+from scheduling.services import past
+from scheduling.services.embedded import EmbeddedCluster
+from scheduling.services.streams import Arrival, TraceStream, open_trace
+
+Say = Callable[[str], None]
+Stage = tuple[EmbeddedCluster, Iterator[Arrival]]
+
+CLUSTER = "fra1"
+PAST_DAYS = 14
+CYCLE_INTERVAL_S = 2.0
+
+
+class Demand(TypedDict):
+    users: Mapping[str, Sequence[str]]
+    work: Mapping[str, Mapping[str, float]]
+    load: float
+
+
+DEMAND: Demand = {"users": org.USERS, "work": org.WORK, "load": org.LOAD}
+
+
+class Setting(Protocol):
+    def set_up(self, folder: DemoFolder, speed: float, password: str, say: Say) -> Stage:
+        """A running cluster and what arrives next; seeds on the first start only."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class OrganisationSetting:
+    def set_up(self, folder: DemoFolder, speed: float, password: str, say: Say) -> Stage:
+        now = datetime.now(UTC).replace(microsecond=0)
+        cluster = _cluster(CLUSTER, display_time_zone="Europe/Berlin")
+        embedded = EmbeddedCluster(cluster, path=folder.objects, speed=speed, start=now)
+        embedded.start()
+        if not folder.is_seeded:
+            say("First start: seeding the example organisation")
+            since = now - timedelta(days=PAST_DAYS)
+            seed.seed_cluster(cluster, since=since - timedelta(days=30))
+            seed.seed_people(cluster, password=password)
+            embedded.furnish(
+                machines=seed.machines(),
+                namespaces=org.USERS,
+                priority_classes=[(name, value) for name, value, *_ in org.PRIORITY_CLASSES],
+            )
+            say(f"Living {PAST_DAYS} days of it in the simulator")
+            count = past.live(embedded, since=since, until=now, **DEMAND)
+            say(f"{count:,} workloads lived through; those that had not ended go on")
+            folder.mark_seeded()
+        return embedded, past.arrivals(cluster, since=cluster.now(), **DEMAND)
+
+
+@dataclass(frozen=True, slots=True)
+class TraceSetting:
+    stream: TraceStream
+
+    def set_up(self, folder: DemoFolder, speed: float, password: str, say: Say) -> Stage:
+        stream = self.stream
+        cluster = _cluster(stream.name)
+        embedded = EmbeddedCluster(
+            cluster, path=folder.objects, speed=speed, start=stream.origin - timedelta(minutes=5)
+        )
+        embedded.start()
+        if not folder.is_seeded:
+            say(f"First start: {len(stream):,} jobs over {stream.nodes} nodes")
+            seed_trace.seed_trace(cluster, stream)
+            seed_trace.seed_trace_people(cluster, password=password)
+            embedded.furnish(
+                machines=seed_trace.trace_machines(stream),
+                namespaces=stream.nominal_gpus,
+                priority_classes=[("batch", 50)],
+            )
+            folder.mark_seeded()
+        return embedded, stream.arrivals(cluster, next_position(folder.position))
+
+
+def organisation() -> OrganisationSetting:
+    return OrganisationSetting()
+
+
+def trace(path: Path, nodes: int | None) -> TraceSetting:
+    """Raises ValueError with a line per fault when the trace cannot be read."""
+    return TraceSetting(open_trace(path, nodes=nodes))
+
+
+def _cluster(name: str, **fields: str) -> Cluster:
+    defaults = {"mode": ClusterMode.ENFORCE, "cycle_interval_s": CYCLE_INTERVAL_S, **fields}
+    return Cluster.objects.get_or_create(name=name, defaults=defaults)[0]

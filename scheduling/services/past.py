@@ -1,0 +1,139 @@
+"""The demand of an organisation: lived for some weeks in the simulator, then streamed on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+from scheduling.engine import plan
+from scheduling.engine.model import MILLI, Snapshot
+from scheduling.models import Cluster, Queue, Quota
+from scheduling.services import snapshots
+from scheduling.services.embedded import EmbeddedCluster
+from scheduling.services.handover import hand_over
+from scheduling.services.history import History, unfinished
+from scheduling.services.streams import Arrival, manifest_of
+from scheduling.simulation.scenario import Organisation, Source, generate, kinds, stream
+from scheduling.simulation.simulator import Options, simulate
+
+SEED = 20261119
+PLAN_EVERY_S = 60
+LEAVE_S = 30
+"""Grace that victims of the simulated past take to leave."""
+
+KINDS = {
+    kind.name: kind
+    for kind in (
+        kinds.PRETRAIN,
+        kinds.FINETUNE,
+        kinds.SWEEP,
+        kinds.EVAL,
+        kinds.NOTEBOOK,
+        kinds.CI,
+        kinds.SERVICE,
+        kinds.BATCH_INFERENCE,
+    )
+}
+
+Work = Mapping[str, Mapping[str, float]]
+"""Leaf -> kind of work -> weight."""
+
+
+def demand_of(
+    cluster: Cluster,
+    snapshot: Snapshot,
+    users: Mapping[str, Sequence[str]],
+    work: Work,
+    load: float,
+) -> Organisation:
+    """What ``cluster``'s leaves ask for: of each class in proportion to nominal and half of what they
+    may borrow, ``load`` times the ready capacity in all."""
+    demand: dict[str, dict[str, float]] = {}
+    quotas = Quota.objects.filter(queue__cluster=cluster).in_force(cluster.now())
+    for quota in quotas.select_related("queue", "gpu_class"):
+        gpus = quota.nominal_gpus + (quota.borrowing_limit_gpus or 0) / 2
+        demand.setdefault(quota.queue.name, {})[quota.gpu_class.name] = gpus
+    return Organisation(
+        sources=tuple(
+            Source(
+                queue=leaf,
+                users=tuple(users[leaf]),
+                demand=demand[leaf],
+                kinds=tuple((KINDS[name], weight) for name, weight in work[leaf].items()),
+            )
+            for leaf in users
+        ),
+        capacity_gpus=ready_gpus(snapshot),
+        load=load,
+        zone=ZoneInfo(cluster.display_time_zone),
+    )
+
+
+def ready_gpus(snapshot: Snapshot) -> dict[str, float]:
+    """Class -> GPUs on nodes that can be scheduled to."""
+    ready = dict.fromkeys((c.name for c in snapshot.gpu_classes), 0.0)
+    for node in snapshot.nodes:
+        if node.ready:
+            ready[node.gpu_class] += (node.gpus - node.foreign_gpus) / MILLI
+    return ready
+
+
+def live(
+    embedded: EmbeddedCluster,
+    *,
+    users: Mapping[str, Sequence[str]],
+    work: Work,
+    load: float,
+    since: datetime,
+    until: datetime,
+) -> int:
+    """Live from ``since`` to ``until`` in the simulator with the shipped engine, write the ledger, and
+    hand what has not ended over to the cluster. Returns the number of workloads."""
+    cluster = embedded.cluster
+    template = replace(snapshots.live(cluster), now=since, workloads=())
+    organisation = demand_of(cluster, template, users, work, load)
+    history = History(cluster)
+    for gpu_class, (installed, ready) in capacity(template).items():
+        history.usage.capacity(gpu_class, installed=installed, ready=ready)
+    days = (until - since).total_seconds() / 86400
+    outcome = simulate(
+        template,
+        generate(organisation, since, days, SEED),
+        plan=plan,
+        options=Options(cycle_s=PLAN_EVERY_S, leave_s=LEAVE_S, until=until),
+        observer=history,
+    )
+    history.close(until)
+    hand_over(embedded, history, unfinished(outcome.jobs))
+    history.save()
+    return len(outcome.jobs)
+
+
+def capacity(snapshot: Snapshot) -> dict[str, tuple[int, int]]:
+    """Class -> (installed, ready) milli-GPU."""
+    found = dict.fromkeys((c.name for c in snapshot.gpu_classes), (0, 0))
+    for node in snapshot.nodes:
+        installed, ready = found[node.gpu_class]
+        found[node.gpu_class] = (installed + node.gpus, ready + node.gpus * node.ready)
+    return found
+
+
+def arrivals(
+    cluster: Cluster,
+    *,
+    users: Mapping[str, Sequence[str]],
+    work: Work,
+    load: float,
+    since: datetime,
+) -> Iterator[Arrival]:
+    """The same organisation's submissions from ``since`` on, without end."""
+    template = snapshots.live(cluster)
+    organisation = demand_of(cluster, template, users, work, load)
+    queues = {q.name: q for q in Queue.objects.filter(cluster=cluster)}
+    classes = {c.name: c for c in cluster.gpu_classes.all()}
+    for number, submission in enumerate(stream(organisation, since, SEED)):
+        submitted = submission.workload
+        manifest = manifest_of(submission, submitted.name, queues[submitted.queue], classes)
+        yield Arrival(number, submitted.submitted, manifest, submitted.user)
