@@ -52,10 +52,13 @@ REMEDIES: Mapping[str, tuple[str, str]] = {
 """code -> (sentence, remedy) for what the framework itself raises."""
 
 STATUS_OF_CODE: Mapping[str, int] = {
-    "conflict": status.HTTP_409_CONFLICT,
-    "not_found": status.HTTP_404_NOT_FOUND,
-    "not_allowed": status.HTTP_403_FORBIDDEN,
-    "cluster_unreachable": status.HTTP_503_SERVICE_UNAVAILABLE,
+    **dict.fromkeys(
+        ("stale", "name_taken", "finished", "not_waiting", "ended", "changed_since"),
+        status.HTTP_409_CONFLICT,
+    ),
+    "gone": status.HTTP_404_NOT_FOUND,
+    "forbidden": status.HTTP_403_FORBIDDEN,
+    **dict.fromkeys(("no_connection", "no_answer"), status.HTTP_503_SERVICE_UNAVAILABLE),
 }
 """Service errors that are not the caller's input."""
 

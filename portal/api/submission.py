@@ -94,7 +94,7 @@ def build(cluster: Cluster, asked: Mapping[str, Any]) -> Json:
     """The manifest of the fields. Raises ServiceError at the field at fault."""
     fields = {name: value for name, value in asked.items() if name != "manifest"}
     queue = Queue.objects.filter(cluster=cluster, name=asked["queue"]).first()
-    fields["namespace"] = (queue.namespace if queue else "") or asked["queue"]
+    fields["namespace"] = (queue.namespace if queue else "") or "default"
     fields["gpu_classes"] = gpu_classes(cluster, asked["gpu_classes"])
     return build_job_manifest(**fields)
 

@@ -27,6 +27,7 @@ class Ask:
     """What a submission asks for. ``gpus`` is milli-GPU per pod; empty texts were left out."""
 
     queue: str
+    namespace: str = ""
     priority_class: str = ""
     gpus: int = 0
     pods_min: int = 1
@@ -67,6 +68,7 @@ def read_manifest(cluster: Cluster, manifest: Mapping[str, Any]) -> Ask:
     classes = str(notes.get(CLASSES_ANNOTATION) or "").split(",")
     return Ask(
         queue=next((str(labels[key]) for key in QUEUE_LABELS if labels.get(key)), ""),
+        namespace=str(meta.get("namespace") or ""),
         priority_class=str(labels.get(PRIORITY_LABEL) or pod.get("priorityClassName") or ""),
         gpus=_gpus(cluster, pod),
         pods_min=_whole(notes.get(MIN_MEMBERS_ANNOTATION), pods),
@@ -85,7 +87,11 @@ def find_faults(user: User, cluster: Cluster, ask: Ask) -> list[ServiceError]:
     if queue is None:
         return [_no_queue(user, cluster, ask.queue)]
     faults = [_persona_faults(persona, cluster, ask) for persona in personas_at(user, queue)]
-    return [*min(faults, key=len, default=[]), *_limit_faults(queue, ask)]
+    return [
+        *_namespace_faults(queue, ask),
+        *min(faults, key=len, default=[]),
+        *_limit_faults(queue, ask),
+    ]
 
 
 def personas_at(user: User, queue: Queue) -> list[Persona]:
@@ -121,6 +127,18 @@ def _no_queue(user: User, cluster: Cluster, name: str) -> ServiceError:
     remedy = f"Yours: {names}." if names else "Ask the lead of a team to add you."
     sentence = f"You may not submit to a queue called '{name}'." if name else "No queue is named."
     return ServiceError("no_such_queue", sentence, remedy, field="queue")
+
+
+def _namespace_faults(queue: Queue, ask: Ask) -> Iterator[ServiceError]:
+    """A team's work stays in its own namespace."""
+    own = queue.namespace or "default"
+    if ask.namespace and ask.namespace != own:
+        yield ServiceError(
+            "wrong_namespace",
+            f"Work of {queue.name} does not go to the namespace {ask.namespace}.",
+            f"Set metadata.namespace to {own}, or leave it out.",
+            field="namespace",
+        )
 
 
 def _persona_faults(persona: Persona, cluster: Cluster, ask: Ask) -> list[ServiceError]:

@@ -1,0 +1,98 @@
+"""Manifests as text: read what was pasted, write what will be created, mark Weir's own lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+from django.core.exceptions import ValidationError
+
+LONGEST = 64 * 1024
+"""Characters of a pasted manifest."""
+OWN_KEYS = ("suspend:",)
+OWN_PREFIX = "weir.dev/"
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """``indent`` and ``key`` are set apart so that keys can be pale; ``own`` marks Weir's lines."""
+
+    indent: str
+    key: str
+    value: str
+    own: bool
+
+
+class _PlainLoader(yaml.SafeLoader):
+    """Safe YAML without anchors: a few nested aliases would otherwise unfold to gigabytes."""
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        if self.check_event(yaml.AliasEvent):
+            raise yaml.MarkedYAMLError(
+                None, None, "aliases (*name) are not read", self.peek_event().start_mark
+            )
+        return super().compose_node(parent, index)
+
+
+def read(text: str) -> Json:
+    """The one object that ``text`` describes, YAML or JSON.
+
+    Raises ValidationError that says line and column, or what else is wrong.
+    """
+    if len(text) > LONGEST:
+        raise ValidationError(f"This is longer than {LONGEST // 1024} KiB. Paste one Job.")
+    try:
+        found = [d for d in yaml.load_all(text, Loader=_PlainLoader) if d is not None]
+    except yaml.MarkedYAMLError as error:
+        raise ValidationError(_where(error)) from error
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise ValidationError("This is no YAML. Paste what kubectl apply takes.") from error
+    if len(found) != 1 or not isinstance(found[0], dict):
+        raise ValidationError("This is not one object. Paste one Job, and only that.")
+    return found[0]
+
+
+def _where(error: yaml.MarkedYAMLError) -> str:
+    mark = error.problem_mark
+    place = f"Line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
+    return f"{place}{error.problem}. Correct it and submit again."
+
+
+def write(manifest: Mapping[str, Any]) -> str:
+    """``manifest`` as YAML, in its own order."""
+    return yaml.dump(dict(manifest), Dumper=_OneLineLists, sort_keys=False, width=1000)
+
+
+class _OneLineLists(yaml.SafeDumper):
+    """Lists of plain values stand on one line, as people write commands; nothing is aliased."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+    def represent_list(self, data: list[Any]) -> Any:
+        plain = all(not isinstance(item, (dict, list)) for item in data)
+        return self.represent_sequence("tag:yaml.org,2002:seq", data, flow_style=plain)
+
+
+_OneLineLists.add_representer(list, _OneLineLists.represent_list)
+
+
+def lines(text: str) -> list[Line]:
+    """``text`` (from ``write``) line by line, marked for reading."""
+    return list(_lines(text))
+
+
+def _lines(text: str) -> Iterator[Line]:
+    for line in text.splitlines():
+        body = line.lstrip(" ")
+        key, colon, value = body.partition(":")
+        yield Line(
+            indent=" " * (len(line) - len(body)),
+            key=f"{key}{colon}" if colon else "",
+            value=value if colon else body,
+            own=body.startswith((OWN_PREFIX, *OWN_KEYS)),
+        )
