@@ -121,6 +121,7 @@ class WorkloadDoc(_Strict):
     restart_cost_s: Annotated[int, Field(ge=0)] = 0
     stale_since: Instant | None = None
     leaving: bool = False
+    awaits_victims: bool = False
     gpu_class: str | None = None
     placement: dict[str, Annotated[int, Field(ge=1)]] = {}
     devices: dict[str, list[Annotated[int, Field(ge=0)]]] = {}
@@ -330,6 +331,7 @@ def _workload(doc: WorkloadDoc) -> m.Workload:
         restart_cost_s=doc.restart_cost_s,
         stale_since=doc.stale_since,
         leaving=doc.leaving,
+        awaits_victims=doc.awaits_victims,
         gpu_class=(doc.gpu_class or doc.gpu_classes[0]) if running else None,
         placement=dict(doc.placement),
         devices={node: tuple(d) for node, d in doc.devices.items()},
@@ -418,6 +420,7 @@ def _workload_doc(work: m.Workload) -> WorkloadDoc:
         restart_cost_s=work.restart_cost_s,
         stale_since=work.stale_since,
         leaving=work.leaving,
+        awaits_victims=work.awaits_victims,
         gpu_class=work.gpu_class,
         placement=dict(work.placement),
         devices={node: list(d) for node, d in work.devices.items()},

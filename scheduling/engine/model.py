@@ -202,6 +202,8 @@ class Workload:
     gpu_class: str | None = None
     placement: Mapping[str, int] = field(default_factory=dict)
     devices: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    awaits_victims: bool = False
+    """Pending: an earlier plan evicted others for it, so it is seated before all else."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,220 @@
+"""The engine's numbers as structs of arrays: what the compiled kernels read and write.
+
+Queues are numbered parents first (0 is the root), siblings by name; nodes and classes by name. GPU
+figures are milli-GPU, CPU figures milli-CPU, memory MiB, times seconds since the epoch. Tables over
+class and queue are indexed ``[class, queue]``, resources ``[resource, node]``.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scheduling.engine.structs import declare
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+
+UNLIMITED = 1 << 60
+"""Stands for "no limit" in integer tables; sums of a few of them stay below 2**63."""
+EPS = 1e-3
+"""Two shares closer than this (milli-GPU) are equal: far below the smallest quantity, 1 milli-GPU."""
+
+GPUS, CPUS, MEMORY = 0, 1, 2
+BLOCK, RACK, NODE = 0, 1, 2
+LEVELS = ("block", "rack", "node")
+ANYWHERE = -1
+
+FREE, PENDING, RUNNING = 0, 1, 2
+"""Phase of a workload's slot; a free slot holds no workload."""
+
+NOW, LATER, RAW, EMPTY = 0, 1, 2, 3
+"""Which room counts: free now and unclaimed, free once leaving work is gone, free now whoever claims
+it, or the whole node."""
+
+
+@declare
+class Tree(NamedTuple):
+    """Queues: ``kids[kid_start[q]:kid_start[q + 1]]`` are the children of ``q``, by name."""
+
+    parent: Ints
+    depth: Ints
+    kid_start: Ints
+    kids: Ints
+    tier: Ints
+    stop: Ints  # 0 none, 1 hold, 2 drain; the strictest of the queue and its ancestors
+    budget: Ints  # GPUs that may still be evicted
+
+
+@declare
+class Quotas(NamedTuple):
+    """Entitlements ``[class, queue]``; ``cap`` is the limit, or the nominal where the weight is zero."""
+
+    nominal: Ints
+    limit: Ints
+    cap: Ints
+    lending: Ints
+    weight: Floats
+    usage: Floats
+
+
+@declare
+class Nodes(NamedTuple):
+    """``of_class[class_start[c]:class_start[c + 1]]`` are the nodes of class ``c``, by name.
+
+    ``size`` is what the queues may use ``[resource, node]`` (nothing on a node that is not ready);
+    ``domain`` numbers the topology domain ``[level, node]``.
+    """
+
+    gpu_class: Ints
+    size: Ints
+    domain: Ints
+    class_start: Ints
+    of_class: Ints
+    rate: Floats  # exchange rate [class]
+    capacity: Ints  # [class]
+
+
+@declare
+class Work(NamedTuple):
+    """Workload slots. ``queue`` and ``priority`` are -1 where the name is unknown."""
+
+    phase: Ints
+    queue: Ints
+    user: Ints  # number of the pair (queue, user)
+    priority: Ints  # index into Ranks
+    need: Ints  # [resource, slot], one member
+    least: Ints
+    most: Ints
+    elastic: Flags
+    wish: Ints  # [preference, slot]: class, -1 past the end
+    required: Ints  # topology level or -1
+    preferred: Ints
+    submitted: Floats
+    predicted: Floats  # median, infinite if unknown
+    tie: Ints  # unique; decides last
+    held: Flags
+    claims: Flags  # its victims of an earlier plan left for it
+    started: Floats
+    checkpointed: Floats
+    restart: Floats
+    stale: Floats  # since when it has fewer members than its least; infinite if it has all
+    leaving: Flags
+    gpu_class: Ints
+    members: Ints  # members that hold GPUs now
+
+
+@declare
+class Ranks(NamedTuple):
+    """Priority classes."""
+
+    value: Ints
+    preemptible: Flags
+    min_run: Floats
+
+
+@declare
+class Holds(NamedTuple):
+    """Who sits where, as linked lists: ``head[slot]`` then ``next[hold]``, -1 ends.
+
+    A hold is ``members`` of one workload on one node; ``device`` is -1 for whole GPUs, otherwise the
+    GPU of which each of the members has a share.
+    """
+
+    head: Ints
+    next: Ints
+    node: Ints
+    device: Ints
+    members: Ints
+
+
+@declare
+class Rules(NamedTuple):
+    now: float
+    history: float
+    delay: float
+    eviction_cap: float
+    spread: bool
+    grace: float
+
+
+@declare
+class Division(NamedTuple):
+    """The division ``[class, queue]``. ``capacity`` is what the subtree divides: share + kept."""
+
+    fair: Floats
+    guaranteed: Floats
+    kept: Floats
+    kept_below: Floats  # kept back by the children together
+    demand: Ints
+    capacity: Floats
+    short: Flags  # its guarantee was not met: oversubscribed
+
+
+@declare
+class Room(NamedTuple):
+    """Resources ``[resource, node]`` and shared GPUs ``[node, device]`` (milli-GPU in use there).
+
+    ``now`` is free at this moment; ``later`` adds what leaving work gives back and subtracts what is
+    claimed. A newcomer may start on ``min(now, later)``. ``open`` sums what is free now by class.
+    """
+
+    now: Ints
+    later: Ints
+    shared_now: Ints
+    shared_later: Ints
+    open: Ints
+    coming: Ints  # [class] what leaving work gives back
+
+
+@declare
+class Book(NamedTuple):
+    """What queues hold, kept up as decisions fall."""
+
+    held: Ints  # [class, queue] without leaving work, with what is reserved
+    fixed: Ints  # the part of it that is not preemptible
+    by_user: Ints  # GPUs by pair (queue, user)
+    budget: Ints
+    ratio: Floats  # dominant ratio of the queue
+    turn: Ints  # [class, queue]: the waiting workload that goes first, -1 none
+    holder: Ints  # [class]: the workload that reserves free GPUs, -1 none
+    spent: Ints  # [1]: GPUs evicted for the workload at hand
+    supply: Ints  # [class]: GPUs to divide
+    asked: Ints  # [class, queue]: what leaves hold and ask for
+
+
+@declare
+class Seats(NamedTuple):
+    """Where the members of one workload go, one entry a member, and scratch by node."""
+
+    node: Ints
+    device: Ints
+    slots: Ints
+    known: Ints  # memo of what fits on empty nodes, see ``fitness``
+
+
+@declare
+class Out(NamedTuple):
+    """Decisions by slot, in ``order``; ``figures`` are the numbers a sentence quotes."""
+
+    action: Ints
+    reason: Ints
+    gpu_class: Ints
+    members: Ints
+    rival: Ints  # the workload it is for, or that goes first
+    blame: Ints  # the queue at which it failed
+    until: Floats
+    lost: Floats
+    figures: Floats  # [slot, 6]
+    order: Ints
+    first: Ints  # [slot] first seat in the pool, members seats long
+    pool_node: Ints
+    pool_device: Ints
+    used: Ints  # [0] decisions, [1] seats
+
+
+Kernel = Any
+"""A compiled function; Numba's wrappers carry no types of their own."""

@@ -1,0 +1,112 @@
+"""Why a workload does not start: the first rule that stopped it, and the numbers behind it."""
+
+from __future__ import annotations
+
+from scheduling.engine import codes
+from scheduling.engine.arrays import ANYWHERE, EPS, GPUS, NOW, RAW
+from scheduling.engine.compiled import inner
+from scheduling.engine.placement import best_domain
+from scheduling.engine.record import decide, quote
+from scheduling.engine.seating import free_of, slots_on
+from scheduling.engine.standing import levels_over, over_limit, over_nominal, takes_kept
+from scheduling.engine.world import World
+
+
+@inner
+def conclude(world: World, w: int, c: int) -> None:
+    """Decide that ``w`` waits, for what stands against it on class ``c``."""
+    need = world.work.least[w] * world.work.need[GPUS, w]
+    reason = _quota_reason(world, w, c, need)
+    if reason < 0:
+        reason = _room_reason(world, w, c, need)
+    decide(world.out, w, codes.WAIT, reason, c, 0)
+
+
+@inner
+def _quota_reason(world: World, w: int, c: int, need: int) -> int:
+    """The limit, the nominal or the share that ``need`` would pass; -1 if none stands against it."""
+    q = world.work.queue[w]
+    book, quotas, out = world.book, world.quotas, world.out
+    x = over_limit(world, q, c, need)
+    if x >= 0:
+        quote(out, w, x, book.held[c, x], quotas.cap[c, x], need, quotas.limit[c, x])
+        return codes.AT_LIMIT
+    fixed = not world.ranks.preemptible[world.work.priority[w]]
+    x = over_nominal(world, q, c, need) if fixed else -1
+    if x >= 0:
+        quote(out, w, x, book.fixed[c, x], quotas.nominal[c, x], need, world.division.fair[c, x])
+        return codes.NON_PREEMPTIBLE
+    if levels_over(world.tree, book, world.division, q, c, need) == 0:
+        return -1
+    free = _free(world, c)
+    kept = takes_kept(world, q, c, need)
+    if kept < 0 and free >= need:
+        return -1
+    x = _lowest_over(world, q, c, need)
+    fair = world.division.fair[c, x]
+    quote(out, w, x, book.held[c, x], fair, need, free)
+    out.figures[w, 4] = world.division.kept_below[c, kept] if kept >= 0 else 0.0
+    return codes.ABOVE_FAIR_SHARE if book.held[c, x] > fair + EPS else codes.WAITS_FOR_QUOTA
+
+
+@inner
+def _lowest_over(world: World, q: int, c: int, need: int) -> int:
+    while world.book.held[c, q] + need <= world.division.fair[c, q] + EPS:
+        q = world.tree.parent[q]
+    return q
+
+
+@inner
+def _free(world: World, c: int) -> int:
+    """Unclaimed free GPUs of class ``c``, shares of GPUs included."""
+    room, nodes, free = world.room, world.nodes, 0
+    for i in range(nodes.class_start[c], nodes.class_start[c + 1]):
+        n = nodes.of_class[i]
+        free += max(0, free_of(room, GPUS, n, NOW))
+        for d in range(room.shared_now.shape[1]):
+            used = max(room.shared_now[n, d], room.shared_later[n, d])
+            if room.shared_now[n, d] > 0:
+                free += max(0, 1000 - used)
+    return free
+
+
+@inner
+def _room_reason(world: World, w: int, c: int, need: int) -> int:
+    """The quota would allow it: too few free, none unclaimed, the wrong domain, or scattered."""
+    work, nodes, out = world.work, world.nodes, world.out
+    free, slots, raw, free_nodes = _free(world, c), 0, 0, 0
+    for i in range(nodes.class_start[c], nodes.class_start[c + 1]):
+        n = nodes.of_class[i]
+        raw += slots_on(world.room, work, w, n, RAW)
+        world.seats.slots[n] = slots_on(world.room, work, w, n, NOW)
+        slots += world.seats.slots[n]
+        free_nodes += free_of(world.room, GPUS, n, NOW) > 0
+    quote(out, w, work.queue[w], free, need, free_nodes, slots)
+    if raw >= work.least[w] and slots < work.least[w] and world.book.holder[c] >= 0:
+        out.rival[w] = world.book.holder[c]
+        return codes.RESERVED_FOR_OTHER
+    if slots >= work.least[w] and work.required[w] != ANYWHERE:
+        _, many = best_domain(nodes, world.seats, c, work.required[w], 1, work.least[w])
+        out.figures[w, 4] = many
+        return codes.NO_ROOM_IN_TOPOLOGY
+    return codes.FRAGMENTED if free >= need else codes.NO_FREE_GPUS
+
+
+@inner
+def wait_for_turn(world: World, w: int, c: int, first: int) -> None:
+    """``w`` waits because ``first`` of its queue goes before it."""
+    q = world.work.queue[w]
+    decide(world.out, w, codes.WAIT, codes.WAITS_FOR_TURN, c, 0)
+    need = world.work.least[first] * world.work.need[GPUS, first]
+    quote(world.out, w, q, world.book.held[c, q], world.division.fair[c, q], need, 0.0)
+    world.out.rival[w] = first
+
+
+@inner
+def never(world: World, w: int, c: int, x: int) -> None:
+    """``w`` can never start: queue ``x`` allows too little, or (-1) the nodes are too few or small."""
+    need = world.work.least[w] * world.work.need[GPUS, w]
+    out = world.out
+    out.action[w], out.reason[w], out.gpu_class[w] = codes.WAIT, codes.NEVER_FITS, c
+    most = world.quotas.cap[c, x] if x >= 0 else world.nodes.capacity[c]
+    quote(out, w, x, need, most, world.work.least[w], world.work.need[GPUS, w])

@@ -1,0 +1,82 @@
+"""Tables that a cycle fills, sized for a frame and used again by every cycle."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from scheduling.engine import arrays as a
+from scheduling.engine.world import Prey
+
+KNOWN_SHAPES = 1024
+
+
+class Buffers(NamedTuple):
+    division: a.Division
+    room: a.Room
+    book: a.Book
+    seats: a.Seats
+    out: a.Out
+    prey: Prey
+
+
+def buffers_for(tree: a.Tree, nodes: a.Nodes, work: a.Work, holds: a.Holds, pairs: int) -> Buffers:
+    """Fresh tables for these numbers of queues, nodes, slots and holds; ``pairs`` of queue and user."""
+    slots, size = work.phase.size, nodes.gpu_class.size
+    classes, queues = nodes.rate.size, tree.parent.size
+    most = int(work.most.max(initial=1)) * 2
+    seats = max(most, int(nodes.size[a.GPUS].sum()) // 1000 + 1)
+    return Buffers(
+        empty_division(classes, queues),
+        _room(nodes, size, classes),
+        _book(classes, queues, 2 * pairs + 64),
+        a.Seats(_ints(seats), _ints(seats), _ints(size), np.full((KNOWN_SHAPES, 7), -1, np.int64)),
+        _out(slots, seats),
+        Prey(
+            np.full(slots + 1, -1, np.int64), _ints(size + 2), _ints(holds.node.size),
+            np.zeros(slots), np.zeros(slots, np.bool_), _ints(slots + 1), _ints(1), _ints(size),
+            np.zeros(size),
+        ),
+    )  # fmt: skip
+
+
+def empty_division(classes: int, queues: int) -> a.Division:
+    floats = [np.zeros((classes, queues)) for _ in range(5)]
+    demand, short = np.zeros((classes, queues), np.int64), np.zeros((classes, queues), np.bool_)
+    return a.Division(*floats[:4], demand, floats[4], short)
+
+
+def _ints(*shape: int) -> a.Ints:
+    return np.zeros(shape, np.int64)
+
+
+def _room(nodes: a.Nodes, size: int, classes: int) -> a.Room:
+    devices = int(nodes.size[a.GPUS].max(initial=0)) // 1000
+    shared = (size, devices)
+    return a.Room(
+        _ints(3, size),
+        _ints(3, size),
+        _ints(*shared),
+        _ints(*shared),
+        _ints(classes),
+        _ints(classes),
+    )
+
+
+def _book(classes: int, queues: int, pairs: int) -> a.Book:
+    table = (classes, queues)
+    return a.Book(
+        held=_ints(*table), fixed=_ints(*table), by_user=_ints(pairs), budget=_ints(queues),
+        ratio=np.zeros(queues), turn=_ints(*table), holder=_ints(classes), spent=_ints(1),
+        supply=_ints(classes), asked=_ints(*table),
+    )  # fmt: skip
+
+
+def _out(slots: int, seats: int) -> a.Out:
+    return a.Out(
+        action=_ints(slots), reason=_ints(slots), gpu_class=_ints(slots), members=_ints(slots),
+        rival=_ints(slots), blame=_ints(slots), until=np.zeros(slots), lost=np.zeros(slots),
+        figures=np.zeros((slots, 6)), order=_ints(slots), first=_ints(slots),
+        pool_node=_ints(2 * seats + slots), pool_device=_ints(2 * seats + slots), used=_ints(2),
+    )  # fmt: skip

@@ -1,0 +1,49 @@
+"""Numbers of actions and reasons inside the kernels; the enums of ``model`` outside."""
+
+from __future__ import annotations
+
+from scheduling.engine.model import Action, Reason
+
+ACTIONS: tuple[Action, ...] = tuple(Action)
+REASONS: tuple[Reason, ...] = tuple(Reason)
+
+UNDECIDED = -1
+
+
+def _action(action: Action) -> int:
+    return ACTIONS.index(action)
+
+
+def _reason(reason: Reason) -> int:
+    return REASONS.index(reason)
+
+
+ADMIT = _action(Action.ADMIT)
+EVICT = _action(Action.EVICT)
+RESERVE = _action(Action.RESERVE)
+WAIT = _action(Action.WAIT)
+
+FITS_NOMINAL = _reason(Reason.FITS_NOMINAL)
+BORROWS = _reason(Reason.BORROWS)
+RECLAIMED = _reason(Reason.RECLAIMED)
+PREEMPTED = _reason(Reason.PREEMPTED)
+STALE_GANG = _reason(Reason.STALE_GANG)
+DRAINED = _reason(Reason.DRAINED)
+AWAITS_VICTIMS = _reason(Reason.AWAITS_VICTIMS)
+RESERVED = _reason(Reason.RESERVED)
+NEVER_FITS = _reason(Reason.NEVER_FITS)
+AT_LIMIT = _reason(Reason.AT_LIMIT)
+ABOVE_FAIR_SHARE = _reason(Reason.ABOVE_FAIR_SHARE)
+NON_PREEMPTIBLE = _reason(Reason.NON_PREEMPTIBLE_OVER_NOMINAL)
+WAITS_FOR_QUOTA = _reason(Reason.WAITS_FOR_QUOTA)
+WAITS_FOR_TURN = _reason(Reason.WAITS_FOR_TURN)
+NO_ROOM_IN_TOPOLOGY = _reason(Reason.NO_ROOM_IN_TOPOLOGY)
+FRAGMENTED = _reason(Reason.FRAGMENTED)
+NO_FREE_GPUS = _reason(Reason.NO_FREE_GPUS)
+RESERVED_FOR_OTHER = _reason(Reason.RESERVED_FOR_OTHER)
+VICTIMS_PROTECTED = _reason(Reason.VICTIMS_PROTECTED)
+BUDGET_SPENT = _reason(Reason.BUDGET_SPENT)
+EVICTION_CAP = _reason(Reason.EVICTION_CAP)
+HELD = _reason(Reason.HELD)
+MISROUTED = _reason(Reason.MISROUTED)
+NO_SUCH_CLASS = _reason(Reason.NO_SUCH_CLASS)

@@ -1,0 +1,31 @@
+"""How kernels are compiled: ``inner`` functions into the ``kernel`` that calls them, on disk once.
+
+Numba keeps a kernel's machine code until the file of the kernel changes, also when a function it
+calls has changed in another file. Here the whole package is the stamp.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from numba import njit
+
+
+def _stamp() -> tuple[float, int]:
+    files = [path.stat() for path in Path(__file__).parent.glob("*.py")]
+    return max(file.st_mtime for file in files), sum(file.st_size for file in files)
+
+
+STAMP = _stamp()
+
+inner: Callable[..., Any] = njit(no_cpython_wrapper=True, no_cfunc_wrapper=True)
+"""Compiles a function that only kernels call."""
+
+
+def kernel(function: Callable[..., Any]) -> Any:
+    """Compiles a function that Python calls, with its machine code cached beside the source."""
+    compiled = njit(cache=True)(function)
+    compiled._cache._cache_file._source_stamp = STAMP
+    return compiled

@@ -1,0 +1,349 @@
+"""One cycle: the numbered steps from what is to what is decided.
+
+1. Evict what must leave whatever happens: drained queues, stale gangs.
+2. Seat workloads whose victims left for them in an earlier cycle.
+3. Pass by pass, let the neediest queue's next workload try, until none is left. In pass p it may start
+   if that lifts its queues above fair share at no more than p levels of the tree, so nobody borrows
+   before everybody inside the share was asked. It
+   a. starts on what is free now,
+   b. or claims what is about to come free,
+   c. or reclaims across queues, or preempts inside its own,
+   d. or waits, with a reason. Owed its GPUs, it keeps its turn in the queue; the first such gang of a
+      class also keeps free GPUs.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from scheduling.engine import codes
+from scheduling.engine.arrays import EPS, GPUS, LATER, NOW, RUNNING, Flags
+from scheduling.engine.blame import conclude, wait_for_turn
+from scheduling.engine.compiled import inner
+from scheduling.engine.eviction import (
+    BUDGET,
+    CAP,
+    PREEMPT,
+    PROTECTED,
+    RECLAIM,
+    STRICT,
+    Hunt,
+    gpus_of,
+    release,
+    work_lost,
+)
+from scheduling.engine.line import next_in_line
+from scheduling.engine.placement import place
+from scheduling.engine.record import admit, decide, evict, evict_for, promise, quote
+from scheduling.engine.reserve import hold_nodes
+from scheduling.engine.standing import (
+    levels_over,
+    neediest,
+    over_limit,
+    over_nominal,
+    reach,
+    takes_kept,
+)
+from scheduling.engine.victims import give_up, hunt_down, last_release
+from scheduling.engine.world import World
+
+DONE, REFUSED, NOT_YET = 0, 1, 2
+
+
+@inner
+def decide_all(world: World) -> None:
+    """Steps 1 to 3."""
+    evict_the_unwanted(world)
+    skip = np.ones(world.work.phase.size, np.bool_)
+    deepest = world.tree.depth.max()
+    claims = False
+    for w in world.line.item:
+        skip[w] = not world.work.claims[w] or world.out.action[w] != codes.UNDECIDED
+        claims = claims or not skip[w]
+    if claims:
+        _one_pass(world, deepest, skip, True)
+    for turn in range(deepest + 1):
+        open_ones = 0
+        for w in world.line.item:
+            skip[w] = world.out.action[w] != codes.UNDECIDED
+            open_ones += not skip[w]
+        if open_ones == 0:
+            return
+        _one_pass(world, turn, skip, False)
+
+
+@inner
+def evict_the_unwanted(world: World) -> None:
+    """Step 1. Draining spares nobody; a gang is stale below its least members past the grace."""
+    work, rules = world.work, world.rules
+    for w in range(work.phase.size):
+        if work.phase[w] != RUNNING or work.leaving[w] or work.queue[w] <= 0:
+            continue
+        short = work.members[w] < work.least[w]
+        stale = short and rules.now >= work.stale[w] + rules.grace
+        if world.tree.stop[work.queue[w]] == 2:
+            evict(world, w, codes.DRAINED)
+        elif stale:
+            evict(world, w, codes.STALE_GANG)
+        else:
+            continue
+        release(world, w)
+        world.prey.chosen[w] = True
+        world.out.lost[w] = work_lost(work, w, rules.now)
+        age = rules.now - work.stale[w] if stale else 0.0
+        quote(world.out, w, work.queue[w], work.members[w], work.least[w], age, gpus_of(work, w))
+
+
+@inner
+def _one_pass(world: World, turn: int, skip: Flags, claims: bool) -> None:
+    """Ask every workload not in ``skip`` once, the neediest queue first."""
+    line, tree = world.line, world.tree
+    left = np.zeros(tree.parent.size, np.int64)
+    for w in line.item:
+        if not skip[w]:
+            q = world.work.queue[w]
+            while q >= 0:
+                left[q] += 1
+                q = tree.parent[q]
+    at = line.start[:-1].copy()
+    while left[0] > 0:
+        leaf = neediest(tree, world.book, left)
+        w = next_in_line(line, world.work, world.book, at, skip, leaf)
+        if claims:
+            _try_all(world, w, turn)
+        else:
+            consider(world, w, turn)
+        q = leaf
+        while q >= 0:
+            left[q] -= 1
+            q = tree.parent[q]
+
+
+@inner
+def consider(world: World, w: int, turn: int) -> None:
+    """Step 3 for one workload; it stays undecided if a later pass may do better."""
+    state = _try_all(world, w, turn)
+    if state == DONE or state == NOT_YET:
+        return
+    work, q = world.work, world.work.queue[w]
+    first, ahead = -1, -1
+    for k in range(work.wish.shape[0]):
+        c = work.wish[k, w]
+        if c < 0:
+            break
+        before = _ahead_of(world, w, c)
+        if before >= 0:
+            ahead = before if ahead < 0 else ahead
+            continue
+        if _make_room(world, w, c):
+            return
+        first = c if first < 0 else first
+    if first < 0:
+        wait_for_turn(world, w, work.wish[0, w], ahead)
+        return
+    if world.out.action[w] == codes.UNDECIDED:
+        conclude(world, w, first)
+    _keep_turn(world, w)
+    need = work.least[w] * work.need[GPUS, w]
+    owed = levels_over(world.tree, world.book, world.division, q, first, need) == 0
+    if owed and world.book.holder[first] < 0 and work.need[GPUS, w] >= 1000:
+        hold_nodes(world, w, first)
+
+
+@inner
+def _try_all(world: World, w: int, turn: int) -> int:
+    """Steps a and b on each class in order of preference."""
+    work, q, state = world.work, world.work.queue[w], REFUSED
+    for k in range(work.wish.shape[0]):
+        c = work.wish[k, w]
+        if c < 0:
+            break
+        if _ahead_of(world, w, c) >= 0:
+            if turn < world.tree.depth.max():
+                state = NOT_YET
+            continue
+        now = _try_class(world, w, c, turn)
+        if now == DONE:
+            _give_up_turn(world, w)
+            return DONE
+        if now == NOT_YET:
+            state = NOT_YET
+    if state == NOT_YET and q > 0:
+        _keep_turn(world, w)
+    return state
+
+
+@inner
+def _try_class(world: World, w: int, c: int, turn: int) -> int:
+    """Start on class ``c`` now, or claim what is about to come free."""
+    work, q = world.work, world.work.queue[w]
+    gpus = work.need[GPUS, w]
+    if levels_over(world.tree, world.book, world.division, q, c, work.least[w] * gpus) > turn:
+        return NOT_YET
+    most = work.most[w]
+    while most >= work.least[w] and not _quota_allows(world, w, c, most * gpus, turn):
+        most -= 1
+    if most < work.least[w]:
+        return REFUSED
+    members = place(work, world.nodes, world.room, world.rules, world.seats, w, c, most, NOW)
+    if members > 0:
+        admit(world, w, c, members)
+        return DONE
+    if world.room.coming[c] > 0:
+        members = place(work, world.nodes, world.room, world.rules, world.seats, w, c, most, LATER)
+        if members > 0:
+            promise(world, w, c, members)
+            return DONE
+    return REFUSED
+
+
+@inner
+def _quota_allows(world: World, w: int, c: int, gpus: int, turn: int) -> bool:
+    q = world.work.queue[w]
+    over = levels_over(world.tree, world.book, world.division, q, c, gpus)
+    if over > turn or over_limit(world, q, c, gpus) >= 0:
+        return False
+    if over > 0 and takes_kept(world, q, c, gpus) >= 0:
+        return False
+    fixed = not world.ranks.preemptible[world.work.priority[w]]
+    return not fixed or over_nominal(world, q, c, gpus) < 0
+
+
+@inner
+def _ahead_of(world: World, w: int, c: int) -> int:
+    """The workload of the same queue that keeps its turn on class ``c`` and that ``w`` would delay.
+
+    ``w`` may pass only if the share holds both.
+    """
+    q = world.work.queue[w]
+    first = world.book.turn[c, q]
+    if first < 0 or first == w:
+        return -1
+    both = _need(world, first) + _need(world, w)
+    inside = world.book.held[c, q] + both <= world.division.fair[c, q] + EPS
+    return -1 if inside else first
+
+
+@inner
+def _need(world: World, w: int) -> int:
+    return world.work.least[w] * world.work.need[GPUS, w]
+
+
+@inner
+def _keep_turn(world: World, w: int) -> None:
+    """A gang that its queue's share could hold goes before what comes after it in the queue."""
+    q = world.work.queue[w]
+    fixed = not world.ranks.preemptible[world.work.priority[w]]
+    for k in range(world.work.wish.shape[0]):
+        c = world.work.wish[k, w]
+        if c < 0:
+            return
+        inside = world.division.fair[c, q]
+        if fixed:
+            inside = min(inside, float(world.quotas.nominal[c, q]))
+        if world.book.turn[c, q] < 0 and _need(world, w) <= inside + EPS:
+            world.book.turn[c, q] = w
+
+
+@inner
+def _give_up_turn(world: World, w: int) -> None:
+    q = world.work.queue[w]
+    for c in range(world.book.turn.shape[0]):
+        if world.book.turn[c, q] == w:
+            world.book.turn[c, q] = -1
+
+
+@inner
+def _make_room(world: World, w: int, c: int) -> bool:
+    """Step c: reclaim, then preempt. Where only time, budget or cap forbid it, that is the reason."""
+    need = _need(world, w)
+    q = world.work.queue[w]
+    if world.prey.ranked[0] < 0:
+        return False
+    if not world.ranks.preemptible[world.work.priority[w]] and over_nominal(world, q, c, need) >= 0:
+        return False
+    top = reach(world.tree, world.book, world.division, q, c, need)
+    if world.rules.now >= world.work.submitted[w] + world.rules.delay:
+        hunt = _search(world, w, c, top, need, STRICT)
+        if hunt.need > 0:
+            _carry_out(world, hunt)
+            return True
+    if world.out.action[w] != codes.UNDECIDED:
+        return False
+    for overlook in (STRICT, PROTECTED, BUDGET, CAP):
+        hunt = _search(world, w, c, top, need, overlook)
+        if hunt.need > 0:
+            _blame_protection(world, hunt)
+            give_up(world, hunt)
+            break
+    return False
+
+
+@inner
+def _search(world: World, w: int, c: int, top: int, need: int, overlook: int) -> Hunt:
+    """The first search that succeeds; its ``need`` is 0 if none does.
+
+    A gang that lies partly inside its queue's fair share goes only for one inside its nominal.
+    """
+    if top != world.work.queue[w]:
+        hunt = Hunt(w, c, RECLAIM, top, False, overlook, need)
+        if hunt_down(world, hunt):
+            return hunt
+        hunt = Hunt(w, c, RECLAIM, top, True, overlook, need)
+        if _inside_nominal(world, w, c, top, need) and hunt_down(world, hunt):
+            return hunt
+    hunt = Hunt(w, c, PREEMPT, top, True, overlook, need)
+    if hunt_down(world, hunt):
+        return hunt
+    return Hunt(w, c, PREEMPT, top, True, overlook, 0)
+
+
+@inner
+def _inside_nominal(world: World, w: int, c: int, top: int, need: int) -> bool:
+    q = world.work.queue[w]
+    while q != top:
+        if world.book.held[c, q] + need > world.quotas.nominal[c, q]:
+            return False
+        q = world.tree.parent[q]
+    return True
+
+
+@inner
+def _carry_out(world: World, hunt: Hunt) -> None:
+    """The chosen leave, the workload keeps the seats it has claimed."""
+    reason = codes.RECLAIMED if hunt.rule == RECLAIM else codes.PREEMPTED
+    for k in range(world.prey.count[0]):
+        evict_for(world, hunt, world.prey.picked[k], reason)
+    promise(world, hunt.w, hunt.c, world.work.least[hunt.w])
+    world.out.figures[hunt.w, 4] = world.prey.count[0]
+    _give_up_turn(world, hunt.w)
+
+
+@inner
+def _blame_protection(world: World, hunt: Hunt) -> None:
+    """Quote the first victim that would go, its queue, and until when it is safe."""
+    w, v, out = hunt.w, world.prey.picked[0], world.out
+    reason = codes.VICTIMS_PROTECTED
+    if hunt.overlook == STRICT:
+        out.until[w] = world.work.submitted[w] + world.rules.delay
+    elif hunt.overlook == PROTECTED:
+        out.until[w] = last_release(world)
+    else:
+        reason = codes.BUDGET_SPENT if hunt.overlook == BUDGET else codes.EVICTION_CAP
+    decide(out, w, codes.WAIT, reason, hunt.c, 0)
+    q = world.work.queue[v]
+    fair = world.division.fair[hunt.c, q]
+    held = world.book.held[hunt.c, q] + _chosen_of(world, q)
+    quote(out, w, q, held, fair, hunt.need, world.book.spent[0])
+    out.rival[w] = v
+    out.figures[w, 4] = hunt.overlook
+
+
+@inner
+def _chosen_of(world: World, q: int) -> int:
+    gpus = 0
+    for k in range(world.prey.count[0]):
+        v = world.prey.picked[k]
+        if world.work.queue[v] == q:
+            gpus += gpus_of(world.work, v)
+    return gpus

@@ -1,0 +1,114 @@
+"""Array plan to plan: numbers become names, figures become sentences."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from scheduling.engine import codes, reasons
+from scheduling.engine import model as m
+from scheduling.engine.frame import ArrayPlan, Frame
+from scheduling.engine.shares import read_shares
+
+
+def decode(frame: Frame, plan: ArrayPlan) -> m.Plan:
+    """The plan in names. Acts come first, in the order they are carried out, then the waits."""
+    reader = _Reader(frame, plan)
+    order = plan.order.tolist()
+    acts = [slot for slot in order if plan.action[slot] != codes.WAIT]
+    waits = [slot for slot in order if plan.action[slot] == codes.WAIT]
+    return m.Plan(read_shares(frame), tuple(reader.decision(slot) for slot in acts + waits))
+
+
+class _Reader:
+    """Reads decisions of one array plan."""
+
+    def __init__(self, frame: Frame, plan: ArrayPlan) -> None:
+        assert frame.source is not None  # noqa: S101 - decode is for frames made by encode
+        self.frame, self.plan = frame, plan
+        self.work = {w.name: w for w in frame.source.workloads}
+        self.now = frame.source.now
+        self.position = self._positions()
+        self.path = lru_cache(maxsize=None)(self._path)
+
+    def decision(self, slot: int) -> m.Decision:
+        plan, work = self.plan, self.work[self.frame.slot_names[slot]]
+        action, reason = codes.ACTIONS[plan.action[slot]], codes.REASONS[plan.reason[slot]]
+        facts = self._facts(slot, work, reason)
+        seated = action is m.Action.ADMIT or reason is m.Reason.AWAITS_VICTIMS
+        placement, devices = self._seats(slot, work) if seated else ({}, {})
+        return m.Decision(
+            workload=work.name,
+            action=action,
+            reason=reason,
+            sentence=reasons.sentence(facts),
+            numbers=reasons.numbers(facts),
+            queue=work.queue,
+            gpu_class=facts.gpu_class or None,
+            members=int(plan.members[slot]),
+            placement=placement,
+            devices=devices,
+            for_workload=facts.rival or None,
+            until=facts.until,
+            position=self.position.get(slot),
+            lost_gpu_s=float(plan.lost[slot]),
+        )
+
+    def _facts(self, slot: int, work: m.Workload, reason: m.Reason) -> reasons.Facts:
+        plan, frame = self.plan, self.frame
+        rival = frame.slot_names[int(plan.rival[slot])] if plan.rival[slot] >= 0 else ""
+        c = int(plan.gpu_class[slot])
+        until = float(plan.until[slot])
+        return reasons.Facts(
+            reason=reason,
+            queue=self.path(int(frame.work.queue[slot])) or work.queue,
+            blame=self.path(int(plan.blame[slot])),
+            gpu_class=frame.class_names[c] if c >= 0 else "",
+            figures=tuple(plan.figures[slot].tolist()),
+            gpus=work.gpus,
+            least=work.members.min,
+            members=int(frame.work.members[slot]),
+            rival=rival,
+            rival_queue=self.path(int(frame.work.queue[plan.rival[slot]])) if rival else "",
+            until=reasons.since(self.now, until) if until > 0 else None,
+            lost_gpu_s=float(plan.lost[slot]),
+            wanted=_wanted(work, reason),
+            held_by_user=work.held,
+        )
+
+    def _seats(
+        self, slot: int, work: m.Workload
+    ) -> tuple[dict[str, int], dict[str, tuple[int, ...]]]:
+        placement: dict[str, int] = {}
+        devices: dict[str, tuple[int, ...]] = {}
+        for node, device in sorted(zip(*self.plan.seats(slot), strict=True)):
+            name = self.frame.node_names[node]
+            placement[name] = placement.get(name, 0) + 1
+            if device >= 0:
+                devices[name] = (*devices.get(name, ()), device)
+        return placement, devices
+
+    def _path(self, queue: int) -> str:
+        names = []
+        while queue > 0:
+            names.append(self.frame.queue_names[queue])
+            queue = int(self.frame.tree.parent[queue])
+        return "/".join(reversed(names))
+
+    def _positions(self) -> dict[int, int]:
+        """1-based place of each workload that does not start, among those of its queue."""
+        count: dict[int, int] = {}
+        position = {}
+        for slot in self.plan.order.tolist():
+            if self.plan.action[slot] not in (codes.WAIT, codes.RESERVE):
+                continue
+            queue = int(self.frame.work.queue[slot])
+            count[queue] = position[slot] = count.get(queue, 0) + 1
+        return position
+
+
+def _wanted(work: m.Workload, reason: m.Reason) -> str:
+    if reason is m.Reason.MISROUTED:
+        return work.queue
+    if reason is m.Reason.NO_SUCH_CLASS:
+        return ", ".join(work.gpu_classes)
+    return work.topology.required or ""

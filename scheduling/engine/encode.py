@@ -1,0 +1,198 @@
+"""Snapshot to frame: names become numbers, sorted, so that the order of rows decides nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+
+import numpy as np
+
+from scheduling.engine import arrays as a
+from scheduling.engine import model as m
+from scheduling.engine.frame import Frame
+from scheduling.engine.validate import check
+
+STOPS = (m.Stop.NONE, m.Stop.HOLD, m.Stop.DRAIN)
+MANY = a.UNLIMITED
+
+
+def encode(snapshot: m.Snapshot) -> Frame:
+    """The frame of ``snapshot``. Raises SnapshotError if it contradicts itself."""
+    check(snapshot)
+    classes = sorted(snapshot.gpu_classes, key=lambda c: c.name)
+    names = [c.name for c in classes]
+    queues = _parents_first(snapshot.queues)
+    nodes = sorted(snapshot.nodes, key=lambda n: (n.name, n.gpu_class))
+    priorities = sorted(snapshot.priority_classes, key=lambda p: p.name)
+    frame = Frame(
+        now=snapshot.now.timestamp(),
+        policy=snapshot.policy,
+        names={
+            "classes": names,
+            "queues": ["", *(q.name for q in queues)],
+            "nodes": [n.name for n in nodes],
+            "priorities": [p.name for p in priorities],
+        },
+        tree=_tree(queues),
+        quotas=_quotas(queues, names),
+        nodes=_nodes(nodes, names, [c.exchange_rate for c in classes]),
+        ranks=a.Ranks(
+            np.array([p.value for p in priorities] or [0], np.int64),
+            np.array([p.preemptible for p in priorities] or [False]),
+            np.array([p.min_run_time_s for p in priorities] or [0], np.float64),
+        ),
+        slots=len(snapshot.workloads) + 1,
+    )
+    _add_workloads(frame, snapshot, nodes)
+    frame.source = snapshot
+    return frame
+
+
+def _parents_first(queues: tuple[m.Queue, ...]) -> list[m.Queue]:
+    """Queues level by level, in each level by parent, then name."""
+    kids: dict[str | None, list[m.Queue]] = {}
+    for queue in sorted(queues, key=lambda q: q.name):
+        kids.setdefault(queue.parent, []).append(queue)
+    ordered = list(kids.get(None, ()))
+    for queue in ordered:
+        ordered.extend(kids.get(queue.name, ()))
+    return ordered
+
+
+def _tree(queues: list[m.Queue]) -> a.Tree:
+    number = {q.name: i + 1 for i, q in enumerate(queues)}
+    parent = np.array([-1, *(number[q.parent] if q.parent else 0 for q in queues)], np.int64)
+    size = parent.size
+    depth, stop = np.zeros(size, np.int64), np.zeros(size, np.int64)
+    for i, queue in enumerate(queues, 1):
+        depth[i] = depth[parent[i]] + 1
+        stop[i] = max(stop[parent[i]], STOPS.index(queue.stop))
+    kids = np.argsort(parent[1:], kind="stable") + 1
+    start = np.searchsorted(parent[kids], np.arange(size + 1))
+    tier = np.array([0, *(q.priority for q in queues)], np.int64)
+    budget = [MANY if q.eviction_budget_gpus is None else q.eviction_budget_gpus for q in queues]
+    return a.Tree(
+        parent, depth, start.astype(np.int64), kids, tier, stop, np.array([MANY, *budget], np.int64)
+    )
+
+
+def _quotas(queues: list[m.Queue], names: list[str]) -> a.Quotas:
+    shape = (len(names), len(queues) + 1)
+    nominal, weight, usage = np.zeros(shape, np.int64), np.zeros(shape), np.zeros(shape)
+    limit, lending = np.full(shape, MANY, np.int64), np.full(shape, MANY, np.int64)
+    for i, queue in enumerate(queues, 1):
+        for c, name in enumerate(names):
+            quota = queue.quotas.get(name, m.Quota())
+            nominal[c, i], weight[c, i] = quota.nominal, quota.weight
+            usage[c, i] = queue.usage.get(name, 0.0)
+            if quota.borrowing_limit is not None:
+                limit[c, i] = quota.nominal + quota.borrowing_limit
+            if quota.lending_limit is not None:
+                lending[c, i] = quota.lending_limit
+    cap = np.where(weight > 0, limit, np.minimum(limit, nominal))
+    cap[:, 0] = MANY
+    return a.Quotas(nominal, limit, cap, lending, weight, usage)
+
+
+def _nodes(nodes: list[m.Node], names: list[str], rates: list[float]) -> a.Nodes:
+    gpu_class = np.array([names.index(n.gpu_class) for n in nodes], np.int64)
+    size = np.zeros((3, len(nodes)), np.int64)
+    for i, node in enumerate(nodes):
+        if node.ready:
+            size[a.GPUS, i] = max(0, node.gpus - node.foreign_gpus)
+            size[a.CPUS, i] = MANY if node.cpus is None else node.cpus
+            size[a.MEMORY, i] = MANY if node.memory_mib is None else node.memory_mib
+    labels = [
+        [(n.topology.get("block", ""), "" if "block" in n.topology else n.name) for n in nodes],
+        [
+            (
+                n.topology.get("block", ""),
+                n.topology.get("rack", ""),
+                "" if "rack" in n.topology else n.name,
+            )
+            for n in nodes
+        ],
+        [(n.name,) for n in nodes],
+    ]
+    domain = np.array([_numbered(row) for row in labels], np.int64).reshape(3, len(nodes))
+    of_class = np.argsort(gpu_class, kind="stable")
+    start = np.searchsorted(gpu_class[of_class], np.arange(len(names) + 1))
+    capacity = np.array([size[a.GPUS, gpu_class == c].sum() for c in range(len(names))], np.int64)
+    return a.Nodes(
+        gpu_class, size, domain, start.astype(np.int64), of_class.astype(np.int64),
+        np.array(rates, np.float64), capacity,
+    )  # fmt: skip
+
+
+def _numbered(labels: list[tuple[str, ...]]) -> list[int]:
+    number = {label: i for i, label in enumerate(sorted(set(labels)))}
+    return [number[label] for label in labels]
+
+
+def _seconds(instant: datetime | None, otherwise: float) -> float:
+    return otherwise if instant is None else instant.timestamp()
+
+
+def _add_workloads(frame: Frame, snapshot: m.Snapshot, nodes: list[m.Node]) -> None:
+    leaves = {
+        name: i
+        for i, name in enumerate(frame.queue_names)
+        if i and frame.tree.kid_start[i] == frame.tree.kid_start[i + 1]
+    }
+    classes = {name: i for i, name in enumerate(frame.class_names)}
+    priorities = {name: i for i, name in enumerate(frame.priority_names)}
+    places = {(n.name, n.gpu_class): i for i, n in enumerate(nodes)}
+    cheapest_first = sorted(classes.values(), key=lambda c: (frame.nodes.rate[c], c))
+    for tie, work in enumerate(sorted(snapshot.workloads, key=lambda w: w.name)):
+        wish = [classes[name] for name in work.gpu_classes if name in classes]
+        slot = frame.add_workload(
+            queue=leaves.get(work.queue, -1),
+            user=work.user,
+            priority=priorities[work.priority_class],
+            submitted=work.submitted.timestamp(),
+            gpus=work.gpus,
+            cpus=work.cpus,
+            memory_mib=work.memory_mib,
+            members=(work.members.min, work.members.max),
+            classes=wish if work.gpu_classes else cheapest_first,
+            elastic=work.elastic,
+            required=_level(work.topology.required),
+            preferred=_level(work.topology.preferred),
+            predicted=work.predicted.p50 if work.predicted else np.inf,
+            held=work.held,
+            claims=work.awaits_victims,
+            restart=work.restart_cost_s,
+            tie=tie,
+            name=work.name,
+        )
+        if work.phase is m.Phase.RUNNING:
+            _run(frame, slot, work, classes, places)
+
+
+def _level(name: str | None) -> int:
+    return a.ANYWHERE if name is None else a.LEVELS.index(name)
+
+
+def _run(
+    frame: Frame,
+    slot: int,
+    work: m.Workload,
+    classes: Mapping[str, int],
+    places: Mapping[tuple[str, str], int],
+) -> None:
+    """Seat a running workload where the snapshot says."""
+    kind = work.gpu_class or work.gpu_classes[0]
+    seats = []
+    for node, members in work.placement.items():
+        devices = work.devices.get(node, ())
+        for i in range(members):
+            device = devices[i] if work.gpus < m.MILLI and i < len(devices) else -1
+            if work.gpus < m.MILLI and device < 0:
+                device = 0
+            seats.append((places[node, kind], device))
+    frame.start_on(slot, classes[kind], seats)
+    w = frame.work
+    w.started[slot] = _seconds(work.started, frame.now)
+    w.checkpointed[slot] = _seconds(work.checkpointed, -np.inf)
+    w.stale[slot] = _seconds(work.stale_since, np.inf)
+    w.leaving[slot] = work.leaving

@@ -1,0 +1,208 @@
+"""The act on one victim: what it costs, whether the rules allow it, what it gives back.
+
+Reclaim takes from another queue only what lies above fair share in every queue between the victim and
+the common ancestor. Preempt takes lower priority inside the same leaf. Both spare work inside its min
+run time, queues whose eviction budget is spent, and what would pass the eviction cap.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from scheduling.engine.arrays import EPS, GPUS, RUNNING, Holds, Ints, Ranks, Rules, Work
+from scheduling.engine.compiled import inner
+from scheduling.engine.seating import leave, stay
+from scheduling.engine.standing import charge, common_ancestor
+from scheduling.engine.world import Prey, World
+
+RECLAIM, PREEMPT = 0, 1
+STRICT, PROTECTED, BUDGET, CAP = 0, 1, 2, 3
+"""What a search overlooks: nothing, protection by time, the queues' budgets, the eviction cap."""
+
+
+class Hunt(NamedTuple):
+    """One search: for workload ``w`` on class ``c``, by ``rule``, below queue ``top``.
+
+    ``straddle``: gangs that lie partly inside the victim's fair share may be taken. ``need``: milli-GPU
+    the workload asks for.
+    """
+
+    w: int
+    c: int
+    rule: int
+    top: int
+    straddle: bool
+    overlook: int
+    need: int
+
+
+@inner
+def gpus_of(work: Work, v: int) -> int:
+    return work.need[GPUS, v] * work.members[v]
+
+
+@inner
+def work_lost(work: Work, v: int, now: float) -> float:
+    """GPU-seconds an eviction throws away: GPUs x (time since the last checkpoint + restart)."""
+    since = max(work.checkpointed[v], work.started[v])
+    return gpus_of(work, v) / 1000.0 * (max(0.0, now - since) + work.restart[v])
+
+
+@inner
+def find_prey(work: Work, ranks: Ranks, holds: Holds, rules: Rules, prey: Prey) -> None:
+    """Fill ``prey``. Ladder: least work lost, started last, lowest name."""
+    count = 0
+    for w in range(work.phase.size):
+        prey.chosen[w] = False
+        if work.phase[w] != RUNNING or work.leaving[w] or work.queue[w] < 0:
+            continue
+        if work.priority[w] < 0 or not ranks.preemptible[work.priority[w]]:
+            continue
+        prey.lost[w] = work_lost(work, w, rules.now)
+        prey.ranked[count] = w
+        count += 1
+    found = prey.ranked[:count].copy()
+    found = found[np.argsort(work.tie[found], kind="mergesort")]
+    found = found[np.argsort(-work.started[found], kind="mergesort")]
+    found = found[np.argsort(prey.lost[found], kind="mergesort")]
+    prey.ranked[:count] = found
+    prey.ranked[count:] = -1
+    _list_by_node(holds, prey, found)
+
+
+@inner
+def _list_by_node(holds: Holds, prey: Prey, found: Ints) -> None:
+    """Counting sort of the victims' holds by node; it keeps their order."""
+    prey.start[:] = 0
+    for w in found:
+        h = holds.head[w]
+        while h >= 0:
+            prey.start[holds.node[h] + 2] += 1
+            h = holds.next[h]
+    for n in range(2, prey.start.size):
+        prey.start[n] += prey.start[n - 1]
+    for w in found:
+        h = holds.head[w]
+        while h >= 0:
+            at = holds.node[h] + 1
+            prey.on_node[prey.start[at]] = w
+            prey.start[at] += 1
+            h = holds.next[h]
+
+
+@inner
+def release(world: World, v: int) -> None:
+    """Reckon with ``v`` gone: its room is free later, its queues hold less, their budgets shrink."""
+    _let(world, v, 1)
+
+
+@inner
+def restore(world: World, v: int) -> None:
+    """Undo ``release``."""
+    _let(world, v, -1)
+
+
+@inner
+def _let(world: World, v: int, sign: int) -> None:
+    work, holds, book, tree = world.work, world.holds, world.book, world.tree
+    h = holds.head[v]
+    while h >= 0:
+        if sign > 0:
+            leave(world.room, work, v, holds.node[h], holds.device[h], holds.members[h])
+        else:
+            stay(world.room, work, v, holds.node[h], holds.device[h], holds.members[h])
+        h = holds.next[h]
+    fixed = work.priority[v] >= 0 and not world.ranks.preemptible[work.priority[v]]
+    charge(world, v, work.gpu_class[v], -sign * work.members[v], fixed)
+    gpus = sign * gpus_of(work, v)
+    book.spent[0] += gpus
+    q = work.queue[v]
+    while q > 0:
+        book.budget[q] -= gpus
+        q = tree.parent[q]
+
+
+@inner
+def choose(world: World, v: int) -> None:
+    release(world, v)
+    prey = world.prey
+    prey.chosen[v] = True
+    prey.picked[prey.count[0]] = v
+    prey.count[0] += 1
+
+
+@inner
+def drop(world: World, keep: int) -> None:
+    """Put back all of the chosen but the first ``keep``."""
+    prey = world.prey
+    while prey.count[0] > keep:
+        prey.count[0] -= 1
+        v = prey.picked[prey.count[0]]
+        prey.chosen[v] = False
+        restore(world, v)
+
+
+@inner
+def protected_until(world: World, v: int) -> float:
+    return world.work.started[v] + world.ranks.min_run[world.work.priority[v]]
+
+
+@inner
+def allowed(world: World, hunt: Hunt, v: int) -> bool:
+    """Whether the rules let ``v`` go for the workload, as things stand now."""
+    work = world.work
+    if work.gpu_class[v] != hunt.c:
+        return False
+    if hunt.overlook != PROTECTED and world.rules.now < protected_until(world, v):
+        return False
+    gpus = gpus_of(work, v)
+    if hunt.overlook != BUDGET and not _in_budget(world, work.queue[v], gpus):
+        return False
+    if hunt.overlook != CAP and world.book.spent[0] + gpus > world.rules.eviction_cap * hunt.need:
+        return False
+    if hunt.rule == PREEMPT:
+        mine = world.ranks.value[work.priority[hunt.w]]
+        other = world.ranks.value[work.priority[v]]
+        return work.queue[v] == work.queue[hunt.w] and other < mine
+    return _reclaimable(world, hunt, v, gpus)
+
+
+@inner
+def _in_budget(world: World, q: int, gpus: int) -> bool:
+    while q > 0:
+        if world.book.budget[q] < gpus:
+            return False
+        q = world.tree.parent[q]
+    return True
+
+
+@inner
+def _reclaimable(world: World, hunt: Hunt, v: int, gpus: int) -> bool:
+    """Every queue of the victim below the common ancestor is above its fair share."""
+    tree, book, fair = world.tree, world.book, world.division.fair
+    q = world.work.queue[v]
+    meet = common_ancestor(tree, q, world.work.queue[hunt.w])
+    if meet == q or tree.depth[meet] < tree.depth[hunt.top]:
+        return False
+    while q != meet:
+        above = book.held[hunt.c, q] - fair[hunt.c, q]
+        if above <= EPS or (not hunt.straddle and above < gpus - EPS):
+            return False
+        q = tree.parent[q]
+    return True
+
+
+@inner
+def still_above(world: World, hunt: Hunt, v: int) -> bool:
+    """With ``v`` alone kept, each of its queues would be above its fair share."""
+    tree, book, fair = world.tree, world.book, world.division.fair
+    gpus = gpus_of(world.work, v)
+    q = world.work.queue[v]
+    meet = common_ancestor(tree, q, world.work.queue[hunt.w])
+    while q != meet:
+        if book.held[hunt.c, q] + gpus <= fair[hunt.c, q] + EPS:
+            return False
+        q = tree.parent[q]
+    return True

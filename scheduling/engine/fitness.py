@@ -1,0 +1,80 @@
+"""Whether a gang could ever start: on empty nodes, under the limits as they are."""
+
+from __future__ import annotations
+
+from scheduling.engine.arrays import ANYWHERE, CPUS, GPUS, MEMORY, Nodes, Seats, Work
+from scheduling.engine.compiled import inner
+from scheduling.engine.placement import best_domain
+from scheduling.engine.seating import ONE
+from scheduling.engine.world import World
+
+FITS, NO_LIMIT_IS_ENOUGH, NO_NODES_ARE_ENOUGH = 0, 1, 2
+
+
+@inner
+def limit_too_low(world: World, w: int, c: int) -> int:
+    """The lowest queue whose limit is below the least the gang needs, -1 if none."""
+    need = world.work.least[w] * world.work.need[GPUS, w]
+    q = world.work.queue[w]
+    while q > 0:
+        if world.quotas.cap[c, q] < need:
+            return q
+        q = world.tree.parent[q]
+    return -1
+
+
+@inner
+def fits_empty(world: World, w: int, c: int) -> bool:
+    """Whether the ready nodes of class ``c`` hold the gang's least members with nobody else there.
+
+    Gangs of one shape give one answer, so answers are kept in a direct-mapped table: key, then 0 or 1.
+    """
+    work, known = world.work, world.seats.known
+    shape = (
+        c,
+        work.need[GPUS, w],
+        work.need[CPUS, w],
+        work.need[MEMORY, w],
+        work.least[w],
+        work.required[w],
+    )
+    row = 0
+    for part in shape:
+        row = (row * 1000003 + part) % known.shape[0]
+    same = True
+    for i in range(6):
+        same = same and known[row, i] == shape[i]
+    if not same:
+        for i in range(6):
+            known[row, i] = shape[i]
+        known[row, 6] = _fits(work, world.nodes, world.seats, w, c)
+    return known[row, 6] == 1
+
+
+@inner
+def _fits(work: Work, nodes: Nodes, seats: Seats, w: int, c: int) -> bool:
+    if work.least[w] * work.need[GPUS, w] > nodes.capacity[c]:
+        return False
+    total = 0
+    for i in range(nodes.class_start[c], nodes.class_start[c + 1]):
+        n = nodes.of_class[i]
+        seats.slots[n] = slots_when_empty(nodes, work, w, n)
+        total += seats.slots[n]
+    if work.required[w] == ANYWHERE:
+        return total >= work.least[w]
+    _, many = best_domain(nodes, seats, c, work.required[w], work.least[w], work.least[w])
+    return many >= work.least[w]
+
+
+@inner
+def slots_when_empty(nodes: Nodes, work: Work, w: int, n: int) -> int:
+    gpus = work.need[GPUS, w]
+    slots = work.most[w]
+    if gpus >= ONE:
+        slots = nodes.size[GPUS, n] // gpus
+    elif gpus > 0:
+        slots = nodes.size[GPUS, n] // ONE * (ONE // gpus)
+    for r in (CPUS, MEMORY):
+        if work.need[r, w] > 0:
+            slots = min(slots, nodes.size[r, n] // work.need[r, w])
+    return max(slots, 0)

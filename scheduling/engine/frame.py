@@ -1,0 +1,335 @@
+"""The frame: a snapshot as structs of arrays, kept up in place by whoever plans again and again.
+
+    frame = encode(snapshot)
+    plan = plan_frame(frame)
+    for slot in plan.admitted():
+        frame.start(slot, plan)
+    frame.now += 60
+    frame.finish(slot)
+
+A workload lives in a slot, a small integer that is used again after ``finish``. Queues, classes, nodes
+and priority classes are numbers; ``frame.queue_names[number]`` and its sisters give the names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from scheduling.engine import arrays as a
+from scheduling.engine import codes
+from scheduling.engine.buffers import buffers_for
+from scheduling.engine.kernels import build_world
+from scheduling.engine.line import Line, line_up
+from scheduling.engine.model import Policy, Snapshot
+from scheduling.engine.structs import Struct
+
+
+class Frame:
+    """Arrays of a snapshot. ``now`` is in seconds since the epoch and may be set.
+
+    After changing ``tree``, ``quotas``, ``nodes`` or ``ranks`` arrays in place (a new quota, a node that
+    is down) nothing else is needed, except ``forget_fits()`` when ``nodes.size`` changed.
+    """
+
+    def __init__(
+        self,
+        *,
+        now: float,
+        policy: Policy,
+        names: dict[str, list[str]],
+        tree: a.Tree,
+        quotas: a.Quotas,
+        nodes: a.Nodes,
+        ranks: a.Ranks,
+        slots: int = 64,
+    ) -> None:
+        self.now = now
+        self.policy = policy
+        self.class_names = names["classes"]
+        self.queue_names = names["queues"]
+        self.node_names = names["nodes"]
+        self.priority_names = names["priorities"]
+        self.tree, self.quotas, self.nodes, self.ranks = tree, quotas, nodes, ranks
+        self.rules = a.Rules(
+            now,
+            float(policy.history_strength),
+            float(policy.preemption_delay_s),
+            np.inf if policy.eviction_cap is None else float(policy.eviction_cap),
+            policy.placement == "spread",
+            float(policy.stale_gang_grace_s),
+        )
+        self.source: Snapshot | None = None
+        self.slot_names: dict[int, str] = {}
+        self._pairs: dict[tuple[int, str], int] = {}
+        self._free: list[int] = []
+        self._free_holds: list[int] = []
+        self._next_tie = 0
+        self._world: Struct | None = None
+        self._line: Line | None = None
+        self._grow(max(slots, 1), 2 * max(slots, 1), 1)
+
+    # -- workloads -----------------------------------------------------------------------------
+
+    def add_workload(
+        self,
+        *,
+        queue: int,
+        submitted: float,
+        gpus: int = 1000,
+        priority: int = 0,
+        user: str = "",
+        members: tuple[int, int] = (1, 1),
+        classes: Sequence[int] = (0,),
+        cpus: int = 0,
+        memory_mib: int = 0,
+        elastic: bool = False,
+        required: int = a.ANYWHERE,
+        preferred: int = a.ANYWHERE,
+        predicted: float = np.inf,
+        held: bool = False,
+        claims: bool = False,
+        restart: float = 0.0,
+        tie: int | None = None,
+        name: str | None = None,
+    ) -> int:
+        """A pending workload; returns its slot.
+
+        ``gpus`` (milli-GPU), ``cpus`` (milli) and ``memory_mib`` are of one member, ``members`` is
+        (least, most), ``classes`` are class numbers in order of preference, ``required`` and
+        ``preferred`` topology levels (0 block, 1 rack, 2 node), times are seconds. ``queue`` -1 is
+        misrouted. ``tie`` decides last, lowest first; by default the order of arrival.
+        """
+        slot = self._free.pop() if self._free else self._more_slots()
+        w = self.work
+        w.phase[slot] = a.PENDING
+        w.queue[slot], w.priority[slot] = queue, priority
+        w.user[slot] = self._pair(queue, user)
+        w.need[:, slot] = gpus, cpus, memory_mib
+        w.least[slot], w.most[slot] = members
+        w.elastic[slot], w.held[slot], w.claims[slot] = elastic, held, claims
+        self._wish(slot, classes)
+        w.required[slot], w.preferred[slot] = required, preferred
+        w.submitted[slot], w.predicted[slot], w.restart[slot] = submitted, predicted, restart
+        w.tie[slot] = self._next_tie if tie is None else tie
+        self._next_tie = max(self._next_tie, int(w.tie[slot])) + 1
+        w.started[slot] = w.checkpointed[slot] = -np.inf
+        w.stale[slot] = np.inf
+        w.leaving[slot] = False
+        w.gpu_class[slot], w.members[slot] = -1, 0
+        if name is not None:
+            self.slot_names[slot] = name
+        self._line = None
+        return slot
+
+    def start(self, slot: int, plan: ArrayPlan) -> None:
+        """The workload starts now where ``plan`` has seated it (an ``admit`` decision)."""
+        nodes, devices = plan.seats(slot)
+        self.start_on(slot, int(plan.gpu_class[slot]), zip(nodes, devices, strict=True))
+
+    def start_on(self, slot: int, gpu_class: int, seats: Iterable[tuple[int, int]]) -> None:
+        """The workload starts now; ``seats`` are (node, device) by member, device -1 for whole GPUs."""
+        w = self.work
+        places = sorted(seats)
+        w.phase[slot], w.gpu_class[slot], w.members[slot] = a.RUNNING, gpu_class, len(places)
+        w.started[slot], w.checkpointed[slot] = self.now, -np.inf
+        w.claims[slot] = False
+        self.hold(slot, places)
+        self._line = None
+
+    def hold(self, slot: int, places: Sequence[tuple[int, int]]) -> None:
+        """Write the holds of a running workload, one a node and device. ``places`` are sorted."""
+        at = 0
+        while at < len(places):
+            end = at
+            while end < len(places) and places[end] == places[at]:
+                end += 1
+            h = self._free_holds.pop() if self._free_holds else self._more_holds()
+            node, device = places[at]
+            self.holds.node[h], self.holds.device[h] = node, device
+            self.holds.members[h] = end - at
+            self.holds.next[h] = self.holds.head[slot]
+            self.holds.head[slot] = h
+            at = end
+
+    def leave(self, slot: int) -> None:
+        """An evicted workload: its pods still hold GPUs; ``requeue`` or ``finish`` it when they go."""
+        self.work.leaving[slot] = True
+
+    def requeue(self, slot: int, *, claims: bool = False) -> None:
+        """An evicted workload is pending again; it keeps its submit time."""
+        self._let_go(slot)
+        w = self.work
+        w.phase[slot], w.leaving[slot], w.members[slot] = a.PENDING, False, 0
+        w.claims[slot], w.gpu_class[slot], w.stale[slot] = claims, -1, np.inf
+        self._line = None
+
+    def claim(self, slot: int, claims: bool = True) -> None:
+        """Mark a pending workload whose victims are leaving for it: it is seated first."""
+        self.work.claims[slot] = claims
+
+    def checkpoint(self, slot: int) -> None:
+        self.work.checkpointed[slot] = self.now
+
+    def finish(self, slot: int) -> None:
+        """The workload is over or cancelled; its slot is free."""
+        if self.work.phase[slot] == a.PENDING:
+            self._line = None
+        self._let_go(slot)
+        self.work.phase[slot] = a.FREE
+        self.work.leaving[slot] = False
+        self.slot_names.pop(slot, None)
+        self._free.append(slot)
+
+    def apply(self, plan: ArrayPlan, *, instantly: bool = True) -> None:
+        """Carry ``plan`` out: evictions (gone at once, or leaving), then starts."""
+        for slot in plan.evicted():
+            if instantly:
+                self.requeue(slot)
+            else:
+                self.leave(slot)
+        for slot in plan.promised():
+            self.claim(slot)
+        for slot in plan.admitted():
+            self.start(slot, plan)
+
+    def forget_fits(self) -> None:
+        """Drop what is known of which gangs fit on empty nodes."""
+        self.buffers.seats.known[:] = -1
+
+    # -- for the planner -----------------------------------------------------------------------
+
+    @property
+    def world(self) -> Struct:
+        """The struct that kernels read; built again only after the arrays grew."""
+        if self._world is None:
+            self.buffers = buffers_for(
+                self.tree, self.nodes, self.work, self.holds, len(self._pairs)
+            )
+            b = self.buffers
+            parts = (
+                self.tree,
+                self.quotas,
+                self.nodes,
+                self.work,
+                self.ranks,
+                self.holds,
+                self.rules,
+            )
+            rest = (self.line, b.division, b.room, b.book, b.seats, b.out, b.prey)
+            self._world = build_world(*(tuple(part) for part in (*parts, *rest)))
+        return self._world
+
+    @property
+    def line(self) -> Line:
+        """The pending workloads in line; sorted again only after the pending ones changed."""
+        if self._line is None:
+            waiting = np.flatnonzero(self.work.phase == a.PENDING)
+            self._line = line_up(
+                self.work, self.ranks, waiting, self.policy.order, self.tree.parent.size
+            )
+        return self._line
+
+    # -- inside --------------------------------------------------------------------------------
+
+    def _pair(self, queue: int, user: str) -> int:
+        pair = self._pairs.setdefault((queue, user), len(self._pairs))
+        if self._world is not None and pair >= self.buffers.book.by_user.size:
+            self._world = None
+        return pair
+
+    def _wish(self, slot: int, classes: Sequence[int]) -> None:
+        if len(classes) > self.work.wish.shape[0]:
+            self._grow(self.work.phase.size, self.holds.node.size, len(classes))
+        self.work.wish[:, slot] = -1
+        self.work.wish[: len(classes), slot] = classes
+
+    def _let_go(self, slot: int) -> None:
+        h = int(self.holds.head[slot])
+        while h >= 0:
+            self._free_holds.append(h)
+            h = int(self.holds.next[h])
+        self.holds.head[slot] = -1
+
+    def _more_slots(self) -> int:
+        self._grow(2 * self.work.phase.size, self.holds.node.size, self.work.wish.shape[0])
+        return self._free.pop()
+
+    def _more_holds(self) -> int:
+        self._grow(self.work.phase.size, 2 * self.holds.node.size, self.work.wish.shape[0])
+        return self._free_holds.pop()
+
+    def _grow(self, slots: int, holds: int, wishes: int) -> None:
+        """Make the tables of workloads at least this large; what is in them stays."""
+        old = 0 if not hasattr(self, "work") else self.work.phase.size
+        old_holds = 0 if old == 0 else self.holds.node.size
+        work = _empty_work(slots, wishes)
+        table = a.Holds(*(np.full(slots if i == 0 else holds, -1, np.int64) for i in range(5)))
+        if old:
+            for field, fresh in zip(self.work, work, strict=True):
+                fresh[tuple(slice(0, n) for n in field.shape)] = field
+            for part, fresh in zip(self.holds, table, strict=True):
+                fresh[: part.size] = part
+        self.work, self.holds = work, table
+        self._free = [*range(slots - 1, old - 1, -1), *self._free]
+        self._free_holds = [*range(holds - 1, old_holds - 1, -1), *self._free_holds]
+        self._world = None
+
+
+def _empty_work(slots: int, wishes: int) -> a.Work:
+    ints: Any = lambda fill=0: np.full(slots, fill, np.int64)  # noqa: E731
+    floats: Any = lambda fill=0.0: np.full(slots, fill)  # noqa: E731
+    flags: Any = lambda: np.zeros(slots, np.bool_)  # noqa: E731
+    return a.Work(
+        phase=ints(), queue=ints(-1), user=ints(), priority=ints(-1),
+        need=np.zeros((3, slots), np.int64), least=ints(1), most=ints(1), elastic=flags(),
+        wish=np.full((wishes, slots), -1, np.int64), required=ints(-1), preferred=ints(-1),
+        submitted=floats(), predicted=floats(np.inf), tie=ints(), held=flags(), claims=flags(),
+        started=floats(-np.inf), checkpointed=floats(-np.inf), restart=floats(), stale=floats(np.inf),
+        leaving=flags(), gpu_class=ints(-1), members=ints(),
+    )  # fmt: skip
+
+
+class ArrayPlan:
+    """Decisions by slot, as arrays. They are views: valid until the frame is planned again.
+
+    ``order`` lists the slots decided on, in order; ``action`` and ``reason`` are numbers of ``codes``;
+    ``rival`` and ``blame`` are a slot and a queue or -1; ``until`` is 0 for never; ``fair`` is the
+    division [class, queue] in milli-GPU.
+    """
+
+    def __init__(self, frame: Frame) -> None:
+        out, division = frame.buffers.out, frame.buffers.division
+        self.out: a.Out = out
+        self.division: a.Division = division
+        self.book: a.Book = frame.buffers.book
+        self.order = out.order[: int(out.used[0])]
+        self.action, self.reason = out.action, out.reason
+        self.gpu_class, self.members = out.gpu_class, out.members
+        self.rival, self.blame, self.until, self.lost = out.rival, out.blame, out.until, out.lost
+        self.figures, self.fair = out.figures, division.fair
+
+    def admitted(self) -> list[int]:
+        """Slots that start, in order."""
+        return self._with(codes.ADMIT)
+
+    def evicted(self) -> list[int]:
+        """Slots that leave, in order."""
+        return self._with(codes.EVICT)
+
+    def promised(self) -> list[int]:
+        """Slots for which room is coming free."""
+        slots = self.order[self.reason[self.order] == codes.AWAITS_VICTIMS]
+        return [int(slot) for slot in slots]
+
+    def seats(self, slot: int) -> tuple[list[int], list[int]]:
+        """Node and device of each member that ``slot`` is given."""
+        first = int(self.out.first[slot])
+        last = first + int(self.members[slot])
+        nodes, devices = self.out.pool_node[first:last], self.out.pool_device[first:last]
+        return nodes.tolist(), devices.tolist()
+
+    def _with(self, action: int) -> list[int]:
+        return self.order[self.action[self.order] == action].tolist()

@@ -1,0 +1,95 @@
+"""The kernels that Python calls: build the world, plan it, divide alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from scheduling.engine.arrays import Floats, Ints
+from scheduling.engine.compiled import kernel
+from scheduling.engine.cycle import decide_all
+from scheduling.engine.division import divide, potential
+from scheduling.engine.eviction import find_prey
+from scheduling.engine.prepare import (
+    clear,
+    note_the_settled,
+    read_running,
+    read_waiting,
+    weigh,
+)
+from scheduling.engine.structs import Struct, as_struct
+
+
+@kernel
+def build_world(
+    tree: Any, quotas: Any, nodes: Any, work: Any, ranks: Any, holds: Any, rules: Any, line: Any,
+    division: Any, room: Any, book: Any, seats: Any, out: Any, prey: Any,
+) -> Struct:  # fmt: skip
+    """One struct over the arrays of all these plain tuples, in the fields' order."""
+    parts = (
+        as_struct("Tree", tree),
+        as_struct("Quotas", quotas),
+        as_struct("Nodes", nodes),
+        as_struct("Work", work),
+        as_struct("Ranks", ranks),
+        as_struct("Holds", holds),
+        as_struct("Rules", rules),
+        as_struct("Line", line),
+        as_struct("Division", division),
+        as_struct("Room", room),
+        as_struct("Book", book),
+        as_struct("Seats", seats),
+        as_struct("Out", out),
+        as_struct("Prey", prey),
+    )
+    return as_struct("World", parts)
+
+
+@kernel
+def plan_world(
+    world: Any, now: float, item: Ints, start: Ints, value: Ints, leaf: Ints, rank: Ints
+) -> None:
+    """One cycle at ``now`` over the pending in line; division and decisions are in ``world``."""
+    world.rules.now = now
+    world.line = as_struct("Line", (item, start, value, leaf, rank))
+    clear(world)
+    read_running(world)
+    read_waiting(world, item)
+    divide(
+        world.tree,
+        world.quotas,
+        world.book.supply,
+        world.book.asked,
+        world.rules.history,
+        world.division,
+    )
+    weigh(world)
+    find_prey(world.work, world.ranks, world.holds, world.rules, world.prey)
+    decide_all(world)
+    note_the_settled(world, item)
+
+
+@kernel
+def divide_world(world: Any, item: Ints) -> None:
+    """The division alone."""
+    clear(world)
+    read_running(world)
+    read_waiting(world, item)
+    divide(
+        world.tree,
+        world.quotas,
+        world.book.supply,
+        world.book.asked,
+        world.rules.history,
+        world.division,
+    )
+
+
+@kernel
+def potentials(world: Any, scratch: Any, out: Floats) -> None:
+    """Potential share of every queue in every class into ``out`` [class, queue]."""
+    base = world.division
+    work = as_struct("Division", scratch)
+    for c in range(out.shape[0]):
+        for q in range(1, out.shape[1]):
+            out[c, q] = potential(world.tree, world.quotas, c, q, world.rules.history, base, work)
+        out[c, 0] = base.capacity[c, 0]

@@ -1,0 +1,93 @@
+"""Writing decisions down."""
+
+from __future__ import annotations
+
+from scheduling.engine import codes
+from scheduling.engine.arrays import GPUS, Out, Seats
+from scheduling.engine.compiled import inner
+from scheduling.engine.eviction import Hunt, gpus_of
+from scheduling.engine.standing import charge, common_ancestor
+from scheduling.engine.world import World
+
+
+@inner
+def decide(out: Out, w: int, action: int, reason: int, c: int, members: int) -> None:
+    """One line of the plan."""
+    out.action[w], out.reason[w] = action, reason
+    out.gpu_class[w], out.members[w] = c, members
+    out.order[out.used[0]] = w
+    out.used[0] += 1
+
+
+@inner
+def quote(out: Out, w: int, blame: int, a: float, b: float, x: float, y: float) -> None:
+    """The queue and the numbers that the sentence of ``w`` quotes."""
+    out.blame[w] = blame
+    out.figures[w, 0], out.figures[w, 1], out.figures[w, 2], out.figures[w, 3] = a, b, x, y
+
+
+@inner
+def seat_out(out: Out, seats: Seats, w: int, members: int) -> None:
+    """Where the members of ``w`` go."""
+    out.first[w] = out.used[1]
+    for i in range(members):
+        out.pool_node[out.used[1]] = seats.node[i]
+        out.pool_device[out.used[1]] = seats.device[i]
+        out.used[1] += 1
+
+
+@inner
+def admit(world: World, w: int, c: int, members: int) -> None:
+    """``w`` starts with the ``members`` that are seated."""
+    q = world.work.queue[w]
+    fixed = not world.ranks.preemptible[world.work.priority[w]]
+    charge(world, w, c, members, fixed)
+    held, nominal = world.book.held[c, q], world.quotas.nominal[c, q]
+    reason = codes.FITS_NOMINAL if held <= nominal else codes.BORROWS
+    decide(world.out, w, codes.ADMIT, reason, c, members)
+    quote(world.out, w, q, held, nominal, world.division.fair[c, q], 0.0)
+    seat_out(world.out, world.seats, w, members)
+
+
+@inner
+def promise(world: World, w: int, c: int, members: int) -> None:
+    """``w`` has claimed room that is not free yet."""
+    q = world.work.queue[w]
+    charge(world, w, c, members, not world.ranks.preemptible[world.work.priority[w]])
+    decide(world.out, w, codes.RESERVE, codes.AWAITS_VICTIMS, c, members)
+    gpus = members * world.work.need[GPUS, w]
+    quote(
+        world.out,
+        w,
+        q,
+        gpus,
+        world.room.coming[c],
+        world.book.held[c, q],
+        world.division.fair[c, q],
+    )
+    seat_out(world.out, world.seats, w, members)
+    if world.book.holder[c] < 0:
+        world.book.holder[c] = w
+
+
+@inner
+def evict(world: World, v: int, reason: int) -> None:
+    """``v`` leaves; ``release`` was or will be called for it."""
+    c = world.work.gpu_class[v]
+    decide(world.out, v, codes.EVICT, reason, c, world.work.members[v])
+    world.room.coming[c] += gpus_of(world.work, v)
+
+
+@inner
+def evict_for(world: World, hunt: Hunt, v: int, reason: int) -> None:
+    """``v`` leaves for the workload of ``hunt``; quotes its queue below the common ancestor."""
+    evict(world, v, reason)
+    tree, out = world.tree, world.out
+    q = world.work.queue[v]
+    meet = common_ancestor(tree, q, world.work.queue[hunt.w])
+    while q != meet and tree.parent[q] != meet:
+        q = tree.parent[q]
+    out.rival[v] = hunt.w
+    out.lost[v] = world.prey.lost[v]
+    held = world.book.held[hunt.c, q]
+    quote(out, v, q, held + gpus_of(world.work, v), world.division.fair[hunt.c, q], held, hunt.need)

@@ -1,0 +1,126 @@
+"""One member on one node: does it fit, what does it take, what does it give back.
+
+A member of whole GPUs takes them from the node. A member below one GPU takes a share of one GPU: of
+one that is shared already if it fits there, otherwise it opens another. ``when`` is NOW (free and
+unclaimed) or LATER (free once leaving work is gone).
+"""
+
+from __future__ import annotations
+
+
+from scheduling.engine.arrays import CPUS, GPUS, LATER, MEMORY, NOW, Ints, Room, Work
+from scheduling.engine.compiled import inner
+
+ONE = 1000
+
+
+@inner
+def free_of(room: Room, r: int, n: int, when: int) -> int:
+    """What a newcomer may take of resource ``r`` on node ``n``."""
+    if when == NOW:
+        return min(room.now[r, n], room.later[r, n])
+    return room.later[r, n] if when == LATER else room.now[r, n]
+
+
+@inner
+def slots_on(room: Room, work: Work, w: int, n: int, when: int) -> int:
+    """Members of ``w`` that fit on node ``n``."""
+    gpus = work.need[GPUS, w]
+    free = free_of(room, GPUS, n, when)
+    if gpus >= ONE:
+        slots = free // gpus
+    elif gpus > 0:
+        slots = max(free, 0) // ONE * (ONE // gpus)
+        for d in range(room.shared_now.shape[1]):
+            slots += _left_on(room, n, d, when) // gpus
+    else:
+        slots = work.most[w]
+    for r in (CPUS, MEMORY):
+        if work.need[r, w] > 0:
+            slots = min(slots, free_of(room, r, n, when) // work.need[r, w])
+    return max(slots, 0)
+
+
+@inner
+def _left_on(room: Room, n: int, d: int, when: int) -> int:
+    """What is left of a GPU that is shared already; nothing of one that is not."""
+    now, later = room.shared_now[n, d], room.shared_later[n, d]
+    if when == LATER:
+        return max(0, ONE - later) if later > 0 else 0
+    if now == 0:
+        return 0
+    return max(0, ONE - (max(now, later) if when == NOW else now))
+
+
+@inner
+def pick_device(room: Room, work: Work, w: int, n: int, when: int) -> int:
+    """The GPU a share goes to: the shared one it fills best, lowest on ties, else the first unshared.
+
+    -1 for whole GPUs.
+    """
+    gpus = work.need[GPUS, w]
+    if gpus >= ONE or gpus == 0:
+        return -1
+    best, least, fresh = -1, ONE + 1, -1
+    for d in range(room.shared_now.shape[1]):
+        left = _left_on(room, n, d, when)
+        if gpus <= left < least:
+            best, least = d, left
+        if fresh < 0 and room.shared_now[n, d] == 0 and room.shared_later[n, d] == 0:
+            fresh = d
+    return best if best >= 0 else fresh
+
+
+@inner
+def sit(room: Room, work: Work, w: int, n: int, device: int, when: int) -> None:
+    """Take the seat: a start (NOW) takes it at once, a claim (LATER) from what comes free."""
+    _move(room, work, w, n, device, 1, when == NOW, True)
+
+
+@inner
+def leave(room: Room, work: Work, w: int, n: int, device: int, members: int) -> None:
+    """Members that hold GPUs now will be gone."""
+    _move(room, work, w, n, device, -members, False, True)
+
+
+@inner
+def occupy(room: Room, work: Work, w: int, n: int, device: int, members: int) -> None:
+    """Members that hold GPUs; ``leave`` them back, with a negative number, by the same arithmetic."""
+    _move(room, work, w, n, device, members, True, True)
+
+
+@inner
+def stay(room: Room, work: Work, w: int, n: int, device: int, members: int) -> None:
+    """Undo ``leave``."""
+    _move(room, work, w, n, device, members, False, True)
+
+
+@inner
+def _move(
+    room: Room, work: Work, w: int, n: int, device: int, members: int, now: bool, later: bool
+) -> None:
+    """Take ``members`` (negative: give back) from the tables of now and of later."""
+    c = work.need[GPUS, w] * members
+    if now:
+        room.now[GPUS, n] -= _whole(room.shared_now, n, device, c)
+        room.now[CPUS, n] -= work.need[CPUS, w] * members
+        room.now[MEMORY, n] -= work.need[MEMORY, w] * members
+    if later:
+        room.later[GPUS, n] -= _whole(room.shared_later, n, device, c)
+        room.later[CPUS, n] -= work.need[CPUS, w] * members
+        room.later[MEMORY, n] -= work.need[MEMORY, w] * members
+
+
+@inner
+def _whole(shared: Ints, n: int, device: int, gpus: int) -> int:
+    """What the node's whole GPUs lose when ``gpus`` more are used on ``device`` (-1: whole)."""
+    if device < 0:
+        return gpus
+    before = shared[n, device]
+    after = before + gpus
+    shared[n, device] = after
+    if before <= 0 < after:
+        return ONE
+    if after <= 0 < before:
+        return -ONE
+    return 0

@@ -1,0 +1,115 @@
+"""Whether a snapshot contradicts itself: every fault with its path."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from scheduling.engine import arrays as a
+from scheduling.engine import model as m
+
+Fault = tuple[str, str, str]
+
+
+def check(snapshot: m.Snapshot) -> None:
+    """Raise SnapshotError with every fault of ``snapshot``.
+
+    A workload of an unknown queue or GPU class is no fault: it waits with that reason.
+    """
+    faults = [
+        *_doubles("gpu_classes", (c.name for c in snapshot.gpu_classes)),
+        *_doubles("queues", (q.name for q in snapshot.queues)),
+        *_doubles("priority_classes", (p.name for p in snapshot.priority_classes)),
+        *_doubles("workloads", (w.name for w in snapshot.workloads)),
+        *_nodes(snapshot),
+        *_queues(snapshot),
+        *_workloads(snapshot),
+    ]
+    if faults:
+        raise m.SnapshotError(faults)
+
+
+def _doubles(part: str, names: Iterable[str]) -> Iterator[Fault]:
+    seen: set[str] = set()
+    for i, name in enumerate(names):
+        if name in seen or not name:
+            yield f"{part}[{i}].name", repr(name), "a name that stands once"
+        seen.add(name)
+
+
+def _nodes(snapshot: m.Snapshot) -> Iterator[Fault]:
+    classes = {c.name for c in snapshot.gpu_classes}
+    seen: set[tuple[str, str]] = set()
+    for i, node in enumerate(snapshot.nodes):
+        if node.gpu_class not in classes:
+            yield f"nodes[{i}].gpu_class", repr(node.gpu_class), "a name of gpu_classes"
+        if (node.name, node.gpu_class) in seen:
+            yield f"nodes[{i}].name", repr(node.name), "one row a node and GPU class"
+        seen.add((node.name, node.gpu_class))
+        if node.gpus < 0:
+            yield f"nodes[{i}].gpus", str(node.gpus), "zero or more"
+
+
+def _queues(snapshot: m.Snapshot) -> Iterator[Fault]:
+    parents = {q.name: q.parent for q in snapshot.queues}
+    classes = {c.name for c in snapshot.gpu_classes}
+    for i, queue in enumerate(snapshot.queues):
+        if queue.parent is not None and queue.parent not in parents:
+            yield f"queues[{i}].parent", repr(queue.parent), "a name of queues"
+        elif _below_itself(queue.name, parents):
+            yield f"queues[{i}].parent", repr(queue.parent), "a queue that is not below this one"
+        for name, quota in queue.quotas.items():
+            path = f"queues[{i}].quotas.{name}"
+            if name not in classes:
+                yield path, repr(name), "a name of gpu_classes"
+            for field in ("nominal", "borrowing_limit", "lending_limit", "weight"):
+                value = getattr(quota, field)
+                if value is not None and value < 0:
+                    yield f"{path}.{field}", str(value), "zero or more"
+        for name in queue.usage:
+            if name not in classes:
+                yield f"queues[{i}].usage.{name}", repr(name), "a name of gpu_classes"
+
+
+def _below_itself(name: str, parents: dict[str, str | None]) -> bool:
+    seen, above = {name}, parents[name]
+    while above is not None and above in parents:
+        if above in seen:
+            return above == name
+        seen.add(above)
+        above = parents[above]
+    return False
+
+
+def _workloads(snapshot: m.Snapshot) -> Iterator[Fault]:
+    priorities = {p.name for p in snapshot.priority_classes}
+    classes = {c.name for c in snapshot.gpu_classes}
+    nodes = {(n.name, n.gpu_class) for n in snapshot.nodes}
+    for i, work in enumerate(snapshot.workloads):
+        at = f"workloads[{i}]"
+        if work.priority_class not in priorities:
+            yield f"{at}.priority_class", repr(work.priority_class), "a name of priority_classes"
+        if not 1 <= work.members.min <= work.members.max:
+            found = f"min {work.members.min}, max {work.members.max}"
+            yield f"{at}.members", found, "1 <= min <= max"
+        if work.gpus < 0:
+            yield f"{at}.gpus", str(work.gpus), "zero or more"
+        for kind, level in (
+            ("required", work.topology.required),
+            ("preferred", work.topology.preferred),
+        ):
+            if level is not None and level not in a.LEVELS:
+                yield f"{at}.topology.{kind}", repr(level), f"one of {', '.join(a.LEVELS)}"
+        if work.phase is m.Phase.RUNNING:
+            yield from _running(at, work, classes, nodes)
+
+
+def _running(
+    at: str, work: m.Workload, classes: set[str], nodes: set[tuple[str, str]]
+) -> Iterator[Fault]:
+    kind = work.gpu_class or (work.gpu_classes[0] if work.gpu_classes else "")
+    if kind not in classes:
+        yield f"{at}.gpu_class", repr(kind), "the GPU class it runs on, a name of gpu_classes"
+        return
+    for name in work.placement:
+        if (name, kind) not in nodes:
+            yield f"{at}.placement.{name}", repr(name), f"a node of {kind}"

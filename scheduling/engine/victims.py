@@ -1,0 +1,321 @@
+"""Who must leave so that one workload can start.
+
+Victims are whole gangs. Limits come first, then room: the node that frees a member's room at the
+least work lost is taken, again and again, until the gang sits. Then whoever is not needed is put
+back, and the fairness test is repeated on the final set.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from scheduling.engine.arrays import ANYWHERE, EPS, LATER, Nodes, Room, Seats, Work
+from scheduling.engine.compiled import inner
+from scheduling.engine.eviction import (
+    PREEMPT,
+    Hunt,
+    allowed,
+    choose,
+    drop,
+    gpus_of,
+    protected_until,
+    release,
+    restore,
+    still_above,
+)
+from scheduling.engine.seating import leave, pick_device, sit, slots_on
+from scheduling.engine.standing import levels_over, takes_kept
+from scheduling.engine.world import Prey, World
+
+
+@inner
+def hunt_down(world: World, hunt: Hunt) -> bool:
+    """Choose victims. On success they stand in ``world.prey``, released, and the workload's least
+    members have claimed their seats; on failure everything is as before.
+    """
+    least = world.work.least[hunt.w]
+    world.prey.count[0] = 0
+    world.book.spent[0] = 0
+    sat = 0
+    if _free_quota(world, hunt):
+        sat = _free_domain(world, hunt)
+    if sat == least:
+        _put_back(world, hunt)
+        if world.prey.count[0] > 0 and _still_fair(world, hunt):
+            return True
+    unseat(world.work, world.room, world.seats, hunt.w, sat)
+    drop(world, 0)
+    return False
+
+
+@inner
+def give_up(world: World, hunt: Hunt) -> None:
+    """Undo a search that succeeded."""
+    unseat(world.work, world.room, world.seats, hunt.w, world.work.least[hunt.w])
+    drop(world, 0)
+
+
+@inner
+def last_release(world: World) -> float:
+    """When the last of the chosen loses its protection."""
+    until = 0.0
+    for k in range(world.prey.count[0]):
+        until = max(until, protected_until(world, world.prey.picked[k]))
+    return until
+
+
+@inner
+def unseat(work: Work, room: Room, seats: Seats, w: int, sat: int) -> None:
+    """Undo the claims of the first ``sat`` seats."""
+    for i in range(sat):
+        leave(room, work, w, seats.node[i], seats.device[i], 1)
+
+
+@inner
+def _free_quota(world: World, hunt: Hunt) -> bool:
+    """Make room under the limits above the workload, lowest first; False if victims cannot."""
+    q = world.work.queue[hunt.w]
+    while q > 0:
+        for v in world.prey.ranked:
+            if v < 0 or not _lacks_quota(world, hunt, q):
+                break
+            if world.prey.chosen[v] or not _inside(world, world.work.queue[v], q):
+                continue
+            if allowed(world, hunt, v):
+                choose(world, v)
+        if _lacks_quota(world, hunt, q):
+            return False
+        q = world.tree.parent[q]
+    return True
+
+
+@inner
+def _lacks_quota(world: World, hunt: Hunt, q: int) -> bool:
+    """With the workload, ``q`` would be above its limit; or, preempting inside a queue, above its fair
+    share and above what it held before.
+    """
+    after = world.book.held[hunt.c, q] + hunt.need
+    if after > world.quotas.cap[hunt.c, q]:
+        return True
+    if hunt.rule != PREEMPT:
+        return False
+    before = float(world.book.held[hunt.c, q] + world.book.spent[0])
+    return after > max(world.division.fair[hunt.c, q], before) + EPS
+
+
+@inner
+def _inside(world: World, q: int, top: int) -> bool:
+    while world.tree.depth[q] > world.tree.depth[top]:
+        q = world.tree.parent[q]
+    return q == top
+
+
+@inner
+def _free_domain(world: World, hunt: Hunt) -> int:
+    """Free room anywhere, or in the domain of the required level that loses least."""
+    nodes, level = world.nodes, world.work.required[hunt.w]
+    if level == ANYWHERE:
+        return _free_room(world, hunt, ANYWHERE, 0)
+    first = nodes.class_start[hunt.c]
+    before = world.prey.count[0]
+    best, best_lost = -1, np.inf
+    for i in range(first, nodes.class_start[hunt.c + 1]):
+        domain = nodes.domain[level, nodes.of_class[i]]
+        if _seen(nodes, level, first, i, domain):
+            continue
+        sat = _free_room(world, hunt, level, domain)
+        lost = _lost_so_far(world.prey, world.work)
+        if sat == world.work.least[hunt.w] and lost < best_lost:
+            best, best_lost = domain, lost
+        unseat(world.work, world.room, world.seats, hunt.w, sat)
+        drop(world, before)
+    return _free_room(world, hunt, level, best) if best >= 0 else 0
+
+
+@inner
+def _seen(nodes: Nodes, level: int, first: int, i: int, domain: int) -> bool:
+    for k in range(first, i):
+        if nodes.domain[level, nodes.of_class[k]] == domain:
+            return True
+    return False
+
+
+@inner
+def _price(prey: Prey, work: Work, v: int) -> float:
+    """Work lost; among equals fewer GPUs, at the price of a second each."""
+    return prey.lost[v] + gpus_of(work, v) / 1000.0
+
+
+@inner
+def _lost_so_far(prey: Prey, work: Work) -> float:
+    lost = 0.0
+    for k in range(prey.count[0]):
+        lost += _price(prey, work, prey.picked[k])
+    return lost
+
+
+@inner
+def _free_room(world: World, hunt: Hunt, level: int, domain: int) -> int:
+    """Seat the least members one by one, each on the node where it loses least; returns how many sat.
+
+    A node's cost holds until the node is touched. Elsewhere each victim taken can only make others
+    dearer, so the cheapest node is computed again before it is taken, and that is enough.
+    """
+    w, prey, seats = hunt.w, world.prey, world.seats
+    prey.fresh[:] = 0
+    epoch, sat = 1, 0
+    while sat < world.work.least[w]:
+        n = _cheapest(world.nodes, prey, hunt.c, level, domain)
+        if n < 0:
+            break
+        if prey.fresh[n] != epoch:
+            prey.cost[n] = _cost(world, hunt, n, False)
+            prey.fresh[n] = epoch
+            continue
+        if prey.cost[n] == np.inf:
+            break
+        if prey.cost[n] > 0.0:
+            before = prey.count[0]
+            _cost(world, hunt, n, True)
+            epoch += 1
+            _touch(world, before)
+        device = pick_device(world.room, world.work, w, n, LATER)
+        sit(world.room, world.work, w, n, device, LATER)
+        seats.node[sat], seats.device[sat] = n, device
+        prey.fresh[n] = 0
+        sat += 1
+    return sat
+
+
+@inner
+def _touch(world: World, before: int) -> None:
+    """The other nodes of the last victims may have become cheaper."""
+    holds = world.holds
+    for k in range(before, world.prey.count[0]):
+        h = holds.head[world.prey.picked[k]]
+        while h >= 0:
+            world.prey.fresh[holds.node[h]] = 0
+            h = holds.next[h]
+
+
+@inner
+def _cheapest(nodes: Nodes, prey: Prey, c: int, level: int, domain: int) -> int:
+    """The node of least known cost, lowest name on ties; one not yet known comes first."""
+    best, least = -1, np.inf
+    for i in range(nodes.class_start[c], nodes.class_start[c + 1]):
+        n = nodes.of_class[i]
+        if level != ANYWHERE and nodes.domain[level, n] != domain:
+            continue
+        if prey.fresh[n] == 0:
+            return n
+        if best < 0 or prey.cost[n] < least:
+            best, least = n, prey.cost[n]
+    return best
+
+
+@inner
+def _cost(world: World, hunt: Hunt, n: int, take: bool) -> float:
+    """Price of one more seat on ``n``, infinite if the rules allow too little. ``take`` keeps the
+    victims released, otherwise all is as before.
+    """
+    room, work, prey = world.room, world.work, world.prey
+    if slots_on(room, work, hunt.w, n, LATER) > 0:
+        return 0.0
+    before, fits = prey.count[0], False
+    for k in range(prey.start[n], prey.start[n + 1]):
+        v = prey.on_node[k]
+        if prey.chosen[v] or not allowed(world, hunt, v):
+            continue
+        choose(world, v)
+        if slots_on(room, work, hunt.w, n, LATER) > 0:
+            fits = True
+            break
+    price = _keep_needed(world, hunt, n, before) if fits else np.inf
+    if not (fits and take):
+        drop(world, before)
+    return price
+
+
+@inner
+def _keep_needed(world: World, hunt: Hunt, n: int, before: int) -> float:
+    """Put back, dearest first, whoever node ``n`` does not need; the price of the others."""
+    prey, price = world.prey, 0.0
+    for k in range(prey.count[0] - 1, before - 1, -1):
+        v = prey.picked[k]
+        restore(world, v)
+        if slots_on(world.room, world.work, hunt.w, n, LATER) > 0:
+            prey.chosen[v] = False
+            prey.picked[k] = -1
+            continue
+        release(world, v)
+        price += _price(prey, world.work, v)
+    _squeeze(prey, before)
+    return price
+
+
+@inner
+def _squeeze(prey: Prey, before: int) -> None:
+    """Close the gaps (-1) in the list of the chosen."""
+    end = before
+    for k in range(before, prey.count[0]):
+        if prey.picked[k] >= 0:
+            prey.picked[end] = prey.picked[k]
+            end += 1
+    prey.count[0] = end
+
+
+@inner
+def _put_back(world: World, hunt: Hunt) -> None:
+    """Put back, dearest first, every victim without whom seats and limits hold."""
+    prey = world.prey
+    order = np.argsort(prey.lost[prey.picked[: prey.count[0]]], kind="mergesort")
+    for k in order[::-1]:
+        v = prey.picked[k]
+        restore(world, v)
+        if _seats_hold(world, v) and _quota_holds(world, hunt):
+            prey.chosen[v] = False
+            prey.picked[k] = -1
+        else:
+            release(world, v)
+    _squeeze(prey, 0)
+
+
+@inner
+def _seats_hold(world: World, v: int) -> bool:
+    """No node of ``v`` is promised twice."""
+    holds, room = world.holds, world.room
+    h = holds.head[v]
+    while h >= 0:
+        n, d = holds.node[h], holds.device[h]
+        for r in range(3):
+            if room.later[r, n] < 0:
+                return False
+        if d >= 0 and room.shared_later[n, d] > 1000:
+            return False
+        h = holds.next[h]
+    return True
+
+
+@inner
+def _quota_holds(world: World, hunt: Hunt) -> bool:
+    q = world.work.queue[hunt.w]
+    while q > 0:
+        if _lacks_quota(world, hunt, q):
+            return False
+        q = world.tree.parent[q]
+    return True
+
+
+@inner
+def _still_fair(world: World, hunt: Hunt) -> bool:
+    """The fairness test again, on the final set: no victim without need, nothing kept back taken."""
+    q = world.work.queue[hunt.w]
+    over = levels_over(world.tree, world.book, world.division, q, hunt.c, hunt.need)
+    if over > 0 and takes_kept(world, q, hunt.c, hunt.need) >= 0:
+        return False
+    if hunt.rule == PREEMPT:
+        return True
+    for k in range(world.prey.count[0]):
+        if not still_above(world, hunt, world.prey.picked[k]):
+            return False
+    return True
