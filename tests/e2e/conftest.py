@@ -1,0 +1,126 @@
+"""A real server and a real browser.
+
+``live`` serves the test database by uvicorn, as production does, server-sent events and all.
+``page`` is a browser tab of that server; ``sign_in(page, user)`` and ``axe(page)`` are plain functions.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+import time
+from pathlib import Path
+
+import pytest
+import uvicorn
+from axe_playwright_python.sync_playwright import Axe
+from django.conf import settings
+from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
+from django.contrib.sessions.backends.db import SessionStore
+from django.contrib.staticfiles.handlers import ASGIStaticFilesHandler
+from django.core.handlers.asgi import ASGIHandler
+from playwright.sync_api import Page, sync_playwright
+
+# Playwright's sync API runs an event loop in this thread, which Django takes for an async context.
+os.environ.setdefault("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
+
+CHROMIUM = ("/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome")
+FLAGS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+AXE_RULES = {"runOnly": {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]}}
+
+
+def pytest_collection_modifyitems(items):
+    here = Path(__file__).parent
+    for item in items:
+        if here in item.path.parents:
+            item.add_marker(pytest.mark.e2e)
+
+
+@pytest.fixture()
+def live(transactional_db):
+    """Address of a server over the test database."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    config = uvicorn.Config(
+        ASGIStaticFilesHandler(ASGIHandler()), port=port, log_level="error", lifespan="off"
+    )
+    config.timeout_graceful_shutdown = 1
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    while not server.started:
+        time.sleep(0.02)
+    yield f"http://127.0.0.1:{port}"
+    server.should_exit = True
+    thread.join(timeout=5)
+
+
+@pytest.fixture(scope="session")
+def browser():
+    path = next((one for one in CHROMIUM if Path(one).exists()), None)
+    if path is None:
+        pytest.fail("No Chromium: install Debian's package 'chromium' (make browser).")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=list(FLAGS))
+        yield browser
+        browser.close()
+
+
+@pytest.fixture()
+def page(live, browser):
+    """A fresh tab. A script error or a blocked asset (CSP) fails the test at its end."""
+    context = browser.new_context(base_url=live, viewport={"width": 1440, "height": 900})
+    context.set_default_timeout(10_000)
+    page = context.new_page()
+    faults: list[str] = []
+    page.on("pageerror", lambda error: faults.append(str(error)))
+    page.on(
+        "console",
+        lambda message: (
+            faults.append(message.text)
+            if message.type == "error" and "Content Security Policy" in message.text
+            else None
+        ),
+    )
+    yield page
+    context.close()
+    assert faults == []
+
+
+def sign_in(page: Page, user) -> None:
+    """Give the tab a session of ``user``, without the sign-in page."""
+    session = SessionStore()
+    session[SESSION_KEY] = str(user.pk)
+    session[BACKEND_SESSION_KEY] = "django.contrib.auth.backends.ModelBackend"
+    session[HASH_SESSION_KEY] = user.get_session_auth_hash()
+    session.save()
+    page.context.add_cookies(
+        [
+            {
+                "name": settings.SESSION_COOKIE_NAME,
+                "value": session.session_key,
+                "domain": "127.0.0.1",
+                "path": "/",
+            }
+        ]
+    )
+
+
+def axe(page: Page) -> list[str]:
+    """Faults against WCAG 2.1 AA, one line each; empty when there are none."""
+    found = Axe().run(page, options=AXE_RULES).response["violations"]
+    return [
+        f"{rule['id']}: {node['target']} {node['failureSummary']}"
+        for rule in found
+        for node in rule["nodes"]
+    ]
