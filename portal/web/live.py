@@ -131,6 +131,8 @@ def reader() -> Reader:
 
 async def stream(cluster_id: int) -> AsyncIterator[str]:
     """Events of one tab: ``plan`` when something changed, a comment when nothing did for a while."""
+    # The request's own connection has authorised it and would stay open as long as the tab.
+    await sync_to_async(close_old_connections)()
     listening = reader()
     queue = listening.listen(cluster_id)
     loop = asyncio.get_running_loop()

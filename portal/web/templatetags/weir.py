@@ -12,7 +12,7 @@ from django.template.context import Context
 from django.templatetags.static import static
 from django.urls import NoReverseMatch, reverse
 from django.utils.html import format_html, format_html_join
-from django.utils.safestring import SafeString
+from django.utils.safestring import SafeString, mark_safe
 
 from portal.web import format as show
 from scheduling.models import GpuClass, Queue, Share, Workload
@@ -55,6 +55,12 @@ def excess(share: Share) -> float:
     """Allocated minus fair share, milli-GPU; less than half a thousandth is rounding."""
     difference = share.allocated - share.fair_share
     return 0 if abs(difference) < 0.5 else difference
+
+
+@register.filter
+def breakable(path: Any) -> SafeString:
+    """A queue's path that may break after each slash."""
+    return format_html_join(mark_safe("/<wbr>"), "{}", ((part,) for part in str(path).split("/")))
 
 
 @register.filter
