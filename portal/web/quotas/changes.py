@@ -1,0 +1,82 @@
+"""The history of quota edits in words: ``h100-80gb nominal: speech 12 → 8, vision 12 → 16``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from portal.accounts.models import User
+from portal.teams.access import dividable_queues, visible_queues
+from portal.web.format import number
+from scheduling.models import Queue, QuotaChange
+from scheduling.services.quota_faults import WORDS
+from scheduling.services.quotas import Field, history, may_revert
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """What one change did to one figure of one class, queue by queue."""
+
+    what: str
+    moves: str
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    change: QuotaChange
+    lines: list[Line]
+    may_revert: bool
+
+    @property
+    def is_ahead(self) -> bool:
+        return self.change.effective_from > self.change.at
+
+
+def entries(
+    queue: Queue, user: User, now: datetime, *, most: int | None = None
+) -> tuple[list[Entry], int]:
+    """The newest ``most`` changes of the subtree as the user may read them, and how many there are."""
+    changes = history(queue)
+    seen = set(
+        visible_queues(user).filter(cluster_id=queue.cluster_id).values_list("name", flat=True)
+    )
+    divided = set(
+        dividable_queues(user).filter(cluster_id=queue.cluster_id).values_list("pk", flat=True)
+    )
+    listed = [
+        Entry(
+            change,
+            list(_lines(cell for cell in change.cells if cell["queue"] in seen)),
+            change.queue_id in divided and may_revert(change, now),
+        )
+        for change in changes[:most]
+    ]
+    return listed, changes.count()
+
+
+def _lines(cells: Iterable[Mapping[str, Any]]) -> Iterator[Line]:
+    moves: dict[tuple[str, str], list[str]] = {}
+    for cell in cells:
+        place = cell["gpu_class"], WORDS[Field(cell["field"])]
+        before, after = _figure(cell["before"]), _figure(cell["after"])
+        moves.setdefault(place, []).append(f"{cell['queue']} {before} → {after}")
+    for (gpu_class, word), said in moves.items():
+        yield Line(f"{gpu_class} {word}", ", ".join(said))
+
+
+def _figure(value: float | None) -> str:
+    return "all" if value is None else number(value, 3)
+
+
+def backwards(change: QuotaChange, user: User) -> list[Line]:
+    """What a revert of ``change`` would do."""
+    seen = visible_queues(user).filter(cluster_id=change.cluster_id)
+    names = set(seen.values_list("name", flat=True))
+    turned = (
+        {**cell, "before": cell["after"], "after": cell["before"]}
+        for cell in change.cells
+        if cell["queue"] in names
+    )
+    return list(_lines(turned))

@@ -1,0 +1,143 @@
+"""Queues themselves: add one below one's own, change its name, place and policy, remove an empty one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.db.models import QuerySet
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_http_methods, require_POST
+
+from portal.accounts.views import person
+from portal.teams.access import dividable_queues
+from portal.web.quotas.views import crumbs, get_queue, may_divide, may_edit_queue
+from portal.web.shell import get_cluster
+from scheduling.models import Queue, Stop
+from scheduling.services.errors import ServiceError
+from scheduling.services.queues import MOST_PRIORITY, change_queue, create_queue, delete_queue
+
+STOPS = [
+    (Stop.NONE.value, "No: work is admitted"),
+    (Stop.HOLD.value, "Hold: nothing new is admitted, what runs goes on"),
+    (Stop.DRAIN.value, "Drain: nothing new is admitted, what runs is evicted"),
+]
+
+
+class QueueForm(forms.Form):
+    """What a queue is called, where it hangs, and how it takes work. The service checks the rest."""
+
+    name = forms.CharField(
+        max_length=63, error_messages={"required": "A queue needs a name. Workloads carry it."}
+    )
+    parent = forms.ModelChoiceField(
+        Queue.objects.none(),
+        to_field_name="name",
+        empty_label=None,
+        error_messages={
+            "required": "A queue hangs below another. Choose one.",
+            "invalid_choice": "Choose one of the listed queues.",
+        },
+    )
+    priority = forms.IntegerField(
+        min_value=-MOST_PRIORITY,
+        max_value=MOST_PRIORITY,
+        error_messages={
+            "required": "Write a whole number, 0 for the common tier.",
+            "invalid": "Write a whole number, 0 for the common tier.",
+        },
+    )
+    stop = forms.ChoiceField(choices=STOPS)
+    namespace = forms.CharField(max_length=63, required=False)
+
+    def __init__(self, *args: Any, parents: QuerySet[Queue], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["parent"].queryset = parents  # type: ignore[attr-defined]
+
+    def refuse(self, error: ServiceError) -> None:
+        """Put a service's refusal at the field it names."""
+        known = error.field if error.field in self.fields else None
+        self.add_error(known, str(error))
+
+    def values(self) -> dict[str, Any]:
+        return {**self.cleaned_data, "stop": Stop(self.cleaned_data["stop"])}
+
+
+def _parents(request: HttpRequest, top: Queue) -> QuerySet[Queue]:
+    mine = dividable_queues(request.user).filter(cluster=top.cluster)
+    return mine.select_related("cluster").order_by("path")
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def add(request: HttpRequest, cluster: str, queue: str) -> HttpResponse:
+    """A new queue below ``queue`` or below another that the person divides."""
+    parent = get_queue(request, get_cluster(request, cluster), queue)
+    if not may_divide(request, parent):
+        raise Http404
+    initial = {"parent": parent.name, "priority": 0, "stop": Stop.NONE.value}
+    form = QueueForm(request.POST or None, initial=initial, parents=_parents(request, parent))
+    if request.method == "POST" and form.is_valid():
+        try:
+            made = create_queue(author=person(request), **form.values())
+        except ServiceError as refused:
+            form.refuse(refused)
+        else:
+            messages.success(request, f"Queue {made.name} is there. Give it a quota.")
+            return redirect("web:quotas", cluster, form.cleaned_data["parent"].name)
+    return _page(request, parent, form, is_new=True)
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def edit(request: HttpRequest, cluster: str, queue: str) -> HttpResponse:
+    """Name, place, tier, stop policy and namespace of a queue."""
+    found = _editable(request, cluster, queue)
+    initial = {
+        "name": found.name,
+        "parent": found.parent.name if found.parent else "",
+        "priority": found.priority,
+        "stop": found.stop,
+        "namespace": found.namespace,
+    }
+    form = QueueForm(request.POST or None, initial=initial, parents=_parents(request, found))
+    if request.method == "POST" and form.is_valid():
+        try:
+            changed = change_queue(queue=found, author=person(request), **form.values())
+        except ServiceError as refused:
+            form.refuse(refused)
+        else:
+            messages.success(request, f"Queue {changed.name} is changed from the next cycle on.")
+            return redirect("web:quotas", cluster, changed.parent.name if changed.parent else "")
+    return _page(request, found, form, is_new=False)
+
+
+@login_required
+@require_POST
+def delete(request: HttpRequest, cluster: str, queue: str) -> HttpResponse:
+    """Remove an empty queue; one that is not says why it stays."""
+    found = _editable(request, cluster, queue)
+    parent = found.parent
+    try:
+        delete_queue(queue=found, author=person(request))
+    except ServiceError as refused:
+        messages.error(request, str(refused))
+        return redirect("web:queue_edit", cluster, queue)
+    messages.success(request, f"Queue {queue} is gone.")
+    return redirect("web:quotas", cluster, parent.name if parent else "")
+
+
+def _editable(request: HttpRequest, cluster: str, name: str) -> Queue:
+    found = get_queue(request, get_cluster(request, cluster), name)
+    if not may_edit_queue(request.user, found):
+        raise Http404
+    return found
+
+
+def _page(request: HttpRequest, queue: Queue, form: QueueForm, *, is_new: bool) -> HttpResponse:
+    context = {"queue": queue, "crumbs": crumbs(request, queue), "form": form, "is_new": is_new}
+    status = 400 if form.errors else 200
+    return render(request, "web/quotas/queue_form.html", context, status=status)

@@ -1,0 +1,214 @@
+"""The quotas page: a subtree as a grid to read and, for whoever divides it, to edit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.dateparse import parse_datetime
+from django.views.decorators.http import require_http_methods, require_safe
+
+from portal.accounts.models import User
+from portal.accounts.views import person
+from portal.teams.access import dividable_queues, visible_queues
+from portal.web.context import Shell
+from portal.web.format import when
+from portal.web.quotas.changes import backwards, entries
+from portal.web.quotas.table import make_table
+from portal.web.quotas.typed import Typed, read
+from portal.web.shell import get_cluster
+from scheduling.models import Cluster, Queue, QuotaChange
+from scheduling.services.errors import ServiceError
+from scheduling.services.quotas import (
+    Fault,
+    Grid,
+    QuotaError,
+    grid,
+    history,
+    revert_change,
+    save_quotas,
+)
+
+LAST_CHANGES = 3
+
+
+def get_queue(request: HttpRequest, cluster: Cluster, name: str) -> Queue:
+    """The queue of that name if the person may see it, else Http404."""
+    seen = visible_queues(request.user).filter(cluster=cluster)
+    return get_object_or_404(seen.select_related("cluster", "parent"), name=name)
+
+
+def may_divide(request: HttpRequest, queue: Queue) -> bool:
+    return dividable_queues(request.user).filter(pk=queue.pk).exists()
+
+
+@login_required
+@require_safe
+def index(request: HttpRequest, cluster: str) -> HttpResponse:
+    """To the highest queue that the person divides, else the highest of their own."""
+    found = get_cluster(request, cluster)
+    for queues in (dividable_queues(request.user), visible_queues(request.user)):
+        top = queues.filter(cluster=found).order_by("path").first()
+        if top is not None:
+            return redirect("web:quotas", found.name, top.name)
+    raise Http404
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def quotas(request: HttpRequest, cluster: str, queue: str) -> HttpResponse:
+    found = get_cluster(request, cluster)
+    top = get_queue(request, found, queue)
+    if request.method == "POST":
+        return _save(request, top)
+    return _page(request, top, grid(top, found.now()))
+
+
+def _save(request: HttpRequest, top: Queue) -> HttpResponse:
+    if not may_divide(request, top):
+        raise Http404
+    now = top.cluster.now()
+    typed = read(request.POST, grid(top, _shown_at(request, now)), Shell(request).zone)
+    faults = list(typed.faults)
+    if not faults:
+        try:
+            return _saved(request, top, _store(request, top, typed))
+        except QuotaError as refused:
+            faults = list(refused.faults)
+        except ServiceError as refused:
+            faults = [Fault(refused.code, refused.field or "", refused.sentence, refused.remedy)]
+    return _page(request, top, grid(top, now), typed=typed, faults=faults, status=400)
+
+
+def _shown_at(request: HttpRequest, now: datetime) -> datetime:
+    """When the page that is posted back was made; what stood there then tells edits from the rest."""
+    try:
+        at = parse_datetime(request.POST.get("shown", ""))
+    except ValueError:
+        at = None
+    return min(at, now) if at and at.tzinfo else now
+
+
+def _store(request: HttpRequest, top: Queue, typed: Typed) -> QuotaChange:
+    version = request.POST.get("version", "")
+    return save_quotas(
+        queue=top,
+        cells=typed.cells,
+        author=person(request),
+        reason=typed.reason,
+        effective_from=typed.start,
+        effective_until=typed.end,
+        version=int(version) if version.isdecimal() else None,
+    )
+
+
+def _saved(request: HttpRequest, top: Queue, change: QuotaChange) -> HttpResponse:
+    edits = "1 edit" if len(change.cells) == 1 else f"{len(change.cells)} edits"
+    if change.effective_from > change.at:
+        start = when(change.effective_from, change.at, Shell(request).zone)
+        messages.success(request, f"Saved {edits}, in force from {start}.")
+    else:
+        messages.success(request, f"Saved {edits}, in force with the next cycle.")
+    return redirect(request.get_full_path())
+
+
+def _page(
+    request: HttpRequest,
+    top: Queue,
+    shown: Grid,
+    *,
+    typed: Typed | None = None,
+    faults: Sequence[Fault] = (),
+    status: int = 200,
+) -> HttpResponse:
+    editable = may_divide(request, top)
+    listed, count = entries(top, person(request), shown.at, most=LAST_CHANGES)
+    table = make_table(
+        shown,
+        chosen=request.GET.getlist("class"),
+        typed=typed,
+        faults=faults,
+        editable=editable,
+    )
+    context = {
+        "queue": top,
+        "crumbs": crumbs(request, top),
+        "table": table,
+        "typed": typed or Typed(),
+        "faults": faults,
+        "by_field": {f.field: f for f in faults if f.queue is None},
+        "editable": editable and len(shown.rows) > 1,
+        "may_divide": editable,
+        "may_edit_queue": may_edit_queue(request.user, top),
+        "changes": listed,
+        "change_count": count,
+    }
+    return render(request, "web/quotas/quotas.html", context, status=status)
+
+
+def may_edit_queue(user: Any, queue: Queue) -> bool:
+    """Its name, place and policy: whoever divides its parent."""
+    return dividable_queues(user).filter(children=queue).exists()
+
+
+def crumbs(request: HttpRequest, queue: Queue) -> list[Queue]:
+    """The queues from the highest one down to ``queue``, the root only when it is the page's own."""
+    parts = queue.path.split("/")
+    paths = ["/".join(parts[: i + 1]) for i in range(len(parts))]
+    seen = visible_queues(request.user).filter(cluster=queue.cluster, path__in=paths)
+    return sorted(seen, key=lambda q: len(q.path))
+
+
+@login_required
+@require_safe
+def changes(request: HttpRequest, cluster: str, queue: str) -> HttpResponse:
+    """Everything that changed the subtree's quotas."""
+    found = get_cluster(request, cluster)
+    top = get_queue(request, found, queue)
+    listed, count = entries(top, person(request), found.now())
+    context = {
+        "queue": top,
+        "crumbs": crumbs(request, top),
+        "changes": listed,
+        "change_count": count,
+    }
+    return render(request, "web/quotas/changes.html", context)
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def revert(request: HttpRequest, cluster: str, queue: str, pk: int) -> HttpResponse:
+    """Say what a revert would do, then, by POST, do it."""
+    found = get_cluster(request, cluster)
+    top = get_queue(request, found, queue)
+    change = _revertible(request.user, top, pk)
+    fault: ServiceError | None = None
+    reason = request.POST.get("reason", f"Revert: {change.reason}"[:500])
+    if request.method == "POST":
+        try:
+            revert_change(change=change, author=person(request), reason=reason)
+        except ServiceError as refused:
+            fault = refused
+        else:
+            messages.success(request, "Reverted, in force with the next cycle.")
+            return redirect("web:quotas", found.name, top.name)
+    context = {
+        "queue": top,
+        "crumbs": crumbs(request, top),
+        "change": change,
+        "lines": backwards(change, person(request)),
+        "reason": reason,
+        "fault": fault,
+    }
+    return render(request, "web/quotas/revert.html", context, status=400 if fault else 200)
+
+
+def _revertible(user: User | Any, top: Queue, pk: int) -> QuotaChange:
+    """A change of this subtree whose own queue the person divides; anything else is absent."""
+    mine = history(top).filter(queue__in=dividable_queues(user))
+    return get_object_or_404(mine.select_related("cluster"), pk=pk)
