@@ -64,14 +64,14 @@ class QueueLoss:
     caused: int
     """Of them, reclaims and preemptions."""
     lost: float
-    """GPU-hours, weighed over classes."""
+    """GPU-hours."""
     share: float | None
     """Of all that was lost."""
 
 
 @dataclass(frozen=True)
 class PreemptionsReport:
-    """GPU-hours are weighed over classes, in ``unit``."""
+    """GPU-hours are those of whole GPUs; ``unit`` says what a slice counts."""
 
     filters: ReportFilters
     unit: Unit
@@ -113,7 +113,7 @@ class PreemptionsReport:
         return {
             "report": "preemptions",
             "filters": self.filters.as_dict(),
-            "unit": {"counts_as": self.unit.name or None, "sentence": self.unit.sentence},
+            "note": self.unit.note,
             "evictions": self.count,
             "evictions_before": self.count_before,
             "lost_gpu_hours": round(self.lost, 3),

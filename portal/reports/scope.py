@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -12,6 +12,7 @@ from django.http import Http404
 from portal.accounts.models import User
 from portal.reports.filters import ReportFilters
 from portal.teams.access import own_queues
+from portal.web.classes import gpus_each
 from scheduling.models import Cluster, GpuClass, Queue
 
 
@@ -43,28 +44,24 @@ class Scope:
 
     @property
     def unit(self) -> Unit:
-        return Unit.of(list(self.classes.values()))
+        return Unit.of(self.classes.values())
 
 
 @dataclass(frozen=True)
 class Unit:
-    """What a sum over classes counts: GPUs of one class, the others by their exchange rate."""
+    """What GPU figures of a report count: whole GPUs, slices by the part of a GPU that they are."""
 
     weights: Mapping[int, float]
-    name: str
-    """Class whose GPU counts 1; empty where nothing is weighed."""
-    sentence: str
+    """GPUs in one of a class, by class id."""
+    note: str
+    """Says so, where there are slices; else empty."""
 
     @classmethod
-    def of(cls, classes: list[GpuClass]) -> Unit:
-        """One class alone, or classes that all count the same, are left as they are."""
-        rates = {c.pk: float(c.exchange_rate) for c in classes}
-        if len(set(rates.values())) <= 1:
-            return cls(dict.fromkeys(rates, 1.0), "", "")
-        base = max(classes, key=lambda c: (c.exchange_rate, -c.position))
-        weights = {pk: rate / rates[base.pk] for pk, rate in rates.items()}
-        others = [f"{c.name} {weights[c.pk]:.2g}" for c in classes if weights[c.pk] != 1]
-        return cls(weights, base.name, f"One GPU counts as {base.name}: {', '.join(others)}.")
+    def of(cls, classes: Iterable[GpuClass]) -> Unit:
+        parts = {c: gpus_each(c) for c in classes}
+        slices = sorted({part for part in parts.values() if part != 1})
+        note = f"a MIG slice counts {' or '.join(map(str, slices))}" if slices else ""
+        return cls({c.pk: float(part) for c, part in parts.items()}, note)
 
 
 def reportable_queues(cluster: Cluster, user: User) -> dict[int, Queue]:

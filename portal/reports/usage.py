@@ -50,8 +50,9 @@ class Usage:
         return share(self.used, self.measured)
 
     @property
-    def used_of_capacity(self) -> float | None:
-        return share(self.used, self.capacity)
+    def idle_share(self) -> float | None:
+        """Held and idle of allocated."""
+        return share(self.idle, self.measured)
 
     @property
     def idle(self) -> float:

@@ -21,17 +21,17 @@ from scheduling.models import Cluster, Eviction
 
 @dataclass(frozen=True)
 class ClassRow:
-    """One GPU class in its own GPU-hours; ``weight`` is what one of its GPUs counts in totals."""
+    """One GPU class; ``exchange_rate`` lets readers weigh it as the engine does."""
 
     name: str
     position: int
-    weight: float
+    exchange_rate: float
     usage: Usage
 
 
 @dataclass(frozen=True)
 class QueueRow:
-    """One leaf queue; ``usage.capacity`` is its nominal quota. Weighed over classes."""
+    """One leaf queue; ``usage.capacity`` is its nominal quota."""
 
     name: str
     path: str
@@ -44,7 +44,6 @@ class ClassSeries:
 
     name: str
     position: int
-    weight: float
     installed: Floats
     capacity: Floats
     allocated: Floats
@@ -53,6 +52,8 @@ class ClassSeries:
 
 @dataclass(frozen=True)
 class UtilizationReport:
+    """GPU figures are whole GPUs; ``unit`` says what a slice counts."""
+
     filters: ReportFilters
     unit: Unit
     against: str
@@ -66,7 +67,6 @@ class UtilizationReport:
     queues: tuple[QueueRow, ...]
     """Most GPU-hours first: held and idle where measured, else allocated."""
     total: Usage
-    """All classes, weighed."""
     before: Usage | None
     """The same of the period before; None when not asked for or nothing is known of it."""
     until: datetime | None
@@ -84,7 +84,7 @@ class UtilizationReport:
             "filters": self.filters.as_dict(),
             "against": self.against,
             "source": self.source,
-            "unit": {"counts_as": self.unit.name or None, "sentence": self.unit.sentence},
+            "note": self.unit.note,
             "step_s": self.step_s,
             "samples_until": self.until.isoformat() if self.until else None,
             "total": usage_dict(self.total),
@@ -114,19 +114,14 @@ def utilization(cluster: Cluster, filters: ReportFilters, user: User) -> Utiliza
         series=_series(scope, readings),
         classes=rows,
         queues=_queue_rows(scope, readings),
-        total=total_usage(rows),
+        total=sum((row.usage for row in rows), Usage()),
         before=_before(scope, filters) if filters.compare else None,
         until=datetime.fromtimestamp(readings.until_s, UTC) if readings.until_s else None,
     )
 
 
-def total_usage(rows: tuple[ClassRow, ...]) -> Usage:
-    """The classes' sum, each weighed by its exchange rate."""
-    return sum((row.usage.weighed(row.weight) for row in rows), Usage())
-
-
 def allocated_gpu_hours(scope: Scope, filters: ReportFilters) -> float:
-    """Weighed GPU-hours that the scope held in the range; other reports state shares of it."""
+    """GPU-hours that the scope held in the range; other reports state shares of it."""
     return sum(
         usage.allocated * scope.unit.weights[pk] for pk, usage in _usages(scope, filters).items()
     )
@@ -164,30 +159,21 @@ def _lost(scope: Scope, filters: ReportFilters) -> dict[int, float]:
 
 
 def _class_rows(scope: Scope, readings: Readings, lost: dict[int, float]) -> tuple[ClassRow, ...]:
-    return tuple(
-        ClassRow(
-            c.name,
-            c.position,
-            scope.unit.weights[pk],
-            readings.classes.get(pk, Usage()) + Usage(lost=lost.get(pk, 0.0)),
-        )
-        for pk, c in scope.classes.items()
-    )
+    rows = []
+    for pk, c in scope.classes.items():
+        usage = readings.classes.get(pk, Usage()) + Usage(lost=lost.get(pk, 0.0))
+        usage = usage.weighed(scope.unit.weights[pk])
+        rows.append(ClassRow(c.name, c.position, float(c.exchange_rate), usage))
+    return tuple(rows)
 
 
 def _series(scope: Scope, readings: Readings) -> tuple[ClassSeries, ...]:
-    return tuple(
-        ClassSeries(
-            scope.classes[pk].name,
-            scope.classes[pk].position,
-            scope.unit.weights[pk],
-            line.installed,
-            line.capacity,
-            line.allocated,
-            line.used,
-        )
-        for pk, line in readings.lines.items()
-    )
+    series = []
+    for pk, line in readings.lines.items():
+        c, weight = scope.classes[pk], scope.unit.weights[pk]
+        figures = (line.installed, line.capacity, line.allocated, line.used)
+        series.append(ClassSeries(c.name, c.position, *(weight * values for values in figures)))
+    return tuple(series)
 
 
 def _queue_rows(scope: Scope, readings: Readings) -> tuple[QueueRow, ...]:
@@ -279,9 +265,9 @@ def _usage_columns(against: str) -> tuple[str, ...]:
 
 
 def _class_table(report: UtilizationReport) -> Table:
-    rows = [(row.name, row.weight, *_usage_cells(row.usage)) for row in report.classes]
-    columns = ("gpu_class", "counts_as", *_usage_columns(report.against))
-    return Table("classes", "GPU-hours by GPU class, each in its own GPUs", columns, rows)
+    rows = [(row.name, row.exchange_rate, *_usage_cells(row.usage)) for row in report.classes]
+    columns = ("gpu_class", "exchange_rate", *_usage_columns(report.against))
+    return Table("classes", "GPU-hours by GPU class", columns, rows)
 
 
 def _queue_table(report: UtilizationReport) -> Table:

@@ -1,0 +1,124 @@
+"""Allocated GPUs by class, stacked, under the capacity they are measured against."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import numpy as np
+
+from portal.reports.buckets import Floats
+from portal.reports.figures import Figure, theme
+from portal.reports.utilization import ClassSeries, UtilizationReport
+from portal.web.format import class_number
+
+HEIGHT = 312
+RIGHT = 136
+TOP, BOTTOM = 20, 32
+BAND_PX = 18
+"""A band at least this thick carries its class's name inside."""
+
+
+def allocated_by_class(report: UtilizationReport) -> Figure:
+    """Areas are pale, so that labels stand on them; capacity dashed; really used a line with a halo."""
+    capacity = sum(line.capacity for line in report.series)
+    used = sum(line.used for line in report.series)
+    allocated = sum(line.allocated for line in report.series)
+    top = float(np.nanmax([np.nanmax(capacity), np.nanmax(allocated), 1.0])) * 1.06
+    data = [_area(report, line) for line in report.series]
+    if report.total.is_measured:
+        data += _used(report, used)
+    data.append(_capacity(report, capacity))
+    layout = theme.layout(right=RIGHT, top=TOP, bottom=BOTTOM)
+    end = report.starts[-1] + timedelta(seconds=report.step_s)
+    zone = report.filters.tz
+    layout["xaxis"] = theme.time_axis(report.starts[0], end, zone)
+    layout["yaxis"] = theme.axis(range=[0, top], nticks=5, rangemode="tozero")
+    layout["annotations"] = _labels(report, capacity, used, top)
+    label = f"Mean GPUs allocated by GPU class against {report.against} GPUs over time"
+    return Figure("allocated", label, HEIGHT, data, layout)
+
+
+def _middles(report: UtilizationReport) -> list[str]:
+    half = timedelta(seconds=report.step_s / 2)
+    return [theme.local(start + half, report.filters.tz) for start in report.starts]
+
+
+def _area(report: UtilizationReport, line: ClassSeries) -> dict[str, Any]:
+    colour = theme.class_colour(line.position)
+    area = {
+        "type": "scatter",
+        "mode": "lines",
+        "name": line.name,
+        "x": _middles(report),
+        "y": theme.numbers(line.allocated),
+        "stackgroup": "allocated",
+        "line": {"color": theme.SURFACE, "width": 1},
+        "fillcolor": theme.pale(colour),
+        "hovertemplate": "%{y:.1f}",
+    }
+    if class_number(line.position) > 5:
+        area["fillpattern"] = {"shape": "/", "fgcolor": theme.MUTED, "bgcolor": theme.SURFACE}
+    return area
+
+
+def _used(report: UtilizationReport, used: Floats) -> list[dict[str, Any]]:
+    base = {"type": "scatter", "mode": "lines", "x": _middles(report), "y": theme.numbers(used)}
+    return [
+        {**base, "line": {"color": theme.SURFACE, "width": 4}, "hoverinfo": "skip"},
+        {
+            **base,
+            "name": "really used",
+            "line": {"color": theme.TEXT, "width": 1.5},
+            "hovertemplate": "%{y:.1f}",
+        },
+    ]
+
+
+def _capacity(report: UtilizationReport, capacity: Floats) -> dict[str, Any]:
+    """Steps: each value holds until the next, the last to the end of the range."""
+    end = report.starts[-1] + timedelta(seconds=report.step_s)
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "name": report.against,
+        "x": [theme.local(at, report.filters.tz) for at in (*report.starts, end)],
+        "y": theme.numbers(np.append(capacity, capacity[-1])),
+        "line": {"color": theme.TEXT, "width": 1.5, "dash": "4px,3px", "shape": "hv"},
+        "hovertemplate": "%{y:.1f}",
+    }
+
+
+def _labels(
+    report: UtilizationReport, capacity: Floats, used: Floats, top: float
+) -> list[dict[str, Any]]:
+    """Names of thick bands inside at the left, the rest at the right end, moved apart."""
+    per_px = top / (HEIGHT - TOP - BOTTOM)
+    inside, outside = [], []
+    below_first = below_last = 0.0
+    for line in report.series:
+        first, last = _ends(line.allocated)
+        band = min(float(np.nanmin(line.allocated[: max(1, len(line.allocated) // 6)])), first)
+        if band >= BAND_PX * per_px:
+            inside.append(_inside(line.name, below_first + band / 2))
+        elif last > 0:
+            outside.append((line.name, below_last + last / 2, False))
+        below_first, below_last = below_first + first, below_last + last
+    outside.append((f"{_ends(capacity)[1]:,.0f} {report.against}", _ends(capacity)[1], True))
+    outside.append((f"allocated {below_last:,.0f}", below_last, True))
+    if report.total.is_measured:
+        outside.append((f"really used {_ends(used)[1]:,.0f}", _ends(used)[1], True))
+    heights = theme.apart([y for _, y, _ in outside], theme.LABEL_GAP_PX * per_px)
+    return inside + [
+        theme.label(text, y, bold=bold) for (text, _, bold), y in zip(outside, heights, strict=True)
+    ]
+
+
+def _ends(values: Floats) -> tuple[float, float]:
+    """The first and last value that is known; 0 where none is."""
+    known = values[~np.isnan(values)]
+    return (float(known[0]), float(known[-1])) if len(known) else (0.0, 0.0)
+
+
+def _inside(name: str, y: float) -> dict[str, Any]:
+    return theme.label(name, y, x=0.0, bold=True)

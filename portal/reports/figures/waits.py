@@ -1,0 +1,201 @@
+"""Waits over time, their distribution by class, and the hours of the week in which they are long."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from portal.reports.buckets import Floats
+from portal.reports.figures import Figure, theme
+from portal.reports.stats import Spread
+from portal.reports.waits import WEEKDAYS, ClassWaits, WaitsReport
+from portal.web.format import hmin
+
+HEIGHT = 264
+WEEK_HEIGHT = 200
+TICKS_S = (1, 10, 60, 600, 3600, 6 * 3600, 86400, 7 * 86400, 30 * 86400)
+TICK_TEXTS = ("1 s", "10 s", "1 min", "10 min", "1 h", "6 h", "24 h", "7 d", "30 d")
+CDF_POINTS = 120
+TOP_PART = 0.8
+"""Heat map cells at or above this part of the highest carry their value."""
+LINES = (
+    ("p50", "P50", theme.TEXT, 1.5),
+    ("p90", "P90", theme.OWN, 2.5),
+    ("p99", "P99", theme.MUTED, 1.5),
+)
+
+
+def by_day(report: WaitsReport) -> Figure:
+    """P50, P90 and P99 by period of start, on a logarithmic axis."""
+    low, high = _bounds(report.days)
+    layout = theme.layout(left=56, right=48, bottom=28)
+    layout["xaxis"] = theme.period_axis(report.periods, report.filters.tz)
+    layout["yaxis"] = _log_axis(low, high)
+    data, ends = [], []
+    for line in LINES:
+        key, name, colour, _ = line
+        values = [getattr(spread, key) for spread in report.days]
+        data.append(_line(report, line, low))
+        if known := [v for v in values if v is not None]:
+            ends.append((name, float(np.log10(max(known[-1], low))), colour))
+    per_px = (np.log10(high) - np.log10(low)) / (HEIGHT - 44)
+    heights = theme.apart([y for _, y, _ in ends], theme.LABEL_GAP_PX * float(per_px))
+    layout["annotations"] = [
+        theme.label(name, y, bold=True, font={"color": colour})
+        for (name, _, colour), y in zip(ends, heights, strict=True)
+    ]
+    label = f"P50, P90 and P99 of the wait by {report.periods.unit} of start"
+    return Figure("by-day", label, HEIGHT, data, layout)
+
+
+def _line(report: WaitsReport, line: tuple[str, str, str, float], low: float) -> dict[str, Any]:
+    key, name, colour, width = line
+    values = [getattr(spread, key) for spread in report.days]
+    alone = sum(value is not None for value in values) == 1
+    return {
+        "type": "scatter",
+        "mode": "lines+markers" if alone else "lines",
+        "name": name,
+        "x": theme.period_middles(report.periods, report.filters.tz),
+        "y": [None if v is None else max(low, round(v, 1)) for v in values],
+        "customdata": [None if v is None else f"{hmin(v)} h:min" for v in values],
+        "line": {"color": colour, "width": width},
+        "connectgaps": False,
+        "hovertemplate": "%{customdata}",
+    }
+
+
+def _bounds(spreads: tuple[Spread, ...]) -> tuple[float, float]:
+    """Whole ticks below the shortest and above the longest wait; nothing below a minute is told
+    apart unless all are short."""
+    longest = max((s.p99 for s in spreads if s.p99), default=600.0)
+    shortest = min((s.p50 for s in spreads if s.p50), default=60.0)
+    floor = 60 if longest >= 600 else 1
+    low = max((t for t in TICKS_S if t <= max(shortest, floor)), default=floor)
+    high = next((t for t in TICKS_S if t >= longest and t > low), longest)
+    return float(max(low, floor)), float(high)
+
+
+def _log_axis(low: float, high: float, **options: Any) -> dict[str, Any]:
+    return theme.axis(
+        type="log",
+        range=[float(np.log10(low)), float(np.log10(high))],
+        tickmode="array",
+        tickvals=list(TICKS_S),
+        ticktext=list(TICK_TEXTS),
+        **options,
+    )
+
+
+def started_within(report: WaitsReport) -> Figure:
+    """The share of each class's work that started within a wait: distribution functions."""
+    classes = [row for row in report.classes if row.spread.count]
+    longest = max((float(row.waits[-1]) for row in classes), default=3600.0)
+    low = 10.0 if longest >= 600 else 1.0
+    xs = np.geomspace(low, max(longest, low * 10), CDF_POINTS)
+    curves = [
+        np.searchsorted(row.waits, xs, side="right") / len(row.waits) * 100 for row in classes
+    ]
+    layout = theme.layout(left=40, right=16, bottom=28)
+    layout["xaxis"] = _log_axis(low, float(xs[-1]))
+    layout["yaxis"] = theme.axis(range=[0, 102], tickvals=[0, 25, 50, 75, 90, 100])
+    layout["hovermode"] = "closest"
+    layout["annotations"] = [_curve_label(row, xs, curves, i) for i, row in enumerate(classes)]
+    data = [_curve(row, xs, ys) for row, ys in zip(classes, curves, strict=True)]
+    return Figure("within", "Share started within a wait, by GPU class", HEIGHT, data, layout)
+
+
+def _curve(row: ClassWaits, xs: Floats, ys: Floats) -> dict[str, Any]:
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "name": row.name,
+        "x": theme.numbers(xs, 1),
+        "y": theme.numbers(ys, 1),
+        "customdata": [hmin(x) for x in xs],
+        "line": {"color": theme.class_colour(row.position), "width": 2},
+        "hovertemplate": f"{row.name}: %{{y:.0f}} % within %{{customdata}} h:min<extra></extra>",
+    }
+
+
+def _curve_label(row: ClassWaits, xs: Floats, curves: list[Floats], own: int) -> dict[str, Any]:
+    """At the point of the curve that is furthest from all others, weighed by the plot's sides."""
+    inner = slice(CDF_POINTS // 8, CDF_POINTS * 7 // 8)
+    ys = curves[own][inner]
+    others = [curve[inner] for i, curve in enumerate(curves) if i != own]
+    room = np.min([np.abs(ys - other) for other in others], axis=0) if others else np.ones(len(ys))
+    room = np.minimum(room, 25) - 0.3 * np.abs(ys - 50)
+    best = int(np.argmax(room)) + inner.start
+    above = sum(float(other[best - inner.start]) > curves[own][best] for other in others)
+    return {
+        "text": f"<b>{row.name}</b>",
+        "x": float(np.log10(xs[best])),
+        "y": float(curves[own][best]),
+        "xanchor": "left" if above >= len(others) / 2 else "right",
+        "xshift": 6 if above >= len(others) / 2 else -6,
+        "yshift": -8 if above >= len(others) / 2 else 8,
+        "showarrow": False,
+    }
+
+
+def when_to_submit(report: WaitsReport) -> Figure:
+    """P90 by hour of the week of the submission; an hour without work is left empty."""
+    z = [_day_of(report, day) for day in range(7)]
+    highest = max((v for row in z for v in row if v is not None), default=0.0)
+    texts = [
+        [hmin(v) if v is not None and highest and v >= TOP_PART * highest else "" for v in row]
+        for row in z
+    ]
+    layout = theme.layout(left=40, right=8, top=24, bottom=8)
+    layout["hovermode"] = "closest"
+    hours = [f"{hour:02d}" for hour in range(24)]
+    layout["xaxis"] = theme.axis(
+        side="top", showgrid=False, tickmode="array",
+        tickvals=list(range(0, 24, 2)), ticktext=hours[::2],
+    )  # fmt: skip
+    layout["yaxis"] = theme.axis(
+        autorange="reversed", showgrid=False, tickmode="array",
+        tickvals=list(range(7)), ticktext=list(WEEKDAYS),
+    )  # fmt: skip
+    steps = len(theme.CIVIDIS) - 1
+    heat = {
+        "type": "heatmap",
+        "z": z,
+        "x": list(range(24)),
+        "y": list(range(7)),
+        "zmin": 0,
+        "zmax": highest or 1,
+        "xgap": 1,
+        "ygap": 1,
+        "colorscale": [[i / steps, colour] for i, colour in enumerate(theme.CIVIDIS)],
+        "showscale": False,
+        "text": texts,
+        "texttemplate": "<b>%{text}</b>",
+        "textfont": {"color": "#111827", "size": 11},
+        "customdata": _hover(report),
+        "hovertemplate": "%{customdata}<extra></extra>",
+        "hoverongaps": False,
+    }
+    return Figure("week", "P90 wait by hour of the week of submission", WEEK_HEIGHT, [heat], layout)
+
+
+def _day_of(report: WaitsReport, day: int) -> list[float | None]:
+    spreads = report.week[day * 24 : day * 24 + 24]
+    return [None if s.p90 is None else round(s.p90, 1) for s in spreads]
+
+
+def _hover(report: WaitsReport) -> list[list[str]]:
+    return [
+        [
+            f"{WEEKDAYS[day]} {hour:02d}:00, P90 {hmin(s.p90)} h:min of {s.count} workloads"
+            for hour in range(24)
+            for s in [report.week[day * 24 + hour]]
+        ]
+        for day in range(7)
+    ]
+
+
+def highest_hour_s(report: WaitsReport) -> float:
+    """Where the heat map's scale ends."""
+    return max((s.p90 for s in report.week if s.p90 is not None), default=0.0)

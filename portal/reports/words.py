@@ -1,0 +1,168 @@
+"""How the reports' numbers read: percentages, ranges, and the sentence that stands above each report."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from portal.reports.buckets import HOUR_S
+from portal.reports.filters import ReportFilters
+from portal.reports.preemptions import PreemptionsReport
+from portal.reports.utilization import QueueRow, UtilizationReport
+from portal.reports.waits import WaitsReport
+from portal.web.format import NONE, duration, number
+
+WEEKDAY_NAMES = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """``bold`` answers, ``rest`` explains."""
+
+    bold: str
+    rest: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.bold} {self.rest}".strip()
+
+
+def percent(value: float | None) -> str:
+    """0.8703 -> '87.0 %'; below one percent two decimals; 0 and 1 without any; None -> '–'."""
+    if value is None:
+        return NONE
+    points = 100 * value
+    if points in (0, 100):
+        return f"{points:.0f} %"
+    return f"{points:.{1 if abs(points) >= 1 else 2}f} %"
+
+
+def hours(value: float | None) -> str:
+    """GPU-hours: '78,319', below a hundred with one decimal."""
+    return NONE if value is None else number(value, 0 if abs(value) >= 100 else 1)
+
+
+def wait(seconds: float | None) -> str:
+    """'1 h 38 min'; under a minute in seconds, nothing '–'."""
+    return duration(round(seconds)) if seconds is not None else NONE
+
+
+def range_label(filters: ReportFilters) -> str:
+    """'20 Oct – 18 Nov 2026'; with hours where the range does not begin and end at midnight."""
+    start, end = filters.start.astimezone(filters.tz), filters.end.astimezone(filters.tz)
+    if start.time() == end.time() and start.hour == start.minute == 0:
+        last = (filters.end - (filters.end - filters.start) / 10**6).astimezone(filters.tz)
+        year = "" if start.year == last.year else f" {start.year}"
+        return f"{start.day} {start:%b}{year} – {last.day} {last:%b %Y}"
+    return f"{start.day} {start:%b %H:%M} – {end.day} {end:%b %H:%M}"
+
+
+def span_label(filters: ReportFilters) -> str:
+    """'30 days' or '24 hours'."""
+    seconds = filters.span.total_seconds()
+    if seconds < 2 * 86400:
+        count = max(1, round(seconds / HOUR_S))
+        return f"{count} hour{'' if count == 1 else 's'}"
+    return f"{round(seconds / 86400)} days"
+
+
+def and_list(names: list[str]) -> str:
+    """['a', 'b', 'c'] -> 'a, b and c'."""
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
+def hour_name(hour_of_week: int) -> str:
+    """34 -> 'Tuesday 10:00'."""
+    return f"{WEEKDAY_NAMES[hour_of_week // 24]} {hour_of_week % 24:02d}:00"
+
+
+def utilization_finding(report: UtilizationReport) -> Finding:
+    total, hours_long = report.total, report.filters.span.total_seconds() / HOUR_S
+    noun = "ready GPU-hours" if report.against == "ready" else "the nominal quota"
+    bold = f"{percent(total.allocated_share)} of {noun} were allocated"
+    if report.against == "nominal":
+        bold = f"{percent(total.allocated_share)} of {noun} was held"
+    if total.is_measured:
+        bold += f", and {percent(total.used_share)} of that was really used."
+        rest = f"{hours(total.idle)} GPU-hours were held and idle, "
+        rest += f"which is {hours(total.idle / hours_long)} GPUs all the time"
+        most = _most([(row, row.usage.idle) for row in report.queues])
+    else:
+        bold += "."
+        rest = f"{hours(total.allocated)} GPU-hours were held, "
+        rest += f"which is {hours(total.allocated / hours_long)} GPUs all the time"
+        most = _most([(row, row.usage.allocated) for row in report.queues])
+    return Finding(bold, f"{rest}{most}.")
+
+
+def _most(rows: list[tuple[QueueRow, float]], count: int = 3) -> str:
+    """'; inference, vision and search hold 48 % of them', with several queues only."""
+    total = sum(value for _, value in rows)
+    first = sorted(rows, key=lambda pair: -pair[1])[:count]
+    if len(rows) <= count or total <= 0:
+        return ""
+    part = sum(value for _, value in first) / total
+    return f"; {and_list([row.name for row, _ in first])} hold {100 * part:.0f} % of them"
+
+
+def waits_finding(report: WaitsReport) -> Finding:
+    total = report.total
+    bold = (
+        f"Half of {number(total.count)} workloads started within {wait(total.p50)}, "
+        f"nine of ten within {wait(total.p90)}."
+    )
+    if total.count == 1:
+        bold = f"One workload started, after {wait(total.p50)}."
+    rest = []
+    if (worst := report.worst_hour) is not None:
+        rest.append(
+            f"The worst hour to submit is {hour_name(worst)}, "
+            f"with a P90 of {wait(report.week[worst].p90)}"
+        )
+        if (tail := report.tail_class) is not None:
+            rest[-1] += f"; {tail.name} sets the tail"
+        rest[-1] += "."
+    if report.before is not None:
+        rest.append(
+            f"In the {span_label(report.filters)} before, P50 was {wait(report.before.p50)} "
+            f"and P90 {wait(report.before.p90)}."
+        )
+    return Finding(bold, " ".join(rest))
+
+
+def waiting_sentence(report: WaitsReport) -> str:
+    """What had not started when the range ended, which the percentiles leave out."""
+    left = report.waiting
+    parts = []
+    if left.count:
+        verb = "workload was" if left.count == 1 else "workloads were"
+        parts.append(
+            f"{number(left.count)} {verb} still waiting at the end of the range, for "
+            f"{number(left.gpus / 1000, 1)} GPUs, the longest for {wait(left.longest_s)} so far; "
+            "their wait is not over, so they are not in the percentiles."
+        )
+    if left.cancelled:
+        verb = "was" if left.cancelled == 1 else "were"
+        parts.append(f"{number(left.cancelled)} {verb} cancelled before starting.")
+    return " ".join(parts)
+
+
+def preemptions_finding(report: PreemptionsReport) -> Finding:
+    noun = "eviction" if report.count == 1 else "evictions"
+    bold = f"{number(report.count)} {noun} lost {hours(report.lost)} GPU-hours"
+    if report.lost_share is not None:
+        bold += f", {percent(report.lost_share)} of what was allocated"
+    bold += f"; {100 * report.rule_count('reclaim') / report.count:.0f} % were reclaims."
+    return Finding(bold, _givers(report))
+
+
+def _givers(report: PreemptionsReport, count: int = 2) -> str:
+    """Which queues gave back the most."""
+    caused = sum(row.caused for row in report.queues)
+    most = sorted((q for q in report.queues if q.caused), key=lambda q: (-q.caused, q.path))[:count]
+    if len(report.queues) <= count or not most:
+        return ""
+    given, lost = sum(row.caused for row in most), sum(row.share or 0 for row in most)
+    verb = "gives" if len(most) == 1 else "give"
+    return (
+        f"{and_list([row.name for row in most])} {verb} back the most: {number(given)} of "
+        f"{number(caused)} reclaims and preemptions, {100 * lost:.0f} % of the loss."
+    )
