@@ -98,7 +98,11 @@ def issue_token(request: HttpRequest) -> HttpResponse:
 def revoke_token(request: HttpRequest, pk: int) -> HttpResponse:
     token = get_object_or_404(person(request).api_tokens, pk=pk)
     token.delete()
-    messages.success(request, f"Token {token.name} is revoked. What uses it is refused from now.")
+    messages.success(
+        request,
+        f"Token {token.name} is revoked. What uses it is refused from now.",
+        extra_tags="ok",
+    )
     return redirect("accounts:account")
 
 

@@ -89,7 +89,7 @@
       bold.textContent = `: ${figure(over)} too many`;
       rest.append(bold);
     } else {
-      rest.textContent = over > 0 ? `given, ${figure(over)} over` : `given, ${figure(-over)} left`;
+      rest.textContent = over > 0 ? ` given, ${figure(over)} over` : ` given, ${figure(-over)} left`;
     }
   }
 

@@ -86,7 +86,9 @@ def add(request: HttpRequest, cluster: str, queue: str) -> HttpResponse:
         except ServiceError as refused:
             form.refuse(refused)
         else:
-            messages.success(request, f"Queue {made.name} is there. Give it a quota.")
+            messages.success(
+                request, f"Queue {made.name} is there. Give it a quota.", extra_tags="ok"
+            )
             return redirect("web:quotas", cluster, form.cleaned_data["parent"].name)
     return _page(request, parent, form, is_new=True)
 
@@ -110,7 +112,9 @@ def edit(request: HttpRequest, cluster: str, queue: str) -> HttpResponse:
         except ServiceError as refused:
             form.refuse(refused)
         else:
-            messages.success(request, f"Queue {changed.name} is changed from the next cycle on.")
+            messages.success(
+                request, f"Queue {changed.name} is changed from the next cycle on.", extra_tags="ok"
+            )
             return redirect("web:quotas", cluster, changed.parent.name if changed.parent else "")
     return _page(request, found, form, is_new=False)
 
@@ -124,9 +128,9 @@ def delete(request: HttpRequest, cluster: str, queue: str) -> HttpResponse:
     try:
         delete_queue(queue=found, author=person(request))
     except ServiceError as refused:
-        messages.error(request, str(refused))
+        messages.error(request, str(refused), extra_tags="err")
         return redirect("web:queue_edit", cluster, queue)
-    messages.success(request, f"Queue {queue} is gone.")
+    messages.success(request, f"Queue {queue} is gone.", extra_tags="ok")
     return redirect("web:quotas", cluster, parent.name if parent else "")
 
 
