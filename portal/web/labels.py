@@ -31,9 +31,10 @@ class Labels:
     below: Sequence[Label]
 
 
-def labels(figures: Figures, on: Axis, *, width: str = "wide") -> Labels:
+def labels(figures: Figures, on: Axis, *, width: str = "wide", framed_gpus: float = 0) -> Labels:
     """Fair share, potential above; allocated, nominal, demand, limit below, the important first.
 
+    Where ``framed_gpus`` of the hatch are one workload's, its end is named instead of the demand's.
     A label that finds no place is left out: its number stands beside the bar anyway.
     """
     above = [("fair share now", figures.fair_share)]
@@ -42,7 +43,9 @@ def labels(figures: Figures, on: Axis, *, width: str = "wide") -> Labels:
     below = [("nominal", figures.nominal), ("allocated", figures.allocated)]
     if figures.limit is not None:
         below.append(("limit", figures.limit))
-    if figures.demand > figures.allocated:
+    if framed_gpus:
+        below.insert(1, ("with this gang", figures.allocated + framed_gpus))
+    elif figures.demand > figures.allocated:
         below.append(("demand", figures.demand))
     room = WIDTHS_PX[width]
     return Labels(_place(above, on, room), _place(below, on, room))

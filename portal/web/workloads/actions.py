@@ -7,12 +7,13 @@ from dataclasses import dataclass
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods
 
 from portal.teams.access import may_operate_workload
 from portal.web.format import duration, number
+from portal.web.requests import PersonRequest
 from portal.web.shell import get_cluster
 from portal.web.workloads.detail import seen
 from scheduling.models import Cluster, State, Workload
@@ -35,23 +36,23 @@ class Verb:
 
 @login_required
 @require_http_methods(["GET", "POST"])
-def cancel(request: HttpRequest, cluster: str, uid: str) -> HttpResponse:
+def cancel(request: PersonRequest, cluster: str, uid: str) -> HttpResponse:
     return _perform(request, cluster, uid, CANCEL)
 
 
 @login_required
 @require_http_methods(["GET", "POST"])
-def hold(request: HttpRequest, cluster: str, uid: str) -> HttpResponse:
+def hold(request: PersonRequest, cluster: str, uid: str) -> HttpResponse:
     return _perform(request, cluster, uid, HOLD)
 
 
 @login_required
 @require_http_methods(["GET", "POST"])
-def release(request: HttpRequest, cluster: str, uid: str) -> HttpResponse:
+def release(request: PersonRequest, cluster: str, uid: str) -> HttpResponse:
     return _perform(request, cluster, uid, RELEASE)
 
 
-def _perform(request: HttpRequest, name: str, uid: str, verb: Verb) -> HttpResponse:
+def _perform(request: PersonRequest, name: str, uid: str, verb: Verb) -> HttpResponse:
     cluster = get_cluster(request, name)
     work = get_object_or_404(seen(request.user, cluster), uid=uid)
     if not may_operate_workload(request.user, work):
@@ -70,7 +71,7 @@ def _perform(request: HttpRequest, name: str, uid: str, verb: Verb) -> HttpRespo
 
 
 def _confirm(
-    request: HttpRequest, cluster: Cluster, work: Workload, verb: Verb, error: ServiceError | None
+    request: PersonRequest, cluster: Cluster, work: Workload, verb: Verb, error: ServiceError | None
 ) -> HttpResponse:
     shown = {
         "cluster": cluster,

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.contrib.auth.decorators import login_required
 from django.db.models import Prefetch, QuerySet
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
@@ -16,6 +16,7 @@ from django_htmx.http import HttpResponseClientRefresh
 from portal.accounts.models import User
 from portal.teams.access import may_operate_workload, visible_workloads
 from portal.teams.costs import cost_of, gpu_seconds, may_read_cost
+from portal.web.requests import PersonRequest
 from portal.web.shell import get_cluster
 from portal.web.workloads import history, timeline
 from portal.web.workloads.bars import LargeBar, large
@@ -28,7 +29,7 @@ KEEP_SUBMITTED = timedelta(minutes=10)
 
 
 @login_required
-def workload(request: HttpRequest, cluster: str, uid: str) -> HttpResponse:
+def workload(request: PersonRequest, cluster: str, uid: str) -> HttpResponse:
     found = get_cluster(request, cluster)
     work = seen(request.user, found).filter(uid=uid).first()
     if work is None:
@@ -76,7 +77,7 @@ def context(user: User, cluster: Cluster, work: Workload) -> dict[str, Any]:
     }
 
 
-def remember(request: HttpRequest, made: dict[str, Any]) -> None:
+def remember(request: PersonRequest, made: dict[str, Any]) -> None:
     """Keeps what was submitted until the cluster reports it, so that its page can say so."""
     meta = made["metadata"]
     kept = request.session.get(SUBMITTED, {})
@@ -88,13 +89,13 @@ def remember(request: HttpRequest, made: dict[str, Any]) -> None:
     request.session[SUBMITTED] = kept
 
 
-def forget(request: HttpRequest, uid: str) -> None:
+def forget(request: PersonRequest, uid: str) -> None:
     kept = request.session.get(SUBMITTED, {})
     if kept.pop(uid, None) is not None:
         request.session[SUBMITTED] = kept
 
 
-def _waiting(request: HttpRequest, cluster: Cluster, uid: str) -> HttpResponse:
+def _waiting(request: PersonRequest, cluster: Cluster, uid: str) -> HttpResponse:
     """The page of something just submitted. Raises Http404 for anything else."""
     kept = request.session.get(SUBMITTED, {}).get(uid)
     if kept is None:
@@ -122,18 +123,22 @@ def _waits_since(work: Workload, now: datetime) -> datetime | None:
 
 
 def _line(cluster: Cluster, user: User, work: Workload, now: datetime) -> timeline.Timeline:
-    ends = None
-    predicted = work.predicted_p50_s, work.predicted_p90_s
-    if work.state == State.RUNNING and work.started_at and all(predicted):
-        ends = tuple(work.started_at + timedelta(seconds=s or 0) for s in predicted)
-        ends = ends if ends[0] > now else None
     return timeline.draw(
         history.steps(work, list(work.transitions.all())),
         now=now,
         zone_name=user.display_time_zone or cluster.display_time_zone,
         finished=work.finished_at if work.state == State.FINISHED else None,
-        ends=ends,
+        ends=_predicted_end(work, now),
     )
+
+
+def _predicted_end(work: Workload, now: datetime) -> tuple[datetime, datetime] | None:
+    """P50 and P90 of when it ends, where somebody predicted that and it is still ahead."""
+    p50, p90 = work.predicted_p50_s, work.predicted_p90_s
+    if work.state != State.RUNNING or not work.started_at or p50 is None or p90 is None:
+        return None
+    ends = work.started_at + timedelta(seconds=p50), work.started_at + timedelta(seconds=p90)
+    return ends if ends[0] > now else None
 
 
 def _decision(work: Workload) -> Decision | None:

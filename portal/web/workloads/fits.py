@@ -13,7 +13,7 @@ from decimal import Decimal
 from portal.web.entitlement import Axis, Bar, axis, bar
 from portal.web.entitlement import Span as BarSpan
 from portal.web.format import duration, gpus, money
-from portal.web.workloads.bars import figures
+from portal.web.overview.figures import figures_of
 from scheduling.models import Cluster, GpuClass, Node, PriorityClass, Queue, Share
 
 
@@ -200,7 +200,7 @@ def _nodes(cluster: Cluster) -> Mapping[int, list[Node]]:
 
 
 def _axis(rooms: Iterable[Room], gang: Gang) -> Axis | None:
-    drawn = [figures(room.leaf) for room in rooms]
+    drawn = [figures_of(room.leaf) for room in rooms]
     return axis(drawn, least=gang.least) if drawn else None
 
 
@@ -208,7 +208,7 @@ def _bar(queue: Queue, gang: Gang, room: Room | None, on: Axis | None) -> Bar | 
     """The leaf's bar with this gang at the end of the hatch, framed as far as the limit allows."""
     if room is None or on is None:
         return None
-    now = figures(room.leaf)
+    now = figures_of(room.leaf)
     held = now.allocated + now.pending
     wished = replace(now, demand=held + gang.most, pending=now.pending + gang.most)
     drawn = bar(str(queue), wished, on)

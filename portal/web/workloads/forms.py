@@ -144,8 +144,8 @@ class SubmitForm(forms.Form):
         except ServiceError as fault:
             self.add_fault(fault)
             return
-        for fault in find_faults(self.user, self.cluster, read_manifest(self.cluster, built)):
-            self.add_fault(fault)
+        for found in find_faults(self.user, self.cluster, read_manifest(self.cluster, built)):
+            self.add_fault(found)
         self.manifest = built
 
     def add_fault(self, fault: ServiceError) -> None:

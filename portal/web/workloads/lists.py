@@ -9,11 +9,12 @@ from typing import Any
 from django.contrib.auth.decorators import login_required
 from django.core.paginator import Page, Paginator
 from django.db.models import Count, QuerySet
-from django.http import HttpRequest, HttpResponse, QueryDict
+from django.http import HttpResponseBase, QueryDict
 from django.shortcuts import render
 
 from portal.api.filters import GROUPS, WorkloadFilter
 from portal.teams.access import submittable_queues, visible_queues, visible_workloads
+from portal.web.requests import PersonRequest
 from portal.web.shell import get_cluster
 from portal.web.workloads.export import csv_of
 from portal.web.workloads.rows import ordered, rows
@@ -39,24 +40,24 @@ class Tab:
 
 
 @login_required
-def my_work(request: HttpRequest, cluster: str) -> HttpResponse:
+def my_work(request: PersonRequest, cluster: str) -> HttpResponseBase:
     found = get_cluster(request, cluster)
     mine = visible_workloads(request.user).filter(user=request.user.get_username())
     return _table(request, found, mine, {"mine": True})
 
 
 @login_required
-def workloads(request: HttpRequest, cluster: str) -> HttpResponse:
+def workloads(request: PersonRequest, cluster: str) -> HttpResponseBase:
     found = get_cluster(request, cluster)
     return _table(request, found, visible_workloads(request.user), {"mine": False})
 
 
 def _table(
-    request: HttpRequest,
+    request: PersonRequest,
     cluster: Cluster,
     seen: QuerySet[Workload],
     context: Mapping[str, Any],
-) -> HttpResponse:
+) -> HttpResponseBase:
     """The page, its live fragment, or its CSV, by what was asked for."""
     seen = seen.filter(cluster=cluster)
     query = _with_state(request.GET)
@@ -84,7 +85,7 @@ def _table(
     )
 
 
-def _choices(request: HttpRequest, cluster: Cluster, fragment: bool) -> dict[str, Any]:
+def _choices(request: PersonRequest, cluster: Cluster, fragment: bool) -> dict[str, Any]:
     """What the filter form offers; the fragment has no form."""
     leaves = submittable_queues(request.user).filter(cluster=cluster)
     if fragment:
@@ -117,7 +118,7 @@ def _tabs(seen: QuerySet[Workload], query: QueryDict) -> list[Tab]:
     return tabs
 
 
-def _addresses(request: HttpRequest, page: Page) -> dict[str, str]:
+def _addresses(request: PersonRequest, page: Page[Workload]) -> dict[str, str]:
     """Links that keep what is filtered: to the neighbouring pages and the CSV."""
 
     def address(**changes: Any) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,9 +32,8 @@ class _PlainLoader(yaml.SafeLoader):
 
     def compose_node(self, parent: Any, index: Any) -> Any:
         if self.check_event(yaml.AliasEvent):
-            raise yaml.MarkedYAMLError(
-                None, None, "aliases (*name) are not read", self.peek_event().start_mark
-            )
+            mark = self.peek_event().start_mark  # type: ignore[no-untyped-call] # untyped part
+            raise yaml.MarkedYAMLError(None, None, "aliases (*name) are not read", mark)
         return super().compose_node(parent, index)
 
 
@@ -73,9 +72,9 @@ class _OneLineLists(yaml.SafeDumper):
     def ignore_aliases(self, data: Any) -> bool:
         return True
 
-    def represent_list(self, data: list[Any]) -> Any:
+    def represent_list(self, data: Iterable[Any]) -> Any:
         plain = all(not isinstance(item, (dict, list)) for item in data)
-        return self.represent_sequence("tag:yaml.org,2002:seq", data, flow_style=plain)
+        return self.represent_sequence("tag:yaml.org,2002:seq", list(data), flow_style=plain)
 
 
 _OneLineLists.add_representer(list, _OneLineLists.represent_list)

@@ -88,11 +88,9 @@ def operable(user: User, workloads: Iterable[Workload]) -> set[int]:
     workloads = list(workloads)
     if is_operator(user):
         return {work.pk for work in workloads}
-    queues = {work.queue_id for work in workloads}
+    queues = {work.queue_id for work in workloads if work.queue_id is not None}
     led = set(
-        own_queues(user, may_edit_quotas=True)
-        .filter(pk__in=queues - {None})
-        .values_list("pk", flat=True)
+        own_queues(user, may_edit_quotas=True).filter(pk__in=queues).values_list("pk", flat=True)
     )
     name = user.get_username()
     return {work.pk for work in workloads if work.user == name or work.queue_id in led}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib.auth.decorators import login_required
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST
@@ -13,6 +13,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from portal.teams import submission
 from portal.teams.access import visible_workloads
 from portal.web.format import gpus, number
+from portal.web.requests import PersonRequest
 from portal.web.shell import get_cluster
 from portal.web.workloads import manifest as texts
 from portal.web.workloads.detail import remember
@@ -26,7 +27,7 @@ AnyForm = SubmitForm | PasteForm
 
 @login_required
 @require_http_methods(["GET", "POST"])
-def submit(request: HttpRequest, cluster: str) -> HttpResponse:
+def submit(request: PersonRequest, cluster: str) -> HttpResponse:
     found = get_cluster(request, cluster)
     pasted = request.GET.get("as") == "manifest"
     form = _form(request, found, pasted)
@@ -40,7 +41,7 @@ def submit(request: HttpRequest, cluster: str) -> HttpResponse:
 
 @login_required
 @require_POST
-def preview(request: HttpRequest, cluster: str) -> HttpResponse:
+def preview(request: PersonRequest, cluster: str) -> HttpResponse:
     """What the form would make, as it stands now; ``?download`` gives the manifest as a file."""
     found = get_cluster(request, cluster)
     form = _form(request, found, pasted=False)
@@ -53,7 +54,7 @@ def preview(request: HttpRequest, cluster: str) -> HttpResponse:
     return render(request, "web/workloads/_outcome.html", {**_shown(found, form), "swap": True})
 
 
-def _form(request: HttpRequest, cluster: Cluster, pasted: bool) -> AnyForm:
+def _form(request: PersonRequest, cluster: Cluster, pasted: bool) -> AnyForm:
     if request.method == "POST":
         kind = PasteForm if pasted else SubmitForm
         return kind(request.user, cluster, request.POST)
@@ -66,7 +67,7 @@ def _form(request: HttpRequest, cluster: Cluster, pasted: bool) -> AnyForm:
     return form
 
 
-def _initial(request: HttpRequest, cluster: Cluster, form: SubmitForm) -> dict[str, Any]:
+def _initial(request: PersonRequest, cluster: Cluster, form: SubmitForm) -> dict[str, Any]:
     """The values of the workload to clone, else a small beginning."""
     default = PriorityClass.objects.filter(is_default=True).first()
     values = first_values(cluster, list(form.leaves.values()), default.name if default else "")
@@ -76,12 +77,12 @@ def _initial(request: HttpRequest, cluster: Cluster, form: SubmitForm) -> dict[s
     return values if copied is None else values | values_of(copied)
 
 
-def _to_clone(request: HttpRequest, cluster: Cluster) -> Workload | None:
+def _to_clone(request: PersonRequest, cluster: Cluster) -> Workload | None:
     seen = visible_workloads(request.user).filter(cluster=cluster)
     return seen.filter(uid=request.GET.get("clone", "")).first()
 
 
-def _create(request: HttpRequest, cluster: Cluster, form: AnyForm) -> str:
+def _create(request: PersonRequest, cluster: Cluster, form: AnyForm) -> str:
     """The uid of what was created; empty when it was refused, which then stands in the form."""
     assert form.manifest is not None  # noqa: S101 - a valid form has one
     try:
