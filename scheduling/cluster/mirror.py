@@ -183,6 +183,8 @@ class Reflector:
         }
         with self._client.stream(self._path, query, timeout_s=SILENCE_S) as response:
             self._response = response
+            if self._stop.is_set():
+                return
             self.watches += 1
             self._connected = True
             self._touch()
@@ -293,11 +295,8 @@ def _lines(response: urllib3.BaseHTTPResponse) -> Iterable[bytes]:
 
 
 def _sever(response: urllib3.BaseHTTPResponse) -> None:
-    connection = getattr(response, "connection", None)
-    sock = getattr(connection, "sock", None)
-    if sock is None:
-        return
+    """End a read that blocks in another thread."""
     try:
-        sock.shutdown(2)
-    except OSError:
-        log.debug("the watch's socket is closed already")
+        response.shutdown()
+    except (OSError, ValueError, RuntimeError):
+        log.debug("the watch is closed already")

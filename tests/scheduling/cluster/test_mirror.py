@@ -1,0 +1,153 @@
+"""The mirror misses nothing: across dropped watches, compaction, paging, and our own writes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from scheduling.cluster import mirror as module
+from scheduling.cluster.client import Client
+from scheduling.cluster.embedded import EmbeddedServer
+from scheduling.cluster.mirror import Mirror, untrimmed
+from tests.scheduling.kube import eventually
+
+MAPS = "/api/v1/namespaces/default/configmaps"
+ALL = {"maps": ("/api/v1/configmaps", untrimmed)}
+
+
+def config_map(name: str, value: str = "") -> dict[str, Any]:
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": name},
+        "data": {"v": value},
+    }
+
+
+def held(mirror: Mirror) -> dict[str, str]:
+    return {o["metadata"]["name"]: o["data"]["v"] for o in mirror["maps"].objects()}
+
+
+@pytest.fixture
+def mirror(client: Client, monkeypatch: pytest.MonkeyPatch) -> Iterator[Mirror]:
+    monkeypatch.setattr(module, "BACK_OFF_S", (0.01, 0.05))
+    for i in range(3):
+        client.create(MAPS, config_map(f"old{i}"))
+    mirror = Mirror(client, ALL)
+    mirror.start()
+    assert mirror.wait_synced(5)
+    yield mirror
+    mirror.stop()
+
+
+def test_synced_mirror_holds_what_was_there_and_what_comes(client: Client, mirror: Mirror) -> None:
+    client.create(MAPS, config_map("new", "1"))
+    client.patch(f"{MAPS}/new", {"data": {"v": "2"}})
+    client.delete(f"{MAPS}/old0")
+
+    eventually(lambda: held(mirror) == {"old1": "", "old2": "", "new": "2"})
+    assert mirror["maps"].lists == 1
+
+
+def test_long_list_is_read_page_by_page(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "PAGE", 7)
+    for i in range(20):
+        client.create(MAPS, config_map(f"m{i}"))
+    mirror = Mirror(client, ALL)
+    mirror.start()
+
+    assert mirror.wait_synced(5)
+    assert len(held(mirror)) == 20
+    mirror.stop()
+
+
+def test_cut_watch_resumes_without_a_new_list(
+    bare_server: EmbeddedServer, client: Client, mirror: Mirror
+) -> None:
+    for i in range(5):
+        bare_server.drop_connections()
+        client.create(MAPS, config_map(f"during{i}"))
+    client.delete(f"{MAPS}/old1")
+
+    eventually(lambda: len(held(mirror)) == 7 and "old1" not in held(mirror))
+    assert mirror["maps"].lists == 1
+    assert mirror["maps"].watches > 1
+
+
+def test_too_old_version_is_listed_anew_and_deletions_show(
+    bare_server: EmbeddedServer, client: Client, mirror: Mirror
+) -> None:
+    bare_server.faults.configure(dropped_watch=1.0, drop_within_s=0.01, path="configmaps")
+    eventually(lambda: mirror["maps"].watches > 2)
+    bare_server.faults.configure(
+        server_error=1.0, verbs=["WATCH", "GET"], path="configmaps$|watch="
+    )
+    bare_server.drop_connections()
+    client.delete(f"{MAPS}/old2")
+    client.create(MAPS, config_map("later"))
+    bare_server.compact()
+    bare_server.faults.clear()
+
+    eventually(lambda: held(mirror).keys() == {"old0", "old1", "later"}, 10)
+    assert mirror["maps"].lists > 1
+
+
+def test_server_that_drops_every_watch_is_not_hammered(
+    bare_server: EmbeddedServer, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "BACK_OFF_S", (0.1, 15.0))
+    bare_server.faults.configure(dropped_watch=1.0, drop_within_s=0.001, path="configmaps")
+    mirror = Mirror(client, ALL)
+    mirror.start()
+    mirror.wait_synced(5)
+    module.time.sleep(1.0)
+    mirror.stop()
+
+    assert 1 <= mirror["maps"].watches <= 8
+
+
+def test_own_write_shows_at_once_and_an_older_event_does_not_undo_it(
+    client: Client, mirror: Mirror
+) -> None:
+    first = client.create(MAPS, config_map("own", "1"))
+    second = client.patch(f"{MAPS}/own", {"data": {"v": "2"}})
+    mirror["maps"].absorb(second)
+    mirror["maps"].absorb(first)
+
+    assert held(mirror)["own"] == "2"
+
+
+def test_late_answer_does_not_bring_a_deleted_object_back(client: Client, mirror: Mirror) -> None:
+    made = client.create(MAPS, config_map("brief"))
+    eventually(lambda: "brief" in held(mirror))
+    client.delete(f"{MAPS}/brief")
+    eventually(lambda: "brief" not in held(mirror))
+    mirror["maps"].absorb(made)
+
+    assert "brief" not in held(mirror)
+
+
+def test_lag_grows_only_while_out_of_touch(
+    bare_server: EmbeddedServer, client: Client, mirror: Mirror
+) -> None:
+    eventually(lambda: mirror.lag_s() == 0.0)
+    bare_server.faults.configure(server_error=1.0, path="configmaps")
+    bare_server.drop_connections()
+    eventually(lambda: mirror.lag_s() > 0.1)
+    bare_server.faults.clear()
+
+    eventually(lambda: mirror.lag_s() == 0.0, 10)
+
+
+def test_change_is_announced(client: Client) -> None:
+    heard: list[int] = []
+    mirror = Mirror(client, ALL, on_change=lambda: heard.append(1))
+    mirror.start()
+    mirror.wait_synced(5)
+    before = len(heard)
+    client.create(MAPS, config_map("news"))
+
+    eventually(lambda: len(heard) > before)
+    mirror.stop()

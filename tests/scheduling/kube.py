@@ -1,0 +1,160 @@
+"""A small cluster for tests: rows, an embedded API server over HTTP, and the verbs people use on it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from scheduling.cluster.client import Client
+from scheduling.cluster.embedded import EmbeddedServer
+from scheduling.models import Cluster, GpuClass, PriorityClass, Queue, Quota, Workload
+from scheduling.services import workers
+from scheduling.services.cycle import CycleResult, run_cycle
+from scheduling.services.manifests import build_job_manifest
+
+Json = dict[str, Any]
+
+JOBS = "/apis/batch/v1/namespaces/default/jobs"
+
+
+def node(name: str, gpus: int = 8, **labels: str) -> Json:
+    resources = {"nvidia.com/gpu": str(gpus), "cpu": "96", "memory": "512Gi", "pods": "110"}
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {
+            "name": name,
+            "labels": {"kubernetes.io/hostname": name, "gpu": "h100", **labels},
+        },
+        "status": {
+            "capacity": resources,
+            "allocatable": resources,
+            "conditions": [{"type": "Ready", "status": "True"}],
+        },
+    }
+
+
+def eventually(condition: Callable[[], Any], within_s: float = 5.0) -> Any:
+    """The first truthy value of ``condition``; fails after ``within_s``."""
+    until = time.monotonic() + within_s
+    while True:
+        value = condition()
+        if value:
+            return value
+        assert time.monotonic() < until, "did not come true in time"
+        time.sleep(0.01)
+
+
+def policy(mode: str, url: str, *queues: str, nominal_gpus: int = 16) -> Cluster:
+    """A cluster row with class ``h100``, a default priority class, and leaf queues below the root."""
+    cluster = Cluster.objects.create(name="test", mode=mode, api_url=url)
+    gpu_class = GpuClass.objects.create(cluster=cluster, name="h100", node_labels={"gpu": "h100"})
+    PriorityClass.objects.create(name="train", value=50, is_default=True)
+    root = Queue.objects.create(cluster=cluster, name="root")
+    for name in queues:
+        queue = Queue.objects.create(cluster=cluster, name=name, parent=root, namespace="default")
+        Quota.objects.create(
+            queue=queue,
+            gpu_class=gpu_class,
+            nominal_gpus=nominal_gpus * 1000,
+            effective_from=datetime.now(UTC) - timedelta(days=1),
+        )
+    return cluster
+
+
+@dataclass
+class World:
+    """The row, the server behind it, and a client to look at it with."""
+
+    cluster: Cluster
+    server: EmbeddedServer
+    kube: Client
+    writes: list[tuple[str, str]] = field(default_factory=list)
+
+    def job(self, name: str, *, gpus: int = 1, pods: int = 1, **more: Any) -> Json:
+        """Create a suspended Job, as ``kubectl apply`` would."""
+        return self.kube.create(JOBS, self.manifest(name, gpus=gpus, pods=pods, **more))
+
+    def manifest(
+        self,
+        name: str,
+        *,
+        gpus: int = 1,
+        pods: int = 1,
+        queue: str = "research",
+        run_s: float | None = None,
+        grace_s: int = 0,
+        suspend: bool = True,
+        **more: Any,
+    ) -> Json:
+        manifest = build_job_manifest(
+            name=name,
+            queue=queue,
+            namespace="default",
+            image="work",
+            gpu_classes=[GpuClass.objects.get(cluster=self.cluster)],
+            gpus_per_pod=gpus,
+            pods_min=pods,
+            **more,
+        )
+        manifest["spec"]["suspend"] = suspend
+        template = manifest["spec"]["template"]
+        template["spec"]["terminationGracePeriodSeconds"] = grace_s
+        if run_s is not None:
+            template["metadata"] = {"annotations": {"weir.dev/run-seconds": str(run_s)}}
+        return manifest
+
+    def edit(self, name: str, patch: Json) -> Json:
+        """What ``kubectl patch`` does."""
+        return self.kube.patch(f"{JOBS}/{name}", patch)
+
+    def read(self, name: str) -> Json:
+        return self.kube.get(f"{JOBS}/{name}")
+
+    def notes(self, name: str) -> dict[str, str]:
+        return self.read(name)["metadata"].get("annotations") or {}
+
+    def events(self, name: str) -> list[str]:
+        """Reasons of Weir's own Events on Job ``name``, oldest first."""
+        found = self.kube.get("/api/v1/namespaces/default/events")["items"]
+        mine = [e for e in found if e["source"].get("component") == "weir"]
+        mine.sort(key=lambda e: int(e["metadata"]["resourceVersion"]))
+        return [e["reason"] for e in mine if e["involvedObject"]["name"] == name]
+
+    def row(self, name: str) -> Workload:
+        return Workload.objects.get(cluster=self.cluster, name=name)
+
+    def states(self, name: str) -> list[str]:
+        return [t.to_state for t in self.row(name).transitions.order_by("id")]
+
+    def cycle(self) -> CycleResult:
+        """One cycle on a mirror that has seen everything that happened so far."""
+        self.catch_up()
+        return run_cycle(self.cluster.pk, trigger="test")
+
+    def catch_up(self) -> None:
+        """Wait until the mirror (if there is one) holds what the server holds."""
+        worker = workers._workers.get(self.cluster.pk)
+        if worker is None:
+            return
+        eventually(lambda: self._versions() == self._mirrored(worker))
+
+    def cycles_until(self, condition: Callable[[], Any], within_s: float = 8.0) -> Any:
+        def attempt() -> Any:
+            self.cycle()
+            return condition()
+
+        return eventually(attempt, within_s)
+
+    def _versions(self) -> set[str]:
+        paths = ("/apis/batch/v1/jobs", "/api/v1/pods", "/api/v1/nodes")
+        items = [o for path in paths for o in self.kube.get(path)["items"]]
+        return {f"{o['metadata']['uid']} {o['metadata']['resourceVersion']}" for o in items}
+
+    @staticmethod
+    def _mirrored(worker: workers.ClusterWorker) -> set[str]:
+        items = [o for name in ("Job", "pods", "nodes") for o in worker.mirror[name].objects()]
+        return {f"{o['metadata']['uid']} {o['metadata']['resourceVersion']}" for o in items}
