@@ -103,6 +103,7 @@ class Job:
         self.workload = replace(
             self.workload,
             phase=Phase.RUNNING,
+            awaits_victims=False,
             started=now,
             checkpointed=None,
             gpu_class=decision.gpu_class,

@@ -8,12 +8,13 @@ checkpointed work, wait again, and pay for the restart.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from scheduling.engine.model import Action, Decision, Phase, Plan, Snapshot
+from scheduling.engine.model import Action, Decision, Phase, Plan, Reason, Snapshot
 
 from .agenda import Agenda, Turn
+from .frames import FramePlanner
 from .jobs import Job, Submission
 from .planners import PlanFunction, Planner, SnapshotPlanner
 
@@ -149,6 +150,8 @@ class Simulator:
             self._start(now_s, self._open[decision.workload], decision)
         elif decision.action is Action.EVICT:
             self._evict(now_s, self._open[decision.workload], decision)
+        elif decision.reason is Reason.AWAITS_VICTIMS:
+            self._promise(self._open[decision.workload])
         elif decision.until is not None:
             # Whatever blocks it passes by itself, without an event: look again then.
             self._ask_for_plan(max(now_s + 1, self._seconds(decision.until)))
@@ -160,6 +163,12 @@ class Simulator:
         runs = len(job.runs)
         self._agenda.add(job.ends_s, Turn.END, lambda: self._finish(job, runs))
         self._observer.on_start(now, job, decision)
+
+    def _promise(self, job: Job) -> None:
+        """Its victims' GPUs are meant for it: the engine seats it before all else."""
+        if not job.workload.awaits_victims:
+            job.workload = replace(job.workload, awaits_victims=True)
+            self._planner.put(job)
 
     def _finish(self, job: Job, runs: int) -> None:
         """Does nothing when the run that was to end then was evicted before."""
@@ -200,18 +209,26 @@ def simulate(
     template: Snapshot,
     submissions: Iterable[Submission],
     *,
-    plan: PlanFunction,
+    plan: PlanFunction | None = None,
     options: Options = Options(),
     observer: Observer | None = None,
 ) -> Outcome:
     """Runs ``submissions`` (in order of submission) through the engine on the template's cluster.
 
-    ``template.now`` is the origin of time. ``plan`` is the engine's; the observer hears of everything.
+    ``template.now`` is the origin of time. The observer hears of everything. Without ``plan`` the shipped
+    engine plans on a frame kept up in place; another function gets a fresh snapshot each time.
     """
+    spelled_out = observer is not None
     observer = observer or Observer()
 
     def seen(snapshot: Snapshot, made: Plan) -> None:
         observer.on_plan(snapshot.now, snapshot, made)
 
+    planner: Planner
+    if plan is None:
+        planner = FramePlanner(
+            template, checked=options.checked, seen=seen if spelled_out else None
+        )
+        return Simulator(planner, template.now, options, observer).run(submissions)
     planner = SnapshotPlanner(template, template.now, plan, checked=options.checked, seen=seen)
     return Simulator(planner, template.now, options, observer).run(submissions)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, timedelta
 
@@ -26,14 +26,12 @@ from .partition import nominal_gpus, static_nodes
 from .planners import PlanFunction
 from .result import Replay
 from .rivals import check_size
-from .simulator import Observer, Options, Outcome, simulate
+from .simulator import Observer, Options, simulate
 from .traces import Trace, TraceJob
 
 DEFAULT_POLICY, EVERY_EVENT = Policy(), Options()
 GPU_CLASS = "gpu"
 PRIORITY_CLASS = "trace"
-
-Replayer = Callable[[Trace, Snapshot], Outcome]
 
 
 def pool(trace: Trace, nodes: int, policy: Policy = DEFAULT_POLICY) -> Snapshot:
@@ -85,13 +83,13 @@ def gang(gpus: int, per_node: int) -> int:
 def replay_engine(
     trace: Trace,
     nodes: int | None,
-    plan: PlanFunction,
     options: Options = EVERY_EVENT,
+    plan: PlanFunction | None = None,
     observer: Observer | None = None,
 ) -> Replay:
     """``nodes`` pooled nodes, or None: each queue alone on its static part. Raises TooLargeError."""
     if nodes is None:
-        return replay_parts(trace, plan, options)
+        return replay_parts(trace, options, plan)
     check_size(trace, nodes)
     outcome = simulate(
         pool(trace, nodes), submissions(trace), plan=plan, options=options, observer=observer
@@ -99,7 +97,7 @@ def replay_engine(
     return as_replay(trace, outcome.jobs, nodes * trace.gpus_per_node)
 
 
-def replay_parts(trace: Trace, plan: PlanFunction, options: Options) -> Replay:
+def replay_parts(trace: Trace, options: Options, plan: PlanFunction | None) -> Replay:
     nodes = static_nodes(trace)
     jobs: list[Job | None] = [None] * len(trace)
     for number, queue in enumerate(trace.queues):

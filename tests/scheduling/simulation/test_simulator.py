@@ -320,7 +320,7 @@ def test_replay_with_a_fifo_planner_agrees_with_the_fifo_rival() -> None:
         )
     )
 
-    ours = replay_engine(trace, 2, first_come, Options(checked=True))
+    ours = replay_engine(trace, 2, Options(checked=True), first_come)
     rival = replay_pooled(trace, Rival.FIFO_SKIP, 2)
 
     assert ours.wait_s.mean() == pytest.approx(rival.wait_s.mean(), rel=0.15)

@@ -1,0 +1,205 @@
+"""The shipped engine on a frame kept up in place: a plan costs what is open now, not a description of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from datetime import timedelta
+
+import numpy as np
+
+from scheduling.engine import ArrayPlan, Frame, decode, encode, plan_frame
+from scheduling.engine.arrays import ANYWHERE, LEVELS
+from scheduling.engine.codes import ACTIONS, ADMIT, AWAITS_VICTIMS, EVICT, REASONS
+from scheduling.engine.model import MILLI, Action, Decision, Phase, Plan, Reason, Snapshot
+
+from .jobs import Job
+from .laws import check
+
+Seen = Callable[[Snapshot, Plan], None]
+
+
+class FramePlanner:
+    """Keeps one frame for the whole simulation; its decisions are those of ``plan`` on the same snapshot.
+
+    With ``seen`` or ``checked`` every plan is spelled out in full, with its snapshot; otherwise only acts
+    come back, and one wait that carries the earliest moment at which something changes by itself.
+    """
+
+    def __init__(
+        self, template: Snapshot, *, checked: bool = False, seen: Seen | None = None
+    ) -> None:
+        self._template = replace(template, workloads=())
+        self._frame: Frame = encode(self._template)
+        self._origin_s = template.now.timestamp()
+        self._checked, self._seen = checked, seen
+        self._leaves = leaves(self._frame)
+        self._classes = {name: i for i, name in enumerate(self._frame.class_names)}
+        self._priorities = {name: i for i, name in enumerate(self._frame.priority_names)}
+        self._nodes = {name: i for i, name in enumerate(self._frame.node_names)}
+        rate = self._frame.nodes.rate
+        self._cheapest_first = sorted(self._classes.values(), key=lambda c: (rate[c], c))
+        self._slot_of: dict[int, int] = {}
+        self._job_in: dict[int, Job] = {}
+        self._clocks = Clocks()
+
+    def put(self, job: Job) -> None:
+        slot = self._slot_of.get(job.number)
+        if slot is None:
+            self._add(job)
+        elif job.workload.leaving:
+            self._frame.leave(slot)
+        elif job.workload.phase is Phase.RUNNING:
+            self._start(slot, job)
+        elif self._frame.work.members[slot]:
+            self._clocks.stop(slot)
+            self._frame.requeue(slot, claims=job.workload.awaits_victims)
+        else:
+            self._frame.claim(slot, job.workload.awaits_victims)
+
+    def drop(self, job: Job) -> None:
+        slot = self._slot_of.pop(job.number)
+        del self._job_in[slot]
+        self._clocks.stop(slot)
+        self._frame.finish(slot)
+
+    def plan(self, now_s: int) -> Iterable[Decision]:
+        frame = self._frame
+        frame.now = self._origin_s + now_s
+        self._clocks.write(frame.work.checkpointed, now_s, self._origin_s)
+        plan = plan_frame(frame)
+        if self._seen is None and not self._checked:
+            return self._acts(plan)
+        return self._in_full(plan, now_s)
+
+    def _add(self, job: Job) -> None:
+        work = job.workload
+        wish = [self._classes[name] for name in work.gpu_classes if name in self._classes]
+        slot = self._frame.add_workload(
+            queue=self._leaves.get(work.queue, -1),
+            user=work.user,
+            priority=self._priorities[work.priority_class],
+            submitted=self._origin_s + job.submit_s,
+            gpus=work.gpus,
+            cpus=work.cpus,
+            memory_mib=work.memory_mib,
+            members=(work.members.min, work.members.max),
+            classes=wish if work.gpu_classes else self._cheapest_first,
+            elastic=work.elastic,
+            required=level(work.topology.required),
+            preferred=level(work.topology.preferred),
+            predicted=work.predicted.p50 if work.predicted else np.inf,
+            held=work.held,
+            restart=work.restart_cost_s,
+            name=work.name,
+        )
+        self._slot_of[job.number] = slot
+        self._job_in[slot] = job
+
+    def _start(self, slot: int, job: Job) -> None:
+        work = job.workload
+        seats = []
+        for name, members in work.placement.items():
+            devices = work.devices.get(name, ()) if work.gpus < MILLI else ()
+            node = self._nodes[name]
+            seats += [(node, devices[i] if i < len(devices) else -1) for i in range(members)]
+        self._frame.start_on(slot, self._classes[work.gpu_class or ""], seats)
+        first_s = job.run.start_s + job.run.restart_s
+        self._clocks.start(slot, first_s, job.submission.checkpoint_s)
+
+    def _acts(self, plan: ArrayPlan) -> Iterable[Decision]:
+        order = plan.order
+        action = plan.action[order]
+        matters = (action == ADMIT) | (action == EVICT) | (plan.reason[order] == AWAITS_VICTIMS)
+        acts = [self._decision(plan, slot) for slot in order[matters].tolist()]
+        until = plan.until[order[~matters]]
+        until = until[until > self._frame.now]
+        if until.size:
+            after = timedelta(seconds=float(until.min()) - self._origin_s)
+            acts.append(
+                Decision(
+                    "", Action.WAIT, Reason.VICTIMS_PROTECTED, until=self._template.now + after
+                )
+            )
+        return acts
+
+    def _decision(self, plan: ArrayPlan, slot: int) -> Decision:
+        frame = self._frame
+        placement: dict[str, int] = {}
+        devices: dict[str, tuple[int, ...]] = {}
+        action = ACTIONS[plan.action[slot]]
+        if action is Action.ADMIT:
+            for node, device in zip(*plan.seats(slot), strict=True):
+                name = frame.node_names[node]
+                placement[name] = placement.get(name, 0) + 1
+                if device >= 0:
+                    devices[name] = (*devices.get(name, ()), device)
+        number = int(plan.gpu_class[slot])
+        return Decision(
+            frame.slot_names[slot],
+            action,
+            REASONS[plan.reason[slot]],
+            gpu_class=frame.class_names[number] if number >= 0 else None,
+            members=int(plan.members[slot]),
+            placement=placement,
+            devices=devices,
+            lost_gpu_s=float(plan.lost[slot]),
+        )
+
+    def _in_full(self, array_plan: ArrayPlan, now_s: int) -> Iterable[Decision]:
+        for job in self._job_in.values():
+            if job.workload.phase is Phase.RUNNING:
+                job.checkpoint(now_s)
+        snapshot = replace(
+            self._template,
+            now=self._template.now + timedelta(seconds=now_s),
+            workloads=tuple(job.workload for job in self._job_in.values()),
+        )
+        self._frame.source = snapshot
+        plan = decode(self._frame, array_plan)
+        if self._checked:
+            check(snapshot, plan)
+        if self._seen is not None:
+            self._seen(snapshot, plan)
+        return plan.decisions
+
+
+def leaves(frame: Frame) -> dict[str, int]:
+    """Name -> number of the queues that hold workloads."""
+    start = frame.tree.kid_start
+    return {
+        name: number
+        for number, name in enumerate(frame.queue_names)
+        if number and start[number] == start[number + 1]
+    }
+
+
+def level(name: str | None) -> int:
+    return ANYWHERE if name is None else LEVELS.index(name)
+
+
+class Clocks:
+    """When each running slot took its last checkpoint, for all of them in one sweep."""
+
+    def __init__(self) -> None:
+        self._first_s = np.full(64, np.inf)
+        self._step_s = np.full(64, np.inf)
+
+    def start(self, slot: int, first_s: int, step_s: int | None) -> None:
+        """The run's useful time begins at ``first_s``; a checkpoint follows every ``step_s``."""
+        while slot >= self._first_s.size:
+            more = np.full(self._first_s.size, np.inf)
+            self._first_s = np.append(self._first_s, more)
+            self._step_s = np.append(self._step_s, more)
+        if step_s:
+            self._first_s[slot], self._step_s[slot] = first_s, step_s
+
+    def stop(self, slot: int) -> None:
+        if slot < self._first_s.size:
+            self._first_s[slot] = np.inf
+
+    def write(self, checkpointed: np.ndarray, now_s: int, origin_s: float) -> None:
+        """Puts the last checkpoint (POSIX seconds) of every slot that has one into ``checkpointed``."""
+        slots = np.flatnonzero(self._first_s + self._step_s <= now_s)
+        first_s, step_s = self._first_s[slots], self._step_s[slots]
+        checkpointed[slots] = origin_s + first_s + (now_s - first_s) // step_s * step_s
