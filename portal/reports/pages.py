@@ -64,7 +64,8 @@ def frame(
             (label, f"?{filters.query(range=key)}", filters.preset == key)
             for key, (_, label) in PRESETS.items()
         ],
-        "range_label": words.range_label(filters),
+        "range_name": words.range_name(filters),
+        "range_note": words.range_note(filters, None),
         "span_label": words.span_label(filters),
         "from_to": _inputs(filters, form),
         "users": _users(form, cluster),
@@ -116,6 +117,7 @@ def utilization_page(report: UtilizationReport, *, show_all: bool = False) -> di
     total = report.total
     return {
         "finding": words.utilization_finding(report),
+        "range_note": words.range_note(report.filters, report.until),
         "total": total,
         "capacity_name": "Ready GPU-hours" if report.against == "ready" else "Nominal GPU-hours",
         "figure": utilization_figures.allocated_by_class(report),
@@ -177,6 +179,7 @@ def waits_page(report: WaitsReport, **_: bool) -> dict[str, Any]:
         "by_day": wait_figures.by_day(report),
         "within": wait_figures.started_within(report),
         "week": wait_figures.when_to_submit(report),
+        "zone_name": f"{report.filters.end.astimezone(report.filters.tz):%Z}",
         "highest_s": wait_figures.highest_hour_s(report),
         "cividis": [
             (round(100 * i / (len(theme.CIVIDIS) - 1), 1), colour)

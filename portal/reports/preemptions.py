@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from portal.accounts.models import User
+from portal.reports import samples
 from portal.reports.buckets import Periods, epochs
 from portal.reports.filters import ReportFilters
 from portal.reports.held import workload_filter
@@ -77,7 +78,7 @@ class PreemptionsReport:
     unit: Unit
     count: int
     count_before: int | None
-    """In the period before; None when not asked for."""
+    """In the period before; None when not asked for or too little is known."""
     lost: float
     allocated: float
     each: Spread
@@ -161,7 +162,7 @@ def preemptions(cluster: Cluster, filters: ReportFilters, user: User) -> Preempt
         filters=filters,
         unit=scope.unit,
         count=len(rows),
-        count_before=_count(scope, filters.before()) if filters.compare else None,
+        count_before=_count_before(scope, filters),
         lost=float(lost.sum()),
         allocated=allocated_gpu_hours(scope, filters),
         each=Spread.of(lost),
@@ -185,8 +186,11 @@ def _evictions(scope: Scope, filters: ReportFilters) -> Any:
     ).order_by("at", "pk")
 
 
-def _count(scope: Scope, filters: ReportFilters) -> int:
-    return int(_evictions(scope, filters).count())
+def _count_before(scope: Scope, filters: ReportFilters) -> int | None:
+    before = filters.before()
+    if not filters.compare or not samples.is_known(scope, before):
+        return None
+    return int(_evictions(scope, before).count())
 
 
 def _rows(scope: Scope, filters: ReportFilters) -> list[_Row]:

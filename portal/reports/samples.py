@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-from django.db.models import F, Max, Q, QuerySet, Sum
+from django.db.models import F, Max, Min, Q, QuerySet, Sum
 from django.db.models.expressions import Combinable
 
 from portal.reports.buckets import DAY_S, HOUR_S, Floats, epochs, step_s
@@ -54,6 +54,12 @@ def best_resolution(scope: Scope, filters: ReportFilters) -> Resolution | None:
         if rows.filter(resolution=resolution).exists():
             return resolution
     return None
+
+
+def is_known(scope: Scope, filters: ReportFilters) -> bool:
+    """True when samples reach back to the first tenth of the range: then it can be compared with."""
+    first = UsageSample.objects.filter(queue__in=list(scope.tops)).aggregate(at=Min("start"))["at"]
+    return first is not None and first <= filters.start + filters.span / 10
 
 
 def _usage(own: dict[str, float], top: dict[str, float], *, whole: bool) -> Usage:

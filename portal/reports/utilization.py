@@ -68,7 +68,7 @@ class UtilizationReport:
     """Most GPU-hours first: held and idle where measured, else allocated."""
     total: Usage
     before: Usage | None
-    """The same of the period before; None when not asked for or nothing is known of it."""
+    """The same of the period before; None when not asked for or too little is known of it."""
     until: datetime | None
 
     @property
@@ -134,9 +134,9 @@ def _usages(scope: Scope, filters: ReportFilters) -> dict[int, Usage]:
 
 
 def _before(scope: Scope, filters: ReportFilters) -> Usage | None:
-    usages = _usages(scope, filters.before())
-    if not usages:
+    if not samples.is_known(scope, filters.before()):
         return None
+    usages = _usages(scope, filters.before())
     weights = scope.unit.weights
     return sum((usage.weighed(weights[pk]) for pk, usage in usages.items()), Usage())
 

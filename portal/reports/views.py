@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from django.contrib.auth.decorators import login_required
+from django.core.handlers.asgi import ASGIRequest
 from django.http import (
     Http404,
     HttpRequest,
@@ -73,7 +74,7 @@ def report(request: HttpRequest, cluster: str, kind: str, suffix: str = "") -> H
     filters = form.filters()
     computed = KINDS[kind].compute(place, filters, user)
     if wanted == "csv":
-        return _csv(computed, f"{place.name}-{kind}", request.GET.get("table", ""))
+        return _csv(request, computed, f"{place.name}-{kind}")
     if wanted == "json":
         return JsonResponse(computed.as_dict(), json_dumps_params={"indent": 1})
     context = pages.frame(kind, KINDS.values(), form, place, filters)
@@ -116,16 +117,24 @@ def _page(
     return render(request, f"reports/{kind.name}.html", context)
 
 
-def _csv(computed: Report, name: str, wanted: str) -> StreamingHttpResponse:
-    """The first table, or the one asked for.
+def _csv(request: HttpRequest, computed: Report, name: str) -> StreamingHttpResponse:
+    """The first table, or the one that ``?table=`` names.
 
     Raises:
         Http404: the report has no table of that name.
     """
     tables = {table.name: table for table in computed.tables()}
-    table = tables.get(wanted) if wanted else next(iter(tables.values()))
+    table = tables.get(request.GET.get("table") or next(iter(tables)))
     if table is None:
         raise Http404
-    response = StreamingHttpResponse(csv_lines(table), content_type="text/csv; charset=utf-8")
+    lines = csv_lines(table)
+    # Each server streams only the kind of iterator that is its own.
+    content = _awaited(lines) if isinstance(request, ASGIRequest) else lines
+    response = StreamingHttpResponse(content, content_type="text/csv; charset=utf-8")
     response["Content-Disposition"] = f'attachment; filename="{name}-{table.name}.csv"'
     return response
+
+
+async def _awaited(lines: Iterator[str]) -> AsyncIterator[str]:
+    for line in lines:
+        yield line

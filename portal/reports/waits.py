@@ -15,6 +15,7 @@ import numpy as np
 from django.db.models import F, Q, QuerySet
 
 from portal.accounts.models import User
+from portal.reports import samples
 from portal.reports.buckets import Floats, Ints, Periods, epochs, hour_of_week
 from portal.reports.database import Epoch
 from portal.reports.filters import ReportFilters
@@ -67,7 +68,7 @@ class WaitsReport:
     filters: ReportFilters
     total: Spread
     before: Spread | None
-    """Of the period before; None when not asked for or nothing started then."""
+    """Of the period before; None when not asked for, unknown, or nothing started then."""
     periods: Periods
     days: tuple[Spread, ...]
     classes: tuple[ClassWaits, ...]
@@ -141,7 +142,7 @@ def waits(cluster: Cluster, filters: ReportFilters, user: User) -> WaitsReport:
     return WaitsReport(
         filters=filters,
         total=Spread.of(seconds),
-        before=_before(scope, filters) if filters.compare else None,
+        before=_before(scope, filters),
         periods=periods,
         days=_grouped(seconds, periods.index(work.started), len(periods.starts)),
         classes=_by_class(scope, work, seconds),
@@ -188,6 +189,8 @@ def _evicted_since(
 
 
 def _before(scope: Scope, filters: ReportFilters) -> Spread | None:
+    if not filters.compare or not samples.is_known(scope, filters.before()):
+        return None
     spread = Spread.of(_started(scope, filters.before()).waits)
     return spread if spread.count else None
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 
 from portal.reports.buckets import HOUR_S
-from portal.reports.filters import ReportFilters
+from portal.reports.filters import PRESETS, ReportFilters
 from portal.reports.preemptions import PreemptionsReport
 from portal.reports.utilization import QueueRow, UtilizationReport
 from portal.reports.waits import WaitsReport
-from portal.web.format import NONE, duration, number
+from portal.web.format import NONE, duration, number, when
 
 WEEKDAY_NAMES = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
@@ -37,7 +38,9 @@ def percent(value: float | None) -> str:
 
 def hours(value: float | None) -> str:
     """GPU-hours: '78,319', below a hundred with one decimal."""
-    return NONE if value is None else number(value, 0 if abs(value) >= 100 else 1)
+    if value is None:
+        return NONE
+    return number(value) if abs(value) >= 100 or value == 0 else f"{value:.1f}"
 
 
 def wait(seconds: float | None) -> str:
@@ -53,6 +56,19 @@ def range_label(filters: ReportFilters) -> str:
         year = "" if start.year == last.year else f" {start.year}"
         return f"{start.day} {start:%b}{year} – {last.day} {last:%b %Y}"
     return f"{start.day} {start:%b %H:%M} – {end.day} {end:%b %H:%M}"
+
+
+def range_name(filters: ReportFilters) -> str:
+    """What the closed range field says: the name of a preset, else the days."""
+    return PRESETS[filters.preset][1] if filters.preset else range_label(filters)
+
+
+def range_note(filters: ReportFilters, until: datetime | None) -> str:
+    """'5 Nov 10:44 – 19 Nov 10:44, in CET · samples up to 10:00'."""
+    end = filters.end.astimezone(filters.tz)
+    span = range_label(filters) if filters.preset else span_label(filters)
+    note = f"{span}, in {end:%Z}"
+    return note + (f" · samples up to {when(until, filters.end, filters.zone)}" if until else "")
 
 
 def span_label(filters: ReportFilters) -> str:

@@ -15,6 +15,8 @@ from portal.web.format import class_number
 TEXT, MUTED, SURFACE, GRID = "var(--text)", "var(--muted)", "var(--surface)", "var(--grid)"
 OWN, STRONG, ROOM = "var(--own)", "var(--strong)", "var(--room)"
 FONT = {"family": "var(--font)", "size": 12, "color": TEXT}
+BOLD = 600
+"""By weight, not by <b>, which Plotly turns into an inline style that the security policy refuses."""
 AXIS_FONT = {"size": 12, "color": MUTED}
 LABEL_GAP_PX = 15
 """Least distance of two labels' middles."""
@@ -66,6 +68,8 @@ def axis(**options: Any) -> dict[str, Any]:
         "fixedrange": True,
         "tickfont": AXIS_FONT,
         "automargin": False,
+        "ticks": "",
+        "ticklabelstandoff": 4,
         **options,
     }
 
@@ -79,9 +83,6 @@ def time_axis(start: datetime, end: datetime, zone: ZoneInfo, **options: Any) ->
         tickmode="array",
         tickvals=values,
         ticktext=texts,
-        ticks="outside",
-        ticklen=4,
-        tickcolor=GRID,
         **{"showgrid": False, "hoverformat": "%a %-d %b %H:%M", **options},
     )
 
@@ -169,11 +170,17 @@ def _shift(at: str, by: timedelta) -> str:
 
 
 def label(
-    text: str, y: float, *, x: float = 1.0, bold: bool = False, **options: Any
+    text: str,
+    y: float,
+    *,
+    x: float = 1.0,
+    bold: bool = False,
+    font: dict[str, Any] | None = None,
+    **options: Any,
 ) -> dict[str, Any]:
     """A label right of the plot (``x`` in its widths), at the height ``y`` of the axis."""
     return {
-        "text": f"<b>{text}</b>" if bold else text,
+        "text": text,
         "x": x,
         "xref": "paper",
         "xanchor": "left",
@@ -183,6 +190,7 @@ def label(
         "yanchor": "middle",
         "showarrow": False,
         "align": "left",
+        "font": {"weight": BOLD if bold else 400, **(font or {})},
         **options,
     }
 

@@ -15,7 +15,7 @@ from portal.web.format import class_number
 HEIGHT = 312
 RIGHT = 136
 TOP, BOTTOM = 20, 32
-BAND_PX = 18
+BAND_PX = 15
 """A band at least this thick carries its class's name inside."""
 
 
@@ -95,15 +95,17 @@ def _labels(
     """Names of thick bands inside at the left, the rest at the right end, moved apart."""
     per_px = top / (HEIGHT - TOP - BOTTOM)
     inside, outside = [], []
-    below_first = below_last = 0.0
+    line_used = used if report.total.is_measured else np.full(len(capacity), np.nan)
+    lower = np.zeros(len(capacity))
     for line in report.series:
-        first, last = _ends(line.allocated)
-        band = min(float(np.nanmin(line.allocated[: max(1, len(line.allocated) // 6)])), first)
-        if band >= BAND_PX * per_px:
-            inside.append(_inside(line.name, below_first + band / 2))
-        elif last > 0:
-            outside.append((line.name, below_last + last / 2, False))
-        below_first, below_last = below_first + first, below_last + last
+        upper = lower + line.allocated
+        low, high = _room(lower, upper, line_used)
+        if high - low >= BAND_PX * per_px:
+            inside.append(theme.label(line.name, (low + high) / 2, x=0.0, bold=True))
+        elif _ends(line.allocated)[1] > 0:
+            outside.append((line.name, (_ends(lower)[1] + _ends(upper)[1]) / 2, False))
+        lower = upper
+    below_last = _ends(lower)[1]
     outside.append((f"{_ends(capacity)[1]:,.0f} {report.against}", _ends(capacity)[1], True))
     outside.append((f"allocated {below_last:,.0f}", below_last, True))
     if report.total.is_measured:
@@ -120,5 +122,14 @@ def _ends(values: Floats) -> tuple[float, float]:
     return (float(known[0]), float(known[-1])) if len(known) else (0.0, 0.0)
 
 
-def _inside(name: str, y: float) -> dict[str, Any]:
-    return theme.label(name, y, x=0.0, bold=True)
+def _room(lower: Floats, upper: Floats, used: Floats) -> tuple[float, float]:
+    """The larger part, free of the line of use, of a band under a label at its left end."""
+    head = slice(0, max(2, len(lower) // 12))
+    if np.isnan(lower[head]).all():
+        return 0.0, 0.0
+    low, high = float(np.nanmax(lower[head])), float(np.nanmin(upper[head]))
+    if np.isnan(used[head]).all():
+        return low, high
+    line_low, line_high = float(np.nanmin(used[head])), float(np.nanmax(used[head]))
+    parts = ((low, min(high, line_low)), (max(low, line_high), high))
+    return max(parts, key=lambda part: part[1] - part[0])

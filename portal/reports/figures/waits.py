@@ -8,6 +8,7 @@ import numpy as np
 
 from portal.reports.buckets import Floats
 from portal.reports.figures import Figure, theme
+from portal.reports.figures.labels import beside_lines
 from portal.reports.stats import Spread
 from portal.reports.waits import WEEKDAYS, ClassWaits, WaitsReport
 from portal.web.format import hmin
@@ -17,6 +18,8 @@ WEEK_HEIGHT = 200
 TICKS_S = (1, 10, 60, 600, 3600, 6 * 3600, 86400, 7 * 86400, 30 * 86400)
 TICK_TEXTS = ("1 s", "10 s", "1 min", "10 min", "1 h", "6 h", "24 h", "7 d", "30 d")
 CDF_POINTS = 120
+CURVES_PX = (360.0, 220.0)
+"""The plot area of the distribution functions where two cards stand side by side."""
 TOP_PART = 0.8
 """Heat map cells at or above this part of the highest carry their value."""
 LINES = (
@@ -67,14 +70,14 @@ def _line(report: WaitsReport, line: tuple[str, str, str, float], low: float) ->
 
 
 def _bounds(spreads: tuple[Spread, ...]) -> tuple[float, float]:
-    """Whole ticks below the shortest and above the longest wait; nothing below a minute is told
+    """From the tick below the shortest wait to above the longest; nothing below a minute is told
     apart unless all are short."""
     longest = max((s.p99 for s in spreads if s.p99), default=600.0)
     shortest = min((s.p50 for s in spreads if s.p50), default=60.0)
     floor = 60 if longest >= 600 else 1
     low = max((t for t in TICKS_S if t <= max(shortest, floor)), default=floor)
-    high = next((t for t in TICKS_S if t >= longest and t > low), longest)
-    return float(max(low, floor)), float(high)
+    low = max(low, floor)
+    return float(low), max(1.25 * longest, 10.0 * low)
 
 
 def _log_axis(low: float, high: float, **options: Any) -> dict[str, Any]:
@@ -101,7 +104,7 @@ def started_within(report: WaitsReport) -> Figure:
     layout["xaxis"] = _log_axis(low, float(xs[-1]))
     layout["yaxis"] = theme.axis(range=[0, 102], tickvals=[0, 25, 50, 75, 90, 100])
     layout["hovermode"] = "closest"
-    layout["annotations"] = [_curve_label(row, xs, curves, i) for i, row in enumerate(classes)]
+    layout["annotations"] = _curve_labels(classes, xs, curves)
     data = [_curve(row, xs, ys) for row, ys in zip(classes, curves, strict=True)]
     return Figure("within", "Share started within a wait, by GPU class", HEIGHT, data, layout)
 
@@ -119,24 +122,28 @@ def _curve(row: ClassWaits, xs: Floats, ys: Floats) -> dict[str, Any]:
     }
 
 
-def _curve_label(row: ClassWaits, xs: Floats, curves: list[Floats], own: int) -> dict[str, Any]:
-    """At the point of the curve that is furthest from all others, weighed by the plot's sides."""
-    inner = slice(CDF_POINTS // 8, CDF_POINTS * 7 // 8)
-    ys = curves[own][inner]
-    others = [curve[inner] for i, curve in enumerate(curves) if i != own]
-    room = np.min([np.abs(ys - other) for other in others], axis=0) if others else np.ones(len(ys))
-    room = np.minimum(room, 25) - 0.3 * np.abs(ys - 50)
-    best = int(np.argmax(room)) + inner.start
-    above = sum(float(other[best - inner.start]) > curves[own][best] for other in others)
-    return {
-        "text": f"<b>{row.name}</b>",
-        "x": float(np.log10(xs[best])),
-        "y": float(curves[own][best]),
-        "xanchor": "left" if above >= len(others) / 2 else "right",
-        "xshift": 6 if above >= len(others) / 2 else -6,
-        "yshift": -8 if above >= len(others) / 2 else 8,
-        "showarrow": False,
-    }
+def _curve_labels(rows: list[ClassWaits], xs: Floats, curves: list[Floats]) -> list[dict[str, Any]]:
+    """Beside the curves, worked out for the width that the card has beside its neighbour."""
+    width, height = CURVES_PX
+    logs = np.log10(xs)
+    xs_px = (logs - logs[0]) / (logs[-1] - logs[0]) * width
+    boxes = beside_lines(
+        [row.name for row in rows], xs_px, [ys / 102 * height for ys in curves], CURVES_PX
+    )
+    return [
+        {
+            "text": row.name,
+            "font": {"weight": theme.BOLD},
+            "x": box.left / width,
+            "y": box.middle / height,
+            "xref": "paper",
+            "yref": "paper",
+            "xanchor": "left",
+            "yanchor": "middle",
+            "showarrow": False,
+        }
+        for row, box in zip(rows, boxes, strict=True)
+    ]
 
 
 def when_to_submit(report: WaitsReport) -> Figure:
@@ -171,8 +178,8 @@ def when_to_submit(report: WaitsReport) -> Figure:
         "colorscale": [[i / steps, colour] for i, colour in enumerate(theme.CIVIDIS)],
         "showscale": False,
         "text": texts,
-        "texttemplate": "<b>%{text}</b>",
-        "textfont": {"color": "#111827", "size": 11},
+        "texttemplate": "%{text}",
+        "textfont": {"color": "#111827", "size": 11, "weight": theme.BOLD},
         "customdata": _hover(report),
         "hovertemplate": "%{customdata}<extra></extra>",
         "hoverongaps": False,
