@@ -2,7 +2,7 @@
 
 from django.urls import path, re_path
 
-from portal.api import clusters, docs, ledger, people, queues, quotas, workloads
+from portal.api import clusters, docs, ledger, people, queues, quotas, reports, workloads
 
 app_name = "api"
 
@@ -34,6 +34,9 @@ urlpatterns = [
     path(f"{CLUSTER}/cycles/<int:number>", ledger.CycleDetail.as_view(), name="cycle"),
     path(f"{CLUSTER}/decisions", ledger.DecisionList.as_view(), name="decisions"),
     path(f"{CLUSTER}/evictions", ledger.EvictionList.as_view(), name="evictions"),
+    path(f"{CLUSTER}/reports/utilization", reports.Utilization.as_view(), name="utilization"),
+    path(f"{CLUSTER}/reports/waits", reports.Waits.as_view(), name="waits"),
+    path(f"{CLUSTER}/reports/preemptions", reports.Preemptions.as_view(), name="preemptions"),
     path("schema", docs.Schema.as_view(), name="schema"),
     path("docs", docs.docs, name="docs"),
     re_path(r"^.*$", docs.NoSuchAddress.as_view(), name="nothing"),

@@ -1,0 +1,81 @@
+"""The admin's reports: the same figures, filters and scope as their pages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from django.http import QueryDict
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from portal.accounts.models import User
+from portal.api.scope import ClusterView
+from portal.reports.filters import PRESETS, ReportFilters
+from portal.reports.forms import FilterForm
+from portal.reports.preemptions import preemptions
+from portal.reports.scope import reportable_queues
+from portal.reports.utilization import utilization
+from portal.reports.waits import waits
+from portal.web.format import zone
+from scheduling.models import Cluster, WorkloadType
+
+PARAMETERS = [
+    OpenApiParameter("range", str, enum=list(PRESETS), description="Default: 14d."),
+    OpenApiParameter("from", str, description="A day or an instant; takes the place of range."),
+    OpenApiParameter("to", str, description="Default: now."),
+    OpenApiParameter("class", str, many=True, description="GPU classes; default: all."),
+    OpenApiParameter("queue", str, description="Top of a subtree; default: all you may see."),
+    OpenApiParameter("user", str),
+    OpenApiParameter("type", str, enum=[t.value for t in WorkloadType]),
+    OpenApiParameter("compare", str, enum=["previous", "none"]),
+]
+SCHEMA = extend_schema(
+    parameters=PARAMETERS,
+    responses={
+        200: {"type": "object", "additionalProperties": {}, "description": "Tables and sums."}
+    },
+)
+
+
+class ReportView(ClusterView):
+    serializer_class = serializers.Serializer
+    pagination_class = None
+
+    def report(
+        self, compute: Callable[[Cluster, ReportFilters, User], Any], typed: QueryDict
+    ) -> Response:
+        """Raises ValidationError at the filter at fault, Http404 where the person has no queue."""
+        form = FilterForm(
+            typed,
+            queues=reportable_queues(self.cluster, self.person).values(),
+            classes=self.cluster.gpu_classes.values_list("name", flat=True),
+            now=self.cluster.now(),
+            zone=zone(self.person.display_time_zone or self.cluster.display_time_zone).key,
+        )
+        if not form.is_valid():
+            raise serializers.ValidationError(dict(form.errors))
+        return Response(compute(self.cluster, form.filters(), self.person).as_dict())
+
+
+class Utilization(ReportView):
+    @SCHEMA
+    def get(self, request: Request, cluster: str) -> Response:
+        """Capacity, allocated and really used GPU-hours by class and queue."""
+        return self.report(utilization, request.query_params)
+
+
+class Waits(ReportView):
+    @SCHEMA
+    def get(self, request: Request, cluster: str) -> Response:
+        """Queue waits: percentiles over time, by size, by hour of the week."""
+        return self.report(waits, request.query_params)
+
+
+class Preemptions(ReportView):
+    @SCHEMA
+    def get(self, request: Request, cluster: str) -> Response:
+        """Evictions: over time, who for whom, by rule, GPU-hours lost."""
+        return self.report(preemptions, request.query_params)
