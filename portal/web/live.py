@@ -51,7 +51,9 @@ class Pulse:
     def is_news_after(self, last: Pulse | None) -> bool:
         if last is None or (self.revision, self.cycle) != (last.revision, last.cycle):
             return True
-        return (self.planned_age_s or 0) < (last.planned_age_s or 0)
+        if self.planned_age_s is None or last.planned_age_s is None:
+            return self.planned_age_s is not last.planned_age_s
+        return self.planned_age_s < last.planned_age_s
 
 
 def read(cluster_ids: list[int]) -> dict[int, Pulse]:

@@ -45,7 +45,7 @@ def pytest_collection_modifyitems(items):
             item.add_marker(pytest.mark.e2e)
 
 
-@pytest.fixture()
+@pytest.fixture
 def live(transactional_db):
     """Address of a server over the test database."""
     with socket.socket() as free:
@@ -76,7 +76,7 @@ def browser():
         browser.close()
 
 
-@pytest.fixture()
+@pytest.fixture
 def page(live, browser):
     """A fresh tab. A script error or a blocked asset (CSP) fails the test at its end."""
     context = browser.new_context(base_url=live, viewport={"width": 1440, "height": 900})

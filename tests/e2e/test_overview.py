@@ -11,12 +11,12 @@ from tests.e2e.conftest import axe, sign_in
 from tests.portal.web.example import overview_cluster
 
 
-@pytest.fixture()
+@pytest.fixture
 def cluster(live):
     return overview_cluster()
 
 
-@pytest.fixture()
+@pytest.fixture
 def admin(page, cluster):
     sign_in(page, User.objects.get(username="admin"))
     return page

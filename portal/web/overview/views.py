@@ -20,32 +20,34 @@ from portal.web.shell import get_cluster
 from scheduling.models import Cluster, GpuClass, Queue
 
 
-def classes_and_chosen(request: HttpRequest, cluster: Cluster) -> tuple[list[GpuClass], GpuClass]:
-    """The cluster's GPU classes and the one of ``?class=``, by default the first.
+def chosen_class(request: HttpRequest, classes: list[GpuClass]) -> GpuClass | None:
+    """The class of ``?class=``, by default the first; None where the cluster has none yet.
 
     Raises:
-        Http404: the cluster has none of that name, or none at all.
+        Http404: there is none of that name.
     """
-    classes = list(cluster.gpu_classes.all())
     wanted = request.GET.get("class")
     chosen = next((c for c in classes if wanted in (None, "", c.name)), None)
-    if chosen is None:
+    if chosen is None and wanted:
         raise Http404
-    return classes, chosen
+    return chosen
 
 
 @login_required
 @require_safe
 def overview(request: HttpRequest, cluster: str) -> HttpResponse:
     found = get_cluster(request, cluster)
-    classes, chosen = classes_and_chosen(request, found)
+    classes = list(found.gpu_classes.all())
+    chosen = chosen_class(request, classes)
     capacity = figures.capacity(found, classes)
-    of_chosen = next(one for one in capacity if one.gpu_class == chosen)
+    trees = [
+        figures.tree(found, request.user, c.gpu_class, c) for c in capacity if c.gpu_class == chosen
+    ]
     context = {
         "capacity": capacity,
         "sums": figures.sums(capacity),
         "waiting": figures.waiting(found),
-        "tree": figures.tree(found, request.user, chosen, of_chosen),
+        "trees": trees,
         "classes": classes,
         "chosen": chosen,
         "waits": figures.longest_waits(found, request.user),
@@ -70,9 +72,11 @@ def queues(request: HttpRequest, cluster: str) -> HttpResponse:
 def queue(request: HttpRequest, cluster: str, queue: str) -> HttpResponse:
     found = get_cluster(request, cluster)
     of = get_object_or_404(visible_queues(request.user), cluster=found, name=queue)
-    classes, chosen = classes_and_chosen(request, found)
-    context = {"queue": of, "classes": classes, "chosen": chosen, "unit": unit(chosen)}
-    context |= _entitlement(found, request.user, of, chosen)
+    classes = list(found.gpu_classes.all())
+    chosen = chosen_class(request, classes)
+    context: dict[str, Any] = {"queue": of, "classes": classes, "chosen": chosen}
+    if chosen is not None:
+        context |= _entitlement(found, request.user, of, chosen)
     return render(request, "web/overview/queue.html", context)
 
 
@@ -89,6 +93,7 @@ def _entitlement(cluster: Cluster, user: User, queue: Queue, chosen: GpuClass) -
     )
     waterfall = axis([reach])
     return {
+        "unit": unit(chosen),
         "share": share,
         "figures": figures_,
         "axis": on,

@@ -1,0 +1,101 @@
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+
+import pytest
+
+from portal.web import format as show
+from scheduling.models import Reason
+
+NOW = datetime(2026, 11, 19, 9, 42, 16, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("milli", "text"),
+    [
+        (4000, "4"),
+        (500, "0.5"),
+        (143, "0.1"),
+        (71, "0.071"),
+        (1_234_000, "1,234"),
+        (13_333.3, "13.3"),
+        (0, "0"),
+        (-0.0, "0"),
+        (-4000, "−4"),
+        (None, "–"),
+    ],
+)
+def test_gpus_read_as_gpus(milli, text):
+    assert show.gpus(milli) == text
+
+
+@pytest.mark.parametrize(
+    ("milli", "text"), [(1000, "+1"), (-5000, "−5"), (0, "0"), (0.2, "0"), (None, "–")]
+)
+def test_difference_carries_a_real_sign(milli, text):
+    assert show.signed(milli) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0, "0 s"),
+        (59, "59 s"),
+        (60, "1 min"),
+        (38 * 60, "38 min"),
+        (9840, "2 h 44 min"),
+        (11_100, "3 h 05 min"),
+        (7200, "2 h"),
+        (90_000, "1 d 1 h"),
+        (86_400, "1 d"),
+        (timedelta(hours=15, minutes=37), "15 h 37 min"),
+        (-5, "0 s"),
+        (None, "–"),
+    ],
+)
+def test_duration_names_two_units_at_most(seconds, text):
+    assert show.duration(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(1500, "0:25"), (0, "0:00"), (40_000, "11:07"), (None, "–")]
+)
+def test_wait_in_tables_is_hours_and_minutes(seconds, text):
+    assert show.hmin(seconds) == text
+
+
+def test_gpu_hours_lose_their_decimal_from_a_hundred_on():
+    assert show.gpu_hours(7.5 * 3600) == "7.5"
+    assert show.gpu_hours(270.4 * 3600) == "270"
+
+
+def test_money_names_its_currency():
+    assert show.money(Decimal("436.8")) == "€436.80"
+    assert show.money(Decimal(-5), "USD") == "−$5.00"
+    assert show.money(Decimal("1234.5"), "CHF") == "CHF 1,234.50"
+
+
+@pytest.mark.parametrize(
+    ("hours", "text"),
+    [
+        (0, "10:42"),
+        (16, "Fri 02:42"),
+        (-48, "Tue 10:42"),
+        (24 * 8, "27 Nov 10:42"),
+        (24 * 60, "18 Jan 2027 10:42"),
+    ],
+)
+def test_time_is_as_short_as_it_stays_clear(hours, text):
+    assert show.when(NOW + timedelta(hours=hours), NOW, "Europe/Berlin") == text
+
+
+def test_unknown_zone_falls_back_to_utc():
+    assert show.clock(NOW, "Mars/Olympus") == "09:42:16 UTC"
+    assert show.clock(NOW, "Europe/Berlin") == "10:42:16 CET"
+
+
+def test_every_reason_has_a_headline():
+    assert {reason.value for reason in Reason} <= set(show.HEADLINES)
+
+
+def test_sixth_class_and_all_after_it_share_the_pattern():
+    assert [show.class_number(i) for i in range(8)] == [1, 2, 3, 4, 5, 6, 6, 6]
