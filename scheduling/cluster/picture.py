@@ -37,9 +37,20 @@ class ObservedNode:
 
 
 @dataclass(frozen=True, slots=True)
+class Orphans:
+    """Pods whose object was deleted: they are going, and hold their GPUs until they are gone."""
+
+    namespace: str
+    name: str
+    gpus: int
+    placement: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
 class Picture:
     workloads: tuple[Observed, ...]
     nodes: tuple[ObservedNode, ...]
+    orphans: tuple[Orphans, ...] = ()
     unreadable: Mapping[str, str] = field(default_factory=dict)
     """uid -> why the object's demand cannot be understood."""
 
@@ -96,12 +107,19 @@ def compose(
         for obj in found
         if labels.queue_of(obj["metadata"].get("labels"))
     }
+    present = {obj["metadata"]["uid"] for found in objects.values() for obj in found}
     foreign: dict[str, list[Json]] = {}
+    orphaned: dict[str, list[Json]] = {}
     for pod in pods:
-        mine = owned.get(pods_of.owner_of(pod))
+        owner = pods_of.owner_of(pod)
+        mine = owned.get(owner.get("uid", ""))
         if mine is not None:
             mine.append(pod)
-        elif pods_of.holds(pod):
+        elif not pods_of.holds(pod):
+            continue
+        elif owner.get("kind") in objects and owner["uid"] not in present:
+            orphaned.setdefault(owner["uid"], []).append(pod)
+        else:
             foreign.setdefault(pod["spec"]["nodeName"], []).append(pod)
     workloads, unreadable = _observe(objects, owned, classes)
     return Picture(
@@ -111,7 +129,18 @@ def compose(
             for node in sorted(nodes, key=lambda n: n["metadata"]["name"])
             for row in _node_rows(node, foreign.get(node["metadata"]["name"], []), classes)
         ),
+        orphans=tuple(_orphans(pods, classes) for _, pods in sorted(orphaned.items())),
         unreadable=unreadable,
+    )
+
+
+def _orphans(pods: Sequence[Json], classes: Sequence[ClassSpec]) -> Orphans:
+    first, need = pods[0], pods_of.asked(pods[0]["spec"])
+    return Orphans(
+        namespace=first["metadata"].get("namespace", ""),
+        name=pods_of.owner_of(first).get("name", ""),
+        gpus=next((int(need[c.resource_name]) for c in classes if c.resource_name in need), 0),
+        placement=pods_of.by_node(pods),
     )
 
 

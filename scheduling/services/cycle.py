@@ -29,7 +29,7 @@ from scheduling.cluster.enforcement import Report
 from scheduling.cluster.lease import LeaseLostError
 from scheduling.cluster.picture import Picture
 from scheduling.engine import plan as engine_plan
-from scheduling.engine.model import Plan
+from scheduling.engine.model import Plan, Snapshot
 from scheduling.models import Cluster, ClusterMode, Workload
 from scheduling.services import policy as policies
 from scheduling.services import recording, snapshots
@@ -108,19 +108,22 @@ def _run(cluster: Cluster, worker: ClusterWorker, trigger: str) -> CycleResult:
 
     view = _look(cluster, worker, worker.projection)
     plan_began = time.monotonic()
-    plan = engine_plan(snapshots.build(view.rows, view.picture, view.known, now=view.now))
+    snapshot = snapshots.build(view.rows, view.picture, view.known, now=view.now)
+    plan = engine_plan(snapshot)
     plan_ms = (time.monotonic() - plan_began) * 1000
     with transaction.atomic():
         # The span that ends now was spent under the division that still stands in the rows.
         worker.ledger.book(view.rows, now=view.now)
         save(view.changes)
-        recorded = _record(view, worker.projection, plan, trigger)
+        labels = {n.name: n.labels for n in view.picture.nodes}
+        moved = worker.projection.nodes.save(snapshot, view.rows, labels)
+        recorded = _record(view, worker.projection, snapshot, plan, trigger)
         recorded.cycle.took_ms = (time.monotonic() - began) * 1000
         recorded.cycle.save(update_fields=["took_ms"])
 
     report = _enforce(worker, view, plan, recorded) if enforce else Report()
     settled = report.written > 0 and _settle(cluster, worker)
-    if view.changes or recorded.visible or settled:
+    if view.changes or moved or recorded.visible or settled:
         cluster.touch()
     Cluster.objects.filter(pk=cluster.pk).update(planned_at=timezone.now())
     return CycleResult(
@@ -145,11 +148,14 @@ def _look(cluster: Cluster, worker: ClusterWorker, projection: Projection) -> _V
     return _View(cluster, picture, rows, known, now, changes)
 
 
-def _record(view: _View, projection: Projection, plan: Plan, trigger: str) -> Recorded:
+def _record(
+    view: _View, projection: Projection, snapshot: Snapshot, plan: Plan, trigger: str
+) -> Recorded:
     by_name: dict[str, Workload] = {
         f"{row.namespace}/{row.name}": row for row in projection.rows.values()
     }
-    return recording.record(Pass(view.cluster, plan, view.rows, by_name, view.now, trigger))
+    done = Pass(view.cluster, snapshot, plan, view.rows, by_name, view.now, trigger)
+    return recording.record(done)
 
 
 def _settle(cluster: Cluster, worker: ClusterWorker) -> bool:

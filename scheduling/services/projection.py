@@ -18,6 +18,7 @@ from scheduling.models import Cluster, Eviction, State, Transition, Workload
 from scheduling.models.workloads import HOLDING
 from scheduling.services import lifecycle
 from scheduling.services.evictions import eviction_of
+from scheduling.services.node_rows import NodeRows
 from scheduling.services.policy import PolicyRows
 from scheduling.services.situations import Situation, class_of, judge, placement_of
 from scheduling.services.snapshots import Known
@@ -77,6 +78,7 @@ class Projection:
         self.cluster = cluster
         live = Workload.objects.filter(cluster=cluster).exclude(state=State.FINISHED)
         self.rows: dict[str, Workload] = {w.uid: w for w in live}
+        self.nodes = NodeRows(cluster)
         self.newcomer = not Workload.objects.filter(cluster=cluster).exists()
         self._finished: set[str] = set()
         self._short_since: dict[str, tuple[datetime, float]] = {}

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -11,7 +11,7 @@ from scheduling.engine import model as m
 from scheduling.models import Cluster, Cycle, Decision, Share, State, Workload
 from scheduling.models.workloads import HOLDING
 from scheduling.services.evictions import numbers_at
-from scheduling.services.policy import PolicyRows
+from scheduling.services.policy import Key, PolicyRows
 
 WAITS = (m.Action.WAIT, m.Action.RESERVE)
 TOLD = ["reason", "sentence", "numbers", "until", "position"]
@@ -50,6 +50,7 @@ class Pass:
     """One pass of the engine and what it was about."""
 
     cluster: Cluster
+    snapshot: m.Snapshot
     plan: m.Plan
     rows: PolicyRows
     by_name: Mapping[str, Workload]
@@ -146,32 +147,49 @@ def _tell(done: Pass) -> list[Workload]:
 
 def _replace_shares(done: Pass) -> int:
     """Rows of the newest division; how many a page shows differently (usage alone decays unseen)."""
-    root = done.rows.root
-    queues = {q.name: q for q in done.rows.queues if not q.is_root}
-    if root is not None:
-        queues[""] = root
     held = {(s.queue_id, s.gpu_class_id): s for s in done.rows.shares}
     new: list[Share] = []
     changed: list[Share] = []
     visible = 0
-    for queue_name, by_class in done.plan.fair_share.items():
-        for class_name, share in by_class.items():
-            queue, gpu_class = queues.get(queue_name), done.rows.class_by_name.get(class_name)
-            if queue is None or gpu_class is None:
-                continue
-            row = held.get((queue.pk, gpu_class.pk))
-            usage = done.rows.usage.get((queue.pk, gpu_class.pk), 0.0)
-            if row is None:
-                row = Share(queue=queue, gpu_class=gpu_class)
-                new.append(row)
-            differs = _set_share(row, share)
-            visible += differs
-            if row.pk and (differs or abs(row.usage - usage) > 1e-6):
-                changed.append(row)
-            row.usage = usage
+    for key, share in _shares(done):
+        row = held.get(key)
+        usage = done.rows.usage.get(key, 0.0)
+        if row is None:
+            row = Share(queue_id=key[0], gpu_class_id=key[1])
+            new.append(row)
+        differs = _set_share(row, share)
+        visible += differs
+        if row.pk and (differs or abs(row.usage - usage) > 1e-6):
+            changed.append(row)
+        row.usage = usage
     Share.objects.bulk_create(new, batch_size=200)
     Share.objects.bulk_update(changed, SHARE_COLUMNS, batch_size=100)
     return visible
+
+
+def _shares(done: Pass) -> Iterator[tuple[Key, m.Share]]:
+    """The plan's division by row; the root's says what the cluster has, not what is asked of it."""
+    capacity = _capacity(done.snapshot)
+    queues = {q.name: q for q in done.rows.queues if not q.is_root}
+    for queue_name, by_class in done.plan.fair_share.items():
+        queue = queues.get(queue_name) if queue_name else done.rows.root
+        for class_name, share in by_class.items():
+            gpu_class = done.rows.class_by_name.get(class_name)
+            if queue is None or gpu_class is None:
+                continue
+            installed, ready = capacity.get(class_name, (0, 0))
+            whole = replace(share, fair_share=float(ready), nominal=installed)
+            yield (queue.pk, gpu_class.pk), share if queue_name else whole
+
+
+def _capacity(snapshot: m.Snapshot) -> dict[str, tuple[int, int]]:
+    """(installed, ready) milli-GPU by class."""
+    total: dict[str, tuple[int, int]] = {}
+    for node in snapshot.nodes:
+        installed, ready = total.get(node.gpu_class, (0, 0))
+        ready += node.gpus if node.ready else 0
+        total[node.gpu_class] = (installed + node.gpus, ready)
+    return total
 
 
 def _set_share(row: Share, share: m.Share) -> bool:

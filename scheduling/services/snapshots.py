@@ -56,7 +56,10 @@ def build(
         nodes=tuple(_node(n) for n in picture.nodes),
         queues=policies.engine_queues(rows),
         priority_classes=policies.engine_priority_classes(rows),
-        workloads=tuple(w for w in made if w is not None),
+        workloads=(
+            *(w for w in made if w is not None),
+            *_orphans(picture, rows, class_by_node, present, now),
+        ),
         policy=policies.engine_policy(rows.cluster),
     )
 
@@ -134,6 +137,39 @@ def _workload(
         checkpointed=checkpoint_of(observed, known, now),
         **(running or {}),
     )
+
+
+def _orphans(
+    picture: Picture,
+    rows: PolicyRows,
+    class_by_node: Mapping[str, str],
+    present: set[str],
+    now: datetime,
+) -> list[m.Workload]:
+    """What deleted objects left on nodes: nobody's work, but their GPUs are about to come free."""
+    priority = rows.default_priority.name if rows.default_priority else NO_PRIORITY_CLASS.name
+    found: list[m.Workload] = []
+    for number, orphans in enumerate(picture.orphans):
+        placement = {n: count for n, count in orphans.placement.items() if n in present}
+        if not placement or not orphans.gpus:
+            continue
+        members = sum(placement.values())
+        found.append(
+            m.Workload(
+                name=f"{orphans.namespace}/{orphans.name} (deleted {number})",
+                queue="",
+                priority_class=priority,
+                submitted=now,
+                gpus=orphans.gpus,
+                members=m.Members(members, members),
+                phase=m.Phase.RUNNING,
+                leaving=True,
+                started=now,
+                gpu_class=class_by_node[next(iter(placement))],
+                placement=placement,
+            )
+        )
+    return found
 
 
 def _running(

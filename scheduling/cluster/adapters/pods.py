@@ -78,7 +78,7 @@ def trim(pod: Json) -> Json:
         "metadata": {
             **{k: meta[k] for k in kept if k in meta},
             "ownerReferences": [
-                {"uid": o.get("uid"), "controller": o.get("controller")}
+                {k: o.get(k) for k in ("uid", "controller", "kind", "name")}
                 for o in meta.get("ownerReferences") or []
             ],
             "deletionTimestamp": meta.get("deletionTimestamp"),
@@ -93,9 +93,7 @@ def trim(pod: Json) -> Json:
     }
 
 
-def owner_of(pod: Json) -> str:
-    """uid of the object that made the pod; empty for a pod on its own."""
-    owners = pod["metadata"].get("ownerReferences") or []
-    return next(
-        (o["uid"] for o in owners if o.get("controller")), owners[0]["uid"] if owners else ""
-    )
+def owner_of(pod: Json) -> Json:
+    """The reference to the object that made the pod; empty for a pod on its own."""
+    owners: list[Json] = pod["metadata"].get("ownerReferences") or []
+    return next((o for o in owners if o.get("controller")), owners[0] if owners else {})

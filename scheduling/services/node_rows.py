@@ -1,0 +1,89 @@
+"""The cluster's nodes as rows: a row a node and GPU class, only what changed is written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from scheduling.engine import model as m
+from scheduling.models import Cluster, Node, NodePool
+from scheduling.services.policy import PolicyRows
+
+COLUMNS = ["node_pool", "gpus", "allocated_gpus", "foreign_gpus", "topology", "ready"]
+
+Key = tuple[str, str]
+"""(node name, class name)"""
+
+
+class NodeRows:
+    """The rows of one cluster, kept in memory by their only writer."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+        found = Node.objects.filter(cluster=cluster).select_related("gpu_class")
+        self._rows: dict[Key, Node] = {(n.name, n.gpu_class.name): n for n in found}
+
+    def save(
+        self, snapshot: m.Snapshot, rows: PolicyRows, node_labels: Mapping[str, Mapping[str, str]]
+    ) -> bool:
+        """Bring the rows into line with ``snapshot`` in the caller's transaction; whether any changed.
+
+        ``node_labels`` maps node names to their labels, by which pools choose them.
+        """
+        held = _held(snapshot)
+        new: list[Node] = []
+        changed: list[Node] = []
+        seen: set[Key] = set()
+        for node in snapshot.nodes:
+            key = (node.name, node.gpu_class)
+            seen.add(key)
+            pool = _pool(node, rows, node_labels.get(node.name, {}))
+            values: dict[str, Any] = {
+                "node_pool_id": pool.pk if pool else None,
+                "gpus": node.gpus,
+                "allocated_gpus": held.get(key, 0),
+                "foreign_gpus": node.foreign_gpus,
+                "topology": dict(node.topology),
+                "ready": node.ready,
+            }
+            row = self._rows.get(key)
+            if row is None:
+                gpu_class = rows.class_by_name[node.gpu_class]
+                row = self._rows[key] = Node(
+                    cluster=self.cluster, gpu_class=gpu_class, name=node.name, **values
+                )
+                new.append(row)
+            elif any(getattr(row, name) != value for name, value in values.items()):
+                for name, value in values.items():
+                    setattr(row, name, value)
+                changed.append(row)
+        gone = [self._rows.pop(key) for key in list(self._rows) if key not in seen]
+        Node.objects.bulk_create(new, batch_size=200)
+        Node.objects.bulk_update(changed, COLUMNS, batch_size=100)
+        if gone:
+            Node.objects.filter(pk__in=[row.pk for row in gone]).delete()
+        return bool(new or changed or gone)
+
+
+def _held(snapshot: m.Snapshot) -> dict[Key, int]:
+    """Milli-GPU that workloads hold, by node and class."""
+    held: dict[Key, int] = {}
+    for work in snapshot.workloads:
+        for node, members in work.placement.items():
+            key = (node, work.gpu_class or "")
+            held[key] = held.get(key, 0) + members * work.gpus
+    return held
+
+
+def _pool(node: m.Node, rows: PolicyRows, labels: Mapping[str, str]) -> NodePool | None:
+    """The first pool of the node's class whose labels the node carries."""
+    gpu_class = rows.class_by_name[node.gpu_class]
+    return next(
+        (
+            pool
+            for pool in rows.node_pools
+            if pool.gpu_class_id == gpu_class.pk
+            and all(labels.get(key) == value for key, value in pool.node_labels.items())
+        ),
+        None,
+    )
