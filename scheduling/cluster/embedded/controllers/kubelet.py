@@ -37,7 +37,8 @@ class Kubelet:
         record = event.record
         if record.resource is PODS:
             return (record.key,) if record.body["spec"].get("nodeName") else ()
-        if record.resource is NODES and _ready(record) != _ready(event.previous):
+        gone = event.type == "DELETED"
+        if record.resource is NODES and (gone or _ready(record) != _ready(event.previous)):
             return [
                 pod.key
                 for pod in self._world.store.listing(PODS)

@@ -186,7 +186,7 @@ def _put(result: Json, name: str, kind: str, value: Any) -> None:
             result[name] = read
 
 
-def _value(kind: str, value: Any) -> Any:
+def _value(kind: str, value: Any) -> Any:  # noqa: PLR0911 (one line for each type)
     match kind:
         case "text":
             return value.decode()

@@ -143,8 +143,8 @@ def _merge_items(live: list[Json], config: list[Json], name: str) -> list[Json]:
 
 def _drop(value: Any, fields: Json, name: str) -> Any:
     """Return `value` without `fields`; what is emptied by that goes as well."""
-    if not fields:
-        return value
+    if not fields or not isinstance(value, (dict, list)):
+        return value  # a plain value has taken the place of what had parts
     if isinstance(value, dict):
         result = dict(value)
         for path, field, child in children(value, name):

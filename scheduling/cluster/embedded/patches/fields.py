@@ -116,24 +116,30 @@ def union(one: Json, other: Json) -> Json:
 
 
 def minus(one: Json, other: Json) -> Json:
-    """Return the fields of `one` that are not in `other`."""
+    """Return the fields of `one` that are not in `other`.
+
+    A leaf stands for itself, not for what may be below it: owning an empty map is not owning
+    what others put into it.
+    """
     result: Json = {}
     for path, rest in one.items():
         if path not in other:
             result[path] = rest
-        elif rest and other[path] and (left := minus(rest, other[path])):
-            result[path] = left
+        elif rest:
+            left = minus(rest, other[path]) if other[path] else rest
+            if left:
+                result[path] = left
     return result
 
 
 def common(one: Json, other: Json) -> Json:
-    """Return the fields in both sets; a leaf owns everything below it."""
+    """Return the fields in both sets."""
     result: Json = {}
     for path in one.keys() & other.keys():
         mine, theirs = one[path], other[path]
-        if not mine or not theirs:
-            result[path] = mine or theirs
-        elif both := common(mine, theirs):
+        if not mine and not theirs:
+            result[path] = {}
+        elif mine and theirs and (both := common(mine, theirs)):
             result[path] = both
     return result
 
