@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from scheduling.simulation.partition import static_nodes
-from scheduling.simulation.result import Metrics, Replay, metrics
-from scheduling.simulation.rivals import Rival, replay_pooled, replay_static
-from scheduling.simulation.traces import Trace
+from .partition import static_nodes
+from .result import Metrics, Replay, metrics
+from .rivals import Rival, replay_pooled, replay_static
+from .traces import Trace
+from .weir import SHIPPED, EngineRun, replay_engine
+
+WEIR = "weir"
+POLICIES = (WEIR, *(str(rival) for rival in Rival))
 
 
-def replay(trace: Trace, rival: Rival, nodes: int | None) -> Replay:
-    """``nodes`` pooled nodes, or None: each queue alone on its static part. Raises TooLargeError."""
+def replay(trace: Trace, policy: str, nodes: int | None, run: EngineRun = SHIPPED) -> Replay:
+    """``nodes`` pooled nodes, or None: each queue alone on its static part.
+
+    ``policy`` is one of POLICIES; ``run`` concerns the shipped engine alone. Raises TooLargeError.
+    """
+    if policy == WEIR:
+        return replay_engine(trace, nodes, run)
     if nodes is None:
-        return replay_static(trace, rival, static_nodes(trace))
-    return replay_pooled(trace, rival, nodes)
+        return replay_static(trace, Rival(policy), static_nodes(trace))
+    return replay_pooled(trace, Rival(policy), nodes)
 
 
 def measure(trace: Trace, result: Replay) -> Metrics:

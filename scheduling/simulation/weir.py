@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, timedelta
 
 import numpy as np
@@ -21,12 +21,12 @@ from scheduling.engine.model import (
     Workload,
 )
 
-from .jobs import Job, Submission
+from .jobs import CHECKPOINT_S, RESTART_S, Job, Submission
 from .partition import nominal_gpus, static_nodes
 from .planners import PlanFunction
 from .result import Replay
 from .rivals import check_size
-from .simulator import Observer, Options, simulate
+from .simulator import Options, simulate
 from .traces import Trace, TraceJob
 
 DEFAULT_POLICY, EVERY_EVENT = Policy(), Options()
@@ -55,14 +55,17 @@ def pool(trace: Trace, nodes: int, policy: Policy = DEFAULT_POLICY) -> Snapshot:
     )
 
 
-def submissions(trace: Trace) -> Iterator[Submission]:
+def submissions(
+    trace: Trace, checkpoint_s: int | None = CHECKPOINT_S, restart_s: int = RESTART_S
+) -> Iterator[Submission]:
     """The trace's jobs in order; their durations stay the simulator's secret."""
-    return (submission(trace, job) for job in trace)
+    for job in trace:
+        yield Submission(workload_of(trace, job), job.duration_s, checkpoint_s, restart_s)
 
 
-def submission(trace: Trace, job: TraceJob) -> Submission:
+def workload_of(trace: Trace, job: TraceJob) -> Workload:
     members = gang(job.gpus, trace.gpus_per_node)
-    workload = Workload(
+    return Workload(
         name=job.name,
         queue=job.queue,
         user=job.user,
@@ -72,7 +75,6 @@ def submission(trace: Trace, job: TraceJob) -> Submission:
         members=Members(members, members),
         gpu_classes=(GPU_CLASS,),
     )
-    return Submission(workload, job.duration_s)
 
 
 def gang(gpus: int, per_node: int) -> int:
@@ -80,35 +82,47 @@ def gang(gpus: int, per_node: int) -> int:
     return next(n for n in range(-(-gpus // per_node), gpus + 1) if gpus % n == 0)
 
 
-def replay_engine(
-    trace: Trace,
-    nodes: int | None,
-    options: Options = EVERY_EVENT,
-    plan: PlanFunction | None = None,
-    observer: Observer | None = None,
-) -> Replay:
+@dataclass(frozen=True, slots=True)
+class EngineRun:
+    """How the engine is run: every ``checkpoint_s`` of work survives an eviction (None: nothing does), each
+    resumption costs ``restart_s``. ``plan`` None is the shipped engine on a frame."""
+
+    options: Options = EVERY_EVENT
+    checkpoint_s: int | None = CHECKPOINT_S
+    restart_s: int = RESTART_S
+    plan: PlanFunction | None = None
+
+    def jobs(self, trace: Trace, nodes: int) -> list[Job]:
+        """Raises TooLargeError."""
+        check_size(trace, nodes)
+        work = submissions(trace, self.checkpoint_s, self.restart_s)
+        return simulate(pool(trace, nodes), work, plan=self.plan, options=self.options).jobs
+
+
+SHIPPED = EngineRun()
+
+
+def replay_engine(trace: Trace, nodes: int | None, run: EngineRun = SHIPPED) -> Replay:
     """``nodes`` pooled nodes, or None: each queue alone on its static part. Raises TooLargeError."""
     if nodes is None:
-        return replay_parts(trace, options, plan)
-    check_size(trace, nodes)
-    outcome = simulate(
-        pool(trace, nodes), submissions(trace), plan=plan, options=options, observer=observer
-    )
-    return as_replay(trace, outcome.jobs, nodes * trace.gpus_per_node)
+        return replay_parts(trace, run)
+    return as_replay(trace, run.jobs(trace, nodes), nodes * trace.gpus_per_node)
 
 
-def replay_parts(trace: Trace, options: Options, plan: PlanFunction | None) -> Replay:
+def replay_parts(trace: Trace, run: EngineRun) -> Replay:
     nodes = static_nodes(trace)
-    jobs: list[Job | None] = [None] * len(trace)
+    jobs: dict[int, Job] = {}
     for number, queue in enumerate(trace.queues):
         mine = np.flatnonzero(trace.queue == number)
-        part = replace(trace.take(mine), queues=(queue,), queue=np.zeros(len(mine), dtype=np.int64))
-        part = replace(part, queue_nodes={queue: nodes[queue]})
-        check_size(part, nodes[queue])
-        outcome = simulate(pool(part, nodes[queue]), submissions(part), plan=plan, options=options)
-        for position, job in zip(mine, outcome.jobs, strict=True):
-            jobs[position] = job
-    return as_replay(trace, [job for job in jobs if job], sum(nodes.values()) * trace.gpus_per_node)
+        part = replace(
+            trace.take(mine),
+            queues=(queue,),
+            queue=np.zeros(len(mine), dtype=np.int64),
+            queue_nodes={queue: nodes[queue]},
+        )
+        jobs |= zip(mine.tolist(), run.jobs(part, nodes[queue]), strict=True)
+    in_order = [jobs[position] for position in range(len(trace))]
+    return as_replay(trace, in_order, sum(nodes.values()) * trace.gpus_per_node)
 
 
 def as_replay(trace: Trace, jobs: list[Job], capacity_gpus: int) -> Replay:

@@ -12,11 +12,14 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
+from scheduling.simulation.jobs import CHECKPOINT_S, RESTART_S
 from scheduling.simulation.partition import static_nodes
-from scheduling.simulation.replays import measure, replay
+from scheduling.simulation.replays import POLICIES, WEIR, measure, replay
 from scheduling.simulation.result import Metrics
-from scheduling.simulation.rivals import Rival, TooLargeError
+from scheduling.simulation.rivals import TooLargeError
+from scheduling.simulation.simulator import Options
 from scheduling.simulation.traces import Ties, Trace, TraceError, read_trace
+from scheduling.simulation.weir import EngineRun
 
 
 class Command(BaseCommand):
@@ -29,7 +32,7 @@ class Command(BaseCommand):
         add = parser.add_argument
         add("trace", type=Path, metavar="TRACE")
         add("--nodes", type=nodes_argument, help="pooled nodes, or 'static': each queue alone")
-        add("--policy", type=Rival, choices=list(Rival), default=Rival.FIFO_SKIP)
+        add("--policy", choices=POLICIES, default=WEIR)
         add("--from", dest="begin", type=instant, help="first submit time (UTC), included")
         add("--to", dest="end", type=instant, help="last submit time (UTC), included")
         add("--limit", type=positive, help="only the first N jobs")
@@ -40,6 +43,19 @@ class Command(BaseCommand):
             default=Ties.PUBLISHED,
             help="order of equal submit times in a .csv: as in the file or as published figures take them",
         )
+        add(
+            "--cycle-s",
+            type=positive,
+            default=0,
+            help="weir: seconds between plans; every event if left out",
+        )
+        add(
+            "--checkpoint-s",
+            type=positive,
+            default=CHECKPOINT_S,
+            help="weir: useful run time between checkpoints",
+        )
+        add("--restart-s", type=positive, default=RESTART_S, help="weir: cost of a resumption")
         add("--json", action="store_true", dest="as_json")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -49,7 +65,10 @@ class Command(BaseCommand):
             nodes = options["nodes"]
             size = sum(static_nodes(trace).values()) if nodes in (None, "static") else nodes
             self.stderr.write(f"{len(trace)} jobs, {size} nodes of {trace.gpus_per_node} GPUs")
-            result = replay(trace, options["policy"], None if nodes == "static" else size)
+            run = EngineRun(
+                Options(cycle_s=options["cycle_s"]), options["checkpoint_s"], options["restart_s"]
+            )
+            result = replay(trace, options["policy"], None if nodes == "static" else size, run)
             figures = measure(trace, result)
         except (TraceError, TooLargeError, ValueError) as error:
             self.stderr.write(str(error))
@@ -72,7 +91,7 @@ def describe(trace: Trace, options: dict[str, Any], size: int) -> dict[str, Any]
     return {
         "trace": trace.name,
         "inputs": trace.checksums(),
-        "policy": str(options["policy"]),
+        "policy": options["policy"],
         "static": options["nodes"] == "static",
         "nodes": size,
         "capacity_gpus": size * trace.gpus_per_node,

@@ -25,7 +25,7 @@ from scheduling.simulation.jobs import Submission
 from scheduling.simulation.laws import LawError, broken_laws
 from scheduling.simulation.rivals import Rival, replay_pooled
 from scheduling.simulation.simulator import Observer, Options, UnsettledError, simulate
-from scheduling.simulation.weir import gang, pool, replay_engine, submissions
+from scheduling.simulation.weir import EngineRun, gang, pool, replay_engine, submissions
 
 from .conftest import ORIGIN, make_trace
 from .fakes import Evicting, first_come
@@ -320,7 +320,7 @@ def test_replay_with_a_fifo_planner_agrees_with_the_fifo_rival() -> None:
         )
     )
 
-    ours = replay_engine(trace, 2, Options(checked=True), first_come)
+    ours = replay_engine(trace, 2, EngineRun(Options(checked=True), plan=first_come))
     rival = replay_pooled(trace, Rival.FIFO_SKIP, 2)
 
     assert ours.wait_s.mean() == pytest.approx(rival.wait_s.mean(), rel=0.15)
