@@ -51,7 +51,7 @@ class Shell:
     @cached_property
     def cluster(self) -> Cluster | None:
         """The cluster in the address; on pages of no cluster the first the person sees."""
-        known = getattr(self.request, "cluster", None)
+        known: Cluster | None = getattr(self.request, "cluster", None)
         if known is not None:
             return known
         match = self.request.resolver_match

@@ -17,6 +17,7 @@ Number = int | float | Decimal
 
 def number(value: Number, decimals: int = 0) -> str:
     """1234.5 -> '1,234.5': thousands apart, at most ``decimals`` places, no trailing zeros."""
+    value = float(value)
     text = f"{abs(value):,.{decimals}f}"
     if "." in text:
         text = text.rstrip("0").rstrip(".")
@@ -27,7 +28,7 @@ def gpus(milli: Number | None) -> str:
     """4000 -> '4', 500 -> '0.5', 1234000 -> '1,234'. Below a tenth, to the milli-GPU; None -> '–'."""
     if milli is None:
         return NONE
-    whole = milli / MILLI
+    whole = float(milli) / MILLI
     return number(whole, 3 if 0 < abs(whole) < 0.1 else 1)
 
 

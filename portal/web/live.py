@@ -12,7 +12,6 @@ import json
 from collections import defaultdict
 from collections.abc import AsyncIterator
 from dataclasses import asdict, dataclass
-from functools import partial
 from weakref import WeakKeyDictionary
 
 from asgiref.sync import sync_to_async
@@ -77,8 +76,7 @@ def read(cluster_ids: list[int]) -> dict[int, Pulse]:
     }
 
 
-@partial(sync_to_async, thread_sensitive=False)
-def _read(cluster_ids: list[int]) -> dict[int, Pulse]:
+def _read_in_thread(cluster_ids: list[int]) -> dict[int, Pulse]:
     try:
         return read(cluster_ids)
     finally:
@@ -108,7 +106,11 @@ class Reader:
         while self.listeners:
             # A database that is away for a moment makes pages stale, it does not end their streams.
             with contextlib.suppress(DatabaseError):
-                self._tell(await _read(list(self.listeners)))
+                self._tell(
+                    await sync_to_async(_read_in_thread, thread_sensitive=False)(
+                        list(self.listeners)
+                    )
+                )
             await asyncio.sleep(PERIOD_S)
 
     def _tell(self, pulses: dict[int, Pulse]) -> None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from django.contrib.auth.decorators import login_required
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from portal.accounts.models import User
 from portal.teams.access import visible_queues, visible_workloads
+from portal.web.requests import PersonRequest
 from portal.web.shell import get_cluster
 from scheduling.models import Cluster, Queue, Workload
 
@@ -44,7 +45,7 @@ def find(cluster: Cluster, user: User, text: str) -> Found:
 
 @login_required
 @require_safe
-def search(request: HttpRequest, cluster: str) -> HttpResponse:
+def search(request: PersonRequest, cluster: str) -> HttpResponse:
     found = get_cluster(request, cluster)
     text = request.GET.get("q", "").strip()[:100]
     context = {"text": text, "found": find(found, request.user, text)}

@@ -74,8 +74,8 @@ class Division:
     def chain(self, queue: Queue) -> list[Queue]:
         """From the root down to ``queue``."""
         above = [queue]
-        while above[0].parent_id in self.queues:
-            above.insert(0, self.queues[above[0].parent_id])
+        while (parent := self.queues.get(above[0].parent_id or 0)) is not None:
+            above.insert(0, parent)
         return above
 
     def levels(self, queue: Queue) -> list[Level]:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from statistics import median_low
+from typing import TYPE_CHECKING, TypedDict
 
 from django.db.models import Count, F, Min, OuterRef, Q, QuerySet, Subquery, Sum
 from django.db.models.functions import Coalesce
@@ -32,6 +33,9 @@ from scheduling.models import (
     Workload,
 )
 from scheduling.models.workloads import WAITING
+
+if TYPE_CHECKING:
+    from django_stubs_ext import WithAnnotations
 
 
 @dataclass(frozen=True)
@@ -257,14 +261,20 @@ def depth_first(queues: Iterable[Queue]) -> list[tuple[Queue, int]]:
     return placed
 
 
-def waiting_since(workloads: QuerySet[Workload]) -> QuerySet[Workload]:
+class Since(TypedDict):
+    since: datetime
+
+
+def waiting_since(workloads: QuerySet[Workload]) -> QuerySet[WithAnnotations[Workload, Since]]:
     """With ``since``: the last eviction's requeue, else the submission."""
     requeued = Transition.objects.filter(workload=OuterRef("pk"), to_state=State.REQUEUED)
     last = Subquery(requeued.order_by("-at").values("at")[:1])
     return workloads.filter(state__in=WAITING).annotate(since=Coalesce(last, F("submitted_at")))
 
 
-def longest_waits(cluster: Cluster, user: User, count: int = 5) -> list[Workload]:
+def longest_waits(
+    cluster: Cluster, user: User, count: int = 5
+) -> list[WithAnnotations[Workload, Since]]:
     """What the person may see and waits longest, each with ``since``."""
     mine = waiting_since(visible_workloads(user).filter(cluster=cluster))
     return list(mine.select_related("queue", "cluster").order_by("since", "id")[:count])

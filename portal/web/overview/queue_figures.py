@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
 import numpy as np
 from django.db.models import Count, F, Q, Sum, TextField
@@ -16,7 +17,7 @@ from portal.teams.access import visible_queues, visible_workloads
 from portal.web.entitlement import Axis, Figures, axis
 from portal.web.format import gpus, zone
 from portal.web.overview.division import Division
-from portal.web.overview.figures import visible_evictions, waiting_since
+from portal.web.overview.figures import Since, visible_evictions, waiting_since
 from portal.web.steps import Frame, Sample, apart, area, line
 from scheduling.models import (
     Cluster,
@@ -30,6 +31,9 @@ from scheduling.models import (
 )
 from scheduling.models.ledger import Resolution
 from scheduling.models.workloads import HOLDING
+
+if TYPE_CHECKING:
+    from django_stubs_ext import WithAnnotations
 
 DAYS = 7
 ROWS = 50
@@ -63,7 +67,7 @@ def division(cluster: Cluster, user: User, gpu_class: GpuClass) -> Division:
 class Pending:
     """The first in planned order, and how many there are of which demand."""
 
-    rows: list[Workload]
+    rows: list[WithAnnotations[Workload, Since]]
     count: int
     gpus: int
 
@@ -151,6 +155,8 @@ def waits(queue: Queue, gpu_class: GpuClass, now: datetime) -> Waits:
     this: list[tuple[float, float]] = []
     before: list[float] = []
     for at, submitted, size, members in started.iterator():
+        if at is None:  # excluded by the range; said for the types
+            continue
         wait = (at - submitted).total_seconds()
         if at >= begin:
             this.append((size * members / 1000, wait))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib.auth.decorators import login_required
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_safe
 
@@ -16,11 +16,12 @@ from portal.web.entitlement import Figures, axis, bar
 from portal.web.labels import WIDTHS_PX, labels
 from portal.web.overview import figures, queue_figures
 from portal.web.overview.division import draw
+from portal.web.requests import PersonRequest
 from portal.web.shell import get_cluster
 from scheduling.models import Cluster, GpuClass, Queue
 
 
-def chosen_class(request: HttpRequest, classes: list[GpuClass]) -> GpuClass | None:
+def chosen_class(request: PersonRequest, classes: list[GpuClass]) -> GpuClass | None:
     """The class of ``?class=``, by default the first; None where the cluster has none yet.
 
     Raises:
@@ -35,7 +36,7 @@ def chosen_class(request: HttpRequest, classes: list[GpuClass]) -> GpuClass | No
 
 @login_required
 @require_safe
-def overview(request: HttpRequest, cluster: str) -> HttpResponse:
+def overview(request: PersonRequest, cluster: str) -> HttpResponse:
     found = get_cluster(request, cluster)
     classes = list(found.gpu_classes.all())
     chosen = chosen_class(request, classes)
@@ -58,7 +59,7 @@ def overview(request: HttpRequest, cluster: str) -> HttpResponse:
 
 @login_required
 @require_safe
-def queues(request: HttpRequest, cluster: str) -> HttpResponse:
+def queues(request: PersonRequest, cluster: str) -> HttpResponse:
     """The tree of every class, one card each."""
     found = get_cluster(request, cluster)
     classes = list(found.gpu_classes.all())
@@ -69,7 +70,7 @@ def queues(request: HttpRequest, cluster: str) -> HttpResponse:
 
 @login_required
 @require_safe
-def queue(request: HttpRequest, cluster: str, queue: str) -> HttpResponse:
+def queue(request: PersonRequest, cluster: str, queue: str) -> HttpResponse:
     found = get_cluster(request, cluster)
     of = get_object_or_404(visible_queues(request.user), cluster=found, name=queue)
     classes = list(found.gpu_classes.all())

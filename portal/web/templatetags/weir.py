@@ -47,7 +47,7 @@ def added(milli: show.Number) -> str:
 @register.filter
 def size(milli: show.Number) -> str:
     """A difference without its sign, for sentences that say 'above' or 'below'."""
-    return show.gpus(abs(milli))
+    return show.gpus(abs(float(milli)))
 
 
 @register.filter
@@ -174,9 +174,9 @@ def behind(
     """A figure of a queue as a link to the workloads it is made of; a zero leads nowhere."""
     address = url_if("web:workloads", context["shell"].cluster.name)
     if not milli or not address:
-        return gpus(milli)
+        return _muted_zero(show.gpus(milli))
     query = urlencode({"queue": queue.name, "gpu_class": gpu_class.name, "state": state})
-    return format_html('<a href="{}?{}">{}</a>', address, query, gpus(milli))
+    return format_html('<a href="{}?{}">{}</a>', address, query, show.gpus(milli))
 
 
 _NUMBER = re.compile(r"(?<![\w.:-])\d[\d,]*(?:\.\d+)?(?![\w:-])")
