@@ -6,10 +6,10 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.shortcuts import get_object_or_404
 from django.utils.dateparse import parse_datetime
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_field
 from rest_framework import generics, serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -18,7 +18,7 @@ from portal.api.errors import NotAllowed, refuse
 from portal.api.fields import GpusField
 from portal.api.filters import QuotaFilter
 from portal.api.scope import ClusterView
-from portal.teams.access import editable_queues, visible_queues
+from portal.teams.access import editable_queues, own_queues, visible_queues
 from scheduling.models import Queue, Quota, QuotaChange
 from scheduling.services.quotas import Field, QuotaCell, QuotaError, save_quotas
 
@@ -89,7 +89,7 @@ class QuotaChangeSerializer(serializers.ModelSerializer[QuotaChange]):
     author: Any = serializers.SlugRelatedField(
         slug_field="username", read_only=True, allow_null=True
     )
-    cells = ChangedCellSerializer(many=True, read_only=True)
+    cells = serializers.SerializerMethodField(help_text="Those of queues you may see.")
 
     class Meta:
         model = QuotaChange
@@ -104,6 +104,11 @@ class QuotaChangeSerializer(serializers.ModelSerializer[QuotaChange]):
             "cells",
         ]
         read_only_fields = fields
+
+    @extend_schema_field(ChangedCellSerializer(many=True))
+    def get_cells(self, change: QuotaChange) -> Any:
+        seen = self.context["seen"]
+        return [cell for cell in change.cells if cell["queue"] in seen]
 
 
 AT = OpenApiParameter("at", datetime, description="In force at this instant; default: now.")
@@ -143,7 +148,9 @@ class QuotaList(ClusterView, generics.ListAPIView[Quota]):
         asked = ChangeRequestSerializer(data=request.data)
         asked.is_valid(raise_exception=True)
         change = self._save(asked.validated_data)
-        return Response(QuotaChangeSerializer(change).data, status=status.HTTP_201_CREATED)
+        mine = {"seen": {cell["queue"] for cell in change.cells}}
+        answer = QuotaChangeSerializer(change, context=mine).data
+        return Response(answer, status=status.HTTP_201_CREATED)
 
     def _save(self, asked: dict[str, Any]) -> QuotaChange:
         seen = visible_queues(self.person).filter(cluster=self.cluster)
@@ -215,6 +222,12 @@ class QuotaChangeList(ClusterView, generics.ListAPIView[QuotaChange]):
     def get_queryset(self) -> QuerySet[QuotaChange]:
         if self.is_schema:
             return QuotaChange.objects.none()
-        queues = visible_queues(self.person).filter(cluster=self.cluster)
-        rows = QuotaChange.objects.filter(queue__in=queues).select_related("queue", "author")
-        return rows.order_by("-at", "-id")
+        own = own_queues(self.person).filter(cluster=self.cluster)
+        touched = Quota.objects.filter(queue__in=own).exclude(change=None).values("change")
+        rows = QuotaChange.objects.filter(Q(queue__in=own) | Q(pk__in=touched))
+        return rows.select_related("queue", "author").order_by("-at", "-id")
+
+    def get_serializer_context(self) -> dict[str, Any]:
+        seen = visible_queues(self.person) if not self.is_schema else Queue.objects.none()
+        names = seen.filter(cluster__name=self.kwargs.get("cluster")).values_list("name", flat=True)
+        return {**super().get_serializer_context(), "seen": set(names)}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from django.core.exceptions import ValidationError
 from django.http import QueryDict
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
@@ -56,7 +57,7 @@ class ReportView(ClusterView):
             zone=zone(self.person.display_time_zone or self.cluster.display_time_zone).key,
         )
         if not form.is_valid():
-            raise serializers.ValidationError(dict(form.errors))
+            raise ValidationError(form.errors)
         return Response(compute(self.cluster, form.filters(), self.person).as_dict())
 
 

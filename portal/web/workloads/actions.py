@@ -1,15 +1,15 @@
-"""Cancel, hold, release: a page that says in numbers what will happen, then one POST that does it."""
+"""Cancel, hold, release. What can't be undone says first, in numbers, what will happen."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.views.decorators.http import require_http_methods
+from django.utils.http import url_has_allowed_host_and_scheme
+from django.views.decorators.http import require_http_methods, require_POST
 
 from portal.teams.access import may_operate_workload
 from portal.web.format import duration, number
@@ -21,66 +21,82 @@ from scheduling.services import workloads
 from scheduling.services.errors import ServiceError
 
 
-@dataclass(frozen=True, slots=True)
-class Verb:
-    """A verb on a workload. ``effects`` are the sentences its page shows before it is done."""
-
-    name: str
-    title: str
-    button: str
-    done: str
-    act: Callable[..., None]
-    effects: Callable[[Cluster, Workload], Sequence[str]]
-    applies: Callable[[Workload], bool]
-
-
 @login_required
 @require_http_methods(["GET", "POST"])
 def cancel(request: PersonRequest, cluster: str, uid: str) -> HttpResponse:
-    return _perform(request, cluster, uid, CANCEL)
+    found = get_cluster(request, cluster)
+    work = _operable(request, found, uid)
+    if work.state == State.FINISHED:
+        return _too_late(request, found, work)
+    error = None
+    if request.method == "POST":
+        try:
+            workloads.cancel(work, user=request.user.get_username())
+        except ServiceError as refused:
+            error = refused
+        else:
+            done = f"{work.name} is being cancelled; its state changes once the cluster reports it."
+            return _done(request, found, work, done)
+    shown = {"cluster": found, "work": work, "effects": cancel_effects(found, work), "error": error}
+    return render(request, "web/workloads/cancel.html", shown, status=409 if error else 200)
 
 
 @login_required
-@require_http_methods(["GET", "POST"])
+@require_POST
 def hold(request: PersonRequest, cluster: str, uid: str) -> HttpResponse:
-    return _perform(request, cluster, uid, HOLD)
+    """Easily undone, so it asks no second time."""
+    done = "{} is held: it keeps its submit time, and others may start before it."
+    return _at_once(request, cluster, uid, workloads.hold, done, held=False)
 
 
 @login_required
-@require_http_methods(["GET", "POST"])
+@require_POST
 def release(request: PersonRequest, cluster: str, uid: str) -> HttpResponse:
-    return _perform(request, cluster, uid, RELEASE)
+    done = "{} is released: the next cycle plans it with its old submit time."
+    return _at_once(request, cluster, uid, workloads.release, done, held=True)
 
 
-def _perform(request: PersonRequest, name: str, uid: str, verb: Verb) -> HttpResponse:
+def _at_once(
+    request: PersonRequest, name: str, uid: str, act: Callable[..., None], done: str, *, held: bool
+) -> HttpResponse:
+    """Does ``act`` to a waiting workload that is (or is not) ``held``."""
     cluster = get_cluster(request, name)
+    work = _operable(request, cluster, uid)
+    if not work.is_waiting or work.held != held:
+        return _too_late(request, cluster, work)
+    try:
+        act(work, user=request.user.get_username())
+    except ServiceError as error:
+        messages.error(request, str(error))
+        return _back(request, cluster, work)
+    return _done(request, cluster, work, done.format(work.name))
+
+
+def _operable(request: PersonRequest, cluster: Cluster, uid: str) -> Workload:
+    """Raises Http404 for what the person may not see, and for what they may not touch."""
     work = get_object_or_404(seen(request.user, cluster), uid=uid)
     if not may_operate_workload(request.user, work):
         raise Http404
-    if not verb.applies(work):
-        messages.info(request, f"{work.name} is {_state(work)} by now; nothing was done.")
-        return redirect("web:workload", cluster=cluster.name, uid=uid)
-    if request.method == "POST":
-        try:
-            verb.act(work, user=request.user.get_username())
-        except ServiceError as error:
-            return _confirm(request, cluster, work, verb, error)
-        messages.success(request, verb.done.format(work.name))
-        return redirect("web:workload", cluster=cluster.name, uid=uid)
-    return _confirm(request, cluster, work, verb, None)
+    return work
 
 
-def _confirm(
-    request: PersonRequest, cluster: Cluster, work: Workload, verb: Verb, error: ServiceError | None
-) -> HttpResponse:
-    shown = {
-        "cluster": cluster,
-        "work": work,
-        "verb": verb,
-        "effects": verb.effects(cluster, work),
-        "error": error,
-    }
-    return render(request, "web/workloads/confirm.html", shown, status=409 if error else 200)
+def _too_late(request: PersonRequest, cluster: Cluster, work: Workload) -> HttpResponse:
+    state = "held" if work.is_waiting and work.held else work.get_state_display().lower()
+    messages.info(request, f"{work.name} is {state} by now; nothing was done.")
+    return _back(request, cluster, work)
+
+
+def _done(request: PersonRequest, cluster: Cluster, work: Workload, said: str) -> HttpResponse:
+    messages.success(request, said)
+    return _back(request, cluster, work)
+
+
+def _back(request: PersonRequest, cluster: Cluster, work: Workload) -> HttpResponse:
+    """To the list the button stood on, if it says so and is ours; else to the workload."""
+    there = request.POST.get("next", "")
+    if url_has_allowed_host_and_scheme(there, allowed_hosts=None):
+        return redirect(there)
+    return redirect("web:workload", cluster=cluster.name, uid=work.uid)
 
 
 def cancel_effects(cluster: Cluster, work: Workload) -> list[str]:
@@ -107,59 +123,8 @@ def cancel_effects(cluster: Cluster, work: Workload) -> list[str]:
     return [*sentences, "It can't be undone."]
 
 
-def hold_effects(cluster: Cluster, work: Workload) -> list[str]:
-    place = f"It stands at position {work.position} of its queue. " if work.position else ""
-    return [
-        f"{place}While held it is passed over, and what stands behind it may start first.",
-        "It keeps its submit time: released, it takes its old place again.",
-    ]
-
-
-def release_effects(cluster: Cluster, work: Workload) -> list[str]:
-    waited = duration(cluster.now() - work.submitted_at)
-    return [
-        f"The next cycle plans it again, with its submit time of {waited} ago.",
-        f"It asks for {number(work.requested_gpus / 1000, 1)} GPUs.",
-    ]
-
-
 def _pods(work: Workload) -> str:
     nodes = ", ".join(list(work.placement)[:4])
     more = f" and {len(work.placement) - 4} more" if len(work.placement) > 4 else ""
     where = f" on {nodes}{more}" if nodes else ""
     return f"{work.members} pod{'' if work.members == 1 else 's'}{where}"
-
-
-def _state(work: Workload) -> str:
-    if work.is_waiting and work.held:
-        return "held"
-    return work.get_state_display().lower()
-
-
-CANCEL = Verb(
-    "cancel",
-    "Cancel",
-    "Cancel it",
-    "{} is being cancelled. Its state changes as soon as the cluster reports it.",
-    workloads.cancel,
-    cancel_effects,
-    lambda work: work.state != State.FINISHED,
-)
-HOLD = Verb(
-    "hold",
-    "Hold",
-    "Hold it",
-    "{} is being held.",
-    workloads.hold,
-    hold_effects,
-    lambda work: work.is_waiting and not work.held,
-)
-RELEASE = Verb(
-    "release",
-    "Release",
-    "Release it",
-    "{} is released; the next cycle plans it.",
-    workloads.release,
-    release_effects,
-    lambda work: work.is_waiting and work.held,
-)

@@ -33,6 +33,15 @@ class Side:
     fair_share: Any
     after: Any
 
+    @property
+    def name(self) -> str:
+        return self.queue.rpartition("/")[2]
+
+    @property
+    def above(self) -> str:
+        """The path above the name, with its last '/'."""
+        return self.queue.removesuffix(self.name)
+
 
 @dataclass(frozen=True, slots=True)
 class Loss:
