@@ -27,7 +27,11 @@ Order = tuple[int, int]
 
 
 class Binder:
-    """Keeps the nodes' free room and the waiting pods, both updated change by change."""
+    """Keeps the nodes' free room and the waiting pods, both updated change by change.
+
+    Between passes no waiting pod fits anywhere. So a new pod is tried on all nodes, and room
+    that was freed on some nodes is offered to all waiting pods, but nothing else is looked at.
+    """
 
     def __init__(self, world: World) -> None:
         self._world = world
@@ -37,15 +41,20 @@ class Binder:
         self._classes: dict[bytes, dict[Key, Order]] = {}
         self._class_of: dict[Key, bytes] = {}
         self._arrivals = 0
+        self._untried: dict[bytes, None] = {}
+        """Classes with pods that have not been tried yet."""
+        self._freed: dict[str, None] = {}
+        """Nodes on which room was freed."""
+        self._changed = False
+        """Whether the nodes themselves changed: everything is tried and explained anew."""
 
     def keys(self, event: Event) -> Iterable[Key]:
         """Take note of the change; ask for a pass if it can make a difference."""
         if event.record.resource is NODES:
             self._note_node(event)
-            return (_PASS,)
-        if event.record.resource is PODS and self._note_pod(event):
-            return (_PASS,)
-        return ()
+        elif event.record.resource is PODS:
+            self._note_pod(event)
+        return (_PASS,) if self._changed or self._untried or self._freed else ()
 
     def _note_node(self, event: Event) -> None:
         name = event.record.name
@@ -53,13 +62,15 @@ class Binder:
         pods = old.pods if old else self._homeless.pop(name, {})
         if event.type == "DELETED":
             self._homeless[name] = dict(pods)
+            self._changed = True
             return
         info = node_info(event.record)
+        self._changed = self._changed or old is None or not info.is_like(old)
         for key, amounts in pods.items():
             info.add(key, amounts)
         self._nodes[name] = info
 
-    def _note_pod(self, event: Event) -> bool:
+    def _note_pod(self, event: Event) -> None:
         pod = event.record
         spec, metadata = pod.body["spec"], pod.body["metadata"]
         ended = pod.body.get("status", {}).get("phase") in ("Succeeded", "Failed")
@@ -67,40 +78,37 @@ class Binder:
         node = spec.get("nodeName")
         if node:
             self._forget(pod.key)
-            return self._count(pod, node, gone=gone)
-        if gone or "deletionTimestamp" in metadata or not _is_ours(spec):
+            self._count(pod, node, gone=gone)
+        elif gone or "deletionTimestamp" in metadata or not _is_ours(spec):
             self._forget(pod.key)
-            return False
-        return self._remember(pod)
+        else:
+            self._remember(pod)
 
-    def _count(self, pod: Record, node: str, *, gone: bool) -> bool:
-        """Return whether room was freed."""
+    def _count(self, pod: Record, node: str, *, gone: bool) -> None:
         info = self._nodes.get(node)
         if info is None:
             homeless = self._homeless.setdefault(node, {})
             homeless.pop(pod.key, None)
             if not gone:
                 homeless[pod.key] = requests_of(pod.body["spec"])
-            return False
-        if gone:
-            freed = pod.key in info.pods
+        elif gone:
+            if pod.key in info.pods:
+                self._freed[node] = None
             info.remove(pod.key)
-            return freed
-        if pod.key not in info.pods:
+        elif pod.key not in info.pods:
             info.add(pod.key, requests_of(pod.body["spec"]))
-        return False
 
-    def _remember(self, pod: Record) -> bool:
-        """Return whether the pod is new or asks for something else than before."""
+    def _remember(self, pod: Record) -> None:
+        """Queue a pod that is new, or asks for something else than before."""
         signature = _signature(pod.body)
         if self._class_of.get(pod.key) == signature:
-            return False
+            return
         self._forget(pod.key)
         self._arrivals += 1
         order = (-int(pod.body["spec"].get("priority") or 0), self._arrivals)
         self._classes.setdefault(signature, {})[pod.key] = order
         self._class_of[pod.key] = signature
-        return True
+        self._untried[signature] = None
 
     def _forget(self, key: Key) -> None:
         signature = self._class_of.pop(key, None)
@@ -112,11 +120,19 @@ class Binder:
 
     def reconcile(self, key: Key, after: After) -> None:
         """One pass: classes by their first pod's order, pods of a class until one fits nowhere."""
-        ranked = sorted(self._classes, key=lambda s: next(iter(self._classes[s].values())))
+        changed, untried, freed = self._changed, self._untried, self._freed
+        self._changed, self._untried, self._freed = False, {}, {}
+        offered = list(self._nodes) if changed else [n for n in freed if n in self._nodes]
+        tried = self._classes if changed or offered else untried
+        ranked = [signature for signature in tried if signature in self._classes]
+        ranked.sort(key=lambda signature: next(iter(self._classes[signature].values())))
         for signature in ranked:
-            self._place(list(self._classes.get(signature, ())))
+            full = changed or signature in untried
+            names = list(self._nodes) if full else offered
+            self._place(list(self._classes.get(signature, ())), names, explain=full)
 
-    def _place(self, keys: list[Key]) -> None:
+    def _place(self, keys: list[Key], names: list[str], *, explain: bool) -> None:
+        """Bind pods of one class to the nodes called `names` as far as they fit."""
         first = self._world.store.find(keys[0]) if keys else None
         if first is None:
             return
@@ -124,17 +140,17 @@ class Binder:
             self._explain(keys, "SchedulingGated", _GATED)
             return
         demands, amounts = Demands(first.body["spec"]), requests_of(first.body["spec"])
-        refusals = {name: demands.refuses(info) for name, info in self._nodes.items()}
-        suitable = [info for name, info in self._nodes.items() if refusals[name] is None]
+        refusals = {name: demands.refuses(self._nodes[name]) for name in names}
+        suitable = [self._nodes[name] for name in names if refusals[name] is None]
         for place, key in enumerate(keys):
-            pod = self._world.store.find(key)
-            if pod is None:
-                continue
             node = _best(suitable, amounts)
             if node is None:
-                self._explain(keys[place:], "Unschedulable", self._why(refusals, amounts))
+                if explain:
+                    self._explain(keys[place:], "Unschedulable", self._why(refusals, amounts))
                 return
-            assign(self._world, pod, node.name)
+            pod = self._world.store.find(key)
+            if pod is not None:
+                assign(self._world, pod, node.name)
 
     def _why(self, refusals: dict[str, str | None], amounts: Amounts) -> str:
         reasons = Counter(

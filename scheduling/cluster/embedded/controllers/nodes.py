@@ -56,6 +56,16 @@ class NodeInfo:
         for name, amount in self.pods.pop(key, {}).items():
             self.taken[name] -= amount
 
+    def is_like(self, other: NodeInfo) -> bool:
+        """Return whether a pod fits here as it does on `other`, apart from what is taken."""
+        return (self.labels, self.taints, self.ready, self.unschedulable, self.room) == (
+            other.labels,
+            other.taints,
+            other.ready,
+            other.unschedulable,
+            other.room,
+        )
+
     def lacks(self, amounts: Amounts) -> str | None:
         """Return the first resource of which too little is free, or None."""
         for name, amount in amounts.items():

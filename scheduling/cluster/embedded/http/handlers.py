@@ -11,6 +11,7 @@ from ..errors import ApiError, bad_request, method_not_allowed, not_found
 from ..faults import Faults
 from ..resources import NAMESPACES, Json, Resource
 from ..store import Record, encode
+from ..validation.known import drop_unknown
 from ..verbs.create import create
 from ..verbs.delete import DeleteOptions, delete, delete_collection, parse_options
 from ..verbs.patch import APPLY, KINDS, apply_patch, patch
@@ -201,6 +202,8 @@ class Application:
             message = f"the body of the request was in an unknown format - accepted: {KINDS}"
             raise ApiError(415, "UnsupportedMediaType", message)
         change = read_body(request)
+        if isinstance(change, dict):
+            _drop_unknown(request, target.resource, change)
         sub = target.subresource
         if kind != APPLY:
             record = self._find(target)
@@ -283,7 +286,18 @@ def _object(request: Request, resource: Resource) -> Json:
     for part in ("metadata", "spec", "status"):
         if body.get(part) is not None and not isinstance(body[part], dict):
             raise bad_request(f"{part}: cannot unmarshal into an object: {body[part]!r}")
+    _drop_unknown(request, resource, body)
     return body
+
+
+def _drop_unknown(request: Request, resource: Resource, body: Json) -> None:
+    unknown = drop_unknown(resource.kind, body)
+    if unknown and request.query.get("fieldValidation") == "Strict":
+        listed = ", ".join(f'unknown field "{path}"' for path in unknown)
+        raise bad_request(
+            f'{resource.kind} in version "{resource.version}" cannot be handled as a '
+            f"{resource.kind}: strict decoding error: {listed}"
+        )
 
 
 def _check_accept(request: Request) -> None:

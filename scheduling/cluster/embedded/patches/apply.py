@@ -151,7 +151,7 @@ def _drop(value: Any, fields: Json, name: str) -> Any:
             if path in fields:
                 left = _drop(child, fields[path], field) if fields[path] else None
                 result[field] = left
-                if not left:
+                if left is None or left in ({}, []):
                     del result[field]
         return result
     kept = []

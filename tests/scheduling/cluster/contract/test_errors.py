@@ -125,3 +125,11 @@ def test_extended_resource_is_whole_and_equal_to_its_limit(api: Api) -> None:
     body["spec"]["containers"][0]["resources"] = {"requests": {"example.com/gpu": "1"}}
     refused = api.call("POST", api.path("pods"), body).expect(422)
     assert causes(refused) == {f"{field}.limits": "FieldValueRequired"}
+
+
+def test_unknown_field_is_dropped_or_refused_as_the_client_asks(api: Api) -> None:
+    body = job("a", paralelism=2)
+    path = api.path("jobs")
+    refused = api.call("POST", path, body, fieldValidation="Strict").expect(400)
+    assert 'unknown field "spec.paralelism"' in refused["message"]
+    assert "paralelism" not in api.create("jobs", body, fieldValidation="Ignore")["spec"]

@@ -129,3 +129,16 @@ def test_gate_holds_a_pod_and_its_removal_frees_it(cluster: Cluster) -> None:
     cluster.api.patch("pods", name, {"spec": {"schedulingGates": None}})
     cluster.step()
     assert _nodes_of(cluster) == ["n1"]
+
+
+def test_freed_room_goes_to_the_first_in_order_that_fits(cluster: Cluster) -> None:
+    cluster.node("n1", gpus=4)
+    cluster.node("n2", gpus=1)
+    cluster.job("first", gpus=4, annotations={"weir.dev/run-seconds": "10"})
+    cluster.step()
+    for name, gpus in (("wide", 8), ("second", 3), ("third", 2)):
+        cluster.job(name, gpus=gpus)
+    cluster.step(5)
+    assert {cluster.status(name)["ready"] for name in ("second", "third")} == {0}
+    cluster.step(10)
+    assert (cluster.status("second")["ready"], cluster.status("third")["ready"]) == (1, 0)
