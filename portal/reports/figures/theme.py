@@ -70,6 +70,9 @@ def axis(**options: Any) -> dict[str, Any]:
         "automargin": False,
         "ticks": "",
         "ticklabelstandoff": 4,
+        "spikecolor": MUTED,
+        "spikethickness": 1,
+        "spikedash": "solid",
         **options,
     }
 

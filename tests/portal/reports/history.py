@@ -7,6 +7,7 @@ import random
 from datetime import datetime, timedelta
 
 from portal.demo import organisation as org
+from portal.demo.seed import seed_cluster
 from scheduling.models import (
     MILLI,
     Cluster,
@@ -21,8 +22,10 @@ from scheduling.models import (
     Workload,
 )
 from scheduling.models.ledger import Resolution
+from tests.factories import make_cluster
 
 LEAVES = tuple(org.USERS)
+SPECS = {spec.name: spec for spec in org.QUEUES}
 TYPICAL_WAIT_S = {org.H100: 2400.0, org.A100: 600.0, org.MIG: 40.0, org.L4: 50.0}
 
 
@@ -38,28 +41,37 @@ def write_samples(
     for hour in range(hours):
         start = first + timedelta(hours=hour)
         for name, gpu_class in classes.items():
-            rows += _hour(queues, gpu_class, name, start, dice, measured)
+            held = _held(queues, name, start, dice)
+            rows += _hour(queues, gpu_class, start, held, measured=measured)
     UsageSample.objects.bulk_create(rows, batch_size=1000)
+
+
+def _held(
+    queues: dict[str, Queue], name: str, start: datetime, dice: random.Random
+) -> dict[str, float]:
+    """Milli-GPU by queue, inner queues the sum of theirs."""
+    load = 0.86 + 0.1 * math.sin((start.hour - 4) / 24 * 2 * math.pi)
+    load -= 0.14 if start.weekday() >= 5 else 0
+    by_id = {queue.pk: queue for queue in queues.values()}
+    held = dict.fromkeys(queues, 0.0)
+    for leaf in LEAVES:
+        gpus = SPECS[leaf].quotas[name][0] * MILLI * load * dice.uniform(0.85, 1.05)
+        queue: Queue | None = queues[leaf]
+        while queue is not None:
+            held[queue.name] += gpus
+            queue = by_id.get(queue.parent_id)
+    return held
 
 
 def _hour(
     queues: dict[str, Queue],
     gpu_class: GpuClass,
-    name: str,
     start: datetime,
-    dice: random.Random,
+    held: dict[str, float],
+    *,
     measured: bool,
 ) -> list[UsageSample]:
-    load = 0.86 + 0.1 * math.sin((start.hour - 4) / 24 * 2 * math.pi)
-    load -= 0.14 if start.weekday() >= 5 else 0
-    specs = {spec.name: spec for spec in org.QUEUES}
-    held = dict.fromkeys(queues, 0.0)
-    for leaf in LEAVES:
-        gpus = specs[leaf].quotas[name][0] * MILLI * load * dice.uniform(0.85, 1.05)
-        queue: Queue | None = queues[leaf]
-        while queue is not None:
-            held[queue.name] += gpus
-            queue = next((q for q in queues.values() if queue and q.pk == queue.parent_id), None)
+    name = gpu_class.name
     installed, ready = capacity(name)
     return [
         UsageSample(
@@ -72,7 +84,7 @@ def _hour(
             ready_gpus=ready * MILLI if queue.is_root else 0,
             allocated_gpus=held[queue.name],
             used_gpus=held[queue.name] * 0.6 if measured else None,
-            nominal_gpus=0 if queue.is_root else specs[queue.name].quotas[name][0] * MILLI,
+            nominal_gpus=0 if queue.is_root else SPECS[queue.name].quotas[name][0] * MILLI,
             fair_share_gpus=held[queue.name],
         )
         for queue in queues.values()
@@ -91,16 +103,16 @@ def write_workloads(cluster: Cluster, until: datetime, *, count: int = 1500) -> 
     dice = random.Random(2)
     queues = {q.name: q for q in cluster.queues.all()}
     classes = list(cluster.gpu_classes.all())
-    rows = [_workload(cluster, queues, classes, until, dice, i) for i in range(count)]
+    rows = [_workload(queues, classes, until, dice, serial=i) for i in range(count)]
     return Workload.objects.bulk_create(rows, batch_size=500)
 
 
 def _workload(
-    cluster: Cluster,
     queues: dict[str, Queue],
     classes: list[GpuClass],
     until: datetime,
     dice: random.Random,
+    *,
     serial: int,
 ) -> Workload:
     leaf = dice.choice(LEAVES)
@@ -111,7 +123,7 @@ def _workload(
     wait_s = TYPICAL_WAIT_S[gpu_class.name] * dice.lognormvariate(0, 1.4) * busy * members**0.3
     started = min(until, submitted + timedelta(seconds=wait_s))
     return Workload(
-        cluster=cluster,
+        cluster=queues[leaf].cluster,
         uid=f"past-{serial}",
         namespace=leaf,
         name=f"past-{serial}",
@@ -181,3 +193,13 @@ def write_past(cluster: Cluster, until: datetime) -> None:
     write_samples(cluster, until)
     write_workloads(cluster, until)
     write_evictions(cluster, until)
+
+
+def small_past(until: datetime, *, hours: int) -> Cluster:
+    """A cluster of the example organisation without people and nodes, with a short history."""
+    cluster = make_cluster(name="past")
+    seed_cluster(cluster, since=until - timedelta(days=60))
+    write_samples(cluster, until, hours=hours)
+    write_workloads(cluster, until, count=120)
+    write_evictions(cluster, until, count=20)
+    return cluster

@@ -1,0 +1,80 @@
+"""Figures are dicts that Plotly takes, small enough, and without markup that the security policy refuses."""
+
+from __future__ import annotations
+
+import json
+
+import plotly.graph_objects as go
+import pytest
+
+from portal.reports import pages
+from portal.reports.figures import Figure
+from portal.reports.filters import PRESETS, ReportFilters
+from portal.reports.preemptions import preemptions
+from portal.reports.utilization import utilization
+from portal.reports.waits import waits
+from scheduling.models import Cluster
+from tests.factories import NOW, make_user
+from tests.portal.reports import history
+
+REPORTS = (
+    (utilization, pages.utilization_page),
+    (waits, pages.waits_page),
+    (preemptions, pages.preemptions_page),
+)
+
+
+@pytest.fixture(scope="module")
+def figures(django_db_setup: None, django_db_blocker: object) -> list[Figure]:
+    """Every figure of every report over every preset and a year, of two days of history."""
+    from django.db import transaction
+
+    with django_db_blocker.unblock(), transaction.atomic():  # type: ignore[attr-defined]
+        try:
+            return _figures(history.small_past(NOW, hours=48))
+        finally:
+            transaction.set_rollback(True)
+
+
+def _figures(cluster: Cluster) -> list[Figure]:
+    user = make_user(is_superuser=True)
+    asked = [ReportFilters.last(preset, NOW, zone="Europe/Berlin") for preset in PRESETS]
+    asked.append(ReportFilters(NOW.replace(year=2025), NOW))
+    found = []
+    for filters in asked:
+        for compute, page in REPORTS:
+            context = page(compute(cluster, filters, user))  # type: ignore[operator]
+            found += [value for value in context.values() if isinstance(value, Figure)]
+    return found
+
+
+def test_every_figure_is_valid(figures: list[Figure]) -> None:
+    assert {figure.name for figure in figures} == {
+        "allocated", "by-day", "within", "week", "by-rule",
+    }  # fmt: skip
+    for figure in figures:
+        go.Figure(figure.as_dict())
+
+
+def test_every_figure_is_json_without_nan(figures: list[Figure]) -> None:
+    for figure in figures:
+        json.dumps(figure.as_dict(), allow_nan=False)
+
+
+def test_no_series_has_more_points_than_allowed(figures: list[Figure]) -> None:
+    for figure in figures:
+        for trace in figure.data:
+            assert len(trace["x"]) <= 500
+
+
+def test_no_label_holds_markup(figures: list[Figure]) -> None:
+    for figure in figures:
+        text = json.dumps(figure.as_dict()).replace("<extra></extra>", "")
+        assert "<" not in text, figure.name
+
+
+def test_colours_are_names_of_the_theme(figures: list[Figure]) -> None:
+    for figure in figures:
+        for trace in figure.data:
+            colour = trace.get("line", trace.get("marker", {})).get("color")
+            assert colour is None or colour.startswith("var(--")

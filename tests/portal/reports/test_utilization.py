@@ -1,0 +1,216 @@
+"""GPU-hours by hand: what is allocated against what is ready, by class, by queue, over time."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from django.core.exceptions import ValidationError
+from django.http import Http404
+
+from portal.reports.utilization import utilization
+from scheduling.models import Eviction, EvictionRule, State, Transition
+from scheduling.models.ledger import Resolution
+from tests.factories import make_user, make_workload
+from tests.portal.reports.conftest import END, HOUR, Small
+
+
+def two_hours(small: Small) -> None:
+    """16 h100 installed and ready, then 8 ready; vision holds 6 and 4 of them, platform 2 and 4."""
+    for hours_ago, ready, vision, platform in ((2, 16, 6, 2), (1, 8, 4, 4)):
+        at = {"hours_ago": hours_ago}
+        small.sample(small.root, small.h100, installed=16, ready=ready, allocated=8, **at)
+        small.sample(small.research, small.h100, allocated=vision, nominal=12, **at)
+        small.sample(small.vision, small.h100, allocated=vision, nominal=8, **at)
+        small.sample(small.speech, small.h100, allocated=0, nominal=4, **at)
+        small.sample(small.platform, small.h100, allocated=platform, nominal=4, **at)
+
+
+@pytest.mark.django_db
+def test_whole_cluster_is_measured_against_ready_gpus(small: Small) -> None:
+    two_hours(small)
+    report = utilization(small.cluster, small.last(), small.operator)
+    assert report.against == "ready"
+    assert report.total.installed == 32
+    assert report.total.capacity == 24
+    assert report.total.down == 8
+    assert report.total.allocated == 16
+    assert report.total.allocated_share == pytest.approx(2 / 3)
+
+
+@pytest.mark.django_db
+def test_inner_queues_are_not_counted_twice(small: Small) -> None:
+    two_hours(small)
+    report = utilization(small.cluster, small.last(), small.operator)
+    assert [(q.path, q.usage.allocated) for q in report.queues] == [
+        ("research/vision", 10),
+        ("platform", 6),
+        ("research/speech", 0),
+    ]
+
+
+@pytest.mark.django_db
+def test_subtree_is_measured_against_its_own_nominal(small: Small) -> None:
+    two_hours(small)
+    report = utilization(small.cluster, small.last(queue="research"), small.operator)
+    assert report.against == "nominal"
+    assert report.total.capacity == 24
+    assert report.total.allocated == 10
+
+
+@pytest.mark.django_db
+def test_slice_counts_its_part_of_a_gpu(small: Small) -> None:
+    small.sample(small.root, small.mig, installed=14, ready=14)
+    small.sample(small.vision, small.mig, allocated=7, nominal=14)
+    report = utilization(small.cluster, small.last(), small.operator)
+    assert report.total.capacity == pytest.approx(2)
+    assert report.total.allocated == pytest.approx(1)
+    assert report.unit.note == "a MIG slice counts 1/7"
+
+
+@pytest.mark.django_db
+def test_use_that_nobody_measures_is_absent_not_zero(small: Small) -> None:
+    two_hours(small)
+    report = utilization(small.cluster, small.last(), small.operator)
+    assert not report.total.is_measured
+    assert report.total.used_share is None
+    assert report.as_dict()["total"]["used_gpu_hours"] is None
+    assert report.tables()[0].as_dicts()[0]["really_used_gpus"] is None
+
+
+@pytest.mark.django_db
+def test_use_is_a_share_of_what_was_measured(small: Small) -> None:
+    small.sample(small.root, small.h100, installed=16, ready=16)
+    small.sample(small.vision, small.h100, allocated=8, used=4)
+    small.sample(small.platform, small.h100, allocated=4, used=None)
+    total = utilization(small.cluster, small.last(), small.operator).total
+    assert total.used_share == pytest.approx(0.5)
+    assert total.idle == pytest.approx(4)
+    assert total.measured == pytest.approx(8)
+
+
+@pytest.mark.django_db
+def test_partly_covered_hour_counts_only_what_it_covers(small: Small) -> None:
+    small.sample(small.root, small.h100, installed=16, ready=16, seconds=900)
+    small.sample(small.vision, small.h100, allocated=8, seconds=900)
+    report = utilization(small.cluster, small.last(), small.operator)
+    assert report.total.allocated == pytest.approx(2)
+    assert report.series[0].allocated.tolist() == [8]
+
+
+@pytest.mark.django_db
+def test_class_without_a_row_in_an_hour_held_nothing(small: Small) -> None:
+    two_hours(small)
+    small.sample(small.vision, small.mig, hours_ago=1, allocated=7)
+    report = utilization(small.cluster, small.last(), small.operator)
+    mig = next(line for line in report.series if line.name == "mig")
+    assert mig.allocated.tolist() == [0, pytest.approx(1)]
+
+
+@pytest.mark.django_db
+def test_series_has_a_step_for_each_hour(small: Small) -> None:
+    two_hours(small)
+    report = utilization(small.cluster, small.last(), small.operator)
+    assert report.starts == (END - 2 * HOUR, END - HOUR)
+    assert report.step_s == 3600
+    assert report.series[0].capacity.tolist() == [16, 8]
+    assert report.series[0].allocated.tolist() == [8, 8]
+
+
+@pytest.mark.django_db
+def test_short_range_prefers_minutes_and_falls_back_to_hours(small: Small) -> None:
+    two_hours(small)
+    assert utilization(small.cluster, small.last(3), small.operator).step_s == 3600
+    at = {"hours_ago": 0.5, "resolution": Resolution.MINUTE, "seconds": 60}
+    small.sample(small.root, small.h100, installed=16, ready=16, **at)
+    report = utilization(small.cluster, small.last(3), small.operator)
+    assert report.step_s == 60
+    assert report.total.capacity == pytest.approx(16 / 60)
+
+
+@pytest.mark.django_db
+def test_lost_gpu_hours_are_counted_apart(small: Small) -> None:
+    two_hours(small)
+    work = make_workload(small.vision, gpu_classes=["h100"])
+    Eviction.objects.create(
+        workload=work,
+        at=END - HOUR,
+        rule=EvictionRule.RECLAIM,
+        queue=small.vision,
+        gpu_class=small.h100,
+        gpus=8000,
+        lost_gpu_s=7200,
+    )
+    report = utilization(small.cluster, small.last(), small.operator)
+    assert report.total.lost == pytest.approx(2)
+    assert report.total.allocated == 16
+
+
+@pytest.mark.django_db
+def test_period_before_is_compared_only_when_it_is_known(small: Small) -> None:
+    two_hours(small)
+    assert utilization(small.cluster, small.last(1, compare=True), small.operator).before
+    assert utilization(small.cluster, small.last(24, compare=True), small.operator).before is None
+
+
+@pytest.mark.django_db
+def test_user_filter_reads_the_workloads_own_timelines(small: Small) -> None:
+    two_hours(small)
+    mine = make_workload(
+        small.vision,
+        user="ann",
+        gpus=4000,
+        gpu_classes=["h100"],
+        state=State.RUNNING,
+        submitted_at=END - 4 * HOUR,
+    )
+    for minutes_ago, state, gpus in ((150, State.ADMITTED, 4000), (90, State.FINISHED, 0)):
+        at = END - timedelta(minutes=minutes_ago)
+        Transition.objects.create(workload=mine, at=at, to_state=state, gpus=gpus)
+    make_workload(small.vision, user="bob", gpus=4000, gpu_classes=["h100"], state=State.RUNNING)
+    report = utilization(small.cluster, small.last(2, user="ann"), small.operator)
+    assert report.source == "workloads"
+    assert report.total.allocated == pytest.approx(2)
+    assert report.series[0].allocated.tolist() == [pytest.approx(2), pytest.approx(0)]
+    assert report.queues[0].name == "vision"
+    assert report.queues[0].usage.allocated == pytest.approx(2)
+
+
+@pytest.mark.django_db
+def test_lead_sees_only_the_own_subtree(small: Small) -> None:
+    two_hours(small)
+    report = utilization(small.cluster, small.last(), small.lead)
+    assert {q.name for q in report.queues} == {"vision", "speech"}
+    assert report.total.allocated == 10
+
+
+@pytest.mark.django_db
+def test_queue_of_others_looks_like_no_queue(small: Small) -> None:
+    for name in ("platform", "nowhere"):
+        with pytest.raises(ValidationError, match=f"no queue {name}"):
+            utilization(small.cluster, small.last(queue=name), small.lead)
+
+
+@pytest.mark.django_db
+def test_person_without_a_queue_finds_no_report(small: Small) -> None:
+    with pytest.raises(Http404):
+        utilization(small.cluster, small.last(), make_user())
+
+
+@pytest.mark.django_db
+def test_range_without_samples_is_empty(small: Small) -> None:
+    report = utilization(small.cluster, small.last(), small.operator)
+    assert report.is_empty
+    assert report.total.allocated_share is None
+    assert report.tables()[0].rows == []
+
+
+@pytest.mark.django_db
+def test_queries_do_not_grow_with_the_history(
+    small: Small, django_assert_num_queries: object
+) -> None:
+    two_hours(small)
+    with django_assert_num_queries(8):  # type: ignore[operator]
+        utilization(small.cluster, small.last(), small.operator)
+    with django_assert_num_queries(14):  # type: ignore[operator]
+        utilization(small.cluster, small.last(1, compare=True), small.operator)

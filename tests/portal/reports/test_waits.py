@@ -1,0 +1,165 @@
+"""Waits from submission to first start, their groups, and what still waits."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+import numpy as np
+import pytest
+
+from portal.reports.waits import waits
+from scheduling.models import GpuClass, Outcome, Queue, State, Workload
+from tests.factories import make_workload
+from tests.portal.reports.conftest import END, HOUR, Small
+
+
+def started(
+    queue: Queue,
+    gpu_class: GpuClass,
+    *,
+    wait_s: float,
+    at: datetime = END - HOUR,
+    gpus: int = 1000,
+    members: int = 1,
+    **fields: object,
+) -> Workload:
+    """Finished work that first started at ``at`` after ``wait_s``."""
+    return make_workload(
+        queue,
+        gpus=gpus,
+        min_members=members,
+        gpu_class=gpu_class,
+        gpu_classes=[gpu_class.name],
+        state=State.FINISHED,
+        submitted_at=at - timedelta(seconds=wait_s),
+        first_started_at=at,
+        finished_at=END,
+        **fields,
+    )
+
+
+@pytest.mark.django_db
+def test_percentiles_are_those_of_the_first_starts_in_the_range(small: Small) -> None:
+    for wait_s in (60, 120, 180):
+        started(small.vision, small.h100, wait_s=wait_s)
+    started(small.vision, small.h100, wait_s=9999, at=END - 30 * HOUR)
+    report = waits(small.cluster, small.last(), small.operator)
+    assert report.total.count == 3
+    assert report.total.p50 == pytest.approx(120)
+    assert report.total.p90 == pytest.approx(168)
+
+
+@pytest.mark.django_db
+def test_waits_are_grouped_by_class_and_size(small: Small) -> None:
+    started(small.vision, small.h100, wait_s=60, gpus=8000, members=4)
+    started(small.vision, small.h100, wait_s=30, gpus=500)
+    started(small.speech, small.mig, wait_s=10)
+    report = waits(small.cluster, small.last(), small.operator)
+    assert [(c.name, c.spread.count) for c in report.classes] == [("h100", 2), ("mig", 1)]
+    sizes = {size.label: size.spread for size in report.sizes}
+    assert sizes["1 GPU or less"].count == 2
+    assert sizes["9–32"].p50 == pytest.approx(60)
+    assert sizes["33 and more"].p50 is None
+
+
+@pytest.mark.django_db
+def test_work_that_still_waits_is_reported_apart(small: Small) -> None:
+    started(small.vision, small.h100, wait_s=60)
+    make_workload(
+        small.vision, gpus=2000, min_members=4, gpu_classes=["h100"], submitted_at=END - 2 * HOUR
+    )
+    report = waits(small.cluster, small.last(), small.operator)
+    assert report.total.count == 1
+    assert (report.waiting.count, report.waiting.gpus) == (1, 8000)
+    assert report.waiting.longest_s == pytest.approx(7200)
+
+
+@pytest.mark.django_db
+def test_work_that_started_after_the_range_still_waited_at_its_end(small: Small) -> None:
+    started(small.vision, small.h100, wait_s=5400, at=END + HOUR)
+    report = waits(small.cluster, small.last(), small.operator)
+    assert (report.total.count, report.waiting.count) == (0, 1)
+    assert report.waiting.longest_s == pytest.approx(1800)
+
+
+@pytest.mark.django_db
+def test_work_cancelled_before_its_start_has_no_wait(small: Small) -> None:
+    make_workload(
+        small.vision,
+        state=State.FINISHED,
+        outcome=Outcome.CANCELLED,
+        submitted_at=END - 2 * HOUR,
+        finished_at=END - HOUR,
+    )
+    report = waits(small.cluster, small.last(), small.operator)
+    assert (report.total.count, report.waiting.count, report.waiting.cancelled) == (0, 0, 1)
+
+
+@pytest.mark.django_db
+def test_evicted_work_counts_for_the_class_it_asks_for_first(small: Small) -> None:
+    make_workload(
+        small.vision,
+        gpu_classes=["mig", "h100"],
+        state=State.REQUEUED,
+        submitted_at=END - 3 * HOUR,
+        first_started_at=END - 2 * HOUR,
+    )
+    report = waits(small.cluster, small.last(gpu_classes=("mig",)), small.operator)
+    assert report.total.p50 == pytest.approx(3600)
+    assert waits(small.cluster, small.last(gpu_classes=("h100",)), small.operator).is_empty
+
+
+@pytest.mark.django_db
+def test_worst_hour_is_one_with_enough_work_to_tell(small: Small) -> None:
+    monday = datetime.fromisoformat("2026-11-16T09:10:00+00:00")
+    for _ in range(5):
+        started(small.vision, small.h100, wait_s=600, at=monday + timedelta(minutes=10))
+    started(small.vision, small.h100, wait_s=86400, at=END - HOUR)
+    report = waits(small.cluster, small.last(24 * 7, zone="Europe/Berlin"), small.operator)
+    assert report.worst_hour == 10
+    assert report.week[10].count == 5
+
+
+@pytest.mark.django_db
+def test_user_and_type_narrow_the_work(small: Small) -> None:
+    started(small.vision, small.h100, wait_s=60, user="ann")
+    started(small.vision, small.h100, wait_s=60, user="bob", type="interactive")
+    assert waits(small.cluster, small.last(user="ann"), small.operator).total.count == 1
+    assert waits(small.cluster, small.last(type="interactive"), small.operator).total.count == 1
+    assert waits(small.cluster, small.last(type="inference"), small.operator).is_empty
+
+
+@pytest.mark.django_db
+def test_lead_sees_no_waits_of_other_subtrees(small: Small) -> None:
+    started(small.vision, small.h100, wait_s=60)
+    started(small.platform, small.h100, wait_s=600)
+    assert waits(small.cluster, small.last(), small.lead).total.p50 == pytest.approx(60)
+
+
+@pytest.mark.django_db
+def test_days_sum_to_the_total(small: Small) -> None:
+    for hours_ago in (2, 3, 40, 60):
+        started(small.vision, small.h100, wait_s=60, at=END - HOUR * hours_ago)
+    report = waits(small.cluster, small.last(72, zone="Europe/Berlin"), small.operator)
+    assert report.periods.unit == "day"
+    assert [spread.count for spread in report.days] == [1, 1, 0, 2]
+    assert sum(spread.count for spread in report.week) == report.total.count == 4
+
+
+@pytest.mark.django_db
+def test_waits_of_a_class_are_sorted(small: Small) -> None:
+    for wait_s in (300, 60, 120):
+        started(small.vision, small.h100, wait_s=wait_s)
+    report = waits(small.cluster, small.last(), small.operator)
+    assert np.allclose(report.classes[0].waits, [60, 120, 300])
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("count", [1, 3])
+def test_queries_do_not_grow_with_the_work(
+    small: Small, count: int, django_assert_num_queries: object
+) -> None:
+    for _ in range(count):
+        started(small.vision, small.h100, wait_s=60)
+    with django_assert_num_queries(6):  # type: ignore[operator]
+        waits(small.cluster, small.last(), small.operator)
