@@ -109,6 +109,13 @@ def invalid(resource: Resource, name: str, causes: Sequence[Cause]) -> ApiError:
     return ApiError(422, "Invalid", message, details)
 
 
+def invalid_options(kind: str, cause: Cause) -> ApiError:
+    """Return 422 for options (`PatchOptions`, `DeleteOptions` …) that make no sense."""
+    details = {"group": "meta.k8s.io", "kind": kind, "causes": [cause.as_json()]}
+    message = f'{kind}.meta.k8s.io "" is invalid: {cause.field}: {cause.message}'
+    return ApiError(422, "Invalid", message, details)
+
+
 def not_found(resource: Resource, name: str) -> ApiError:
     """Return 404 for an object that is not there."""
     message = f'{resource.qualified} "{name}" not found'

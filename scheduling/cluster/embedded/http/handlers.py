@@ -7,7 +7,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..context import Caller, World
-from ..errors import ApiError, bad_request, method_not_allowed, not_found
+from ..errors import (
+    ApiError,
+    bad_request,
+    invalid_options,
+    method_not_allowed,
+    not_found,
+    required,
+)
 from ..faults import Faults
 from ..resources import NAMESPACES, Json, Resource
 from ..store import Record, encode
@@ -211,9 +218,8 @@ class Application:
                 request, patch(self._world, caller, record, kind, change, subresource=sub)
             )
         if "fieldManager" not in request.query:
-            raise bad_request(
-                'PatchOptions.meta.k8s.io "" is invalid: fieldManager: Required value'
-            )
+            fault = required("fieldManager", "is required for apply patch")
+            raise invalid_options("PatchOptions", fault)
         record, new = apply_patch(
             self._world,
             caller,

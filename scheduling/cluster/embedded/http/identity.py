@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ..context import Caller
-from ..errors import ApiError, bad_request
+from ..errors import ApiError, invalid_options, unsupported
 from .messages import Request
 
 
@@ -29,7 +29,7 @@ def identify(request: Request, tokens: Mapping[str, User] | None) -> Caller:
     to write here through somebody's browser: requests with an Origin or a foreign Host are
     refused.
 
-    Raises ApiError: 401 for an unknown token, 403 for a browser, 400 for bad options.
+    Raises ApiError: 401 for an unknown token, 403 for a browser, 422 for bad options.
     """
     _refuse_browsers(request)
     user = _user(request, tokens)
@@ -39,7 +39,7 @@ def identify(request: Request, tokens: Mapping[str, User] | None) -> Caller:
         name, by = impersonated, user.name
     dry_run = request.query.get("dryRun", "")
     if dry_run not in ("", "All"):
-        raise bad_request(f'dryRun: Invalid value: "{dry_run}": supported values: "All"')
+        raise invalid_options("Options", unsupported("dryRun", dry_run, ("All",)))
     manager = request.query.get("fieldManager") or _agent(request)
     return Caller(name, groups, by, manager, dry_run == "All", request.flag("force"))
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from ..clock import stamp
 from ..context import Caller, World, record_audit
-from ..errors import bad_request, conflict
+from ..errors import bad_request, conflict, invalid_options, unsupported
 from ..resources import NAMESPACES, PODS, Json
 from ..store import Record
 
@@ -30,14 +30,14 @@ class DeleteOptions:
 def parse_options(body: Json, query: dict[str, str]) -> DeleteOptions:
     """Return the options from a DeleteOptions `body` and from the query, which fills gaps.
 
-    Raises ApiError (400) for values that mean nothing.
+    Raises ApiError (400, 422) for values that mean nothing.
     """
     policy = body.get("propagationPolicy") or query.get("propagationPolicy")
     orphans = body.get("orphanDependents")
     if policy is None and orphans is not None:
         policy = "Orphan" if orphans else "Background"
     if policy is not None and policy not in _POLICIES:
-        raise bad_request(f'propagationPolicy: Unsupported value: "{policy}"')
+        raise invalid_options("DeleteOptions", unsupported("propagationPolicy", policy, _POLICIES))
     grace = body.get("gracePeriodSeconds", query.get("gracePeriodSeconds"))
     try:
         grace = None if grace is None else int(grace)
@@ -46,7 +46,7 @@ def parse_options(body: Json, query: dict[str, str]) -> DeleteOptions:
     wanted = body.get("preconditions") or {}
     dry_run = body.get("dryRun") or []
     if dry_run not in ([], ["All"]):
-        raise bad_request(f'dryRun: Unsupported value: {dry_run}: supported values: "All"')
+        raise invalid_options("DeleteOptions", unsupported("dryRun", dry_run, ("All",)))
     return DeleteOptions(
         grace, policy, wanted.get("uid"), wanted.get("resourceVersion"), bool(dry_run)
     )

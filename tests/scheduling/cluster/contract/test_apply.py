@@ -74,9 +74,9 @@ def test_list_items_are_owned_by_key(api: Api) -> None:
     assert container["image"] == "busybox"
 
 
-def test_apply_without_a_manager_is_a_bad_request(api: Api) -> None:
+def test_apply_without_a_manager_is_invalid(api: Api) -> None:
     path = api.path("configmaps", "a")
-    api.call("PATCH", path, config_map("a"), "application/apply-patch+yaml").expect(400)
+    api.call("PATCH", path, config_map("a"), "application/apply-patch+yaml").expect(422)
 
 
 def test_apply_takes_yaml(api: Api) -> None:

@@ -35,7 +35,7 @@ def test_no_finalizer_can_be_added_to_a_deleted_object(api: Api) -> None:
     api.patch("configmaps", "a", {"metadata": {"finalizers": None}})
 
 
-def test_deletion_answers_with_a_status_for_a_job_and_with_the_pod_for_a_pod(api: Api) -> None:
+def test_deletion_answers_with_a_status_but_for_a_pod_with_the_pod(api: Api) -> None:
     api.create("configmaps", config_map("a"))
     answer = api.delete("configmaps", "a")
     assert (answer["kind"], answer["status"]) == ("Status", "Success")

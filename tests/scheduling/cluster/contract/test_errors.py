@@ -133,3 +133,9 @@ def test_unknown_field_is_dropped_or_refused_as_the_client_asks(api: Api) -> Non
     refused = api.call("POST", path, body, fieldValidation="Strict").expect(400)
     assert 'unknown field "spec.paralelism"' in refused["message"]
     assert "paralelism" not in api.create("jobs", body, fieldValidation="Ignore")["spec"]
+
+
+@pytest.mark.parametrize("option", ["dryRun", "propagationPolicy"])
+def test_option_with_an_unknown_value_is_invalid(api: Api, option: str) -> None:
+    api.create("configmaps", config_map("a"))
+    api.call("DELETE", api.path("configmaps", "a"), **{option: "Sometimes"}).expect(422)
