@@ -31,8 +31,10 @@ ROWS = 8
 
 
 class _Kind(Protocol):
-    name: str
-    title: str
+    @property
+    def name(self) -> str: ...
+    @property
+    def title(self) -> str: ...
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from portal.reports.filters import ReportFilters
 from portal.reports.held import workload_filter
 from portal.reports.scope import Scope, Unit, report_scope
 from portal.reports.stats import Spread, share
-from portal.reports.tables import Table
+from portal.reports.tables import Cell, Table
 from portal.reports.utilization import allocated_gpu_hours
 from scheduling.models import Cluster, Eviction, EvictionRule
 
@@ -207,8 +207,8 @@ def _rows(scope: Scope, filters: ReportFilters) -> list[_Row]:
         "for_workload_id",
     )
     return [
-        _Row(*values[:8], request=values[8:])
-        for values in _evictions(scope, filters).values_list(*columns)
+        _Row(*row[:-2], (row[-2], row[-1]))
+        for row in _evictions(scope, filters).values_list(*columns)
     ]
 
 
@@ -250,7 +250,8 @@ def _matrix(scope: Scope, rows: Sequence[_Row]) -> Matrix:
 
 
 def _name(scope: Scope, queue: int | None) -> str:
-    return scope.queues[queue].name if queue in scope.queues else OUTSIDE
+    known = None if queue is None else scope.queues.get(queue)
+    return known.name if known else OUTSIDE
 
 
 def _shown(pairs: Counter[tuple[str, str]]) -> tuple[str, ...]:
@@ -297,8 +298,8 @@ def _losses(scope: Scope, rows: Sequence[_Row], lost: Sequence[float]) -> tuple[
 
 
 def _day_table(report: PreemptionsReport) -> Table:
-    rows = [
-        (start, *(report.by_rule[rule][i] for rule in RULES))
+    rows: list[list[Cell]] = [
+        [start, *(report.by_rule[rule][i] for rule in RULES)]
         for i, start in enumerate(report.periods.starts)
     ]
     return Table("days", f"Evictions by {report.periods.unit} and rule", ("start", *RULES), rows)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -62,7 +62,7 @@ def is_known(scope: Scope, filters: ReportFilters) -> bool:
     return first is not None and first <= filters.start + filters.span / 10
 
 
-def _usage(own: dict[str, float], top: dict[str, float], *, whole: bool) -> Usage:
+def _usage(own: Mapping[str, Any], top: Mapping[str, Any], *, whole: bool) -> Usage:
     """``own``: sums over leaves; ``top``: over the scope's top queues. Milli-GPU-seconds in."""
     capacity = top.get("capacity" if whole else "nominal", 0.0)
     return Usage(
@@ -170,7 +170,8 @@ def _covered(own: _Sums, top: _Sums, origin: float, step: int, count: int) -> Fl
     unique, inverse = np.unique(starts, return_inverse=True)
     longest = np.zeros(len(unique))
     np.maximum.at(longest, inverse, seconds)
-    return np.bincount(((unique - origin) // step).astype(np.int64), longest, count)
+    index = ((unique - origin) // step).astype(np.int64)
+    return np.bincount(index, longest, count).astype(np.float64)
 
 
 def _line(own: Floats, top: Floats, covered: Floats, *, whole: bool) -> Line:

@@ -21,9 +21,10 @@ BAND_PX = 15
 
 def allocated_by_class(report: UtilizationReport) -> Figure:
     """Areas are pale, so that labels stand on them; capacity dashed; really used a line with a halo."""
-    capacity = sum(line.capacity for line in report.series)
-    used = sum(line.used for line in report.series)
-    allocated = sum(line.allocated for line in report.series)
+    capacity, used, allocated = (
+        np.sum([getattr(line, name) for line in report.series], axis=0)
+        for name in ("capacity", "used", "allocated")
+    )
     top = float(np.nanmax([np.nanmax(capacity), np.nanmax(allocated), 1.0])) * 1.06
     data = [_area(report, line) for line in report.series]
     if report.total.is_measured:
