@@ -129,5 +129,5 @@ WORK: Mapping[str, Mapping[str, float]] = {
 }
 """Leaf -> kinds of work it submits, weighed by GPU time."""
 
-LOAD = 0.97
+LOAD = 0.8
 """Mean GPUs asked for over capacity: queues form on working days and drain at night."""

@@ -10,11 +10,16 @@ from scheduling.engine.frame import ArrayPlan, Frame
 from scheduling.engine.shares import read_shares
 
 
-def decode(frame: Frame, plan: ArrayPlan) -> m.Plan:
-    """The plan in names. Acts come first, in the order they are carried out, then the waits."""
+def decode(frame: Frame, plan: ArrayPlan, *, brief: bool = False) -> m.Plan:
+    """The plan in names. Acts come first, in the order they are carried out, then the waits.
+
+    ``brief``: the acts alone, without shares and waits, for who plans a simulated past.
+    """
     reader = _Reader(frame, plan)
     order = plan.order.tolist()
     acts = [slot for slot in order if plan.action[slot] != codes.WAIT]
+    if brief:
+        return m.Plan({}, tuple(reader.decision(slot) for slot in acts))
     waits = [slot for slot in order if plan.action[slot] == codes.WAIT]
     return m.Plan(read_shares(frame), tuple(reader.decision(slot) for slot in acts + waits))
 

@@ -12,7 +12,7 @@ from uuid import NAMESPACE_URL, uuid5
 
 from django.db import transaction
 
-from scheduling.engine.model import Action, Plan, Snapshot
+from scheduling.engine.model import Action, Phase, Plan, Snapshot
 from scheduling.engine.model import Decision as Line
 from scheduling.models import (
     Cluster,
@@ -68,20 +68,20 @@ class History(Observer):
 
     def on_plan(self, now: datetime, snapshot: Snapshot, plan: Plan) -> None:
         lines = plan.decisions
-        self.waits = {
-            line.workload: line for line in lines if line.action in (Action.WAIT, Action.RESERVE)
-        }
+        if plan.fair_share:
+            self.usage.plan(now, plan)
+            waits = (Action.WAIT, Action.RESERVE)
+            self.waits = {line.workload: line for line in lines if line.action in waits}
         admitted = sum(line.action is Action.ADMIT for line in lines)
         evicted = sum(line.action is Action.EVICT for line in lines)
-        self.usage.plan(now, plan)
         self._cycle = Cycle(
             cluster=self.cluster,
             number=len(self._cycles) + 1,
             at=now,
             trigger="event",
             mode=self.cluster.mode,
-            pending=len(self.waits),
-            running=sum(w.phase.value == "running" for w in snapshot.workloads),
+            pending=sum(w.phase is Phase.PENDING for w in snapshot.workloads) - admitted,
+            running=sum(w.phase is Phase.RUNNING for w in snapshot.workloads),
             admitted=admitted,
             evicted=evicted,
         )
@@ -149,6 +149,8 @@ class History(Observer):
         self.usage.close(now)
         for name, line in self.waits.items():
             workload = self.workloads[name]
+            if not workload.is_waiting:
+                continue
             workload.reason, workload.sentence = line.reason.value, line.sentence
             workload.numbers, workload.until = dict(line.numbers), line.until
             workload.position = line.position

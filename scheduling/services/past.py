@@ -19,10 +19,11 @@ from scheduling.simulation.simulator import Options, simulate
 
 SEED = 20261119
 PLAN_EVERY_S = 60
+SPELL_S = 1800
 LEAVE_S = 30
 """Grace that victims of the simulated past take to leave."""
 
-LONGER = 4
+LONGER = 8
 """Factor on the run times of small work: a portal is read better with fewer, longer workloads."""
 
 LARGE = (kinds.PRETRAIN, kinds.SERVICE)
@@ -107,7 +108,7 @@ def live(
     outcome = simulate(
         template,
         generate(organisation, since, days, SEED),
-        options=Options(cycle_s=PLAN_EVERY_S, leave_s=LEAVE_S, until=until),
+        options=Options(cycle_s=PLAN_EVERY_S, leave_s=LEAVE_S, until=until, spell_s=SPELL_S),
         observer=history,
     )
     history.close(until)

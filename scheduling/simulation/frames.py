@@ -22,13 +22,21 @@ Seen = Callable[[Snapshot, Plan], None]
 class FramePlanner:
     """Keeps one frame for the whole simulation; its decisions are those of ``plan`` on the same snapshot.
 
-    With ``seen`` or ``checked`` every plan is spelled out in full, with its snapshot; otherwise only acts
-    come back, and one wait that carries the earliest moment at which something changes by itself.
+    With ``seen`` or ``checked`` every plan is spelled out, with its snapshot; otherwise only acts come
+    back, and one wait that carries the earliest moment at which something changes by itself. ``spell_s``:
+    shares and waits are spelled out at most so often, the acts in every plan.
     """
 
     def __init__(
-        self, template: Snapshot, *, checked: bool = False, seen: Seen | None = None
+        self,
+        template: Snapshot,
+        *,
+        checked: bool = False,
+        seen: Seen | None = None,
+        spell_s: int = 0,
     ) -> None:
+        self._spell_s = spell_s
+        self._spelled_s = -spell_s
         self._template = replace(template, workloads=())
         self._frame: Frame = encode(self._template)
         self._origin_s = template.now.timestamp()
@@ -70,7 +78,7 @@ class FramePlanner:
         plan = plan_frame(frame)
         if self._seen is None and not self._checked:
             return self._acts(plan)
-        return self._in_full(plan, now_s)
+        return self._spelled_out(plan, now_s)
 
     def _add(self, job: Job) -> None:
         work = job.workload
@@ -112,16 +120,16 @@ class FramePlanner:
         action = plan.action[order]
         matters = (action == ADMIT) | (action == EVICT) | (plan.reason[order] == AWAITS_VICTIMS)
         acts = [self._decision(plan, slot) for slot in order[matters].tolist()]
-        until = plan.until[order[~matters]]
+        return [*acts, *self._alarm(plan)]
+
+    def _alarm(self, plan: ArrayPlan) -> list[Decision]:
+        """The earliest moment at which what blocks a wait passes by itself, as one decision."""
+        until = plan.until[plan.order]
         until = until[until > self._frame.now]
-        if until.size:
-            after = timedelta(seconds=float(until.min()) - self._origin_s)
-            acts.append(
-                Decision(
-                    "", Action.WAIT, Reason.VICTIMS_PROTECTED, until=self._template.now + after
-                )
-            )
-        return acts
+        if not until.size:
+            return []
+        at = self._template.now + timedelta(seconds=float(until.min()) - self._origin_s)
+        return [Decision("", Action.WAIT, Reason.VICTIMS_PROTECTED, until=at)]
 
     def _decision(self, plan: ArrayPlan, slot: int) -> Decision:
         frame = self._frame
@@ -146,7 +154,7 @@ class FramePlanner:
             lost_gpu_s=float(plan.lost[slot]),
         )
 
-    def _in_full(self, array_plan: ArrayPlan, now_s: int) -> Iterable[Decision]:
+    def _spelled_out(self, array_plan: ArrayPlan, now_s: int) -> Iterable[Decision]:
         for job in self._job_in.values():
             if job.workload.phase is Phase.RUNNING:
                 job.checkpoint(now_s)
@@ -156,12 +164,15 @@ class FramePlanner:
             workloads=tuple(job.workload for job in self._job_in.values()),
         )
         self._frame.source = snapshot
-        plan = decode(self._frame, array_plan)
+        brief = now_s - self._spelled_s < self._spell_s
+        plan = decode(self._frame, array_plan, brief=brief)
+        if not brief:
+            self._spelled_s = now_s
         if self._checked:
             check(snapshot, plan)
         if self._seen is not None:
             self._seen(snapshot, plan)
-        return plan.decisions
+        return [*plan.decisions, *self._alarm(array_plan)] if brief else plan.decisions
 
 
 def leaves(frame: Frame) -> dict[str, int]:

@@ -36,6 +36,8 @@ class Options:
     leave_s: int = 0
     until: datetime | None = None
     checked: bool = False
+    spell_s: int = 0
+    """What an observer hears of shares and waits, at most so often; acts always come at once."""
 
 
 class Observer:
@@ -227,7 +229,10 @@ def simulate(
     planner: Planner
     if plan is None:
         planner = FramePlanner(
-            template, checked=options.checked, seen=seen if spelled_out else None
+            template,
+            checked=options.checked,
+            seen=seen if spelled_out else None,
+            spell_s=options.spell_s,
         )
         return Simulator(planner, template.now, options, observer).run(submissions)
     planner = SnapshotPlanner(template, template.now, plan, checked=options.checked, seen=seen)
