@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, render
+from django.utils.functional import SimpleLazyObject
 from django.views.decorators.http import require_safe
 
 from portal.accounts.models import User
@@ -108,7 +110,10 @@ def _entitlement(cluster: Cluster, user: User, queue: Queue, chosen: GpuClass) -
         "waterfall_potential": waterfall.percent(share.potential),
         "pending": queue_figures.pending(queue, user, chosen),
         "running": queue_figures.running(queue, user, chosen, division, now),
-        "waits": queue_figures.waits(queue, chosen, now),
-        "history": queue_figures.history(queue, chosen, now, cluster.display_time_zone),
+        # Weeks of rows: read for the page, not for each of its refreshes.
+        "waits": SimpleLazyObject(partial(queue_figures.waits, queue, chosen, now)),
+        "history": SimpleLazyObject(
+            partial(queue_figures.history, queue, chosen, now, cluster.display_time_zone)
+        ),
         "evictions": queue_figures.evictions(cluster, queue, user, chosen),
     }

@@ -220,3 +220,12 @@ def test_dark_tokens_are_the_same_by_wish_and_by_choice():
     by_wish = css.split(':not([data-theme="light"]) {')[1].split("}")[0]
     by_choice = css.split(':root[data-theme="dark"] {')[1].split("}")[0]
     assert by_wish.split() == by_choice.split()
+
+
+def test_refresh_of_the_queue_page_reads_no_week_of_rows(
+    cluster, as_user, django_assert_num_queries
+):
+    client = as_user("admin")
+    with django_assert_num_queries(23):
+        html = client.get("/c/fra1/queues/vision/", headers={"X-Weir-Live": "1"})
+    assert "Last 7 days" not in html.content.decode()
