@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -131,8 +131,9 @@ class PreemptionsReport:
         }
 
 
-@dataclass(frozen=True)
-class _Row:
+class _Row(NamedTuple):
+    """One eviction; fields in the order of COLUMNS."""
+
     at: datetime
     rule: str
     queue: int | None
@@ -141,8 +142,14 @@ class _Row:
     gpus: int
     asked: int
     lost_gpu_s: float
-    request: tuple[int | None, int | None]
-    """Cycle and workload that asked: victims of one request share it."""
+    cycle: int | None
+    for_workload: int | None
+
+
+COLUMNS = (
+    "at", "rule", "queue_id", "for_queue_id", "gpu_class_id", "gpus", "asked_gpus",
+    "lost_gpu_s", "cycle_id", "for_workload_id",
+)  # fmt: skip
 
 
 def preemptions(cluster: Cluster, filters: ReportFilters, user: User) -> PreemptionsReport:
@@ -194,32 +201,18 @@ def _count_before(scope: Scope, filters: ReportFilters) -> int | None:
 
 
 def _rows(scope: Scope, filters: ReportFilters) -> list[_Row]:
-    columns = (
-        "at",
-        "rule",
-        "queue_id",
-        "for_queue_id",
-        "gpu_class_id",
-        "gpus",
-        "asked_gpus",
-        "lost_gpu_s",
-        "cycle_id",
-        "for_workload_id",
-    )
-    return [
-        _Row(*row[:-2], (row[-2], row[-1]))
-        for row in _evictions(scope, filters).values_list(*columns)
-    ]
+    return [_Row._make(values) for values in _evictions(scope, filters).values_list(*COLUMNS)]
 
 
 def _per_asked(rows: Sequence[_Row]) -> tuple[float | None, float | None]:
     """(mean, worst) of GPUs evicted per GPU asked. One request may have several victims."""
-    evicted: dict[tuple[Any, ...], int] = defaultdict(int)
-    asked: dict[tuple[Any, ...], int] = {}
+    evicted: dict[tuple[int | None, int | None], int] = defaultdict(int)
+    asked: dict[tuple[int | None, int | None], int] = {}
     for row in rows:
         if row.rule in BETWEEN and row.asked > 0:
-            evicted[row.request] += row.gpus
-            asked[row.request] = row.asked
+            request = row.cycle, row.for_workload
+            evicted[request] += row.gpus
+            asked[request] = row.asked
     if not asked:
         return None, None
     ratios = [evicted[request] / asked[request] for request in asked]
