@@ -7,6 +7,7 @@ from typing import Any
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.views.decorators.http import require_safe
 from drf_spectacular.utils import extend_schema
 from drf_spectacular.views import SpectacularAPIView
 from rest_framework.request import Request
@@ -18,6 +19,7 @@ class Schema(SpectacularAPIView):
 
 
 @login_required
+@require_safe
 def docs(request: HttpRequest) -> HttpResponse:
     """Swagger UI from our own static files, under the same strict policy as every page."""
     return render(request, "api/docs.html")

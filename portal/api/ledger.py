@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.db.models import Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from rest_framework import generics, serializers
 
 from portal.api.fields import GpuHoursField, GpusField
@@ -103,8 +103,13 @@ class DecisionList(ClusterView, generics.ListAPIView[Decision]):
 
 
 class EvictionSerializer(serializers.ModelSerializer[Eviction]):
-    workload = serializers.CharField(source="workload.uid", read_only=True, help_text="Its uid.")
-    name = serializers.CharField(source="workload.name", read_only=True)
+    """Of a victim that you may not see, the uid, name and sentence are null."""
+
+    workload = serializers.CharField(
+        source="workload.uid", read_only=True, allow_null=True, help_text="Its uid."
+    )
+    name = serializers.CharField(source="workload.name", read_only=True, allow_null=True)
+    sentence = serializers.CharField(read_only=True, allow_null=True)
     cycle = serializers.IntegerField(
         source="cycle.number", read_only=True, allow_null=True, default=None
     )
@@ -143,6 +148,12 @@ class EvictionSerializer(serializers.ModelSerializer[Eviction]):
         ]
         read_only_fields = fields
 
+    def to_representation(self, eviction: Eviction) -> dict[str, Any]:
+        shown = super().to_representation(eviction)
+        if not getattr(eviction, "victim_is_seen", True):
+            shown |= dict.fromkeys(("workload", "name", "sentence"))
+        return shown
+
 
 EVICTION_PARTIES = ("workload", "cycle", "queue", "for_queue", "for_workload", "gpu_class")
 
@@ -161,5 +172,6 @@ class EvictionList(ClusterView, generics.ListAPIView[Eviction]):
         return (
             Eviction.objects.filter(workload__cluster=self.cluster)
             .filter(Q(workload__in=seen) | Q(for_workload__in=seen))
+            .annotate(victim_is_seen=Exists(seen.filter(pk=OuterRef("workload"))))
             .select_related(*EVICTION_PARTIES)
         )

@@ -1,0 +1,228 @@
+import pytest
+
+from portal.accounts.models import Persona
+from scheduling.cluster.client import NotFoundError
+from scheduling.models import MILLI, State, Workload
+from tests.factories import make_cluster, make_member, make_workload
+from tests.portal.kubernetes import job
+
+pytestmark = pytest.mark.django_db
+WORKLOADS = "/api/v1/clusters/fra1/workloads"
+FIELDS = {
+    "name": "probe",
+    "queue": "pretraining",
+    "image": "registry.example.org/probe:1",
+    "gpu_classes": ["h100-80gb"],
+    "gpus_per_pod": 8,
+    "run_time_limit_s": 3600,
+}
+
+
+def names(response):
+    assert response.status_code == 200, response.data
+    return {row["name"] for row in response.data["results"]}
+
+
+def test_member_sees_own_queues_and_no_others(api):
+    seen = api("researcher").get(WORKLOADS).data["results"]
+    assert {row["queue"] for row in seen} <= {"pretraining", "alignment"}
+    assert seen
+
+
+def test_operator_sees_all(api, cluster):
+    assert api("admin").get(WORKLOADS).data["count"] == cluster.workloads.count()
+
+
+def test_own_misrouted_work_is_seen(api, cluster):
+    make_workload(None, cluster=cluster, user="researcher", name="lost", reason="misrouted")
+    assert names(api("researcher").get(f"{WORKLOADS}?misrouted=true")) == {"lost"}
+
+
+@pytest.mark.parametrize(
+    ("query", "wanted"),
+    [
+        ("name=13B", {"pt-13b-ctx32k"}),
+        ("state=requeued", {"pt-13b-ctx32k"}),
+        ("state=waiting&queue=assistant", {"assistant-wait-1", "assistant-wait-2"}),
+        ("state=holding&queue=recommend", {"recommend-run-1", "recommend-run-2"}),
+        ("queue=products/recommend&gpu_class=a100-40gb", set()),
+        ("gpu_class=h100&queue=assistant", set()),
+        ("user=q.nguyen&state=waiting", {"assistant-wait-1"}),
+        ("queue=nowhere", set()),
+    ],
+)
+def test_filter_narrows(api, query, wanted):
+    assert names(api("admin").get(f"{WORKLOADS}?{query}")) == wanted
+
+
+def test_inner_queue_stands_for_its_subtree(api):
+    rows = api("admin").get(f"{WORKLOADS}?queue=products&page_size=1000").data["results"]
+    leaves = {"search", "recommend", "translate", "assistant"}
+    assert {row["queue"] for row in rows} == leaves
+
+
+def test_figures_are_numbers_of_gpus_and_utc_times(api):
+    row = api("admin").get(f"{WORKLOADS}?name=pt-13b").data["results"][0]
+    assert (row["gpus"], row["requested_gpus"], row["lost_gpu_hours"]) == (8.0, 16.0, 7.5)
+    assert row["submitted_at"].endswith("Z")
+
+
+def test_detail_tells_history_and_evictions(api):
+    uid = Workload.objects.get(name="pt-13b-ctx32k").uid
+    data = api("researcher").get(f"{WORKLOADS}/{uid}").data
+    states = [step["to_state"] for step in data["transitions"]]
+    assert states == ["pending", "admitted", "running", "evicted", "requeued"]
+    assert data["evictions"][0]["numbers"]["victim_held_before"] == 56
+
+
+def test_workload_of_a_queue_not_seen_is_absent(api):
+    uid = Workload.objects.get(name="search-run-1").uid
+    assert api("researcher").get(f"{WORKLOADS}/{uid}").status_code == 404
+
+
+def test_workload_of_another_cluster_is_absent_here(api, cluster):
+    other = make_cluster("ams1")
+    work = make_workload(None, cluster=other)
+    assert api("admin").get(f"{WORKLOADS}/{work.uid}").status_code == 404
+
+
+def test_cost_is_told_to_the_owner_and_to_who_may_read_costs(api, cluster):
+    work = Workload.objects.get(name="pretraining-run-1")
+    url = f"{WORKLOADS}/{work.uid}"
+    assert work.user == "m.okafor"
+    assert api("researcher").get(url).data["cost"] is None
+    cost = api("m.okafor").get(url).data["cost"]
+    read = api("lead").get(url).data["cost"]
+    assert read["gpu_hours"] == pytest.approx(cost["gpu_hours"], abs=0.1)
+    assert (cost["currency"], cost["price_per_gpu_hour"]) == ("EUR", "2.1000")
+    assert float(cost["amount"]) == pytest.approx(2.1 * cost["gpu_hours"], abs=0.01)
+
+
+def test_submit_creates_the_job_as_the_person(api, kube):
+    response = api("researcher").post(WORKLOADS, FIELDS, format="json")
+    assert response.status_code == 201, response.data
+    made = kube.get(job("pretraining", "probe"))
+    assert made["metadata"]["uid"] == response.data["uid"]
+    assert made["metadata"]["annotations"]["weir.dev/user"] == "researcher"
+    assert made["spec"]["suspend"] is True
+
+
+def test_submit_takes_the_manifest_that_kubectl_takes(api, kube):
+    made = api("researcher").post(WORKLOADS, FIELDS, format="json").data["manifest"]
+    kept = {key: made["metadata"][key] for key in ("labels", "annotations", "namespace")}
+    spec = {k: v for k, v in made["spec"].items() if k not in ("selector", "manualSelector")}
+    spec["template"].pop("metadata", None)
+    manifest = {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {**kept, "name": "again"},
+        "spec": spec,
+    }
+    response = api("researcher").post(WORKLOADS, {"manifest": manifest}, format="json")
+    assert response.status_code == 201, response.data
+    assert response.data["name"] == "again"
+
+
+def test_submit_of_a_taken_name_says_so_at_the_field(api, kube):
+    api("researcher").post(WORKLOADS, FIELDS, format="json")
+    response = api("researcher").post(WORKLOADS, FIELDS, format="json")
+    assert (response.status_code, response.data["code"]) == (409, "name_taken")
+    assert list(response.data["fields"]) == ["name"]
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"queue": "search"}, "queue"),
+        ({"queue": "nowhere"}, "queue"),
+        ({"gpu_classes": ["b200"]}, "gpu_classes"),
+        ({"pods_min": 5}, "gpus_per_pod"),
+        ({"priority_class": "inference"}, "priority_class"),
+        ({"run_time_limit_s": 999_999_999}, "run_time_limit"),
+        ({"run_time_limit_s": None}, "run_time_limit"),
+        ({"gpus_per_pod": 0}, "gpus_per_pod"),
+        ({"name": ""}, "name"),
+        ({"manifest": {}}, "gpu_classes"),
+    ],
+)
+def test_submit_is_refused_at_the_field(api, change, field):
+    response = api("researcher").post(WORKLOADS, {**FIELDS, **change}, format="json")
+    assert response.status_code == 400, response.data
+    assert list(response.data["fields"]) == [field]
+
+
+def test_submit_into_a_foreign_namespace_is_refused(api):
+    manifest = {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {
+            "name": "x", "namespace": "kube-system", "labels": {"weir.dev/queue": "pretraining"},
+        },
+        "spec": {"activeDeadlineSeconds": 60},
+    }  # fmt: skip
+    response = api("researcher").post(WORKLOADS, {"manifest": manifest}, format="json")
+    assert list(response.data["fields"]) == ["namespace"]
+
+
+def test_persona_without_submit_may_not(api, cluster):
+    Persona.objects.filter(name="researcher").update(may_submit=False)
+    response = api("researcher").post(WORKLOADS, FIELDS, format="json")
+    assert list(response.data["fields"]) == ["queue"]
+
+
+@pytest.fixture
+def submitted(api, kube, cluster):
+    """A workload that the server holds and the mirror has shown."""
+    made = api("researcher").post(WORKLOADS, FIELDS, format="json").data
+    return make_workload(
+        cluster.queues.get(name="pretraining"),
+        uid=made["uid"],
+        name="probe",
+        namespace="pretraining",
+        user="researcher",
+        gpus=8 * MILLI,
+    )
+
+
+def test_cancel_deletes_the_job(api, kube, submitted):
+    response = api("researcher").post(f"{WORKLOADS}/{submitted.uid}/cancel")
+    assert response.status_code == 202
+    with pytest.raises(NotFoundError):
+        kube.get(job("pretraining", "probe"))
+
+
+def test_hold_and_release_mark_the_job(api, kube, submitted):
+    def note():
+        notes = kube.get(job("pretraining", "probe"))["metadata"]["annotations"]
+        return notes.get("weir.dev/hold")
+
+    lead = api("lead")
+    assert lead.post(f"{WORKLOADS}/{submitted.uid}/hold").status_code == 202
+    assert note() == "true"
+    assert lead.post(f"{WORKLOADS}/{submitted.uid}/release").status_code == 202
+    assert note() is None
+
+
+def test_hold_of_running_work_is_a_conflict(api, kube, submitted):
+    Workload.objects.filter(pk=submitted.pk).update(state=State.RUNNING)
+    response = api("researcher").post(f"{WORKLOADS}/{submitted.uid}/hold")
+    assert (response.status_code, response.data["code"]) == (409, "not_waiting")
+
+
+def test_colleague_may_see_but_not_cancel(api, kube, submitted):
+    response = api("m.okafor").post(f"{WORKLOADS}/{submitted.uid}/cancel")
+    assert (response.status_code, response.data["code"]) == (403, "not_allowed")
+    assert "researcher" in response.data["sentence"]
+
+
+def test_stranger_cancels_nothing_there(api, kube, submitted, cluster):
+    make_member(cluster.queues.get(name="search"), name="stranger", may_submit=True)
+    assert api("stranger").post(f"{WORKLOADS}/{submitted.uid}/cancel").status_code == 404
+    assert kube.get(job("pretraining", "probe"))
+
+
+def test_unreachable_cluster_is_said_so(api, submitted, cluster):
+    cluster.api_url = "http://127.0.0.1:9"
+    cluster.save(update_fields=["api_url"])
+    response = api("researcher").post(f"{WORKLOADS}/{submitted.uid}/cancel")
+    assert response.status_code == 503
