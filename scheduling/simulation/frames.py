@@ -24,7 +24,8 @@ class FramePlanner:
 
     With ``seen`` or ``checked`` every plan is spelled out, with its snapshot; otherwise only acts come
     back, and one wait that carries the earliest moment at which something changes by itself. ``spell_s``:
-    shares and waits are spelled out at most so often, the acts in every plan.
+    shares and waits are spelled out at most so often, the acts in every plan. Equal submit times of one
+    queue keep their order of arrival, where a snapshot, which knows none, goes by name.
     """
 
     def __init__(

@@ -43,6 +43,14 @@ def test_replay_window_and_limit_narrow_the_trace(trace: Path, capsys) -> None:
     assert first["jobs"] == 1
 
 
+def test_replay_runs_the_shipped_engine_unless_told_otherwise(trace: Path, capsys) -> None:
+    pooled = replay(capsys, trace, "--nodes", 2)
+    static = replay(capsys, trace, "--nodes", "static", "--cycle-s", 60)
+
+    assert (pooled["policy"], pooled["jobs"], pooled["static"]) == ("weir", 3, False)
+    assert (static["policy"], static["static"], static["capacity_gpus"]) == ("weir", True, 16)
+
+
 def test_replay_without_json_is_a_table_with_units(trace: Path, capsys) -> None:
     call_command("replay", str(trace), "--policy", "fifo", "--nodes", "static")
 
