@@ -2,7 +2,8 @@
 
 Annotations of a pod: `weir.dev/run-seconds` (default: for ever; counted per start),
 `weir.dev/exit-code` (default 0), `weir.dev/checkpoint-seconds`: while it runs, the pod's
-annotation `weir.dev/checkpointed-at` is written at that interval.
+annotation `weir.dev/checkpointed-at` is written at that interval, and a Job that is suspended
+and started again goes on from there (see `progress`).
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from ..store import Event, Key, Record
 from ..verbs.delete import remove_if_free
 from ..verbs.pods import set_condition
 from ..verbs.update import write, write_metadata
+from . import progress
 from .runtime import After
 
 RUN_SECONDS = "weir.dev/run-seconds"
@@ -70,11 +72,17 @@ class Kubelet:
 
     def _terminate(self, pod: Record, after: After) -> None:
         """SIGTERM has been sent; at the end of the grace nothing is left."""
+        self._save_progress(pod)
         end = parse_stamp(pod.body["metadata"]["deletionTimestamp"])
         if self._world.clock.seconds() < end:
             after(pod.key, end)
             return
         self._force(pod if _ended(pod) else self._end(pod, _KILLED, "Error"))
+
+    def _save_progress(self, pod: Record) -> None:
+        every = _seconds((pod.body["metadata"].get("annotations") or {}).get(CHECKPOINT_SECONDS))
+        if every and not _ended(pod):
+            progress.save(self._world, pod, started=_started(pod)[0], every=every)
 
     def _force(self, pod: Record) -> None:
         current = self._world.store.find(pod.key)
@@ -100,6 +108,7 @@ class Kubelet:
         if self._world.clock.seconds() < since + self._startup_s and bound is not None:
             after(pod.key, since + self._startup_s)
             return
+        pod = progress.learn(self._world, pod)
         write(self._world, pod, status=self._running(pod, status))
 
     def _running(self, pod: Record, status: Json, restarts: int = 0) -> Json:
@@ -124,6 +133,7 @@ class Kubelet:
         now = self._world.clock.seconds()
         run_s = _seconds(annotations.get(RUN_SECONDS))
         if run_s is not None:
+            run_s = max(0.0, run_s - progress.resumed_s(pod))
             if now >= started + run_s:
                 self._finish(pod, int(_seconds(annotations.get(EXIT_CODE)) or 0), restarts)
                 return

@@ -1,0 +1,57 @@
+"""What a checkpointing workload has done before it was stopped, kept on its owner.
+
+A pod learns at its start how many seconds of work it resumes from (`weir.dev/resumed-seconds`,
+copied from its owner); when it is stopped, the work up to its last checkpoint goes back there.
+"""
+
+from __future__ import annotations
+
+from ..context import World
+from ..resources import JOBS, Json
+from ..store import Record
+from ..verbs.update import write_metadata
+
+RESUMED_SECONDS = "weir.dev/resumed-seconds"
+
+
+def learn(world: World, pod: Record) -> Record:
+    """Note on a pod that starts what it resumes from; returns its new version."""
+    owner = _owner(world, pod)
+    done = _resumed(owner.body) if owner is not None else 0
+    return _note(world, pod, done) if done else pod
+
+
+def resumed_s(pod: Record) -> float:
+    """Return the seconds of work that the pod did not have to do again."""
+    return _resumed(pod.body)
+
+
+def save(world: World, pod: Record, *, started: float, every: float) -> None:
+    """Keep the work of a running pod up to its last checkpoint; all pods of a gang say the same."""
+    owner = _owner(world, pod)
+    if owner is None or not started:
+        return
+    done = resumed_s(pod) + (world.clock.seconds() - started) // every * every
+    if done > _resumed(owner.body):
+        _note(world, owner, done)
+
+
+def _owner(world: World, pod: Record) -> Record | None:
+    for reference in pod.body["metadata"].get("ownerReferences") or ():
+        if reference.get("controller") and reference["kind"] == "Job":
+            return world.store.get(JOBS, pod.namespace, reference["name"])
+    return None
+
+
+def _resumed(body: Json) -> float:
+    text = (body["metadata"].get("annotations") or {}).get(RESUMED_SECONDS, "0")
+    try:
+        return float(text)
+    except ValueError:
+        return 0.0
+
+
+def _note(world: World, record: Record, done: float) -> Record:
+    annotations = record.body["metadata"].get("annotations") or {}
+    changed = {**annotations, RESUMED_SECONDS: f"{done:g}"}
+    return write_metadata(world, record, annotations=changed)
