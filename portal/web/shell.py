@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import require_safe
 
 from portal.teams.access import visible_clusters
 from scheduling.models import Cluster
@@ -22,6 +23,7 @@ def get_cluster(request: HttpRequest, name: str) -> Cluster:
 
 
 @login_required
+@require_safe
 def home(request: HttpRequest) -> HttpResponse:
     cluster = visible_clusters(request.user).first()
     if cluster is None:

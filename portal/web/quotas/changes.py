@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from django.db.models import QuerySet
+
 from portal.accounts.models import User
-from portal.teams.access import dividable_queues, visible_queues
+from portal.teams.access import dividable_queues, visible_cells, visible_queues
 from portal.web.format import number
 from scheduling.models import Queue, QuotaChange
 from scheduling.services.quota_faults import WORDS
@@ -37,23 +39,20 @@ class Entry:
 def entries(
     queue: Queue, user: User, now: datetime, *, most: int | None = None
 ) -> tuple[list[Entry], int]:
-    """The newest ``most`` changes of the subtree as the user may read them, and how many there are."""
-    changes = history(queue)
-    seen = set(
-        visible_queues(user).filter(cluster_id=queue.cluster_id).values_list("name", flat=True)
-    )
-    divided = set(
-        dividable_queues(user).filter(cluster_id=queue.cluster_id).values_list("pk", flat=True)
-    )
-    listed = [
-        Entry(
-            change,
-            list(_lines(cell for cell in change.cells if cell["queue"] in seen)),
-            change.queue_id in divided and may_revert(change, now),
-        )
-        for change in changes[:most]
-    ]
-    return listed, changes.count()
+    """The newest ``most`` changes of the subtree that touch queues the user sees, and how many there are."""
+    seen = set(_in(visible_queues(user), queue).values_list("name", flat=True))
+    divided = set(_in(dividable_queues(user), queue).values_list("pk", flat=True))
+    listed = []
+    for change in history(queue):
+        lines = list(_lines(cell for cell in change.cells if cell["queue"] in seen))
+        if lines:
+            revertible = change.queue_id in divided and may_revert(change, now)
+            listed.append(Entry(change, lines, revertible))
+    return listed[:most], len(listed)
+
+
+def _in(queues: QuerySet[Queue], queue: Queue) -> QuerySet[Queue]:
+    return queues.filter(cluster_id=queue.cluster_id)
 
 
 def _lines(cells: Iterable[Mapping[str, Any]]) -> Iterator[Line]:
@@ -72,11 +71,8 @@ def _figure(value: float | None) -> str:
 
 def backwards(change: QuotaChange, user: User) -> list[Line]:
     """What a revert of ``change`` would do."""
-    seen = visible_queues(user).filter(cluster_id=change.cluster_id)
-    names = set(seen.values_list("name", flat=True))
     turned = (
         {**cell, "before": cell["after"], "after": cell["before"]}
-        for cell in change.cells
-        if cell["queue"] in names
+        for cell in visible_cells(user, change)
     )
     return list(_lines(turned))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -113,28 +113,27 @@ class Table:
         return [(g.column.gpu_class, _milli(g.cells[0].was)) for g in top]
 
 
+@dataclass(slots=True)
 class _Maker:
-    def __init__(
-        self,
-        grid: Grid,
-        columns: Sequence[Column],
-        typed: Typed,
-        faults: Sequence[Fault],
-        editable: bool,
-    ) -> None:
-        self.grid, self.columns, self.typed, self.editable = grid, columns, typed, editable
-        self.faults = {(f.queue, f.gpu_class, f.field): f for f in faults}
-        self.installed = _installed(grid.queue.cluster) if grid.queue.is_root else {}
+    grid: Grid
+    columns: Sequence[Column]
+    typed: Typed
+    faults: Mapping[tuple[str | None, str | None, str], Fault]
+    editable: bool
+    seen: Collection[int]
+    installed: Mapping[int, int]
+    """Milli-GPU of the nodes by class, where the root is divided."""
 
     def rows(self, row: GridRow) -> Iterator[Row]:
-        """The row of a queue, then its children, then their sum."""
+        """The row of a queue, then its children, then their sum, unless some of them are hidden."""
         top = row is self.grid.rows[0]
         groups = [Group(column, self._cells(row, column)) for column in self.columns]
         yield Row(row.queue, row.depth, groups, editable=self.editable and not top)
         children = self.grid.children(row.queue)
-        for child in children:
+        shown = [child for child in children if child.queue.pk in self.seen]
+        for child in shown:
             yield from self.rows(child)
-        if children:
+        if shown and len(shown) == len(children):
             sums = [Group(c, sum=self._sum(row, children, c.gpu_class)) for c in self.columns]
             yield Row(row.queue, row.depth + 1, sums, children=len(children))
 
@@ -183,10 +182,22 @@ def make_table(
     typed: Typed | None = None,
     faults: Sequence[Fault] = (),
     editable: bool,
+    seen: Collection[int],
 ) -> Table:
-    """``chosen``: names of the classes to show (none: the first two); one with a fault always shows."""
+    """The table of ``grid`` without the queues that are not in ``seen`` (primary keys).
+
+    ``chosen``: names of the classes to show (none: the first two); one with a fault always shows.
+    """
     columns = _columns(grid.gpu_classes, chosen, {f.gpu_class for f in faults})
-    maker = _Maker(grid, columns, typed or Typed(), faults, editable)
+    maker = _Maker(
+        grid,
+        columns,
+        typed or Typed(),
+        {(f.queue, f.gpu_class, f.field): f for f in faults},
+        editable,
+        seen,
+        _installed(grid.queue.cluster) if grid.queue.is_root else {},
+    )
     return Table(grid, columns, list(maker.rows(grid.rows[0])))
 
 

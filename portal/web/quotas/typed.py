@@ -22,7 +22,7 @@ from scheduling.services.quota_faults import shown, stored
 from scheduling.services.quotas import Fault, Field, Grid, GridRow, QuotaCell, Values
 
 UNLIMITED = frozenset({"", "all", "unlimited", "none", "no limit", "∞"})
-FIGURE = re.compile(r"[-+]?\d{1,12}(\.\d{1,9})?")
+FIGURE = re.compile(r"[-+]?\d{1,12}(\.\d{1,9})?", re.ASCII)
 
 
 def cell_name(queue: Queue, gpu_class: GpuClass, field: Field) -> str:

@@ -134,6 +134,9 @@ def _page(
         typed=typed,
         faults=faults,
         editable=editable,
+        seen=set(
+            visible_queues(request.user).filter(cluster=top.cluster).values_list("pk", flat=True)
+        ),
     )
     context = {
         "queue": top,
@@ -142,7 +145,7 @@ def _page(
         "typed": typed or Typed(),
         "faults": faults,
         "by_field": {f.field: f for f in faults if f.queue is None},
-        "editable": editable and len(shown.rows) > 1,
+        "editable": editable and len(table.rows) > 1,
         "may_divide": editable,
         "may_edit_queue": may_edit_queue(request.user, top),
         "changes": listed,

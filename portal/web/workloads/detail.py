@@ -11,6 +11,7 @@ from django.http import Http404, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
+from django.views.decorators.http import require_safe
 from django_htmx.http import HttpResponseClientRefresh
 
 from portal.accounts.models import User
@@ -29,6 +30,7 @@ KEEP_SUBMITTED = timedelta(minutes=10)
 
 
 @login_required
+@require_safe
 def workload(request: PersonRequest, cluster: str, uid: str) -> HttpResponse:
     found = get_cluster(request, cluster)
     work = seen(request.user, found).filter(uid=uid).first()

@@ -11,6 +11,7 @@ from django.core.paginator import Page, Paginator
 from django.db.models import Count, QuerySet
 from django.http import HttpResponseBase, QueryDict
 from django.shortcuts import render
+from django.views.decorators.http import require_safe
 
 from portal.api.filters import GROUPS, WorkloadFilter
 from portal.teams.access import submittable_queues, visible_queues, visible_workloads
@@ -40,6 +41,7 @@ class Tab:
 
 
 @login_required
+@require_safe
 def my_work(request: PersonRequest, cluster: str) -> HttpResponseBase:
     found = get_cluster(request, cluster)
     mine = visible_workloads(request.user).filter(user=request.user.get_username())
@@ -47,6 +49,7 @@ def my_work(request: PersonRequest, cluster: str) -> HttpResponseBase:
 
 
 @login_required
+@require_safe
 def workloads(request: PersonRequest, cluster: str) -> HttpResponseBase:
     found = get_cluster(request, cluster)
     return _table(request, found, visible_workloads(request.user), {"mine": False})

@@ -1,0 +1,296 @@
+"""Every address × who asks, with data present that could leak.
+
+Each row says who may read and who may write. Whoever may not gets the same answer as for something
+that does not exist, and no body they receive holds what is sealed from them. An address without a row
+fails the first test.
+
+    fra1 ── research ── language ── pretraining, vermilion-queue … ── products … ;  ams1 ── elsewhere
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import pytest
+from django.conf import settings
+from django.db import transaction
+from django.test import Client
+from django.urls import URLPattern, URLResolver, get_resolver, reverse
+
+from portal.accounts.models import ApiToken, User
+from portal.demo.organisation import H100
+from scheduling.models import MILLI, Eviction, Queue, Quota, QuotaChange, Transition
+from tests.factories import NOW, example_cluster, make_cluster, make_member, make_workload
+
+pytestmark = pytest.mark.django_db
+
+SEALED = b"vermilion"
+"""Stands in everything of pretraining's that people outside research must not read."""
+HIDDEN = b"vermilion-queue"
+"""Stands beside pretraining: its members must not read it either."""
+
+ANYBODY = frozenset({"outsider", "neighbour", "member", "lead", "operator"})
+HERE = ANYBODY - {"outsider"}
+TEAM = HERE - {"neighbour"}
+LEADS = TEAM - {"member"}
+NOBODY: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class Row:
+    """``read`` by GET; ``write`` by POST (None: the address takes none). ``args`` name what is there."""
+
+    read: frozenset[str] | None
+    write: frozenset[str] | None = None
+    args: dict[str, object] = field(default_factory=dict)
+    query: str = ""
+    delete: bool = False
+
+
+QUEUE = {"queue": "pretraining"}
+DIVIDED = {"queue": "language"}
+WORK = {"uid": "uid-sealed"}
+TOKEN, CHANGE = {"pk": "token"}, {"pk": "change"}
+
+ROWS = {
+    "accounts:sign_out": Row(None, ANYBODY),
+    "accounts:account": Row(ANYBODY),
+    "accounts:issue_token": Row(None, ANYBODY),
+    "accounts:revoke_token": Row(None, NOBODY, TOKEN),
+    "accounts:set_time_zone": Row(None, ANYBODY),
+    "web:home": Row(ANYBODY),
+    "web:overview": Row(HERE),
+    "web:queues": Row(HERE),
+    "web:queue": Row(TEAM, args=QUEUE),
+    "web:live": Row(HERE),
+    "web:search": Row(HERE, query="?q=vermil"),
+    "web:my_work": Row(HERE),
+    "web:workloads": Row(HERE, query="?q=vermil"),
+    "web:submit": Row(HERE, HERE),
+    "web:submit_preview": Row(None, HERE),
+    "web:workload": Row(TEAM, args=WORK),
+    "web:cancel": Row(LEADS, LEADS, WORK),
+    "web:hold": Row(None, LEADS, WORK),
+    "web:release": Row(None, LEADS, WORK),
+    "web:quotas_index": Row(HERE),
+    "web:quotas": Row(TEAM, LEADS, DIVIDED),
+    "web:quota_changes": Row(TEAM, args=DIVIDED),
+    "web:quota_revert": Row(LEADS, LEADS, {**DIVIDED, **CHANGE}),
+    "web:queue_add": Row(LEADS, LEADS, DIVIDED),
+    "web:queue_edit": Row(LEADS, LEADS, QUEUE),
+    "web:queue_delete": Row(None, LEADS, QUEUE),
+    **{
+        f"reports:{name}{ending}": Row(HERE)
+        for name in ("utilization", "waits", "preemptions")
+        for ending in ("", "_csv", "_json")
+    },
+    "api:me": Row(ANYBODY),
+    "api:tokens": Row(ANYBODY, ANYBODY),
+    "api:token": Row(None, NOBODY, TOKEN, delete=True),
+    "api:teams": Row(ANYBODY),
+    "api:team": Row(TEAM, args={"name": "pretraining"}),
+    "api:personas": Row(ANYBODY),
+    "api:priority_classes": Row(ANYBODY),
+    "api:clusters": Row(ANYBODY),
+    "api:cluster": Row(HERE),
+    "api:gpu_classes": Row(HERE),
+    "api:nodes": Row(HERE),
+    "api:queues": Row(HERE),
+    "api:queue": Row(TEAM, args={"name": "pretraining"}),
+    "api:quotas": Row(HERE, HERE),
+    "api:quota_changes": Row(HERE),
+    "api:workloads": Row(HERE, HERE),
+    "api:workload": Row(TEAM, args=WORK),
+    "api:workload_cancel": Row(None, LEADS, WORK),
+    "api:workload_hold": Row(None, LEADS, WORK),
+    "api:workload_release": Row(None, LEADS, WORK),
+    "api:cycles": Row(HERE),
+    "api:cycle": Row(HERE, args={"number": 48213}),
+    "api:decisions": Row(HERE),
+    "api:evictions": Row(HERE),
+    **{f"api:{name}": Row(HERE) for name in ("utilization", "waits", "preemptions")},
+    "api:schema": Row(ANYBODY),
+    "api:docs": Row(ANYBODY),
+    "api:nothing": Row(NOBODY),
+}
+OPEN = {"accounts:sign_in"}
+"""Addresses for people who are not signed in."""
+
+ABSENT = {
+    "cluster": "nowhere", "queue": "nowhere", "name": "nowhere", "uid": "uid-nowhere",
+    "pk": 999_999, "number": 999_999,
+}  # fmt: skip
+
+
+def addresses(resolver: URLResolver, namespace: str = "") -> Iterator[tuple[str, set[str]]]:
+    """(name, names of its arguments) of every address."""
+    for entry in resolver.url_patterns:
+        arguments = set(entry.pattern.converters)
+        if isinstance(entry, URLPattern):
+            yield f"{namespace}{entry.name}", arguments
+        else:
+            below = f"{entry.namespace}:" if entry.namespace else namespace
+            for name, more in addresses(entry, below):
+                yield name, arguments | more
+
+
+ADDRESSES = dict(addresses(get_resolver()))
+
+
+@dataclass
+class World:
+    sessions: dict[str, str]
+    real: dict[str, int]
+
+    def client(self, who: str) -> Client:
+        """A browser of its own each time: a sign-out would empty a shared one."""
+        client = Client()
+        if who in self.sessions:
+            client.cookies[settings.SESSION_COOKIE_NAME] = self.sessions[who]
+        return client
+
+    def url(self, name: str, *, absent: bool = False) -> str:
+        row = ROWS[name]
+        if name == "api:nothing":
+            return "/api/v1/no-such-address"
+        real = {"cluster": "fra1", **row.args}
+        given = {key: self.real.get(value, value) for key, value in real.items()}
+        if absent:
+            hidden = set(row.args) & ADDRESSES[name] or {"cluster"}
+            given |= {key: ABSENT[key] for key in hidden}
+        return reverse(name, kwargs={key: given[key] for key in ADDRESSES[name]}) + row.query
+
+
+@pytest.fixture(scope="module")
+def world(django_db_setup, django_db_blocker):
+    """Built once: each test runs in a transaction inside this one, so what it writes is undone."""
+    with django_db_blocker.unblock(), transaction.atomic():
+        yield build()
+        transaction.set_rollback(True)
+
+
+def build() -> World:
+    cluster = example_cluster()
+    queues = {q.name: q for q in cluster.queues.all()}
+    seal(queues)
+    far = make_cluster("ams1")
+    root = Queue.objects.create(cluster=far, name="ams1")
+    elsewhere = Queue.objects.create(cluster=far, parent=root, name="elsewhere")
+    everything = {"may_submit": True, "may_edit_quotas": True, "may_approve": True}
+    people = {
+        "outsider": make_member(elsewhere, name="outsider", **everything),
+        "neighbour": make_member(queues["search"], name="neighbour", **everything),
+        "member": User.objects.get(username="researcher"),
+        "lead": User.objects.get(username="lead"),
+        "operator": User.objects.get(username="admin"),
+    }
+    sessions = {}
+    for name, user in people.items():
+        client = Client()
+        client.force_login(user)
+        sessions[name] = client.cookies[settings.SESSION_COOKIE_NAME].value
+    token, _ = ApiToken.issue(User.objects.get(username="m.okafor"), "vermilion-token")
+    change = QuotaChange.objects.get(reason="vermilion-reason")
+    return World(sessions, {"token": token.pk, "change": change.pk})
+
+
+def seal(queues: dict[str, Queue]) -> None:
+    """Sealed things in every table that a page or the API reads."""
+    language, pretraining = queues["language"], queues["pretraining"]
+    cluster, h100 = language.cluster, language.cluster.gpu_classes.get(name=H100)
+    hidden = Queue.objects.create(cluster=cluster, parent=language, name=HIDDEN.decode())
+    work = make_workload(
+        pretraining,
+        uid="uid-sealed",
+        name="vermilion-work",
+        sentence="vermilion-sentence",
+        gpus=2 * MILLI,
+        submitted_at=NOW.replace(hour=1),
+    )
+    Transition.objects.create(workload=work, at=NOW, to_state="pending", sentence="vermilion")
+    Eviction.objects.create(
+        workload=work,
+        at=NOW.replace(hour=2),
+        rule="reclaim",
+        queue=pretraining,
+        for_queue=pretraining,
+        gpu_class=h100,
+        gpus=2 * MILLI,
+        sentence="vermilion-eviction",
+    )
+    for top, reason in ((language, "vermilion-reason"), (queues["fra1"], "vermilion-above")):
+        _change(top, pretraining, hidden, reason)
+
+
+def _change(top: Queue, pretraining: Queue, hidden: Queue, reason: str) -> None:
+    line = {"gpu_class": H100, "field": "nominal", "before": 24, "after": 24}
+    change = QuotaChange.objects.create(
+        cluster=top.cluster, queue=top, reason=reason, at=NOW, effective_from=NOW,
+        cells=[{"queue": q.name, **line} for q in (pretraining, hidden)],
+    )  # fmt: skip
+    Quota.objects.filter(queue=pretraining).update(change=change)
+
+
+def ask(client: Client, method: str, url: str):
+    if url.startswith("/api/"):
+        return client.generic(method, url, b"{}", content_type="application/json")
+    return client.generic(method, url)
+
+
+def body(response) -> bytes:
+    """What came back; a stream of events is left alone."""
+    kind = response.headers.get("Content-Type", "")
+    if kind.startswith("text/event-stream"):
+        return b""
+    return b"".join(response) if response.streaming else response.content
+
+
+def test_every_address_has_a_row():
+    assert set(ADDRESSES) == set(ROWS) | OPEN
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_who_is_not_signed_in_is_asked_to(world, name):
+    for method in ("GET", "POST", "DELETE"):
+        response = ask(world.client("anonymous"), method, world.url(name))
+        if name == "accounts:sign_out":
+            assert response.status_code in (302, 405)
+        elif name.startswith("api:") and name != "api:docs":
+            assert response.status_code == 401, method
+        else:
+            assert response.status_code == 302, method
+            assert response.headers["Location"].startswith("/sign-in/")
+        assert SEALED not in body(response)
+
+
+@pytest.mark.parametrize("who", sorted(ANYBODY))
+@pytest.mark.parametrize("name", ROWS)
+def test_row_holds(world, name, who):
+    row, client = ROWS[name], world.client(who)
+    sealed = {"outsider": SEALED, "neighbour": SEALED, "member": HIDDEN}.get(who)
+    writes = "DELETE" if row.delete else "POST"
+    for method, allowed in (("GET", row.read), (writes, row.write)):
+        with transaction.atomic():
+            response = ask(client, method, world.url(name))
+            check(response, method, allowed, who)
+            if sealed:
+                assert sealed not in body(response), method
+            transaction.set_rollback(True)
+        if allowed is not None and who not in allowed:
+            twin = ask(client, method, world.url(name, absent=True))
+            assert response.status_code in (twin.status_code, 403), method
+
+
+def check(response, method: str, allowed: frozenset[str] | None, who: str) -> None:
+    """Allowed: an answer or a refusal of the empty input.
+
+    Denied: absent, or refused for its input before anything was looked up; 403 only where it is seen.
+    """
+    code = response.status_code
+    if allowed is None:
+        assert code in (404, 405), (method, code)
+    elif who in allowed:
+        assert code < 400 or code in (400, 409, 422, 503), (method, code)
+    else:
+        assert code in (404, 400) or (code == 403 and who == "member"), (method, code)
