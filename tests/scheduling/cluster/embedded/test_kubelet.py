@@ -111,7 +111,7 @@ def test_pods_of_a_removed_node_are_lost_and_replaced(cluster: Cluster) -> None:
 def test_job_suspended_and_started_again_goes_on_from_its_last_checkpoint(cluster: Cluster) -> None:
     cluster.node("n1")
     notes = {"weir.dev/run-seconds": "100", "weir.dev/checkpoint-seconds": "30"}
-    cluster.job("a", annotations=notes, pod={"terminationGracePeriodSeconds": 0})
+    cluster.job("a", annotations=notes, pod={"terminationGracePeriodSeconds": 5})
     cluster.step(1 + 70)
     cluster.api.patch("jobs", "a", {"spec": {"suspend": True}})
     cluster.step(10)
