@@ -41,11 +41,13 @@
   function showState() {
     const age = performance.now() - plannedAt;
     const stale = age > staleAfter;
-    const word = stale ? (isFinite(age) ? `Stale, ${ageText(age)}` : "Stale") : "Live";
+    const word = stale ? "Stale" : "Live";
+    const since = stale && isFinite(age) ? `, ${ageText(age)}` : "";
     const state = stale ? "stale" : "live";
     if (live.dataset.state !== state) live.dataset.state = state;
     const shown = live.querySelector(".live-word");
     if (shown.textContent !== word) shown.textContent = word;
+    live.querySelector(".live-age").textContent = since;
   }
 
   function ageText(ms) {
