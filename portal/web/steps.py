@@ -45,12 +45,12 @@ class Frame:
             for s in samples
         ]
 
-    def days(self) -> list[tuple[str, datetime]]:
-        """(x, midnight) of each local day that begins inside; ``begin`` carries the zone."""
+    def days(self) -> list[tuple[str, str]]:
+        """(x, 'Fri 13') of each local day that begins inside; ``begin`` carries the zone."""
         midnight = self.begin.replace(hour=0, minute=0, second=0, microsecond=0)
         marks = []
         while (midnight := midnight + timedelta(days=1)) < self.end:
-            marks.append((f"{self.x(midnight):.2f}%", midnight))
+            marks.append((f"{self.x(midnight):.2f}%", f"{midnight:%a} {midnight.day}"))
         return marks
 
 

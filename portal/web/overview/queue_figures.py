@@ -216,7 +216,7 @@ class History:
     """The step chart of seven days: paths in a box of 100 by 100, ticks, labels at the lines."""
 
     axis: Axis
-    days: list[tuple[str, datetime]]
+    days: list[tuple[str, str]]
     area: str
     allocated: str
     fair_share: str

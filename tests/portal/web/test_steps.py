@@ -1,5 +1,6 @@
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
+from zoneinfo import ZoneInfo
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -31,7 +32,13 @@ def test_area_reaches_the_base_line():
 
 def test_each_day_that_begins_inside_is_marked():
     frame = Frame(BEGIN, BEGIN + timedelta(days=2), Axis(1, ()))
-    assert [x for x, _ in frame.days()] == ["25.00%", "75.00%"]
+    assert frame.days() == [("25.00%", "Fri 13"), ("75.00%", "Sat 14")]
+
+
+def test_day_begins_at_local_midnight():
+    begin = BEGIN.astimezone(ZoneInfo("Europe/Berlin"))
+    frame = Frame(begin, begin + timedelta(days=1), Axis(1, ()))
+    assert frame.days() == [("45.83%", "Fri 13")]
 
 
 @given(st.lists(st.floats(0, 100), max_size=6))
