@@ -29,8 +29,3 @@ def home(request: HttpRequest) -> HttpResponse:
     if cluster is None:
         return render(request, "web/nowhere.html", status=404)
     return redirect("web:overview", cluster=cluster.name)
-
-
-def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
-    """One page for what is absent and for what is forbidden: they look alike."""
-    return render(request, "404.html", status=404)
