@@ -44,8 +44,8 @@ class FilterForm(forms.Form):
         zone: str,
     ) -> None:
         super().__init__(data)
-        self.now, self.zone = now, zone
-        names = [(queue.name, queue.path or queue.name) for queue in queues]
+        self.now, self.zone, self.queues = now, zone, tuple(queues)
+        names = [(queue.name, queue.path or queue.name) for queue in self.queues]
         types = [(t.value, t.value.capitalize()) for t in WorkloadType]
         ranges = [(key, label) for key, (_, label) in PRESETS.items()]
         self.fields["range"] = _choice(ranges, "There is no such range. Choose of the list.")

@@ -70,10 +70,11 @@ def frame(
         "range_note": words.range_note(filters, None),
         "span_label": words.span_label(filters),
         "from_to": _inputs(filters, form),
-        "users": _users(form, cluster),
+        "users": _users(form),
         "csv_url": f"{url}.csv?{query}",
         "json_url": f"{url}.json?{query}",
         "link": f"{url}?{filters.permanent_query()}",
+        "api_url": f"{reverse(f'api:{name}', args=[cluster.name])}?{query}",
     }
 
 
@@ -90,9 +91,9 @@ def _inputs(filters: ReportFilters, form: FilterForm) -> dict[str, str]:
     return {"type": "datetime-local", "from": f"{start:%FT%H:%M}", "to": f"{end:%FT%H:%M}"}
 
 
-def _users(form: FilterForm, cluster: Cluster) -> list[str]:
-    queues = [name for name, _ in form.fields["queue"].choices if name]  # type: ignore[attr-defined]
-    rows = Workload.objects.filter(cluster=cluster, queue__name__in=queues).exclude(user="")
+def _users(form: FilterForm) -> list[str]:
+    """Who has work in the queues that the person may report on."""
+    rows = Workload.objects.filter(queue__in=form.queues).exclude(user="")
     return list(rows.order_by("user").values_list("user", flat=True).distinct()[:USERS])
 
 
