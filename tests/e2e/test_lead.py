@@ -1,0 +1,131 @@
+"""A team lead signs in, divides, meets a conflict, mends it, saves and finds it in the history."""
+
+import pytest
+from playwright.sync_api import expect
+
+from portal.accounts.models import User
+from scheduling.models import QuotaChange
+from tests.e2e.conftest import axe, sign_in
+from tests.factories import example_cluster
+
+RIGHT = "weir-lead"
+URL = "/c/fra1/quotas/research/"
+
+
+@pytest.fixture
+def lead(live):
+    example_cluster()
+    user = User.objects.get(username="lead")
+    user.set_password(RIGHT)
+    user.save()
+    return user
+
+
+def cell(page, label):
+    return page.get_by_label(label, exact=True)
+
+
+def test_lead_divides_meets_a_conflict_mends_it_and_saves(page, lead):
+    page.goto(URL)
+    page.fill("#username", "lead")
+    page.fill("#password", RIGHT)
+    page.get_by_role("button", name="Sign in").click()
+    expect(page.get_by_role("heading", name="Quotas of research")).to_be_visible()
+    save = page.locator("[data-save]")
+    expect(save).to_be_disabled()
+
+    cell(page, "language, h100-80gb, nominal").fill("44")
+    cell(page, "alignment, h100-80gb, nominal").fill("20")
+    faults = page.locator("#faults")
+    expect(faults).to_contain_text("research was given 64 and its queues would hold 72.")
+    expect(page.locator("[data-why]")).to_have_text("1 error to fix first")
+    expect(page.locator("tr.sum", has_text="language")).to_contain_text("44 of 44 given, 0 left")
+    expect(page.locator("tr.sum", has_text="research")).to_contain_text("72 of 64: 8 too many")
+
+    cell(page, "vision, h100-80gb, nominal").fill("8")
+    expect(faults).to_be_hidden()
+    expect(page.locator("[data-why]")).to_have_text("Write a reason first")
+    page.fill("#reason", "DPO runs need two whole nodes")
+    expect(save).to_have_text("Save 3 edits")
+    save.click()
+
+    expect(page.locator(".notice")).to_contain_text("Saved 3 edits")
+    last = page.locator(".changes tbody tr").first
+    expect(last).to_contain_text("language 36 → 44, alignment 12 → 20, vision 16 → 8")
+    expect(last).to_contain_text("DPO runs need two whole nodes")
+    assert QuotaChange.objects.get().author == lead
+
+
+def test_fault_of_the_server_stays_until_the_grid_is_touched(page, lead):
+    sign_in(page, lead)
+    page.goto(URL)
+    cell(page, "vision, h100-80gb, nominal").fill("8")
+    page.fill("#reason", "Less")
+    page.fill("#effective-from", "2020-01-01T00:00")
+    page.locator("[data-save]").click()
+
+    expect(page.locator("#from-hint")).to_contain_text("has passed")
+    expect(cell(page, "vision, h100-80gb, nominal")).to_have_value("8")
+    expect(page.locator("[data-save]")).to_be_disabled()
+    page.fill("#effective-from", "")
+    expect(page.locator("[data-save]")).to_be_enabled()
+
+
+def test_keyboard_walks_the_grid_and_escape_takes_an_edit_back(page, lead):
+    sign_in(page, lead)
+    page.goto(URL)
+    first = cell(page, "language, h100-80gb, nominal")
+    first.focus()
+    page.keyboard.type("40")
+    page.keyboard.press("Enter")
+    expect(cell(page, "pretraining, h100-80gb, nominal")).to_be_focused()
+    page.keyboard.press("ArrowRight")
+    expect(cell(page, "pretraining, h100-80gb, borrowing limit")).to_be_focused()
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("ArrowLeft")
+    expect(first).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(first).to_have_value("36")
+    expect(page.locator("[data-badge=edits]")).to_be_hidden()
+
+
+def test_classes_come_and_go_without_losing_what_was_typed(page, lead):
+    sign_in(page, lead)
+    page.goto(URL)
+    cell(page, "vision, h100-80gb, nominal").fill("8")
+    page.get_by_role("link", name="l4").click()
+    expect(cell(page, "vision, l4, nominal")).to_be_visible()
+    page.get_by_role("link", name="h100-80gb").click()
+    expect(cell(page, "vision, h100-80gb, nominal")).to_be_hidden()
+    assert page.url.endswith("?class=a100-40gb&class=l4")
+    expect(page.locator("[data-badge=edits]")).to_have_text("1 edit")
+
+
+@pytest.mark.parametrize(
+    "path", [URL, "/c/fra1/quotas/fra1/", "/c/fra1/quotas/language/edit/", "/account/"]
+)
+def test_page_meets_aa_and_never_scrolls_sideways(page, lead, path):
+    sign_in(page, User.objects.get(username="admin"))
+    page.goto(path)
+    for width, scheme in ((1440, "light"), (1440, "dark"), (390, "light")):
+        page.set_viewport_size({"width": width, "height": 900})
+        page.emulate_media(color_scheme=scheme)
+        assert axe(page) == [], (width, scheme)
+        assert page.evaluate("document.documentElement.scrollWidth") == width
+
+
+def test_conflict_meets_aa(page, lead):
+    sign_in(page, lead)
+    page.goto(URL)
+    cell(page, "alignment, a100-40gb, nominal").fill("4")
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        assert axe(page) == [], scheme
+
+
+def test_sign_in_page_meets_aa(page, lead, settings):
+    settings.DEMO = True
+    page.goto("/sign-in/")
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        assert axe(page) == [], scheme
