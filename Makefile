@@ -16,7 +16,7 @@ export OPENBLAS_NUM_THREADS := 1
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1\t/' | expand -t 16
 
-setup: .venv/.runtime ## Make .venv with everything the demo needs
+setup: .venv/.compiled ## Make .venv with everything the demo needs
 
 .venv/bin/python:
 	@docker/install-python.sh "$(PYTHON)" .venv
@@ -26,7 +26,12 @@ setup: .venv/.runtime ## Make .venv with everything the demo needs
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
 	@touch $@
 
-.venv/.dev: requirements-dev.txt .venv/.runtime
+.venv/.compiled: .venv/.runtime $(wildcard scheduling/engine/*.py)
+	@echo "Compiling the engine"
+	@$(BIN)/python -m scheduling.engine
+	@touch $@
+
+.venv/.dev: requirements-dev.txt .venv/.compiled
 	@echo "Installing the parts of tests and checks"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
 	@touch $@
