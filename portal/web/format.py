@@ -9,6 +9,8 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from scheduling.models import headline
+
 MINUS = "−"
 NONE = "–"
 MILLI = 1000
@@ -113,43 +115,14 @@ def utc(at: datetime) -> str:
     return f"{at.astimezone(ZoneInfo('UTC')):%Y-%m-%d %H:%M:%S} UTC"
 
 
-HEADLINES = {
-    "fits_nominal": "Starts inside nominal",
-    "borrows": "Starts on borrowed GPUs",
-    "reclaimed": "Reclaimed",
-    "preempted": "Preempted",
-    "stale_gang": "Gang fell apart",
-    "drained": "Queue is drained",
-    "awaits_victims": "Reclaim is on its way",
-    "reserved": "Has a reservation",
-    "grows": "Grows",
-    "shrinks": "Shrinks",
-    "consolidates": "Moves",
-    "never_fits": "Never fits",
-    "at_limit": "At its limit",
-    "above_fair_share": "Above fair share",
-    "non_preemptible_over_nominal": "Not preemptible",
-    "waits_for_quota": "Would pass fair share",
-    "waits_for_turn": "Others go first",
-    "no_room_in_topology": "No room in one domain",
-    "fragmented": "Fragmented",
-    "no_free_gpus": "No free GPUs",
-    "reserved_for_other": "Reserved for another",
-    "victims_protected": "Reclaim must wait",
-    "budget_spent": "Eviction budget spent",
-    "eviction_cap": "Too many evictions",
-    "gang_incomplete": "Gang incomplete",
-    "held": "Held",
-    "misrouted": "No such queue",
-    "no_such_class": "No such GPU class",
-}
-
-
 def reason_headline(reason: str) -> str:
-    """The two bold words that stand before a reason's sentence; an unknown code reads as itself."""
-    return HEADLINES.get(
-        reason, reason.replace("_", " ").capitalize() if reason else "Not planned yet"
-    )
+    """The bold words before a reason's sentence; a code of a later version reads as itself."""
+    if not reason:
+        return "Not planned yet"
+    try:
+        return headline(reason)
+    except ValueError:
+        return reason.replace("_", " ").capitalize()
 
 
 STATES = {

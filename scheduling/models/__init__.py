@@ -1,6 +1,7 @@
 """What is queued, decided and enforced."""
 
 from scheduling.engine.model import MILLI, Action, Reason, Stop, WorkloadType
+from scheduling.engine.reasons import headline
 from scheduling.models.clusters import Cluster, ClusterMode, GpuClass, Node, NodePool
 from scheduling.models.ledger import Cycle, Decision, Eviction, EvictionRule, Share, UsageSample
 from scheduling.models.queues import Queue, Quota, QuotaChange
@@ -31,4 +32,5 @@ __all__ = [
     "UsageSample",
     "Workload",
     "WorkloadType",
+    "headline",
 ]

@@ -188,7 +188,8 @@ def why(workload: Workload) -> SafeString:
     if workload.queue is None:
         return format_html("{}", workload.sentence)
     address = url_if("web:queue", workload.cluster.name, workload.queue.name)
-    known = {show.number(v, 3) for v in workload.numbers.values() if isinstance(v, int | float)}
+    given = [v for v in workload.numbers.values() if isinstance(v, int | float)]
+    known = {show.number(v, decimals) for v in given for decimals in (1, 3)}
     parts, end = [], 0
     for match in _NUMBER.finditer(workload.sentence):
         if address and match[0] in known:

@@ -4,7 +4,6 @@ from decimal import Decimal
 import pytest
 
 from portal.web import format as show
-from scheduling.models import Reason
 
 NOW = datetime(2026, 11, 19, 9, 42, 16, tzinfo=UTC)
 
@@ -93,8 +92,12 @@ def test_unknown_zone_falls_back_to_utc():
     assert show.clock(NOW, "Europe/Berlin") == "10:42:16 CET"
 
 
-def test_every_reason_has_a_headline():
-    assert {reason.value for reason in Reason} <= set(show.HEADLINES)
+@pytest.mark.parametrize(
+    ("reason", "text"),
+    [("at_limit", "At its limit"), ("", "Not planned yet"), ("of_tomorrow", "Of tomorrow")],
+)
+def test_reason_reads_as_its_cause(reason, text):
+    assert show.reason_headline(reason) == text
 
 
 def test_sixth_class_and_all_after_it_share_the_pattern():
