@@ -1,0 +1,119 @@
+"""Queues added, changed and removed by page: refusals stand at their field, what was typed stays."""
+
+import pytest
+
+from portal.accounts.models import User
+from scheduling.models import Queue
+from tests.factories import example_cluster
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def cluster():
+    return example_cluster()
+
+
+@pytest.fixture
+def lead(cluster, client):
+    client.force_login(User.objects.get(username="lead"))
+    return client
+
+
+@pytest.fixture
+def admin(cluster, client):
+    client.force_login(User.objects.get(username="admin"))
+    return client
+
+
+def url(queue, verb):
+    return f"/c/fra1/quotas/{queue}/{verb}/"
+
+
+def fields(name, parent, **more):
+    return {"name": name, "parent": parent, "priority": "0", "stop": "none", **more}
+
+
+def test_lead_adds_a_queue_below_the_own(lead):
+    answer = lead.post(url("research", "add"), fields("audio", "language"))
+
+    assert answer.headers["Location"] == "/c/fra1/quotas/language/"
+    made = Queue.objects.get(name="audio")
+    assert made.path == "research/language/audio"
+    assert made.history.first().history_user.username == "lead"
+
+
+def test_lead_cannot_hang_a_queue_elsewhere(lead):
+    answer = lead.post(url("research", "add"), fields("audio", "products"))
+
+    assert answer.status_code == 400
+    assert list(answer.context["form"].errors) == ["parent"]
+    assert not Queue.objects.filter(name="audio").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("Audio Team", "lower-case letters"),
+        ("vision", "has a queue named vision"),
+        ("", "needs a name"),
+    ],
+)
+def test_bad_name_is_refused_at_name_and_stays_typed(lead, name, said):
+    answer = lead.post(url("research", "add"), fields(name, "research", priority="7"))
+    page = answer.content.decode()
+
+    assert list(answer.context["form"].errors) == ["name"]
+    assert said in page
+    assert f'value="{name}"' in page
+    assert 'value="7"' in page
+
+
+def test_cycle_in_the_tree_is_refused_at_parent_and_stays_chosen(lead):
+    answer = lead.post(url("language", "edit"), fields("language", "alignment"))
+    page = answer.content.decode()
+
+    assert list(answer.context["form"].errors) == ["parent"]
+    assert "Choose a queue outside it." in page
+    assert '<option value="alignment" selected>' in page
+
+
+def test_operator_moves_a_queue(admin):
+    assert admin.post(url("ci", "edit"), fields("ci", "fra1")).status_code == 302
+    assert Queue.objects.get(name="ci").path == "ci"
+
+
+def test_lead_cannot_change_the_own_queue(lead):
+    assert lead.get(url("research", "edit")).status_code == 404
+    assert lead.post(url("research", "delete")).status_code == 404
+
+
+def test_root_is_not_edited(admin):
+    assert admin.get(url("fra1", "edit")).status_code == 404
+
+
+def test_queue_with_workloads_stays_and_says_why(lead):
+    answer = lead.post(url("vision", "delete"), follow=True)
+
+    assert "Set it to drain instead" in answer.content.decode()
+    assert Queue.objects.filter(name="vision").exists()
+
+
+def test_empty_queue_goes(lead):
+    lead.post(url("research", "add"), fields("audio", "research"))
+
+    assert lead.post(url("audio", "delete")).headers["Location"] == "/c/fra1/quotas/research/"
+    assert not Queue.objects.filter(name="audio").exists()
+
+
+@pytest.mark.parametrize(("field", "text"), [("priority", "high"), ("stop", "maybe")])
+def test_bad_choice_is_refused_at_its_field(lead, field, text):
+    answer = lead.post(url("vision", "edit"), {**fields("vision", "research"), field: text})
+
+    assert list(answer.context["form"].errors) == [field]
+
+
+def test_bad_namespace_is_refused_at_its_field(lead):
+    answer = lead.post(url("vision", "edit"), fields("vision", "research", namespace="No Way"))
+
+    assert list(answer.context["form"].errors) == ["namespace"]
