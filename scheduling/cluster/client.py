@@ -28,6 +28,7 @@ JSON_PATCH = "application/json-patch+json"
 
 CONNECTIONS = 8
 """Keep-alive connections for writes; watches have their own on top."""
+WATCHES = 8
 TRIES = 6
 BACK_OFF_S = (0.05, 5.0)
 """First and longest wait between tries."""
@@ -101,7 +102,7 @@ def configuration_of(cluster: Cluster) -> official.Configuration:
             client_configuration=configuration
         )
     configuration.retries = False
-    configuration.connection_pool_maxsize = CONNECTIONS
+    configuration.connection_pool_maxsize = CONNECTIONS + WATCHES
     return configuration
 
 

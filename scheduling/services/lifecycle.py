@@ -19,6 +19,7 @@ from typing import Any
 from django.db import transaction
 
 from scheduling.models import GpuClass, Outcome, State, Transition, Workload
+from scheduling.services.columns import write_columns
 from scheduling.services.errors import LifecycleError
 
 LEGAL: dict[str, tuple[State, ...]] = {
@@ -155,7 +156,7 @@ def way(from_state: str, to_state: State) -> tuple[State, ...]:
 
 def save(workloads: Iterable[Workload], transitions: Iterable[Transition]) -> None:
     """Write the stepped columns of ``workloads`` (known rows) and all ``transitions``."""
-    Workload.objects.bulk_update(list(workloads), HELD_BY_STEP, batch_size=200)
+    write_columns(list(workloads), HELD_BY_STEP)
     Transition.objects.bulk_create(list(transitions), batch_size=500)
 
 

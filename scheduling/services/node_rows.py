@@ -7,6 +7,7 @@ from typing import Any
 
 from scheduling.engine import model as m
 from scheduling.models import Cluster, Node, NodePool
+from scheduling.services.columns import write_columns
 from scheduling.services.policy import PolicyRows
 
 COLUMNS = ["node_pool", "gpus", "allocated_gpus", "foreign_gpus", "topology", "ready"]
@@ -59,7 +60,7 @@ class NodeRows:
                 changed.append(row)
         gone = [self._rows.pop(key) for key in list(self._rows) if key not in seen]
         Node.objects.bulk_create(new, batch_size=200)
-        Node.objects.bulk_update(changed, COLUMNS, batch_size=100)
+        write_columns(changed, COLUMNS)
         if gone:
             Node.objects.filter(pk__in=[row.pk for row in gone]).delete()
         return bool(new or changed or gone)

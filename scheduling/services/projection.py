@@ -17,6 +17,7 @@ from scheduling.cluster.picture import Picture
 from scheduling.models import Cluster, Eviction, State, Transition, Workload
 from scheduling.models.workloads import HOLDING
 from scheduling.services import lifecycle
+from scheduling.services.columns import write_columns
 from scheduling.services.evictions import eviction_of
 from scheduling.services.node_rows import NodeRows
 from scheduling.services.policy import PolicyRows
@@ -257,7 +258,7 @@ def save(changes: Changes) -> None:
     created = {row.uid for row in changes.new}
     edited = [row for uid, row in changes.edited.items() if uid not in created]
     if edited:
-        Workload.objects.bulk_update(edited, PROJECTED, batch_size=100)
+        write_columns(edited, PROJECTED)
     stepped = [row for uid, row in changes.stepped.items() if uid not in created]
     lifecycle.save(stepped, changes.transitions)
     if changes.evictions:

@@ -10,6 +10,7 @@ from typing import Any
 from scheduling.engine import model as m
 from scheduling.models import Cluster, Cycle, Decision, Share, State, Workload
 from scheduling.models.workloads import HOLDING
+from scheduling.services.columns import write_columns
 from scheduling.services.evictions import numbers_at
 from scheduling.services.policy import Key, PolicyRows
 
@@ -75,7 +76,7 @@ def record(done: Pass) -> Recorded:
         )
     told = _tell(done)
     if told:
-        Workload.objects.bulk_update(told, TOLD, batch_size=100)
+        write_columns(told, TOLD)
     recorded.told = len(told)
     recorded.shares = _replace_shares(done)
     return recorded
@@ -163,7 +164,7 @@ def _replace_shares(done: Pass) -> int:
             changed.append(row)
         row.usage = usage
     Share.objects.bulk_create(new, batch_size=200)
-    Share.objects.bulk_update(changed, SHARE_COLUMNS, batch_size=100)
+    write_columns(changed, SHARE_COLUMNS)
     return visible
 
 
