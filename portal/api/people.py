@@ -30,6 +30,7 @@ class MembershipSerializer(serializers.ModelSerializer[Membership]):
 
 
 class MeSerializer(serializers.ModelSerializer[User]):
+    email = serializers.CharField(read_only=True, help_text="Empty where nobody gave one.")
     operator = serializers.SerializerMethodField(help_text="Sees and operates every cluster.")
     memberships = serializers.SerializerMethodField()
 

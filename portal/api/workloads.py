@@ -40,6 +40,9 @@ class WorkloadSerializer(serializers.ModelSerializer[Workload]):
     cpus = serializers.SerializerMethodField(help_text="Per member.")
     gpu_classes: Any = serializers.ListField(child=serializers.CharField(), read_only=True)
     topology: Any = serializers.DictField(child=serializers.CharField(), read_only=True)
+    outcome = serializers.CharField(
+        read_only=True, help_text="succeeded, failed or cancelled; empty until it is finished."
+    )
     placement: Any = serializers.DictField(child=serializers.IntegerField(), read_only=True)
     numbers: Any = serializers.DictField(read_only=True)
     requested_gpus = GpusField(read_only=True, help_text="Of the gang at its smallest.")
@@ -102,6 +105,7 @@ class WorkloadSerializer(serializers.ModelSerializer[Workload]):
 
 
 class TransitionSerializer(serializers.ModelSerializer[Transition]):
+    from_state = serializers.CharField(read_only=True, help_text="Empty for the first step.")
     gpus = GpusField(read_only=True, help_text="Held after the step.")
 
     class Meta:
