@@ -16,7 +16,7 @@ from portal.web.format import MILLI, gpus
 COLLISION = 1.2
 """Percent of the axis below which fair share and nominal share the bar's height."""
 MAX_STEPS = 6
-LONG_NOTE_UP_TO = 66
+LONG_NOTE_UP_TO = 70
 """A note further right than this is shortened, or it would run into the numbers."""
 
 

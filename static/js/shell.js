@@ -61,6 +61,11 @@
     closePanels(event.target.closest("details.drop, .search") || null);
   });
 
+  document.addEventListener("focusin", (event) => {
+    const search = event.target.closest(".search");
+    if (search) closePanels(search);
+  });
+
   document.addEventListener("keydown", (event) => {
     if (event.key === "/" && !isTyping(event.target) && focusSearch()) event.preventDefault();
     if (event.key === "Escape") {
