@@ -92,6 +92,8 @@ def hour_name(hour_of_week: int) -> str:
 
 def utilization_finding(report: UtilizationReport) -> Finding:
     total, hours_long = report.total, report.filters.span.total_seconds() / HOUR_S
+    if total.allocated == 0:
+        return Finding("Nothing was allocated in this range.")
     noun = "ready GPU-hours" if report.against == "ready" else "the nominal quota"
     bold = f"{percent(total.allocated_share)} of {noun} were allocated"
     if report.against == "nominal":

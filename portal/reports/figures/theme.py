@@ -138,7 +138,7 @@ def period_axis(periods: Periods, zone: ZoneInfo) -> dict[str, Any]:
         every = 7 if every > 2 else 2
     chosen = range(0, len(middles), every)
     locals_ = [start.astimezone(zone) for start in periods.starts]
-    texts = [f"{at:%H:%M}" if periods.unit == "hour" else day_text(at) for at in locals_]
+    texts = [f"{at:%H}:00" if periods.unit == "hour" else day_text(at) for at in locals_]
     half = (periods.edges[-1] - periods.edges[0]) / len(periods.starts) / 2
     return axis(
         type="date",

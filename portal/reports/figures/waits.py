@@ -55,10 +55,10 @@ def by_day(report: WaitsReport) -> Figure:
 def _line(report: WaitsReport, line: tuple[str, str, str, float], low: float) -> dict[str, Any]:
     key, name, colour, width = line
     values = [getattr(spread, key) for spread in report.days]
-    alone = sum(value is not None for value in values) == 1
     return {
         "type": "scatter",
-        "mode": "lines+markers" if alone else "lines",
+        "mode": "lines+markers",
+        "marker": {"color": colour, "size": _dots(values)},
         "name": name,
         "x": theme.period_middles(report.periods, report.filters.tz),
         "y": [None if v is None else max(low, round(v, 1)) for v in values],
@@ -67,6 +67,15 @@ def _line(report: WaitsReport, line: tuple[str, str, str, float], low: float) ->
         "connectgaps": False,
         "hovertemplate": "%{customdata}",
     }
+
+
+def _dots(values: list[float | None]) -> list[int]:
+    """A dot for a value without neighbours, which no line would show."""
+    known = [False, *(value is not None for value in values), False]
+    return [
+        5 if known[i] and not (known[i - 1] or known[i + 1]) else 0
+        for i in range(1, len(values) + 1)
+    ]
 
 
 def _bounds(spreads: tuple[Spread, ...]) -> tuple[float, float]:
