@@ -25,6 +25,10 @@ PAST_DAYS = 14
 CYCLE_INTERVAL_S = 2.0
 
 
+CALM = {"preemption_delay_s": 1200, "eviction_cap": 2.0}
+"""The organisation would rather wait twenty minutes than lose somebody's work."""
+
+
 class Demand(TypedDict):
     users: Mapping[str, Sequence[str]]
     work: Mapping[str, Mapping[str, float]]
@@ -44,7 +48,7 @@ class Setting(Protocol):
 class OrganisationSetting:
     def set_up(self, folder: DemoFolder, speed: float, password: str, say: Say) -> Stage:
         now = datetime.now(UTC).replace(microsecond=0)
-        cluster = _cluster(CLUSTER, display_time_zone="Europe/Berlin")
+        cluster = _cluster(CLUSTER, display_time_zone="Europe/Berlin", **CALM)
         embedded = EmbeddedCluster(cluster, path=folder.objects, speed=speed, start=now)
         embedded.start()
         if not folder.is_seeded:
@@ -97,6 +101,6 @@ def trace(path: Path, nodes: int | None) -> TraceSetting:
     return TraceSetting(open_trace(path, nodes=nodes))
 
 
-def _cluster(name: str, **fields: str) -> Cluster:
+def _cluster(name: str, **fields: str | float) -> Cluster:
     defaults = {"mode": ClusterMode.ENFORCE, "cycle_interval_s": CYCLE_INTERVAL_S, **fields}
     return Cluster.objects.get_or_create(name=name, defaults=defaults)[0]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from zoneinfo import ZoneInfo
@@ -14,6 +15,7 @@ from scheduling.services.embedded import EmbeddedCluster
 from scheduling.services.handover import hand_over
 from scheduling.services.history import History, unfinished
 from scheduling.services.streams import Arrival, manifest_of
+from scheduling.simulation.jobs import Submission
 from scheduling.simulation.scenario import Kind, Organisation, Source, generate, kinds, stream
 from scheduling.simulation.simulator import Options, simulate
 
@@ -78,6 +80,38 @@ def demand_of(
     )
 
 
+def sensible(cluster: Cluster, submissions: Iterable[Submission]) -> Iterator[Submission]:
+    """Those that their queue's limits (nominal and borrowing limit, up to the root) could ever hold:
+    people do not ask for what they know they cannot get."""
+    limits = _limits(cluster)
+    for submission in submissions:
+        work = submission.workload
+        asked = work.gpus * work.members.min
+        if any(asked <= limits[work.queue, name] for name in work.gpu_classes):
+            yield submission
+
+
+def _limits(cluster: Cluster) -> dict[tuple[str, str], float]:
+    """(queue, class) -> the smallest limit from the queue up to the root, milli-GPU."""
+    queues = {q.pk: q for q in Queue.objects.filter(cluster=cluster)}
+    own: dict[tuple[int, str], float] = {}
+    quotas = Quota.objects.filter(queue__cluster=cluster).in_force(cluster.now())
+    for quota in quotas.select_related("gpu_class"):
+        borrow = quota.borrowing_limit_gpus
+        limit = math.inf if borrow is None else quota.nominal_gpus + borrow
+        own[quota.queue_id, quota.gpu_class.name] = limit
+    names = {name for _, name in own}
+    limits = {}
+    for queue in queues.values():
+        for name in names:
+            limit, above = math.inf, queue
+            while above.parent_id is not None:
+                limit = min(limit, own.get((above.pk, name), 0.0))
+                above = queues[above.parent_id]
+            limits[queue.name, name] = limit
+    return limits
+
+
 def ready_gpus(snapshot: Snapshot) -> dict[str, float]:
     """Class -> GPUs on nodes that can be scheduled to."""
     ready = dict.fromkeys((c.name for c in snapshot.gpu_classes), 0.0)
@@ -107,7 +141,7 @@ def live(
     days = (until - since).total_seconds() / 86400
     outcome = simulate(
         template,
-        generate(organisation, since, days, SEED),
+        sensible(cluster, generate(organisation, since, days, SEED)),
         options=Options(cycle_s=PLAN_EVERY_S, leave_s=LEAVE_S, until=until, spell_s=SPELL_S),
         observer=history,
     )
@@ -139,7 +173,7 @@ def arrivals(
     organisation = demand_of(cluster, template, users, work, load)
     queues = {q.name: q for q in Queue.objects.filter(cluster=cluster)}
     classes = {c.name: c for c in cluster.gpu_classes.all()}
-    for number, submission in enumerate(stream(organisation, since, SEED)):
+    for number, submission in enumerate(sensible(cluster, stream(organisation, since, SEED))):
         submitted = submission.workload
         manifest = manifest_of(submission, submitted.name, queues[submitted.queue], classes)
         yield Arrival(number, submitted.submitted, manifest, submitted.user)
