@@ -16,8 +16,8 @@ def day(number):
     return None if number is None else START + timedelta(days=number)
 
 
-class ConstraintRules:
-    """Run below on SQLite and, where a server can be had, on PostgreSQL."""
+class TestConstraints:
+    """On the database of the settings; ``test_on_postgresql`` runs them there as well."""
 
     @pytest.fixture
     def tree(self, db):
@@ -92,7 +92,3 @@ class ConstraintRules:
     )
     def test_negative_figure_is_refused(self, quota, field):
         self.refused(lambda: quota(0, None, **{field: -1}))
-
-
-class TestDefaultDatabase(ConstraintRules):
-    """Whatever the settings name; SQLite unless told otherwise."""
