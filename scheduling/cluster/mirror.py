@@ -11,7 +11,7 @@ import json
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from typing import Any
 
 import urllib3
@@ -30,6 +30,7 @@ WATCH_S = 300
 SILENCE_S = 90.0
 """Bookmarks come about once a minute: a longer silence is a dead connection."""
 BACK_OFF_S = (0.1, 15.0)
+DEPARTED = 500
 BURIED = 5000
 """Deletions remembered; a write is answered long before that many follow it."""
 
@@ -66,6 +67,7 @@ class Reflector:
         self._on_change = on_change
         self._objects: dict[Key, Json] = {}
         self._buried: dict[Key, int] = {}
+        self._departed: dict[str, Json] = {}
         self._lock = threading.Lock()
         self._stop = threading.Event()
         self._in_touch_at = time.monotonic()
@@ -101,6 +103,12 @@ class Reflector:
     def get(self, namespace: str, name: str) -> Json | None:
         with self._lock:
             return self._objects.get((namespace, name))
+
+    def departed(self, uids: Container[str]) -> list[Json]:
+        """The last state of objects among ``uids`` that were deleted lately: one that ended and was
+        cleaned up between two looks is told from one that was stopped."""
+        with self._lock:
+            return [obj for uid, obj in self._departed.items() if uid in uids]
 
     def lag_s(self) -> float:
         """Seconds out of touch with the server: 0 while the watch is open."""
@@ -201,7 +209,8 @@ class Reflector:
         if kind == "BOOKMARK":
             self._version = obj["metadata"]["resourceVersion"]
             return
-        changed = self._remove(obj) if kind == "DELETED" else self._put(self._trim(obj))
+        obj = self._trim(obj)
+        changed = self._remove(obj) if kind == "DELETED" else self._put(obj)
         self._version = obj["metadata"]["resourceVersion"]
         if changed:
             self._on_change()
@@ -227,6 +236,9 @@ class Reflector:
             self._buried[key] = version
             if len(self._buried) > BURIED:
                 del self._buried[next(iter(self._buried))]
+            self._departed[obj["metadata"]["uid"]] = obj
+            if len(self._departed) > DEPARTED:
+                del self._departed[next(iter(self._departed))]
             if held is None or version_of(held) > version:
                 return False
             del self._objects[key]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from scheduling.cluster import labels
@@ -51,6 +51,8 @@ class Picture:
     workloads: tuple[Observed, ...]
     nodes: tuple[ObservedNode, ...]
     orphans: tuple[Orphans, ...] = ()
+    departed: Mapping[str, Observed] = field(default_factory=dict)
+    """uid -> the last that was seen of objects that are gone."""
     unreadable: Mapping[str, str] = field(default_factory=dict)
     """uid -> why the object's demand cannot be understood."""
 
@@ -66,14 +68,22 @@ def resources(
     return held | {a.kind: (a.list_path, a.trim) for a in adapters}
 
 
-def take(mirror: Mirror, classes: Sequence[ClassSpec]) -> Picture:
-    """The picture that ``mirror`` holds now."""
-    return compose(
+def take(
+    mirror: Mirror, classes: Sequence[ClassSpec], *, awaited: Container[str] = frozenset()
+) -> Picture:
+    """The picture that ``mirror`` holds now; ``awaited`` are uids whose end is of interest."""
+    picture = compose(
         mirror["nodes"].objects(),
         mirror["pods"].objects(),
         {a.kind: mirror[a.kind].objects() for a in ADAPTERS},
         classes,
     )
+    departed = {a.kind: mirror[a.kind].departed(awaited) for a in ADAPTERS}
+    owned: dict[str, list[Json]] = {
+        obj["metadata"]["uid"]: [] for found in departed.values() for obj in found
+    }
+    last, _ = _observe(departed, owned, classes)
+    return replace(picture, departed={observed.uid: observed for observed in last})
 
 
 def fetch(client: Client, classes: Sequence[ClassSpec]) -> Picture:

@@ -43,6 +43,9 @@ from scheduling.services.workers import ClusterWorker, worker_of
 log = logging.getLogger(__name__)
 
 SYNC_S = 20.0
+"""Wall seconds a cycle waits for the first list."""
+LAG_S = 30.0
+"""No plan is made of a picture that has been out of touch for longer (wall seconds)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +86,8 @@ def run_cycle(
         return CycleResult(skipped="paused")
     worker = worker_of(cluster, on_change=on_change)
     if not worker.busy.acquire(blocking=False):
+        # What called for this cycle may have come after the other one looked.
+        worker.trigger()
         return CycleResult(skipped="busy")
     try:
         return _run(cluster, worker, trigger)
@@ -102,6 +107,8 @@ def _run(cluster: Cluster, worker: ClusterWorker, trigger: str) -> CycleResult:
         return CycleResult(skipped="lease")
     if not worker.mirror.wait_synced(SYNC_S):
         return CycleResult(skipped="not synced")
+    if worker.mirror.lag_s() > LAG_S:
+        return CycleResult(skipped="out of touch")
     worker.ledger.cluster = cluster
     if worker.projection is None or not enforce:
         worker.projection = Projection(cluster)
@@ -141,7 +148,7 @@ def _look(cluster: Cluster, worker: ClusterWorker, projection: Projection) -> _V
     now = cluster.now()
     rows = policies.load(cluster, at=now)
     rows = replace(rows, usage=worker.ledger.usage(rows, now=now))
-    picture = pictures.take(worker.mirror, rows.class_specs)
+    picture = pictures.take(worker.mirror, rows.class_specs, awaited=projection.rows.keys())
     enforce = cluster.mode == ClusterMode.ENFORCE
     changes, known = projection.project(picture, rows, now=now, enforce=enforce)
     projection.note_missing_members(picture, known, now=now)

@@ -57,6 +57,8 @@ class Ledger:
     def _book_minutes(
         self, shares: Sequence[Share], rows: PolicyRows, since: datetime, now: datetime
     ) -> None:
+        if not self._open:
+            self._reopen(floor_minute(since))
         touched: list[UsageSample] = []
         root_pk = rows.root.pk if rows.root else None
         for start, seconds in minutes_between(since, now):
@@ -65,37 +67,36 @@ class Ledger:
                 add(sample, _means(share, is_root=share.queue_id == root_pk), seconds)
                 touched.append(sample)
         UsageSample.objects.bulk_create(
-            [s for s in touched if s.seconds > 0],
+            touched,
             update_conflicts=True,
             unique_fields=["queue", "gpu_class", "resolution", "start"],
             update_fields=["seconds", *MEANS],
             batch_size=200,
         )
-        newest = now.replace(second=0, microsecond=0)
+        newest = floor_minute(now)
         self._open = {key: s for key, s in self._open.items() if key[1] >= newest}
 
-    def _sample(self, key: Key, start: datetime) -> UsageSample:
-        """The sample of a minute: open in memory, else as a worker before us left it, else empty."""
-        if (key, start) not in self._open:
-            found = UsageSample.objects.filter(
-                queue__cluster=self.cluster, resolution=Resolution.MINUTE, start=start
-            )
-            for sample in found if not self._knows(start) else ():
-                self._open[(sample.queue_id, sample.gpu_class_id), start] = _exact(sample)
-        if (key, start) not in self._open:
-            self._open[key, start] = _exact(
-                UsageSample(
-                    queue_id=key[0],
-                    gpu_class_id=key[1],
-                    resolution=Resolution.MINUTE,
-                    start=start,
-                    seconds=0,
-                )
-            )
-        return self._open[key, start]
+    def _reopen(self, start: datetime) -> None:
+        """Take up the minutes that a worker before us began."""
+        found = UsageSample.objects.filter(
+            queue__cluster=self.cluster, resolution=Resolution.MINUTE, start__gte=start
+        )
+        for sample in found:
+            key = (sample.queue_id, sample.gpu_class_id)
+            self._open[key, sample.start] = _exact(sample)
 
-    def _knows(self, start: datetime) -> bool:
-        return any(minute == start for _, minute in self._open)
+    def _sample(self, key: Key, start: datetime) -> UsageSample:
+        """The open sample of a minute, an empty one if it has none."""
+        if (key, start) not in self._open:
+            empty = UsageSample(
+                queue_id=key[0],
+                gpu_class_id=key[1],
+                resolution=Resolution.MINUTE,
+                start=start,
+                seconds=0,
+            )
+            self._open[key, start] = _exact(empty)
+        return self._open[key, start]
 
 
 def _exact(sample: UsageSample) -> UsageSample:
@@ -104,10 +105,14 @@ def _exact(sample: UsageSample) -> UsageSample:
     return sample
 
 
+def floor_minute(when: datetime) -> datetime:
+    return when.replace(second=0, microsecond=0)
+
+
 def minutes_between(since: datetime, now: datetime) -> Iterator[tuple[datetime, float]]:
     """(start of the minute, seconds of it) for every minute that [since, now) touches."""
     while since < now:
-        start = since.replace(second=0, microsecond=0)
+        start = floor_minute(since)
         end = min(now, start + timedelta(seconds=MINUTE_S))
         yield start, (end - since).total_seconds()
         since = end

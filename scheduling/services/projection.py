@@ -112,7 +112,7 @@ class Projection:
             if situation is Situation.HOLDING:
                 self._copy_holding(row, observed, rows, class_by_node, changes)
             known[observed.uid] = Known(situation)
-        moves += [(row, None, (State.FINISHED,)) for row in self._vanished(picture)]
+        moves += [_farewell(row, picture) for row in self._vanished(picture)]
         self._step(moves, rows, now, class_by_node, changes)
         for uid, row in self.rows.items():
             if uid in known:
@@ -249,6 +249,14 @@ class Projection:
                 what = known[observed.uid]
                 known[observed.uid] = Known(what.situation, what.started, since[0])
         self._short_since = short
+
+
+def _farewell(row: Workload, picture: Picture) -> Move:
+    """The last steps of one whose object is gone: it had ended, or somebody deleted it."""
+    last = picture.departed.get(row.uid)
+    if last is None or not last.outcome:
+        return row, None, (State.FINISHED,)
+    return row, last, way_to(row, last, Situation.DONE)
 
 
 def save(changes: Changes) -> None:

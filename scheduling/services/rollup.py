@@ -18,15 +18,18 @@ STEPS = (
 )
 LOOK_BACK = timedelta(hours=6)
 """Finer samples change no more after that: a worker that was down for longer has none to add."""
+LOOK_BACK_WALL = timedelta(minutes=10)
+"""The same for a cluster whose clock runs fast, in wall time."""
 
 
 def roll_up(cluster: Cluster, *, since: datetime | None = None) -> int:
     """Bring hours and days from ``since`` (cluster time; default: some hours back) into line with the
     finer samples; how many rows were written."""
     now = cluster.now()
+    back = max(LOOK_BACK, LOOK_BACK_WALL * max(1.0, cluster.clock_speed))
     written = 0
     for fine, coarse, kept in STEPS:
-        first = floor((since or now - LOOK_BACK), coarse)
+        first = floor(since or now - back, coarse)
         # Periods of which retention has dropped a part would lose it here.
         whole = floor(now - kept, coarse) + _length(coarse)
         written += _roll(cluster, fine, coarse, max(first, whole))

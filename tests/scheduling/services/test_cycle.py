@@ -363,3 +363,15 @@ def test_revision_rises_only_when_something_visible_changed(world: World) -> Non
 
 def test_every_kind_that_is_mirrored_has_an_adapter(world: World) -> None:
     assert [a.kind for a in ADAPTERS] == ["Job"]
+
+
+def test_ended_and_cleaned_up_between_two_looks_is_no_cancellation(world: World) -> None:
+    job = world.manifest("brief", run_s=0.2)
+    job["spec"]["ttlSecondsAfterFinished"] = 0
+    world.kube.create(JOBS, job)
+    world.cycle()
+    eventually(lambda: not world.kube.get(JOBS)["items"])
+    world.cycle()
+
+    assert world.row("brief").outcome == Outcome.SUCCEEDED
+    assert world.states("brief") == [S.PENDING, S.ADMITTED, S.RUNNING, S.FINISHED]
