@@ -60,7 +60,7 @@ def _labels(report: PreemptionsReport, rules: list[str], top: float) -> list[dic
     heights = theme.apart(wanted, 1.3 * theme.LABEL_GAP_PX * per_px)
     labels = []
     for rule, y in zip(rules, heights, strict=True):
-        text = f"{rule_name(rule)} {report.rule_count(rule)}"
+        text = f"{rule_name(rule)} {report.rule_count(rule):,}"
         labels.append(theme.label("■", y, font={"color": COLOURS[rule], "size": 14}))
         labels.append(theme.label(text, y, xshift=24))
     return labels

@@ -15,8 +15,10 @@ from portal.web.format import class_number
 HEIGHT = 312
 RIGHT = 136
 TOP, BOTTOM = 20, 32
-BAND_PX = 15
+BAND_PX = 17
 """A band at least this thick carries its class's name inside."""
+STRETCHES = 12
+"""Parts of the width, each about as wide as a name."""
 
 
 def allocated_by_class(report: UtilizationReport) -> Figure:
@@ -93,16 +95,15 @@ def _capacity(report: UtilizationReport, capacity: Floats) -> dict[str, Any]:
 def _labels(
     report: UtilizationReport, capacity: Floats, used: Floats, top: float
 ) -> list[dict[str, Any]]:
-    """Names of thick bands inside at the left, the rest at the right end, moved apart."""
+    """Names of thick bands inside, as far left as there is room, the rest at the right end, moved apart."""
     per_px = top / (HEIGHT - TOP - BOTTOM)
     inside, outside = [], []
     line_used = used if report.total.is_measured else np.full(len(capacity), np.nan)
     lower = np.zeros(len(capacity))
     for line in report.series:
         upper = lower + line.allocated
-        low, high = _room(lower, upper, line_used)
-        if high - low >= BAND_PX * per_px:
-            inside.append(theme.label(line.name, (low + high) / 2, x=0.0, bold=True))
+        if (place := _place(lower, upper, line_used, BAND_PX * per_px)) is not None:
+            inside.append(theme.label(line.name, place[1], x=place[0], bold=True))
         elif _ends(line.allocated)[1] > 0:
             outside.append((line.name, (_ends(lower)[1] + _ends(upper)[1]) / 2, False))
         lower = upper
@@ -123,14 +124,23 @@ def _ends(values: Floats) -> tuple[float, float]:
     return (float(known[0]), float(known[-1])) if len(known) else (0.0, 0.0)
 
 
+def _place(lower: Floats, upper: Floats, used: Floats, least: float) -> tuple[float, float] | None:
+    """(x in plot widths, y) of the first stretch from the left where a band has room for its name."""
+    for i in range(STRETCHES * 3 // 4):
+        part = slice(len(lower) * i // STRETCHES, len(lower) * (i + 1) // STRETCHES + 2)
+        low, high = _room(lower[part], upper[part], used[part])
+        if high - low >= least:
+            return i / STRETCHES, (low + high) / 2
+    return None
+
+
 def _room(lower: Floats, upper: Floats, used: Floats) -> tuple[float, float]:
-    """The larger part, free of the line of use, of a band under a label at its left end."""
-    head = slice(0, max(2, len(lower) // 12))
-    if np.isnan(lower[head]).all():
+    """The larger part of a band, over a stretch of time, that the line of use leaves free."""
+    if np.isnan(lower).all():
         return 0.0, 0.0
-    low, high = float(np.nanmax(lower[head])), float(np.nanmin(upper[head]))
-    if np.isnan(used[head]).all():
+    low, high = float(np.nanmax(lower)), float(np.nanmin(upper))
+    if np.isnan(used).all():
         return low, high
-    line_low, line_high = float(np.nanmin(used[head])), float(np.nanmax(used[head]))
+    line_low, line_high = float(np.nanmin(used)), float(np.nanmax(used))
     parts = ((low, min(high, line_low)), (max(low, line_high), high))
     return max(parts, key=lambda part: part[1] - part[0])
