@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from scheduling.engine import codes
 from scheduling.engine.arrays import ANYWHERE, EPS, GPUS, NOW, RAW
-from scheduling.engine.compiled import inner
+from scheduling.engine.compiled import inner, once
 from scheduling.engine.placement import best_domain
 from scheduling.engine.record import decide, quote
 from scheduling.engine.seating import free_of, slots_on
@@ -13,13 +13,19 @@ from scheduling.engine.world import World
 
 
 @inner
-def conclude(world: World, w: int, c: int) -> None:
-    """Decide that ``w`` waits, for what stands against it on class ``c``."""
+def conclude(world: World, w: int, c: int, first: int) -> None:
+    """Decide that ``w`` waits, for what stands against it on class ``c``.
+
+    ``first`` is the workload of its queue that goes before it, -1 if none: that is the reason only
+    where nothing else is.
+    """
     need = world.work.least[w] * world.work.need[GPUS, w]
     reason = _quota_reason(world, w, c, need)
     if reason < 0:
         reason = _room_reason(world, w, c, need)
-    decide(world.out, w, codes.WAIT, reason, c, 0)
+    if reason < 0 and first >= 0:
+        reason = _turn_reason(world, w, c, first)
+    decide(world.out, w, codes.WAIT, reason if reason >= 0 else codes.FRAGMENTED, c, 0)
 
 
 @inner
@@ -49,7 +55,7 @@ def _quota_reason(world: World, w: int, c: int, need: int) -> int:
     return codes.ABOVE_FAIR_SHARE if book.held[c, x] > fair + EPS else codes.WAITS_FOR_QUOTA
 
 
-@inner
+@once
 def _lowest_over(world: World, q: int, c: int, need: int) -> int:
     while world.book.held[c, q] + need <= world.division.fair[c, q] + EPS:
         q = world.tree.parent[q]
@@ -85,21 +91,22 @@ def _room_reason(world: World, w: int, c: int, need: int) -> int:
     if raw >= work.least[w] and slots < work.least[w] and world.book.holder[c] >= 0:
         out.rival[w] = world.book.holder[c]
         return codes.RESERVED_FOR_OTHER
-    if slots >= work.least[w] and work.required[w] != ANYWHERE:
-        _, many = best_domain(nodes, world.seats, c, work.required[w], 1, work.least[w])
-        out.figures[w, 4] = many
-        return codes.NO_ROOM_IN_TOPOLOGY
-    return codes.FRAGMENTED if free >= need else codes.NO_FREE_GPUS
+    if slots < work.least[w]:
+        return codes.FRAGMENTED if free >= need else codes.NO_FREE_GPUS
+    if work.required[w] == ANYWHERE:
+        return -1
+    _, many = best_domain(nodes, world.seats, c, work.required[w], 1, work.least[w])
+    out.figures[w, 4] = many
+    return codes.NO_ROOM_IN_TOPOLOGY if many < work.least[w] else -1
 
 
 @inner
-def wait_for_turn(world: World, w: int, c: int, first: int) -> None:
-    """``w`` waits because ``first`` of its queue goes before it."""
+def _turn_reason(world: World, w: int, c: int, first: int) -> int:
     q = world.work.queue[w]
-    decide(world.out, w, codes.WAIT, codes.WAITS_FOR_TURN, c, 0)
     need = world.work.least[first] * world.work.need[GPUS, first]
     quote(world.out, w, q, world.book.held[c, q], world.division.fair[c, q], need, 0.0)
     world.out.rival[w] = first
+    return codes.WAITS_FOR_TURN
 
 
 @inner

@@ -34,7 +34,7 @@ def buffers_for(tree: a.Tree, nodes: a.Nodes, work: a.Work, holds: a.Holds, pair
         a.Seats(_ints(seats), _ints(seats), _ints(size), np.full((KNOWN_SHAPES, 7), -1, np.int64)),
         _out(slots, seats),
         Prey(
-            np.full(slots + 1, -1, np.int64), _ints(size + 2), _ints(holds.node.size),
+            np.full(slots + 1, -1, np.int64), _ints(size + 2), _ints(max(holds.node.size, slots)),
             np.zeros(slots), np.zeros(slots, np.bool_), _ints(slots + 1), _ints(1), _ints(size),
             np.zeros(size),
         ),

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from numba import njit
+from numba.core.types import unliteral
 
 
 def _stamp() -> tuple[float, int]:
@@ -20,8 +21,26 @@ def _stamp() -> tuple[float, int]:
 
 STAMP = _stamp()
 
-inner: Callable[..., Any] = njit(no_cpython_wrapper=True, no_cfunc_wrapper=True)
-"""Compiles a function that only kernels call."""
+
+def inner(function: Callable[..., Any]) -> Any:
+    """Compiles a function that only kernels call, once for all values of its arguments.
+
+    Numba would compile it again for every constant that a caller passes.
+    """
+    compiled = njit(no_cpython_wrapper=True, no_cfunc_wrapper=True)(function)
+    template = compiled.get_call_template
+
+    def of_types(args: Any, kws: Any) -> Any:
+        return template(tuple(unliteral(arg) for arg in args), kws)
+
+    compiled.get_call_template = of_types
+    return compiled
+
+
+once: Callable[..., Any] = njit(inline="always")
+"""For a function with one caller, or of one line: it becomes part of its caller. A chain of separate
+functions is optimised again at each link, which made a first start take minutes.
+"""
 
 
 def kernel(function: Callable[..., Any]) -> Any:

@@ -18,8 +18,8 @@ import numpy as np
 
 from scheduling.engine import codes
 from scheduling.engine.arrays import EPS, GPUS, LATER, NOW, RUNNING, Flags
-from scheduling.engine.blame import conclude, wait_for_turn
-from scheduling.engine.compiled import inner
+from scheduling.engine.blame import conclude
+from scheduling.engine.compiled import inner, once
 from scheduling.engine.eviction import (
     BUDGET,
     CAP,
@@ -50,26 +50,20 @@ from scheduling.engine.world import World
 DONE, REFUSED, NOT_YET = 0, 1, 2
 
 
-@inner
+@once
 def decide_all(world: World) -> None:
-    """Steps 1 to 3."""
+    """Steps 1 to 3; the pass before the first is step 2."""
     evict_the_unwanted(world)
     skip = np.ones(world.work.phase.size, np.bool_)
     deepest = world.tree.depth.max()
-    claims = False
-    for w in world.line.item:
-        skip[w] = not world.work.claims[w] or world.out.action[w] != codes.UNDECIDED
-        claims = claims or not skip[w]
-    if claims:
-        _one_pass(world, deepest, skip, True)
-    for turn in range(deepest + 1):
+    for turn in range(-1, deepest + 1):
         open_ones = 0
         for w in world.line.item:
-            skip[w] = world.out.action[w] != codes.UNDECIDED
+            decided = world.out.action[w] != codes.UNDECIDED
+            skip[w] = decided or (turn < 0 and not world.work.claims[w])
             open_ones += not skip[w]
-        if open_ones == 0:
-            return
-        _one_pass(world, turn, skip, False)
+        if open_ones > 0:
+            _one_pass(world, turn, skip)
 
 
 @inner
@@ -95,7 +89,7 @@ def evict_the_unwanted(world: World) -> None:
 
 
 @inner
-def _one_pass(world: World, turn: int, skip: Flags, claims: bool) -> None:
+def _one_pass(world: World, turn: int, skip: Flags) -> None:
     """Ask every workload not in ``skip`` once, the neediest queue first."""
     line, tree = world.line, world.tree
     left = np.zeros(tree.parent.size, np.int64)
@@ -105,25 +99,23 @@ def _one_pass(world: World, turn: int, skip: Flags, claims: bool) -> None:
             while q >= 0:
                 left[q] += 1
                 q = tree.parent[q]
-    at = line.start[:-1].copy()
+    at = line.start.copy()
     while left[0] > 0:
         leaf = neediest(tree, world.book, left)
         w = next_in_line(line, world.work, world.book, at, skip, leaf)
-        if claims:
-            _try_all(world, w, turn)
-        else:
-            consider(world, w, turn)
+        consider(world, w, turn)
         q = leaf
         while q >= 0:
             left[q] -= 1
             q = tree.parent[q]
 
 
-@inner
+@once
 def consider(world: World, w: int, turn: int) -> None:
     """Step 3 for one workload; it stays undecided if a later pass may do better."""
-    state = _try_all(world, w, turn)
-    if state == DONE or state == NOT_YET:
+    last = world.tree.depth.max()
+    state = _try_all(world, w, turn if turn >= 0 else last)
+    if state != REFUSED or turn < 0:
         return
     work, q = world.work, world.work.queue[w]
     first, ahead = -1, -1
@@ -138,11 +130,10 @@ def consider(world: World, w: int, turn: int) -> None:
         if _make_room(world, w, c):
             return
         first = c if first < 0 else first
-    if first < 0:
-        wait_for_turn(world, w, work.wish[0, w], ahead)
-        return
     if world.out.action[w] == codes.UNDECIDED:
-        conclude(world, w, first)
+        conclude(world, w, first if first >= 0 else work.wish[0, w], ahead if first < 0 else -1)
+    if first < 0:
+        return
     _keep_turn(world, w)
     need = work.least[w] * work.need[GPUS, w]
     owed = levels_over(world.tree, world.book, world.division, q, first, need) == 0
@@ -185,14 +176,15 @@ def _try_class(world: World, w: int, c: int, turn: int) -> int:
         most -= 1
     if most < work.least[w]:
         return REFUSED
-    members = place(work, world.nodes, world.room, world.rules, world.seats, w, c, most, NOW)
-    if members > 0:
-        admit(world, w, c, members)
-        return DONE
-    if world.room.coming[c] > 0:
-        members = place(work, world.nodes, world.room, world.rules, world.seats, w, c, most, LATER)
-        if members > 0:
+    for when in (NOW, LATER):
+        if when == LATER and world.room.coming[c] == 0:
+            return REFUSED
+        members = place(work, world.nodes, world.room, world.rules, world.seats, w, c, most, when)
+        if members > 0 and when == NOW:
+            admit(world, w, c, members)
+        elif members > 0:
             promise(world, w, c, members)
+        if members > 0:
             return DONE
     return REFUSED
 
@@ -224,7 +216,7 @@ def _ahead_of(world: World, w: int, c: int) -> int:
     return -1 if inside else first
 
 
-@inner
+@once
 def _need(world: World, w: int) -> int:
     return world.work.least[w] * world.work.need[GPUS, w]
 
@@ -263,42 +255,41 @@ def _make_room(world: World, w: int, c: int) -> bool:
     if not world.ranks.preemptible[world.work.priority[w]] and over_nominal(world, q, c, need) >= 0:
         return False
     top = reach(world.tree, world.book, world.division, q, c, need)
-    if world.rules.now >= world.work.submitted[w] + world.rules.delay:
-        hunt = _search(world, w, c, top, need, STRICT)
-        if hunt.need > 0:
-            _carry_out(world, hunt)
-            return True
-    if world.out.action[w] != codes.UNDECIDED:
-        return False
+    due = world.rules.now >= world.work.submitted[w] + world.rules.delay
     for overlook in (STRICT, PROTECTED, BUDGET, CAP):
         hunt = _search(world, w, c, top, need, overlook)
-        if hunt.need > 0:
+        if hunt.need == 0:
+            continue
+        if due and overlook == STRICT:
+            _carry_out(world, hunt)
+            return True
+        if world.out.action[w] == codes.UNDECIDED:
             _blame_protection(world, hunt)
-            give_up(world, hunt)
-            break
+        give_up(world, hunt)
+        return False
     return False
 
 
-@inner
+@once
 def _search(world: World, w: int, c: int, top: int, need: int, overlook: int) -> Hunt:
     """The first search that succeeds; its ``need`` is 0 if none does.
 
-    A gang that lies partly inside its queue's fair share goes only for one inside its nominal.
+    Reclaim sparing gangs that lie partly inside their queue's fair share; reclaim them too, for a
+    workload inside its nominal; preempt.
     """
-    if top != world.work.queue[w]:
-        hunt = Hunt(w, c, RECLAIM, top, False, overlook, need)
+    for attempt in range(3):
+        rule = PREEMPT if attempt == 2 else RECLAIM
+        if rule == RECLAIM and top == world.work.queue[w]:
+            continue
+        if attempt == 1 and not _inside_nominal(world, w, c, top, need):
+            continue
+        hunt = Hunt(w, c, rule, top, attempt > 0, overlook, need)
         if hunt_down(world, hunt):
             return hunt
-        hunt = Hunt(w, c, RECLAIM, top, True, overlook, need)
-        if _inside_nominal(world, w, c, top, need) and hunt_down(world, hunt):
-            return hunt
-    hunt = Hunt(w, c, PREEMPT, top, True, overlook, need)
-    if hunt_down(world, hunt):
-        return hunt
     return Hunt(w, c, PREEMPT, top, True, overlook, 0)
 
 
-@inner
+@once
 def _inside_nominal(world: World, w: int, c: int, top: int, need: int) -> bool:
     q = world.work.queue[w]
     while q != top:
@@ -339,7 +330,7 @@ def _blame_protection(world: World, hunt: Hunt) -> None:
     out.figures[w, 4] = hunt.overlook
 
 
-@inner
+@once
 def _chosen_of(world: World, q: int) -> int:
     gpus = 0
     for k in range(world.prey.count[0]):

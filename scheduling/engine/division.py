@@ -111,7 +111,8 @@ def _split(tree: Tree, quotas: Quotas, c: int, parent: int, history: float, out:
         fill(total, owed, nominal, got)
         rest = 0.0
     else:
-        got[:] = owed
+        for i in range(size):
+            got[i] = owed[i]
     kept_back = kept.sum()
     scale = min(1.0, max(rest, 0.0) / kept_back) if kept_back > 0.0 else 0.0
     granted = got.copy()

@@ -11,9 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scheduling.engine.arrays import EPS, GPUS, RUNNING, Holds, Ints, Ranks, Rules, Work
-from scheduling.engine.compiled import inner
+from scheduling.engine.arrays import EPS, GPUS, RUNNING, Holds, Ranks, Rules, Work
+from scheduling.engine.compiled import inner, once
 from scheduling.engine.seating import leave, stay
+from scheduling.engine.sorting import order_of
 from scheduling.engine.standing import charge, common_ancestor
 from scheduling.engine.world import Prey, World
 
@@ -38,7 +39,7 @@ class Hunt(NamedTuple):
     need: int
 
 
-@inner
+@once
 def gpus_of(work: Work, v: int) -> int:
     return work.need[GPUS, v] * work.members[v]
 
@@ -63,42 +64,49 @@ def find_prey(work: Work, ranks: Ranks, holds: Holds, rules: Rules, prey: Prey) 
         prey.lost[w] = work_lost(work, w, rules.now)
         prey.ranked[count] = w
         count += 1
-    found = prey.ranked[:count].copy()
-    found = found[np.argsort(work.tie[found], kind="mergesort")]
-    found = found[np.argsort(-work.started[found], kind="mergesort")]
-    found = found[np.argsort(prey.lost[found], kind="mergesort")]
-    prey.ranked[:count] = found
-    prey.ranked[count:] = -1
-    _list_by_node(holds, prey, found)
+    key = np.empty(count)
+    for column in range(3):
+        for k in range(count):
+            w = prey.ranked[k]
+            key[k] = (float(work.tie[w]), -work.started[w], prey.lost[w])[column]
+        order = order_of(key)
+        for k in range(count):
+            prey.on_node[k] = prey.ranked[order[k]]
+        for k in range(count):
+            prey.ranked[k] = prey.on_node[k]
+    for k in range(count, prey.ranked.size):
+        prey.ranked[k] = -1
+    _list_by_node(holds, prey, count)
 
 
 @inner
-def _list_by_node(holds: Holds, prey: Prey, found: Ints) -> None:
+def _list_by_node(holds: Holds, prey: Prey, count: int) -> None:
     """Counting sort of the victims' holds by node; it keeps their order."""
-    prey.start[:] = 0
-    for w in found:
-        h = holds.head[w]
+    for n in range(prey.start.size):
+        prey.start[n] = 0
+    for k in range(count):
+        h = holds.head[prey.ranked[k]]
         while h >= 0:
             prey.start[holds.node[h] + 2] += 1
             h = holds.next[h]
     for n in range(2, prey.start.size):
         prey.start[n] += prey.start[n - 1]
-    for w in found:
-        h = holds.head[w]
+    for k in range(count):
+        h = holds.head[prey.ranked[k]]
         while h >= 0:
             at = holds.node[h] + 1
-            prey.on_node[prey.start[at]] = w
+            prey.on_node[prey.start[at]] = prey.ranked[k]
             prey.start[at] += 1
             h = holds.next[h]
 
 
-@inner
+@once
 def release(world: World, v: int) -> None:
     """Reckon with ``v`` gone: its room is free later, its queues hold less, their budgets shrink."""
     _let(world, v, 1)
 
 
-@inner
+@once
 def restore(world: World, v: int) -> None:
     """Undo ``release``."""
     _let(world, v, -1)
@@ -144,7 +152,7 @@ def drop(world: World, keep: int) -> None:
         restore(world, v)
 
 
-@inner
+@once
 def protected_until(world: World, v: int) -> float:
     return world.work.started[v] + world.ranks.min_run[world.work.priority[v]]
 
@@ -169,7 +177,7 @@ def allowed(world: World, hunt: Hunt, v: int) -> bool:
     return _reclaimable(world, hunt, v, gpus)
 
 
-@inner
+@once
 def _in_budget(world: World, q: int, gpus: int) -> bool:
     while q > 0:
         if world.book.budget[q] < gpus:

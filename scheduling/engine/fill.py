@@ -6,6 +6,7 @@ import numpy as np
 
 from scheduling.engine.arrays import Floats
 from scheduling.engine.compiled import inner
+from scheduling.engine.sorting import order_of
 
 
 @inner
@@ -23,7 +24,7 @@ def fill(total: float, want: Floats, weight: Floats, got: Floats) -> float:
         if weight[i] > 0.0 and want[i] > 0.0:
             level[i] = want[i] / weight[i]
             weights += weight[i]
-    for i in np.argsort(level, kind="mergesort"):
+    for i in order_of(level):
         if level[i] == np.inf or total <= 0.0:
             break
         part = total * weight[i] / weights if weight[i] < weights else total

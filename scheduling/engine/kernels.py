@@ -46,9 +46,12 @@ def build_world(
 
 @kernel
 def plan_world(
-    world: Any, now: float, item: Ints, start: Ints, value: Ints, leaf: Ints, rank: Ints
+    world: Any, now: float, item: Ints, start: Ints, value: Ints, leaf: Ints, rank: Ints, acts: bool
 ) -> None:
-    """One cycle at ``now`` over the pending in line; division and decisions are in ``world``."""
+    """One cycle at ``now`` over the pending in line; division and decisions are in ``world``.
+
+    Without ``acts`` the division alone.
+    """
     world.rules.now = now
     world.line = as_struct("Line", (item, start, value, leaf, rank))
     clear(world)
@@ -62,26 +65,12 @@ def plan_world(
         world.rules.history,
         world.division,
     )
+    if not acts:
+        return
     weigh(world)
     find_prey(world.work, world.ranks, world.holds, world.rules, world.prey)
     decide_all(world)
     note_the_settled(world, item)
-
-
-@kernel
-def divide_world(world: Any, item: Ints) -> None:
-    """The division alone."""
-    clear(world)
-    read_running(world)
-    read_waiting(world, item)
-    divide(
-        world.tree,
-        world.quotas,
-        world.book.supply,
-        world.book.asked,
-        world.rules.history,
-        world.division,
-    )
 
 
 @kernel

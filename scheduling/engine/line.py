@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from scheduling.engine.arrays import Book, Flags, Floats, Ints, Ranks, Work
-from scheduling.engine.compiled import inner
+from scheduling.engine.compiled import inner, once
 from scheduling.engine.structs import declare
 
 
@@ -67,7 +67,7 @@ def next_in_line(line: Line, work: Work, book: Book, at: Ints, skip: Flags, q: i
     return best_item
 
 
-@inner
+@once
 def _sooner(line: Line, work: Work, book: Book, a: int, b: int) -> bool:
     mine, other = book.by_user[work.user[a]], book.by_user[work.user[b]]
     return mine < other or (mine == other and line.rank[a] < line.rank[b])

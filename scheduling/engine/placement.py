@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from scheduling.engine.arrays import ANYWHERE, GPUS, NOW, Nodes, Room, Rules, Seats, Work
-from scheduling.engine.compiled import inner
+from scheduling.engine.compiled import inner, once
 from scheduling.engine.seating import free_of, pick_device, sit, slots_on
 
 
@@ -87,7 +87,7 @@ def best_domain(
     return (best, slots[best]) if best >= 0 else (-1, 0)
 
 
-@inner
+@once
 def _closer(slots: int, best: int, most: int) -> bool:
     if slots >= most:
         return best < most or slots < best

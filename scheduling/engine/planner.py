@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from scheduling.engine.decode import decode
 from scheduling.engine.encode import encode
 from scheduling.engine.frame import ArrayPlan, Frame
-from scheduling.engine.kernels import divide_world, plan_world
+from scheduling.engine.kernels import plan_world
 from scheduling.engine.model import Plan, Share, Snapshot
 from scheduling.engine.shares import read_shares
 
@@ -28,7 +28,7 @@ def plan_frame(frame: Frame) -> ArrayPlan:
     The result's arrays belong to the frame and are valid until it is planned again.
     """
     world = frame.world
-    plan_world(world, frame.now, *frame.line)
+    plan_world(world, frame.now, *frame.line, True)
     return ArrayPlan(frame)
 
 
@@ -38,5 +38,6 @@ def divide(snapshot: Snapshot) -> Mapping[str, Mapping[str, Share]]:
     Raises SnapshotError as ``plan`` does.
     """
     frame = encode(snapshot)
-    divide_world(frame.world, frame.line.item)
+    world = frame.world
+    plan_world(world, frame.now, *frame.line, False)
     return read_shares(frame)

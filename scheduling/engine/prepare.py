@@ -7,7 +7,7 @@ import numpy as np
 from scheduling.engine import codes
 from scheduling.engine.arrays import GPUS, PENDING, RUNNING, Ints
 from scheduling.engine.blame import never
-from scheduling.engine.compiled import inner
+from scheduling.engine.compiled import inner, once
 from scheduling.engine.eviction import gpus_of
 from scheduling.engine.fitness import fits_empty, limit_too_low
 from scheduling.engine.seating import leave, occupy
@@ -15,32 +15,47 @@ from scheduling.engine.standing import dominant_ratio
 from scheduling.engine.world import World
 
 
-@inner
+@once
 def clear(world: World) -> None:
-    """Empty tables, all nodes free."""
-    book, out, room, nodes = world.book, world.out, world.room, world.nodes
-    for table in (book.held, book.fixed, book.asked):
-        table[:] = 0
-    book.by_user[:] = 0
-    book.ratio[:] = 0.0
-    book.turn[:] = -1
-    book.holder[:] = -1
-    book.spent[:] = 0
-    book.budget[:] = world.tree.budget
-    book.supply[:] = nodes.capacity
-    out.used[:] = 0
-    out.action[:] = codes.UNDECIDED
-    out.reason[:] = codes.UNDECIDED
-    out.rival[:] = -1
-    out.members[:] = 0
-    out.until[:] = 0.0
-    out.lost[:] = 0.0
-    out.figures[:] = 0.0
-    room.now[:] = nodes.size
-    room.later[:] = nodes.size
-    room.shared_now[:] = 0
-    room.shared_later[:] = 0
-    room.coming[:] = 0
+    """Empty tables, all nodes free. Loops, because assigning arrays to slices compiles slowly."""
+    _clear_queues(world)
+    _clear_slots(world)
+    room, size = world.room, world.nodes.size
+    for n in range(size.shape[1]):
+        for r in range(3):
+            room.now[r, n] = room.later[r, n] = size[r, n]
+        for d in range(room.shared_now.shape[1]):
+            room.shared_now[n, d] = room.shared_later[n, d] = 0
+
+
+@inner
+def _clear_queues(world: World) -> None:
+    book = world.book
+    for q in range(book.ratio.size):
+        book.ratio[q] = 0.0
+        book.budget[q] = world.tree.budget[q]
+        for c in range(book.holder.size):
+            book.held[c, q] = book.fixed[c, q] = book.asked[c, q] = 0
+            book.turn[c, q] = -1
+    for c in range(book.holder.size):
+        book.holder[c] = -1
+        book.supply[c] = world.nodes.capacity[c]
+        world.room.coming[c] = 0
+    for pair in range(book.by_user.size):
+        book.by_user[pair] = 0
+
+
+@inner
+def _clear_slots(world: World) -> None:
+    out = world.out
+    out.used[0] = out.used[1] = 0
+    for w in range(out.action.size):
+        out.action[w] = out.reason[w] = codes.UNDECIDED
+        out.rival[w] = out.blame[w] = -1
+        out.members[w] = 0
+        out.until[w] = out.lost[w] = 0.0
+        for i in range(out.figures.shape[1]):
+            out.figures[w, i] = 0.0
 
 
 @inner

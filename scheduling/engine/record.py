@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from scheduling.engine import codes
 from scheduling.engine.arrays import GPUS, Out, Seats
-from scheduling.engine.compiled import inner
+from scheduling.engine.compiled import inner, once
 from scheduling.engine.eviction import Hunt, gpus_of
 from scheduling.engine.standing import charge, common_ancestor
 from scheduling.engine.world import World
@@ -19,7 +19,7 @@ def decide(out: Out, w: int, action: int, reason: int, c: int, members: int) -> 
     out.used[0] += 1
 
 
-@inner
+@once
 def quote(out: Out, w: int, blame: int, a: float, b: float, x: float, y: float) -> None:
     """The queue and the numbers that the sentence of ``w`` quotes."""
     out.blame[w] = blame
@@ -70,7 +70,7 @@ def promise(world: World, w: int, c: int, members: int) -> None:
         world.book.holder[c] = w
 
 
-@inner
+@once
 def evict(world: World, v: int, reason: int) -> None:
     """``v`` leaves; ``release`` was or will be called for it."""
     c = world.work.gpu_class[v]

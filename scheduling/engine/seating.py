@@ -7,14 +7,13 @@ unclaimed) or LATER (free once leaving work is gone).
 
 from __future__ import annotations
 
-
 from scheduling.engine.arrays import CPUS, GPUS, LATER, MEMORY, NOW, Ints, Room, Work
-from scheduling.engine.compiled import inner
+from scheduling.engine.compiled import inner, once
 
 ONE = 1000
 
 
-@inner
+@once
 def free_of(room: Room, r: int, n: int, when: int) -> int:
     """What a newcomer may take of resource ``r`` on node ``n``."""
     if when == NOW:
@@ -41,7 +40,7 @@ def slots_on(room: Room, work: Work, w: int, n: int, when: int) -> int:
     return max(slots, 0)
 
 
-@inner
+@once
 def _left_on(room: Room, n: int, d: int, when: int) -> int:
     """What is left of a GPU that is shared already; nothing of one that is not."""
     now, later = room.shared_now[n, d], room.shared_later[n, d]
@@ -71,25 +70,25 @@ def pick_device(room: Room, work: Work, w: int, n: int, when: int) -> int:
     return best if best >= 0 else fresh
 
 
-@inner
+@once
 def sit(room: Room, work: Work, w: int, n: int, device: int, when: int) -> None:
     """Take the seat: a start (NOW) takes it at once, a claim (LATER) from what comes free."""
     _move(room, work, w, n, device, 1, when == NOW, True)
 
 
-@inner
+@once
 def leave(room: Room, work: Work, w: int, n: int, device: int, members: int) -> None:
     """Members that hold GPUs now will be gone."""
     _move(room, work, w, n, device, -members, False, True)
 
 
-@inner
+@once
 def occupy(room: Room, work: Work, w: int, n: int, device: int, members: int) -> None:
     """Members that hold GPUs; ``leave`` them back, with a negative number, by the same arithmetic."""
     _move(room, work, w, n, device, members, True, True)
 
 
-@inner
+@once
 def stay(room: Room, work: Work, w: int, n: int, device: int, members: int) -> None:
     """Undo ``leave``."""
     _move(room, work, w, n, device, members, False, True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from scheduling.engine.arrays import EPS, GPUS, Book, Division, Floats, Ints, Tree
-from scheduling.engine.compiled import inner
+from scheduling.engine.compiled import inner, once
 from scheduling.engine.world import World
 
 
@@ -126,7 +126,7 @@ def neediest(tree: Tree, book: Book, left: Ints) -> int:
     return q
 
 
-@inner
+@once
 def _before(tree: Tree, book: Book, a: int, b: int) -> bool:
     if book.ratio[a] != book.ratio[b]:
         return book.ratio[a] < book.ratio[b]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from scheduling.engine.arrays import ANYWHERE, EPS, LATER, Nodes, Room, Seats, Work
-from scheduling.engine.compiled import inner
+from scheduling.engine.compiled import inner, once
 from scheduling.engine.eviction import (
     PREEMPT,
     Hunt,
@@ -24,6 +24,7 @@ from scheduling.engine.eviction import (
     still_above,
 )
 from scheduling.engine.seating import leave, pick_device, sit, slots_on
+from scheduling.engine.sorting import order_of
 from scheduling.engine.standing import levels_over, takes_kept
 from scheduling.engine.world import Prey, World
 
@@ -55,7 +56,7 @@ def give_up(world: World, hunt: Hunt) -> None:
     drop(world, 0)
 
 
-@inner
+@once
 def last_release(world: World) -> float:
     """When the last of the chosen loses its protection."""
     until = 0.0
@@ -103,14 +104,14 @@ def _lacks_quota(world: World, hunt: Hunt, q: int) -> bool:
     return after > max(world.division.fair[hunt.c, q], before) + EPS
 
 
-@inner
+@once
 def _inside(world: World, q: int, top: int) -> bool:
     while world.tree.depth[q] > world.tree.depth[top]:
         q = world.tree.parent[q]
     return q == top
 
 
-@inner
+@once
 def _free_domain(world: World, hunt: Hunt) -> int:
     """Free room anywhere, or in the domain of the required level that loses least."""
     nodes, level = world.nodes, world.work.required[hunt.w]
@@ -132,7 +133,7 @@ def _free_domain(world: World, hunt: Hunt) -> int:
     return _free_room(world, hunt, level, best) if best >= 0 else 0
 
 
-@inner
+@once
 def _seen(nodes: Nodes, level: int, first: int, i: int, domain: int) -> bool:
     for k in range(first, i):
         if nodes.domain[level, nodes.of_class[k]] == domain:
@@ -140,13 +141,13 @@ def _seen(nodes: Nodes, level: int, first: int, i: int, domain: int) -> bool:
     return False
 
 
-@inner
+@once
 def _price(prey: Prey, work: Work, v: int) -> float:
     """Work lost; among equals fewer GPUs, at the price of a second each."""
     return prey.lost[v] + gpus_of(work, v) / 1000.0
 
 
-@inner
+@once
 def _lost_so_far(prey: Prey, work: Work) -> float:
     lost = 0.0
     for k in range(prey.count[0]):
@@ -162,7 +163,8 @@ def _free_room(world: World, hunt: Hunt, level: int, domain: int) -> int:
     dearer, so the cheapest node is computed again before it is taken, and that is enough.
     """
     w, prey, seats = hunt.w, world.prey, world.seats
-    prey.fresh[:] = 0
+    for n in range(prey.fresh.size):
+        prey.fresh[n] = 0
     epoch, sat = 1, 0
     while sat < world.work.least[w]:
         n = _cheapest(world.nodes, prey, hunt.c, level, domain)
@@ -187,7 +189,7 @@ def _free_room(world: World, hunt: Hunt, level: int, domain: int) -> int:
     return sat
 
 
-@inner
+@once
 def _touch(world: World, before: int) -> None:
     """The other nodes of the last victims may have become cheaper."""
     holds = world.holds
@@ -268,8 +270,10 @@ def _squeeze(prey: Prey, before: int) -> None:
 def _put_back(world: World, hunt: Hunt) -> None:
     """Put back, dearest first, every victim without whom seats and limits hold."""
     prey = world.prey
-    order = np.argsort(prey.lost[prey.picked[: prey.count[0]]], kind="mergesort")
-    for k in order[::-1]:
+    price = np.empty(prey.count[0])
+    for k in range(price.size):
+        price[k] = -_price(prey, world.work, prey.picked[k])
+    for k in order_of(price):
         v = prey.picked[k]
         restore(world, v)
         if _seats_hold(world, v) and _quota_holds(world, hunt):
@@ -280,7 +284,7 @@ def _put_back(world: World, hunt: Hunt) -> None:
     _squeeze(prey, 0)
 
 
-@inner
+@once
 def _seats_hold(world: World, v: int) -> bool:
     """No node of ``v`` is promised twice."""
     holds, room = world.holds, world.room
@@ -296,7 +300,7 @@ def _seats_hold(world: World, v: int) -> bool:
     return True
 
 
-@inner
+@once
 def _quota_holds(world: World, hunt: Hunt) -> bool:
     q = world.work.queue[hunt.w]
     while q > 0:

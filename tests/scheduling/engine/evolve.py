@@ -1,0 +1,157 @@
+"""What the world does with a plan, and what must hold in any world."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from datetime import timedelta
+
+from scheduling.engine import MILLI, Action, Decision, Phase, Plan, Snapshot, Workload
+
+ACTS = {Action.ADMIT, Action.EVICT, Action.GROW, Action.SHRINK, Action.MOVE}
+
+
+def acts(plan: Plan) -> list[Decision]:
+    """The decisions that change something."""
+    return [d for d in plan.decisions if d.action in ACTS]
+
+
+def apply(snapshot: Snapshot, plan: Plan) -> Snapshot:
+    """Admitted work runs, evicted work is leaving, promised work waits for its victims."""
+    by_name = {d.workload: d for d in plan.decisions}
+    return replace(
+        snapshot,
+        workloads=tuple(_after(w, by_name.get(w.name), snapshot) for w in snapshot.workloads),
+    )
+
+
+def _after(work: Workload, decision: Decision | None, snapshot: Snapshot) -> Workload:
+    if decision is None:
+        return work
+    if decision.action is Action.ADMIT:
+        return replace(
+            work,
+            phase=Phase.RUNNING,
+            started=snapshot.now,
+            gpu_class=decision.gpu_class,
+            placement=decision.placement,
+            devices=decision.devices,
+            awaits_victims=False,
+        )
+    if decision.action is Action.EVICT:
+        return replace(work, leaving=True)
+    return replace(work, awaits_victims=decision.reason.value == "awaits_victims")
+
+
+def let_leave(snapshot: Snapshot, *, requeue: bool = True) -> Snapshot:
+    """Pods of leaving work are gone; it is pending again, or ended."""
+    kept = []
+    for work in snapshot.workloads:
+        if not work.leaving:
+            kept.append(work)
+        elif requeue:
+            kept.append(
+                replace(
+                    work,
+                    phase=Phase.PENDING,
+                    leaving=False,
+                    started=None,
+                    checkpointed=None,
+                    stale_since=None,
+                    gpu_class=None,
+                    placement={},
+                    devices={},
+                )
+            )
+    return replace(snapshot, workloads=tuple(kept))
+
+
+def wait(snapshot: Snapshot, seconds: float) -> Snapshot:
+    return replace(snapshot, now=snapshot.now + timedelta(seconds=seconds))
+
+
+def held(snapshot: Snapshot, *, with_leaving: bool = True) -> Counter[tuple[str, str]]:
+    """Milli-GPU that each queue and all above it hold, by (queue, class)."""
+    parents = {q.name: q.parent for q in snapshot.queues}
+    found: Counter[tuple[str, str]] = Counter()
+    for work in snapshot.workloads:
+        if work.phase is not Phase.RUNNING or (work.leaving and not with_leaving):
+            continue
+        queue: str | None = work.queue if work.queue in parents else None
+        while queue is not None:
+            found[queue, work.gpu_class or ""] += work.gpus * sum(work.placement.values())
+            queue = parents[queue]
+    return found
+
+
+def check_nodes(snapshot: Snapshot) -> None:
+    """No node holds more GPUs, CPUs or memory than it has; no GPU is shared past one."""
+    used: Counter[tuple[str, str, str]] = Counter()
+    shared: Counter[tuple[str, str, int]] = Counter()
+    for work in snapshot.workloads:
+        if work.phase is not Phase.RUNNING:
+            continue
+        kind = work.gpu_class or ""
+        for node, members in work.placement.items():
+            used[node, kind, "cpus"] += members * work.cpus
+            used[node, kind, "memory"] += members * work.memory_mib
+            if work.gpus >= MILLI:
+                used[node, kind, "gpus"] += members * work.gpus
+            for device in work.devices.get(node, ()):
+                shared[node, kind, device] += work.gpus
+    for (node, kind, _), gpus in shared.items():
+        assert gpus <= MILLI, f"a GPU of {node} is shared past one"
+        used[node, kind, "gpus"] += MILLI
+    for node in snapshot.nodes:
+        key = (node.name, node.gpu_class)
+        assert used[*key, "gpus"] <= node.gpus - node.foreign_gpus, f"{node.name} is overfull"
+        assert node.cpus is None or used[*key, "cpus"] <= node.cpus
+        assert node.memory_mib is None or used[*key, "memory"] <= node.memory_mib
+
+
+def check_plan(snapshot: Snapshot, plan: Plan) -> None:
+    """What is true of every plan, whatever the snapshot."""
+    _check_lines(snapshot, plan)
+    after = apply(snapshot, plan)
+    check_nodes(after)
+    _check_limits(snapshot, after)
+    _check_shares(snapshot, plan)
+
+
+def _check_lines(snapshot: Snapshot, plan: Plan) -> None:
+    """Law 10: one line for each that does not run, with a reason and a sentence; none for the rest."""
+    lines = Counter(d.workload for d in plan.decisions)
+    assert not lines or max(lines.values()) == 1
+    for work in snapshot.workloads:
+        if work.phase is Phase.PENDING:
+            assert work.name in lines, f"{work.name} has no decision"
+    for decision in plan.decisions:
+        assert decision.sentence.endswith("."), decision
+        assert "-1" not in decision.sentence, decision.sentence
+
+
+def _check_limits(before: Snapshot, after: Snapshot) -> None:
+    """Law 1 on limits, law 3 on gangs: a plan lifts no queue past its limit and starts no part gang."""
+    had, has = held(before), held(after)
+    for queue in after.queues:
+        for kind, quota in queue.quotas.items():
+            key = (queue.name, kind)
+            if quota.borrowing_limit is not None and has[key] > had[key]:
+                assert has[key] <= quota.nominal + quota.borrowing_limit, key
+            if quota.weight == 0 and has[key] > had[key]:
+                assert has[key] <= quota.nominal, key
+    started = {w.name for w in before.workloads if w.phase is Phase.PENDING}
+    for work in after.workloads:
+        if work.name in started and work.phase is Phase.RUNNING:
+            assert work.members.min <= sum(work.placement.values()) <= work.members.max
+            assert work.gpu_class in work.gpu_classes or not work.gpu_classes
+
+
+def _check_shares(snapshot: Snapshot, plan: Plan) -> None:
+    """Law 1 on shares: siblings never sum past what they divide."""
+    for parent in ["", *(q.name for q in snapshot.queues)]:
+        kids = [q.name for q in snapshot.queues if (q.parent or "") == parent]
+        for kind, share in plan.fair_share[parent].items():
+            if kids:
+                total = sum(plan.fair_share[kid][kind].fair_share for kid in kids)
+                assert total <= share.fair_share + share.kept_back + 1e-2, (parent, kind)

@@ -1,0 +1,77 @@
+"""Decision tables: each case names its policy in a sentence and states a whole plan."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from scheduling.engine import divide, plan, whole_gpus
+from scheduling.engine.document import parse
+from tests.scheduling.engine.evolve import check_plan
+
+CASES = Path(__file__).parent / "cases"
+
+
+def _cases(key: str) -> list[Any]:
+    found = []
+    for path in sorted(CASES.glob("*.yaml")):
+        for case in yaml.safe_load(path.read_text(encoding="utf-8"))["cases"]:
+            if key in case:
+                found.append(pytest.param(case, id=f"{path.stem}: {case['name']}"))
+    return found
+
+
+@pytest.mark.parametrize("case", _cases("shares"))
+def test_division_of_the_case_is_exact(case: dict[str, Any]) -> None:
+    shares = divide(parse(case["snapshot"]))
+
+    for name, expected in case["shares"].items():
+        got = {queue: shares[queue][name].fair_share / 1000 for queue in expected}
+        assert got == pytest.approx(expected, abs=1e-6)
+    for name, expected in case.get("whole", {}).items():
+        exact = {queue: shares[queue][name].fair_share / 1000 for queue in expected}
+        assert whole_gpus(exact, sum(expected.values())) == expected
+    for name, expected in case.get("potential", {}).items():
+        got = {queue: shares[queue][name].potential / 1000 for queue in expected}
+        assert got == pytest.approx(expected, abs=1e-6)
+    for name, expected in case.get("kept_back", {}).items():
+        assert {queue: shares[queue][name].kept_back / 1000 for queue in expected} == expected
+    flagged = [q for q in sorted(shares) if any(s.oversubscribed for s in shares[q].values())]
+    assert flagged == case.get("oversubscribed", [])
+
+
+@pytest.mark.parametrize("case", _cases("plan"))
+def test_plan_of_the_case_is_the_whole_plan(case: dict[str, Any]) -> None:
+    snapshot = parse(case["snapshot"])
+
+    decided = plan(snapshot)
+
+    check_plan(snapshot, decided)
+    lines = [_line(d, want) for d, want in zip(decided.decisions, case["plan"], strict=False)]
+    lines += [
+        {"workload": d.workload, "action": d.action.value, "reason": d.reason.value}
+        for d in decided.decisions[len(case["plan"]) :]
+    ]
+    assert lines == case["plan"]
+
+
+def _line(decision: Any, want: dict[str, Any]) -> dict[str, Any]:
+    """The decision, as far as the case states it."""
+    until = decision.until.isoformat() if decision.until else None
+    known = {
+        "workload": decision.workload,
+        "action": decision.action.value,
+        "reason": decision.reason.value,
+        "for": decision.for_workload,
+        "placement": dict(decision.placement),
+        "devices": {node: list(devices) for node, devices in decision.devices.items()},
+        "members": decision.members,
+        "class": decision.gpu_class,
+        "until": until,
+        "sentence": decision.sentence,
+        "numbers": dict(decision.numbers),
+    }
+    return {key: known[key] for key in want}
