@@ -8,10 +8,12 @@ the embedded kubelet reads.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from scheduling.models import MILLI, Cluster, GpuClass, Queue
 from scheduling.services.manifests import build_job_manifest
@@ -28,6 +30,8 @@ IMAGE = "registry.example/train:1"
 KEEP_FINISHED_S = 3600
 """Finished Jobs leave the cluster after this; the ledger keeps them."""
 TRACE_CHECKPOINT_S = 1800
+DAY_S = 86_400
+SPARSE = 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +72,18 @@ class TraceStream:
             yield Arrival(position, at, manifest, job.user or f"user-{job.queue}")
 
 
-def open_trace(path: Path, *, nodes: int | None = None) -> TraceStream:
-    """The trace at ``path``. ``nodes`` None: as many as its queues' own partitions sum to.
+def open_trace(
+    path: Path, *, nodes: int | None = None, begin: datetime | None = None
+) -> TraceStream:
+    """The trace at ``path`` from ``begin`` on. ``nodes`` None: as many as its queues' own partitions
+    sum to. ``begin`` None: the first day with a hundredth of the busiest day's jobs, because recordings
+    often start with weeks of almost nothing.
 
     Raises TraceError (a ValueError; one line per fault: file, line, what was expected).
     """
-    trace = read_trace(path)
+    trace = read_trace(path, begin=begin)
+    if begin is None:
+        trace = _from_first_busy_day(trace)
     nodes = nodes or sum(static_nodes(trace).values())
     return TraceStream(
         name=trace.name,
@@ -82,6 +92,23 @@ def open_trace(path: Path, *, nodes: int | None = None) -> TraceStream:
         gpus_per_node=trace.gpus_per_node,
         nominal_gpus=nominal_gpus(trace, nodes),
         trace=trace,
+    )
+
+
+def _from_first_busy_day(trace: Trace) -> Trace:
+    """Without the sparse days at the start; the origin moves to the first job kept."""
+    if not len(trace):
+        return trace
+    midnight_s = trace.origin.timestamp() % DAY_S
+    day = (trace.submit_s + midnight_s).astype(np.int64) // DAY_S
+    jobs = np.bincount(day)
+    first = int(np.argmax(jobs >= jobs.max() * SPARSE))
+    kept = trace.take(np.flatnonzero(day >= first))
+    shift_s = int(kept.submit_s[0])
+    return replace(
+        kept,
+        origin=trace.origin + timedelta(seconds=shift_s),
+        submit_s=kept.submit_s - shift_s,
     )
 
 
