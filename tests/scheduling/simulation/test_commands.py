@@ -48,7 +48,8 @@ def test_replay_runs_the_shipped_engine_unless_told_otherwise(trace: Path, capsy
     static = replay(capsys, trace, "--nodes", "static", "--cycle-s", 60)
 
     assert (pooled["policy"], pooled["jobs"], pooled["static"]) == ("weir", 3, False)
-    assert (static["policy"], static["static"], static["capacity_gpus"]) == ("weir", True, 16)
+    assert (static["policy"], static["static"], static["jobs"]) == ("weir", True, 3)
+    assert pooled["capacity_gpus"] == 16
 
 
 def test_replay_without_json_is_a_table_with_units(trace: Path, capsys) -> None:
