@@ -97,7 +97,7 @@ def starts(trace: Trace, rival: Rival, nodes: int) -> Ints:
 
 
 @njit(cache=True)
-def run(  # noqa: PLR0917 -- compiled code takes arrays, not objects
+def run(
     submit_s: Ints,
     duration_s: Ints,
     gpus: Ints,

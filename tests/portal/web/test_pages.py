@@ -86,7 +86,7 @@ def many(cluster, count):
     [("/c/fra1/", 32), ("/c/fra1/queues/", 34), ("/c/fra1/queues/platform/", 35)],
 )
 @pytest.mark.parametrize("rows", [1, 3])
-def test_queries_do_not_grow_with_rows(  # noqa: PLR0917 - fixtures and parameters
+def test_queries_do_not_grow_with_rows(
     cluster, as_user, django_assert_num_queries, path, queries, rows
 ):
     many(cluster, rows)
