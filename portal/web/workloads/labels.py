@@ -34,26 +34,14 @@ class Label:
         return (len(self.text) + len(self.figure) + bool(self.figure)) * CHAR_PX
 
 
-def roomy(
-    labels: Iterable[Label], *, wide_px: float, narrow_px: float, turn: bool = False
-) -> list[Label]:
-    """Those that stand clear of the ones before them on a wide page, the most important first.
-
-    With ``turn`` a label without room may lean to either side of its place.
-    """
+def roomy(labels: Iterable[Label], *, wide_px: float, narrow_px: float) -> list[Label]:
+    """Those that stand clear of the ones before them on a wide page, the most important first."""
     kept: list[Label] = []
     for label in labels:
-        turned = [replace(label, anchor=a) for a in _anchors(label.anchor, turn)]
-        placed = next((one for one in turned if _clear(one, kept, wide_px)), None)
-        if placed is not None:
-            narrow = _clear(placed, [k for k in kept if k.narrow], narrow_px)
-            kept.append(replace(placed, narrow=narrow))
+        if _clear(label, kept, wide_px):
+            narrow = _clear(label, [k for k in kept if k.narrow], narrow_px)
+            kept.append(replace(label, narrow=narrow))
     return kept
-
-
-def _anchors(first: str, turn: bool) -> list[str]:
-    others = ("middle", "end", "start") if turn else ()
-    return [first, *(anchor for anchor in others if anchor != first)]
 
 
 def _clear(label: Label, others: Sequence[Label], width_px: float) -> bool:

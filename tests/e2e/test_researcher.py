@@ -1,0 +1,100 @@
+"""A researcher submits, sees why it waits, and cancels; over a real API server and the engine's cycles."""
+
+import pytest
+from playwright.sync_api import expect
+
+from portal.accounts.models import User
+from scheduling.models import Cluster, Workload
+from scheduling.services import workers
+from scheduling.services.cycle import run_cycle
+from tests.e2e.conftest import axe, sign_in
+from tests.factories import example_cluster
+from tests.portal.kubernetes import serving
+
+
+@pytest.fixture
+def cluster(live):
+    cluster = example_cluster()
+    Workload.objects.all().delete()
+    # The embedded server stamps objects with the wall's time; the row's clock must agree with it.
+    Cluster.objects.update(clock_real=None, clock_start=None)
+    cluster.refresh_from_db()
+    with serving(cluster):
+        yield cluster
+        workers.close_all()
+
+
+@pytest.fixture
+def researcher(page, cluster):
+    sign_in(page, User.objects.get(username="researcher"))
+    return page
+
+
+def fill(page):
+    page.goto("/c/fra1/submit/")
+    page.get_by_label("Name", exact=True).fill("probe")
+    page.get_by_label("Queue", exact=True).select_option("pretraining")
+    page.get_by_label("Image", exact=True).fill("registry.example.org/probe:1")
+    page.get_by_label("GPUs per pod", exact=True).fill("8")
+
+
+def test_submit_see_it_wait_and_cancel(researcher, cluster):
+    fill(researcher)
+    expect(researcher.locator("#manifest")).to_contain_text("weir.dev/queue: pretraining")
+    researcher.get_by_role("button", name="Submit", exact=True).click()
+    expect(researcher.get_by_text("Waiting for the cluster to report it")).to_be_visible()
+
+    run_cycle(cluster.pk, trigger="test")
+    expect(researcher.get_by_role("heading", name="Why it waits")).to_be_visible()
+    expect(researcher.locator(".history")).to_contain_text("Submitted")
+
+    researcher.goto("/c/fra1/work/")
+    researcher.get_by_role("button", name="Hold probe").click()
+    researcher.get_by_role("link", name="Cancel probe").click()
+    expect(researcher.locator(".effects")).to_contain_text("nothing of it runs")
+    researcher.get_by_role("button", name="Cancel it").click()
+    expect(researcher.get_by_text("is being cancelled")).to_be_visible()
+
+    researcher.evaluate("window.stays = true")
+    worker = workers.worker_of(cluster, on_change=lambda: None)
+    worker.mirror.wait_synced(5)
+    for _ in range(50):
+        run_cycle(cluster.pk, trigger="test")
+        if Workload.objects.get().state == "finished":
+            break
+        researcher.wait_for_timeout(100)
+    expect(researcher.locator(".head-badges")).to_contain_text("Cancelled")
+
+
+def test_fault_stands_at_its_field_and_what_was_typed_stays(researcher):
+    fill(researcher)
+    researcher.get_by_label("GPUs per pod", exact=True).fill("64")
+    researcher.get_by_role("button", name="Submit", exact=True).click()
+    field = researcher.get_by_label("GPUs per pod", exact=True)
+    expect(field).to_have_attribute("aria-invalid", "true")
+    expect(field).to_have_value("64")
+    expect(researcher.locator("#id_gpus_per_pod_error")).to_contain_text("fewer")
+    expect(researcher.get_by_label("Name", exact=True)).to_have_value("probe")
+
+
+@pytest.mark.parametrize("path", ["work/", "workloads/", "submit/", "submit/?as=manifest"])
+def test_page_meets_aa_and_never_scrolls_sideways(researcher, path):
+    researcher.goto(f"/c/fra1/{path}")
+    for width, scheme in ((1440, "light"), (1440, "dark"), (390, "light")):
+        researcher.set_viewport_size({"width": width, "height": 900})
+        researcher.emulate_media(color_scheme=scheme)
+        assert axe(researcher) == [], (width, scheme)
+        assert researcher.evaluate("document.documentElement.scrollWidth") == width
+
+
+def test_workload_page_meets_aa_and_never_scrolls_sideways(page, live):
+    cluster = example_cluster()
+    sign_in(page, User.objects.get(username="m.okafor"))
+    for name in ("pt-13b-ctx32k", "pretraining-run-1"):
+        work = Workload.objects.get(cluster=cluster, name=name)
+        page.goto(f"/c/fra1/w/{work.uid}/")
+        for width, scheme in ((1440, "light"), (1440, "dark"), (390, "light")):
+            page.set_viewport_size({"width": width, "height": 900})
+            page.emulate_media(color_scheme=scheme)
+            assert axe(page) == [], (name, width, scheme)
+            assert page.evaluate("document.documentElement.scrollWidth") == width

@@ -1,0 +1,138 @@
+from datetime import timedelta
+
+import pytest
+
+from portal.accounts.models import User
+from scheduling.models import Action, Cycle, Decision, Eviction, State, Transition, Workload
+from tests.factories import NOW, make_workload
+
+pytestmark = pytest.mark.django_db
+
+
+def url(name, verb=""):
+    return f"/c/fra1/w/{Workload.objects.get(name=name).uid}/{verb}"
+
+
+def text(response):
+    assert response.status_code == 200
+    return " ".join(response.content.decode().split())
+
+
+def test_why_it_waits_is_a_sentence_with_code_and_framed_bar(as_user, cluster):
+    page = text(as_user("m.okafor").get(url("pt-13b-ctx32k")))
+    assert "ABOVE_FAIR_SHARE" in page
+    assert "The framed part of the pending hatch is this gang." in page
+    assert "with this gang" in page
+
+
+def test_eviction_shows_both_queues_before_and_after_and_the_arithmetic(as_user, cluster):
+    response = as_user("m.okafor").get(url("pt-13b-ctx32k"))
+    [loss] = [entry.loss for entry in response.context["entries"] if entry.loss]
+    figures = [(side.name, side.before, side.fair_share, side.after) for side in loss.sides]
+    assert figures == [("pretraining", 56, 44, 40), ("alignment", 0, 12, 12)]
+    page = text(response)
+    assert "Lost = 16 GPUs × 28.1 min" in page
+    assert "16 GPUs evicted for 12 asked: 1.33." in page
+
+
+def test_winner_is_a_link_only_for_who_may_open_it(as_user, cluster):
+    winner = url("alignment-run-1")
+    assert winner in text(as_user("lead").get(url("pt-13b-ctx32k")))
+    assert winner not in text(as_user("w.zhao").get(url("pt-13b-ctx32k")))
+
+
+def test_history_reads_newest_first(as_user, cluster):
+    entries = as_user("m.okafor").get(url("pt-13b-ctx32k")).context["entries"]
+    heads = [entry.head for entry in entries]
+    assert heads == ["Requeued", "Evicted", "Running", "Admitted", "Submitted"]
+
+
+def test_no_start_is_predicted_where_nobody_predicts(as_user, cluster):
+    page = text(as_user("m.okafor").get(url("pt-13b-ctx32k")))
+    assert "P50" not in page
+    assert "Predicted" not in page
+
+
+def test_predicted_end_of_running_work_is_drawn(as_user, cluster):
+    run = Workload.objects.filter(name="pretraining-run-1")
+    run.update(predicted_p50_s=9 * 3600, predicted_p90_s=12 * 3600)
+    assert "ends P50" in text(as_user("m.okafor").get(url("pretraining-run-1")))
+
+
+def test_cost_is_for_the_owner_and_who_may_read_costs(as_user, cluster):
+    shown = {
+        name: "Cost so far" in text(as_user(name).get(url("pretraining-run-1")))
+        for name in ("m.okafor", "w.zhao", "lead", "admin")
+    }
+    assert shown == {"m.okafor": True, "w.zhao": False, "lead": True, "admin": True}
+
+
+def test_cost_of_the_run_so_far_is_gpu_hours_times_price(as_user, cluster):
+    work = Workload.objects.get(name="pretraining-run-1")
+    cost = as_user("m.okafor").get(url(work.name)).context["cost"]
+    hours = (cluster.now() - work.admitted_at).total_seconds() / 3600 * 8
+    assert float(cost.amount) == pytest.approx(hours * 2.10, abs=0.1)
+
+
+def test_pods_are_looked_up_with_kubectl(as_user, cluster):
+    page = text(as_user("m.okafor").get(url("pretraining-run-1")))
+    assert "kubectl -n pretraining describe job pretraining-run-1" in page
+    assert "h100-01" in page
+
+
+def test_misrouted_work_says_which_label(as_user, cluster):
+    make_workload(
+        None,
+        cluster=cluster,
+        name="lost",
+        user="researcher",
+        reason="misrouted",
+        sentence="No queue is called nowhere.",
+    )
+    page = text(as_user("researcher").get(url("lost")))
+    assert "MISROUTED" in page
+    assert "none is called “nowhere”" in page
+
+
+def test_decision_behind_the_reason_is_one_click_away(as_user, cluster):
+    work = Workload.objects.get(name="pt-13b-ctx32k")
+    Decision.objects.create(
+        cycle=Cycle.objects.get(), workload=work, action=Action.WAIT.value, reason="at_limit"
+    )
+    assert "Decision of cycle 48,213" in text(as_user("m.okafor").get(url(work.name)))
+
+
+def test_work_of_others_queues_is_absent(as_user, cluster):
+    hidden = as_user("q.nguyen").get(url("pt-13b-ctx32k"))
+    nowhere = as_user("q.nguyen").get("/c/fra1/w/no-such-uid/")
+    assert hidden.status_code == nowhere.status_code == 404
+
+
+def test_finished_work_ends_its_line(as_user, cluster):
+    work = Workload.objects.get(name="pretraining-run-1")
+    work.state, work.outcome, work.finished_at = State.FINISHED, "failed", cluster.now()
+    work.save()
+    Transition.objects.create(workload=work, at=work.finished_at, to_state=State.FINISHED)
+    response = as_user("m.okafor").get(url(work.name))
+    assert response.context["line"].now is None
+    assert not response.context["may_cancel"]
+    assert "Failed" in text(response)
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+def test_queries_do_not_grow_with_the_past(client, cluster, rows, django_assert_num_queries):
+    work = make_workload(cluster.queues.get(name="search"), user="p.rossi", eviction_count=rows)
+    for i in range(rows):
+        at = NOW - timedelta(minutes=10 * i)
+        Transition.objects.create(workload=work, at=at, to_state=State.EVICTED)
+        Eviction.objects.create(
+            workload=work,
+            at=at,
+            gpus=1000,
+            queue=work.queue,
+            for_queue=cluster.queues.get(name="ci"),
+            for_workload=Workload.objects.get(name="search-run-1"),
+        )
+    client.force_login(User.objects.get(username="p.rossi"))
+    with django_assert_num_queries(36):
+        client.get(url(work.name))
