@@ -101,7 +101,6 @@ def revoke_token(request: HttpRequest, pk: int) -> HttpResponse:
     messages.success(
         request,
         f"Token {token.name} is revoked. What uses it is refused from now.",
-        extra_tags="ok",
     )
     return redirect("accounts:account")
 

@@ -86,9 +86,7 @@ def add(request: HttpRequest, cluster: str, queue: str) -> HttpResponse:
         except ServiceError as refused:
             form.refuse(refused)
         else:
-            messages.success(
-                request, f"Queue {made.name} is there. Give it a quota.", extra_tags="ok"
-            )
+            messages.success(request, f"Queue {made.name} is there. Give it a quota.")
             return redirect("web:quotas", cluster, form.cleaned_data["parent"].name)
     return _page(request, parent, form, is_new=True)
 
@@ -112,9 +110,7 @@ def edit(request: HttpRequest, cluster: str, queue: str) -> HttpResponse:
         except ServiceError as refused:
             form.refuse(refused)
         else:
-            messages.success(
-                request, f"Queue {changed.name} is changed from the next cycle on.", extra_tags="ok"
-            )
+            messages.success(request, f"Queue {changed.name} is changed from the next cycle on.")
             return redirect("web:quotas", cluster, changed.parent.name if changed.parent else "")
     return _page(request, found, form, is_new=False)
 
@@ -128,9 +124,9 @@ def delete(request: HttpRequest, cluster: str, queue: str) -> HttpResponse:
     try:
         delete_queue(queue=found, author=person(request))
     except ServiceError as refused:
-        messages.error(request, str(refused), extra_tags="err")
+        messages.error(request, str(refused))
         return redirect("web:queue_edit", cluster, queue)
-    messages.success(request, f"Queue {queue} is gone.", extra_tags="ok")
+    messages.success(request, f"Queue {queue} is gone.")
     return redirect("web:quotas", cluster, parent.name if parent else "")
 
 

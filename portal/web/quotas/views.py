@@ -111,9 +111,9 @@ def _saved(request: HttpRequest, top: Queue, change: QuotaChange) -> HttpRespons
     edits = "1 edit" if len(change.cells) == 1 else f"{len(change.cells)} edits"
     if change.effective_from > change.at:
         start = when(change.effective_from, change.at, Shell(request).zone)
-        messages.success(request, f"Saved {edits}, in force from {start}.", extra_tags="ok")
+        messages.success(request, f"Saved {edits}, in force from {start}.")
     else:
-        messages.success(request, f"Saved {edits}, in force with the next cycle.", extra_tags="ok")
+        messages.success(request, f"Saved {edits}, in force with the next cycle.")
     return redirect(request.get_full_path())
 
 
@@ -198,7 +198,7 @@ def revert(request: HttpRequest, cluster: str, queue: str, pk: int) -> HttpRespo
         except ServiceError as refused:
             fault = refused
         else:
-            messages.success(request, "Reverted, in force with the next cycle.", extra_tags="ok")
+            messages.success(request, "Reverted, in force with the next cycle.")
             return redirect("web:quotas", found.name, top.name)
     context = {
         "queue": top,
