@@ -38,6 +38,7 @@ def mirror(client: Client, monkeypatch: pytest.MonkeyPatch) -> Iterator[Mirror]:
     mirror = Mirror(client, ALL)
     mirror.start()
     assert mirror.wait_synced(5)
+    eventually(lambda: mirror["maps"].watches)
     yield mirror
     mirror.stop()
 
@@ -80,6 +81,7 @@ def test_too_old_version_is_listed_anew_and_deletions_show(
     bare_server: EmbeddedServer, client: Client, mirror: Mirror
 ) -> None:
     bare_server.faults.configure(dropped_watch=1.0, drop_within_s=0.01, path="configmaps")
+    bare_server.drop_connections()  # the watch opened before the rule is not its business
     eventually(lambda: mirror["maps"].watches > 2)
     bare_server.faults.configure(
         server_error=1.0, verbs=["WATCH", "GET"], path="configmaps$|watch="
