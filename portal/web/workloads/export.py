@@ -17,8 +17,9 @@ COLUMNS = (
 
 
 def csv_of(workloads: QuerySet[Workload], name: str) -> HttpResponse:
-    """All of ``workloads`` (with queue and class) as a download."""
-    rows = [_cells(work) for work in workloads.iterator(chunk_size=2000)]
+    """All of ``workloads`` as a download, in the order of their submission."""
+    whole = workloads.select_related("queue", "gpu_class", "priority_class")
+    rows = [_cells(work) for work in whole.order_by("submitted_at", "id").iterator(chunk_size=2000)]
     lines = csv_lines(Table("workloads", "Workloads", COLUMNS, rows))
     response = HttpResponse("".join(lines), content_type="text/csv; charset=utf-8")
     response["Content-Disposition"] = f'attachment; filename="{name}"'

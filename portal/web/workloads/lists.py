@@ -9,7 +9,7 @@ from typing import Any
 from django.contrib.auth.decorators import login_required
 from django.core.paginator import Page, Paginator
 from django.db.models import Count, QuerySet
-from django.http import HttpResponseBase, QueryDict
+from django.http import HttpResponse, QueryDict
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
@@ -42,7 +42,7 @@ class Tab:
 
 @login_required
 @require_safe
-def my_work(request: PersonRequest, cluster: str) -> HttpResponseBase:
+def my_work(request: PersonRequest, cluster: str) -> HttpResponse:
     found = get_cluster(request, cluster)
     mine = visible_workloads(request.user).filter(user=request.user.get_username())
     return _table(request, found, mine, {"mine": True})
@@ -50,7 +50,7 @@ def my_work(request: PersonRequest, cluster: str) -> HttpResponseBase:
 
 @login_required
 @require_safe
-def workloads(request: PersonRequest, cluster: str) -> HttpResponseBase:
+def workloads(request: PersonRequest, cluster: str) -> HttpResponse:
     found = get_cluster(request, cluster)
     return _table(request, found, visible_workloads(request.user), {"mine": False})
 
@@ -60,15 +60,15 @@ def _table(
     cluster: Cluster,
     seen: QuerySet[Workload],
     context: Mapping[str, Any],
-) -> HttpResponseBase:
+) -> HttpResponse:
     """The page, its live fragment, or its CSV, by what was asked for."""
     seen = seen.filter(cluster=cluster)
     query = _with_state(request.GET)
     chosen = WorkloadFilter(query, queryset=seen, request=request, cluster=cluster.name)
-    found = ordered(chosen.qs) if chosen.is_valid() else seen.none()
+    found = chosen.qs if chosen.is_valid() else seen.none()
     if request.GET.get("export") == "csv":
         return csv_of(found, f"{cluster.name}-workloads.csv")
-    page = Paginator(found, PAGE).get_page(request.GET.get("page"))
+    page = Paginator(ordered(found), PAGE).get_page(request.GET.get("page"))
     fragment = bool(request.headers.get("X-Weir-Live"))
     template = "web/workloads/_table.html" if fragment else "web/workloads/list.html"
     return render(

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db.models import Case, IntegerField, OuterRef, QuerySet, Subquery, Value, When
+from django.db.models import Case, IntegerField, Max, QuerySet, Value, When
 
 from portal.accounts.models import User
 from portal.api.filters import HOLDING, WAITING
@@ -57,30 +57,31 @@ def gang(workload: Workload) -> str:
 
 
 def ordered(queryset: QuerySet[Workload]) -> QuerySet[Workload]:
-    """What waits first, then what runs, then what is done; newest first, ties by id.
-
-    Each carries ``waiting_since``: when it last began to wait.
-    """
-    waits = Transition.objects.filter(workload=OuterRef("pk"), to_state__in=WAITING)
+    """What waits first, then what runs, then what is done; newest first, ties by id."""
     rank = Case(
         When(state__in=WAITING, then=Value(0)),
         When(state__in=HOLDING, then=Value(1)),
         default=Value(2),
         output_field=IntegerField(),
     )
-    return (
-        queryset.select_related("queue", "gpu_class", "priority_class")
-        .annotate(waiting_since=Subquery(waits.order_by("-at").values("at")[:1]))
-        .order_by(rank, "-submitted_at", "-id")
+    return queryset.select_related("queue", "gpu_class", "priority_class").order_by(
+        rank, "-submitted_at", "-id"
     )
 
 
 def rows(cluster: Cluster, workloads: Iterable[Workload], user: User) -> list[Row]:
-    """Lines for ``workloads`` (from ``ordered``) as ``user`` sees them; three queries."""
+    """Lines for ``workloads`` as ``user`` sees them; a fixed number of queries."""
     workloads, now = list(workloads), cluster.now()
     classes = {c.name: c for c in cluster.gpu_classes.all()}
-    mine = operable(user, workloads)
-    return [_row(work, classes, now, work.pk in mine) for work in workloads]
+    mine, waits = operable(user, workloads), waiting_since(workloads)
+    return [_row(work, classes, _since(work, waits), now, work.pk in mine) for work in workloads]
+
+
+def waiting_since(workloads: Iterable[Workload]) -> dict[int, datetime]:
+    """When each of those that wait last began to, by id; what has no such step is left out."""
+    waiting = [work.pk for work in workloads if work.is_waiting]
+    steps = Transition.objects.filter(workload__in=waiting, to_state__in=WAITING).order_by()
+    return dict(steps.values_list("workload").annotate(Max("at")))
 
 
 def operable(user: User, workloads: Iterable[Workload]) -> set[int]:
@@ -96,17 +97,21 @@ def operable(user: User, workloads: Iterable[Workload]) -> set[int]:
     return {work.pk for work in workloads if work.user == name or work.queue_id in led}
 
 
-def _row(work: Workload, classes: Mapping[str, GpuClass], now: datetime, may_operate: bool) -> Row:
+def _row(
+    work: Workload,
+    classes: Mapping[str, GpuClass],
+    since: datetime,
+    now: datetime,
+    may_operate: bool,
+) -> Row:
     asked = next((classes[name] for name in work.gpu_classes if name in classes), None)
-    since = present_since(work)
     until = work.finished_at if work.state == State.FINISHED and work.finished_at else now
     seconds = max(0.0, (until - since).total_seconds())
     return Row(work, work.gpu_class or asked, since, seconds, may_operate)
 
 
-def present_since(work: Workload) -> datetime:
+def _since(work: Workload, waits: Mapping[int, datetime]) -> datetime:
     """Since when it waits, or since when it runs (last ran, once it is done)."""
     if work.is_waiting:
-        since: datetime | None = getattr(work, "waiting_since", None)
-        return since or work.submitted_at
+        return waits.get(work.pk, work.submitted_at)
     return work.started_at or work.admitted_at or work.submitted_at
