@@ -42,9 +42,10 @@ def buffers_for(tree: a.Tree, nodes: a.Nodes, work: a.Work, holds: a.Holds, pair
 
 
 def empty_division(classes: int, queues: int) -> a.Division:
-    floats = [np.zeros((classes, queues)) for _ in range(5)]
-    demand, short = np.zeros((classes, queues), np.int64), np.zeros((classes, queues), np.bool_)
-    return a.Division(*floats[:4], demand, floats[4], short)
+    shape = (classes, queues)
+    fair, guaranteed, kept, kept_below, capacity = (np.zeros(shape) for _ in range(5))
+    demand, short = np.zeros(shape, np.int64), np.zeros(shape, np.bool_)
+    return a.Division(fair, guaranteed, kept, kept_below, demand, capacity, short)
 
 
 def _ints(*shape: int) -> a.Ints:

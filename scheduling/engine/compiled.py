@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from numba import njit
-from numba.core.types import unliteral
+from numba.core import types
 
 
 def _stamp() -> tuple[float, int]:
@@ -31,7 +31,8 @@ def inner(function: Callable[..., Any]) -> Any:
     template = compiled.get_call_template
 
     def of_types(args: Any, kws: Any) -> Any:
-        return template(tuple(unliteral(arg) for arg in args), kws)
+        plain: Any = types  # numba's stubs leave ``unliteral`` out
+        return template(tuple(plain.unliteral(arg) for arg in args), kws)
 
     compiled.get_call_template = of_types
     return compiled

@@ -102,7 +102,7 @@ def _nodes(nodes: list[m.Node], names: list[str], rates: list[float]) -> a.Nodes
             size[a.GPUS, i] = max(0, node.gpus - node.foreign_gpus)
             size[a.CPUS, i] = MANY if node.cpus is None else node.cpus
             size[a.MEMORY, i] = MANY if node.memory_mib is None else node.memory_mib
-    labels = [
+    labels: list[list[tuple[str, ...]]] = [
         [(n.topology.get("block", ""), "" if "block" in n.topology else n.name) for n in nodes],
         [
             (

@@ -34,6 +34,9 @@ class Frame:
     is down) nothing else is needed, except ``forget_fits()`` when ``nodes.size`` changed.
     """
 
+    work: a.Work
+    holds: a.Holds
+
     def __init__(
         self,
         *,

@@ -182,7 +182,8 @@ def _never_fits(f: Facts) -> str:
             f" hold at most {amount(most)}."
         )
     if need > most:
-        return f"{_this(f).capitalize()} needs {amount(need)} {f.gpu_class}, and the cluster has {amount(most)}."
+        what = _this(f).capitalize()
+        return f"{what} needs {amount(need)} {f.gpu_class}, and the cluster has {amount(most)}."
     where = f" in one {f.wanted}" if f.wanted else ""
     return (
         f"The nodes of {f.gpu_class} never take {f.least} members of {amount(f.gpus)} GPUs{where},"
@@ -191,7 +192,7 @@ def _never_fits(f: Facts) -> str:
 
 
 def _at_limit(f: Facts) -> str:
-    held, cap, need, limit = f.figures[:4]
+    held, cap, _, limit = f.figures[:4]
     if cap < limit:
         return (
             f"{f.blame} holds {amount(held)} of its nominal {amount(cap)} {f.gpu_class} and, with weight"

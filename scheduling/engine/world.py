@@ -35,7 +35,7 @@ class Prey(NamedTuple):
     lost: Floats  # [slot] GPU-seconds thrown away by an eviction
     chosen: Flags  # [slot]
     picked: Ints  # the chosen in order of choice
-    count: Ints  # [1]
+    count: Ints  # type: ignore[assignment] # [1]; nobody asks a struct for tuple.count
     fresh: Ints  # [node] epoch at which its cost was computed, 0 never
     cost: Floats  # [node]
 
