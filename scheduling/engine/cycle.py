@@ -136,7 +136,12 @@ def consider(world: World, w: int, turn: int) -> None:
         return
     _keep_turn(world, w)
     need = work.least[w] * work.need[GPUS, w]
-    owed = levels_over(world.tree, world.book, world.division, q, first, need) == 0
+    by_quota = world.out.reason[w] in (
+        codes.AT_LIMIT,
+        codes.NON_PREEMPTIBLE,
+        codes.WAITS_FOR_QUOTA,
+    )
+    owed = levels_over(world.tree, world.book, world.division, q, first, need) == 0 and not by_quota
     if owed and world.book.holder[first] < 0 and work.need[GPUS, w] >= 1000:
         hold_nodes(world, w, first)
 
@@ -210,6 +215,9 @@ def _ahead_of(world: World, w: int, c: int) -> int:
     q = world.work.queue[w]
     first = world.book.turn[c, q]
     if first < 0 or first == w:
+        return -1
+    fixed = not world.ranks.preemptible[world.work.priority[w]]
+    if world.out.reason[first] == codes.NON_PREEMPTIBLE and not fixed:
         return -1
     both = _need(world, first) + _need(world, w)
     inside = world.book.held[c, q] + both <= world.division.fair[c, q] + EPS

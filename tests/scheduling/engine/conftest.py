@@ -1,0 +1,50 @@
+"""Hypothesis profiles and a snapshot builder that checks every plan made from it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from scheduling.engine import Plan, Snapshot, plan
+from scheduling.engine.document import parse
+from tests.scheduling.engine.evolve import check_plan
+
+QUIET = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
+settings.register_profile(
+    "default", max_examples=60, deadline=None, derandomize=True, suppress_health_check=QUIET
+)
+settings.register_profile("nightly", max_examples=2000, deadline=None, suppress_health_check=QUIET)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+NOW = datetime(2026, 1, 5, 10, tzinfo=UTC)
+
+
+class Planned:
+    """``planned(document)`` plans the document; all that was planned is checked at teardown."""
+
+    def __init__(self) -> None:
+        self.made: list[tuple[Snapshot, Plan]] = []
+
+    def __call__(self, **parts: Any) -> Plan:
+        document = {
+            "now": NOW,
+            "gpu_classes": [{"name": "h100"}],
+            "priority_classes": [{"name": "train"}],
+            **parts,
+        }
+        snapshot = parse(document)
+        self.made.append((snapshot, plan(snapshot)))
+        return self.made[-1][1]
+
+
+@pytest.fixture
+def planned() -> Iterator[Callable[..., Plan]]:
+    maker = Planned()
+    yield maker
+    for snapshot, made in maker.made:
+        check_plan(snapshot, made)

@@ -1,0 +1,263 @@
+"""The laws of the engine, as properties over random organisations."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from random import Random
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from scheduling.engine import (
+    Action,
+    GpuClass,
+    Node,
+    Phase,
+    Plan,
+    PriorityClass,
+    Queue,
+    Quota,
+    Reason,
+    Snapshot,
+    Workload,
+    decode,
+    divide,
+    encode,
+    plan,
+    plan_frame,
+)
+from tests.scheduling.engine import oracle
+from tests.scheduling.engine.evolve import acts, apply, check_plan, held, let_leave
+from tests.scheduling.engine.worlds import CLASSES, NOW, organisations, worlds
+
+
+@given(worlds())
+def test_limits_nodes_gangs_and_reasons_hold_in_any_plan(world: Snapshot) -> None:
+    """Laws 1, 3 and 10."""
+    check_plan(world, plan(world))
+
+
+@given(organisations())
+def test_division_equals_filling_by_definition(snapshot: Snapshot) -> None:
+    sure = replace(
+        snapshot,
+        nodes=tuple(Node(f"big{kind}", kind, 16000) for kind in CLASSES),
+        workloads=tuple(
+            replace(w, priority_class="low", topology=type(w.topology)(), cpus=0)
+            for w in snapshot.workloads
+            if _can_fit(snapshot, w)
+        ),
+    )
+    shares = divide(sure)
+    for kind in CLASSES:
+        exact = oracle.divide(sure, kind)
+        for queue, share in exact.items():
+            assert shares[queue][kind].fair_share == pytest.approx(float(share), abs=0.01)
+
+
+def _can_fit(snapshot: Snapshot, work: Workload) -> bool:
+    """Whether no limit above it is below what it needs; what never fits is not demand."""
+    by_name = {q.name: q for q in snapshot.queues}
+    need, name = work.gpus * work.members.min, work.queue
+    while name:
+        quota = by_name[name].quotas.get(work.gpu_classes[0], Quota())
+        cap = quota.nominal if quota.weight == 0 else None
+        if cap is None and quota.borrowing_limit is not None:
+            cap = quota.nominal + quota.borrowing_limit
+        if cap is not None and cap < need:
+            return False
+        name = by_name[name].parent or ""
+    return True
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 6), st.integers(0, 14)), min_size=1, max_size=4),
+    st.integers(0, 1),
+)
+def test_queue_with_enough_demand_reaches_its_nominal(
+    sizes: list[tuple[int, int]], first: int
+) -> None:
+    """Law 2, for work of one GPU that can be preempted: lent nominal always comes back."""
+    nominal = [n for n, _ in sizes]
+    assume(sum(nominal) > 0)
+    queues = tuple(Queue(f"q{i}", quotas={"h100": Quota(1000 * n)}) for i, n in enumerate(nominal))
+    capacity = sum(nominal) + first
+    start = Snapshot(
+        now=NOW,
+        gpu_classes=(GpuClass("h100"),),
+        nodes=(Node("n", "h100", 1000 * capacity),),
+        queues=queues,
+        priority_classes=(PriorityClass("train"),),
+    )
+    greedy = tuple(_single(f"g{i}", "q0", 0) for i in range(capacity))
+    world = replace(start, workloads=greedy)
+    world = let_leave(apply(world, plan(world)))
+    late = tuple(
+        _single(f"w{i}-{k}", f"q{i}", 100 + k)
+        for i, (_, ask) in enumerate(sizes)
+        for k in range(ask)
+    )
+    world = replace(world, workloads=(*world.workloads, *late))
+    for _ in range(4):
+        world = let_leave(apply(world, plan(world)))
+    for i, (owed, ask) in enumerate(sizes):
+        wanted = ask + (capacity if i == 0 else 0)
+        if wanted >= owed:
+            assert held(world)[f"q{i}", "h100"] >= 1000 * owed
+
+
+def _single(name: str, queue: str, at: int) -> Workload:
+    return Workload(name, queue, "train", NOW + timedelta(seconds=at - 9999), gpu_classes=("h100",))
+
+
+@given(worlds())
+def test_planning_again_on_what_the_plan_produces_does_nothing(world: Snapshot) -> None:
+    """Law 4, first half: at once, and with the victims gone nobody is evicted in return."""
+    first = plan(world)
+    after = apply(world, first)
+    assert acts(plan(after)) == []
+    gone = let_leave(after, requeue=False)
+    evicted = [d.workload for d in plan(gone).decisions if d.action is Action.EVICT]
+    assert evicted == []
+
+
+@given(worlds())
+def test_reclaim_strictly_reduces_what_is_held_above_fair_share(world: Snapshot) -> None:
+    """Law 4, second half, for each preemptor by itself."""
+    made = plan(world)
+    reclaims = [d for d in made.decisions if d.reason is Reason.RECLAIMED]
+    assume(reclaims)
+    after = held(apply(world, made), with_leaving=False)
+    before = held(world)
+    for decision in reclaims:
+        queue = _queues_up(world, decision.workload)
+        above = [
+            (
+                q,
+                before[q, decision.gpu_class or ""]
+                - made.fair_share[q][decision.gpu_class or ""].fair_share,
+            )
+            for q in queue
+        ]
+        assert any(excess > 0 for _, excess in above), decision
+    assert sum(after.values()) <= sum(before.values()) + sum(
+        w.gpus * w.members.max for w in world.workloads if w.phase is Phase.PENDING
+    )
+
+
+def _queues_up(world: Snapshot, name: str) -> list[str]:
+    by_name = {q.name: q for q in world.queues}
+    work = next(w for w in world.workloads if w.name == name)
+    found, queue = [], work.queue
+    while queue:
+        found.append(queue)
+        queue = by_name[queue].parent or ""
+    return found
+
+
+@given(worlds())
+def test_what_cannot_be_preempted_starts_only_inside_nominal(world: Snapshot) -> None:
+    """Law 5."""
+    before = _fixed(world)
+    after = _fixed(apply(world, plan(world)))
+    for queue in world.queues:
+        for kind in CLASSES:
+            if after[queue.name, kind] > before[queue.name, kind]:
+                assert after[queue.name, kind] <= queue.quotas.get(kind, Quota()).nominal
+
+
+def _fixed(world: Snapshot) -> dict[tuple[str, str], int]:
+    only = replace(
+        world, workloads=tuple(w for w in world.workloads if w.priority_class == "fixed")
+    )
+    return held(only)
+
+
+@given(worlds())
+def test_evictions_respect_time_budget_and_cap(world: Snapshot) -> None:
+    """Laws 6 and 7."""
+    made = plan(world)
+    work = {w.name: w for w in world.workloads}
+    rank = {p.name: p for p in world.priority_classes}
+    spent: dict[str, int] = {}
+    for_whom: dict[str, int] = {}
+    for decision in made.decisions:
+        if decision.action is not Action.EVICT or decision.for_workload is None:
+            continue
+        victim, winner = work[decision.workload], work[decision.for_workload]
+        kind = rank[victim.priority_class]
+        assert kind.preemptible
+        assert victim.started is not None
+        assert victim.started + timedelta(seconds=kind.min_run_time_s) <= world.now
+        assert winner.submitted + timedelta(seconds=world.policy.preemption_delay_s) <= world.now
+        gpus = victim.gpus * sum(victim.placement.values())
+        for_whom[winner.name] = for_whom.get(winner.name, 0) + gpus
+        for queue in _queues_up(world, victim.name):
+            spent[queue] = spent.get(queue, 0) + gpus
+    for queue in world.queues:
+        if queue.eviction_budget_gpus is not None:
+            assert spent.get(queue.name, 0) <= queue.eviction_budget_gpus
+    if world.policy.eviction_cap is not None:
+        for name, gpus in for_whom.items():
+            asked = work[name].gpus * work[name].members.min
+            assert gpus <= world.policy.eviction_cap * asked
+
+
+@given(worlds(), st.integers(0, 10**6))
+def test_order_of_rows_changes_nothing(world: Snapshot, seed: int) -> None:
+    """Law 8, byte for byte."""
+    dice = Random(seed)
+    mixed = replace(
+        world,
+        **{
+            part: tuple(dice.sample(rows, len(rows)))
+            for part in ("gpu_classes", "nodes", "queues", "priority_classes", "workloads")
+            if (rows := getattr(world, part))
+        },
+    )
+    assert repr(plan(mixed)) == repr(plan(world))
+
+
+@given(organisations(), st.data())
+def test_raising_a_quota_never_lowers_the_own_share(
+    snapshot: Snapshot, data: st.DataObject
+) -> None:
+    """Law 9."""
+    queue = data.draw(st.sampled_from(snapshot.queues))
+    kind = data.draw(st.sampled_from(CLASSES))
+    quota = queue.quotas.get(kind, Quota())
+    field = data.draw(st.sampled_from(["nominal", "weight", "borrowing_limit"]))
+    more = {
+        "nominal": lambda: quota.nominal + 1000 * data.draw(st.integers(1, 6)),
+        "weight": lambda: quota.weight + data.draw(st.sampled_from([0.5, 1.0, 4.0])),
+        "borrowing_limit": lambda: (
+            None
+            if quota.borrowing_limit is None
+            else quota.borrowing_limit + 1000 * data.draw(st.integers(1, 6))
+        ),
+    }[field]()
+    raised = replace(queue, quotas={**queue.quotas, kind: replace(quota, **{field: more})})
+    after = replace(
+        snapshot, queues=tuple(raised if q.name == queue.name else q for q in snapshot.queues)
+    )
+    was, now = divide(snapshot)[queue.name][kind], divide(after)[queue.name][kind]
+    assert now.fair_share >= was.fair_share - 0.01
+
+
+@given(worlds())
+def test_frame_kept_up_in_place_plans_like_a_fresh_one(world: Snapshot) -> None:
+    frame = encode(world)
+    made = plan_frame(frame)
+    assert decode(frame, made) == plan(world)
+
+    before = [d.workload for d in acts(plan(world))]
+    frame.apply(made, instantly=False)
+    again = plan_frame(frame)
+    assert not again.admitted() and not again.evicted(), before
+
+
+def test_empty_snapshot_gives_an_empty_plan() -> None:
+    made: Plan = plan(Snapshot(now=NOW))
+    assert made.decisions == ()

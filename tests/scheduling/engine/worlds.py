@@ -1,0 +1,148 @@
+"""Hypothesis strategies: organisations, and worlds in the middle of their work."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+from hypothesis import strategies as st
+
+from scheduling.engine import (
+    GpuClass,
+    Members,
+    Node,
+    Policy,
+    PriorityClass,
+    Queue,
+    Quota,
+    Snapshot,
+    Topology,
+    Workload,
+    plan,
+)
+from tests.scheduling.engine.evolve import apply, let_leave, wait
+
+NOW = datetime(2026, 1, 5, 10, tzinfo=UTC)
+CLASSES = ("a100", "h100")
+PRIORITIES = (
+    PriorityClass("low", 10),
+    PriorityClass("normal", 50),
+    PriorityClass("steady", 50, True, 3600),
+    PriorityClass("fixed", 70, False),
+)
+
+
+@st.composite
+def quotas(draw: st.DrawFn, most: int = 12) -> Quota:
+    optional = st.one_of(st.none(), st.integers(0, most).map(lambda n: 1000 * n))
+    return Quota(
+        nominal=1000 * draw(st.integers(0, most)),
+        borrowing_limit=draw(optional),
+        lending_limit=draw(optional),
+        weight=draw(st.sampled_from([0.0, 0.5, 1.0, 1.0, 2.0, 3.0])),
+    )
+
+
+@st.composite
+def trees(draw: st.DrawFn, most: int = 7) -> tuple[Queue, ...]:
+    """Any tree of up to ``most`` queues; the parent of each stands before it."""
+    queues: list[Queue] = []
+    for i in range(draw(st.integers(1, most))):
+        parent = draw(st.sampled_from([None, *(q.name for q in queues)]))
+        kinds = draw(st.sets(st.sampled_from(CLASSES)))
+        queues.append(
+            Queue(
+                name=f"q{i}",
+                parent=parent,
+                priority=draw(st.sampled_from([0, 0, 0, 1])),
+                quotas={kind: draw(quotas()) for kind in sorted(kinds)},
+                usage={kind: draw(st.sampled_from([0.0, 0.2, 0.7, 1.0])) for kind in sorted(kinds)},
+                eviction_budget_gpus=draw(st.sampled_from([None, None, None, 3000])),
+            )
+        )
+    return tuple(queues)
+
+
+def leaves(queues: tuple[Queue, ...]) -> list[str]:
+    parents = {q.parent for q in queues}
+    return [q.name for q in queues if q.name not in parents]
+
+
+@st.composite
+def machines(draw: st.DrawFn) -> tuple[Node, ...]:
+    nodes = []
+    for i in range(draw(st.integers(1, 5))):
+        nodes.append(
+            Node(
+                name=f"n{i}",
+                gpu_class=draw(st.sampled_from(CLASSES)),
+                gpus=1000 * draw(st.sampled_from([1, 2, 4, 8, 8])),
+                cpus=draw(st.sampled_from([None, None, 8000])),
+                topology={"block": "b", "rack": draw(st.sampled_from(["r1", "r2"]))},
+                ready=draw(st.sampled_from([True, True, True, False])),
+                foreign_gpus=draw(st.sampled_from([0, 0, 1000])),
+            )
+        )
+    return tuple(nodes)
+
+
+@st.composite
+def workloads(draw: st.DrawFn, names: str, queues: list[str], most: int = 10) -> list[Workload]:
+    made = []
+    for i in range(draw(st.integers(0, most))):
+        least = draw(st.sampled_from([1, 1, 1, 2, 3]))
+        made.append(
+            Workload(
+                name=f"{names}{i}",
+                queue=draw(st.sampled_from(queues)),
+                priority_class=draw(st.sampled_from(PRIORITIES)).name,
+                submitted=NOW - timedelta(seconds=draw(st.integers(0, 5000))),
+                gpus=draw(st.sampled_from([1000, 1000, 2000, 4000, 500, 250])),
+                cpus=draw(st.sampled_from([0, 0, 1000])),
+                user=draw(st.sampled_from(["ann", "bob"])),
+                members=Members(least, least),
+                gpu_classes=draw(st.sampled_from([("a100",), ("h100",)])),
+                topology=Topology(required=draw(st.sampled_from([None, None, None, "rack"]))),
+            )
+        )
+    return made
+
+
+@st.composite
+def organisations(draw: st.DrawFn) -> Snapshot:
+    """A snapshot in which all work is pending."""
+    queues = draw(trees())
+    return Snapshot(
+        now=NOW,
+        gpu_classes=tuple(
+            GpuClass(name, rate) for name, rate in zip(CLASSES, (0.5, 1.0), strict=True)
+        ),
+        nodes=draw(machines()),
+        queues=queues,
+        priority_classes=PRIORITIES,
+        workloads=tuple(draw(workloads("w", leaves(queues)))),
+        policy=Policy(
+            history_strength=draw(st.sampled_from([0.0, 0.5, 1.0])),
+            preemption_delay_s=draw(st.sampled_from([0, 0, 600])),
+            eviction_cap=draw(st.sampled_from([None, None, 1.5])),
+            placement=draw(st.sampled_from(["pack", "pack", "spread"])),
+        ),
+    )
+
+
+@st.composite
+def worlds(draw: st.DrawFn) -> Snapshot:
+    """A snapshot in the middle of its work: some of it runs, by earlier plans, then more came and the
+    quotas were changed.
+    """
+    start = draw(organisations())
+    for _ in range(draw(st.integers(1, 2))):
+        start = let_leave(apply(start, plan(start)))
+    start = wait(start, draw(st.sampled_from([0, 100, 4000])))
+    queues = tuple(
+        replace(q, quotas={kind: draw(quotas()) for kind in q.quotas}) if draw(st.booleans()) else q
+        for q in start.queues
+    )
+    more = draw(workloads("x", leaves(start.queues), 6))
+    late = [replace(w, submitted=start.now - timedelta(seconds=i)) for i, w in enumerate(more)]
+    return replace(start, queues=queues, workloads=(*start.workloads, *late))
