@@ -2,52 +2,58 @@
 
 from __future__ import annotations
 
-from django.db.models import QuerySet
+from collections.abc import Iterator
+from typing import Any
+
+from django.db.models import Case, F, QuerySet, Value, When
+from django.db.models.functions import Coalesce, NullIf
 from django.http import HttpResponse
 
-from portal.reports.tables import Cell, Table, csv_lines
+from portal.api.filters import HOLDING
+from portal.reports.tables import Table, csv_lines
 from scheduling.models import MILLI, Workload
 
-COLUMNS = (
-    *("uid", "name", "namespace", "queue", "user", "priority_class", "type", "state", "outcome"),
-    *("held", "position", "reason", "sentence", "gpus_requested", "gpus_allocated", "gpu_class"),
-    *("submitted_at", "started_at", "finished_at", "evictions"),
-    *("gpu_hours_of_ended_runs", "gpu_hours_lost"),
-)
+GPUS = 1.0 / MILLI
+HOURS = 1.0 / 3600
+COLUMNS: dict[str, Any] = {
+    "uid": F("uid"),
+    "name": F("name"),
+    "namespace": F("namespace"),
+    "queue": Coalesce(NullIf(F("queue__path"), Value("")), F("queue_label")),
+    "user": F("user"),
+    "priority_class": F("priority_class__name"),
+    "type": F("type"),
+    "state": F("state"),
+    "outcome": F("outcome"),
+    "held": Case(When(held=True, then=Value("held")), default=Value("")),
+    "position": F("position"),
+    "reason": F("reason"),
+    "sentence": F("sentence"),
+    "gpus_requested": F("gpus") * F("min_members") * GPUS,
+    "gpus_allocated": Case(
+        When(state__in=HOLDING, then=F("gpus") * F("members") * GPUS), default=Value(0.0)
+    ),
+    "gpu_class": F("gpu_class__name"),
+    "submitted_at": F("submitted_at"),
+    "started_at": F("started_at"),
+    "finished_at": F("finished_at"),
+    "evictions": F("eviction_count"),
+    "gpu_hours_of_ended_runs": F("used_gpu_s") * HOURS,
+    "gpu_hours_lost": F("lost_gpu_s") * HOURS,
+}
 
 
 def csv_of(workloads: QuerySet[Workload], name: str) -> HttpResponse:
     """All of ``workloads`` as a download, in the order of their submission."""
-    whole = workloads.select_related("queue", "gpu_class", "priority_class")
-    rows = [_cells(work) for work in whole.order_by("submitted_at", "id").iterator(chunk_size=2000)]
-    lines = csv_lines(Table("workloads", "Workloads", COLUMNS, rows))
+    rows = list(_rows(workloads))
+    lines = csv_lines(Table("workloads", "Workloads", tuple(COLUMNS), rows))
     response = HttpResponse("".join(lines), content_type="text/csv; charset=utf-8")
     response["Content-Disposition"] = f'attachment; filename="{name}"'
     return response
 
 
-def _cells(work: Workload) -> tuple[Cell, ...]:
-    return (
-        work.uid,
-        work.name,
-        work.namespace,
-        work.queue.path if work.queue else work.queue_label,
-        work.user,
-        work.priority_class.name if work.priority_class else None,
-        work.type,
-        work.state,
-        work.outcome,
-        "held" if work.held else None,
-        work.position,
-        work.reason,
-        work.sentence,
-        work.requested_gpus / MILLI,
-        work.allocated_gpus / MILLI,
-        work.gpu_class.name if work.gpu_class else None,
-        work.submitted_at,
-        work.started_at,
-        work.finished_at,
-        work.eviction_count,
-        round(work.used_gpu_s / 3600, 4),
-        round(work.lost_gpu_s / 3600, 4),
-    )
+def _rows(workloads: QuerySet[Workload]) -> Iterator[tuple[Any, ...]]:
+    """Plain values: a hundred thousand model objects would cost seconds."""
+    named = {f"csv_{name}": value for name, value in COLUMNS.items()}
+    ordered = workloads.order_by("submitted_at", "id").annotate(**named)
+    yield from ordered.values_list(*named).iterator(chunk_size=5000)
