@@ -100,6 +100,7 @@ def _one_pass(world: World, turn: int, skip: Flags) -> None:
                 left[q] += 1
                 q = tree.parent[q]
     at = line.start.copy()
+    _forget_open_turns(world)
     while left[0] > 0:
         leaf = neediest(tree, world.book, left)
         w = next_in_line(line, world.work, world.book, at, skip, leaf)
@@ -108,6 +109,16 @@ def _one_pass(world: World, turn: int, skip: Flags) -> None:
         while q >= 0:
             left[q] -= 1
             q = tree.parent[q]
+
+
+@inner
+def _forget_open_turns(world: World) -> None:
+    """Turns kept by those that may still start: who comes first is asked afresh in each pass."""
+    turn = world.book.turn
+    for c in range(turn.shape[0]):
+        for q in range(turn.shape[1]):
+            if turn[c, q] >= 0 and world.out.action[turn[c, q]] == codes.UNDECIDED:
+                turn[c, q] = -1
 
 
 @once
