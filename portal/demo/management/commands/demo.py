@@ -59,7 +59,11 @@ class Command(BaseCommand):
         embedded, arrivals = stage.set_up(folder, speed, PASSWORD, self._say)
         try:
             runner.serve(
-                listener, embedded, arrivals, folder.position, lambda: self._announce(port)
+                listener,
+                embedded,
+                arrivals,
+                folder.position,
+                lambda: self._announce(port, embedded.server.url),
             )
         finally:
             embedded.stop()
@@ -69,10 +73,11 @@ class Command(BaseCommand):
         self.stdout.write(line)
         self.stdout.flush()
 
-    def _announce(self, port: int) -> None:
+    def _announce(self, port: int, api_url: str) -> None:
         self._say(
             f"\nWeir is at http://127.0.0.1:{port}/\n"
             f"Sign in as researcher, lead or admin; password {PASSWORD}. Ctrl-C stops it.\n"
+            f"Its cluster: kubectl --server {api_url} get jobs -A\n"
         )
 
 
