@@ -42,7 +42,7 @@ def labels(figures: Figures, on: Axis, *, width: str = "wide", framed_gpus: floa
         above.append(("potential", figures.potential))
     below = [("nominal", figures.nominal), ("allocated", figures.allocated)]
     if figures.limit is not None:
-        below.append(("limit", figures.limit))
+        (above if framed_gpus else below).append(("limit", figures.limit))
     if framed_gpus:
         below.insert(1, ("with this gang", figures.allocated + framed_gpus))
     elif figures.demand > figures.allocated:

@@ -23,6 +23,14 @@ class LargeBar:
     share: Share
     framed: float
 
+    @property
+    def past_limit(self) -> float:
+        """Milli-GPU asked for that the limit will never let in at once."""
+        limit = self.share.limit
+        if limit is None:
+            return 0
+        return max(0, self.share.allocated + self.share.pending - limit)
+
 
 def large(share: Share, name: str, *, framed: float = 0) -> LargeBar:
     """The bar of one queue and class on its own axis."""

@@ -173,10 +173,10 @@ def _free(gang: Gang, nodes: Sequence[Node]) -> str:
     free = [max(0, n.gpus - n.allocated_gpus - n.foreign_gpus) for n in nodes if n.ready]
     places = sum(left // gang.gpus for left in free)
     if places >= gang.pods_max:
-        return f"{gpus(sum(free))} free: room for all {gang.pods_max} pods"
-    if places >= gang.pods_min:
-        return f"{gpus(sum(free))} free: room for {places} of {gang.pods_max} pods"
-    return f"{gpus(sum(free))} free: room for {places} of the {gang.pods_min} pods it needs"
+        whole = "the pod" if gang.pods_max == 1 else f"all {gang.pods_max} pods"
+        return f"{gpus(sum(free))} free: room for {whole}"
+    least = "" if places >= gang.pods_min else f", and it needs {gang.pods_min}"
+    return f"{gpus(sum(free))} free: room for {places} of {gang.pods_max} pods{least}"
 
 
 def _rooms(queue: Queue) -> Mapping[int, Room]:

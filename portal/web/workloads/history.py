@@ -144,5 +144,5 @@ def _text(workload: Workload, step: Transition, loss: Loss | None) -> str:
     if step.to_state == State.REQUEUED:
         return "Keeps its submit time, so it goes before newer work of the queue."
     if step.to_state == State.RUNNING and step.gpus:
-        return f"On {number(step.gpus / 1000, 1)} GPUs."
+        return f"On {number(step.gpus / 1000, 1)} GPU{'' if step.gpus == 1000 else 's'}."
     return ""

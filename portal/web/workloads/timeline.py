@@ -56,7 +56,8 @@ class Stretch:
 
     @property
     def text(self) -> str:
-        held = f" on {gpus(self.gpus)} GPUs" if self.kind == RUNNING and self.gpus else ""
+        count = f"{gpus(self.gpus)} GPU{'' if self.gpus == 1000 else 's'}"
+        held = f" on {count}" if self.kind == RUNNING and self.gpus else ""
         return f"{WORD[self.kind]} {duration(self.end - self.start)}{held}"
 
 
