@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
 
 import pytest
@@ -10,6 +11,12 @@ from django.db import connection
 from portal.web import live
 from scheduling.models import Cluster, Cycle
 from tests.factories import NOW, make_cluster
+
+
+def in_own_loop(story):
+    """The result of a coroutine, run in a thread: a browser test before may have left a loop here."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(asyncio.run, story).result()
 
 
 def pulse(revision=1, age=1.0, cycle="cycle 1"):
@@ -37,7 +44,7 @@ def test_slow_tab_gets_the_newest_alone():
         live._replace(queue, pulse(revision=2))
         return queue.get_nowait(), queue.empty()
 
-    newest, empty = asyncio.run(story())
+    newest, empty = in_own_loop(story())
     assert newest.revision == 2
     assert empty
 
@@ -83,7 +90,7 @@ def test_tabs_share_one_reader_and_hear_of_a_change(monkeypatch):
         await asyncio.wait_for(reader.task, 5)
         return heard, dict(reader.listeners)
 
-    heard, left = asyncio.run(story())
+    heard, left = in_own_loop(story())
     assert [revisions[0] for revisions in heard] == [0, 0]
     assert all(revisions[1] > 0 for revisions in heard)
     assert left == {}
