@@ -176,12 +176,14 @@ class Book(NamedTuple):
 
     held: Ints  # [class, queue] without leaving work, with what is reserved
     fixed: Ints  # the part of it that is not preemptible
+    leaving: Ints  # [class, queue] what leaving work still holds
     by_user: Ints  # GPUs by pair (queue, user)
     budget: Ints
     ratio: Floats  # dominant ratio of the queue
     turn: Ints  # [class, queue]: the waiting workload that goes first, -1 none
     holder: Ints  # [class]: the workload that reserves free GPUs, -1 none
     spent: Ints  # [1]: GPUs evicted for the workload at hand
+    forbidden: Ints  # [4]: 1 where a search was denied a victim, by what it might overlook
     supply: Ints  # [class]: GPUs to divide
     asked: Ints  # [class, queue]: what leaves hold and ask for
 

@@ -36,7 +36,7 @@ def buffers_for(tree: a.Tree, nodes: a.Nodes, work: a.Work, holds: a.Holds, pair
         Prey(
             np.full(slots + 1, -1, np.int64), _ints(size + 2), _ints(max(holds.node.size, slots)),
             np.zeros(slots), np.zeros(slots, np.bool_), _ints(slots + 1), _ints(1), _ints(size),
-            np.zeros(size),
+            np.zeros(size), _ints(queues),
         ),
     )  # fmt: skip
 
@@ -68,9 +68,10 @@ def _room(nodes: a.Nodes, size: int, classes: int) -> a.Room:
 def _book(classes: int, queues: int, pairs: int) -> a.Book:
     table = (classes, queues)
     return a.Book(
-        held=_ints(*table), fixed=_ints(*table), by_user=_ints(pairs), budget=_ints(queues),
+        held=_ints(*table), fixed=_ints(*table), leaving=_ints(*table),
+        by_user=_ints(pairs), budget=_ints(queues),
         ratio=np.zeros(queues), turn=_ints(*table), holder=_ints(classes), spent=_ints(1),
-        supply=_ints(classes), asked=_ints(*table),
+        forbidden=_ints(4), supply=_ints(classes), asked=_ints(*table),
     )  # fmt: skip
 
 

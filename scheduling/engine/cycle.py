@@ -195,6 +195,8 @@ def _try_class(world: World, w: int, c: int, turn: int) -> int:
     for when in (NOW, LATER):
         if when == LATER and world.room.coming[c] == 0:
             return REFUSED
+        if when == NOW and _fills_what_leaves(world, q, c, most * gpus):
+            continue
         members = place(work, world.nodes, world.room, world.rules, world.seats, w, c, most, when)
         if members > 0 and when == NOW:
             admit(world, w, c, members)
@@ -203,6 +205,16 @@ def _try_class(world: World, w: int, c: int, turn: int) -> int:
         if members > 0:
             return DONE
     return REFUSED
+
+
+@inner
+def _fills_what_leaves(world: World, q: int, c: int, gpus: int) -> bool:
+    """A limit holds at every moment: what leaves counts in it until it is gone."""
+    while q > 0:
+        if world.book.held[c, q] + world.book.leaving[c, q] + gpus > world.quotas.cap[c, q]:
+            return True
+        q = world.tree.parent[q]
+    return False
 
 
 @inner
@@ -275,7 +287,12 @@ def _make_room(world: World, w: int, c: int) -> bool:
         return False
     top = reach(world.tree, world.book, world.division, q, c, need)
     due = world.rules.now >= world.work.submitted[w] + world.rules.delay
+    forbidden = world.book.forbidden
     for overlook in (STRICT, PROTECTED, BUDGET, CAP):
+        forbidden[overlook] = 0
+    for overlook in (STRICT, PROTECTED, BUDGET, CAP):
+        if overlook != STRICT and forbidden[overlook] == 0:
+            continue
         hunt = _search(world, w, c, top, need, overlook)
         if hunt.need == 0:
             continue
@@ -296,11 +313,14 @@ def _search(world: World, w: int, c: int, top: int, need: int, overlook: int) ->
     Reclaim sparing gangs that lie partly inside their queue's fair share; reclaim them too, for a
     workload inside its nominal; preempt.
     """
+    value = world.ranks.value[world.work.priority[w]]
     for attempt in range(3):
         rule = PREEMPT if attempt == 2 else RECLAIM
         if rule == RECLAIM and top == world.work.queue[w]:
             continue
         if attempt == 1 and not _inside_nominal(world, w, c, top, need):
+            continue
+        if rule == PREEMPT and world.prey.lowest[world.work.queue[w]] >= value:
             continue
         hunt = Hunt(w, c, rule, top, attempt > 0, overlook, need)
         if hunt_down(world, hunt):

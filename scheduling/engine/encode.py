@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
+from typing import Any
 
 import numpy as np
 
@@ -134,39 +135,51 @@ def _seconds(instant: datetime | None, otherwise: float) -> float:
 
 
 def _add_workloads(frame: Frame, snapshot: m.Snapshot, nodes: list[m.Node]) -> None:
-    leaves = {
-        name: i
-        for i, name in enumerate(frame.queue_names)
-        if i and frame.tree.kid_start[i] == frame.tree.kid_start[i + 1]
-    }
+    """All workloads at once, by name: their slots are 0, 1, 2 …"""
+    works = sorted(snapshot.workloads, key=lambda w: w.name)
     classes = {name: i for i, name in enumerate(frame.class_names)}
-    priorities = {name: i for i, name in enumerate(frame.priority_names)}
+    frame.load([w.name for w in works], _pairs(frame, works), _columns(frame, works, classes))
     places = {(n.name, n.gpu_class): i for i, n in enumerate(nodes)}
-    cheapest_first = sorted(classes.values(), key=lambda c: (frame.nodes.rate[c], c))
-    for tie, work in enumerate(sorted(snapshot.workloads, key=lambda w: w.name)):
-        wish = [classes[name] for name in work.gpu_classes if name in classes]
-        slot = frame.add_workload(
-            queue=leaves.get(work.queue, -1),
-            user=work.user,
-            priority=priorities[work.priority_class],
-            submitted=work.submitted.timestamp(),
-            gpus=work.gpus,
-            cpus=work.cpus,
-            memory_mib=work.memory_mib,
-            members=(work.members.min, work.members.max),
-            classes=wish if work.gpu_classes else cheapest_first,
-            elastic=work.elastic,
-            required=_level(work.topology.required),
-            preferred=_level(work.topology.preferred),
-            predicted=work.predicted.p50 if work.predicted else np.inf,
-            held=work.held,
-            claims=work.awaits_victims,
-            restart=work.restart_cost_s,
-            tie=tie,
-            name=work.name,
-        )
+    for slot, work in enumerate(works):
         if work.phase is m.Phase.RUNNING:
             _run(frame, slot, work, classes, places)
+
+
+def _pairs(frame: Frame, works: list[m.Workload]) -> list[tuple[int, str]]:
+    """Queue and user of each; only leaves take workloads."""
+    start = frame.tree.kid_start
+    leaves = {name: i for i, name in enumerate(frame.queue_names) if i and start[i] == start[i + 1]}
+    return [(leaves.get(w.queue, -1), w.user) for w in works]
+
+
+def _columns(
+    frame: Frame, works: list[m.Workload], classes: Mapping[str, int]
+) -> dict[str, list[Any]]:
+    """Columns of ``Work`` by name; where none is given, the frame's default stands."""
+    priorities = {name: i for i, name in enumerate(frame.priority_names)}
+    cheapest_first = sorted(classes.values(), key=lambda c: (frame.nodes.rate[c], c))
+    wishes = [
+        [classes[name] for name in w.gpu_classes if name in classes]
+        if w.gpu_classes
+        else cheapest_first
+        for w in works
+    ]
+    longest = max([1, *map(len, wishes)])
+    return {
+        "priority": [priorities[w.priority_class] for w in works],
+        "need": [[w.gpus for w in works], [w.cpus for w in works], [w.memory_mib for w in works]],
+        "least": [w.members.min for w in works],
+        "most": [w.members.max for w in works],
+        "elastic": [w.elastic for w in works],
+        "wish": [[row[k] if k < len(row) else -1 for row in wishes] for k in range(longest)],
+        "required": [_level(w.topology.required) for w in works],
+        "preferred": [_level(w.topology.preferred) for w in works],
+        "submitted": [w.submitted.timestamp() for w in works],
+        "predicted": [w.predicted.p50 if w.predicted else np.inf for w in works],
+        "held": [w.held for w in works],
+        "claims": [w.awaits_victims for w in works],
+        "restart": [w.restart_cost_s for w in works],
+    }
 
 
 def _level(name: str | None) -> int:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scheduling.engine.arrays import EPS, GPUS, RUNNING, Holds, Ranks, Rules, Work
+from scheduling.engine.arrays import EPS, GPUS, RUNNING, UNLIMITED, Holds, Ranks, Rules, Work
 from scheduling.engine.compiled import inner, once
 from scheduling.engine.seating import leave, stay
 from scheduling.engine.sorting import order_of
@@ -55,6 +55,8 @@ def work_lost(work: Work, v: int, now: float) -> float:
 def find_prey(work: Work, ranks: Ranks, holds: Holds, rules: Rules, prey: Prey) -> None:
     """Fill ``prey``. Ladder: least work lost, started last, lowest name."""
     count = 0
+    for q in range(prey.lowest.size):
+        prey.lowest[q] = UNLIMITED
     for w in range(work.phase.size):
         prey.chosen[w] = False
         if work.phase[w] != RUNNING or work.leaving[w] or work.queue[w] < 0:
@@ -77,6 +79,10 @@ def find_prey(work: Work, ranks: Ranks, holds: Holds, rules: Rules, prey: Prey) 
     for k in range(count, prey.ranked.size):
         prey.ranked[k] = -1
     _list_by_node(holds, prey, count)
+    for k in range(count):
+        w = prey.ranked[k]
+        q = work.queue[w]
+        prey.lowest[q] = min(prey.lowest[q], ranks.value[work.priority[w]])
 
 
 @inner
@@ -159,22 +165,45 @@ def protected_until(world: World, v: int) -> float:
 
 @inner
 def allowed(world: World, hunt: Hunt, v: int) -> bool:
-    """Whether the rules let ``v`` go for the workload, as things stand now."""
+    """Whether the rules let ``v`` go for the workload, as things stand now.
+
+    What forbids it though the rule would take it is noted in ``book.forbidden``.
+    """
     work = world.work
-    if work.gpu_class[v] != hunt.c:
+    if work.gpu_class[v] != hunt.c or not _is_fair_game(world, hunt, v):
         return False
+    gpus, forbidden = gpus_of(work, v), STRICT
     if hunt.overlook != PROTECTED and world.rules.now < protected_until(world, v):
-        return False
-    gpus = gpus_of(work, v)
-    if hunt.overlook != BUDGET and not _in_budget(world, work.queue[v], gpus):
-        return False
-    if hunt.overlook != CAP and world.book.spent[0] + gpus > world.rules.eviction_cap * hunt.need:
-        return False
-    if hunt.rule == PREEMPT:
-        mine = world.ranks.value[work.priority[hunt.w]]
-        other = world.ranks.value[work.priority[v]]
-        return work.queue[v] == work.queue[hunt.w] and other < mine
-    return _reclaimable(world, hunt, v, gpus)
+        forbidden = PROTECTED
+    elif hunt.overlook != BUDGET and not _in_budget(world, work.queue[v], gpus):
+        forbidden = BUDGET
+    elif hunt.overlook != CAP and world.book.spent[0] + gpus > world.rules.eviction_cap * hunt.need:
+        forbidden = CAP
+    world.book.forbidden[forbidden] = 1
+    return forbidden == STRICT
+
+
+@once
+def _is_fair_game(world: World, hunt: Hunt, v: int) -> bool:
+    """Lower priority in the same leaf, or above fair share in another."""
+    if hunt.rule == RECLAIM:
+        return _reclaimable(world, hunt, v, gpus_of(world.work, v))
+    value, rank = world.ranks.value, world.work.priority
+    return world.work.queue[v] == world.work.queue[hunt.w] and value[rank[v]] < value[rank[hunt.w]]
+
+
+@inner
+def is_promising(world: World, hunt: Hunt) -> bool:
+    """Whether all whom the rules let go hold enough together: cheap, and rarely so in vain."""
+    gpus = world.room.open[hunt.c] + world.room.coming[hunt.c]
+    some = False
+    for v in world.prey.ranked:
+        if v < 0 or (some and gpus >= hunt.need):
+            break
+        if not world.prey.chosen[v] and allowed(world, hunt, v):
+            gpus += gpus_of(world.work, v)
+            some = True
+    return some and gpus >= hunt.need
 
 
 @once

@@ -127,6 +127,30 @@ class Frame:
         self._line = None
         return slot
 
+    def load(
+        self, names: list[str], pairs: list[tuple[int, str]], columns: dict[str, list[Any]]
+    ) -> None:
+        """Fill an empty frame with pending workloads, column by column of ``arrays.Work``.
+
+        ``pairs`` are queue and user. Slots, and ties, are in the order of ``names``.
+        """
+        count = len(names)
+        slots = max(count + 1, self.work.phase.size)
+        if count:
+            self._grow(slots, 2 * slots, max(self.work.wish.shape[0], len(columns["wish"])))
+        for name, column in columns.items():
+            if count:
+                table = getattr(self.work, name)
+                table[..., :count] = np.asarray(column, table.dtype)
+        self.work.phase[:count] = a.PENDING
+        self.work.queue[:count] = [queue for queue, _ in pairs]
+        self.work.user[:count] = [self._pair(queue, user) for queue, user in pairs]
+        self.work.tie[:count] = np.arange(count)
+        self.slot_names = dict(enumerate(names))
+        self._next_tie = count
+        self._free = [slot for slot in self._free if slot >= count]
+        self._line = None
+
     def start(self, slot: int, plan: ArrayPlan) -> None:
         """The workload starts now where ``plan`` has seated it (an ``admit`` decision)."""
         nodes, devices = plan.seats(slot)

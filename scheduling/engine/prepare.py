@@ -10,6 +10,7 @@ from scheduling.engine.blame import never
 from scheduling.engine.compiled import inner, once
 from scheduling.engine.eviction import gpus_of
 from scheduling.engine.fitness import fits_empty, limit_too_low
+from scheduling.engine.record import note_leaving
 from scheduling.engine.seating import leave, occupy
 from scheduling.engine.standing import dominant_ratio
 from scheduling.engine.world import World
@@ -36,6 +37,7 @@ def _clear_queues(world: World) -> None:
         book.budget[q] = world.tree.budget[q]
         for c in range(book.holder.size):
             book.held[c, q] = book.fixed[c, q] = book.asked[c, q] = 0
+            book.leaving[c, q] = 0
             book.turn[c, q] = -1
     for c in range(book.holder.size):
         book.holder[c] = -1
@@ -73,7 +75,7 @@ def read_running(world: World) -> None:
             h = holds.next[h]
         c, gpus = work.gpu_class[w], gpus_of(work, w)
         if work.leaving[w]:
-            world.room.coming[c] += gpus
+            note_leaving(world, w)
             continue
         q = work.queue[w]
         if q < 0:

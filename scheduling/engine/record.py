@@ -70,12 +70,22 @@ def promise(world: World, w: int, c: int, members: int) -> None:
         world.book.holder[c] = w
 
 
+@inner
+def note_leaving(world: World, v: int) -> None:
+    """Until ``v`` is gone its GPUs are coming and still count in its queues' limits."""
+    c, q, gpus = world.work.gpu_class[v], world.work.queue[v], gpus_of(world.work, v)
+    world.room.coming[c] += gpus
+    while q > 0:
+        world.book.leaving[c, q] += gpus
+        q = world.tree.parent[q]
+
+
 @once
 def evict(world: World, v: int, reason: int) -> None:
     """``v`` leaves; ``release`` was or will be called for it."""
     c = world.work.gpu_class[v]
     decide(world.out, v, codes.EVICT, reason, c, world.work.members[v])
-    world.room.coming[c] += gpus_of(world.work, v)
+    note_leaving(world, v)
 
 
 @inner

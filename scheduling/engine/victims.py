@@ -18,6 +18,7 @@ from scheduling.engine.eviction import (
     choose,
     drop,
     gpus_of,
+    is_promising,
     protected_until,
     release,
     restore,
@@ -38,7 +39,7 @@ def hunt_down(world: World, hunt: Hunt) -> bool:
     world.prey.count[0] = 0
     world.book.spent[0] = 0
     sat = 0
-    if _free_quota(world, hunt):
+    if is_promising(world, hunt) and _free_quota(world, hunt):
         sat = _free_domain(world, hunt)
     if sat == least:
         _put_back(world, hunt)

@@ -38,6 +38,7 @@ class Prey(NamedTuple):
     count: Ints  # type: ignore[assignment] # [1]; nobody asks a struct for tuple.count
     fresh: Ints  # [node] epoch at which its cost was computed, 0 never
     cost: Floats  # [node]
+    lowest: Ints  # [queue] lowest priority value among them
 
 
 @declare

@@ -1,0 +1,118 @@
+"""The frame kept up in place, and what a snapshot must not say."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from scheduling.engine import (
+    Frame,
+    GpuClass,
+    Members,
+    Node,
+    Phase,
+    PriorityClass,
+    Queue,
+    Quota,
+    Snapshot,
+    SnapshotError,
+    Workload,
+    encode,
+    plan,
+    plan_frame,
+)
+
+NOW = datetime(2026, 1, 5, 10, tzinfo=UTC)
+
+
+def _cluster(nodes: int = 2) -> Snapshot:
+    return Snapshot(
+        now=NOW,
+        gpu_classes=(GpuClass("h100"),),
+        nodes=tuple(Node(f"n{i}", "h100", 8000) for i in range(nodes)),
+        queues=(Queue("a", quotas={"h100": Quota(8000)}), Queue("b", quotas={"h100": Quota(8000)})),
+        priority_classes=(PriorityClass("train"),),
+    )
+
+
+def _add(frame: Frame, queue: str, gpus: int, members: int = 1, user: str = "") -> int:
+    return frame.add_workload(
+        queue=frame.queue_names.index(queue),
+        submitted=frame.now,
+        gpus=1000 * gpus,
+        members=(members, members),
+        user=user,
+    )
+
+
+def test_slot_of_a_finished_workload_is_used_again() -> None:
+    frame = encode(_cluster())
+    first = _add(frame, "a", 8)
+    frame.apply(plan_frame(frame))
+    frame.finish(first)
+
+    second = _add(frame, "b", 8)
+
+    assert second == first
+    assert plan_frame(frame).admitted() == [second]
+
+
+def test_frame_grows_past_its_first_size() -> None:
+    frame = encode(_cluster(40))
+    slots = [_add(frame, "ab"[i % 2], 1, user=f"u{i}") for i in range(300)]
+
+    made = plan_frame(frame)
+    frame.apply(made)
+
+    assert sorted(made.admitted()) == slots
+    assert plan_frame(frame).admitted() == []
+
+
+def test_evicted_workload_is_pending_again_and_starts_later() -> None:
+    frame = encode(_cluster(1))
+    lent = [_add(frame, "a", 4), _add(frame, "a", 4)]
+    frame.apply(plan_frame(frame))
+    late = _add(frame, "b", 4)
+    made = plan_frame(frame)
+
+    [victim] = made.evicted()
+    assert victim in lent
+    assert made.promised() == [late]
+    frame.apply(made)
+    again = plan_frame(frame)
+    assert again.admitted() == [late]
+    frame.apply(again)
+    frame.finish(late)
+    assert plan_frame(frame).admitted() == [victim]
+
+
+@pytest.mark.parametrize(
+    ("change", "path"),
+    [
+        ({"queues": (Queue("a", parent="gone"),)}, "queues[0].parent"),
+        ({"queues": (Queue("a", parent="b"), Queue("b", parent="a"))}, "queues[0].parent"),
+        ({"queues": (Queue("a"), Queue("a"))}, "queues[1].name"),
+        ({"nodes": (Node("n", "odd", 8000),)}, "nodes[0].gpu_class"),
+        ({"queues": (Queue("a", quotas={"h100": Quota(-1)}),)}, "queues[0].quotas.h100.nominal"),
+        ({"workloads": (Workload("w", "a", "odd", NOW),)}, "workloads[0].priority_class"),
+        ({"workloads": (Workload("w", "a", "train", NOW, members=Members(3, 2)),)}, "workloads[0].members"),
+        (
+            {
+                "workloads": (
+                    Workload(
+                        "w", "a", "train", NOW, phase=Phase.RUNNING, started=NOW,
+                        gpu_class="h100", placement={"gone": 1},
+                    ),
+                )
+            },
+            "workloads[0].placement.gone",
+        ),
+    ],
+)  # fmt: skip
+def test_contradiction_in_a_snapshot_names_its_path(change: dict[str, object], path: str) -> None:
+    with pytest.raises(SnapshotError) as caught:
+        plan(replace(_cluster(), **change))
+
+    assert path in [fault[0] for fault in caught.value.faults]

@@ -1,0 +1,62 @@
+"""Sentences and headlines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields
+
+import pytest
+
+from scheduling.engine import Decision, Plan, Reason, headline
+from scheduling.engine.reasons import NAMES, SENTENCES, amount, span
+
+
+def test_every_reason_has_a_headline_of_a_few_words() -> None:
+    for reason in Reason:
+        assert 1 <= len(headline(reason).split()) <= 5
+
+
+def test_every_reason_that_plans_give_has_a_sentence() -> None:
+    later = {Reason.GROWS, Reason.SHRINKS, Reason.CONSOLIDATES}
+    assert set(SENTENCES) | later == set(Reason)
+    assert set(NAMES) <= set(Reason)
+
+
+@pytest.mark.parametrize(
+    ("milli", "text"),
+    [(16000, "16"), (5750, "5.8"), (250, "0.25"), (0, "0"), (1500, "1.5"), (100000, "100")],
+)
+def test_amount_of_gpus_is_short(milli: int, text: str) -> None:
+    assert amount(milli) == text
+
+
+@pytest.mark.parametrize(("seconds", "text"), [(59, "59 s"), (120, "2 min"), (9840, "2 h 44 min")])
+def test_span_reads_as_people_say_it(seconds: int, text: str) -> None:
+    assert span(seconds) == text
+
+
+def test_wait_has_position_in_its_queue(planned: Callable[..., Plan]) -> None:
+    made = planned(
+        nodes=[{"name": "n1", "gpu_class": "h100", "gpus": 1}],
+        queues=[{"name": "team", "quotas": {"h100": {"nominal": 1}}}],
+        workloads=[
+            {
+                "name": f"w{i}",
+                "queue": "team",
+                "priority_class": "train",
+                "gpu_classes": ["h100"],
+                "submitted": f"2026-01-05T09:0{i}:00Z",
+            }
+            for i in range(3)
+        ],
+    )
+
+    assert [(d.workload, d.position) for d in made.decisions] == [
+        ("w0", None),
+        ("w1", 1),
+        ("w2", 2),
+    ]
+
+
+def test_decision_is_plain_data() -> None:
+    assert "sentence" in {field.name for field in fields(Decision)}
