@@ -108,9 +108,9 @@ PRIORITY_CLASSES = (
     # name, value, preemptible, min run time in seconds, type, default
     ("inference", 100, False, 0, "inference", False),
     ("interactive", 80, True, 600, "interactive", False),
-    ("research-high", 60, True, 1800, "training", False),
-    ("research-normal", 50, True, 1800, "training", True),
-    ("best-effort", 10, True, 0, "training", False),
+    ("research-high", 60, True, 7200, "training", False),
+    ("research-normal", 50, True, 7200, "training", True),
+    ("best-effort", 10, True, 1800, "training", False),
 )
 
 WORK: Mapping[str, Mapping[str, float]] = {

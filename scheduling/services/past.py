@@ -25,10 +25,18 @@ SPELL_S = 1800
 LEAVE_S = 30
 """Grace that victims of the simulated past take to leave."""
 
-LONGER = 8
+LONGER = 12
 """Factor on the run times of small work: a portal is read better with fewer, longer workloads."""
 
-LARGE = (kinds.PRETRAIN, kinds.SERVICE)
+MOST_GPUS = 16
+"""No larger gangs: a cluster of 15 such nodes would stand half empty while it clears room for one."""
+
+
+def _fitting(kind: Kind) -> Kind:
+    return replace(kind, sizes=tuple(s for s in kind.sizes if s.total_gpus <= MOST_GPUS))
+
+
+LARGE = (_fitting(kinds.PRETRAIN), kinds.SERVICE)
 SMALL = (
     kinds.FINETUNE,
     kinds.SWEEP,
