@@ -46,11 +46,11 @@ demo-clean: ## Forget the demo's data
 browser:
 	@docker/install-browser.sh
 
-test: .venv/.dev browser ## Every test but the slow ones; TESTS=path narrows
-	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow" $(TESTS)
+test: .venv/.dev browser ## Every test; TESTS=path narrows
+	$(BIN)/python -m pytest -n 2 --dist loadfile $(TESTS)
 
-test-slow: .venv/.dev browser ## The slow ones: more examples per law, long replays
-	HYPOTHESIS_PROFILE=nightly $(BIN)/python -m pytest -n 2 --dist loadfile -m slow tests
+test-nightly: .venv/.dev ## The engine's laws over 2,000 random organisations each
+	HYPOTHESIS_PROFILE=nightly $(BIN)/python -m pytest -n 2 tests/scheduling/engine/test_laws.py
 
 check: .venv/.dev ## Format, lint, types, contracts, templates
 	$(BIN)/ruff format --check .
@@ -72,4 +72,4 @@ lock: .venv/.dev ## Pin requirements anew from requirements*.in
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-annotate --no-header \
 		--no-emit-index-url --no-emit-find-links requirements-dev.in -o requirements-dev.txt
 
-.PHONY: help setup demo demo-clean browser test test-slow check format lock
+.PHONY: help setup demo demo-clean browser test test-nightly check format lock
