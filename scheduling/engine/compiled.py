@@ -2,24 +2,32 @@
 
 Numba keeps a kernel's machine code until the file of the kernel changes, also when a function it
 calls has changed in another file. Here the whole package is the stamp.
+
+With ``NUMBA_DISABLE_JIT=1`` everything runs as plain Python: slow, but a change can be tried and
+debugged on small snapshots without waiting for the compiler.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from numba import njit
+from numba import config, njit
 from numba.core import types
 
 
-def _stamp() -> tuple[float, int]:
-    files = [path.stat() for path in Path(__file__).parent.glob("*.py")]
-    return max(file.st_mtime for file in files), sum(file.st_size for file in files)
+def _stamp() -> str:
+    """Of the text of the package, so a copy or a fresh checkout finds the same machine code valid."""
+    digest = sha256()
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
 
 
 STAMP = _stamp()
+PLAIN: bool = config.DISABLE_JIT
 
 
 def inner(function: Callable[..., Any]) -> Any:
@@ -27,6 +35,8 @@ def inner(function: Callable[..., Any]) -> Any:
 
     Numba would compile it again for every constant that a caller passes.
     """
+    if PLAIN:
+        return function
     compiled = njit(no_cpython_wrapper=True, no_cfunc_wrapper=True)(function)
     template = compiled.get_call_template
 
@@ -46,6 +56,8 @@ functions is optimised again at each link, which made a first start take minutes
 
 def kernel(function: Callable[..., Any]) -> Any:
     """Compiles a function that Python calls, with its machine code cached beside the source."""
+    if PLAIN:
+        return function
     compiled = njit(cache=True)(function)
     compiled._cache._cache_file._source_stamp = STAMP
     return compiled

@@ -7,9 +7,10 @@ fields over the same memory, so kernels read ``work.phase[w]`` either way.
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
-from numba import types
+from numba import config, types
 from numba.core.extending import overload
 from numba.experimental import structref
 
@@ -41,11 +42,13 @@ def declare(kind: Any) -> Any:
 
 
 def as_struct(name: str, values: tuple[Any, ...]) -> Any:
-    """Struct of the values of the NamedTuple called ``name``; in compiled code only.
+    """Struct of the values of the NamedTuple called ``name``; in compiled code, or with compiling off.
 
     It takes a plain tuple because Numba's cache on disk does not recognise NamedTuple types again.
     """
-    raise NotImplementedError("as_struct runs in compiled code only")
+    if not config.DISABLE_JIT:
+        raise NotImplementedError("as_struct runs in compiled code only")
+    return SimpleNamespace(**dict(zip(FIELDS[name], values, strict=True)))
 
 
 @overload(as_struct, strict=False, prefer_literal=True)
