@@ -34,6 +34,9 @@ EVICTED_BY = "weir.dev/evicted-by"
 REASON = "weir.dev/reason"
 SENTENCE = "weir.dev/sentence"
 POSITION = "weir.dev/position"
+ETA = "weir.dev/eta"
+"""The earliest start that the plan can name; absent while it can name none."""
+STATUS = (REASON, SENTENCE, POSITION, ETA)
 
 HOSTNAME = "kubernetes.io/hostname"
 TOPOLOGY_LEVELS = {
@@ -47,3 +50,9 @@ def queue_of(labels: dict[str, str] | None) -> str:
     """The queue that ``labels`` route to; empty when the object is none of Weir's business."""
     labels = labels or {}
     return labels.get(QUEUE) or labels.get(KUEUE_QUEUE) or ""
+
+
+def status_of(annotations: dict[str, str] | None) -> tuple[str, ...]:
+    """The status as it stands on an object: the values of STATUS, empty where there is none."""
+    annotations = annotations or {}
+    return tuple(annotations.get(key, "") for key in STATUS)

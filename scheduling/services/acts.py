@@ -6,9 +6,8 @@ and on a settled cluster none.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -20,25 +19,11 @@ from scheduling.cluster.picture import Picture
 from scheduling.engine import model as m
 from scheduling.services.situations import Situation, class_of, placement_of
 from scheduling.services.snapshots import Known
+from scheduling.services.words import Spoken, say, status_acts
 
 Json = dict[str, Any]
 
-STATUS_WRITES = 100
-"""Status annotations written per cycle at most; the rest waits for the next cycle."""
-STATUS_EVERY_S = 10.0
-"""Wall seconds between two status writes on one object, unless its reason changed."""
-
 BYPASSED = "Unsuspended outside the queue; suspended again until its turn comes."
-
-
-@dataclass(slots=True)
-class Spoken:
-    """When (monotonic) each object was told its status last: positions move faster than people read."""
-
-    at: dict[str, float] = field(default_factory=dict)
-
-    def may_repeat(self, uid: str) -> bool:
-        return time.monotonic() - self.at.get(uid, -STATUS_EVERY_S) >= STATUS_EVERY_S
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +64,9 @@ def phases_of(scene: Scene, spoken: Spoken) -> list[list[Act]]:
             arriving.append(_admission(decision, observed, adapter, scene))
         else:
             waiting.append((decision, observed))
-    return [corrections, leaving, arriving, _words(waiting, adapters, scene, spoken)]
+    alive = [o.uid for o in scene.picture.workloads]
+    words = status_acts(waiting, adapters, spoken, alive=alive, now=scene.now)
+    return [corrections, leaving, arriving, words]
 
 
 def _correction(observed: Observed, adapter: Adapter, scene: Scene) -> Act | None:
@@ -181,72 +168,6 @@ def _place(decision: m.Decision, scene: Scene) -> Admission:
         placement=decision.placement,
         at=scene.now,
     )
-
-
-def _words(
-    waiting: Iterable[tuple[m.Decision, Observed]],
-    adapters: Mapping[str, Adapter],
-    scene: Scene,
-    spoken: Spoken,
-) -> list[Act]:
-    """Status for those who wait: new reasons first, then moved positions, so many a cycle."""
-    urgent: list[Act] = []
-    later: list[Act] = []
-    for decision, observed in waiting:
-        words = words_of(decision)
-        if observed.said == words or observed.deleting:
-            continue
-        fresh = observed.said[0] != words[0]
-        if fresh or spoken.may_repeat(observed.uid):
-            act = _status(decision, observed, adapters[observed.kind], scene, fresh=fresh)
-            (urgent if fresh else later).append(act)
-    chosen = (urgent + later)[:STATUS_WRITES]
-    tick = time.monotonic()
-    alive = {o.uid for o in scene.picture.workloads}
-    spoken.at = {uid: at for uid, at in spoken.at.items() if uid in alive}
-    spoken.at |= {act.target.uid: tick for act in chosen}
-    return chosen
-
-
-def _status(
-    decision: m.Decision, observed: Observed, adapter: Adapter, scene: Scene, *, fresh: bool
-) -> Act:
-    def decide(obj: Json) -> Json | None:
-        notes = obj["metadata"].get("annotations") or {}
-        said = tuple(notes.get(k, "") for k in (labels.REASON, labels.SENTENCE, labels.POSITION))
-        return None if said == words_of(decision) else say({}, decision)
-
-    if not fresh:
-        return Act(adapter, observed, decide)
-    misrouted = decision.reason is m.Reason.MISROUTED
-    event = _event(
-        observed,
-        adapter,
-        scene,
-        "Misrouted" if misrouted else "Pending",
-        decision.sentence,
-        once=f"{decision.reason} {observed.queue_label}",
-        bad=misrouted,
-    )
-    return Act(adapter, observed, decide, before=(event,))
-
-
-def words_of(decision: m.Decision) -> tuple[str, str, str]:
-    """Reason, sentence and position as they stand in annotations."""
-    position = "" if decision.position is None else str(decision.position)
-    return decision.reason.value, decision.sentence, position
-
-
-def say(patch: Json, decision: m.Decision) -> Json:
-    """``patch`` with the status annotations; an empty one is removed."""
-    reason, sentence, position = words_of(decision)
-    notes = patch.setdefault("metadata", {}).setdefault("annotations", {})
-    notes |= {
-        labels.REASON: reason,
-        labels.SENTENCE: sentence or None,
-        labels.POSITION: position or None,
-    }
-    return patch
 
 
 def _event(

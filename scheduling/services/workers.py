@@ -13,9 +13,9 @@ from scheduling.cluster.enforcement import Enforcer
 from scheduling.cluster.lease import Lease
 from scheduling.cluster.mirror import Mirror
 from scheduling.models import Cluster
-from scheduling.services.acts import Spoken
 from scheduling.services.ledger import Ledger
 from scheduling.services.projection import Projection
+from scheduling.services.words import Spoken
 
 DEBOUNCE_S = 0.15
 """Events that follow each other within this share one cycle."""

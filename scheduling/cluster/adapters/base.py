@@ -68,8 +68,8 @@ class Observed:
     """Members that still have work to do: all of them, less what a Job with completions is past."""
     placement: Mapping[str, int] = field(default_factory=dict)
     pods_left: int = 0
-    said: tuple[str, str, str] = ("", "", "")
-    """Reason, sentence and position as they stand on the object."""
+    said: tuple[str, ...] = ("", "", "", "")
+    """The status as it stands on the object: the values of ``labels.STATUS``."""
 
     @property
     def key(self) -> str:

@@ -60,11 +60,7 @@ class JobAdapter:
             checkpointed=_checkpointed(notes, pods),
             predicted_s=_predicted(notes.get(labels.PREDICTED_SECONDS, "")),
             hold=notes.get(labels.HOLD) == "true",
-            said=(
-                notes.get(labels.REASON, ""),
-                notes.get(labels.SENTENCE, ""),
-                notes.get(labels.POSITION, ""),
-            ),
+            said=labels.status_of(notes),
             **_state(obj, pods),
         )
 
