@@ -172,6 +172,23 @@ def _budget(body: Json) -> None:
     _fill(status, disruptionsAllowed=0, currentHealthy=0, desiredHealthy=0, expectedPods=0)
 
 
+def _admission_policy(body: Json) -> None:
+    spec = body.setdefault("spec", {})
+    _fill(spec, failurePolicy="Fail")
+    _match_resources(spec.setdefault("matchConstraints", {}))
+
+
+def _admission_binding(body: Json) -> None:
+    if match := body.setdefault("spec", {}).get("matchResources"):
+        _match_resources(match)
+
+
+def _match_resources(match: Json) -> None:
+    _fill(match, matchPolicy="Equivalent", namespaceSelector={}, objectSelector={})
+    for rule in match.get("resourceRules") or ():
+        _fill(rule, scope="*")
+
+
 _BY_KIND: dict[str, Callable[[Json], None]] = {
     "Pod": _pod,
     "Job": _job,
@@ -181,4 +198,6 @@ _BY_KIND: dict[str, Callable[[Json], None]] = {
     "PriorityClass": _priority_class,
     "ResourceQuota": _quota,
     "PodDisruptionBudget": _budget,
+    "ValidatingAdmissionPolicy": _admission_policy,
+    "ValidatingAdmissionPolicyBinding": _admission_binding,
 }
