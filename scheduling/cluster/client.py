@@ -25,6 +25,8 @@ Json = dict[str, Any]
 
 MERGE_PATCH = "application/merge-patch+json"
 JSON_PATCH = "application/json-patch+json"
+APPLY_PATCH = "application/apply-patch+yaml"
+FIELD_MANAGER = "weir"
 
 CONNECTIONS = 8
 """Keep-alive connections for writes; watches have their own on top."""
@@ -145,6 +147,14 @@ class Client:
         """A merge patch. ``metadata.resourceVersion`` in the body is its precondition."""
         return self.request("PATCH", path, body=body, as_user=as_user)
 
+    def apply(self, path: str, body: Json, *, force: bool) -> Json:
+        """Server-side apply as ``weir``; ``force`` takes our fields back from other managers.
+
+        Raises ConflictError, naming field and manager, where another one differs and not ``force``.
+        """
+        query = {"fieldManager": FIELD_MANAGER, "force": "true" if force else "false"}
+        return self.request("PATCH", path, query=query, body=body, content_type=APPLY_PATCH)
+
     def delete(self, path: str, body: Json | None = None, *, as_user: str = "") -> Json:
         return self.request("DELETE", path, body=body, as_user=as_user)
 
@@ -156,6 +166,7 @@ class Client:
         query: Mapping[str, str | int] | None = None,
         body: Json | None = None,
         as_user: str = "",
+        content_type: str = "",
         tries: int = TRIES,
         timeout_s: float = 30.0,
     ) -> Json:
@@ -166,6 +177,8 @@ class Client:
         """
         url = self._url(path, query)
         headers = self._headers(method, path, body, as_user)
+        if content_type:
+            headers["Content-Type"] = content_type
         data = None if body is None else json.dumps(body).encode()
         waits = back_off(*BACK_OFF_S)
         for attempt in range(1, tries + 1):

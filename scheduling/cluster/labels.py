@@ -38,6 +38,14 @@ ETA = "weir.dev/eta"
 """The earliest start that the plan can name; absent while it can name none."""
 STATUS = (REASON, SENTENCE, POSITION, ETA)
 
+# On guardrails.
+MANAGED = "weir.dev/managed"
+"""Label of what Weir keeps on a cluster; on a namespace also: its GPU work has to name a queue."""
+APPLIED = "weir.dev/applied"
+"""Digest of the manifest that was applied last."""
+QUEUES = "weir.dev/queues"
+"""On a namespace: the queues whose work is created in it."""
+
 HOSTNAME = "kubernetes.io/hostname"
 TOPOLOGY_LEVELS = {
     "block": ("weir.dev/block", "topology.kubernetes.io/zone"),

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from scheduling.cluster import labels
 from scheduling.cluster.client import Client, ConflictError
 from scheduling.cluster.embedded import Clock, EmbeddedServer
 from scheduling.models import Cluster
@@ -89,7 +90,10 @@ class EmbeddedCluster:
         for name in namespaces:
             _ensure(client, "/api/v1/namespaces", _named("v1", "Namespace", name))
         for name, value in priority_classes:
-            body = {**_named("scheduling.k8s.io/v1", "PriorityClass", name), "value": value}
+            body = _named("scheduling.k8s.io/v1", "PriorityClass", name)
+            # Pods may come before the first pass over the guardrails, which keeps what is marked.
+            body["metadata"]["labels"] = {labels.MANAGED: "true"}
+            body |= {"value": value, "preemptionPolicy": "Never"}
             _ensure(client, "/apis/scheduling.k8s.io/v1/priorityclasses", body)
         client.close()
 

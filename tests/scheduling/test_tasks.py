@@ -89,6 +89,32 @@ def test_cluster_that_is_gone_is_no_error(db: None) -> None:
     tasks.run_cycle(4711)
 
 
+def test_guardrails_of_every_cluster_that_is_not_paused_are_looked_at_by_its_own_worker(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Cluster.objects.create(name="c", mode=ClusterMode.PAUSED)
+    asked: list[tuple[list[int], str]] = []
+    monkeypatch.setattr(
+        tasks.guard, "apply_async", lambda args, queue, expires: asked.append((args, queue))
+    )
+    tasks.request_guards()
+
+    assert asked == [([cluster.pk], "cluster-test")]
+
+
+def test_guardrails_of_a_cluster_that_is_gone_or_silent_are_no_error(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def refuse(*args: object, **more: object) -> None:
+        raise tasks.ApiError(0, "Unreachable", "no route")
+
+    monkeypatch.setattr(tasks, "worker_of", refuse)
+    tasks.guard(4711)
+    tasks.guard(cluster.pk)
+
+    assert "no route" in caplog.text
+
+
 def test_cluster_that_does_not_answer_is_logged_and_not_raised(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
