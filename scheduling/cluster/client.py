@@ -10,6 +10,7 @@ import random
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,18 @@ TRIES = 6
 BACK_OFF_S = (0.05, 5.0)
 """First and longest wait between tries."""
 RETRIED = frozenset({429, 500, 502, 503, 504})
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """In whose name a request is made: what the API server calls them, and their groups."""
+
+    name: str = ""
+    groups: tuple[str, ...] = ()
+
+
+NOBODY = Person()
+"""Weir itself."""
 
 
 class ApiError(Exception):
@@ -137,15 +150,15 @@ class Client:
     def get(self, path: str, **query: str | int) -> Json:
         return self.request("GET", path, query=query)
 
-    def create(self, path: str, body: Json, *, as_user: str = "") -> Json:
-        return self.request("POST", path, body=body, as_user=as_user)
+    def create(self, path: str, body: Json, *, as_person: Person = NOBODY) -> Json:
+        return self.request("POST", path, body=body, as_person=as_person)
 
     def replace(self, path: str, body: Json) -> Json:
         return self.request("PUT", path, body=body)
 
-    def patch(self, path: str, body: Json, *, as_user: str = "") -> Json:
+    def patch(self, path: str, body: Json, *, as_person: Person = NOBODY) -> Json:
         """A merge patch. ``metadata.resourceVersion`` in the body is its precondition."""
-        return self.request("PATCH", path, body=body, as_user=as_user)
+        return self.request("PATCH", path, body=body, as_person=as_person)
 
     def apply(self, path: str, body: Json, *, force: bool) -> Json:
         """Server-side apply as ``weir``; ``force`` takes our fields back from other managers.
@@ -155,8 +168,8 @@ class Client:
         query = {"fieldManager": FIELD_MANAGER, "force": "true" if force else "false"}
         return self.request("PATCH", path, query=query, body=body, content_type=APPLY_PATCH)
 
-    def delete(self, path: str, body: Json | None = None, *, as_user: str = "") -> Json:
-        return self.request("DELETE", path, body=body, as_user=as_user)
+    def delete(self, path: str, body: Json | None = None, *, as_person: Person = NOBODY) -> Json:
+        return self.request("DELETE", path, body=body, as_person=as_person)
 
     def request(
         self,
@@ -165,18 +178,18 @@ class Client:
         *,
         query: Mapping[str, str | int] | None = None,
         body: Json | None = None,
-        as_user: str = "",
+        as_person: Person = NOBODY,
         content_type: str = "",
         tries: int = TRIES,
         timeout_s: float = 30.0,
     ) -> Json:
         """One request, repeated on 429, 5xx and broken connections; the decoded answer.
 
-        ``as_user`` acts in that person's name (impersonation). A repeated POST whose first answer
+        ``as_person`` acts in that person's name (impersonation). A repeated POST whose first answer
         was lost comes back as 409 AlreadyExists, which the caller sees. Raises ApiError.
         """
         url = self._url(path, query)
-        headers = self._headers(method, path, body, as_user)
+        headers = self._headers(method, path, body, as_person)
         if content_type:
             headers["Content-Type"] = content_type
         data = None if body is None else json.dumps(body).encode()
@@ -210,7 +223,7 @@ class Client:
         response = self._pool.request(
             "GET",
             self._url(path, query),
-            headers=self._headers("GET", path, None, ""),
+            headers=self._headers("GET", path, None, NOBODY),
             timeout=urllib3.Timeout(connect=10, read=timeout_s),
             preload_content=False,
             retries=False,
@@ -225,14 +238,19 @@ class Client:
     def _url(self, path: str, query: Mapping[str, str | int] | None) -> str:
         return f"{self._host}{path}?{urlencode(query)}" if query else f"{self._host}{path}"
 
-    def _headers(self, method: str, path: str, body: Json | None, as_user: str) -> dict[str, str]:
+    def _headers(
+        self, method: str, path: str, body: Json | None, as_person: Person
+    ) -> urllib3.HTTPHeaderDict:
         headers = {"Accept": "application/json", "User-Agent": "weir"}
         if body is not None:
             headers["Content-Type"] = MERGE_PATCH if method == "PATCH" else "application/json"
-        if as_user:
-            headers["Impersonate-User"] = as_user
         self._api.update_params_for_auth(headers, [], ["BearerToken"], path, method, body)
-        return headers
+        sent = urllib3.HTTPHeaderDict(headers)
+        if as_person.name:
+            sent["Impersonate-User"] = as_person.name
+            for group in as_person.groups:
+                sent.add("Impersonate-Group", group)
+        return sent
 
 
 def error_of(status: int, data: bytes) -> ApiError:
