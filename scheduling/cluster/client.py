@@ -13,14 +13,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 import urllib3
 from kubernetes import client as official
 from kubernetes import config as official_config
 
-from scheduling.models import Cluster
+if TYPE_CHECKING:
+    from scheduling.models import Cluster
 
 Json = dict[str, Any]
 
@@ -107,15 +108,24 @@ def configuration_of(cluster: Cluster) -> official.Configuration:
         if cluster.token_file:
             _follow_token_file(configuration, Path(cluster.token_file))
     elif cluster.kubeconfig:
-        official_config.load_kube_config(  # type: ignore[no-untyped-call] # as published
-            config_file=cluster.kubeconfig,
-            context=cluster.context or None,
-            client_configuration=configuration,
-        )
+        return configuration_from(cluster.kubeconfig, cluster.context)
     else:
         official_config.load_incluster_config(  # type: ignore[no-untyped-call] # as published
             client_configuration=configuration
         )
+    return _pooled(configuration)
+
+
+def configuration_from(kubeconfig: str, context: str = "") -> official.Configuration:
+    """What a kubeconfig says of ``context``, or of its current one. Raises ConfigException."""
+    configuration = official.Configuration()
+    official_config.load_kube_config(  # type: ignore[no-untyped-call] # as published
+        config_file=kubeconfig, context=context or None, client_configuration=configuration
+    )
+    return _pooled(configuration)
+
+
+def _pooled(configuration: official.Configuration) -> official.Configuration:
     configuration.retries = False
     configuration.connection_pool_maxsize = CONNECTIONS + WATCHES
     return configuration

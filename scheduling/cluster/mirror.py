@@ -125,6 +125,10 @@ class Reflector:
             if held is not None and held["metadata"].get("uid") == uid:
                 del self._objects[namespace, name]
                 self.generation += 1
+                self.told("DELETED", held)
+
+    def told(self, kind: str, obj: Json) -> None:
+        """For those who derive from it: called for each change, in order, with the copy locked."""
 
     def _run(self) -> None:
         waits = back_off(*BACK_OFF_S)
@@ -178,7 +182,7 @@ class Reflector:
                 if key not in seen and version_of(obj) <= version
             ]
             for key in gone:
-                del self._objects[key]
+                self.told("DELETED", self._objects.pop(key))
             self._buried.clear()
             self.generation += 1
 
@@ -226,6 +230,7 @@ class Reflector:
                 return False
             self._objects[key] = obj
             self.generation += 1
+            self.told("ADDED" if held is None else "MODIFIED", obj)
         return not quiet
 
     def _remove(self, obj: Json) -> bool:
@@ -243,6 +248,7 @@ class Reflector:
                 return False
             del self._objects[key]
             self.generation += 1
+            self.told("DELETED", obj)
         return True
 
     def _touch(self) -> None:
