@@ -72,7 +72,11 @@ class NotFoundError(ApiError):
 
 
 class ConflictError(ApiError):
-    """409: somebody wrote the object since it was read; read it again and decide again."""
+    """409: somebody wrote the object since it was read; read it again and decide again.
+
+    A patch that names the uid of an object that was replaced meanwhile is one as well, although
+    servers answer 422: to them the uid is a field that cannot change.
+    """
 
 
 class GoneError(ApiError):
@@ -274,6 +278,8 @@ def error_of(status: int, data: bytes) -> ApiError:
     details = body.get("details") or {}
     causes = tuple((c.get("field", ""), c.get("message", "")) for c in details.get("causes") or [])
     kind = KINDS.get(status, ApiError)
+    if status == 422 and any(field == "metadata.uid" for field, _ in causes):
+        kind = ConflictError
     return kind(
         status,
         body.get("reason") or str(status),

@@ -41,10 +41,26 @@ def _container(container: Json) -> None:
     for part in ("limits", "requests"):
         if isinstance(resources, dict):
             _canonical(resources, part)
-    if isinstance(resources, dict) and isinstance(resources.get("limits"), dict):
-        requests = resources.get("requests") or {}
-        if any(name not in requests for name in resources["limits"]):
-            resources["requests"] = {**resources["limits"], **requests}
+
+
+def pod_requests(spec: Json) -> Json:
+    """Return a pod's spec in which what is limited is requested; a template keeps as it was written."""
+    return {
+        **spec,
+        **{
+            part: [_requesting(container) for container in spec[part]]
+            for part in ("containers", "initContainers")
+            if spec.get(part)
+        },
+    }
+
+
+def _requesting(container: Json) -> Json:
+    resources = container.get("resources") or {}
+    limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
+    if all(name in requests for name in limits):
+        return container
+    return {**container, "resources": {**resources, "requests": {**limits, **requests}}}
 
 
 def _canonical(holder: Json, part: str) -> None:
@@ -75,6 +91,7 @@ def pod_spec(spec: Json) -> None:
 def _pod(body: Json) -> None:
     spec = body.setdefault("spec", {})
     pod_spec(spec)
+    spec |= pod_requests(spec)
     _fill(spec, enableServiceLinks=True, priority=0, preemptionPolicy="PreemptLowerPriority")
     if not body.get("status"):
         body["status"] = {"phase": "Pending", "qosClass": qos_class(spec)}

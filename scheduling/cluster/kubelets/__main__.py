@@ -23,7 +23,9 @@ def main() -> None:
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())
-    fleet = Fleet(Client(configuration_from(arguments.kubeconfig, arguments.context)), arguments.startup)
+    fleet = Fleet(
+        Client(configuration_from(arguments.kubeconfig, arguments.context)), arguments.startup
+    )
     fleet.start()
     stop.wait()
     fleet.stop()

@@ -64,7 +64,7 @@ class Heart:
 
     def _say_ready(self, node: Record) -> None:
         conditions = (node.body.get("status") or {}).get("conditions") or []
-        ready = next((c for c in conditions if c["type"] == "Ready"), {})
+        ready: Json = next((c for c in conditions if c["type"] == "Ready"), {})
         if ready.get("status") == "True":
             return
         others = [c for c in conditions if c["type"] != "Ready"]

@@ -112,6 +112,5 @@ def _linker_flags() -> str:
 
 def kubernetes_version() -> str:
     """The version that go.mod pins, such as v1.36.3."""
-    found = re.search(r"k8s\.io/kubernetes (v\S+)", (MODULE / "go.mod").read_text())
-    assert found is not None, "go.mod names k8s.io/kubernetes"
-    return found.group(1)
+    required = re.findall(r"k8s\.io/kubernetes (v\S+)", (MODULE / "go.mod").read_text())
+    return str(required[0])

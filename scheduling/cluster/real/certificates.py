@@ -112,6 +112,4 @@ def _key_usage(*, signs_certificates: bool) -> x509.KeyUsage:
 
 
 def _private(key: ec.EllipticCurvePrivateKey) -> bytes:
-    return key.private_bytes(
-        _PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    )
+    return key.private_bytes(_PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())

@@ -38,7 +38,9 @@ def example_machines() -> Iterator[Machine]:
         yield _machine(f"mig-{number + 1}", "NVIDIA-A100-SXM4-40GB", place, gpus=0, **profiles)
 
 
-def _machine(name: str, product: str, place: dict[str, str], *, gpus: int, **others: int) -> Machine:
+def _machine(
+    name: str, product: str, place: dict[str, str], *, gpus: int, **others: int
+) -> Machine:
     return Machine(
         name=name,
         resource_name="nvidia.com/gpu",

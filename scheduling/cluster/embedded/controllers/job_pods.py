@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from itertools import count, islice
 
 from ..context import World
-from ..defaults import qos_class
+from ..defaults import pod_requests, qos_class
 from ..resources import PRIORITY_CLASSES, Json
 from ..store import Record
 from ..verbs.delete import DeleteOptions, mark_deleted
@@ -28,8 +28,10 @@ def new_pod(world: World, job: Record, index: int | None) -> Json:
         "finalizers": [TRACKING, *(given.get("finalizers") or ())],
     }
     spec = {
-        "enableServiceLinks": True, "preemptionPolicy": "PreemptLowerPriority", **template["spec"]
-    }  # fmt: skip
+        "enableServiceLinks": True,
+        "preemptionPolicy": "PreemptLowerPriority",
+        **pod_requests(template["spec"]),
+    }
     spec["priority"] = _priority(world, spec.get("priorityClassName"))
     if index is not None:
         _mark_index(job, metadata, spec, index)

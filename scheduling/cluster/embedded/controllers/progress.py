@@ -26,9 +26,7 @@ def resumed_s(pod: Record) -> float:
     return _resumed(pod.body)
 
 
-def save(
-    world: World, scribe: Scribe, pod: Record, *, started: float, every: float
-) -> None:
+def save(world: World, scribe: Scribe, pod: Record, *, started: float, every: float) -> None:
     """Keep the work of a running pod up to its last checkpoint; all pods of a gang say the same."""
     owner = _owner(world, pod)
     if owner is None or not started:
