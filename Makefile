@@ -8,7 +8,8 @@ SPEED ?=
 TRACE ?=
 NODES ?=
 TESTS ?= tests
-CLUSTER_TESTS ?= tests/scheduling/cluster/contract tests/scheduling/cluster/real
+CLUSTER_TESTS ?= tests/scheduling/cluster/contract tests/scheduling/cluster/real \
+	tests/scheduling/services/test_guardrails.py tests/scheduling/services/test_least_privilege.py
 BIN := .venv/bin
 # One thread per numeric library: two cores are shared by portal, worker and cluster.
 export OMP_NUM_THREADS := 1
