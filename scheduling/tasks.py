@@ -18,7 +18,7 @@ from scheduling.models import Cluster, ClusterMode
 from scheduling.services import cycle, guardrails
 from scheduling.services import retention as retention_service
 from scheduling.services import rollup as rollup_service
-from scheduling.services.worker import queue_of
+from scheduling.services.consuming import queue_of
 from scheduling.services.workers import worker_of
 
 log = logging.getLogger(__name__)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
 from scheduling.cluster import picture
@@ -101,6 +101,14 @@ def close_all() -> None:
         workers = list(_workers.values())
         _workers.clear()
     for worker in workers:
+        worker.close()
+
+
+def close_others(pks: Collection[int]) -> None:
+    """Close the workers of clusters that are not among ``pks``: their rows are gone."""
+    with _lock:
+        gone = [_workers.pop(pk) for pk in list(_workers) if pk not in pks]
+    for worker in gone:
         worker.close()
 
 

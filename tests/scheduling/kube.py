@@ -48,14 +48,16 @@ def eventually(condition: Callable[[], Any], within_s: float = 5.0) -> Any:
         time.sleep(0.01)
 
 
-def policy(mode: str, url: str, *queues: str, nominal_gpus: int = 16) -> Cluster:
+def policy(
+    mode: str, url: str, *queues: str, nominal_gpus: int = 16, name: str = "test"
+) -> Cluster:
     """A cluster row with class ``h100``, a default priority class, and leaf queues below the root."""
-    cluster = Cluster.objects.create(name="test", mode=mode, api_url=url)
+    cluster = Cluster.objects.create(name=name, mode=mode, api_url=url)
     gpu_class = GpuClass.objects.create(cluster=cluster, name="h100", node_labels={"gpu": "h100"})
-    PriorityClass.objects.create(name="train", value=50, is_default=True)
+    PriorityClass.objects.get_or_create(name="train", value=50, is_default=True)
     root = Queue.objects.create(cluster=cluster, name="root")
-    for name in queues:
-        queue = Queue.objects.create(cluster=cluster, name=name, parent=root, namespace="default")
+    for leaf in queues:
+        queue = Queue.objects.create(cluster=cluster, name=leaf, parent=root, namespace="default")
         Quota.objects.create(
             queue=queue,
             gpu_class=gpu_class,
