@@ -27,6 +27,8 @@ STATUS_WRITES = 100
 """Status annotations written per cycle at most; the rest waits for the next cycle."""
 STATUS_EVERY_S = 10.0
 """Wall seconds between two status writes on one object, unless its reason changed."""
+WARNED = (m.Reason.MISROUTED, m.Reason.NEVER_FITS)
+"""Reasons that only a person can remove."""
 NEAR = 10
 """Positions up to here are said exactly; further back a move counts from a tenth of the way."""
 
@@ -133,5 +135,5 @@ def _event(decision: m.Decision, observed: Observed, adapter: Adapter, now: date
         decision.sentence,
         now,
         f"{decision.reason} {observed.queue_label}",
-        warning=misrouted,
+        warning=decision.reason in WARNED,
     )

@@ -13,6 +13,7 @@ from scheduling.cluster.enforcement import Enforcer
 from scheduling.cluster.lease import Lease
 from scheduling.cluster.mirror import Mirror
 from scheduling.models import Cluster
+from scheduling.services.blocked import Refusals
 from scheduling.services.ledger import Ledger
 from scheduling.services.projection import Projection
 from scheduling.services.words import Spoken
@@ -62,6 +63,7 @@ class ClusterWorker:
     ledger: Ledger
     trigger: Debounce
     spoken: Spoken = field(default_factory=Spoken)
+    refusals: Refusals = field(default_factory=Refusals)
     projection: Projection | None = None
     busy: threading.Lock = field(default_factory=threading.Lock)
 

@@ -49,10 +49,9 @@ def submit(cluster: Cluster, *, manifest: Mapping[str, Any], user: str) -> Json:
     meta.setdefault("namespace", queue.namespace or "default")
     meta["annotations"] = {**(meta.get("annotations") or {}), labels.USER: user}
     _unmark(meta["annotations"])
-    spec = body.setdefault("spec", {})
-    if not isinstance(spec, dict):
+    if not isinstance(body.setdefault("spec", {}), dict):
         raise ServiceError("invalid", "The manifest's spec is no mapping.", field="spec")
-    spec["suspend"] = True
+    body = adapter.queued(body)
     with _talking_to(cluster) as client:
         return client.create(
             adapter.path(meta["namespace"], ""), body, as_person=_person(user, queue)
@@ -151,7 +150,7 @@ def _leaf(cluster: Cluster, name: str) -> Queue:
 
 def _unmark(notes: Json) -> None:
     """A copied manifest of admitted work must not bring its admission along."""
-    for note in (*labels.MARK, labels.ORIGINAL, labels.EVICTED_BY, *labels.STATUS):
+    for note in labels.WRITTEN_BY_WEIR:
         notes.pop(note, None)
 
 

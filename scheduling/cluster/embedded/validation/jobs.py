@@ -93,13 +93,20 @@ def _template_update_faults(ours: Json, old: Json) -> list[Cause]:
     template, previous = ours["template"], theirs["template"]
     if template is previous or template == previous:
         return []
-    idle = not (old.get("status") or {}).get("active")
-    mutable = bool(theirs.get("suspend")) and idle
-    if not mutable:
+    if not _is_mutable(old):
         return [immutable(_TEMPLATE, "the pod template")]
     if _fixed_part(template) == _fixed_part(previous):
         return []
     return [immutable(f"{_TEMPLATE}.spec", "the pod's spec")]
+
+
+def _is_mutable(job: Json) -> bool:
+    """Return whether a Job is suspended, has no active pods, and its controller knows of both."""
+    status = job.get("status") or {}
+    conditions = status.get("conditions") or ()
+    noted = any(c["type"] == "Suspended" and c["status"] == "True" for c in conditions)
+    seen = noted or not status.get("startTime")
+    return bool(job["spec"].get("suspend")) and seen and not status.get("active")
 
 
 def _fixed_part(template: Json) -> Json:
