@@ -32,7 +32,7 @@ FIELD_MANAGER = "weir"
 
 CONNECTIONS = 8
 """Keep-alive connections for writes; watches have their own on top."""
-WATCHES = 8
+WATCHES = 16
 TRIES = 6
 BACK_OFF_S = (0.05, 5.0)
 """First and longest wait between tries."""
@@ -67,6 +67,10 @@ class ApiError(Exception):
         super().__init__(f"{status} {reason}: {message}")
 
 
+class ForbiddenError(ApiError):
+    """403: RBAC or an admission policy says no."""
+
+
 class NotFoundError(ApiError):
     """404: the object is gone."""
 
@@ -92,6 +96,7 @@ class UnreachableError(ApiError):
 
 
 KINDS: dict[int, type[ApiError]] = {
+    403: ForbiddenError,
     404: NotFoundError,
     409: ConflictError,
     410: GoneError,

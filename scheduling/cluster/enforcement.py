@@ -20,6 +20,7 @@ from scheduling.cluster.client import (
     ApiError,
     Client,
     ConflictError,
+    ForbiddenError,
     InvalidError,
     NotFoundError,
 )
@@ -34,7 +35,6 @@ log = logging.getLogger(__name__)
 
 CONFLICTS = 5
 """Times an act is decided anew before the next cycle has to."""
-FORBIDDEN = 403
 BATCH = 64
 """Acts between two looks at the lease."""
 
@@ -96,7 +96,7 @@ class Enforcer:
         for act, outcome in zip(acts, run(self._attempt, acts), strict=True):
             if isinstance(outcome, ApiError):
                 report.failed[act.target.key] = outcome.message
-                if isinstance(outcome, InvalidError) or outcome.status == FORBIDDEN:
+                if isinstance(outcome, (InvalidError, ForbiddenError)):
                     report.refused[act.target.uid] = (act.target.generation, outcome.message)
                 log.warning("%s %s: %s", act.target.kind, act.target.key, outcome)
             elif outcome:

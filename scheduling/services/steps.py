@@ -22,7 +22,8 @@ def way_to(row: Workload, observed: Observed, situation: Situation) -> tuple[Sta
     state = State(row.state)
     if situation is Situation.DONE:
         # A Job that ran and ended between two looks was admitted all the same.
-        ran = state in (State.PENDING, State.REQUEUED) and not observed.suspended
+        unseen = state in (State.PENDING, State.REQUEUED) and not observed.suspended
+        ran = unseen or (state == State.ADMITTED and observed.outcome == "succeeded")
         return (*lifecycle.way(state, State.RUNNING), State.FINISHED) if ran else (State.FINISHED,)
     if situation is Situation.HOLDING:
         if state == State.RUNNING:

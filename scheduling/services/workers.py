@@ -127,7 +127,7 @@ def address_of(cluster: Cluster) -> Address:
 def _start(cluster: Cluster, on_change: Callable[[], None]) -> ClusterWorker:
     client = Client.connect(cluster)
     trigger = Debounce(on_change)
-    mirror = Mirror(client, picture.resources(), on_change=trigger)
+    mirror = Mirror(client, picture.resources(), on_change=trigger, optional=picture.OPTIONAL)
     lease = Lease(client)
     mirror.start()
     return ClusterWorker(

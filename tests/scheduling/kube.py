@@ -142,7 +142,7 @@ class World:
         worker = workers._workers.get(self.cluster.pk)
         if worker is None:
             return
-        eventually(lambda: self._versions() == self._mirrored(worker))
+        eventually(lambda: self._versions(worker) == self._mirrored(worker))
 
     def cycles_until(self, condition: Callable[[], Any], within_s: float = 8.0) -> Any:
         def attempt() -> Any:
@@ -151,12 +151,12 @@ class World:
 
         return eventually(attempt, within_s)
 
-    def _versions(self) -> set[str]:
-        paths = ("/apis/batch/v1/jobs", "/api/v1/pods", "/api/v1/nodes")
+    def _versions(self, worker: workers.ClusterWorker) -> set[str]:
+        paths = [r._path for r in worker.mirror._reflectors.values() if r.served]
         items = [o for path in paths for o in self.kube.get(path)["items"]]
         return {f"{o['metadata']['uid']} {o['metadata']['resourceVersion']}" for o in items}
 
     @staticmethod
     def _mirrored(worker: workers.ClusterWorker) -> set[str]:
-        items = [o for name in ("Job", "pods", "nodes") for o in worker.mirror[name].objects()]
+        items = [o for r in worker.mirror._reflectors.values() for o in r.objects()]
         return {f"{o['metadata']['uid']} {o['metadata']['resourceVersion']}" for o in items}

@@ -9,9 +9,24 @@ from scheduling.cluster.adapters.base import (
     Target,
     key_of,
 )
+from scheduling.cluster.adapters.inference import DeploymentAdapter, LeaderWorkerSetAdapter
 from scheduling.cluster.adapters.job import JobAdapter
+from scheduling.cluster.adapters.jobset import JobSetAdapter
+from scheduling.cluster.adapters.kubeflow import MPIJobAdapter, PyTorchJobAdapter
+from scheduling.cluster.adapters.ray import RayClusterAdapter, RayJobAdapter
+from scheduling.cluster.adapters.trainjob import TrainJobAdapter
 
-ADAPTERS: tuple[Adapter, ...] = (JobAdapter(),)
+ADAPTERS: tuple[Adapter, ...] = (
+    JobAdapter(),
+    JobSetAdapter(),
+    PyTorchJobAdapter(),
+    MPIJobAdapter(),
+    TrainJobAdapter(),
+    RayJobAdapter(),
+    RayClusterAdapter(),
+    LeaderWorkerSetAdapter(),
+    DeploymentAdapter(),
+)
 
 __all__ = [
     "ADAPTERS",

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, ClassVar
 
 from scheduling.cluster import labels
 from scheduling.cluster.adapters import merging, notes, originals, steering
@@ -61,7 +61,7 @@ class RoleAdapter:
     """They take another resource name as well."""
     has_helpers = False
     """It makes pods besides those of its roles."""
-    ends: Mapping[str, str] = {"Complete": "succeeded", "Failed": "failed"}
+    ends: ClassVar[Mapping[str, str]] = {"Complete": "succeeded", "Failed": "failed"}
     """Condition -> outcome."""
 
     # what a kind answers

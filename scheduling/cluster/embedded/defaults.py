@@ -206,9 +206,19 @@ def _match_resources(match: Json) -> None:
         _fill(rule, scope="*")
 
 
+def _definition(body: Json) -> None:
+    """Names are never contested here, so a definition is served at once."""
+    status = body.setdefault("status", {})
+    if isinstance(body.get("spec"), dict):
+        _fill(status, acceptedNames=body["spec"].get("names"))
+    conditions = [{"type": kind, "status": "True"} for kind in ("NamesAccepted", "Established")]
+    _fill(status, conditions=conditions)
+
+
 _BY_KIND: dict[str, Callable[[Json], None]] = {
     "Pod": _pod,
     "Job": _job,
+    "CustomResourceDefinition": _definition,
     "Namespace": _namespace,
     "Node": _node,
     "Event": _event,

@@ -118,11 +118,21 @@ ACCESS_REVIEWS = Resource(
     "authorization.k8s.io", "v1", "selfsubjectaccessreviews", "SelfSubjectAccessReview",
     namespaced=False, stored=False,
 )  # fmt: skip
+DEPLOYMENTS = Resource(
+    "apps", "v1", "deployments", "Deployment", short_names=("deploy",), categories=("all",),
+    subresources=("status",), counts_generation=True,
+)  # fmt: skip
+DEFINITIONS = Resource(
+    "apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition",
+    namespaced=False, short_names=("crd", "crds"), subresources=("status",),
+    counts_generation=True, unconditional_update=False,
+)  # fmt: skip
 
 RESOURCES: tuple[Resource, ...] = (
     NAMESPACES, NODES, PODS, EVENTS, RESOURCE_QUOTAS, SERVICE_ACCOUNTS, CONFIG_MAPS,
     JOBS, PRIORITY_CLASSES, LEASES, BUDGETS, ROLES, ROLE_BINDINGS, CLUSTER_ROLES,
     CLUSTER_ROLE_BINDINGS, ADMISSION_POLICIES, ADMISSION_POLICY_BINDINGS, ACCESS_REVIEWS,
+    DEPLOYMENTS, DEFINITIONS,
 )  # fmt: skip
 
 BY_PATH: dict[tuple[str, str, str], Resource] = {

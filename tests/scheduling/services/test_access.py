@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 
 from scheduling.cluster import access
+from scheduling.cluster.adapters import ADAPTERS
 from scheduling.cluster.client import NOBODY, Client
 from scheduling.cluster.embedded.http.routing import parse_path
+from scheduling.cluster.embedded.resources import Resource
 from scheduling.models import Cluster, ClusterMode, PriorityClass, Queue, Quota
 from scheduling.services import workers
 from scheduling.services.guardrails import guard
@@ -40,7 +42,7 @@ def grants(monkeypatch: pytest.MonkeyPatch) -> set[Grant]:
 
 
 def asked(method: str, path: str, content_type: str) -> set[Grant]:
-    target = parse_path(path)
+    target = parse_path(path, lambda group, version, plural: Resource(group, version, plural, ""))
     reads = "get" if target.name else "list"
     verbs = {
         "GET": {reads}, "WATCH": {"watch"}, "POST": {"create"}, "PUT": {"update"},
@@ -74,8 +76,15 @@ def test_needs_are_exactly_what_the_code_asks_for(world: World, grants: set[Gran
     PriorityClass.objects.all().delete()
     guard(world.cluster, worker)
 
+    # No definitions of other kinds are installed here: they are looked for, and no more.
+    absent = {
+        (*access.resource_of(a.list_path), verb)
+        for a in ADAPTERS
+        if a.kind not in ("Job", "Deployment")
+        for verb in ("watch", "get", "patch")
+    } | {("apps", "deployments", verb) for verb in ("get", "patch")}
     needs = [*access.observing(), *access.enforcing()]
-    listed = {(n.group, n.resource, verb) for n in needs for verb in n.verbs}
+    listed = {(n.group, n.resource, verb) for n in needs for verb in n.verbs} - absent
     bind = ("rbac.authorization.k8s.io", "clusterroles", "bind")
     assert grants | {bind} == listed
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from ..context import Caller, World
+from ..custom import find
 from ..errors import (
     ApiError,
     bad_request,
@@ -80,7 +82,7 @@ class Application:
             return reply(document)
         _check_accept(request)
         delay_s = self._faults.strike(request.method, request.path)
-        target = parse_path(request.path)
+        target = parse_path(request.path, partial(find, self._world.store))
         answer = self._dispatch(request, caller, target)
         answer.delay_s = delay_s
         return answer
