@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from django.db.models import QuerySet
+from django.http import Http404
 from rest_framework import generics, serializers
 
 from portal.api.fields import GpusField
 from portal.api.scope import ClusterView, PersonView
-from portal.teams.access import visible_clusters
-from scheduling.models import Cluster, GpuClass, Node, PriorityClass
+from portal.teams.access import is_operator, visible_clusters
+from scheduling.models import Cluster, GpuClass, Guardrail, Node, PriorityClass
 
 
 class ClusterSerializer(serializers.ModelSerializer[Cluster]):
@@ -24,6 +25,7 @@ class ClusterSerializer(serializers.ModelSerializer[Cluster]):
             "now",
             "revision",
             "planned_at",
+            "guarded_at",
             "currency",
             "display_time_zone",
             "history_strength",
@@ -118,6 +120,35 @@ class NodeList(ClusterView, generics.ListAPIView[Node]):
 
     def get_queryset(self) -> QuerySet[Node]:
         return Node.objects.filter(cluster=self.cluster).select_related("gpu_class", "node_pool")
+
+
+class GuardrailSerializer(serializers.ModelSerializer[Guardrail]):
+    class Meta:
+        model = Guardrail
+        fields = ["kind", "namespace", "name", "standing", "differs", "detail", "since"]
+        read_only_fields = fields
+
+    differs = serializers.ListField(
+        source="fields",
+        child=serializers.CharField(),
+        read_only=True,
+        help_text="Paths of the fields that are not as they should be.",
+    )
+
+
+class GuardrailList(ClusterView, generics.ListAPIView[Guardrail]):
+    """Objects that Weir keeps on the cluster, as they stood when it compared them last. For operators."""
+
+    serializer_class = GuardrailSerializer
+    queryset = Guardrail.objects.none()
+    filterset_fields = ["kind", "namespace", "standing"]
+
+    def get_queryset(self) -> QuerySet[Guardrail]:
+        if self.is_schema:
+            return Guardrail.objects.none()
+        if not is_operator(self.person):
+            raise Http404
+        return Guardrail.objects.filter(cluster=self.cluster)
 
 
 class PriorityClassSerializer(serializers.ModelSerializer[PriorityClass]):

@@ -21,6 +21,7 @@ urlpatterns = [
     path(CLUSTER, clusters.ClusterDetail.as_view(), name="cluster"),
     path(f"{CLUSTER}/gpu-classes", clusters.GpuClassList.as_view(), name="gpu_classes"),
     path(f"{CLUSTER}/nodes", clusters.NodeList.as_view(), name="nodes"),
+    path(f"{CLUSTER}/guardrails", clusters.GuardrailList.as_view(), name="guardrails"),
     path(f"{CLUSTER}/queues", queues.QueueList.as_view(), name="queues"),
     path(f"{CLUSTER}/queues/<str:name>", queues.QueueDetail.as_view(), name="queue"),
     path(f"{CLUSTER}/quotas", quotas.QuotaList.as_view(), name="quotas"),

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from django.http import HttpRequest
 from django.urls import NoReverseMatch, reverse
 
-from portal.teams.access import editable_queues, submittable_queues, visible_queues
+from portal.teams.access import editable_queues, is_operator, submittable_queues, visible_queues
 from scheduling.models import Cluster, Queue, Workload
 from scheduling.models.workloads import State
 
@@ -81,6 +81,8 @@ class _Menu:
 
     def operating(self) -> Iterator[Entry]:
         yield from self.entry("Reports", "chart", "reports:utilization", below="reports")
+        if is_operator(self.user):
+            yield from self.entry("Cluster", "server", "web:cluster")
 
 
 def sections(request: HttpRequest, cluster: Cluster) -> list[Section]:

@@ -10,4 +10,5 @@ urlpatterns = [
     path("c/<slug:cluster>/", include("portal.web.overview.urls")),
     path("c/<slug:cluster>/", include("portal.web.workloads.urls")),
     path("c/<slug:cluster>/", include("portal.web.quotas.urls")),
+    path("c/<slug:cluster>/", include("portal.web.operations.urls")),
 ]

@@ -34,6 +34,7 @@ ANYBODY = frozenset({"outsider", "neighbour", "member", "lead", "operator"})
 HERE = ANYBODY - {"outsider"}
 TEAM = HERE - {"neighbour"}
 LEADS = TEAM - {"member"}
+OPERATORS = frozenset({"operator"})
 NOBODY: frozenset[str] = frozenset()
 
 
@@ -79,6 +80,7 @@ ROWS = {
     "web:quota_revert": Row(LEADS, LEADS, {**DIVIDED, **CHANGE}),
     "web:queue_add": Row(LEADS, LEADS, DIVIDED),
     "web:queue_edit": Row(LEADS, LEADS, QUEUE),
+    "web:cluster": Row(OPERATORS),
     "web:queue_delete": Row(None, LEADS, QUEUE),
     **{
         f"reports:{name}{ending}": Row(HERE)
@@ -96,6 +98,7 @@ ROWS = {
     "api:cluster": Row(HERE),
     "api:gpu_classes": Row(HERE),
     "api:nodes": Row(HERE),
+    "api:guardrails": Row(OPERATORS),
     "api:queues": Row(HERE),
     "api:queue": Row(TEAM, args={"name": "pretraining"}),
     "api:quotas": Row(HERE, HERE),

@@ -278,5 +278,5 @@ def test_page_costs_the_same_queries_for_any_tree(lead, cluster, django_assert_m
     client = lead
     client.force_login(User.objects.get(username="admin"))
     for queue in ("language", "fra1"):
-        with django_assert_max_num_queries(36):
+        with django_assert_max_num_queries(37):
             client.get(f"/c/fra1/quotas/{queue}/")

@@ -1,0 +1,95 @@
+"""The page of a cluster: what operators read about its mode and its guardrails."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from scheduling.models import Cluster, ClusterMode, Guardrail, Standing
+
+pytestmark = pytest.mark.django_db
+URL = "/c/fra1/cluster/"
+
+
+@pytest.fixture
+def operator(cluster, as_user):
+    return as_user("admin")
+
+
+def rail(name: str, standing: Standing = Standing.DRIFTED, **more):
+    fields = {"kind": "ResourceQuota", "namespace": "search", "since": timezone.now(), **more}
+    return Guardrail.objects.create(
+        cluster=Cluster.objects.get(name="fra1"), name=name, standing=standing, **fields
+    )
+
+
+def compared() -> None:
+    Cluster.objects.filter(name="fra1").update(guarded_at=timezone.now() - timedelta(seconds=12))
+
+
+def page(client) -> str:
+    return " ".join(client.get(URL).content.decode().split())
+
+
+def test_members_and_leads_find_nothing_there(cluster, as_user):
+    for name in ("researcher", "lead"):
+        client = as_user(name)
+        assert client.get(URL).status_code == 404
+        assert URL not in client.get("/c/fra1/").content.decode()
+
+
+def test_operator_reaches_it_from_the_menu(operator):
+    assert f'href="{URL}"' in operator.get("/c/fra1/").content.decode()
+
+
+def test_drift_is_listed_by_field_with_what_enforcing_does(operator):
+    compared()
+    rail("weir", fields=["spec.hard.requests.nvidia.com/gpu"])
+    rail("other", Standing.IN_STEP)
+    html = page(operator)
+
+    assert "Drifted" in html
+    assert "spec.hard.requests.nvidia.com/gpu" in html
+    assert "<dt>ResourceQuota</dt><dd>1 of 2</dd>" in html
+    assert "repairs these within a minute" in html
+    assert "search/other" not in html
+
+
+def test_observed_cluster_says_that_nothing_is_written(operator):
+    Cluster.objects.update(mode=ClusterMode.OBSERVE)
+    rail("weir", Standing.MISSING)
+    html = page(operator)
+
+    assert "Enforcing would repair these. Nothing is written until then." in html
+    assert "writes nothing to the cluster" in html
+
+
+def test_refusal_is_said_in_the_servers_words(operator):
+    rail("weir", Standing.REFUSED, detail="others made it with value 10")
+    assert "others made it with value 10" in page(operator)
+
+
+def test_settled_and_never_compared_clusters_are_told_apart(operator):
+    assert "Not compared yet" in page(operator)
+    compared()
+    assert "Everything stands as it should" in page(operator)
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+def test_queries_do_not_grow_with_rows(operator, rows, django_assert_num_queries):
+    for i in range(rows):
+        rail(f"weir-{i}")
+    with django_assert_num_queries(18):
+        operator.get(URL)
+
+
+def test_api_lists_them_for_operators_alone(operator, as_user):
+    rail("weir", fields=["spec.hard"])
+    rail("kept", Standing.IN_STEP)
+    url = "/api/v1/clusters/fra1/guardrails"
+    (row,) = operator.get(url, {"standing": "drifted"}).json()["results"]
+
+    assert (row["name"], row["differs"]) == ("weir", ["spec.hard"])
+    assert as_user("lead").get(url).status_code == 404
