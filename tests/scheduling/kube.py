@@ -10,6 +10,7 @@ from typing import Any
 
 from scheduling.cluster.client import Client
 from scheduling.cluster.embedded import EmbeddedServer
+from scheduling.cluster.kubelets import SIMULATED
 from scheduling.models import Cluster, GpuClass, PriorityClass, Queue, Quota, Workload
 from scheduling.services import workers
 from scheduling.services.cycle import CycleResult, run_cycle
@@ -27,7 +28,12 @@ def node(name: str, gpus: int = 8, **labels: str) -> Json:
         "kind": "Node",
         "metadata": {
             "name": name,
-            "labels": {"kubernetes.io/hostname": name, "gpu": "h100", **labels},
+            "labels": {
+                "kubernetes.io/hostname": name,
+                "gpu": "h100",
+                SIMULATED: "true",
+                **labels,
+            },
         },
         "status": {
             "capacity": resources,

@@ -1,4 +1,4 @@
-"""The embedded cluster for services that talk to one."""
+"""The cluster of services that talk to one: embedded, or a real control plane behind a proxy."""
 
 from __future__ import annotations
 
@@ -9,22 +9,29 @@ import pytest
 from scheduling.cluster.client import Client
 from scheduling.cluster.embedded import Clock, EmbeddedServer
 from scheduling.services import workers
+from tests.scheduling.control_plane import ON
 from tests.scheduling.kube import World, node, policy
+from tests.scheduling.real_server import RealServer, real_server
 
 
 @pytest.fixture
-def server() -> Iterator[EmbeddedServer]:
+def server(request: pytest.FixtureRequest) -> Iterator[EmbeddedServer | RealServer]:
+    if ON:
+        with real_server(request.getfixturevalue("real_control_plane")) as real:
+            yield real
+        return
     with EmbeddedServer(port=0, clock=Clock(speed=1), startup_s=0.01) as server:
         yield server
 
 
 @pytest.fixture
-def world(db: None, server: EmbeddedServer) -> Iterator[World]:
+def world(db: None, server: EmbeddedServer | RealServer) -> Iterator[World]:
     """Two nodes of 8 GPUs; queues ``research`` and ``products``, 8 nominal GPUs each; enforced."""
     cluster = policy("enforce", server.url, "research", "products", nominal_gpus=8)
     kube = Client.connect(cluster)
-    for name in ("n1", "n2"):
-        kube.create("/api/v1/nodes", node(name))
+    if not ON:
+        for name in ("n1", "n2"):
+            kube.create("/api/v1/nodes", node(name))
     yield World(cluster, server, kube)
     workers.close_all()
     kube.close()

@@ -1,0 +1,144 @@
+"""A real control plane with the face of the embedded server, so that suites run on either."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from scheduling.cluster.client import Client, ConflictError, NotFoundError, configuration_from
+from scheduling.cluster.real.control_plane import ControlPlane
+from tests.scheduling.kube import eventually, node
+from tests.scheduling.proxy import FaultProxy
+
+
+Json = dict[str, Any]
+
+_AT_ONCE = {"gracePeriodSeconds": 0, "propagationPolicy": "Background"}
+_NAMESPACES = {"default", "kube-node-lease", "kube-public", "kube-system", "weir-system"}
+"""Those that stay; a namespace takes seconds to go."""
+_NODES = {"n1", "n2"}
+"""Nodes that stay; a new one takes a second to be let in."""
+_BINDINGS = "/apis/rbac.authorization.k8s.io/v1/namespaces/default/rolebindings"
+_EMPTIED = (
+    "/apis/batch/v1/namespaces/default/jobs",
+    "/api/v1/namespaces/default/pods",
+    "/api/v1/namespaces/default/events",
+    "/api/v1/namespaces/default/configmaps",
+    "/api/v1/namespaces/default/resourcequotas",
+    _BINDINGS,
+    "/apis/policy/v1/namespaces/default/poddisruptionbudgets",
+    "/apis/coordination.k8s.io/v1/namespaces/weir-system/leases",
+    "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies",
+    "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings",
+)
+_PRIORITIES = "/apis/scheduling.k8s.io/v1/priorityclasses"
+_EVERYBODY_EDITS = {
+    "metadata": {"name": "everybody-edits"},
+    "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "edit"},
+    "subjects": [
+        {"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": "system:authenticated"}
+    ],
+}
+"""People act in their own names; the embedded server lets everybody in."""
+SETTLED_S = 60.0
+
+
+class RealServer:
+    """One test's view of the shared control plane: emptied first, reached through a proxy."""
+
+    def __init__(self, plane: ControlPlane, proxy: FaultProxy) -> None:
+        self.plane = plane
+        self.url = proxy.url
+        self.faults = proxy.faults
+        self.drop_connections = proxy.drop_connections
+
+    def compact(self) -> None:
+        """Forget history. The API server remembers some in its own cache, until it starts anew."""
+        self.plane.compact()
+        self.restart()
+
+    def restart(self) -> None:
+        """Kill the API server and start it again."""
+        self.plane.stop_part("kube-apiserver", 9)
+        self.plane.start_part("kube-apiserver")
+
+
+@contextmanager
+def real_server(plane: ControlPlane) -> Iterator[RealServer]:
+    with FaultProxy(plane.access) as proxy:
+        client = Client(configuration_from(plane.access.kubeconfig))
+        _empty(client)
+        yield RealServer(plane, proxy)
+        client.close()
+
+
+def _empty(client: Client) -> None:
+    """Leave nothing of the tests before, neither objects nor pods that still stop."""
+    for path in _EMPTIED:
+        client.delete(path, _AT_ONCE)
+    for name in _names(client, "/api/v1/nodes") - _NODES:
+        client.delete(f"/api/v1/nodes/{name}")
+    for name in _names(client, _PRIORITIES):
+        if not name.startswith("system-"):
+            client.delete(f"{_PRIORITIES}/{name}")
+    for name in _names(client, "/api/v1/namespaces") - _NAMESPACES:
+        _delete(client, f"/api/v1/namespaces/{name}")
+    client.patch("/api/v1/namespaces/default", {"metadata": {"labels": _unlabelled(client)}})
+    client.create(_BINDINGS, _EVERYBODY_EDITS)
+    for name in sorted(_NODES):
+        _furnish(client, name)
+    eventually(lambda: _is_settled(client), SETTLED_S)
+
+
+def _unlabelled(client: Client) -> dict[str, None]:
+    labels = client.get("/api/v1/namespaces/default")["metadata"].get("labels") or {}
+    return {name: None for name in labels if not name.startswith("kubernetes.io/")}
+
+
+def _furnish(client: Client, name: str) -> None:
+    """A node as a test expects it, whatever the one before did to it."""
+    path = f"/api/v1/nodes/{name}"
+    fresh = node(name)
+    try:
+        present = client.get(path)
+    except NotFoundError:
+        client.create("/api/v1/nodes", fresh)
+        return
+    if present["metadata"]["labels"] != fresh["metadata"]["labels"] or _is_altered(present):
+        client.delete(path)
+        client.create("/api/v1/nodes", fresh)
+
+
+def _is_altered(present: Json) -> bool:
+    kept = present["metadata"].get("annotations") or {}
+    return bool(present["spec"].get("unschedulable")) or any("weir" in name for name in kept)
+
+
+def _is_settled(client: Client) -> bool:
+    for pod in client.get("/api/v1/pods")["items"]:
+        meta = pod["metadata"]
+        _delete(client, f"/api/v1/namespaces/{meta['namespace']}/pods/{meta['name']}")
+    gone = ("/api/v1/pods", "/apis/batch/v1/jobs")
+    return (
+        not any(_names(client, path) for path in gone)
+        and _names(client, "/api/v1/namespaces") <= _NAMESPACES
+        and all(_is_open(n) for n in client.get("/api/v1/nodes")["items"])
+    )
+
+
+def _is_open(present: Json) -> bool:
+    """New nodes are tainted until a controller has seen them ready."""
+    ready = {c["type"]: c["status"] for c in present["status"]["conditions"]}
+    return ready.get("Ready") == "True" and not present["spec"].get("taints")
+
+
+def _names(client: Client, path: str) -> set[str]:
+    return {item["metadata"]["name"] for item in client.get(path)["items"]}
+
+
+def _delete(client: Client, path: str) -> None:
+    try:
+        client.delete(path, _AT_ONCE)
+    except (NotFoundError, ConflictError):
+        return
