@@ -9,7 +9,9 @@ TRACE ?=
 NODES ?=
 TESTS ?= tests
 CLUSTER_TESTS ?= tests/scheduling/cluster/contract tests/scheduling/cluster/real \
-	tests/scheduling/services/test_guardrails.py tests/scheduling/services/test_least_privilege.py
+	$(addprefix tests/scheduling/cluster/test_,lease.py mirror.py) \
+	$(addprefix tests/scheduling/services/test_,checkup.py clusters.py cycle.py cycle_faults.py \
+		guardrails.py least_privilege.py workloads.py)
 BIN := .venv/bin
 # One thread per numeric library: two cores are shared by portal, worker and cluster.
 export OMP_NUM_THREADS := 1

@@ -30,7 +30,9 @@ class FaultProxy:
         self._server.faults = self.faults
         self._server.access = access
         self._server.context = ssl.create_default_context(cafile=access.ca_file)
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True)
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, args=(0.05,), daemon=True
+        )
 
     @property
     def url(self) -> str:

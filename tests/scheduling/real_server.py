@@ -11,7 +11,6 @@ from scheduling.cluster.real.control_plane import ControlPlane
 from tests.scheduling.kube import eventually, node
 from tests.scheduling.proxy import FaultProxy
 
-
 Json = dict[str, Any]
 
 _AT_ONCE = {"gracePeriodSeconds": 0, "propagationPolicy": "Background"}
