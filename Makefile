@@ -7,6 +7,7 @@ PORT ?= 8000
 SPEED ?=
 TRACE ?=
 NODES ?=
+CLUSTER ?=
 TESTS ?= tests
 CLUSTER_TESTS ?= tests/scheduling/cluster/contract tests/scheduling/cluster/real \
 	$(addprefix tests/scheduling/cluster/test_,lease.py mirror.py) \
@@ -40,9 +41,10 @@ setup: .venv/.compiled ## Make .venv with everything the demo needs
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
 	@touch $@
 
-demo: setup ## The portal over an embedded cluster: PORT=, SPEED=, TRACE=FOLDER, NODES=
+demo: setup ## The portal over a cluster: PORT=, SPEED=, TRACE=, NODES=, CLUSTER=real|context:NAME
 	@$(BIN)/python manage.py demo --port $(PORT) \
-		$(if $(SPEED),--speed $(SPEED)) $(if $(TRACE),--trace "$(TRACE)") $(if $(NODES),--nodes $(NODES))
+		$(if $(SPEED),--speed $(SPEED)) $(if $(TRACE),--trace "$(TRACE)") $(if $(NODES),--nodes $(NODES)) \
+		$(if $(CLUSTER),--cluster $(CLUSTER))
 
 demo-clean: ## Forget the demo's data
 	rm -rf var/demo*

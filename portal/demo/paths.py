@@ -25,6 +25,10 @@ class DemoFolder:
         return self.path / "cluster.sqlite3"
 
     @property
+    def control_plane(self) -> Path:
+        return self.path / "kubernetes"
+
+    @property
     def position(self) -> Path:
         return self.path / "position"
 

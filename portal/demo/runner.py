@@ -12,7 +12,7 @@ import uvicorn
 from portal.config.asgi import application
 from portal.config.celery import app
 from portal.demo.stream import Stream
-from scheduling.services.embedded import EmbeddedCluster
+from scheduling.services.furnishing import Played
 from scheduling.services.streams import Arrival
 from scheduling.services.worker import start_embedded_worker
 
@@ -41,7 +41,7 @@ def listen(port: int) -> socket.socket:
 
 def serve(
     listener: socket.socket,
-    embedded: EmbeddedCluster,
+    played: Played,
     arrivals: Iterator[Arrival],
     position: Path,
     announce: Callable[[], None],
@@ -50,7 +50,7 @@ def serve(
     with ExitStack() as stack:
         worker = start_embedded_worker(app)
         stack.callback(worker.stop)
-        stream = Stream(embedded, arrivals, position)
+        stream = Stream(played, arrivals, position)
         stream.start()
         stack.callback(stream.stop)
         server = uvicorn.Server(

@@ -8,7 +8,7 @@ from portal.accounts.models import Persona, User
 from portal.demo.seed import BLOCK_LABEL, CLASS_LABEL, RACK_LABEL, make_personas, make_user
 from portal.teams.models import Membership, Team
 from scheduling.models import MILLI, Cluster, GpuClass, NodePool, PriorityClass, Queue, Quota
-from scheduling.services.embedded import Machine
+from scheduling.services.furnishing import Machine
 from scheduling.services.streams import TraceStream
 
 GPU_CLASS, PRODUCT, RESOURCE = "gpu", "recorded-gpu", "nvidia.com/gpu"

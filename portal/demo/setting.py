@@ -12,13 +12,14 @@ from portal.demo import organisation as org
 from portal.demo import seed, seed_trace
 from portal.demo.paths import DemoFolder
 from portal.demo.stream import next_position
+from portal.demo.venue import Venue
 from scheduling.models import Cluster, ClusterMode
 from scheduling.services import past
-from scheduling.services.embedded import EmbeddedCluster
+from scheduling.services.furnishing import Played, furnish
 from scheduling.services.streams import Arrival, TraceStream, open_trace
 
 Say = Callable[[str], None]
-Stage = tuple[EmbeddedCluster, Iterator[Arrival]]
+Stage = tuple[Played, Iterator[Arrival]]
 
 CLUSTER = "fra1"
 PAST_DAYS = 14
@@ -46,59 +47,62 @@ class Setting(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class OrganisationSetting:
+    venue: Venue
+
     def set_up(self, folder: DemoFolder, speed: float, password: str, say: Say) -> Stage:
         now = datetime.now(UTC).replace(microsecond=0)
         cluster = _cluster(CLUSTER, display_time_zone="Europe/Berlin", **CALM)
-        embedded = EmbeddedCluster(cluster, path=folder.objects, speed=speed, start=now)
-        embedded.start()
+        played = self.venue.open(cluster, folder, speed=speed, start=now, say=say)
         if not folder.is_seeded:
             say("First start: seeding the example organisation")
             since = now - timedelta(days=PAST_DAYS)
             seed.seed_cluster(cluster, since=since - timedelta(days=30))
             seed.seed_people(cluster, password=password)
-            embedded.furnish(
+            furnish(
+                cluster,
                 machines=seed.machines(),
                 namespaces=org.USERS,
                 priority_classes=[(name, value) for name, value, *_ in org.PRIORITY_CLASSES],
             )
             say(f"Living {PAST_DAYS} days of it in the simulator")
-            count = past.live(embedded, since=since, until=now, **DEMAND)
+            count = past.live(played, since=since, until=now, **DEMAND)
             say(f"{count:,} workloads lived through; those that had not ended go on")
             folder.mark_seeded()
-        return embedded, past.arrivals(cluster, since=cluster.now(), **DEMAND)
+        return played, past.arrivals(cluster, since=cluster.now(), **DEMAND)
 
 
 @dataclass(frozen=True, slots=True)
 class TraceSetting:
+    venue: Venue
     stream: TraceStream
 
     def set_up(self, folder: DemoFolder, speed: float, password: str, say: Say) -> Stage:
         stream = self.stream
         cluster = _cluster(stream.name)
-        embedded = EmbeddedCluster(
-            cluster, path=folder.objects, speed=speed, start=stream.origin - timedelta(minutes=5)
-        )
-        embedded.start()
+        position = next_position(folder.position)
+        start = stream.time_of(position) - timedelta(minutes=5)
+        played = self.venue.open(cluster, folder, speed=speed, start=start, say=say)
         if not folder.is_seeded:
             say(f"First start: {len(stream):,} jobs over {stream.nodes} nodes")
             seed_trace.seed_trace(cluster, stream)
             seed_trace.seed_trace_people(cluster, password=password)
-            embedded.furnish(
+            furnish(
+                cluster,
                 machines=seed_trace.trace_machines(stream),
                 namespaces=stream.nominal_gpus,
                 priority_classes=[("batch", 50)],
             )
             folder.mark_seeded()
-        return embedded, stream.arrivals(cluster, next_position(folder.position))
+        return played, stream.arrivals(cluster, position)
 
 
-def organisation() -> OrganisationSetting:
-    return OrganisationSetting()
+def organisation(venue: Venue) -> OrganisationSetting:
+    return OrganisationSetting(venue)
 
 
-def trace(path: Path, nodes: int | None) -> TraceSetting:
+def trace(venue: Venue, path: Path, nodes: int | None) -> TraceSetting:
     """Raises ValueError with a line per fault when the trace cannot be read."""
-    return TraceSetting(open_trace(path, nodes=nodes))
+    return TraceSetting(venue, open_trace(path, nodes=nodes))
 
 
 def _cluster(name: str, **fields: str | float) -> Cluster:

@@ -11,8 +11,8 @@ from django.db import close_old_connections
 
 from scheduling.models import Cluster
 from scheduling.services import workloads
-from scheduling.services.embedded import EmbeddedCluster
 from scheduling.services.errors import ServiceError
+from scheduling.services.furnishing import Played
 from scheduling.services.streams import Arrival
 
 log = logging.getLogger(__name__)
@@ -29,11 +29,9 @@ class Stream:
     names of a stream's Jobs are its positions, so nothing arrives twice.
     """
 
-    def __init__(
-        self, embedded: EmbeddedCluster, arrivals: Iterator[Arrival], position: Path
-    ) -> None:
-        self._embedded = embedded
-        self._cluster: Cluster = embedded.cluster
+    def __init__(self, played: Played, arrivals: Iterator[Arrival], position: Path) -> None:
+        self._played = played
+        self._cluster: Cluster = played.cluster
         self._arrivals = arrivals
         self._position = position
         self._stop = threading.Event()
@@ -60,7 +58,7 @@ class Stream:
 
     def _wait_until(self, arrival: Arrival) -> bool:
         while not self._stop.is_set():
-            delay = self._embedded.clock.real_delay(arrival.at.timestamp())
+            delay = self._played.clock.real_delay(arrival.at.timestamp())
             if not delay:
                 return True
             self._stop.wait(min(delay, LONGEST_NAP_S))
@@ -76,7 +74,7 @@ class Stream:
 
     def _keep_clock(self) -> None:
         while not self._stop.wait(SAVE_CLOCK_S):
-            self._embedded.save_clock()
+            self._played.save_clock()
         close_old_connections()
 
 

@@ -6,18 +6,12 @@ clock columns follow it, so that ``Cluster.now()`` is the same time in every pro
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from scheduling.cluster import labels
-from scheduling.cluster.client import Client, ConflictError
 from scheduling.cluster.embedded import Clock, EmbeddedServer
-from scheduling.cluster.kubelets import Machine, node_manifest
 from scheduling.models import Cluster
-
-__all__ = ["EmbeddedCluster", "Machine"]
 
 Json = dict[str, Any]
 
@@ -39,6 +33,10 @@ class EmbeddedCluster:
         Cluster.objects.filter(pk=self.cluster.pk).update(api_url=self.server.url)
         self.cluster.api_url = self.server.url
         self.save_clock()
+
+    @property
+    def kubectl(self) -> str:
+        return f"--server {self.server.url}"
 
     def stop(self) -> None:
         self.save_clock()
@@ -64,35 +62,3 @@ class EmbeddedCluster:
             if record is not None:
                 metadata = {**record.body["metadata"], "creationTimestamp": f"{created:%FT%TZ}"}
                 store.replace(record, {**record.body, "metadata": metadata})
-
-    def furnish(
-        self,
-        *,
-        machines: Iterable[Machine],
-        namespaces: Iterable[str],
-        priority_classes: Iterable[tuple[str, int]],
-    ) -> None:
-        """Create what a cluster has before anybody submits; what exists already stays."""
-        client = Client.connect(self.cluster)
-        for machine in machines:
-            _ensure(client, "/api/v1/nodes", node_manifest(machine))
-        for name in namespaces:
-            _ensure(client, "/api/v1/namespaces", _named("v1", "Namespace", name))
-        for name, value in priority_classes:
-            body = _named("scheduling.k8s.io/v1", "PriorityClass", name)
-            # Pods may come before the first pass over the guardrails, which keeps what is marked.
-            body["metadata"]["labels"] = {labels.MANAGED: "true"}
-            body |= {"value": value, "preemptionPolicy": "Never"}
-            _ensure(client, "/apis/scheduling.k8s.io/v1/priorityclasses", body)
-        client.close()
-
-
-def _named(api_version: str, kind: str, name: str) -> Json:
-    return {"apiVersion": api_version, "kind": kind, "metadata": {"name": name}}
-
-
-def _ensure(client: Client, path: str, body: Json) -> None:
-    try:
-        client.create(path, body)
-    except ConflictError:
-        return

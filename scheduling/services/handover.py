@@ -14,7 +14,7 @@ from scheduling.cluster.adapters import Admission, ClassSpec, JobAdapter
 from scheduling.cluster.client import Client
 from scheduling.engine.model import Phase
 from scheduling.models import GpuClass, Workload
-from scheduling.services.embedded import EmbeddedCluster
+from scheduling.services.furnishing import Played
 from scheduling.services.history import History, job_name
 from scheduling.services.streams import manifest_of
 from scheduling.services.workloads import submit
@@ -23,15 +23,15 @@ from scheduling.simulation.jobs import Job
 Json = dict[str, Any]
 
 
-def hand_over(embedded: EmbeddedCluster, history: History, jobs: Iterable[Job]) -> None:
+def hand_over(played: Played, history: History, jobs: Iterable[Job]) -> None:
     """Create a Job for each of ``jobs`` and give its ledger row the Job's uid.
 
     ``history.save`` comes after: rows and Jobs agree from the first cycle on.
     """
-    client = Client.connect(embedded.cluster)
+    client = Client.connect(played.cluster)
     for job in jobs:
         workload = history.workloads[job.name]
-        left_s = _left_s(job, embedded.clock.now())
+        left_s = _left_s(job, played.clock.now())
         manifest = manifest_of(
             job.submission,
             job_name(job.name),
@@ -39,8 +39,8 @@ def hand_over(embedded: EmbeddedCluster, history: History, jobs: Iterable[Job]) 
             history.classes,
             left_s=left_s,
         )
-        made = submit(embedded.cluster, manifest=manifest, user=workload.user)
-        embedded.backdate(made, workload.submitted_at)
+        made = submit(played.cluster, manifest=manifest, user=workload.user)
+        played.backdate(made, workload.submitted_at)
         workload.uid = made["metadata"]["uid"]
         if job.workload.phase is Phase.RUNNING and workload.gpu_class is not None:
             _admit(client, made, workload, workload.gpu_class)

@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 from scheduling.engine.model import MILLI, Snapshot
 from scheduling.models import Cluster, Queue, Quota
 from scheduling.services import snapshots
-from scheduling.services.embedded import EmbeddedCluster
+from scheduling.services.furnishing import Played
 from scheduling.services.handover import hand_over
 from scheduling.services.history import History, unfinished
 from scheduling.services.streams import Arrival, manifest_of
@@ -130,7 +130,7 @@ def ready_gpus(snapshot: Snapshot) -> dict[str, float]:
 
 
 def live(
-    embedded: EmbeddedCluster,
+    played: Played,
     *,
     users: Mapping[str, Sequence[str]],
     work: Work,
@@ -140,7 +140,7 @@ def live(
 ) -> int:
     """Live from ``since`` to ``until`` in the simulator with the shipped engine, write the ledger, and
     hand what has not ended over to the cluster. Returns the number of workloads."""
-    cluster = embedded.cluster
+    cluster = played.cluster
     template = replace(snapshots.live(cluster), now=since, workloads=())
     organisation = demand_of(cluster, template, users, work, load)
     history = History(cluster)
@@ -154,7 +154,7 @@ def live(
         observer=history,
     )
     history.close(until)
-    hand_over(embedded, history, unfinished(outcome.jobs))
+    hand_over(played, history, unfinished(outcome.jobs))
     history.save()
     return len(outcome.jobs)
 

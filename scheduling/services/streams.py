@@ -61,6 +61,10 @@ class TraceStream:
     def __len__(self) -> int:
         return len(self.trace)
 
+    def time_of(self, position: int) -> datetime:
+        """When the job at ``position`` arrives; the origin for the first and for none."""
+        return self.trace.submitted_at(position) if 0 < position < len(self) else self.origin
+
     def arrivals(self, cluster: Cluster, start: int) -> Iterator[Arrival]:
         """The jobs from position ``start`` on."""
         queues = {q.name: q for q in cluster.queues.all()}

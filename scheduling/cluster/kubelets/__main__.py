@@ -18,14 +18,14 @@ def main() -> None:
     parser.add_argument("--kubeconfig", required=True)
     parser.add_argument("--context", default="")
     parser.add_argument("--startup", type=float, default=1.0, help="seconds until a pod runs")
+    parser.add_argument("--pace", type=float, default=1.0, help="how much faster work is done")
     arguments = parser.parse_args()
     logging.basicConfig(format="%(asctime)s %(message)s", level=logging.WARNING)
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())
-    fleet = Fleet(
-        Client(configuration_from(arguments.kubeconfig, arguments.context)), arguments.startup
-    )
+    client = Client(configuration_from(arguments.kubeconfig, arguments.context))
+    fleet = Fleet(client, arguments.startup, arguments.pace)
     fleet.start()
     stop.wait()
     fleet.stop()

@@ -26,7 +26,7 @@ _PATHS = {NODES: "/api/v1/nodes", PODS: "/api/v1/pods", JOBS: "/apis/batch/v1/jo
 class Fleet:
     """Kubelets of every node that is labelled as simulated, from ``start`` to ``stop``."""
 
-    def __init__(self, client: Client, startup_s: float = 1.0) -> None:
+    def __init__(self, client: Client, startup_s: float = 1.0, pace: float = 1.0) -> None:
         clock = Clock()
         shadow = Shadow()
         world = World(shadow, clock)
@@ -34,7 +34,7 @@ class Fleet:
         self._feeds = {r: Feed(client, path, r, shadow) for r, path in _PATHS.items()}
         self._post = Post(client, self._feeds)
         self._heart = Heart(client, shadow, clock)
-        self._runtime = Runtime(world, [_Dispatcher(world, startup_s, self._post)])
+        self._runtime = Runtime(world, [_Dispatcher(world, self._post, startup_s, pace)])
         self._awake = threading.Event()
         self._runtime.wake = self._awake.set
         self._stop = threading.Event()
@@ -76,10 +76,10 @@ class _Kubelet(Kubelet):
 class _Dispatcher:
     """The kubelet as a controller whose writes take a while: a pod rests until they are answered."""
 
-    def __init__(self, world: World, startup_s: float, post: Post) -> None:
+    def __init__(self, world: World, post: Post, startup_s: float, pace: float) -> None:
         self._world = world
         self._scribe = WireScribe()
-        self._kubelet = _Kubelet(world, startup_s, self._scribe)
+        self._kubelet = _Kubelet(world, startup_s, self._scribe, pace)
         self._post = post
         self._resting: set[Key] = set()
 

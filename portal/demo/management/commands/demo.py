@@ -17,11 +17,10 @@ from portal.demo.paths import DemoFolder
 
 PASSWORD = "weir"  # noqa: S105 - the demo's own, on loopback, printed at every start
 MARK = "WEIR_DEMO_FOLDER"
-DEFAULT_SPEED, TRACE_SPEED = 60.0, 600.0
 
 
 class Command(BaseCommand):
-    help = "Serve the portal over an embedded cluster, with the example organisation or a trace."
+    help = "Serve the portal over a cluster, with the example organisation or a trace."
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -30,62 +29,84 @@ class Command(BaseCommand):
         parser.add_argument(
             "--speed",
             type=float,
-            help=f"cluster seconds per second (default {DEFAULT_SPEED:g}, traces {TRACE_SPEED:g})",
+            help="seconds of work per second (default 60, traces 600, on Kubernetes 10)",
+        )
+        parser.add_argument(
+            "--cluster",
+            default="embedded",
+            help="embedded; real: Kubernetes on loopback; context:NAME of your kubeconfig",
         )
         parser.add_argument("--nodes", type=int, help="traces: nodes of the pool")
         parser.add_argument("--data", type=Path, help="folder of the demo's data (default in var/)")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        speed = options["speed"] or (TRACE_SPEED if options["trace"] else DEFAULT_SPEED)
-        if speed <= 0:
-            raise CommandError(f"--speed: {speed:g} is not above 0")
-        folder = DemoFolder(options["data"] or _default_folder(options["trace"]))
+        if options["speed"] is not None and options["speed"] <= 0:
+            raise CommandError(f"--speed: {options['speed']:g} is not above 0")
+        folder = DemoFolder(
+            options["data"] or _default_folder(options["trace"], options["cluster"])
+        )
         if os.environ.get(MARK) != str(folder.path):
             _start_again_in(folder)
-        self._serve(folder, options["port"], options["trace"], speed, options["nodes"])
+        self._serve(
+            folder, **{k: options[k] for k in ("port", "trace", "speed", "nodes", "cluster")}
+        )
 
     def _serve(
-        self, folder: DemoFolder, port: int, trace: Path | None, speed: float, nodes: int | None
+        self,
+        folder: DemoFolder,
+        *,
+        port: int,
+        trace: Path | None,
+        speed: float | None,
+        nodes: int | None,
+        cluster: str,
     ) -> None:
         """Imports come late: the database's address is known only in the second process."""
         from portal.demo import runner, setting
+        from portal.demo.venue import Venue
+        from scheduling.services.errors import ServiceError
 
         try:
+            venue = Venue.parse(cluster)
             listener = runner.listen(port)
-            stage = setting.trace(trace, nodes) if trace else setting.organisation()
+            stage = setting.trace(venue, trace, nodes) if trace else setting.organisation(venue)
         except (runner.PortTakenError, ValueError) as error:
             raise CommandError(str(error)) from None
         call_command("migrate", verbosity=0, interactive=False)
-        embedded, arrivals = stage.set_up(folder, speed, PASSWORD, self._say)
+        speed = speed or venue.speed(trace=trace is not None)
+        try:
+            played, arrivals = stage.set_up(folder, speed, PASSWORD, self._say)
+        except ServiceError as error:
+            raise CommandError(str(error)) from None
         try:
             runner.serve(
                 listener,
-                embedded,
+                played,
                 arrivals,
                 folder.position,
-                lambda: self._announce(port, embedded.server.url),
+                lambda: self._announce(port, played.kubectl),
             )
         finally:
-            embedded.stop()
+            played.stop()
             self._say("Stopped. A second start goes on from here.")
 
     def _say(self, line: str) -> None:
         self.stdout.write(line)
         self.stdout.flush()
 
-    def _announce(self, port: int, api_url: str) -> None:
+    def _announce(self, port: int, kubectl: str) -> None:
         self._say(
             f"\nWeir is at http://127.0.0.1:{port}/\n"
             f"Sign in as researcher, lead or admin; password {PASSWORD}. Ctrl-C stops it.\n"
-            f"Its cluster: kubectl --server {api_url} get jobs -A\n"
+            f"Its cluster: kubectl {kubectl} get jobs -A\n"
         )
 
 
-def _default_folder(trace: Path | None) -> Path:
-    if trace is None:
-        return settings.VAR_DIR / "demo"
-    name = re.sub(r"[^a-z0-9]+", "-", trace.resolve().name.lower()).strip("-")
-    return settings.VAR_DIR / f"demo-{name}"
+def _default_folder(trace: Path | None, cluster: str) -> Path:
+    """One for each trace and each cluster: their data would not go together."""
+    parts = ["demo", trace.resolve().name if trace else "", cluster.removeprefix("embedded")]
+    names = (re.sub(r"[^a-z0-9]+", "-", part.lower()).strip("-") for part in parts)
+    return settings.VAR_DIR / "-".join(filter(None, names))
 
 
 def _start_again_in(folder: DemoFolder) -> None:

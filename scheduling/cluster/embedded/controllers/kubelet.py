@@ -29,12 +29,20 @@ _KILLED = 143  # 128 + SIGTERM
 class Kubelet:
     """All nodes' kubelets in one: a node has to exist, be Ready and hold the pod to act on it.
 
-    It looks at the store of ``world`` and writes through ``scribe``.
+    It looks at the store of ``world`` and writes through ``scribe``. Work is done ``pace`` times
+    as fast as its annotations say.
     """
 
-    def __init__(self, world: World, startup_s: float = 1.0, scribe: Scribe | None = None) -> None:
+    def __init__(
+        self,
+        world: World,
+        startup_s: float = 1.0,
+        scribe: Scribe | None = None,
+        pace: float = 1.0,
+    ) -> None:
         self._world = world
         self._startup_s = startup_s
+        self._pace = pace
         self._scribe = scribe or StoreScribe(world)
 
     def keys(self, event: Event) -> Iterable[Key]:
@@ -82,7 +90,7 @@ class Kubelet:
         self._scribe.remove(pod if _ended(pod) else self._end(pod, _KILLED, "Error"))
 
     def _save_progress(self, pod: Record) -> None:
-        every = _seconds((pod.body["metadata"].get("annotations") or {}).get(CHECKPOINT_SECONDS))
+        every = self._checkpoint_s(pod.body["metadata"].get("annotations") or {})
         if every and not _ended(pod):
             started = _started(pod)[0]
             progress.save(self._world, self._scribe, pod, started=started, every=every)
@@ -121,7 +129,7 @@ class Kubelet:
         now = self._world.clock.seconds()
         run_s = _seconds(annotations.get(RUN_SECONDS))
         if run_s is not None:
-            run_s = max(0.0, run_s - progress.resumed_s(pod))
+            run_s = max(0.0, run_s / self._pace - progress.resumed_s(pod))
             if now >= started + run_s:
                 self._finish(pod, int(_seconds(annotations.get(EXIT_CODE)) or 0), restarts)
                 return
@@ -159,7 +167,7 @@ class Kubelet:
         return self._scribe.status(pod, {**status, **parts})
 
     def _checkpoint(self, pod: Record, annotations: Json, started: float, after: After) -> None:
-        every = _seconds(annotations.get(CHECKPOINT_SECONDS))
+        every = self._checkpoint_s(annotations)
         if not every:
             return
         done = int((self._world.clock.seconds() - started) // every)
@@ -167,6 +175,9 @@ class Kubelet:
         moment = stamp(started + done * every)
         if done > 0 and annotations.get(CHECKPOINTED_AT, "") < moment:
             self._scribe.annotate(self._world.store.find(pod.key) or pod, CHECKPOINTED_AT, moment)
+
+    def _checkpoint_s(self, annotations: Json) -> float:
+        return (_seconds(annotations.get(CHECKPOINT_SECONDS)) or 0.0) / self._pace
 
 
 def _seconds(text: str | None) -> float | None:
