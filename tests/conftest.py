@@ -29,6 +29,15 @@ def real_control_plane():
         yield plane
 
 
+@pytest.fixture
+def kubernetes(real_control_plane):
+    """The same without what the tests before left there: jobs, pods, leases, policies, nodes."""
+    from tests.scheduling.real_server import empty
+
+    empty(real_control_plane)
+    return real_control_plane
+
+
 def pytest_collection_modifyitems(config, items):
     """What only a real control plane can show runs in `make test-cluster`."""
     if ON:

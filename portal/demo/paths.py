@@ -7,6 +7,8 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
+from scheduling.services.real import abandon
+
 SEEDED = "seeded"
 
 
@@ -39,6 +41,7 @@ class DemoFolder:
     def open(self) -> None:
         """Make the folder; one whose seeding was killed half-way is begun again."""
         if self.path.exists() and not self.is_seeded:
+            abandon(self.control_plane)
             shutil.rmtree(self.path)
         self.path.mkdir(parents=True, exist_ok=True)
 

@@ -19,7 +19,6 @@ from scheduling.services.furnishing import Played, furnish
 from scheduling.services.streams import Arrival, TraceStream, open_trace
 
 Say = Callable[[str], None]
-Stage = tuple[Played, Iterator[Arrival]]
 
 CLUSTER = "fra1"
 PAST_DAYS = 14
@@ -40,8 +39,14 @@ DEMAND: Demand = {"users": org.USERS, "work": org.WORK, "load": org.LOAD}
 
 
 class Setting(Protocol):
-    def set_up(self, folder: DemoFolder, speed: float, password: str, say: Say) -> Stage:
-        """A running cluster and what arrives next; seeds on the first start only."""
+    def open(self, folder: DemoFolder, speed: float, say: Say) -> Played:
+        """The running cluster; the caller stops it."""
+        ...
+
+    def fill(
+        self, played: Played, folder: DemoFolder, password: str, say: Say
+    ) -> Iterator[Arrival]:
+        """What arrives next; seeds on the first start only."""
         ...
 
 
@@ -49,12 +54,18 @@ class Setting(Protocol):
 class OrganisationSetting:
     venue: Venue
 
-    def set_up(self, folder: DemoFolder, speed: float, password: str, say: Say) -> Stage:
+    def open(self, folder: DemoFolder, speed: float, say: Say) -> Played:
         now = datetime.now(UTC).replace(microsecond=0)
         cluster = _cluster(CLUSTER, display_time_zone="Europe/Berlin", **CALM)
-        played = self.venue.open(cluster, folder, speed=speed, start=now, say=say)
+        return self.venue.open(cluster, folder, speed=speed, start=now, say=say)
+
+    def fill(
+        self, played: Played, folder: DemoFolder, password: str, say: Say
+    ) -> Iterator[Arrival]:
+        cluster = played.cluster
         if not folder.is_seeded:
             say("First start: seeding the example organisation")
+            now = cluster.now().replace(microsecond=0)
             since = now - timedelta(days=PAST_DAYS)
             seed.seed_cluster(cluster, since=since - timedelta(days=30))
             seed.seed_people(cluster, password=password)
@@ -68,7 +79,7 @@ class OrganisationSetting:
             count = past.live(played, since=since, until=now, **DEMAND)
             say(f"{count:,} workloads lived through; those that had not ended go on")
             folder.mark_seeded()
-        return played, past.arrivals(cluster, since=cluster.now(), **DEMAND)
+        return past.arrivals(cluster, since=cluster.now(), **DEMAND)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,12 +87,15 @@ class TraceSetting:
     venue: Venue
     stream: TraceStream
 
-    def set_up(self, folder: DemoFolder, speed: float, password: str, say: Say) -> Stage:
-        stream = self.stream
-        cluster = _cluster(stream.name)
-        position = next_position(folder.position)
-        start = stream.time_of(position) - timedelta(minutes=5)
-        played = self.venue.open(cluster, folder, speed=speed, start=start, say=say)
+    def open(self, folder: DemoFolder, speed: float, say: Say) -> Played:
+        start = self.stream.time_of(next_position(folder.position)) - timedelta(minutes=5)
+        cluster = _cluster(self.stream.name)
+        return self.venue.open(cluster, folder, speed=speed, start=start, say=say)
+
+    def fill(
+        self, played: Played, folder: DemoFolder, password: str, say: Say
+    ) -> Iterator[Arrival]:
+        stream, cluster = self.stream, played.cluster
         if not folder.is_seeded:
             say(f"First start: {len(stream):,} jobs over {stream.nodes} nodes")
             seed_trace.seed_trace(cluster, stream)
@@ -93,7 +107,7 @@ class TraceSetting:
                 priority_classes=[("batch", 50)],
             )
             folder.mark_seeded()
-        return played, stream.arrivals(cluster, position)
+        return stream.arrivals(cluster, next_position(folder.position))
 
 
 def organisation(venue: Venue) -> OrganisationSetting:

@@ -16,7 +16,7 @@ from typing import Any
 
 from scheduling.cluster.embedded import Clock
 from scheduling.cluster.real.binaries import NoBinariesError, find
-from scheduling.cluster.real.control_plane import ControlPlane, NotReadyError
+from scheduling.cluster.real.control_plane import ControlPlane, NotReadyError, forget
 from scheduling.cluster.real.processes import Process, ProcessDiedError
 from scheduling.models import Cluster
 from scheduling.services.errors import ServiceError
@@ -87,6 +87,11 @@ class RealCluster:
 
     def backdate(self, made: Json, created: datetime) -> None:
         """Kubernetes says itself when an object was made; its place in line is the order of making."""
+
+
+def abandon(folder: Path) -> None:
+    """End what a start that was killed left running in ``folder`` and remove the folder."""
+    forget(folder)
 
 
 def _usual_kubeconfig() -> str:

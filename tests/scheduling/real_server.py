@@ -14,8 +14,6 @@ from tests.scheduling.proxy import FaultProxy
 Json = dict[str, Any]
 
 _AT_ONCE = {"gracePeriodSeconds": 0, "propagationPolicy": "Background"}
-_NAMESPACES = {"default", "kube-node-lease", "kube-public", "kube-system", "weir-system"}
-"""Those that stay; a namespace takes seconds to go."""
 _NODES = {"n1", "n2"}
 """Nodes that stay; a new one takes a second to be let in."""
 _BINDINGS = "/apis/rbac.authorization.k8s.io/v1/namespaces/default/rolebindings"
@@ -65,15 +63,26 @@ class RealServer:
 
 @contextmanager
 def real_server(plane: ControlPlane) -> Iterator[RealServer]:
+    """``plane`` behind a proxy of its own; people may work in the namespace ``default``."""
+    client = Client(configuration_from(plane.access.kubeconfig))
+    client.create(_BINDINGS, _EVERYBODY_EDITS)
+    client.close()
     with FaultProxy(plane.access) as proxy:
-        client = Client(configuration_from(plane.access.kubeconfig))
-        _empty(client)
         yield RealServer(plane, proxy)
-        client.close()
+
+
+def empty(plane: ControlPlane) -> None:
+    """Leave nothing of the tests before that another could see, nor pods that still stop.
+
+    Namespaces stay (they take seconds to go), so a test that makes one gives it a new name.
+    """
+    client = Client(configuration_from(plane.access.kubeconfig))
+    _empty(client)
+    eventually(lambda: _is_settled(client), SETTLED_S)
+    client.close()
 
 
 def _empty(client: Client) -> None:
-    """Leave nothing of the tests before, neither objects nor pods that still stop."""
     for path in _EMPTIED:
         client.delete(path, _AT_ONCE)
     for name in _names(client, "/api/v1/nodes") - _NODES:
@@ -81,13 +90,9 @@ def _empty(client: Client) -> None:
     for name in _names(client, _PRIORITIES):
         if not name.startswith("system-"):
             client.delete(f"{_PRIORITIES}/{name}")
-    for name in _names(client, "/api/v1/namespaces") - _NAMESPACES:
-        _delete(client, f"/api/v1/namespaces/{name}")
     client.patch("/api/v1/namespaces/default", {"metadata": {"labels": _unlabelled(client)}})
-    client.create(_BINDINGS, _EVERYBODY_EDITS)
     for name in sorted(_NODES):
         _furnish(client, name)
-    eventually(lambda: _is_settled(client), SETTLED_S)
 
 
 def _unlabelled(client: Client) -> dict[str, None]:
@@ -115,15 +120,14 @@ def _is_altered(present: Json) -> bool:
 
 
 def _is_settled(client: Client) -> bool:
-    for pod in client.get("/api/v1/pods")["items"]:
-        meta = pod["metadata"]
-        _delete(client, f"/api/v1/namespaces/{meta['namespace']}/pods/{meta['name']}")
-    gone = ("/api/v1/pods", "/apis/batch/v1/jobs")
-    return (
-        not any(_names(client, path) for path in gone)
-        and _names(client, "/api/v1/namespaces") <= _NAMESPACES
-        and all(_is_open(n) for n in client.get("/api/v1/nodes")["items"])
-    )
+    left = [
+        (f"{root}/namespaces/{item['metadata']['namespace']}/{plural}", item["metadata"]["name"])
+        for root, plural in (("/apis/batch/v1", "jobs"), ("/api/v1", "pods"))
+        for item in client.get(f"{root}/{plural}")["items"]
+    ]
+    for path, name in left:
+        _delete(client, f"{path}/{name}")
+    return not left and all(_is_open(n) for n in client.get("/api/v1/nodes")["items"])
 
 
 def _is_open(present: Json) -> bool:

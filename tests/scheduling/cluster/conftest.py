@@ -17,7 +17,7 @@ from tests.scheduling.real_server import RealServer, real_server
 def bare_server(request: pytest.FixtureRequest) -> Iterator[EmbeddedServer | RealServer]:
     """The embedded server without controllers; on a real one none is interested in these objects."""
     if ON:
-        with real_server(request.getfixturevalue("real_control_plane")) as real:
+        with real_server(request.getfixturevalue("kubernetes")) as real:
             yield real
         return
     with EmbeddedServer(port=0, controllers=False) as server:

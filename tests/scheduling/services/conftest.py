@@ -17,7 +17,7 @@ from tests.scheduling.real_server import RealServer, real_server
 @pytest.fixture
 def server(request: pytest.FixtureRequest) -> Iterator[EmbeddedServer | RealServer]:
     if ON:
-        with real_server(request.getfixturevalue("real_control_plane")) as real:
+        with real_server(request.getfixturevalue("kubernetes")) as real:
             yield real
         return
     with EmbeddedServer(port=0, clock=Clock(speed=1), startup_s=0.01) as server:

@@ -62,7 +62,7 @@ class Lab(World):
 def lab(db: None, request: pytest.FixtureRequest) -> Iterator[Lab]:
     """On the embedded API server, or in `make test-cluster` on a real one."""
     if ON:
-        access = request.getfixturevalue("real_control_plane").access
+        access = request.getfixturevalue("kubernetes").access
         cluster = policy("enforce", "", "research", "products", nominal_gpus=8)
         cluster.kubeconfig, cluster.context = access.kubeconfig, access.context
         cluster.save()

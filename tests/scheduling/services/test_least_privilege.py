@@ -62,8 +62,8 @@ def _path(body: dict[str, Any]) -> str:
 
 
 @pytest.fixture
-def site(db: None, real_control_plane: Any, tmp_path: Path) -> Iterator[Site]:
-    access: Access = real_control_plane.access
+def site(db: None, kubernetes: Any, tmp_path: Path) -> Iterator[Site]:
+    access: Access = kubernetes.access
     name = f"lp-{uuid.uuid4().hex[:8]}"
     cluster = policy("observe", access.url, "research", nominal_gpus=8)
     cluster.ca_file, cluster.token_file = access.ca_file, str(tmp_path / "token")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import sys
 from argparse import ArgumentParser
 from pathlib import Path
@@ -40,6 +41,8 @@ class Command(BaseCommand):
         parser.add_argument("--data", type=Path, help="folder of the demo's data (default in var/)")
 
     def handle(self, *args: Any, **options: Any) -> None:
+        # As Ctrl-C: what was started is ended on the way out.
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
         if options["speed"] is not None and options["speed"] <= 0:
             raise CommandError(f"--speed: {options['speed']:g} is not above 0")
         folder = DemoFolder(
@@ -75,10 +78,11 @@ class Command(BaseCommand):
         call_command("migrate", verbosity=0, interactive=False)
         speed = speed or venue.speed(trace=trace is not None)
         try:
-            played, arrivals = stage.set_up(folder, speed, PASSWORD, self._say)
+            played = stage.open(folder, speed, self._say)
         except ServiceError as error:
             raise CommandError(str(error)) from None
         try:
+            arrivals = stage.fill(played, folder, PASSWORD, self._say)
             runner.serve(
                 listener,
                 played,
