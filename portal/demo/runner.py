@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import uvicorn
@@ -62,4 +62,5 @@ def serve(
             )
         )
         announce()
-        server.run(sockets=[listener])
+        with suppress(KeyboardInterrupt):  # the server raises it again when it has stopped
+            server.run(sockets=[listener])
