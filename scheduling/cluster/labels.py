@@ -18,6 +18,8 @@ PREDICTED_SECONDS = "weir.dev/predicted-seconds"
 TOPOLOGY_REQUIRED = "weir.dev/topology-required"
 TOPOLOGY_PREFERRED = "weir.dev/topology-preferred"
 HOLD = "weir.dev/hold"
+GATE = "weir.dev/queue"
+"""Scheduling gate that holds plain pods back."""
 REPLICAS = "weir.dev/replicas"
 """Replicas asked for by a kind without a suspend field, whose ``spec.replicas`` is 0 while it waits."""
 

@@ -19,23 +19,96 @@ API = "admissionregistration.k8s.io/v1"
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """How admission policies read a kind. ``pod_specs`` and ``waits`` are CEL: the list of its pods'
-    specs, and whether it is created waiting; ``remedy`` says how to make it so."""
+    """How admission policies read a kind, in CEL.
 
-    name: str
+    ``pod_specs`` is the list of its pods' specs, ``waits`` whether it is created waiting, and
+    ``remedy`` says how to make it so. ``resources``, where given, is the one place that states GPUs.
+    """
+
+    resource: str
     group: str
     version: str
-    resource: str
     pod_specs: str
     waits: str
     remedy: str
+    resources: str = ""
 
 
-SUSPENDED = "has(object.spec.suspend) && object.spec.suspend == true"
-SUSPEND = "Set spec.suspend: true"
+SUSPEND = ("has(object.spec.suspend) && object.spec.suspend == true", "Set spec.suspend: true")
+RUN_POLICY = (
+    "has(object.spec.runPolicy) && has(object.spec.runPolicy.suspend) && "
+    "object.spec.runPolicy.suspend == true",
+    "Set spec.runPolicy.suspend: true",
+)
+NO_REPLICAS = (
+    "has(object.spec.replicas) && object.spec.replicas == 0",
+    f"Set spec.replicas: 0 and the annotation {labels.REPLICAS}: COUNT",
+)
+GATED = (
+    "has(object.spec.schedulingGates) && "
+    f"object.spec.schedulingGates.exists(g, g.name == '{labels.GATE}')",
+    f"Add the scheduling gate {labels.GATE} to spec.schedulingGates",
+)
 
+
+def _ray(spec: str) -> str:
+    """Pod specs of the Ray cluster at ``spec``: its head's and its groups'."""
+    groups = f"{spec}.workerGroupSpecs"
+    workers = f"(has({groups}) ? {groups}.map(g, g.template.spec) : [])"
+    return f"[{spec}.headGroupSpec.template.spec] + {workers}"
+
+
+def _replica_specs(field: str) -> str:
+    """Pod specs of a map from role to replicas and template."""
+    return f"has({field}) ? {field}.map(role, {field}[role].template.spec) : []"
+
+
+_RAY_JOB = "object.spec.rayClusterSpec"
+_GROUP = "object.spec.leaderWorkerTemplate"
+_TEMPLATE = "[object.spec.template.spec]"
 KINDS: tuple[Kind, ...] = (
-    Kind("jobs", "batch", "v1", "jobs", "[object.spec.template.spec]", SUSPENDED, SUSPEND),
+    Kind("jobs", "batch", "v1", _TEMPLATE, *SUSPEND),
+    Kind("pods", "", "v1", "[object.spec]", *GATED),
+    Kind("deployments", "apps", "v1", _TEMPLATE, *NO_REPLICAS),
+    Kind(
+        "jobsets",
+        "jobset.x-k8s.io",
+        "v1alpha2",
+        "object.spec.replicatedJobs.map(job, job.template.spec.template.spec)",
+        *SUSPEND,
+    ),
+    Kind(
+        "pytorchjobs",
+        "kubeflow.org",
+        "v1",
+        _replica_specs("object.spec.pytorchReplicaSpecs"),
+        *RUN_POLICY,
+    ),
+    Kind(
+        "mpijobs",
+        "kubeflow.org",
+        "v2beta1",
+        _replica_specs("object.spec.mpiReplicaSpecs"),
+        *RUN_POLICY,
+    ),
+    Kind(
+        "trainjobs",
+        "trainer.kubeflow.org",
+        "v1alpha1",
+        "[]",
+        *SUSPEND,
+        resources="object.spec.trainer.resourcesPerNode",
+    ),
+    Kind("rayjobs", "ray.io", "v1", f"has({_RAY_JOB}) ? {_ray(_RAY_JOB)} : []", *SUSPEND),
+    Kind("rayclusters", "ray.io", "v1", _ray("object.spec"), *SUSPEND),
+    Kind(
+        "leaderworkersets",
+        "leaderworkerset.x-k8s.io",
+        "v1",
+        f"[{_GROUP}.workerTemplate.spec] + "
+        f"(has({_GROUP}.leaderTemplate) ? [{_GROUP}.leaderTemplate.spec] : [])",
+        *NO_REPLICAS,
+    ),
 )
 
 _NO_CONTROLLER = (
@@ -65,7 +138,7 @@ def policies(gpu_resources: Sequence[str]) -> list[Json]:
 
 
 def _policy(kind: Kind, gpu_resources: Sequence[str]) -> list[Json]:
-    name = f"weir-{kind.name}"
+    name = f"weir-{kind.resource}"
     rule = {
         "apiGroups": [kind.group],
         "apiVersions": [kind.version],
@@ -79,15 +152,16 @@ def _policy(kind: Kind, gpu_resources: Sequence[str]) -> list[Json]:
         "variables": [
             {"name": "gpuResources", "expression": _listed(gpu_resources)},
             {"name": "podSpecs", "expression": kind.pod_specs},
+            {"name": "asksGpus", "expression": _asks_gpus(kind)},
         ],
         "matchConditions": [{"name": "no-controller", "expression": _NO_CONTROLLER}],
         "validations": [
             {
-                "expression": f"!({_asks_gpus()}) || ({_QUEUE})",
+                "expression": f"!variables.asksGpus || ({_QUEUE})",
                 "messageExpression": _NAME_ONE,
                 "message": f"GPU work has to name a queue. Add the label {labels.QUEUE}: QUEUE.",
             },
-            {"expression": f"!({_asks_gpus()}) || ({kind.waits})", "message": waits},
+            {"expression": f"!variables.asksGpus || ({kind.waits})", "message": waits},
         ],
     }
     inside = {"namespaceSelector": {"matchLabels": {labels.MANAGED: "true"}}}
@@ -101,11 +175,17 @@ def _policy(kind: Kind, gpu_resources: Sequence[str]) -> list[Json]:
     ]
 
 
-def _asks_gpus() -> str:
-    """An extended resource must be in the limits, so those alone are read."""
+def _asks_gpus(kind: Kind) -> str:
+    """An extended resource must be in the limits, so of containers those alone are read."""
+    wanted = "exists(r, r in variables.gpuResources)"
+    if kind.resources:
+        parts = kind.resources.split(".")
+        there = [f"has({'.'.join(parts[:i])})" for i in range(3, len(parts) + 1)]
+        limits = f"has({kind.resources}.limits) && {kind.resources}.limits.{wanted}"
+        return " && ".join([*there, limits])
     containers = " || ".join(
         f"(has(s.{part}) && s.{part}.exists(c, has(c.resources) && has(c.resources.limits) && "
-        "c.resources.limits.exists(r, r in variables.gpuResources)))"
+        f"c.resources.limits.{wanted}))"
         for part in ("containers", "initContainers")
     )
     return f"variables.podSpecs.exists(s, {containers})"

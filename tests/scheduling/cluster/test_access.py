@@ -13,6 +13,7 @@ from django.conf import settings
 
 from scheduling.cluster import access
 from scheduling.cluster.access import Need
+from scheduling.cluster.adapters import ADAPTERS
 from scheduling.cluster.guardrails.manifests import MEMBER_ROLE
 
 FOLDER = Path(settings.BASE_DIR) / "docker" / "kubernetes"
@@ -87,3 +88,9 @@ def test_lease_is_granted_in_its_namespace_alone() -> None:
 def test_member_role_is_the_one_that_teams_are_bound_to() -> None:
     made = {d["metadata"]["name"] for d in documents(FOLDER / "enforce.yaml")}
     assert MEMBER_ROLE in made
+
+
+def test_members_may_create_every_kind_of_work() -> None:
+    grants = granted("enforce.yaml", MEMBER_ROLE)
+    for adapter in ADAPTERS:
+        assert (*access.resource_of(adapter.list_path), "create", "") in grants

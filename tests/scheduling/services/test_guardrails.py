@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 
-from scheduling.cluster.client import ApiError, Client, InvalidError, NotFoundError
+from scheduling.cluster.adapters import ADAPTERS
+from scheduling.cluster.client import (
+    ApiError,
+    Client,
+    ConflictError,
+    InvalidError,
+    NotFoundError,
+)
+from scheduling.cluster.guardrails.admission import KINDS
 from scheduling.models import (
     Cluster,
     ClusterMode,
@@ -24,9 +33,12 @@ from scheduling.services import guardrails, workers
 from scheduling.services import policy as policies
 from scheduling.services.guardrails import Guarded, guard
 from tests.scheduling.control_plane import ON
-from tests.scheduling.kube import JOBS, World, eventually, policy
+from tests.scheduling.kube import World, eventually, policy
+from tests.scheduling.manifests import MANIFESTS
+from tests.scheduling.operators import DEFINITIONS, adapter_of, definitions
 
 CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"
+PODS = "/api/v1/pods"
 Pass = Callable[[], Guarded]
 
 
@@ -282,7 +294,10 @@ def job(world: Lab, *, queue: str = "research", gpus: int = 1, suspend: bool = T
 
 def refusal(world: World, body: Any) -> str:
     """The refusal of ``body``, which is not kept; empty when it would be."""
-    path = JOBS.replace("default", body["metadata"]["namespace"])
+    kind, namespace = body["kind"], body["metadata"]["namespace"]
+    path = f"/api/v1/namespaces/{namespace}/pods"
+    if kind != "Pod":
+        path = adapter_of(kind).path(namespace, "")
     try:
         world.kube.request("POST", path, query={"dryRun": "All"}, body=body)
     except InvalidError as refused:
@@ -317,6 +332,64 @@ def test_what_the_rule_is_not_about_is_taken(lab: Lab, guarded: Pass) -> None:
     for i, body in enumerate([job(lab), kueue, owned, elsewhere, job(lab, queue="", gpus=0)]):
         body["metadata"]["name"] = f"w{i}"
         assert refusal(lab, body) == ""
+
+
+@pytest.fixture
+def kinds(lab: Lab, guarded: Pass) -> None:
+    """The definitions of every kind are installed and its rule is in force."""
+    for definition in definitions():
+        with suppress(ConflictError):
+            lab.kube.create(DEFINITIONS, definition)
+    guarded()
+    for kind in sorted(MANIFESTS):
+        eventually(lambda kind=kind: refusal(lab, of_kind(lab, kind, queue="")), within_s=20)
+
+
+def of_kind(lab: Lab, kind: str, *, queue: str = "research", suspend: bool = True) -> Any:
+    body = MANIFESTS[kind]("w")
+    body["metadata"]["namespace"] = lab.namespace
+    body["metadata"]["labels"] = {"weir.dev/queue": queue} if queue else {}
+    adapter_of(kind).set_suspended(body, suspend)  # type: ignore[attr-defined]
+    return body
+
+
+REMEDIES = {
+    "Deployment": "Set spec.replicas: 0 and the annotation weir.dev/replicas: COUNT",
+    "LeaderWorkerSet": "Set spec.replicas: 0 and the annotation weir.dev/replicas: COUNT",
+    "MPIJob": "Set spec.runPolicy.suspend: true",
+    "PyTorchJob": "Set spec.runPolicy.suspend: true",
+}
+
+
+def test_rule_holds_for_every_kind_in_its_own_words(lab: Lab, kinds: None) -> None:
+    for kind in sorted(MANIFESTS):
+        assert refusal(lab, of_kind(lab, kind)) == "", kind
+        assert "has to name a queue" in refusal(lab, of_kind(lab, kind, queue="")), kind
+        remedy = REMEDIES.get(kind, "Set spec.suspend: true")
+        assert remedy in refusal(lab, of_kind(lab, kind, suspend=False)), kind
+
+
+def test_every_kind_that_weir_queues_has_its_rule() -> None:
+    ruled = {f"/apis/{k.group}/{k.version}/{k.resource}" for k in KINDS if k.group}
+    queued = {a.list_path for a in ADAPTERS if a.list_path != PODS}
+    assert ruled == queued
+
+
+def test_plain_gpu_pod_waits_at_our_gate(lab: Lab, guarded: Pass) -> None:
+    guarded()
+    limits = {"limits": {"nvidia.com/gpu": "1"}}
+    container = {"name": "main", "image": "work", "resources": limits}
+    body = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "w", "namespace": lab.namespace, "labels": {"weir.dev/queue": "lab"}},
+        "spec": {"containers": [container]},
+    }
+    said = eventually(lambda: refusal(lab, body), within_s=15)
+    assert "Add the scheduling gate weir.dev/queue to spec.schedulingGates" in said
+
+    body["spec"]["schedulingGates"] = [{"name": "weir.dev/queue"}]
+    assert refusal(lab, body) == ""
 
 
 def test_cluster_that_does_not_answer_is_raised(
