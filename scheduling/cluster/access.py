@@ -73,9 +73,9 @@ def enforcing() -> Iterator[Need]:
 
 def _acts_on(adapter: Adapter) -> Need:
     group, resource = resource_of(adapter.list_path)
-    return Need(
-        group, resource, ("get", "patch"), f"to admit and evict work of kind {adapter.kind}"
-    )
+    # Plain pods cannot be suspended: they are evicted by deletion.
+    verbs = ("get", "patch") if adapter.resource == adapter.kind else ("get", "patch", "delete")
+    return Need(group, resource, verbs, f"to admit and evict work of kind {adapter.kind}")
 
 
 def _keeps(kind: Kind) -> Need:

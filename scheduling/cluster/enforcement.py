@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from scheduling.cluster.adapters import Adapter, Observed
+from scheduling.cluster.adapters.base import DELETE
 from scheduling.cluster.client import (
     CONNECTIONS,
     ApiError,
@@ -52,6 +53,8 @@ class Act:
     decide: Decide
     before: tuple[Event, ...] = ()
     after: tuple[Event, ...] = ()
+    workload_uid: str = ""
+    """Whose act it is, where ``target`` is only a part of the workload."""
 
 
 @dataclass(slots=True)
@@ -97,7 +100,10 @@ class Enforcer:
             if isinstance(outcome, ApiError):
                 report.failed[act.target.key] = outcome.message
                 if isinstance(outcome, (InvalidError, ForbiddenError)):
-                    report.refused[act.target.uid] = (act.target.generation, outcome.message)
+                    report.refused[act.workload_uid or act.target.uid] = (
+                        act.target.generation,
+                        outcome.message,
+                    )
                 log.warning("%s %s: %s", act.target.kind, act.target.key, outcome)
             elif outcome:
                 report.written += 1
@@ -117,7 +123,7 @@ class Enforcer:
         return written
 
     def _write(self, act: Act) -> bool:
-        target, held = act.target, self._mirror[act.target.kind]
+        target, held = act.target, self._mirror[act.adapter.resource]
         path = act.adapter.path(target.namespace, target.name)
         obj = held.get(target.namespace, target.name)
         for _ in range(CONFLICTS):
@@ -126,8 +132,12 @@ class Enforcer:
             patch = act.decide(obj)
             if not patch:
                 return False
-            patch.setdefault("metadata", {})["resourceVersion"] = obj["metadata"]["resourceVersion"]
+            version = obj["metadata"]["resourceVersion"]
             try:
+                if DELETE in patch:
+                    self._delete(path, target.uid, version)
+                    return True
+                patch.setdefault("metadata", {})["resourceVersion"] = version
                 held.absorb(self._client.patch(path, patch))
             except NotFoundError:
                 held.bury(target.namespace, target.name, target.uid)
@@ -138,8 +148,13 @@ class Enforcer:
             return True
         raise ConflictError(409, "Conflict", f"written by others {CONFLICTS} times in a row")
 
+    def _delete(self, path: str, uid: str, version: str) -> None:
+        preconditions = {"uid": uid, "resourceVersion": version}
+        kind = {"apiVersion": "v1", "kind": "DeleteOptions"}
+        self._client.delete(path, {**kind, "preconditions": preconditions})
+
     def _read_again(self, act: Act, path: str) -> Json | None:
-        target, held = act.target, self._mirror[act.target.kind]
+        target, held = act.target, self._mirror[act.adapter.resource]
         try:
             obj = act.adapter.trim(self._client.get(path))
         except NotFoundError:

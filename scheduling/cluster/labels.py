@@ -20,6 +20,11 @@ TOPOLOGY_PREFERRED = "weir.dev/topology-preferred"
 HOLD = "weir.dev/hold"
 GATE = "weir.dev/queue"
 """Scheduling gate that holds plain pods back."""
+POD_GROUP = "weir.dev/pod-group"
+KUEUE_POD_GROUP = "kueue.x-k8s.io/pod-group-name"
+POD_GROUP_TOTAL = "weir.dev/pod-group-total"
+KUEUE_POD_GROUP_TOTAL = "kueue.x-k8s.io/pod-group-total-count"
+"""Label that pods of a group share, and annotation that says how many they are."""
 REPLICAS = "weir.dev/replicas"
 """Replicas asked for by a kind without a suspend field, whose ``spec.replicas`` is 0 while it waits."""
 
@@ -29,6 +34,8 @@ PLACEMENT = "weir.dev/placement"
 ADMITTED_AT = "weir.dev/admitted-at"
 MARK = (GPU_CLASS, PLACEMENT, ADMITTED_AT)
 
+GROUP_UID = "weir.dev/pod-group-uid"
+"""Identity of an admitted group of plain pods: its oldest pod may go before the others."""
 ORIGINAL = "weir.dev/original"
 """JSON: what admission overwrites (sizes; of each role's pods the node affinity or selector,
 tolerations and resources)."""
@@ -58,7 +65,7 @@ QUEUES = "weir.dev/queues"
 """On a namespace: the queues whose work is created in it."""
 
 WRITTEN_BY_WEIR = (
-    *MARK, ORIGINAL, EVICTED_BY, MOVES_TO, START_FAILURES, RETRY_AT, *STATUS
+    *MARK, ORIGINAL, GROUP_UID, EVICTED_BY, MOVES_TO, START_FAILURES, RETRY_AT, *STATUS
 )  # fmt: skip
 
 HOSTNAME = "kubernetes.io/hostname"
@@ -73,6 +80,11 @@ def queue_of(labels: dict[str, str] | None) -> str:
     """The queue that ``labels`` route to; empty when the object is none of Weir's business."""
     labels = labels or {}
     return labels.get(QUEUE) or labels.get(KUEUE_QUEUE) or ""
+
+
+def pod_group_of(labels: dict[str, str]) -> str:
+    """The group that ``labels`` put a pod in; empty for a pod on its own."""
+    return labels.get(POD_GROUP) or labels.get(KUEUE_POD_GROUP) or ""
 
 
 def status_of(annotations: dict[str, str] | None) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from typing import Any
 from scheduling.cluster import labels
 from scheduling.cluster.adapters import ADAPTERS, Adapter, ClassSpec, Observed
 from scheduling.cluster.adapters import pods as pods_of
+from scheduling.cluster.adapters.podgroup import gather
 from scheduling.cluster.client import Client, NotFoundError
 from scheduling.cluster.kinship import Kinship
 from scheduling.cluster.mirror import Mirror
@@ -66,7 +67,7 @@ def resources(
         "nodes": ("/api/v1/nodes", trim_node),
         "pods": ("/api/v1/pods", pods_of.trim),
     }
-    return held | {a.kind: (a.list_path, a.trim) for a in adapters}
+    return held | {a.kind: (a.list_path, a.trim) for a in adapters if a.resource == a.kind}
 
 
 OPTIONAL = frozenset(a.kind for a in ADAPTERS) - {"Job"}
@@ -80,10 +81,10 @@ def take(
     picture = compose(
         mirror["nodes"].objects(),
         mirror["pods"].objects(),
-        {a.kind: mirror[a.kind].objects() for a in ADAPTERS},
+        {a.kind: mirror[a.kind].objects() for a in ADAPTERS if a.resource == a.kind},
         classes,
     )
-    departed = {a.kind: mirror[a.kind].departed(awaited) for a in ADAPTERS}
+    departed = {a.kind: mirror[a.kind].departed(awaited) for a in ADAPTERS if a.resource == a.kind}
     owned: dict[str, list[Json]] = {
         obj["metadata"]["uid"]: [] for found in departed.values() for obj in found
     }
@@ -94,7 +95,8 @@ def take(
 def fetch(client: Client, classes: Sequence[ClassSpec]) -> Picture:
     """The same picture from one list of each resource, for a process without a mirror."""
     held = {name: _list(client, path, trim) for name, (path, trim) in resources().items()}
-    return compose(held["nodes"], held["pods"], {a.kind: held[a.kind] for a in ADAPTERS}, classes)
+    objects = {a.kind: held[a.kind] for a in ADAPTERS if a.resource == a.kind}
+    return compose(held["nodes"], held["pods"], objects, classes)
 
 
 def _list(client: Client, path: str, trim: Callable[[Json], Json]) -> list[Json]:
@@ -121,11 +123,17 @@ def compose(
 ) -> Picture:
     """A picture of raw objects; those without a queue label are foreign and so are their pods."""
     kin = Kinship(objects, ADAPTERS)
+    groups = gather(pod for pod in pods if kin.root_of(pod) is None)
+    objects = {**objects, "PodGroup": [group for group, _ in groups]}
     owned: dict[str, list[Json]] = {uid: [] for uid in kin.workloads}
+    owned |= {group["metadata"]["uid"]: mine for group, mine in groups}
+    grouped = {pod["metadata"]["uid"] for _, mine in groups for pod in mine}
     foreign: dict[str, list[Json]] = {}
     orphaned: dict[str, list[Json]] = {}
     for pod in pods:
         root = kin.root_of(pod)
+        if pod["metadata"].get("uid") in grouped:
+            continue
         if root is not None:
             owned[root].append(pod)
         elif not pods_of.holds(pod):
@@ -165,7 +173,7 @@ def _observe(
     found: list[Observed] = []
     unreadable: dict[str, str] = {}
     for adapter in ADAPTERS:
-        for obj in objects[adapter.kind]:
+        for obj in objects.get(adapter.kind, ()):
             uid = obj["metadata"]["uid"]
             if uid not in owned:
                 continue

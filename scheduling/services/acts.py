@@ -7,7 +7,7 @@ and on a settled cluster none.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -80,7 +80,30 @@ def phases_of(scene: Scene, spoken: Spoken) -> list[list[Act]]:
             waiting.append((decision, observed))
     alive = [o.uid for o in scene.picture.workloads]
     words = status_acts(waiting, adapters, spoken, alive=alive, now=scene.now)
-    return [corrections, leaving, arriving, words]
+    said = [part for act in words for part in parts_of(act)[:1]]
+    phases = [
+        [p for act in phase for p in parts_of(act)] for phase in (corrections, leaving, arriving)
+    ]
+    return [*phases, said]
+
+
+def parts_of(act: Act) -> list[Act]:
+    """``act`` on each object that makes up the workload; Events are posted on the first alone."""
+    observed = act.target
+    if not observed.parts:
+        return [act]
+    first, *others = (
+        replace(observed, kind="Pod", name=name, uid=uid, parts=()) for name, uid in observed.parts
+    )
+    silent = replace(act, workload_uid=observed.uid, before=(), after=())
+    speaking = replace(
+        silent, target=first, before=_on(first, act.before), after=_on(first, act.after)
+    )
+    return [speaking, *(replace(silent, target=part) for part in others)]
+
+
+def _on(part: Observed, events: tuple[Event, ...]) -> tuple[Event, ...]:
+    return tuple(replace(event, target=part) for event in events)
 
 
 def _correction(observed: Observed, adapter: Adapter, scene: Scene) -> Act | None:
@@ -93,11 +116,16 @@ def _correction(observed: Observed, adapter: Adapter, scene: Scene) -> Act | Non
         return _suspend_again(observed, adapter, scene)
     if situation is Situation.MOVING:
         return _arrival(observed, adapter, scene)
-    if situation is Situation.HOLDING and not observed.marked:
+    return _brought_in_line(observed, adapter, scene) if situation is Situation.HOLDING else None
+
+
+def _brought_in_line(observed: Observed, adapter: Adapter, scene: Scene) -> Act | None:
+    """What holds GPUs in another way than it was let in."""
+    if observed.unfinished:
+        return _completion(observed, adapter, scene)
+    if not observed.marked:
         return _adoption(observed, adapter, scene)
-    if situation is Situation.HOLDING and observed.overgrown:
-        return _cut_back(observed, adapter, scene)
-    return None
+    return _cut_back(observed, adapter, scene) if observed.overgrown else None
 
 
 def _suspend_again(observed: Observed, adapter: Adapter, scene: Scene) -> Act:
@@ -140,6 +168,19 @@ def _hold(adapter: Adapter, obj: Json) -> Json | None:
     if not (adapter.is_suspended(obj) and is_marked(obj)):
         return None
     return {"metadata": {"annotations": {**dict.fromkeys(labels.MARK), labels.HOLD: "true"}}}
+
+
+def _completion(observed: Observed, adapter: Adapter, scene: Scene) -> Act | None:
+    """An admission that reached some of its parts only is finished on the same nodes."""
+    spec = scene.classes.get(observed.gpu_class or "")
+    if spec is None:
+        return None
+    admission = _place(observed, spec, observed.members, observed.planned, scene)
+
+    def decide(obj: Json) -> Json | None:
+        return adapter.admission(obj, admission) if _may_start(adapter, obj) else None
+
+    return Act(adapter, observed, decide)
 
 
 def _adoption(observed: Observed, adapter: Adapter, scene: Scene) -> Act | None:
@@ -264,6 +305,7 @@ def _place(
         at=scene.now,
         domain=_domain(observed, [nodes[n] for n in placement if n in nodes]),
         resource_names=scene.resource_names,
+        group_uid=observed.uid if observed.parts else "",
     )
 
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 import copy
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from kubernetes.config import ConfigException
 
 from scheduling.cluster import labels
 from scheduling.cluster.adapters import ADAPTERS, Adapter
+from scheduling.cluster.adapters.podgroup import gather
 from scheduling.cluster.client import (
     ApiError,
     Client,
@@ -64,18 +65,18 @@ def cancel(workload: Workload, *, user: str) -> None:
     Raises ServiceError when the workload has finished or the server refuses.
     """
     _refuse_finished(workload)
-    body: Json = {
-        "apiVersion": "v1",
-        "kind": "DeleteOptions",
-        "propagationPolicy": "Background",
-        # Another object of the same name, made since, is none of this person's.
-        "preconditions": {"uid": workload.uid},
-    }
+    person = _person(user, workload.queue)
     with _talking_to(workload.cluster) as client:
-        try:
-            client.delete(_path(workload), body, as_person=_person(user, workload.queue))
-        except (NotFoundError, ConflictError):
-            return
+        for path, uid in _objects(client, workload, person):
+            body: Json = {
+                "apiVersion": "v1",
+                "kind": "DeleteOptions",
+                "propagationPolicy": "Background",
+                # Another object of the same name, made since, is none of this person's.
+                "preconditions": {"uid": uid},
+            }
+            with suppress(NotFoundError, ConflictError):
+                client.delete(path, body, as_person=person)
 
 
 def hold(workload: Workload, *, user: str) -> None:
@@ -111,8 +112,7 @@ def set_priority_class(workload: Workload, *, name: str, user: str) -> None:
             "Choose one of the list.",
             field="priority_class",
         )
-    patch: Json = {"metadata": {"labels": {labels.PRIORITY_CLASS: name}}}
-    _patch(workload, patch, user)
+    _patch(workload, {"labels": {labels.PRIORITY_CLASS: name}}, user)
 
 
 def _adapter_of(manifest: Mapping[str, Any]) -> Adapter:
@@ -123,7 +123,7 @@ def _adapter_of(manifest: Mapping[str, Any]) -> Adapter:
     raise ServiceError(
         "unknown_kind",
         f"The manifest is a {version or 'nameless'} {kind or 'object'}, which Weir does not queue.",
-        "Submit a batch/v1 Job.",
+        f"Submit one of: {', '.join(sorted(a.kind for a in ADAPTERS if a.resource == a.kind))}.",
         field="kind",
     )
 
@@ -168,20 +168,30 @@ def _refuse_finished(workload: Workload) -> None:
         raise ServiceError("finished", f"{workload.name} has finished already.")
 
 
-def _path(workload: Workload) -> str:
+def _objects(client: Client, workload: Workload, person: Person) -> list[tuple[str, str]]:
+    """(path, uid) of the object, or of each pod of a group of plain pods."""
     adapter = next(a for a in ADAPTERS if a.kind == workload.kind)
-    return adapter.path(workload.namespace, workload.name)
+    if adapter.resource == adapter.kind:
+        return [(adapter.path(workload.namespace, workload.name), workload.uid)]
+    pods = client.request("GET", adapter.path(workload.namespace, ""), as_person=person)["items"]
+    return [
+        (adapter.path(workload.namespace, pod["metadata"]["name"]), pod["metadata"]["uid"])
+        for group, found in gather(pods)
+        if group["metadata"]["uid"] == workload.uid
+        for pod in found
+    ]
 
 
 def _annotate(workload: Workload, notes: Json, user: str) -> None:
-    _patch(workload, {"metadata": {"annotations": notes}}, user)
+    _patch(workload, {"annotations": notes}, user)
 
 
-def _patch(workload: Workload, patch: Json, user: str) -> None:
+def _patch(workload: Workload, meta: Json, user: str) -> None:
     """A patch that only the very object accepts (its uid is the precondition)."""
-    patch["metadata"]["uid"] = workload.uid
+    person = _person(user, workload.queue)
     with _talking_to(workload.cluster) as client:
-        client.patch(_path(workload), patch, as_person=_person(user, workload.queue))
+        for path, uid in _objects(client, workload, person):
+            client.patch(path, {"metadata": {**meta, "uid": uid}}, as_person=person)
 
 
 _clients: dict[Address, Client] = {}

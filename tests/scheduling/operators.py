@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,8 @@ from django.conf import settings
 
 from scheduling.cluster.adapters import ADAPTERS, Adapter
 from scheduling.cluster.adapters.roles import Role
-from scheduling.cluster.client import Client
+from scheduling.cluster.client import Client, ConflictError, NotFoundError
+from tests.scheduling.kube import eventually
 
 Json = dict[str, Any]
 
@@ -25,6 +28,23 @@ def definitions() -> Iterator[Json]:
     folder = Path(settings.BASE_DIR) / "docker" / "kubernetes" / "crds"
     for path in sorted(folder.glob("*.yaml")):
         yield yaml.safe_load(path.read_text())
+
+
+def install(kube: Client) -> None:
+    """Install them where they are not, and wait until their kinds are served."""
+    for definition in definitions():
+        with suppress(ConflictError):
+            kube.create(DEFINITIONS, definition)
+    for definition in definitions():
+        kind = definition["spec"]["names"]["kind"]
+        eventually(partial(_is_served, kube, adapter_of(kind).list_path), within_s=20)
+
+
+def _is_served(kube: Client, path: str) -> bool:
+    try:
+        return bool(kube.get(path))
+    except NotFoundError:
+        return False
 
 
 def adapter_of(kind: str) -> Adapter:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
+from scheduling.cluster.adapters import ADAPTERS
 from scheduling.cluster.client import Client, ConflictError, NotFoundError, configuration_from
 from scheduling.cluster.real.control_plane import ControlPlane
 from tests.scheduling.kube import eventually, node
@@ -18,8 +19,7 @@ _NODES = {"n1", "n2"}
 """Nodes that stay; a new one takes a second to be let in."""
 _BINDINGS = "/apis/rbac.authorization.k8s.io/v1/namespaces/default/rolebindings"
 _EMPTIED = (
-    "/apis/batch/v1/namespaces/default/jobs",
-    "/api/v1/namespaces/default/pods",
+    *(adapter.path("default", "") for adapter in ADAPTERS),
     "/api/v1/namespaces/default/events",
     "/api/v1/namespaces/default/configmaps",
     "/api/v1/namespaces/default/resourcequotas",
@@ -84,7 +84,8 @@ def empty(plane: ControlPlane) -> None:
 
 def _empty(client: Client) -> None:
     for path in _EMPTIED:
-        client.delete(path, _AT_ONCE)
+        with suppress(NotFoundError):
+            client.delete(path, _AT_ONCE)
     for name in _names(client, "/api/v1/nodes") - _NODES:
         client.delete(f"/api/v1/nodes/{name}")
     for name in _names(client, _PRIORITIES):

@@ -13,6 +13,7 @@ from scheduling.cluster.adapters.inference import DeploymentAdapter, LeaderWorke
 from scheduling.cluster.adapters.job import JobAdapter
 from scheduling.cluster.adapters.jobset import JobSetAdapter
 from scheduling.cluster.adapters.kubeflow import MPIJobAdapter, PyTorchJobAdapter
+from scheduling.cluster.adapters.podgroup import PodGroupAdapter
 from scheduling.cluster.adapters.ray import RayClusterAdapter, RayJobAdapter
 from scheduling.cluster.adapters.trainjob import TrainJobAdapter
 
@@ -26,6 +27,7 @@ ADAPTERS: tuple[Adapter, ...] = (
     RayClusterAdapter(),
     LeaderWorkerSetAdapter(),
     DeploymentAdapter(),
+    PodGroupAdapter(),
 )
 
 __all__ = [

@@ -10,6 +10,10 @@ from typing import Any, Protocol
 Json = dict[str, Any]
 
 
+DELETE = "$delete"
+"""Stands in a patch for the deletion of the object."""
+
+
 def key_of(kind: str, namespace: str, name: str) -> str:
     """The engine's name of an object. Two kinds may share a name; Jobs, most of all, go without theirs."""
     return f"{namespace}/{name}" if kind == "Job" else f"{namespace}/{kind.lower()}/{name}"
@@ -90,6 +94,10 @@ class Observed:
     """Members that still have work to do: all of them, less what a Job with completions is past."""
     placement: Mapping[str, int] = field(default_factory=dict)
     pods_left: int = 0
+    parts: tuple[tuple[str, str], ...] = ()
+    """(name, uid) of the objects that acts are carried out on, where it is not one object itself."""
+    unfinished: bool = False
+    """Some of them were let go and others not yet."""
     said: tuple[str, ...] = ("", "", "", "")
     """The status as it stands on the object: the values of ``labels.STATUS``."""
 
@@ -133,6 +141,8 @@ class Admission:
     at: datetime
     domain: Mapping[str, str] = field(default_factory=dict)
     resource_names: tuple[str, ...] = ()
+    group_uid: str = ""
+    """Identity of a group of plain pods, which its pods keep."""
 
 
 class Adapter(Protocol):
@@ -140,6 +150,11 @@ class Adapter(Protocol):
 
     kind: str
     api_version: str
+
+    @property
+    def resource(self) -> str:
+        """What the mirror calls the objects that acts are carried out on."""
+        ...
 
     @property
     def list_path(self) -> str: ...

@@ -54,6 +54,7 @@ def mark(original: Original, admission: Admission) -> Json:
         labels.PLACEMENT: json.dumps(dict(sorted(admission.placement.items()))),
         labels.ADMITTED_AT: rfc3339(admission.at),
         labels.ORIGINAL: original.dump(admission.members),
+        **({labels.GROUP_UID: admission.group_uid} if admission.group_uid else {}),
         labels.EVICTED_BY: None,
         labels.POSITION: None,
         labels.MOVES_TO: None,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from scheduling.cluster import labels
 from scheduling.cluster.adapters.base import ClassSpec
 from scheduling.cluster.quantities import mib, milli
 
@@ -25,6 +26,12 @@ def asked(spec: Mapping[str, Any]) -> dict[str, str | float]:
             value = mib(amount) if name == "memory" else milli(amount)
             total[name] = total.get(name, 0) + value
     return total
+
+
+def gpus(spec: Mapping[str, Any], names: Sequence[str]) -> int:
+    """Milli-GPU of the first of the resources ``names`` that a pod spec asks for."""
+    asks = asked(spec)
+    return next((int(asks[name]) for name in names if name in asks), 0)
 
 
 def fitting_classes(
@@ -99,8 +106,10 @@ def trim(pod: Json) -> Json:
                 for o in meta.get("ownerReferences") or []
             ],
             "deletionTimestamp": meta.get("deletionTimestamp"),
+            "creationTimestamp": meta.get("creationTimestamp"),
         },
         "spec": {
+            **(_steering(spec) if labels.queue_of(meta.get("labels")) else {}),
             "nodeName": spec.get("nodeName"),
             "containers": [
                 {"resources": c.get("resources") or {}} for c in spec.get("containers") or []
@@ -116,6 +125,14 @@ def trim(pod: Json) -> Json:
             ],
         },
     }
+
+
+STEERING = ("affinity", "nodeSelector", "priorityClassName", "schedulingGates", "tolerations")
+
+
+def _steering(spec: Json) -> Json:
+    """What holds back and places a pod that is queued itself."""
+    return {key: spec[key] for key in STEERING if key in spec}
 
 
 def owner_of(pod: Json) -> Json:

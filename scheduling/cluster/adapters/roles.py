@@ -7,7 +7,7 @@ fault, said with its remedy.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, ClassVar
@@ -100,6 +100,10 @@ class RoleAdapter:
         return "", None
 
     # what follows from the answers
+
+    @property
+    def resource(self) -> str:
+        return self.kind
 
     @property
     def list_path(self) -> str:
@@ -228,13 +232,13 @@ class RoleAdapter:
         names = tuple(c.resource_name for c in classes)
         roles = self.roles(obj)
         counted, original = _counted(roles, names), originals.of(obj)
-        asks, amounts = pods_of.asked(counted[0].pod), {_gpus(r.pod, names) for r in counted}
+        asks, amounts = pods_of.asked(counted[0].pod), {pods_of.gpus(r.pod, names) for r in counted}
         lowest, highest = self._bounds(obj, counted, original)
         members = sum(role.count for role in counted)
         mixed = any(amounts) and (self.has_helpers or len(counted) < len(roles))
-        mine = [p for p in pods if _gpus(p["spec"], names)] if mixed else pods
+        mine = [p for p in pods if pods_of.gpus(p["spec"], names)] if mixed else pods
         return {
-            "priority_class": _priority_class(obj["metadata"], roles),
+            "priority_class": priority_class(obj["metadata"], [role.pod for role in roles]),
             "gpus": max(amounts),
             "cpus": int(asks.get("cpu", 0)),
             "memory_mib": int(asks.get("memory", 0)),
@@ -263,23 +267,22 @@ class RoleAdapter:
 
     def fault(self, obj: Json, amounts: Set[int]) -> str:
         """Why it cannot be planned, with the remedy; ``amounts`` of milli-GPU its members ask for."""
-        if len(amounts) > 1:
-            listed = " and ".join(f"{amount / 1000:g}" for amount in sorted(amounts))
-            return MIXED.format(amounts=listed)
+        return mixed(amounts)
+
+
+def mixed(amounts: Set[int]) -> str:
+    """What to do about members of different sizes (milli-GPU); empty when they are alike."""
+    if len(amounts) < 2:
         return ""
+    listed = " and ".join(f"{amount / 1000:g}" for amount in sorted(amounts))
+    return MIXED.format(amounts=listed)
 
 
 def _counted(roles: Sequence[Role], names: Sequence[str]) -> list[Role]:
     """The roles whose pods are members: those with GPUs, or all where none has any."""
     if not roles:
         raise ValueError("It has no pod template.")
-    return [r for r in roles if _gpus(r.pod, names)] or list(roles)
-
-
-def _gpus(pod: Json, names: Sequence[str]) -> int:
-    """Milli-GPU of the first class's resource that a pod spec asks for."""
-    asks = pods_of.asked(pod)
-    return next((int(asks[name]) for name in names if name in asks), 0)
+    return [r for r in roles if pods_of.gpus(r.pod, names)] or list(roles)
 
 
 def _size(counted: Sequence[Role], members: int) -> None:
@@ -290,7 +293,8 @@ def _size(counted: Sequence[Role], members: int) -> None:
         movable[0].resize(movable[0].count + change)
 
 
-def _priority_class(meta: Json, roles: Sequence[Role]) -> str:
+def priority_class(meta: Json, pods: Iterable[Json]) -> str:
+    """The class that the object's label names, else the first that one of its pod specs does."""
     label = (meta.get("labels") or {}).get(labels.PRIORITY_CLASS)
-    named = (role.pod.get("priorityClassName") for role in roles)
+    named = (pod.get("priorityClassName") for pod in pods)
     return label or next((name for name in named if name), "")

@@ -80,9 +80,11 @@ def test_needs_are_exactly_what_the_code_asks_for(world: World, grants: set[Gran
     absent = {
         (*access.resource_of(a.list_path), verb)
         for a in ADAPTERS
-        if a.kind not in ("Job", "Deployment")
+        if a.kind not in ("Job", "Deployment", "PodGroup")
         for verb in ("watch", "get", "patch")
-    } | {("apps", "deployments", verb) for verb in ("get", "patch")}
+    }
+    absent |= {("apps", "deployments", verb) for verb in ("get", "patch")}
+    absent |= {("", "pods", verb) for verb in ("get", "patch", "delete")}
     needs = [*access.observing(), *access.enforcing()]
     listed = {(n.group, n.resource, verb) for n in needs for verb in n.verbs} - absent
     bind = ("rbac.authorization.k8s.io", "clusterroles", "bind")

@@ -9,7 +9,7 @@ import pytest
 from scheduling.models import Cluster, ClusterMode, Outcome, Queue, State
 from tests.scheduling.kube import World, eventually
 from tests.scheduling.manifests import MANIFESTS, SUCCEEDED, ray_cluster, ray_job, template
-from tests.scheduling.operators import DEFINITIONS, Operator, adapter_of, definitions
+from tests.scheduling.operators import Operator, adapter_of, install
 
 S = State
 KINDS = sorted(MANIFESTS)
@@ -18,8 +18,7 @@ KINDS = sorted(MANIFESTS)
 @pytest.fixture
 def site(world: World) -> World:
     """The cluster with the definitions of every kind installed."""
-    for definition in definitions():
-        world.kube.create(DEFINITIONS, definition)
+    install(world.kube)
     return world
 
 
@@ -213,8 +212,7 @@ def test_definition_installed_later_is_taken_up(
 ) -> None:
     monkeypatch.setattr("scheduling.cluster.mirror.UNSERVED_S", 0.05)
     world.cycle()
-    for definition in definitions():
-        world.kube.create(DEFINITIONS, definition)
+    install(world.kube)
     operator = submitted(world, "JobSet")
 
     def admitted() -> bool:

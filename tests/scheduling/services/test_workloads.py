@@ -82,7 +82,7 @@ def test_inner_queue_takes_no_work(world: World) -> None:
 
 
 def test_other_kinds_are_refused(world: World) -> None:
-    manifest = {**world.manifest("w1"), "kind": "Deployment", "apiVersion": "apps/v1"}
+    manifest = {**world.manifest("w1"), "kind": "StatefulSet", "apiVersion": "apps/v1"}
 
     with pytest.raises(ServiceError) as refused:
         workloads.submit(world.cluster, manifest=manifest, user="ann")

@@ -1,0 +1,184 @@
+"""Plain pods in a group: held back by a scheduling gate, let go pod by pod, evicted by deletion.
+
+A group is no object of the cluster. It is gathered from pods that carry a queue label and the gate
+(or the mark of an admission), share ``weir.dev/pod-group`` and say how many they are; a pod without
+that label is a group of one. Every act is carried out on each of its pods.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from scheduling.cluster import labels
+from scheduling.cluster.adapters import merging, notes, originals, steering
+from scheduling.cluster.adapters import pods as pods_of
+from scheduling.cluster.adapters.base import DELETE, Admission, ClassSpec, Observed
+from scheduling.cluster.adapters.roles import mixed, priority_class
+from scheduling.cluster.quantities import instant
+
+Json = dict[str, Any]
+
+UNCOUNTED = (
+    "Its group does not say how many pods it has. Set the annotation weir.dev/pod-group-total."
+)
+
+
+class PodGroupAdapter:
+    kind = "PodGroup"
+    api_version = "v1"
+    resource = "pods"
+    list_path = "/api/v1/pods"
+
+    def path(self, namespace: str, name: str = "") -> str:
+        base = f"/api/v1/namespaces/{namespace}/pods"
+        return f"{base}/{name}" if name else base
+
+    def trim(self, obj: Json) -> Json:
+        return pods_of.trim(obj)
+
+    def owner_name(self, pod: Json) -> str | None:
+        return None
+
+    def is_suspended(self, obj: Json) -> bool:
+        return _is_gated(obj)
+
+    def is_over(self, obj: Json) -> bool:
+        return bool(obj["metadata"].get("deletionTimestamp")) or pods_of.is_over(obj)
+
+    def unsettled(self, obj: Json) -> int:
+        return 0
+
+    def queued(self, manifest: Json) -> Json:
+        gates = manifest["spec"].setdefault("schedulingGates", [])
+        if not _is_gated(manifest):
+            gates.append({"name": labels.GATE})
+        return manifest
+
+    def observe(self, obj: Json, pods: Sequence[Json], classes: Sequence[ClassSpec]) -> Observed:
+        meta, said, first = obj["metadata"], notes.of(obj), pods[0]
+        names = tuple(c.resource_name for c in classes)
+        asks = pods_of.asked(first["spec"])
+        amounts = {pods_of.gpus(p["spec"], names) for p in pods}
+        total = _total(first)
+        created = instant(meta["creationTimestamp"])
+        if created is None:
+            raise ValueError("metadata.creationTimestamp: not there")
+        gated = [p for p in pods if _is_gated(p) and pods_of.phase(p) == "Pending"]
+        original = originals.of(first).roles.get("pod") or {}
+        return Observed(
+            uid=meta["uid"],
+            kind=self.kind,
+            namespace=meta["namespace"],
+            name=meta["name"],
+            generation=0,
+            queue_label=labels.queue_of(meta.get("labels")),
+            priority_class=priority_class(meta, [first["spec"]]),
+            gpus=max(amounts),
+            cpus=int(asks.get("cpu", 0)),
+            memory_mib=int(asks.get("memory", 0)),
+            min_members=total or len(pods),
+            max_members=total or len(pods),
+            members=len(pods),
+            members_wanted=sum(pods_of.phase(p) != "Succeeded" for p in pods),
+            members_up=sum(map(pods_of.is_ready, pods)),
+            gpu_classes=pods_of.fitting_classes(
+                asks,
+                original.get("selector") or first["spec"].get("nodeSelector") or {},
+                classes,
+                said.get(labels.GPU_CLASSES, ""),
+                swaps=False,
+            ),
+            created=created,
+            suspended=len(gated) == len(pods),
+            unfinished=bool(gated),
+            deleting=all(p["metadata"].get("deletionTimestamp") for p in pods),
+            outcome=_outcome(pods, total),
+            started=max(
+                (t for p in pods if (t := instant(p["status"].get("startTime")))), default=None
+            ),
+            placement=pods_of.by_node(pods),
+            pods_left=sum(not pods_of.is_over(p) and p not in gated for p in pods),
+            parts=tuple((p["metadata"]["name"], p["metadata"]["uid"]) for p in pods),
+            fault=mixed(amounts) if total else UNCOUNTED,
+            incomplete=_incomplete(pods, total),
+            **notes.wishes(said, pods),
+            **notes.state(said),
+        )
+
+    def admission(self, obj: Json, admission: Admission) -> Json:
+        """``obj`` is one of its pods; all carry the group's identity from now on."""
+
+        def admit(new: Json) -> None:
+            spec = new["spec"]
+            original = originals.of(obj)
+            own = steering.original_of(spec, original.roles.get("pod"), swaps=False)
+            original.roles["pod"] = own
+            steering.to_hosts(spec, own, admission, fixed=True)
+            steering.tolerate(spec, own, admission.gpu_class)
+            spec["schedulingGates"] = [
+                g for g in spec["schedulingGates"] if g["name"] != labels.GATE
+            ]
+            new["metadata"]["annotations"] |= notes.mark(original, admission)
+
+        return merging.edited(obj, admit)
+
+    def suspension(self, obj: Json, evicted_by: int | None) -> Json:
+        """A pod that was let go cannot be gated again: it goes, and whoever made it makes another."""
+        return {DELETE: True}
+
+    def resize(self, obj: Json, admission: Admission) -> Json:
+        return {}
+
+
+def gather(pods: Iterable[Json]) -> list[tuple[Json, list[Json]]]:
+    """Groups among ``pods``: what stands for the group as an object, and its pods, oldest first."""
+    groups: dict[tuple[str, str], list[Json]] = {}
+    for pod in pods:
+        meta = pod["metadata"]
+        said = meta.get("labels") or {}
+        marked = labels.GPU_CLASS in notes.of(pod)
+        if labels.queue_of(said) and (marked or _is_gated(pod)):
+            name = labels.pod_group_of(said) or meta["name"]
+            groups.setdefault((meta["namespace"], name), []).append(pod)
+    return [_as_object(name, found) for (_, name), found in sorted(groups.items())]
+
+
+def _as_object(name: str, found: list[Json]) -> tuple[Json, list[Json]]:
+    """The group speaks through its oldest pod, of those let go if some were.
+
+    Its uid outlives that pod, once it is admitted.
+    """
+    pods = sorted(
+        found, key=lambda p: (p["metadata"]["creationTimestamp"] or "", p["metadata"]["name"])
+    )
+    said = next((p for p in pods if not _is_gated(p)), pods[0])["metadata"]
+    oldest: str = pods[0]["metadata"]["uid"]
+    uid = next((u for p in pods if (u := notes.of(p).get(labels.GROUP_UID))), oldest)
+    return {"metadata": {**said, "name": name, "uid": uid}}, pods
+
+
+def _is_gated(pod: Json) -> bool:
+    return any(g.get("name") == labels.GATE for g in pod["spec"].get("schedulingGates") or [])
+
+
+def _total(pod: Json) -> int | None:
+    """Pods that the group of ``pod`` has when it is complete; None when it does not say."""
+    if not labels.pod_group_of(pod["metadata"].get("labels") or {}):
+        return 1
+    said = notes.of(pod)
+    text = said.get(labels.POD_GROUP_TOTAL) or said.get(labels.KUEUE_POD_GROUP_TOTAL) or ""
+    return int(text) if text.isdecimal() and int(text) > 0 else None
+
+
+def _incomplete(pods: Sequence[Json], total: int | None) -> str:
+    if total is None or len(pods) >= total:
+        return ""
+    return f"{len(pods)} of the {total} pods of its group are there; it waits for the rest."
+
+
+def _outcome(pods: Sequence[Json], total: int | None) -> str:
+    phases = [pods_of.phase(pod) for pod in pods]
+    if len(pods) < (total or 1) or not all(p in ("Succeeded", "Failed") for p in phases):
+        return ""
+    return "failed" if "Failed" in phases else "succeeded"
