@@ -15,6 +15,7 @@ from django.conf import settings
 from scheduling.cluster.adapters import ADAPTERS, Adapter
 from scheduling.cluster.adapters.roles import Role
 from scheduling.cluster.client import Client, ConflictError, NotFoundError
+from tests.scheduling.control_plane import ON
 from tests.scheduling.kube import eventually
 
 Json = dict[str, Any]
@@ -63,11 +64,18 @@ class Operator:
         return self._kube.get(self.path)
 
     def pods(self) -> list[Json]:
-        uid = self.read()["metadata"]["uid"]
+        meta = self.read()["metadata"]
         found: list[Json] = self._kube.get(PODS)["items"]
-        return [p for p in found if p["metadata"]["ownerReferences"][0]["uid"] == uid]
+        return [
+            pod
+            for pod in found
+            if pod["metadata"]["ownerReferences"][0]["uid"] == meta["uid"]
+            or self._adapter.owner_name(pod) == meta["name"]
+        ]
 
     def act(self) -> None:
+        if ON and self._adapter.kind == "Deployment":
+            return  # Kubernetes does it itself.
         obj = self.read()
         wanted = {} if self._adapter.is_suspended(obj) else dict(self._wanted(obj))
         there = {p["metadata"]["name"] for p in self.pods()}

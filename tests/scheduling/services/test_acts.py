@@ -109,13 +109,10 @@ def test_moved_gang_leaves_its_nodes_and_starts_where_its_place_was_kept(
     monkeypatch.setattr(cycle, "engine_plan", engine_plan)
     assert world.read("w1")["spec"]["suspend"]
     world.job("rival", gpus=8, queue="products")
-    world.cycle()
-    assert world.read("rival")["spec"]["suspend"], "neither node is free while one moves"
+    world.cycles_until(lambda: running(world, "w1", "rival"))
 
-    world.cycles_until(lambda: running(world, "w1"))
-    assert nodes(world, "w1") == [new]
+    assert (nodes(world, "w1"), nodes(world, "rival")) == ([new], [old])
     assert "weir.dev/moves-to" not in world.notes("w1")
-    world.cycles_until(lambda: running(world, "rival"))
 
 
 def test_move_to_a_node_that_is_gone_is_planned_anew(
