@@ -129,14 +129,20 @@ def _dotted(version: tuple[int, int]) -> str:
 
 
 def _permissions(cluster: Cluster, client: Client) -> Iterator[Item]:
-    enforces = cluster.mode == ClusterMode.ENFORCE
-    yield from _refused(client, access.observing(), "observe", Grade.MISSING)
-    yield from _refused(
-        client, access.enforcing(), "enforce", Grade.MISSING if enforces else Grade.ADVICE
-    )
+    absent = {access.resource_of(a.list_path) for a in ADAPTERS if not _serves(client, a.list_path)}
+    observing = [n for n in access.observing() if (n.group, n.resource) not in absent]
+    enforcing = [n for n in access.enforcing() if (n.group, n.resource) not in absent]
+    yield from _refused(client, observing, "observe")
+    if cluster.mode == ClusterMode.ENFORCE:
+        yield from _refused(client, enforcing, "enforce")
+        return
+    lacking = [need for need in enforcing if not all(_may(client, need, v) for v in need.verbs)]
+    if lacking:
+        sentence = f"{len(lacking)} permissions that enforcing needs are not granted yet."
+        yield Item(Grade.ADVICE, "permissions", sentence, f"Apply {MANIFESTS['enforce']}.")
 
 
-def _refused(client: Client, needs: Iterable[Need], mode: str, grade: Grade) -> Iterator[Item]:
+def _refused(client: Client, needs: Iterable[Need], mode: str) -> Iterator[Item]:
     asked = 0
     refused: list[Item] = []
     for need in needs:
@@ -145,10 +151,9 @@ def _refused(client: Client, needs: Iterable[Need], mode: str, grade: Grade) -> 
         if lacking:
             where = f" in {need.namespace}" if need.namespace else ""
             sentence = f"Weir may not {_listed(lacking)} {need.qualified}{where} {need.why}."
-            refused.append(Item(grade, "permissions", sentence, f"Apply {MANIFESTS[mode]}."))
-    if not refused:
-        refused = [Item(Grade.GOOD, "permissions", f"All {asked} to {mode} are granted.")]
-    yield from refused
+            remedy = f"Apply {MANIFESTS[mode]}."
+            refused.append(Item(Grade.MISSING, "permissions", sentence, remedy))
+    yield from refused or [Item(Grade.GOOD, "permissions", f"All {asked} to {mode} are granted.")]
 
 
 def _may(client: Client, need: Need, verb: str) -> bool:
@@ -178,7 +183,7 @@ def _kinds(client: Client) -> Iterator[Item]:
             Grade.ADVICE,
             "kinds",
             f"The cluster has no {', '.join(absent)}.",
-            "Install the operator of those that people use, then restart the engine's worker.",
+            "Install the operators of those that people use; Weir takes them up by itself.",
         )
     if not _serves(client, "/apis/resource.k8s.io/v1/deviceclasses"):
         yield Item(
@@ -225,16 +230,20 @@ def _class(gpu_class: GpuClass, nodes: list[Json]) -> Item:
             Grade.MISSING, "nodes", f"No node of class {gpu_class.name} is there: none has {wanted}.",
             "Label the nodes, or change the labels of the class.",
         )  # fmt: skip
-    count = sum(_count(n, gpu_class.resource_name) for n in labelled)
-    if not count:
+    counts = [c for n in labelled if (c := _count(n, gpu_class.resource_name))]
+    if not counts:
         return Item(
             Grade.MISSING,
             "nodes",
             f"{len(labelled)} nodes have {wanted}, but none offers {gpu_class.resource_name}.",
             "Run the device plugin on them, or correct the class's resource name.",
         )
-    sentence = f"{gpu_class.name}: {count} GPUs on {len(labelled)} nodes."
+    sentence = f"{gpu_class.name}: {sum(counts)} GPUs on {_nodes_in_words(len(counts))}."
     return Item(Grade.GOOD, "nodes", sentence)
+
+
+def _nodes_in_words(count: int) -> str:
+    return "1 node" if count == 1 else f"{count} nodes"
 
 
 def _unclaimed(classes: list[GpuClass], nodes: list[Json]) -> Iterator[Item]:
@@ -295,12 +304,12 @@ def _guardrails(cluster: Cluster, client: Client) -> Iterator[Item]:
     findings = guardrails.look(cluster, client)
     out = [f for f in findings if f.standing != Standing.IN_STEP]
     look = f"Look with manage.py cluster guardrails {cluster.name}."
-    if not out:
+    if findings and not out:
         yield Item(Grade.GOOD, "guardrails", f"All {len(findings)} stand as they should.")
-    elif cluster.mode == ClusterMode.ENFORCE:
+    elif out and cluster.mode == ClusterMode.ENFORCE:
         sentence = f"{len(out)} of {len(findings)} are out of step; the engine repairs them."
         yield Item(Grade.ADVICE, "guardrails", sentence, look)
-    else:
+    elif out:
         sentence = f"Enforcing would write {len(out)} of {len(findings)}."
         yield Item(Grade.ADVICE, "guardrails", sentence, look)
     if any(f.kind == "RoleBinding" for f in findings) and not _has_member_role(client):

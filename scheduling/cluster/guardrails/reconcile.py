@@ -59,6 +59,9 @@ KINDS: tuple[Kind, ...] = (
 BY_NAME = {kind.name: kind for kind in KINDS}
 
 
+NOT_OURS = "It is there, and Weir does not keep it yet."
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
     """One object. ``fields`` are the paths where it differs; ``wanted`` is None for unwanted ones."""
@@ -126,6 +129,8 @@ def _judge(client: Client, manifest: Json, marked: dict[str, dict[Any, Json]]) -
     if not ours and key[0] == "PriorityClass":
         return _judge_foreign_priority(key, manifest, live)
     fields = tuple(differences(manifest, live))
+    if fields and not ours:
+        return Finding(*key, Standing.MISSING, fields, NOT_OURS, wanted=manifest)
     standing = Standing.DRIFTED if fields else Standing.IN_STEP
     return Finding(*key, standing, fields=fields, wanted=manifest, ours=ours)
 
@@ -180,7 +185,7 @@ def _repaired(client: Client, finding: Finding, check: Callable[[], None]) -> Fi
         client.apply(finding.path, finding.wanted, force=finding.ours)
     except ApiError as error:
         return replace(finding, standing=Standing.REFUSED, detail=error.message)
-    return replace(finding, standing=Standing.IN_STEP, fields=(), ours=True)
+    return replace(finding, standing=Standing.IN_STEP, fields=(), detail="", ours=True)
 
 
 def _let_go(client: Client, finding: Finding) -> None:

@@ -41,7 +41,7 @@ def test_added_cluster_is_listed(db: None) -> None:
 def test_check_says_that_nothing_is_missing(cluster: Cluster) -> None:
     said = run("check", "test")
 
-    assert "ok    nodes: h100: 8 GPUs on 1 nodes." in said
+    assert "ok    nodes: h100: 8 GPUs on 1 node." in said
     assert said.endswith("Nothing needed is missing.\n")
 
 

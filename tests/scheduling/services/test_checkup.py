@@ -59,15 +59,11 @@ def test_observed_cluster_hears_what_enforcing_would_write(world: World) -> None
     assert any(s.startswith("Enforcing would write") for s in said)
 
 
-@pytest.mark.parametrize(
-    ("mode", "grade"), [(ClusterMode.ENFORCE, Grade.MISSING), (ClusterMode.OBSERVE, Grade.ADVICE)]
-)
 def test_permission_to_enforce_is_needed_where_weir_enforces(
-    world: World, monkeypatch: pytest.MonkeyPatch, mode: ClusterMode, grade: Grade
+    world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    Cluster.objects.update(mode=mode)
     refuse(monkeypatch, ("patch", "jobs"), ("create", "leases"), ("update", "leases"))
-    items = [item for item in found(world, grade) if item.topic == "permissions"]
+    items = [item for item in found(world) if item.topic == "permissions"]
 
     assert [item.sentence for item in items] == [
         "Weir may not patch jobs.batch to admit and evict work of kind Job.",
@@ -75,6 +71,23 @@ def test_permission_to_enforce_is_needed_where_weir_enforces(
         "so that one worker writes.",
     ]
     assert items[0].remedy == "Apply docker/kubernetes/enforce.yaml."
+
+
+def test_permission_to_enforce_is_counted_where_weir_observes(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Cluster.objects.update(mode=ClusterMode.OBSERVE)
+    refuse(monkeypatch, ("patch", "jobs"), ("create", "leases"))
+    (item,) = [item for item in found(world, Grade.ADVICE) if item.topic == "permissions"]
+
+    assert item.sentence == "2 permissions that enforcing needs are not granted yet."
+
+
+def test_permission_on_a_kind_that_is_not_there_is_not_asked_for(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refuse(monkeypatch, ("patch", "jobsets"), ("watch", "rayjobs"))
+    assert found(world) == []
 
 
 def test_permission_to_observe_is_always_needed(
