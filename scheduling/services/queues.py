@@ -55,6 +55,7 @@ def create_queue(
     priority: int = 0,
     stop: Stop = Stop.NONE,
     namespace: str = "",
+    access_group: str = "",
 ) -> Queue:
     """A leaf below ``parent``, last among its siblings, without quota. Raises ServiceError."""
     cluster = lock_tree(parent.cluster)
@@ -67,6 +68,7 @@ def create_queue(
         priority=priority,
         stop=stop.value,
         namespace=namespace,
+        access_group=access_group,
     )
     _refuse_holding_parent(parent)
     return _save(queue, author)
@@ -82,8 +84,9 @@ def change_queue(
     priority: int | None = None,
     stop: Stop | None = None,
     namespace: str | None = None,
+    access_group: str | None = None,
 ) -> Queue:
-    """Rename, move, or set tier, stop policy and namespace; None leaves as it is.
+    """Rename, move, or set tier, stop policy, namespace and access group; None leaves as it is.
 
     Raises ServiceError at ``name`` (taken, malformed, carried by workloads) or at ``parent`` (below
     the queue itself, of another cluster, holding workloads, or given too little for what arrives).
@@ -102,6 +105,7 @@ def change_queue(
     queue.priority = queue.priority if priority is None else priority
     queue.stop = queue.stop if stop is None else stop.value
     queue.namespace = queue.namespace if namespace is None else namespace
+    queue.access_group = queue.access_group if access_group is None else access_group
     return _save(queue, author)
 
 

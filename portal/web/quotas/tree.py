@@ -7,13 +7,13 @@ from typing import Any
 from django import forms
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST
 
 from portal.accounts.views import person
-from portal.teams.access import dividable_queues
+from portal.teams.access import dividable_queues, is_operator
 from portal.web.quotas.views import crumbs, get_queue, may_divide, may_edit_queue
 from portal.web.shell import get_cluster
 from scheduling.models import Queue, Stop
@@ -52,10 +52,29 @@ class QueueForm(forms.Form):
     )
     stop = forms.ChoiceField(choices=STOPS)
     namespace = forms.CharField(max_length=63, required=False)
+    access_group = forms.CharField(max_length=200, required=False)
 
-    def __init__(self, *args: Any, parents: QuerySet[Queue], **kwargs: Any) -> None:
+    def __init__(self, *args: Any, parents: QuerySet[Queue], operator: bool, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self.operator = operator
         self.fields["parent"].queryset = parents  # type: ignore[attr-defined]
+        if not operator:
+            del self.fields["access_group"]
+
+    def clean_namespace(self) -> str:
+        """Who works in a queue gets rights in its namespace, so leads choose among their own."""
+        name: str = self.cleaned_data["namespace"]
+        if self.operator or not name or name == self.initial.get("namespace"):
+            return name
+        parents = self.fields["parent"].queryset  # type: ignore[attr-defined]
+        own = Queue.objects.filter(Q(pk__in=parents) | Q(parent__in=parents)).exclude(namespace="")
+        names = sorted(set(own.values_list("namespace", flat=True)))
+        if name not in names:
+            choice = f"Choose {', '.join(names)}, or leave it empty. " if names else ""
+            raise forms.ValidationError(
+                f"{choice}An operator can give the queue another namespace."
+            )
+        return name
 
     def refuse(self, error: ServiceError) -> None:
         """Put a service's refusal at the field it names."""
@@ -64,6 +83,15 @@ class QueueForm(forms.Form):
 
     def values(self) -> dict[str, Any]:
         return {**self.cleaned_data, "stop": Stop(self.cleaned_data["stop"])}
+
+
+def _form(request: HttpRequest, top: Queue, initial: dict[str, Any]) -> QueueForm:
+    return QueueForm(
+        request.POST or None,
+        initial=initial,
+        parents=_parents(request, top),
+        operator=is_operator(request.user),
+    )
 
 
 def _parents(request: HttpRequest, top: Queue) -> QuerySet[Queue]:
@@ -79,7 +107,7 @@ def add(request: HttpRequest, cluster: str, queue: str) -> HttpResponse:
     if not may_divide(request, parent):
         raise Http404
     initial = {"parent": parent.name, "priority": 0, "stop": Stop.NONE.value}
-    form = QueueForm(request.POST or None, initial=initial, parents=_parents(request, parent))
+    form = _form(request, parent, initial)
     if request.method == "POST" and form.is_valid():
         try:
             made = create_queue(author=person(request), **form.values())
@@ -94,7 +122,7 @@ def add(request: HttpRequest, cluster: str, queue: str) -> HttpResponse:
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def edit(request: HttpRequest, cluster: str, queue: str) -> HttpResponse:
-    """Name, place, tier, stop policy and namespace of a queue."""
+    """Name, place, tier, stop policy, namespace and access group of a queue."""
     found = _editable(request, cluster, queue)
     initial = {
         "name": found.name,
@@ -102,8 +130,9 @@ def edit(request: HttpRequest, cluster: str, queue: str) -> HttpResponse:
         "priority": found.priority,
         "stop": found.stop,
         "namespace": found.namespace,
+        "access_group": found.access_group,
     }
-    form = QueueForm(request.POST or None, initial=initial, parents=_parents(request, found))
+    form = _form(request, found, initial)
     if request.method == "POST" and form.is_valid():
         try:
             changed = change_queue(queue=found, author=person(request), **form.values())

@@ -113,7 +113,39 @@ def test_bad_choice_is_refused_at_its_field(lead, field, text):
     assert list(answer.context["form"].errors) == [field]
 
 
-def test_bad_namespace_is_refused_at_its_field(lead):
-    answer = lead.post(url("vision", "edit"), fields("vision", "research", namespace="No Way"))
+def test_bad_namespace_is_refused_at_its_field(admin):
+    answer = admin.post(url("vision", "edit"), fields("vision", "research", namespace="No Way"))
 
     assert list(answer.context["form"].errors) == ["namespace"]
+
+
+@pytest.mark.parametrize("namespace", ["kube-system", "weir-system"])
+def test_namespace_of_the_clusters_own_parts_is_refused(admin, namespace):
+    answer = admin.post(url("vision", "edit"), fields("vision", "research", namespace=namespace))
+
+    assert "belongs to the cluster" in answer.context["form"].errors["namespace"][0]
+
+
+@pytest.mark.parametrize("namespace", ["search", "monitoring"])
+def test_lead_gives_a_queue_no_namespace_outside_the_own(lead, namespace):
+    answer = lead.post(url("vision", "edit"), fields("vision", "research", namespace=namespace))
+
+    assert "An operator can give" in answer.context["form"].errors["namespace"][0]
+    assert Queue.objects.get(name="vision").namespace == "vision"
+
+
+def test_lead_gives_a_new_queue_a_namespace_of_the_own(lead):
+    lead.post(url("research", "add"), fields("audio", "language", namespace="speech"))
+
+    assert Queue.objects.get(name="audio").namespace == "speech"
+
+
+def test_access_group_is_set_by_operators_alone(lead, client):
+    typed = fields("vision", "research", namespace="vision", access_group="vision-people")
+    assert 'name="access_group"' not in lead.get(url("vision", "edit")).content.decode()
+    lead.post(url("vision", "edit"), typed)
+    assert Queue.objects.get(name="vision").access_group == ""
+
+    client.force_login(User.objects.get(username="admin"))
+    client.post(url("vision", "edit"), typed)
+    assert Queue.objects.get(name="vision").access_group == "vision-people"
