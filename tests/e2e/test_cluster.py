@@ -1,0 +1,40 @@
+"""An operator looks at what somebody changed on the cluster."""
+
+from __future__ import annotations
+
+import pytest
+from django.utils import timezone
+
+from portal.accounts.models import User
+from scheduling.models import Guardrail, Standing
+from tests.e2e.conftest import axe, sign_in
+from tests.factories import example_cluster
+
+
+@pytest.fixture
+def operator(page):
+    cluster = example_cluster()
+    for standing in Standing.values:
+        Guardrail.objects.create(
+            cluster=cluster,
+            kind="ResourceQuota",
+            namespace=standing,
+            name="weir",
+            standing=standing,
+            fields=["spec.hard.requests.nvidia.com/gpu"],
+            since=timezone.now(),
+        )
+    sign_in(page, User.objects.get(username="admin"))
+    return page
+
+
+def test_operator_finds_what_is_out_of_step_on_any_screen(operator):
+    operator.goto("/c/fra1/")
+    operator.get_by_role("link", name="Cluster").click()
+    for width, scheme in ((1440, "light"), (1440, "dark"), (390, "light")):
+        operator.set_viewport_size({"width": width, "height": 900})
+        operator.emulate_media(color_scheme=scheme)
+        assert operator.get_by_text("drifted/weir").is_visible()
+        assert axe(operator) == [], (width, scheme)
+        overflow = "document.documentElement.scrollWidth > window.innerWidth"
+        assert not operator.evaluate(overflow), width
