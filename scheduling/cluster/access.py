@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from scheduling.cluster import devices
 from scheduling.cluster.adapters import ADAPTERS, Adapter
 from scheduling.cluster.guardrails.manifests import MEMBER_ROLE
 from scheduling.cluster.guardrails.reconcile import KINDS, Kind
@@ -42,6 +43,8 @@ def observing() -> Iterator[Need]:
     """What observe mode needs."""
     yield Need("", "nodes", READ, "to see the GPUs there are")
     yield Need("", "pods", READ, "to see who holds them")
+    for resource in devices.RESOURCES:
+        yield Need("resource.k8s.io", resource, READ, "to count devices and claims on them")
     for adapter in ADAPTERS:
         yield Need(
             *resource_of(adapter.list_path), READ, f"to see queued work of kind {adapter.kind}"

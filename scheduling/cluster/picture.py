@@ -7,13 +7,14 @@ from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from scheduling.cluster import labels
+from scheduling.cluster import devices, labels
 from scheduling.cluster.adapters import ADAPTERS, Adapter, ClassSpec, Observed
 from scheduling.cluster.adapters import pods as pods_of
 from scheduling.cluster.adapters.podgroup import gather
 from scheduling.cluster.client import Client, NotFoundError
+from scheduling.cluster.devices import Devices
 from scheduling.cluster.kinship import Kinship
-from scheduling.cluster.mirror import Mirror
+from scheduling.cluster.mirror import Mirror, untrimmed
 from scheduling.cluster.quantities import mib_below, milli
 
 Json = dict[str, Any]
@@ -48,6 +49,9 @@ class Orphans:
     placement: Mapping[str, int]
 
 
+NO_DEVICES = Devices()
+
+
 @dataclass(frozen=True, slots=True)
 class Picture:
     workloads: tuple[Observed, ...]
@@ -55,6 +59,7 @@ class Picture:
     orphans: tuple[Orphans, ...] = ()
     departed: Mapping[str, Observed] = field(default_factory=dict)
     """uid -> the last that was seen of objects that are gone."""
+    devices: Devices = NO_DEVICES
     unreadable: Mapping[str, str] = field(default_factory=dict)
     """uid -> why the object's demand cannot be understood."""
 
@@ -66,11 +71,12 @@ def resources(
     held: dict[str, tuple[str, Callable[[Json], Json]]] = {
         "nodes": ("/api/v1/nodes", trim_node),
         "pods": ("/api/v1/pods", pods_of.trim),
+        **{name: (devices.list_path(name), untrimmed) for name in devices.RESOURCES},
     }
     return held | {a.kind: (a.list_path, a.trim) for a in adapters if a.resource == a.kind}
 
 
-OPTIONAL = frozenset(a.kind for a in ADAPTERS) - {"Job"}
+OPTIONAL = (frozenset(a.kind for a in ADAPTERS) | frozenset(devices.RESOURCES)) - {"Job"}
 """Kinds that a cluster may lack: their definitions are added by others."""
 
 
@@ -83,12 +89,13 @@ def take(
         mirror["pods"].objects(),
         {a.kind: mirror[a.kind].objects() for a in ADAPTERS if a.resource == a.kind},
         classes,
+        devices.count(*(mirror[name].objects() for name in devices.RESOURCES)),
     )
     departed = {a.kind: mirror[a.kind].departed(awaited) for a in ADAPTERS if a.resource == a.kind}
     owned: dict[str, list[Json]] = {
         obj["metadata"]["uid"]: [] for found in departed.values() for obj in found
     }
-    last, _ = _observe(departed, owned, classes)
+    last, _ = _observe(departed, owned, classes, NO_DEVICES)
     return replace(picture, departed={observed.uid: observed for observed in last})
 
 
@@ -96,7 +103,8 @@ def fetch(client: Client, classes: Sequence[ClassSpec]) -> Picture:
     """The same picture from one list of each resource, for a process without a mirror."""
     held = {name: _list(client, path, trim) for name, (path, trim) in resources().items()}
     objects = {a.kind: held[a.kind] for a in ADAPTERS if a.resource == a.kind}
-    return compose(held["nodes"], held["pods"], objects, classes)
+    counted = devices.count(*(held[name] for name in devices.RESOURCES))
+    return compose(held["nodes"], held["pods"], objects, classes, counted)
 
 
 def _list(client: Client, path: str, trim: Callable[[Json], Json]) -> list[Json]:
@@ -120,6 +128,7 @@ def compose(
     pods: Sequence[Json],
     objects: Mapping[str, Sequence[Json]],
     classes: Sequence[ClassSpec],
+    counted: Devices = NO_DEVICES,
 ) -> Picture:
     """A picture of raw objects; those without a queue label are foreign and so are their pods."""
     kin = Kinship(objects, ADAPTERS)
@@ -142,21 +151,23 @@ def compose(
             orphaned.setdefault(pods_of.owner_of(pod)["uid"], []).append(pod)
         else:
             foreign.setdefault(pod["spec"]["nodeName"], []).append(pod)
-    workloads, unreadable = _observe(objects, owned, classes)
+    workloads, unreadable = _observe(objects, owned, classes, counted)
     return Picture(
         workloads=workloads,
         nodes=tuple(
             row
             for node in sorted(nodes, key=lambda n: n["metadata"]["name"])
-            for row in _node_rows(node, foreign.get(node["metadata"]["name"], []), classes)
+            for row in _node_rows(node, foreign.get(node["metadata"]["name"], []), classes, counted)
         ),
-        orphans=tuple(_orphans(pods, classes) for _, pods in sorted(orphaned.items())),
+        orphans=tuple(_orphans(pods, classes, counted) for _, pods in sorted(orphaned.items())),
         unreadable=unreadable,
+        devices=counted,
     )
 
 
-def _orphans(pods: Sequence[Json], classes: Sequence[ClassSpec]) -> Orphans:
-    first, need = pods[0], pods_of.asked(pods[0]["spec"])
+def _orphans(pods: Sequence[Json], classes: Sequence[ClassSpec], counted: Devices) -> Orphans:
+    first = pods[0]
+    need = pods_of.asked(first["spec"], counted.claims(first["metadata"].get("namespace", "")))
     return Orphans(
         namespace=first["metadata"].get("namespace", ""),
         name=pods_of.owner_of(first).get("name", ""),
@@ -169,6 +180,7 @@ def _observe(
     objects: Mapping[str, Sequence[Json]],
     owned: Mapping[str, list[Json]],
     classes: Sequence[ClassSpec],
+    counted: Devices,
 ) -> tuple[tuple[Observed, ...], dict[str, str]]:
     found: list[Observed] = []
     unreadable: dict[str, str] = {}
@@ -178,7 +190,8 @@ def _observe(
             if uid not in owned:
                 continue
             try:
-                found.append(adapter.observe(obj, owned[uid], classes))
+                claims = counted.claims(obj["metadata"]["namespace"])
+                found.append(adapter.observe(obj, owned[uid], classes, claims))
             except (ValueError, KeyError, TypeError) as error:
                 # One broken object must not stop the others from being planned.
                 log.warning("%s %s: %s", adapter.kind, obj["metadata"]["name"], error)
@@ -187,15 +200,16 @@ def _observe(
 
 
 def _node_rows(
-    node: Json, foreign: Sequence[Json], classes: Sequence[ClassSpec]
+    node: Json, foreign: Sequence[Json], classes: Sequence[ClassSpec], counted: Devices
 ) -> list[ObservedNode]:
     """One row a class whose labels the node carries and whose resource it offers, first class wins."""
     meta, offers = node["metadata"], node["status"].get("allocatable") or {}
-    held = _held(foreign)
+    held, devices_here = _held(foreign, counted), counted.offered(meta["name"])
     node_labels = meta.get("labels") or {}
     rows: dict[str, ObservedNode] = {}
     for spec in classes:
         offered = milli(offers.get(spec.resource_name, 0))
+        offered += devices_here.get(spec.resource_name, 0)
         matches = all(node_labels.get(key) == value for key, value in spec.node_labels.items())
         if not matches or offered <= 0 or spec.resource_name in rows:
             continue
@@ -214,10 +228,11 @@ def _node_rows(
     return list(rows.values())
 
 
-def _held(pods: Iterable[Json]) -> dict[str, int]:
+def _held(pods: Iterable[Json], counted: Devices) -> dict[str, int]:
     total: dict[str, int] = {}
     for pod in pods:
-        for name, amount in pods_of.asked(pod["spec"]).items():
+        claims = counted.claims(pod["metadata"].get("namespace", ""))
+        for name, amount in pods_of.asked(pod["spec"], claims).items():
             total[name] = total.get(name, 0) + int(amount)
     return total
 

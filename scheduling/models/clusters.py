@@ -88,7 +88,10 @@ class Cluster(models.Model):
 
 
 class GpuClass(models.Model):
-    """Interchangeable GPUs: the nodes that carry ``node_labels`` offer ``resource_name``."""
+    """Interchangeable GPUs: the nodes that carry ``node_labels`` offer ``resource_name``.
+
+    ``deviceclass.resource.kubernetes.io/NAME`` stands for the devices of DeviceClass NAME.
+    """
 
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="gpu_classes")
     name = models.CharField(max_length=63, validators=[dns_label])

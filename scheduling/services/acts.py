@@ -305,6 +305,7 @@ def _place(
         at=scene.now,
         domain=_domain(observed, [nodes[n] for n in placement if n in nodes]),
         resource_names=scene.resource_names,
+        claims=scene.picture.devices.claims(observed.namespace),
         group_uid=observed.uid if observed.parts else "",
     )
 

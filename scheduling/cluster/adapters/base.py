@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from types import MappingProxyType
 from typing import Any, Protocol
+
+from scheduling.cluster.devices import Claims
 
 Json = dict[str, Any]
 
@@ -141,6 +144,8 @@ class Admission:
     at: datetime
     domain: Mapping[str, str] = field(default_factory=dict)
     resource_names: tuple[str, ...] = ()
+    claims: Claims = field(default_factory=dict)
+    """Claim templates of its namespace."""
     group_uid: str = ""
     """Identity of a group of plain pods, which its pods keep."""
 
@@ -169,8 +174,17 @@ class Adapter(Protocol):
         """The object of this kind that ``pod`` belongs to, where its owner reference does not say."""
         ...
 
-    def observe(self, obj: Json, pods: Sequence[Json], classes: Sequence[ClassSpec]) -> Observed:
-        """``obj`` and its pods. Raises ValueError when its demand cannot be understood."""
+    def observe(
+        self,
+        obj: Json,
+        pods: Sequence[Json],
+        classes: Sequence[ClassSpec],
+        claims: Claims = MappingProxyType({}),
+    ) -> Observed:
+        """``obj`` and its pods; ``claims`` are the claim templates of its namespace.
+
+        Raises ValueError when its demand cannot be understood.
+        """
         ...
 
     def is_suspended(self, obj: Json) -> bool: ...

@@ -15,6 +15,7 @@ from scheduling.cluster.adapters import merging, notes, originals, steering
 from scheduling.cluster.adapters import pods as pods_of
 from scheduling.cluster.adapters.base import DELETE, Admission, ClassSpec, Observed
 from scheduling.cluster.adapters.roles import mixed, priority_class
+from scheduling.cluster.devices import Claims
 from scheduling.cluster.quantities import instant
 
 Json = dict[str, Any]
@@ -55,11 +56,17 @@ class PodGroupAdapter:
             gates.append({"name": labels.GATE})
         return manifest
 
-    def observe(self, obj: Json, pods: Sequence[Json], classes: Sequence[ClassSpec]) -> Observed:
+    def observe(
+        self,
+        obj: Json,
+        pods: Sequence[Json],
+        classes: Sequence[ClassSpec],
+        claims: Claims = pods_of.NO_CLAIMS,
+    ) -> Observed:
         meta, said, first = obj["metadata"], notes.of(obj), pods[0]
         names = tuple(c.resource_name for c in classes)
-        asks = pods_of.asked(first["spec"])
-        amounts = {pods_of.gpus(p["spec"], names) for p in pods}
+        asks = pods_of.asked(first["spec"], claims)
+        amounts = {pods_of.gpus(p["spec"], names, claims) for p in pods}
         total = _total(first)
         created = instant(meta["creationTimestamp"])
         if created is None:
@@ -100,7 +107,8 @@ class PodGroupAdapter:
             placement=pods_of.by_node(pods),
             pods_left=sum(not pods_of.is_over(p) and p not in gated for p in pods),
             parts=tuple((p["metadata"]["name"], p["metadata"]["uid"]) for p in pods),
-            fault=mixed(amounts) if total else UNCOUNTED,
+            fault=(mixed(amounts) if total else UNCOUNTED)
+            or pods_of.claims_fault(first["spec"], claims),
             incomplete=_incomplete(pods, total),
             **notes.wishes(said, pods),
             **notes.state(said),

@@ -7,13 +7,22 @@ from typing import Any
 
 from scheduling.cluster import labels
 from scheduling.cluster.adapters.base import ClassSpec
+from scheduling.cluster.devices import Claims
 from scheduling.cluster.quantities import mib, milli
 
 Json = dict[str, Any]
 
+NO_CLAIMS: Claims = {}
+SHARED_CLAIM = (
+    "It shares a ResourceClaim, which cannot be counted pod by pod. Claim its devices by a"
+    " ResourceClaimTemplate."
+)
 
-def asked(spec: Mapping[str, Any]) -> dict[str, str | float]:
+
+def asked(spec: Mapping[str, Any], claims: Claims = NO_CLAIMS) -> dict[str, str | float]:
     """Sums of what the containers of a pod spec ask for, by resource: thousandths, memory in MiB.
+
+    Devices that it claims by one of the templates ``claims`` come on top.
 
     A request counts, else the limit (the server defaults one from the other). Init containers run
     before the others and are not added.
@@ -25,12 +34,26 @@ def asked(spec: Mapping[str, Any]) -> dict[str, str | float]:
         for name, amount in wants.items():
             value = mib(amount) if name == "memory" else milli(amount)
             total[name] = total.get(name, 0) + value
+    for claim in spec.get("resourceClaims") or []:
+        for name, value in claims.get(claim.get("resourceClaimTemplateName", ""), {}).items():
+            total[name] = total.get(name, 0) + value
     return total
 
 
-def gpus(spec: Mapping[str, Any], names: Sequence[str]) -> int:
+def claims_fault(spec: Mapping[str, Any], claims: Claims) -> str:
+    """Why the devices that a pod spec claims cannot be counted, with the remedy; empty when they can."""
+    for claim in spec.get("resourceClaims") or []:
+        template = claim.get("resourceClaimTemplateName")
+        if not template:
+            return SHARED_CLAIM
+        if template not in claims:
+            return f"There is no ResourceClaimTemplate {template} in its namespace. Create it."
+    return ""
+
+
+def gpus(spec: Mapping[str, Any], names: Sequence[str], claims: Claims = NO_CLAIMS) -> int:
     """Milli-GPU of the first of the resources ``names`` that a pod spec asks for."""
-    asks = asked(spec)
+    asks = asked(spec, claims)
     return next((int(asks[name]) for name in names if name in asks), 0)
 
 
@@ -111,6 +134,7 @@ def trim(pod: Json) -> Json:
         "spec": {
             **(_steering(spec) if labels.queue_of(meta.get("labels")) else {}),
             "nodeName": spec.get("nodeName"),
+            "resourceClaims": spec.get("resourceClaims"),
             "containers": [
                 {"resources": c.get("resources") or {}} for c in spec.get("containers") or []
             ],

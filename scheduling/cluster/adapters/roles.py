@@ -17,6 +17,7 @@ from scheduling.cluster.adapters import merging, notes, originals, steering
 from scheduling.cluster.adapters import pods as pods_of
 from scheduling.cluster.adapters.base import Admission, ClassSpec, Observed
 from scheduling.cluster.adapters.originals import Original
+from scheduling.cluster.devices import Claims
 from scheduling.cluster.quantities import instant
 
 Json = dict[str, Any]
@@ -126,7 +127,13 @@ class RoleAdapter:
         self.set_suspended(manifest, True)
         return manifest
 
-    def observe(self, obj: Json, pods: Sequence[Json], classes: Sequence[ClassSpec]) -> Observed:
+    def observe(
+        self,
+        obj: Json,
+        pods: Sequence[Json],
+        classes: Sequence[ClassSpec],
+        claims: Claims = pods_of.NO_CLAIMS,
+    ) -> Observed:
         meta, said = obj["metadata"], notes.of(obj)
         created = instant(meta.get("creationTimestamp"))
         if created is None:
@@ -151,7 +158,7 @@ class RoleAdapter:
                 default=None,
             ),
             pods_left=max(sum(not pods_of.is_over(p) for p in pods), self.unsettled(obj)),
-            **self._demand(obj, pods, classes),
+            **self._demand(obj, pods, classes, claims),
             **notes.wishes(said, pods),
             **notes.state(said),
         )
@@ -160,7 +167,7 @@ class RoleAdapter:
         def admit(new: Json) -> None:
             original = originals.of(obj)
             self.set_suspended(new, False)
-            counted = _counted(self.roles(new), admission.resource_names)
+            counted = _counted(self.roles(new), admission.resource_names, admission.claims)
             lowest, highest = self._bounds(obj, counted, original)
             for role in counted:
                 own = self._original(role, original, admission)
@@ -182,7 +189,7 @@ class RoleAdapter:
     def resize(self, obj: Json, admission: Admission) -> Json:
         def size(new: Json) -> None:
             original = originals.of(obj)
-            counted = _counted(self.roles(new), admission.resource_names)
+            counted = _counted(self.roles(new), admission.resource_names, admission.claims)
             if sum(role.count for role in counted) == admission.members:
                 return
             _size(counted, admission.members)
@@ -228,15 +235,24 @@ class RoleAdapter:
         lowest = int(note) if note.isdecimal() else highest
         return min(max(1, lowest), highest), highest
 
-    def _demand(self, obj: Json, pods: Sequence[Json], classes: Sequence[ClassSpec]) -> Json:
+    def _demand(
+        self,
+        obj: Json,
+        pods: Sequence[Json],
+        classes: Sequence[ClassSpec],
+        claims: Claims,
+    ) -> Json:
         names = tuple(c.resource_name for c in classes)
         roles = self.roles(obj)
-        counted, original = _counted(roles, names), originals.of(obj)
-        asks, amounts = pods_of.asked(counted[0].pod), {pods_of.gpus(r.pod, names) for r in counted}
+        counted, original = _counted(roles, names, claims), originals.of(obj)
+        asks, amounts = (
+            pods_of.asked(counted[0].pod, claims),
+            {pods_of.gpus(r.pod, names, claims) for r in counted},
+        )
         lowest, highest = self._bounds(obj, counted, original)
         members = sum(role.count for role in counted)
         mixed = any(amounts) and (self.has_helpers or len(counted) < len(roles))
-        mine = [p for p in pods if pods_of.gpus(p["spec"], names)] if mixed else pods
+        mine = [p for p in pods if pods_of.gpus(p["spec"], names, claims)] if mixed else pods
         return {
             "priority_class": priority_class(obj["metadata"], [role.pod for role in roles]),
             "gpus": max(amounts),
@@ -248,26 +264,37 @@ class RoleAdapter:
             "members_wanted": max(0, members - self.done(obj, mine)),
             "members_up": sum(map(pods_of.is_ready, mine)),
             "sized": original.members,
-            "gpu_classes": self._classes(obj, counted[0], original, classes),
+            "gpu_classes": self._classes(obj, counted[0], original, classes, claims),
             "placement": pods_of.by_node(mine),
-            "fault": self.fault(obj, amounts),
+            "fault": self.fault(obj, amounts) or _claims_fault(roles, claims),
         }
 
     def _classes(
-        self, obj: Json, role: Role, original: Original, classes: Sequence[ClassSpec]
+        self,
+        obj: Json,
+        role: Role,
+        original: Original,
+        classes: Sequence[ClassSpec],
+        claims: Claims,
     ) -> tuple[str, ...]:
         kept = original.roles.get(role.name)
+        plain = pods_of.asked(role.pod)
         return pods_of.fitting_classes(
-            pods_of.asked(role.pod),
+            pods_of.asked(role.pod, claims),
             (kept["selector"] if kept else role.pod.get("nodeSelector")) or {},
             classes,
             notes.of(obj).get(labels.GPU_CLASSES, ""),
-            swaps=self.swaps_resources,
+            # A claim is made for its device class alone.
+            swaps=self.swaps_resources and any(c.resource_name in plain for c in classes),
         )
 
     def fault(self, obj: Json, amounts: Set[int]) -> str:
         """Why it cannot be planned, with the remedy; ``amounts`` of milli-GPU its members ask for."""
         return mixed(amounts)
+
+
+def _claims_fault(roles: Sequence[Role], claims: Claims) -> str:
+    return next((fault for r in roles if (fault := pods_of.claims_fault(r.pod, claims))), "")
 
 
 def mixed(amounts: Set[int]) -> str:
@@ -278,11 +305,11 @@ def mixed(amounts: Set[int]) -> str:
     return MIXED.format(amounts=listed)
 
 
-def _counted(roles: Sequence[Role], names: Sequence[str]) -> list[Role]:
+def _counted(roles: Sequence[Role], names: Sequence[str], claims: Claims) -> list[Role]:
     """The roles whose pods are members: those with GPUs, or all where none has any."""
     if not roles:
         raise ValueError("It has no pod template.")
-    return [r for r in roles if pods_of.gpus(r.pod, names)] or list(roles)
+    return [r for r in roles if pods_of.gpus(r.pod, names, claims)] or list(roles)
 
 
 def _size(counted: Sequence[Role], members: int) -> None:

@@ -127,12 +127,27 @@ DEFINITIONS = Resource(
     namespaced=False, short_names=("crd", "crds"), subresources=("status",),
     counts_generation=True, unconditional_update=False,
 )  # fmt: skip
+DEVICE_CLASSES = Resource(
+    "resource.k8s.io",
+    "v1",
+    "deviceclasses",
+    "DeviceClass",
+    namespaced=False,
+    counts_generation=True,
+)
+RESOURCE_SLICES = Resource(
+    "resource.k8s.io", "v1", "resourceslices", "ResourceSlice", namespaced=False,
+    counts_generation=True,
+)  # fmt: skip
+CLAIM_TEMPLATES = Resource(
+    "resource.k8s.io", "v1", "resourceclaimtemplates", "ResourceClaimTemplate"
+)
 
 RESOURCES: tuple[Resource, ...] = (
     NAMESPACES, NODES, PODS, EVENTS, RESOURCE_QUOTAS, SERVICE_ACCOUNTS, CONFIG_MAPS,
     JOBS, PRIORITY_CLASSES, LEASES, BUDGETS, ROLES, ROLE_BINDINGS, CLUSTER_ROLES,
     CLUSTER_ROLE_BINDINGS, ADMISSION_POLICIES, ADMISSION_POLICY_BINDINGS, ACCESS_REVIEWS,
-    DEPLOYMENTS, DEFINITIONS,
+    DEPLOYMENTS, DEFINITIONS, DEVICE_CLASSES, RESOURCE_SLICES, CLAIM_TEMPLATES,
 )  # fmt: skip
 
 BY_PATH: dict[tuple[str, str, str], Resource] = {

@@ -1,0 +1,131 @@
+"""Devices that nodes offer and claims take, counted under the name of their class."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from scheduling.cluster.adapters import ClassSpec, JobAdapter
+from scheduling.cluster.devices import Devices, count
+
+Json = dict[str, Any]
+L40 = "deviceclass.resource.kubernetes.io/l40"
+CLASSES = (ClassSpec("l40", L40, {}),)
+
+
+def device_class(name: str = "l40", cel: str = "", **spec: Any) -> Json:
+    selectors = [{"cel": {"expression": cel}}] if cel else []
+    return {"metadata": {"name": name}, "spec": {"selectors": selectors, **spec}}
+
+
+def device(name: str, model: str = "L40", **more: Any) -> Json:
+    return {"name": name, "attributes": {"model": {"string": model}}, **more}
+
+
+def resource_slice(
+    *devices: Json, node: str | None = "n1", driver: str = "gpu.example.com"
+) -> Json:
+    spec: Json = {"driver": driver, "devices": list(devices)}
+    return {"metadata": {"name": "s"}, "spec": {**spec, **({"nodeName": node} if node else {})}}
+
+
+def template(*requests: Json, name: str = "one") -> Json:
+    spec = {"spec": {"devices": {"requests": list(requests)}}}
+    return {"metadata": {"name": name, "namespace": "ns"}, "spec": spec}
+
+
+def exactly(**more: Any) -> Json:
+    return {"name": "gpu", "exactly": {"deviceClassName": "l40", **more}}
+
+
+def test_devices_of_a_class_are_counted_by_node() -> None:
+    found = count([device_class()], [resource_slice(device("a"), device("b"))], [])
+
+    assert found.offered("n1") == {L40: 2000}
+    assert found.offered("n2") == {}
+
+
+@pytest.mark.parametrize(
+    ("cel", "devices"),
+    [
+        ("device.driver == 'gpu.example.com'", 2),
+        ('device.driver == "other.example.com"', 0),
+        ("device.attributes['gpu.example.com'].model == 'L40'", 1),
+        (
+            "device.driver == 'gpu.example.com' && device.attributes['gpu.example.com'].model == 'T4'",
+            1,
+        ),
+        ("device.attributes['elsewhere.com'].model == 'L40'", 0),
+        ("device.capacity['gpu.example.com'].memory.isGreaterThan(quantity('40Gi'))", 0),
+    ],
+)
+def test_selector_decides_which_devices_are_of_a_class(cel: str, devices: int) -> None:
+    offered = resource_slice(device("a"), device("b", "T4"))
+
+    assert count([device_class(cel=cel)], [offered], []).offered("n1").get(L40, 0) == 1000 * devices
+
+
+def test_tainted_device_is_not_offered() -> None:
+    broken = device("a", taints=[{"key": "broken", "effect": "NoExecute"}])
+
+    assert count([device_class()], [resource_slice(broken)], []).offered("n1") == {}
+
+
+def test_class_with_an_extended_resource_name_goes_by_that_name() -> None:
+    known = device_class(extendedResourceName="example.com/gpu")
+
+    assert count([known], [resource_slice(device("a"))], []).offered("n1") == {
+        "example.com/gpu": 1000
+    }
+
+
+@pytest.mark.parametrize(
+    ("request_", "taken"),
+    [
+        (exactly(), 1000),
+        (exactly(count=4), 4000),
+        (exactly(adminAccess=True), 0),
+        (exactly(deviceClassName="unknown"), 0),
+        (
+            {
+                "name": "gpu",
+                "firstAvailable": [
+                    {"deviceClassName": "unknown"},
+                    {"deviceClassName": "l40", "count": 2},
+                ],
+            },
+            2000,
+        ),
+    ],
+)
+def test_claim_template_takes_what_it_requests(request_: Json, taken: int) -> None:
+    claims = count([device_class()], [], [template(request_)]).claims("ns")
+
+    assert claims["one"].get(L40, 0) == taken
+
+
+def job(*claims: Json) -> Json:
+    pod = {"containers": [{"name": "c"}], "resourceClaims": list(claims)}
+    meta = {"uid": "u", "name": "w", "namespace": "ns", "creationTimestamp": "2026-01-05T09:00:00Z"}
+    return {"metadata": meta, "spec": {"suspend": True, "template": {"spec": pod}}}
+
+
+def observe(obj: Json, known: Devices) -> Any:
+    return JobAdapter().observe(obj, (), CLASSES, known.claims("ns"))
+
+
+def test_job_that_claims_devices_asks_for_them() -> None:
+    known = count([device_class()], [], [template(exactly(count=2))])
+    seen = observe(job({"name": "gpu", "resourceClaimTemplateName": "one"}), known)
+
+    assert (seen.gpus, seen.gpu_classes, seen.fault) == (2000, ("l40",), "")
+
+
+def test_job_that_shares_a_claim_or_names_none_that_is_there_says_so() -> None:
+    known = count([device_class()], [], [])
+    shared = observe(job({"name": "gpu", "resourceClaimName": "ours"}), known)
+    missing = observe(job({"name": "gpu", "resourceClaimTemplateName": "two"}), known)
+
+    assert "ResourceClaimTemplate" in shared.fault
+    assert "There is no ResourceClaimTemplate two" in missing.fault
