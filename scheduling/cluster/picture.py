@@ -14,6 +14,7 @@ from scheduling.cluster.adapters.podgroup import gather
 from scheduling.cluster.client import Client, NotFoundError
 from scheduling.cluster.devices import Devices
 from scheduling.cluster.kinship import Kinship
+from scheduling.cluster.memo import Memo
 from scheduling.cluster.mirror import Mirror, untrimmed
 from scheduling.cluster.quantities import mib_below, milli
 
@@ -81,21 +82,29 @@ OPTIONAL = (frozenset(a.kind for a in ADAPTERS) | frozenset(devices.RESOURCES)) 
 
 
 def take(
-    mirror: Mirror, classes: Sequence[ClassSpec], *, awaited: Container[str] = frozenset()
+    mirror: Mirror,
+    classes: Sequence[ClassSpec],
+    memo: Memo | None = None,
+    *,
+    awaited: Container[str] = frozenset(),
 ) -> Picture:
-    """The picture that ``mirror`` holds now; ``awaited`` are uids whose end is of interest."""
+    """The picture that ``mirror`` holds now; ``awaited`` are uids whose end is of interest.
+
+    ``memo`` remembers from one picture of this mirror to the next.
+    """
     picture = compose(
         mirror["nodes"].objects(),
         mirror["pods"].objects(),
         {a.kind: mirror[a.kind].objects() for a in ADAPTERS if a.resource == a.kind},
         classes,
         devices.count(*(mirror[name].objects() for name in devices.RESOURCES)),
+        memo,
     )
     departed = {a.kind: mirror[a.kind].departed(awaited) for a in ADAPTERS if a.resource == a.kind}
     owned: dict[str, list[Json]] = {
         obj["metadata"]["uid"]: [] for found in departed.values() for obj in found
     }
-    last, _ = _observe(departed, owned, classes, NO_DEVICES)
+    last, _ = _observe(departed, owned, classes, NO_DEVICES, Memo())
     return replace(picture, departed={observed.uid: observed for observed in last})
 
 
@@ -129,6 +138,7 @@ def compose(
     objects: Mapping[str, Sequence[Json]],
     classes: Sequence[ClassSpec],
     counted: Devices = NO_DEVICES,
+    memo: Memo | None = None,
 ) -> Picture:
     """A picture of raw objects; those without a queue label are foreign and so are their pods."""
     kin = Kinship(objects, ADAPTERS)
@@ -151,7 +161,7 @@ def compose(
             orphaned.setdefault(pods_of.owner_of(pod)["uid"], []).append(pod)
         else:
             foreign.setdefault(pod["spec"]["nodeName"], []).append(pod)
-    workloads, unreadable = _observe(objects, owned, classes, counted)
+    workloads, unreadable = _observe(objects, owned, classes, counted, memo or Memo())
     return Picture(
         workloads=workloads,
         nodes=tuple(
@@ -181,7 +191,9 @@ def _observe(
     owned: Mapping[str, list[Json]],
     classes: Sequence[ClassSpec],
     counted: Devices,
+    memo: Memo,
 ) -> tuple[tuple[Observed, ...], dict[str, str]]:
+    memo.open(classes, counted)
     found: list[Observed] = []
     unreadable: dict[str, str] = {}
     for adapter in ADAPTERS:
@@ -191,7 +203,7 @@ def _observe(
                 continue
             try:
                 claims = counted.claims(obj["metadata"]["namespace"])
-                found.append(adapter.observe(obj, owned[uid], classes, claims))
+                found.append(memo.observe(adapter, obj, owned[uid], classes, claims))
             except (ValueError, KeyError, TypeError) as error:
                 # One broken object must not stop the others from being planned.
                 log.warning("%s %s: %s", adapter.kind, obj["metadata"]["name"], error)

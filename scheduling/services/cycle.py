@@ -150,7 +150,9 @@ def _look(cluster: Cluster, worker: ClusterWorker, projection: Projection) -> _V
     now = cluster.now()
     rows = policies.load(cluster, at=now)
     rows = replace(rows, usage=worker.ledger.usage(rows, now=now))
-    picture = pictures.take(worker.mirror, rows.class_specs, awaited=projection.rows.keys())
+    picture = pictures.take(
+        worker.mirror, rows.class_specs, worker.memo, awaited=projection.rows.keys()
+    )
     enforce = cluster.mode == ClusterMode.ENFORCE
     changes, known = projection.project(picture, rows, now=now, enforce=enforce)
     projection.note_missing_members(picture, known, now=now)

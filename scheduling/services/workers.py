@@ -11,6 +11,7 @@ from scheduling.cluster import picture
 from scheduling.cluster.client import Client
 from scheduling.cluster.enforcement import Enforcer
 from scheduling.cluster.lease import Lease
+from scheduling.cluster.memo import Memo
 from scheduling.cluster.mirror import Mirror
 from scheduling.models import Cluster
 from scheduling.services.blocked import Refusals
@@ -63,6 +64,7 @@ class ClusterWorker:
     ledger: Ledger
     trigger: Debounce
     spoken: Spoken = field(default_factory=Spoken)
+    memo: Memo = field(default_factory=Memo)
     refusals: Refusals = field(default_factory=Refusals)
     projection: Projection | None = None
     busy: threading.Lock = field(default_factory=threading.Lock)

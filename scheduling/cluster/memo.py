@@ -1,0 +1,46 @@
+"""What was read of objects that did not change since: most of a large cluster, every cycle."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from scheduling.cluster.adapters import Adapter, ClassSpec, Observed
+from scheduling.cluster.devices import Claims, Devices
+
+Json = dict[str, Any]
+
+
+class Memo:
+    """Observations by uid. The mirror replaces what changes, so identity tells what did not."""
+
+    def __init__(self) -> None:
+        self._circumstances: tuple[Sequence[ClassSpec], object] = ((), None)
+        self._held: dict[str, tuple[Json, list[Json], Observed]] = {}
+        self._used: dict[str, tuple[Json, list[Json], Observed]] = {}
+
+    def open(self, classes: Sequence[ClassSpec], counted: Devices) -> None:
+        """Begin a pass; all is read anew when classes or claim templates changed."""
+        circumstances = (classes, counted.by_namespace)
+        self._held = self._used if circumstances == self._circumstances else {}
+        self._circumstances, self._used = circumstances, {}
+
+    def observe(
+        self,
+        adapter: Adapter,
+        obj: Json,
+        pods: list[Json],
+        classes: Sequence[ClassSpec],
+        claims: Claims,
+    ) -> Observed:
+        """As ``adapter`` observes ``obj``, from memory where it and its pods are the same objects."""
+        uid = obj["metadata"]["uid"]
+        kept = self._held.get(uid)
+        if kept is None or kept[0] is not obj or not _same(kept[1], pods):
+            kept = (obj, pods, adapter.observe(obj, pods, classes, claims))
+        self._used[uid] = kept
+        return kept[2]
+
+
+def _same(before: list[Json], now: list[Json]) -> bool:
+    return len(before) == len(now) and all(a is b for a, b in zip(before, now, strict=True))
