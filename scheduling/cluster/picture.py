@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from scheduling.cluster import devices, labels
-from scheduling.cluster.adapters import ADAPTERS, Adapter, ClassSpec, Observed
+from scheduling.cluster.adapters import ADAPTERS, Adapter, ClassSpec, Observed, notes
 from scheduling.cluster.adapters import pods as pods_of
 from scheduling.cluster.adapters.podgroup import gather
 from scheduling.cluster.client import Client, NotFoundError
@@ -16,7 +16,7 @@ from scheduling.cluster.devices import Devices
 from scheduling.cluster.kinship import Kinship
 from scheduling.cluster.memo import Memo
 from scheduling.cluster.mirror import Mirror, untrimmed
-from scheduling.cluster.quantities import mib_below, milli
+from scheduling.cluster.quantities import instant, mib_below, milli
 
 Json = dict[str, Any]
 
@@ -207,8 +207,40 @@ def _observe(
             except (ValueError, KeyError, TypeError) as error:
                 # One broken object must not stop the others from being planned.
                 log.warning("%s %s: %s", adapter.kind, obj["metadata"]["name"], error)
-                unreadable[uid] = str(error)
+                if waits := _broken(adapter, obj, str(error)):
+                    found.append(waits)
+                else:
+                    unreadable[uid] = str(error)
     return tuple(sorted(found, key=lambda o: (o.created, o.key))), unreadable
+
+
+def _broken(adapter: Adapter, obj: Json, why: str) -> Observed | None:
+    """A waiting object whose demand cannot be read, with the reason for people; None if it runs."""
+    meta = obj["metadata"]
+    created = instant(meta.get("creationTimestamp"))
+    if created is None or not adapter.is_suspended(obj):
+        return None
+    return Observed(
+        uid=meta["uid"],
+        kind=adapter.kind,
+        namespace=meta["namespace"],
+        name=meta["name"],
+        generation=int(meta.get("generation", 0)),
+        queue_label=labels.queue_of(meta.get("labels")),
+        user=notes.of(obj).get(labels.USER, ""),
+        priority_class="",
+        gpus=0,
+        cpus=0,
+        memory_mib=0,
+        min_members=1,
+        max_members=1,
+        members=1,
+        gpu_classes=(),
+        created=created,
+        fault=why,
+        deleting=bool(meta.get("deletionTimestamp")),
+        said=labels.status_of(notes.of(obj)),
+    )
 
 
 def _node_rows(

@@ -42,7 +42,9 @@ class RayJobAdapter(RayClusterAdapter):
     def cluster_spec(self, obj: Json) -> Json:
         spec = obj["spec"].get("rayClusterSpec")
         if not spec:
-            raise ValueError("It runs on a cluster that stands already: queue that one instead.")
+            raise ValueError(
+                "It runs on a cluster that stands already. Queue that cluster instead."
+            )
         own: Json = spec
         return own
 

@@ -1,0 +1,240 @@
+"""What is particular to each kind: its roles, how its pods are steered and sized, whose pods are whose."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from scheduling.cluster import labels, picture
+from scheduling.cluster.adapters import ADAPTERS, Admission, ClassSpec, Observed
+from scheduling.cluster.adapters.pods import trim
+from tests.scheduling import manifests
+from tests.scheduling.operators import adapter_of
+
+Json = dict[str, Any]
+H100 = ClassSpec("h100", "nvidia.com/gpu", {"gpu": "h100"})
+MIG = ClassSpec("mig", "nvidia.com/mig-1g.5gb", {"gpu": "a100"})
+CLASSES = (H100, MIG)
+NOW = datetime(2026, 1, 5, 10, tzinfo=UTC)
+
+
+def stored(manifest: Json, uid: str = "u1") -> Json:
+    meta = {"uid": uid, "resourceVersion": "7", "creationTimestamp": "2026-01-05T09:00:00Z"}
+    return {**manifest, "metadata": {**manifest["metadata"], **meta}}
+
+
+def observe(obj: Json, *pods: Json) -> Observed:
+    return adapter_of(obj["kind"]).observe(obj, pods, CLASSES)
+
+
+def admitted(obj: Json, members: int = 2, gpu_class: ClassSpec = H100, **more: Any) -> Json:
+    nodes = {"n1": members - 1, "n2": 1} if members > 1 else {"n1": 1}
+    names = tuple(c.resource_name for c in CLASSES)
+    place = Admission(gpu_class, members, nodes, nodes, NOW, resource_names=names, **more)
+    return merged(obj, adapter_of(obj["kind"]).admission(obj, place))
+
+
+def merged(obj: Any, patch: Json) -> Json:
+    made = deepcopy(obj) if isinstance(obj, dict) else {}
+    for key, value in patch.items():
+        if value is None:
+            made.pop(key, None)
+        else:
+            made[key] = merged(made.get(key), value) if isinstance(value, dict) else value
+    return made
+
+
+@pytest.mark.parametrize("kind", sorted(manifests.MANIFESTS))
+def test_admission_after_an_eviction_starts_from_what_the_person_wrote(kind: str) -> None:
+    adapter = adapter_of(kind)
+    first = admitted(stored(manifests.MANIFESTS[kind]("w")))
+    stopped = merged(first, adapter.suspension(first, 12))
+    again = admitted(stopped)
+
+    assert adapter.is_suspended(stopped)
+    assert again["spec"] == first["spec"]
+    assert (
+        observe(stopped).gpu_classes == observe(stored(manifests.MANIFESTS[kind]("w"))).gpu_classes
+    )
+
+
+@pytest.mark.parametrize("kind", sorted(manifests.MANIFESTS))
+def test_roles_without_gpus_run_where_they_like(kind: str) -> None:
+    obj = admitted(stored(manifests.MANIFESTS[kind]("w")))
+
+    for role in adapter_of(kind).roles(obj):  # type: ignore[attr-defined] # all of these have roles
+        if "nvidia.com/gpu" not in str(role.pod) and kind != "TrainJob":
+            assert not role.pod.get("affinity")
+            assert not role.pod.get("nodeSelector")
+
+
+def test_job_set_is_steered_by_node_selectors_alone() -> None:
+    obj = admitted(stored(manifests.job_set("w")), domain={"weir.dev/rack": "r1"})
+    pod = obj["spec"]["replicatedJobs"][1]["template"]["spec"]["template"]["spec"]
+
+    assert pod["nodeSelector"] == {"gpu": "h100", "weir.dev/rack": "r1"}
+    assert "affinity" not in pod
+
+
+def test_job_set_on_one_host_is_sent_to_it() -> None:
+    manifest = manifests.job_set("w")
+    manifest["spec"]["replicatedJobs"][1]["template"]["spec"] |= {
+        "parallelism": 1,
+        "completions": 1,
+    }
+    obj = admitted(stored(manifest), members=1)
+    pod = obj["spec"]["replicatedJobs"][1]["template"]["spec"]["template"]["spec"]
+
+    assert pod["nodeSelector"] == {"gpu": "h100", labels.HOSTNAME: "n1"}
+
+
+def test_train_job_gets_one_runtime_patch_of_ours_beside_those_of_others() -> None:
+    manifest = manifests.train_job("w")
+    theirs = {"manager": "trainer.kubeflow.org/sdk", "trainingRuntimeSpec": {}}
+    manifest["spec"]["runtimePatches"] = [theirs]
+    again = admitted(admitted(stored(manifest)))
+
+    assert [p["manager"] for p in again["spec"]["runtimePatches"]] == [
+        "trainer.kubeflow.org/sdk",
+        "weir.dev/engine",
+    ]
+
+
+def test_elastic_policy_sizes_the_workers_and_leaves_the_master() -> None:
+    policy = {"elasticPolicy": {"minReplicas": 1, "maxReplicas": 6}}
+    obj = admitted(stored(manifests.pytorch_job("w", **policy)), members=4)
+    replicas = {n: s["replicas"] for n, s in obj["spec"]["pytorchReplicaSpecs"].items()}
+
+    assert replicas == {"Master": 1, "Worker": 3}
+    assert (observe(obj).min_members, observe(obj).max_members, observe(obj).members) == (2, 7, 4)
+
+
+def test_kind_whose_template_is_free_takes_another_resource() -> None:
+    manifest = manifests.mpi_job("w")
+    manifest["metadata"]["annotations"] = {"weir.dev/gpu-classes": "mig,h100"}
+    obj = admitted(stored(manifest), gpu_class=MIG)
+    worker = obj["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]["containers"][0]
+
+    assert worker["resources"]["limits"] == {"nvidia.com/mig-1g.5gb": "1"}
+    assert observe(obj).gpu_classes == ("mig", "h100")
+
+
+def test_job_set_takes_no_class_of_another_resource() -> None:
+    manifest = manifests.job_set("w")
+    manifest["metadata"]["annotations"] = {"weir.dev/gpu-classes": "mig,h100"}
+
+    assert observe(stored(manifest)).gpu_classes == ("h100",)
+
+
+def test_ray_under_its_own_autoscaler_is_planned_at_its_maximum() -> None:
+    manifest = manifests.ray_cluster("w", most=5, least=1)
+    manifest["spec"]["enableInTreeAutoscaling"] = True
+    manifest["spec"]["workerGroupSpecs"][0]["replicas"] = 2
+
+    seen = observe(stored(manifest))
+    assert (seen.min_members, seen.max_members) == (5, 5)
+
+
+def test_ray_group_of_several_hosts_counts_every_pod() -> None:
+    manifest = manifests.ray_cluster("w", most=3, least=1)
+    manifest["spec"]["workerGroupSpecs"][0]["numOfHosts"] = 4
+
+    assert observe(stored(manifest)).max_members == 12
+
+
+def test_leader_without_gpus_is_no_member() -> None:
+    manifest = manifests.leader_worker_set("w")
+    own = manifest["spec"]["leaderWorkerTemplate"]
+    own |= {"size": 4, "leaderTemplate": manifests.template(0)}
+    manifest["metadata"]["annotations"]["weir.dev/replicas"] = "2"
+
+    assert observe(stored(manifest)).members == 6
+
+
+def test_deployment_scaled_to_nothing_by_hand_is_held_and_remembers_its_size() -> None:
+    running = admitted(stored(manifests.deployment("w")))
+    seen = observe(merged(running, {"spec": {"replicas": 0}}))
+
+    assert seen.stopped_by_hand
+    assert seen.max_members == 2
+
+
+def test_deployment_that_asks_for_nothing_says_how_to_ask() -> None:
+    manifest = manifests.deployment("w")
+    del manifest["metadata"]["annotations"]
+
+    assert "weir.dev/replicas" in observe(stored(manifest)).fault
+
+
+def _pod(name: str, owner: Json, **meta: Any) -> Json:
+    body = {
+        "metadata": {
+            "name": name,
+            "namespace": "default",
+            "uid": name,
+            "ownerReferences": [{**owner, "controller": True}],
+            **meta,
+        },
+        "spec": {**manifests.template()["spec"], "nodeName": "n1"},
+        "status": {"phase": "Running"},
+    }
+    return trim(body)
+
+
+def compose(pods: list[Json], *objects: Json) -> picture.Picture:
+    held: dict[str, list[Json]] = {a.kind: [] for a in ADAPTERS if a.resource == a.kind}
+    for obj in objects:
+        held[obj["kind"]].append(obj)
+    return picture.compose([], pods, held, CLASSES)
+
+
+def test_pods_of_a_replica_set_belong_to_its_deployment() -> None:
+    owner = {"kind": "ReplicaSet", "name": "w-5d8f", "uid": "rs"}
+    pod = _pod("w-5d8f-x", owner, labels={"pod-template-hash": "5d8f"})
+    (seen,) = compose([pod], admitted(stored(manifests.deployment("w")))).workloads
+
+    assert seen.placement == {"n1": 1}
+
+
+def test_pods_of_a_leader_worker_set_are_known_by_its_label() -> None:
+    owner = {"kind": "StatefulSet", "name": "w-0", "uid": "sts"}
+    pod = _pod("w-0-1", owner, labels={"leaderworkerset.sigs.k8s.io/name": "w"})
+    (seen,) = compose([pod], admitted(stored(manifests.leader_worker_set("w")))).workloads
+
+    assert seen.placement == {"n1": 1}
+
+
+def test_pods_of_jobs_that_a_job_set_made_belong_to_it() -> None:
+    whole = admitted(stored(manifests.job_set("w")))
+    meta = {"name": "w-workers-0", "namespace": "default", "uid": "child"}
+    child = {
+        "kind": "Job",
+        "metadata": {
+            **meta,
+            "creationTimestamp": "2026-01-05T09:00:00Z",
+            "labels": {"weir.dev/queue": "research"},
+            "ownerReferences": [{"kind": "JobSet", "name": "w", "uid": "u1", "controller": True}],
+        },
+        "spec": {"template": manifests.template()},
+    }
+    pod = _pod("w-workers-0-0", {"kind": "Job", "name": "w-workers-0", "uid": "child"})
+    (seen,) = compose([pod], whole, child).workloads
+
+    assert (seen.kind, seen.placement) == ("JobSet", {"n1": 1})
+
+
+def test_pods_whose_object_is_gone_are_orphans_of_its_kind() -> None:
+    seen = compose([_pod("w-0", {"kind": "PyTorchJob", "name": "w", "uid": "gone"})])
+
+    assert [(o.name, o.gpus, o.placement) for o in seen.orphans] == [("w", 1000, {"n1": 1})]
+
+
+def test_waiting_object_that_cannot_be_read_says_why() -> None:
+    manifest = manifests.ray_job("w")
+    del manifest["spec"]["rayClusterSpec"]
+    (seen,) = compose([], stored(manifest)).workloads
+
+    assert seen.fault == "It runs on a cluster that stands already. Queue that cluster instead."
