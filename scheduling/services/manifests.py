@@ -56,6 +56,7 @@ def build_job_manifest(
         "completions": pods,
         "completionMode": "Indexed",
         "backoffLimit": 0,
+        "podFailurePolicy": {"rules": [_NOT_THE_WORKS_FAULT]},
         "template": {"spec": pod},
     }
     if run_time_limit_s:
@@ -71,6 +72,12 @@ def build_job_manifest(
         },
         "spec": spec,
     }
+
+
+_NOT_THE_WORKS_FAULT: Json = {
+    "action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}],
+}  # fmt: skip
+"""Pods of a node that was lost or drained are made anew; only failures of its own end a Job."""
 
 
 def _check(

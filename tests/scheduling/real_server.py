@@ -47,8 +47,10 @@ SETTLED_S = 60.0
 class RealServer:
     """One test's view of the shared control plane: emptied first, reached through a proxy."""
 
-    def __init__(self, plane: ControlPlane, proxy: FaultProxy) -> None:
+    def __init__(self, plane: ControlPlane, proxy: FaultProxy, direct: Client) -> None:
         self.plane = plane
+        self.direct = direct
+        """Past the proxy and its faults."""
         self.url = proxy.url
         self.faults = proxy.faults
         self.drop_connections = proxy.drop_connections
@@ -69,9 +71,9 @@ def real_server(plane: ControlPlane) -> Iterator[RealServer]:
     """``plane`` behind a proxy of its own; people may work in the namespace ``default``."""
     client = Client(configuration_from(plane.access.kubeconfig))
     client.create(_BINDINGS, _EVERYBODY_EDITS)
-    client.close()
     with FaultProxy(plane.access) as proxy:
-        yield RealServer(plane, proxy)
+        yield RealServer(plane, proxy, client)
+    client.close()
 
 
 def empty(plane: ControlPlane) -> None:

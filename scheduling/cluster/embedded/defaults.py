@@ -124,7 +124,7 @@ def _job(body: Json) -> None:
         completionMode="NonIndexed",
         suspend=False,
         manualSelector=False,
-        podReplacementPolicy="TerminatingOrFailed",
+        podReplacementPolicy="Failed" if spec.get("podFailurePolicy") else "TerminatingOrFailed",
     )
     template = spec.get("template")
     if isinstance(template, dict) and isinstance(template.setdefault("spec", {}), dict):

@@ -11,6 +11,7 @@ from ..resources import JOBS, PODS, Json
 from ..store import Event, Key, Record
 from ..verbs.delete import DeleteOptions, mark_deleted
 from ..verbs.update import write
+from .failure_policy import action_on
 from .job_pods import new_pod, release, stop_pods, wanted_indexes
 from .recorder import emit
 from .runtime import After, owner_of
@@ -78,7 +79,7 @@ class JobController:
         if condition(status, "Complete") or condition(status, "Failed"):
             self._after_the_end(job, status, pods, after)
             return
-        counted = tally(pods)
+        counted = tally(pods, patient="podFailurePolicy" in job.body["spec"])
         self._count(job, status, counted)
         verdict = self._judge(job, status, counted)
         self._start_or_suspend(job, status)
@@ -116,12 +117,13 @@ class JobController:
         self._count_failures(job, status, counted)
 
     def _count_failures(self, job: Record, status: Json, counted: Tally) -> None:
-        """Indexes that shrinking took away do not count any more."""
+        """Indexes that shrinking took away do not count any more, nor what the Job's policy ignores."""
         spec = job.body["spec"]
         failures = [
             pod
             for pod in counted.failed
-            if (index := index_of(pod)) is None or index < spec["completions"]
+            if ((index := index_of(pod)) is None or index < spec["completions"])
+            and action_on(spec, pod) != "Ignore"
         ]
         _set_count(status, "failed", status.get("failed", 0) + len(failures))
         if counted.succeeded:
@@ -135,6 +137,8 @@ class JobController:
         if condition(status, "FailureTarget"):
             target = next(c for c in status["conditions"] if c["type"] == "FailureTarget")
             return Verdict("Failed", target["reason"], target["message"])
+        if any(action_on(spec, pod) == "FailJob" for pod in counted.failed):
+            return Verdict("Failed", "PodFailurePolicy", "A pod failed as its policy forbids")
         restarts = _restarts(counted) if _on_failure(spec) else 0
         if status.get("failed", 0) + restarts > spec["backoffLimit"]:
             message = "Job has reached the specified backoff limit"

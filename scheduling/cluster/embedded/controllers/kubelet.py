@@ -14,7 +14,7 @@ from ..clock import parse_stamp, stamp
 from ..context import World
 from ..resources import NODES, PODS, Json
 from ..store import Event, Key, Record
-from ..verbs.pods import set_condition
+from ..verbs.pods import disrupted, set_condition
 from . import progress
 from .runtime import After
 from .scribe import Scribe, StoreScribe
@@ -78,7 +78,11 @@ class Kubelet:
 
     def lost(self, pod: Record) -> None:
         """A pod of a node that is gone has failed and is removed, as pod garbage collection does."""
-        self._scribe.remove(pod if _ended(pod) else self._end(pod, _KILLED, "NodeLost"))
+        if not _ended(pod):
+            why = "PodGC: node no longer exists"
+            marked = disrupted(pod, "DeletionByPodGC", why, self._world.clock.stamp())
+            pod = self._end(self._scribe.status(pod, marked), _KILLED, "NodeLost")
+        self._scribe.remove(pod)
 
     def _terminate(self, pod: Record, after: After) -> None:
         """SIGTERM has been sent; at the end of the grace nothing is left."""

@@ -51,8 +51,12 @@ class Tally:
     """Newly: not counted in the status yet; deleted pods are among them."""
 
 
-def tally(pods: Iterable[Record]) -> Tally:
-    """Return `pods` sorted; the tracking finalizer marks those not counted yet."""
+def tally(pods: Iterable[Record], *, patient: bool = False) -> Tally:
+    """Return `pods` sorted; the tracking finalizer marks those not counted yet.
+
+    A deleted pod counts as failed at once, or (`patient`: its Job judges failures by what the pod
+    says in the end) when it has ended.
+    """
     result = Tally()
     for pod in pods:
         uncounted = TRACKING in (pod.body["metadata"].get("finalizers") or ())
@@ -61,7 +65,7 @@ def tally(pods: Iterable[Record]) -> Tally:
                 (result.succeeded if phase(pod) == "Succeeded" else result.failed).append(pod)
         elif is_terminating(pod):
             result.terminating.append(pod)
-            if uncounted:
+            if uncounted and not patient:
                 result.failed.append(pod)
         else:
             result.active.append(pod)

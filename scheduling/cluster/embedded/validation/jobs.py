@@ -28,7 +28,8 @@ def job_faults(body: Json) -> list[Cause]:
         for name in _COUNTS
         if spec.get(name) is not None and spec[name] < 0
     ]
-    return found + _mode_faults(spec) + _selector_faults(body, spec) + _template_faults(spec)
+    found += _mode_faults(spec) + _selector_faults(body, spec) + _template_faults(spec)
+    return found + _failure_policy_faults(spec)
 
 
 def _mode_faults(spec: Json) -> list[Cause]:
@@ -38,6 +39,21 @@ def _mode_faults(spec: Json) -> list[Cause]:
     if mode == "Indexed" and spec.get("completions") is None:
         return [required("spec.completions", "when completion mode is Indexed")]
     return []
+
+
+def _failure_policy_faults(spec: Json) -> list[Cause]:
+    """A Job that judges how pods end has to see them end: no restarts, no early replacement."""
+    if not spec.get("podFailurePolicy"):
+        return []
+    found = []
+    policy = ((spec.get("template") or {}).get("spec") or {}).get("restartPolicy")
+    if policy != "Never":
+        hint = 'only "Never" is supported when podFailurePolicy is specified'
+        found.append(invalid_value(f"{_TEMPLATE}.spec.restartPolicy", policy, hint))
+    if spec.get("podReplacementPolicy") != "Failed":
+        given = spec.get("podReplacementPolicy")
+        found.append(unsupported("spec.podReplacementPolicy", given, ("Failed",)))
+    return found
 
 
 def _selector_faults(body: Json, spec: Json) -> list[Cause]:

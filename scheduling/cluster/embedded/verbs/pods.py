@@ -22,6 +22,13 @@ def set_condition(conditions: list[Json], condition: Json, now: str) -> list[Jso
     return [*(c for c in conditions if c is not old), new]
 
 
+def disrupted(pod: Record, reason: str, message: str, now: str) -> Json:
+    """Return the status of a pod that ends for reasons outside of it."""
+    status = pod.body.get("status", {})
+    target = {"type": "DisruptionTarget", "status": "True", "reason": reason, "message": message}
+    return {**status, "conditions": set_condition(status.get("conditions") or [], target, now)}
+
+
 def bind(world: World, caller: Caller, pod: Record, binding: Json) -> None:
     """Put `pod` on the node that `binding` names.
 
@@ -71,6 +78,10 @@ def evict(world: World, caller: Caller, pod: Record, eviction: Json) -> Record:
     free = status.get("phase") in ("Pending", "Succeeded", "Failed")
     if not free and not pod.body["metadata"].get("deletionTimestamp"):
         _charge(world, caller, pod)
+    if pod.body["spec"].get("nodeName") and not caller.dry_run:
+        why = "Eviction API: evicting"
+        status = disrupted(pod, "EvictionByEvictionAPI", why, world.clock.stamp())
+        pod = write(world, pod, status=status)
     return delete(world, caller, pod, options)
 
 

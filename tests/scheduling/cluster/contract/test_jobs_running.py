@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from .api import Api, condition, eventually, job
+from .api import Api, causes, condition, eventually, job
 
 pytestmark = pytest.mark.controllers
 
@@ -17,6 +17,10 @@ def _status(api: Api, name: str = "a") -> Any:
 
 def _pods(api: Api) -> list[Any]:
     return [p for p in api.get("pods")["items"] if not p["metadata"].get("deletionTimestamp")]
+
+
+def _running(api: Api) -> list[str]:
+    return [p["metadata"]["name"] for p in _pods(api) if p["status"]["phase"] == "Running"]
 
 
 def test_suspended_job_has_no_pods_and_says_so(api: Api) -> None:
@@ -102,6 +106,57 @@ def test_job_without_backoff_fails_with_its_pod(api: Api) -> None:
     failed = next(c for c in _status(api)["conditions"] if c["type"] == "Failed")
     assert failed["reason"] == "BackoffLimitExceeded"
     assert _status(api)["failed"] == 1
+
+
+DISRUPTED = {"onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}
+IGNORED = {"rules": [{"action": "Ignore", **DISRUPTED}]}
+
+
+def test_pod_that_was_disrupted_does_not_fail_a_job_that_ignores_it(api: Api) -> None:
+    made = api.create("jobs", job("a", backoffLimit=0, podFailurePolicy=IGNORED))
+    assert made["spec"]["podReplacementPolicy"] == "Failed"
+    first = eventually(lambda: _running(api))[0]
+    eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": first}}
+    api.call("POST", api.path("pods", first, "eviction"), eviction).expect(201)
+
+    assert eventually(lambda: [name for name in _running(api) if name != first])
+    assert not condition(api.get("jobs", "a"), "Failed")
+
+
+def test_pod_that_failed_by_itself_fails_a_job_that_ignores_disruptions(api: Api) -> None:
+    body = job("a", seconds=0, backoffLimit=0, podFailurePolicy=IGNORED)
+    body["spec"]["template"]["metadata"]["annotations"]["weir.dev/exit-code"] = "3"
+    body["spec"]["template"]["spec"]["containers"][0]["command"] = ["sh", "-c", "exit 3"]
+    api.create("jobs", body)
+    eventually(lambda: condition(api.get("jobs", "a"), "Failed") == "True")
+
+
+def test_failure_that_the_policy_forbids_fails_the_job_at_once(api: Api) -> None:
+    forbidden = {"action": "FailJob", "onExitCodes": {"operator": "In", "values": [3]}}
+    body = job("a", seconds=0, backoffLimit=6, podFailurePolicy={"rules": [forbidden]})
+    body["spec"]["template"]["metadata"]["annotations"]["weir.dev/exit-code"] = "3"
+    body["spec"]["template"]["spec"]["containers"][0]["command"] = ["sh", "-c", "exit 3"]
+    api.create("jobs", body)
+    eventually(lambda: condition(api.get("jobs", "a"), "Failed") == "True")
+    failed = next(c for c in _status(api)["conditions"] if c["type"] == "Failed")
+    assert failed["reason"] == "PodFailurePolicy"
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"podReplacementPolicy": "TerminatingOrFailed"}, "spec.podReplacementPolicy"),
+        ({"restartPolicy": "OnFailure"}, "spec.template.spec.restartPolicy"),
+    ],
+)
+def test_job_that_judges_failures_has_to_see_its_pods_end(
+    api: Api, change: dict[str, str], field: str
+) -> None:
+    body = job("a", podFailurePolicy=IGNORED)
+    holder = body["spec"]["template"]["spec"] if "restartPolicy" in change else body["spec"]
+    holder |= change
+    refused = api.call("POST", api.path("jobs"), body).expect(422)
+    assert field in causes(refused)
 
 
 def test_finished_job_goes_after_its_time_to_live(api: Api) -> None:

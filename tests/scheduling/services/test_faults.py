@@ -1,0 +1,322 @@
+"""One story under every fault: nothing is exceeded, lost or stuck, and it settles within 30 s.
+
+Two nodes of 8 GPUs. ``research`` (nominal 8, at most 12) has four Jobs of 4 GPUs, three of which run.
+Then a fault begins; under it the owner of the other half, ``products`` (nominal 8), asks for all of it,
+one of the running Jobs is deleted by hand and another comes. When the fault is over, 8 GPUs of each
+queue have to run, the rest waits with a reason, and Weir writes nothing more.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+import time_machine
+
+from scheduling.cluster import client as client_module
+from scheduling.cluster.client import ApiError
+from scheduling.cluster.embedded import EmbeddedServer
+from scheduling.cluster.embedded.resources import JOBS as JOB_RESOURCE
+from scheduling.cluster.kubelets import STOPPED
+from scheduling.models import Cluster, Quota, State
+from scheduling.services import workers
+from scheduling.services.cycle import CycleResult, run_cycle
+from tests.scheduling.kube import JOBS, World
+from tests.scheduling.real_server import RealServer
+
+LEASE = "/apis/coordination.k8s.io/v1/namespaces/weir-system/leases/weir-engine"
+SETTLED_S = 30.0
+"""After the end of a fault."""
+COLLECTED_S = 120.0
+"""Pods of a deleted node have 40 s of quarantine and wait for a round of the collector."""
+LIMITS = {"research": 12, "products": 16}
+CAPACITY = 16
+Server = EmbeddedServer | RealServer
+Fault = Callable[[World], None]
+"""Goes on for a while in a thread of its own, then returns and everything works again."""
+
+
+@pytest.fixture(autouse=True)
+def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client_module, "BACK_OFF_S", (0.01, 0.2))
+
+
+class Auditor:
+    """Looks at the Jobs past every fault and notes each moment at which more was admitted than may be."""
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self.looks = 0
+        self.found: list[dict[str, int]] = []
+
+    def __enter__(self) -> Auditor:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._stop.wait(0.05):
+            with suppress(ApiError):  # the real server may be down
+                self._look()
+
+    def _look(self) -> None:
+        admitted = dict.fromkeys(LIMITS, 0)
+        for job in jobs_of(self._server):
+            queue = job["metadata"]["labels"]["weir.dev/queue"]
+            admitted[queue] += gpus_of(job)
+        self.looks += 1
+        over = any(admitted[queue] > limit for queue, limit in LIMITS.items())
+        if over or sum(admitted.values()) > CAPACITY:
+            self.found.append(admitted)
+
+
+def jobs_of(server: Server) -> list[Any]:
+    if isinstance(server, RealServer):
+        return server.direct.get(JOBS)["items"]
+    with server.store.lock:
+        return [record.body for record in server.store.listing(JOB_RESOURCE)]
+
+
+def gpus_of(job: Any) -> int:
+    """GPUs that the Job is admitted to."""
+    spec = job["spec"]
+    if spec["suspend"] or any(
+        c["type"] in ("Complete", "Failed") for c in job["status"].get("conditions") or ()
+    ):
+        return 0
+    container = spec["template"]["spec"]["containers"][0]
+    return int(spec["parallelism"]) * int(container["resources"]["limits"]["nvidia.com/gpu"])
+
+
+def cycle(world: World) -> CycleResult | None:
+    """One cycle as the worker's task makes it: what the server refuses is left to the next."""
+    try:
+        return run_cycle(world.cluster.pk)
+    except ApiError:
+        return None
+
+
+def insist(act: Callable[[], Any]) -> None:
+    """What people do when a server does not take it."""
+    until = time.monotonic() + SETTLED_S
+    while True:
+        try:
+            act()
+        except client_module.ConflictError as error:
+            if error.reason == "AlreadyExists":
+                return
+        except client_module.NotFoundError:
+            return
+        except ApiError:
+            pass
+        else:
+            return
+        assert time.monotonic() < until, "the server never took it"
+        time.sleep(0.05)
+
+
+def running_gpus(world: World) -> dict[str, int]:
+    """Queue -> GPUs of the workloads whose rows say that they run."""
+    found = dict.fromkeys(LIMITS, 0)
+    for row in world.cluster.workloads.filter(state=State.RUNNING).select_related("queue"):
+        found[row.queue.name] += row.members * row.gpus // 1000
+    return found
+
+
+def is_settled(world: World, wanted: dict[str, int]) -> bool:
+    """Rows and Jobs agree, what waits says why, and two cycles in a row had nothing to write."""
+    quiet = [cycle(world), cycle(world)]
+    if any(result is None or result.skipped or result.written for result in quiet):
+        return False
+    rows = {w.name: w for w in world.cluster.workloads.exclude(state=State.FINISHED)}
+    jobs = {j["metadata"]["name"]: j for j in jobs_of(world.server)}
+    agree = rows.keys() == jobs.keys() and all(
+        (rows[name].state == State.RUNNING) == bool(gpus_of(job)) for name, job in jobs.items()
+    )
+    waiting = [w for w in rows.values() if w.state != State.RUNNING]
+    told = all(w.state in (State.PENDING, State.REQUEUED) and w.reason for w in waiting)
+    return agree and told and running_gpus(world) == wanted
+
+
+def settle(world: World, wanted: dict[str, int]) -> None:
+    until = time.monotonic() + SETTLED_S
+    while not is_settled(world, wanted):
+        states = {w.name: (w.state, w.reason) for w in world.cluster.workloads.all()}
+        assert time.monotonic() < until, f"{running_gpus(world)} of {wanted}: {states}"
+        time.sleep(0.1)
+
+
+def for_a_while(**rules: Any) -> Fault:
+    """The server answers by ``rules`` for three seconds."""
+
+    def fault(world: World) -> None:
+        world.server.faults.configure(seed=11, **rules)
+        time.sleep(3)
+        world.server.faults.clear()
+
+    return fault
+
+
+def restarted(world: World) -> None:
+    """Gone with all its connections, back after a while."""
+    if isinstance(world.server, RealServer):
+        world.server.restart()
+        return
+    world.server.faults.configure(server_error=1.0)
+    world.server.drop_connections()
+    time.sleep(2)
+    world.server.faults.clear()
+
+
+def compacted(world: World) -> None:
+    """History is forgotten while nobody watches, so that every watch has to begin anew."""
+    world.server.faults.configure(server_error=1.0)
+    world.server.drop_connections()
+    world.server.compact()
+    world.server.faults.clear()
+
+
+def cut_watches(world: World) -> None:
+    world.server.faults.configure(dropped_watch=1.0, drop_within_s=0.2)
+    world.server.drop_connections()
+    time.sleep(3)
+    world.server.faults.clear()
+
+
+def somebody_edits(world: World) -> None:
+    """A person (or a script of theirs) writes notes on every Job, all the time."""
+    until = time.monotonic() + 3
+    number = 0
+    while time.monotonic() < until:
+        for job in jobs_of(world.server):
+            number += 1
+            note = {"metadata": {"annotations": {"example.org/note": str(number)}}}
+            with suppress(ApiError):
+                world.kube.patch(f"{JOBS}/{job['metadata']['name']}", note)
+
+
+def rival_works(world: World) -> None:
+    """Another worker has taken the lease, keeps it for a while and dies without giving it back."""
+    spec = {"holderIdentity": "rival", "leaseDurationSeconds": 15}
+    until = time.monotonic() + 3
+    while time.monotonic() < until:
+        world.kube.patch(LEASE, {"spec": {**spec, "renewTime": f"{datetime.now(UTC):%FT%T.%fZ}"}})
+        workers._workers[world.cluster.pk].lease._held_until = 0.0
+        time.sleep(0.3)
+
+
+FAULTS: dict[str, Fault] = {
+    "restarted": restarted,
+    "answers-409": for_a_while(conflict=0.5),
+    "answers-429": for_a_while(too_many=0.5, retry_after_s=0),
+    "answers-500": for_a_while(server_error=0.5),
+    "answers-late": for_a_while(latency_s=0.5, jitter_s=1.0),
+    "watches-cut": cut_watches,
+    "history-compacted": compacted,
+    "edited-by-a-person": somebody_edits,
+    "lease-lost-to-a-rival": rival_works,
+}
+
+
+@pytest.fixture
+def story(world: World) -> World:
+    """Three Jobs of ``research`` run, the fourth is past its limit."""
+    Quota.objects.filter(queue__name="research").update(borrowing_limit_gpus=4000)
+    for i in range(4):
+        world.job(f"r{i}", gpus=4)
+    settle(world, {"research": 12, "products": 0})
+    return world
+
+
+@contextmanager
+def under(fault: Fault, world: World) -> Iterator[None]:
+    """``fault`` goes on beside the block, and cycles do until it is over."""
+    thread = threading.Thread(target=fault, args=(world,), daemon=True)
+    thread.start()
+    yield
+    while thread.is_alive():
+        cycle(world)
+        time.sleep(0.05)
+
+
+def people_act(world: World) -> None:
+    gone = world.cluster.workloads.filter(state=State.RUNNING).order_by("name")[0].name
+    insist(lambda: world.job("p0", gpus=4, pods=2, queue="products"))
+    insist(lambda: world.kube.delete(f"{JOBS}/{gone}", {"propagationPolicy": "Background"}))
+    insist(lambda: world.job("r4", gpus=4))
+
+
+@pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS.keys())
+def test_fault_passes_and_all_is_as_it_should_be(story: World, fault: Fault) -> None:
+    with Auditor(story.server) as auditor:
+        with under(fault, story):
+            people_act(story)
+        settle(story, {"research": 8, "products": 8})
+
+    assert auditor.looks > 5
+    assert auditor.found == []
+
+
+@pytest.mark.parametrize("skew_s", [-60, 60])
+def test_clock_that_is_a_minute_off_changes_nothing(world: World, skew_s: int) -> None:
+    with time_machine.travel(time.time() + skew_s), Auditor(world.server) as auditor:
+        Quota.objects.filter(queue__name="research").update(borrowing_limit_gpus=4000)
+        for i in range(4):
+            world.job(f"r{i}", gpus=4)
+        settle(world, {"research": 12, "products": 0})
+        people_act(world)
+        settle(world, {"research": 8, "products": 8})
+
+    assert auditor.found == []
+
+
+def test_node_that_falls_silent_for_a_while_costs_nothing(story: World) -> None:
+    """Its pods run on: when it is back, everything is as before."""
+    before = {w.name: w.state for w in story.cluster.workloads.all()}
+    with Auditor(story.server) as auditor:
+        story.kube.patch("/api/v1/nodes/n2", silence("true"))
+        until = time.monotonic() + 3
+        while time.monotonic() < until:
+            cycle(story)
+            time.sleep(0.1)
+        story.kube.patch("/api/v1/nodes/n2", silence(None))
+        settle(story, {"research": 12, "products": 0})
+
+    assert {w.name: w.state for w in story.cluster.workloads.all()} == before
+    assert auditor.found == []
+
+
+def silence(value: str | None) -> Any:
+    return {"metadata": {"annotations": {STOPPED: value}}}
+
+
+def test_lost_node_takes_no_work_along(story: World) -> None:
+    """Its object is deleted, and with it go the pods, in a minute's time on a real cluster. What fits
+    on the other node runs there, the rest waits in line."""
+    Cluster.objects.update(stale_gang_grace_s=2)
+    with Auditor(story.server) as auditor:
+        story.kube.delete("/api/v1/nodes/n2")
+        until = time.monotonic() + COLLECTED_S
+        while pods_on(story, "n2"):
+            assert time.monotonic() < until, "the cluster never collected the pods"
+            cycle(story)
+            time.sleep(0.1)
+        settle(story, {"research": 8, "products": 0})
+
+    assert {j["metadata"]["name"] for j in jobs_of(story.server)} == {f"r{i}" for i in range(4)}
+    assert auditor.found == []
+
+
+def pods_on(world: World, node: str) -> list[Any]:
+    pods = world.kube.get("/api/v1/namespaces/default/pods")["items"]
+    return [pod for pod in pods if pod["spec"].get("nodeName") == node]
