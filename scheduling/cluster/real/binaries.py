@@ -17,6 +17,8 @@ from pathlib import Path
 
 MODULE = Path(__file__).parent / "build"
 PROGRAMS = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl")
+GO = ("go", "/usr/local/go/bin/go")
+"""On the path, or where its installer puts it."""
 _INSTALLED_AS = {"server": "etcd"}
 """`go install` names a program after the last part of its path; etcd's is `server`."""
 _STAMPED = ("k8s.io/component-base/version", "k8s.io/client-go/pkg/version")
@@ -72,7 +74,7 @@ def _checksum() -> str:
 
 def _build(folder: Path, say: Callable[[str], None]) -> None:
     """Build beside ``folder`` and rename, so that a killed build leaves nothing half done."""
-    go = shutil.which("go")
+    go = next(filter(None, map(shutil.which, GO)), None)
     if go is None:
         raise NoBinariesError(
             "There is no Kubernetes control plane here. Either set KUBEBUILDER_ASSETS to a folder "

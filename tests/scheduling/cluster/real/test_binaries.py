@@ -35,7 +35,7 @@ def test_incomplete_assets_are_refused_by_name(
 def test_without_go_both_ways_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("KUBEBUILDER_ASSETS", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(binaries, "GO", (str(tmp_path / "go"),))
     with pytest.raises(NoBinariesError, match=r"KUBEBUILDER_ASSETS.*install Go"):
         find()
 
