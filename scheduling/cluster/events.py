@@ -1,4 +1,8 @@
-"""core/v1 Events on the objects that hold work: what ``kubectl describe`` shows at its end."""
+"""Events on the objects that hold work: what ``kubectl describe`` shows at its end.
+
+Written as core/v1, which every version reads back under events.k8s.io as well. Each is made once under a
+name that follows from what it says, so there is no counter to update and no storm of writes.
+"""
 
 from __future__ import annotations
 

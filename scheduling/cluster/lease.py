@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import socket
+import threading
 import time
 import uuid
 from datetime import UTC, datetime
@@ -49,6 +50,8 @@ class Lease:
         self._base = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
         self._duration_s = duration_s
         self._held_until = 0.0
+        # Two threads that renew at once would each take the other for a rival.
+        self._renewing = threading.Lock()
         self._rival: tuple[str, float] = ("", 0.0)
         """Version of the rival's record and since when (monotonic) it stands unchanged."""
 
@@ -58,6 +61,10 @@ class Lease:
         Asks the server only when a third of the time has gone since it last did. Raises ApiError
         when the server does not answer and the time is up.
         """
+        with self._renewing:
+            return self._hold()
+
+    def _hold(self) -> bool:
         if self._held_until - time.monotonic() > self._duration_s * 2 / 3:
             return True
         try:
