@@ -76,6 +76,7 @@ def _queues(cluster: Cluster) -> dict[str | None, Queue]:
                 "parent": queues[spec.parent],
                 "position": position,
                 "namespace": spec.name if spec.name in leaves else "",
+                "access_group": f"weir:{spec.name}",
             },
         )
     return queues

@@ -26,7 +26,12 @@ def seed_trace(cluster: Cluster, stream: TraceStream) -> None:
     root = Queue.objects.create(cluster=cluster, name=cluster.name)
     for position, (name, nominal) in enumerate(stream.nominal_gpus.items()):
         queue = Queue.objects.create(
-            cluster=cluster, parent=root, name=name, position=position, namespace=name
+            cluster=cluster,
+            parent=root,
+            name=name,
+            position=position,
+            namespace=name,
+            access_group=f"weir:{name}",
         )
         Quota.objects.create(
             queue=queue,

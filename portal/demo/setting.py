@@ -69,12 +69,7 @@ class OrganisationSetting:
             since = now - timedelta(days=PAST_DAYS)
             seed.seed_cluster(cluster, since=since - timedelta(days=30))
             seed.seed_people(cluster, password=password)
-            furnish(
-                cluster,
-                machines=seed.machines(),
-                namespaces=org.USERS,
-                priority_classes=[(name, value) for name, value, *_ in org.PRIORITY_CLASSES],
-            )
+            furnish(cluster, machines=seed.machines())
             say(f"Living {PAST_DAYS} days of it in the simulator")
             count = past.live(played, since=since, until=now, **DEMAND)
             say(f"{count:,} workloads lived through; those that had not ended go on")
@@ -100,12 +95,7 @@ class TraceSetting:
             say(f"First start: {len(stream):,} jobs over {stream.nodes} nodes")
             seed_trace.seed_trace(cluster, stream)
             seed_trace.seed_trace_people(cluster, password=password)
-            furnish(
-                cluster,
-                machines=seed_trace.trace_machines(stream),
-                namespaces=stream.nominal_gpus,
-                priority_classes=[("batch", 50)],
-            )
+            furnish(cluster, machines=seed_trace.trace_machines(stream))
             folder.mark_seeded()
         return stream.arrivals(cluster, next_position(folder.position))
 

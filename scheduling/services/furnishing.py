@@ -1,4 +1,4 @@
-"""What a cluster that only plays one gets before anybody submits: nodes, namespaces, priorities."""
+"""What a cluster that only plays one gets before anybody submits: nodes, guardrails, rights."""
 
 from __future__ import annotations
 
@@ -6,18 +6,19 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, Protocol
 
-from scheduling.cluster import labels
+import yaml
+from django.conf import settings
+
 from scheduling.cluster.client import Client, ConflictError
 from scheduling.cluster.embedded import Clock
+from scheduling.cluster.guardrails.manifests import MEMBER_ROLE
 from scheduling.cluster.kubelets import Machine, node_manifest
 from scheduling.models import Cluster
+from scheduling.services.guardrails import establish
 
 __all__ = ["Machine", "Played", "furnish"]
 
 Json = dict[str, Any]
-
-_RBAC = "rbac.authorization.k8s.io"
-_EVERYBODY = "system:authenticated"
 
 
 class Played(Protocol):
@@ -41,40 +42,23 @@ class Played(Protocol):
         """Give the object just made an earlier creation time, where that can be done."""
 
 
-def furnish(
-    cluster: Cluster,
-    *,
-    machines: Iterable[Machine],
-    namespaces: Iterable[str],
-    priority_classes: Iterable[tuple[str, int]],
-) -> None:
-    """Create what a cluster has before anybody submits; what exists already stays."""
+def furnish(cluster: Cluster, *, machines: Iterable[Machine]) -> None:
+    """Create what a cluster has before anybody submits; what exists already stays.
+
+    People act in their own names from the start, so their teams' rights and namespaces are there first.
+    """
     client = Client.connect(cluster)
     for machine in machines:
         _ensure(client, "/api/v1/nodes", node_manifest(machine))
-    for name in namespaces:
-        _ensure(client, "/api/v1/namespaces", _named("v1", "Namespace", name))
-        bindings = f"/apis/{_RBAC}/v1/namespaces/{name}/rolebindings"
-        _ensure(client, bindings, _everybody_edits())
-    for name, value in priority_classes:
-        body = _named("scheduling.k8s.io/v1", "PriorityClass", name)
-        # Pods may come before the first pass over the guardrails, which keeps what is marked.
-        body["metadata"]["labels"] = {labels.MANAGED: "true"}
-        body |= {"value": value, "preemptionPolicy": "Never"}
-        _ensure(client, "/apis/scheduling.k8s.io/v1/priorityclasses", body)
+    _ensure(client, "/apis/rbac.authorization.k8s.io/v1/clusterroles", _member_role())
+    establish(cluster, client)
     client.close()
 
 
-def _everybody_edits() -> Json:
-    """People submit in their own names; the portal says who may, so the namespace lets them."""
-    body = _named(f"{_RBAC}/v1", "RoleBinding", "everybody-edits")
-    body["roleRef"] = {"apiGroup": _RBAC, "kind": "ClusterRole", "name": "edit"}
-    body["subjects"] = [{"apiGroup": _RBAC, "kind": "Group", "name": _EVERYBODY}]
-    return body
-
-
-def _named(api_version: str, kind: str, name: str) -> Json:
-    return {"apiVersion": api_version, "kind": kind, "metadata": {"name": name}}
+def _member_role() -> Json:
+    """The role that the manifests for a real cluster install."""
+    text = (settings.BASE_DIR / "docker" / "kubernetes" / "enforce.yaml").read_text()
+    return next(d for d in yaml.safe_load_all(text) if d["metadata"]["name"] == MEMBER_ROLE)
 
 
 def _ensure(client: Client, path: str, body: Json) -> None:

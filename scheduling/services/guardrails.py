@@ -61,6 +61,13 @@ def guard(cluster: Cluster, worker: ClusterWorker) -> Guarded:
     return Guarded(tuple(findings), skipped)
 
 
+def establish(cluster: Cluster, client: Client) -> list[Finding]:
+    """Make all guardrails of a cluster that no worker serves yet; what was refused is among them."""
+    findings = rails.repair(client, look(cluster, client), check=lambda: None)
+    record(cluster, findings, at=timezone.now())
+    return findings
+
+
 def look(cluster: Cluster, client: Client) -> list[Finding]:
     """How every guardrail of ``cluster`` stands now; reads only. Raises ApiError."""
     rows = policies.load(cluster, at=cluster.now())

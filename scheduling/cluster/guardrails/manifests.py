@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from scheduling.cluster import labels
+from scheduling.cluster import devices, labels
 from scheduling.cluster.guardrails import admission
 
 Json = dict[str, Any]
@@ -74,8 +74,15 @@ def _priority_class(rail: PriorityRail) -> Json:
 
 
 def _quota(rail: NamespaceRail) -> Json:
-    hard = {f"requests.{name}": str(count) for name, count in sorted(rail.hard.items())}
+    hard = {_bounded(name): str(count) for name, count in sorted(rail.hard.items())}
     return _object("v1", "ResourceQuota", NAME, rail.name) | {"spec": {"hard": hard}}
+
+
+def _bounded(resource_name: str) -> str:
+    """What a ResourceQuota calls a resource; devices of a class are counted by their claims."""
+    if resource_name.startswith(devices.PREFIX):
+        return f"{resource_name.removeprefix(devices.PREFIX)}.deviceclass.resource.k8s.io/devices"
+    return f"requests.{resource_name}"
 
 
 def _role_binding(rail: NamespaceRail) -> Json:

@@ -17,6 +17,7 @@ from scheduling.cluster.client import (
     ConflictError,
     InvalidError,
     NotFoundError,
+    Person,
 )
 from scheduling.cluster.guardrails.admission import KINDS
 from scheduling.models import (
@@ -31,7 +32,10 @@ from scheduling.models import (
 )
 from scheduling.services import guardrails, workers
 from scheduling.services import policy as policies
+from scheduling.services.errors import ServiceError
+from scheduling.services.furnishing import furnish
 from scheduling.services.guardrails import Guarded, guard
+from scheduling.services.workloads import submit
 from tests.scheduling.control_plane import ON
 from tests.scheduling.kube import World, eventually, policy
 from tests.scheduling.manifests import MANIFESTS
@@ -441,6 +445,36 @@ def test_classes_of_one_resource_are_bounded_together(lab: Lab) -> None:
     own.pk, own.gpu_class, own.nominal_gpus, own.borrowing_limit_gpus = None, other, 1000, 0
     own.save()
     assert limits(lab)[lab.namespace] == {"nvidia.com/gpu": 13}
+
+
+def test_devices_of_a_class_are_bounded_by_their_claims(lab: Lab, guarded: Pass) -> None:
+    name = "deviceclass.resource.kubernetes.io/gpu.example.com"
+    GpuClass.objects.update(resource_name=name)
+    guarded()
+
+    hard = lab.kube.get(lab.quota)["spec"]["hard"]
+    assert hard == {"gpu.example.com.deviceclass.resource.k8s.io/devices": "12"}
+
+
+def test_furnished_cluster_lets_people_work_in_their_queues_alone(lab: Lab) -> None:
+    PriorityClass.objects.all().delete()
+    products = f"{lab.namespace}-products"
+    Queue.objects.filter(name="products").update(namespace=products, access_group="sellers")
+    furnish(lab.cluster, machines=[])
+
+    def may_submit() -> bool:
+        manifest = lab.manifest("w")
+        manifest["metadata"]["namespace"] = lab.namespace
+        with suppress(ServiceError):  # new rights take a moment to be known
+            return bool(submit(lab.cluster, manifest=manifest, user="ann"))
+        return False
+
+    eventually(may_submit, within_s=10)
+    if ON:
+        person = Person("ann", ("lab-people",))
+        path = f"/apis/batch/v1/namespaces/{products}/jobs"
+        with pytest.raises(ApiError, match="forbidden"):
+            lab.kube.create(path, job(lab), as_person=person)
 
 
 def test_group_of_a_queue_above_works_in_the_namespaces_below(lab: Lab) -> None:
