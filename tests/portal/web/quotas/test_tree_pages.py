@@ -144,7 +144,7 @@ def test_access_group_is_set_by_operators_alone(lead, client):
     typed = fields("vision", "research", namespace="vision", access_group="vision-people")
     assert 'name="access_group"' not in lead.get(url("vision", "edit")).content.decode()
     lead.post(url("vision", "edit"), typed)
-    assert Queue.objects.get(name="vision").access_group == ""
+    assert Queue.objects.get(name="vision").access_group == "weir:vision"
 
     client.force_login(User.objects.get(username="admin"))
     client.post(url("vision", "edit"), typed)
