@@ -11,7 +11,7 @@ from scheduling.cluster import devices, labels
 from scheduling.cluster.adapters import ADAPTERS, Adapter, ClassSpec, Observed, notes
 from scheduling.cluster.adapters import pods as pods_of
 from scheduling.cluster.adapters.podgroup import gather
-from scheduling.cluster.client import Client, NotFoundError
+from scheduling.cluster.client import Client, ForbiddenError, NotFoundError
 from scheduling.cluster.devices import Devices
 from scheduling.cluster.kinship import Kinship
 from scheduling.cluster.memo import Memo
@@ -110,21 +110,36 @@ def take(
 
 def fetch(client: Client, classes: Sequence[ClassSpec]) -> Picture:
     """The same picture from one list of each resource, for a process without a mirror."""
-    held = {name: _list(client, path, trim) for name, (path, trim) in resources().items()}
+    held = {
+        name: _list(client, path, trim, optional=name in OPTIONAL)
+        for name, (path, trim) in resources().items()
+    }
     objects = {a.kind: held[a.kind] for a in ADAPTERS if a.resource == a.kind}
     counted = devices.count(*(held[name] for name in devices.RESOURCES))
     return compose(held["nodes"], held["pods"], objects, classes, counted)
 
 
-def _list(client: Client, path: str, trim: Callable[[Json], Json]) -> list[Json]:
-    """Everything at ``path``; nothing where the cluster does not serve the kind."""
+def count_devices(client: Client) -> Devices:
+    """The devices of a cluster now, and what claims on them take."""
+    return devices.count(
+        *(
+            _list(client, devices.list_path(name), untrimmed, optional=True)
+            for name in devices.RESOURCES
+        )
+    )
+
+
+def _list(client: Client, path: str, trim: Callable[[Json], Json], *, optional: bool) -> list[Json]:
+    """Everything at ``path``; nothing of an ``optional`` kind that is not served or not ours to see."""
     found: list[Json] = []
     query: dict[str, str | int] = {"limit": 500}
     while True:
         try:
             page = client.get(path, **query)
-        except NotFoundError:
-            return []
+        except (NotFoundError, ForbiddenError):
+            if optional:
+                return []
+            raise
         found += [trim(obj) for obj in page.get("items") or []]
         token = page["metadata"].get("continue")
         if not token:

@@ -16,7 +16,9 @@ from scheduling.cluster import access, labels
 from scheduling.cluster.access import Need
 from scheduling.cluster.adapters import ADAPTERS
 from scheduling.cluster.client import ApiError, Client, NotFoundError, UnreachableError
+from scheduling.cluster.devices import Devices
 from scheduling.cluster.guardrails.manifests import MEMBER_ROLE
+from scheduling.cluster.picture import count_devices
 from scheduling.cluster.quantities import quantity
 from scheduling.models import Cluster, ClusterMode, GpuClass, Queue, Standing
 from scheduling.services import guardrails
@@ -204,7 +206,7 @@ def _serves(client: Client, list_path: str) -> bool:
 
 
 def _nodes(cluster: Cluster, client: Client) -> Iterator[Item]:
-    nodes = client.get("/api/v1/nodes")["items"]
+    nodes = _with_devices(client.get("/api/v1/nodes")["items"], count_devices(client))
     classes = list(cluster.gpu_classes.all())
     if not classes:
         yield Item(
@@ -220,6 +222,15 @@ def _nodes(cluster: Cluster, client: Client) -> Iterator[Item]:
             Grade.MISSING, "queues", "There is no queue below the root, so no work is routed.",
             "Add queues on the page Quotas.",
         )  # fmt: skip
+
+
+def _with_devices(nodes: list[Json], counted: Devices) -> list[Json]:
+    """``nodes`` with their devices among what they offer."""
+    for node in nodes:
+        offers = node.setdefault("status", {}).setdefault("allocatable", {})
+        for name, amount in counted.offered(node["metadata"]["name"]).items():
+            offers.setdefault(name, str(amount // 1000))
+    return nodes
 
 
 def _class(gpu_class: GpuClass, nodes: list[Json]) -> Item:

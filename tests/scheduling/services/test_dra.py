@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 from scheduling.models import GpuClass, Node, State
+from scheduling.services.checkup import check
 from tests.scheduling.kube import JOBS, World, node
 
 Json = dict[str, Any]
@@ -74,6 +75,12 @@ def test_claims_are_counted_and_admitted_while_devices_are_free(world: World) ->
     assert [(w.gpus, w.placement) for w in running] == [(2000, {"d1": 1})] * 2
     (waiting,) = (w for n in range(3) if (w := world.row(f"w{n}")).state != State.RUNNING)
     assert world.read(waiting.name)["spec"]["suspend"]
+
+
+def test_check_of_the_cluster_counts_devices(world: World) -> None:
+    furnish(world, devices=5)
+
+    assert "l40: 5 GPUs on 1 node." in [item.sentence for item in check(world.cluster)]
 
 
 def test_mig_profiles_of_one_node_are_counted_apart(world: World) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from .api import Api, causes, condition, eventually, job
+from .api import MERGE, Api, causes, condition, eventually, job
 
 pytestmark = pytest.mark.controllers
 
@@ -51,6 +51,48 @@ def test_eviction_by_suspending_deletes_pods_and_clears_the_start(api: Api) -> N
     eventually(lambda: "startTime" not in _status(api) and not _status(api).get("active"))
     change = {"suspend": False, "template": {"spec": {"tolerations": [{"operator": "Exists"}]}}}
     api.patch("jobs", "a", {"spec": change})
+    eventually(lambda: _status(api).get("ready") == 1)
+
+
+def test_pods_that_suspending_takes_away_are_no_failures(api: Api) -> None:
+    api.create("jobs", job("a", backoffLimit=0, parallelism=2, completions=2))
+    eventually(lambda: _status(api).get("ready") == 2)
+    for _ in range(2):
+        api.patch("jobs", "a", {"spec": {"suspend": True}})
+        eventually(lambda: not api.get("pods")["items"])
+        eventually(lambda: condition(api.get("jobs", "a"), "Suspended") == "True")
+        api.patch("jobs", "a", {"spec": {"suspend": False}})
+        eventually(lambda: _status(api).get("ready") == 2)
+    assert "failed" not in _status(api)
+    assert condition(api.get("jobs", "a"), "Failed") != "True"
+
+
+def test_pods_that_shrinking_takes_away_are_no_failures(api: Api) -> None:
+    spec = {"completionMode": "Indexed", "completions": 3, "parallelism": 3, "backoffLimit": 0}
+    api.create("jobs", job("a", **spec))
+    eventually(lambda: _status(api).get("ready") == 3)
+    api.patch("jobs", "a", {"spec": {"completions": 1, "parallelism": 1}})
+    eventually(lambda: len(api.get("pods")["items"]) == 1)
+    api.patch("jobs", "a", {"spec": {"completions": 2, "parallelism": 2}})
+    eventually(lambda: _status(api).get("ready") == 2)
+    assert "failed" not in _status(api)
+    assert condition(api.get("jobs", "a"), "Failed") != "True"
+    key = "batch.kubernetes.io/job-completion-index"
+    assert {p["metadata"]["annotations"][key] for p in _pods(api)} == {"0", "1"}
+
+
+def test_template_is_fixed_until_the_pods_are_gone(api: Api) -> None:
+    slow = job("a")
+    slow["spec"]["template"]["spec"]["nodeSelector"] = {"nobody": "has-it"}
+    api.create("jobs", slow)
+    eventually(lambda: _status(api).get("active") == 1)
+    change = {"template": {"spec": {"nodeSelector": None}}}
+    refused = api.call("PATCH", api.path("jobs", "a"), {"spec": change}, MERGE)
+    assert "spec.template" in causes(refused.expect(422))
+    api.patch("jobs", "a", {"spec": {"suspend": True}})
+    eventually(lambda: condition(api.get("jobs", "a"), "Suspended") == "True")
+    eventually(lambda: not _status(api).get("active"))
+    api.patch("jobs", "a", {"spec": {"suspend": False, **change}})
     eventually(lambda: _status(api).get("ready") == 1)
 
 

@@ -1,0 +1,93 @@
+"""Jobs end, fail, expire and are deleted at any moment: each is settled, and its GPUs go to the next."""
+
+from __future__ import annotations
+
+import pytest
+
+from scheduling.models import Outcome, Queue, State
+from tests.scheduling.kube import JOBS, World, eventually
+
+S = State
+
+
+def running(world: World, *names: str) -> bool:
+    return all(world.row(name).state == S.RUNNING for name in names)
+
+
+def delete(world: World, name: str) -> None:
+    world.kube.delete(f"{JOBS}/{name}", {"propagationPolicy": "Background"})
+
+
+def test_failed_job_is_settled_and_frees_its_gpus(world: World) -> None:
+    job = world.manifest("bad", gpus=8, run_s=0.1)
+    job["spec"]["template"]["metadata"]["annotations"]["weir.dev/exit-code"] = "1"
+    world.kube.create(JOBS, job)
+    world.cycles_until(lambda: world.row("bad").state == S.FINISHED, within_s=20)
+    assert world.row("bad").outcome == Outcome.FAILED
+
+    world.job("next", gpus=8)
+    world.cycles_until(lambda: running(world, "next"))
+    assert world.cycle().written == 0
+
+
+def test_job_past_its_time_limit_is_failed(world: World) -> None:
+    world.job("long", gpus=1, run_time_limit_s=1)
+    world.cycles_until(lambda: world.row("long").state == S.FINISHED, within_s=20)
+
+    assert world.row("long").outcome == Outcome.FAILED
+
+
+def test_finished_job_that_expires_stays_finished(world: World) -> None:
+    job = world.manifest("brief", run_s=0.1)
+    job["spec"]["ttlSecondsAfterFinished"] = 0
+    world.kube.create(JOBS, job)
+    world.cycles_until(lambda: world.row("brief").state == S.FINISHED, within_s=20)
+    eventually(lambda: not world.kube.get(JOBS)["items"], within_s=20)
+    world.cycle()
+
+    assert world.row("brief").outcome == Outcome.SUCCEEDED
+
+
+@pytest.mark.parametrize("moment", ["waiting", "admitted", "running", "leaving"])
+def test_job_deleted_at_any_moment_is_cancelled_and_its_gpus_come_free(
+    world: World, moment: str
+) -> None:
+    Queue.objects.filter(name="research").update(stop="hold" if moment == "waiting" else "none")
+    for name in ("w1", "other"):
+        world.job(name, gpus=8, grace_s=1 if moment == "leaving" else 0)
+    world.cycle()
+    if moment in ("running", "leaving"):
+        world.cycles_until(lambda: running(world, "w1"))
+    if moment == "leaving":
+        Queue.objects.filter(name="research").update(stop="drain")
+        world.cycle()
+    delete(world, "w1")
+    world.cycles_until(lambda: world.row("w1").state == S.FINISHED, within_s=20)
+    assert world.row("w1").outcome == Outcome.CANCELLED
+
+    delete(world, "other")
+    Queue.objects.filter(name="research").update(stop="none")
+    world.job("wide", gpus=8, pods=2)
+    world.cycles_until(lambda: running(world, "wide"), within_s=20)
+
+
+def test_job_deleted_between_plan_and_patch_stops_nobody_else(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.job("gone", gpus=1)
+    world.job("stays", gpus=1)
+    patch = type(world.kube).patch
+    deleted: list[str] = []
+
+    def late(self: object, path: str, body: object, **more: object) -> object:
+        if path.endswith("/jobs/gone") and not deleted:
+            deleted.append(path)
+            world.kube.delete(path, {"propagationPolicy": "Background", "gracePeriodSeconds": 0})
+        return patch(self, path, body, **more)  # type: ignore[arg-type] # as it was called
+
+    monkeypatch.setattr(type(world.kube), "patch", late)
+    world.cycle()
+
+    assert deleted
+    world.cycles_until(lambda: running(world, "stays"))
+    world.cycles_until(lambda: world.row("gone").state == S.FINISHED)
