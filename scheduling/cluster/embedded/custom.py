@@ -14,6 +14,19 @@ def find(store: Store, group: str, version: str, plural: str) -> Resource | None
     return described(definition.body, version) if definition is not None else None
 
 
+def served(store: Store) -> list[Resource]:
+    """Return every custom resource there is, by group, version and plural."""
+    found = (
+        described(definition.body, version["name"])
+        for definition in store.listing(DEFINITIONS)
+        for version in definition.body["spec"].get("versions") or ()
+    )
+    return sorted(
+        (resource for resource in found if resource is not None),
+        key=lambda r: (r.group, r.version, r.plural),
+    )
+
+
 def described(definition: Json, version: str) -> Resource | None:
     """Return what `definition` says of `version`, or None if it does not serve it."""
     spec = definition["spec"]

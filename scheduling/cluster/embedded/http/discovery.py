@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ..resources import GROUPS, RESOURCES, Json, Resource
 
 VERSION: Json = {
@@ -16,15 +18,46 @@ _SUBRESOURCE_KINDS = {
 }
 
 
-def discover(path: str) -> Json | None:  # noqa: PLR0911 (one line for each document)
-    """Return the discovery document at `path`, or None if there is none."""
+def is_discovery(path: str) -> bool:
+    """Return whether there may be a discovery document at `path`; most requests are for objects."""
+    return path.count("/", 1) < 4 or path.startswith("/openapi")
+
+
+def discover(path: str, custom: Sequence[Resource] = ()) -> Json | None:
+    """Return the discovery document at `path`, or None if there is none.
+
+    `custom` are the resources that definitions have added.
+    """
+    return _builtin(path, custom) or _added(path, custom)
+
+
+def _added(path: str, custom: Sequence[Resource]) -> Json | None:
+    match [part for part in path.split("/") if part]:
+        case ["apis", group] if any(r.group == group for r in custom):
+            return {"kind": "APIGroup", "apiVersion": "v1", **_custom_group(group, custom)}
+        case ["apis", group, version]:
+            return _listed([r for r in custom if (r.group, r.version) == (group, version)])
+        case ["openapi", "v3", "apis", group, version]:
+            return _described([r for r in custom if (r.group, r.version) == (group, version)])
+    return None
+
+
+def _custom_group(group: str, custom: Sequence[Resource]) -> Json:
+    names = dict.fromkeys(r.version for r in custom if r.group == group)
+    versions = [{"groupVersion": f"{group}/{name}", "version": name} for name in names]
+    return {"name": group, "versions": versions, "preferredVersion": versions[0]}
+
+
+def _builtin(path: str, custom: Sequence[Resource]) -> Json | None:  # noqa: PLR0911 (one line a document)
+    added = dict.fromkeys(r.group for r in custom)
     match [part for part in path.split("/") if part]:
         case ["version"]:
             return VERSION
         case ["api"]:
             return {"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": []}
         case ["apis"]:
-            return {"kind": "APIGroupList", "apiVersion": "v1", "groups": [*map(_group, GROUPS)]}
+            groups = [*map(_group, GROUPS), *(_custom_group(g, custom) for g in added)]
+            return {"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}
         case ["api", "v1"]:
             return _resources("")
         case ["apis", group] if group in GROUPS:
@@ -32,12 +65,8 @@ def discover(path: str) -> Json | None:  # noqa: PLR0911 (one line for each docu
         case ["apis", group, version] if GROUPS.get(group) == version:
             return _resources(group)
         case ["openapi", "v3"]:
-            return {
-                "paths": {
-                    _root(g): {"serverRelativeURL": f"/openapi/v3/{_root(g)}"}
-                    for g in ["", *GROUPS]
-                }
-            }
+            roots = [*map(_root, ["", *GROUPS]), *(f"apis/{r.group_version}" for r in custom)]
+            return {"paths": {r: {"serverRelativeURL": f"/openapi/v3/{r}"} for r in roots}}
         case ["openapi", "v3", "api", "v1"]:
             return _openapi("")
         case ["openapi", "v3", "apis", group, version] if GROUPS.get(group) == version:
@@ -59,8 +88,13 @@ def _group(group: str) -> Json:
     return {"name": group, "versions": [version], "preferredVersion": version}
 
 
-def _resources(group: str) -> Json:
-    served = [r for r in RESOURCES if r.group == group]
+def _resources(group: str) -> Json | None:
+    return _listed([r for r in RESOURCES if r.group == group])
+
+
+def _listed(served: Sequence[Resource]) -> Json | None:
+    if not served:
+        return None
     entries = [entry for resource in served for entry in _entries(resource)]
     name = served[0].group_version
     return {
@@ -92,14 +126,21 @@ def _subentry(resource: Resource, name: str) -> Json:
     return entry
 
 
-def _openapi(group: str) -> Json:
+def _openapi(group: str) -> Json | None:
+    return _described([r for r in RESOURCES if r.group == group])
+
+
+def _described(served: Sequence[Resource]) -> Json | None:
     """Return just enough for kubectl to know that the server checks fields and dry runs itself."""
+    if not served:
+        return None
+    group = served[0].group
+    root = f"apis/{served[0].group_version}" if group else "api/v1"
     paths = {
-        f"/{_root(group)}/{'namespaces/{namespace}/' if r.namespaced else ''}{r.plural}/{{name}}": {
+        f"/{root}/{'namespaces/{namespace}/' if r.namespaced else ''}{r.plural}/{{name}}": {
             "patch": _operation(r)
         }
-        for r in RESOURCES
-        if r.group == group
+        for r in served
     }
     return {"openapi": "3.0.0", "info": _INFO, "paths": paths, "components": {"schemas": {}}}
 

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from ..context import Caller, World
-from ..custom import find
+from ..custom import find, served
 from ..errors import (
     ApiError,
     bad_request,
@@ -27,7 +27,7 @@ from ..verbs.patch import APPLY, KINDS, apply_patch, patch
 from ..verbs.pods import bind, evict
 from ..verbs.update import check_address, check_version, replace
 from .admin import administer
-from .discovery import discover
+from .discovery import discover, is_discovery
 from .identity import User, identify
 from .lists import Page, Pager, encode_list, parse_selection, select
 from .messages import Reply, Request, read_body, refusal, reply
@@ -76,7 +76,7 @@ class Application:
         caller = identify(request, self._tokens)
         if request.path.startswith("/_weir/"):
             return administer(self._world, self._faults, request)
-        if (document := discover(request.path)) is not None:
+        if (document := self._document(request.path)) is not None:
             if request.method != "GET":
                 raise method_not_allowed()
             return reply(document)
@@ -86,6 +86,10 @@ class Application:
         answer = self._dispatch(request, caller, target)
         answer.delay_s = delay_s
         return answer
+
+    def _document(self, path: str) -> Json | None:
+        with self._world.store.lock:
+            return discover(path, served(self._world.store)) if is_discovery(path) else None
 
     def _dispatch(self, request: Request, caller: Caller, target: Target) -> Reply | Stream:
         with self._world.store.lock:
