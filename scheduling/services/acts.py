@@ -68,6 +68,8 @@ def phases_of(scene: Scene, spoken: Spoken) -> list[list[Act]]:
         if observed is None or observed.uid in corrected:
             continue
         adapter = adapters[observed.kind]
+        if decision.action is m.Action.MOVE and observed.parts:
+            continue  # Nobody would make deleted pods again just because they were moved.
         if decision.action in (m.Action.EVICT, m.Action.MOVE):
             leaving.append(_eviction(decision, observed, adapter, scene))
         elif decision.action is m.Action.SHRINK:
@@ -114,8 +116,9 @@ def _correction(observed: Observed, adapter: Adapter, scene: Scene) -> Act | Non
         return Act(adapter, observed, lambda obj: _hold(adapter, obj))
     if situation is Situation.BYPASSING:
         return _suspend_again(observed, adapter, scene)
-    if situation is Situation.MOVING:
-        return _arrival(observed, adapter, scene)
+    if observed.moves_to is not None and observed.suspended:
+        moving = situation is Situation.MOVING
+        return _arrival(observed, adapter, scene) if moving else _stay(observed, adapter)
     return _brought_in_line(observed, adapter, scene) if situation is Situation.HOLDING else None
 
 
@@ -161,6 +164,16 @@ def _arrival(observed: Observed, adapter: Adapter, scene: Scene) -> Act | None:
 
     event = _event(observed, adapter, scene, "Admitted", MOVED, once=scene.now.isoformat())
     return Act(adapter, observed, decide, after=(event,))
+
+
+def _stay(observed: Observed, adapter: Adapter) -> Act | None:
+    """Held on its way: its place is kept no longer, and it is planned anew once it is released."""
+
+    def decide(obj: Json) -> Json | None:
+        there = labels.MOVES_TO in notes.of(obj)
+        return {"metadata": {"annotations": {labels.MOVES_TO: None}}} if there else None
+
+    return Act(adapter, observed, decide)
 
 
 def _hold(adapter: Adapter, obj: Json) -> Json | None:

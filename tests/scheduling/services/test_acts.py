@@ -115,6 +115,23 @@ def test_moved_gang_leaves_its_nodes_and_starts_where_its_place_was_kept(
     assert "weir.dev/moves-to" not in world.notes("w1")
 
 
+def test_gang_held_on_its_way_is_planned_anew_once_released(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.job("w1", gpus=4, grace_s=1)
+    world.cycles_until(lambda: running(world, "w1"))
+    (old,) = nodes(world, "w1")
+    decide(monkeypatch, sized(m.Action.MOVE, "w1", **{{"n1": "n2", "n2": "n1"}[old]: 1}))
+    world.cycle()
+    monkeypatch.setattr(cycle, "engine_plan", engine_plan)
+    world.edit("w1", {"metadata": {"annotations": {"weir.dev/hold": "true"}}})
+    world.cycles_until(lambda: "weir.dev/moves-to" not in world.notes("w1"))
+    assert world.read("w1")["spec"]["suspend"]
+
+    world.edit("w1", {"metadata": {"annotations": {"weir.dev/hold": None}}})
+    world.cycles_until(lambda: running(world, "w1"))
+
+
 def test_move_to_a_node_that_is_gone_is_planned_anew(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
