@@ -159,11 +159,12 @@ class Room(NamedTuple):
     """Resources ``[resource, node]`` and shared GPUs ``[node, device]`` (milli-GPU in use there).
 
     ``now`` is free at this moment; ``later`` adds what leaving work gives back and subtracts what is
-    claimed. A newcomer may start on ``min(now, later)``. ``open`` sums what is free now by class.
+    claimed. A newcomer may start on ``min(now - pledged, later)``. ``open`` sums what is free now by class.
     """
 
     now: Ints
     later: Ints
+    pledged: Ints  # the part of now that goes to whom room was promised
     shared_now: Ints
     shared_later: Ints
     open: Ints
@@ -182,6 +183,7 @@ class Book(NamedTuple):
     ratio: Floats  # dominant ratio of the queue
     turn: Ints  # [class, queue]: the waiting workload that goes first, -1 none
     holder: Ints  # [class]: the workload that reserves free GPUs, -1 none
+    promised: Ints  # [class]: the first to whom room was promised, -1 none
     spent: Ints  # [1]: GPUs evicted for the workload at hand
     forbidden: Ints  # [4]: 1 where a search was denied a victim, by what it might overlook
     supply: Ints  # [class]: GPUs to divide

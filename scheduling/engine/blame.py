@@ -88,8 +88,9 @@ def _room_reason(world: World, w: int, c: int, need: int) -> int:
         slots += world.seats.slots[n]
         free_nodes += free_of(world.room, GPUS, n, NOW) > 0
     quote(out, w, work.queue[w], free, need, free_nodes, slots)
-    if raw >= work.least[w] and slots < work.least[w] and world.book.holder[c] >= 0:
-        out.rival[w] = world.book.holder[c]
+    first = world.book.holder[c] if world.book.holder[c] >= 0 else world.book.promised[c]
+    if raw >= work.least[w] and slots < work.least[w] and first >= 0:
+        out.rival[w] = first
         return codes.RESERVED_FOR_OTHER
     if slots < work.least[w]:
         return codes.FRAGMENTED if free >= need else codes.NO_FREE_GPUS

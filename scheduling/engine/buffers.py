@@ -56,12 +56,13 @@ def _room(nodes: a.Nodes, size: int, classes: int) -> a.Room:
     devices = int(nodes.size[a.GPUS].max(initial=0)) // 1000
     shared = (size, devices)
     return a.Room(
-        _ints(3, size),
-        _ints(3, size),
-        _ints(*shared),
-        _ints(*shared),
-        _ints(classes),
-        _ints(classes),
+        now=_ints(3, size),
+        later=_ints(3, size),
+        pledged=_ints(3, size),
+        shared_now=_ints(*shared),
+        shared_later=_ints(*shared),
+        open=_ints(classes),
+        coming=_ints(classes),
     )
 
 
@@ -70,7 +71,8 @@ def _book(classes: int, queues: int, pairs: int) -> a.Book:
     return a.Book(
         held=_ints(*table), fixed=_ints(*table), leaving=_ints(*table),
         by_user=_ints(pairs), budget=_ints(queues),
-        ratio=np.zeros(queues), turn=_ints(*table), holder=_ints(classes), spent=_ints(1),
+        ratio=np.zeros(queues), turn=_ints(*table), holder=_ints(classes),
+        promised=_ints(classes), spent=_ints(1),
         forbidden=_ints(4), supply=_ints(classes), asked=_ints(*table),
     )  # fmt: skip
 
@@ -80,5 +82,5 @@ def _out(slots: int, seats: int) -> a.Out:
         action=_ints(slots), reason=_ints(slots), gpu_class=_ints(slots), members=_ints(slots),
         rival=_ints(slots), blame=_ints(slots), until=np.zeros(slots), lost=np.zeros(slots),
         figures=np.zeros((slots, 6)), order=_ints(slots), first=_ints(slots),
-        pool_node=_ints(2 * seats + slots), pool_device=_ints(2 * seats + slots), used=_ints(2),
+        pool_node=_ints(4 * seats + slots), pool_device=_ints(4 * seats + slots), used=_ints(2),
     )  # fmt: skip

@@ -17,34 +17,25 @@ from __future__ import annotations
 import numpy as np
 
 from scheduling.engine import codes
+from scheduling.engine.admission import fills_what_leaves, give_up_turn, need_of, quota_allows
 from scheduling.engine.arrays import EPS, GPUS, LATER, NOW, RUNNING, Flags
 from scheduling.engine.blame import conclude
 from scheduling.engine.compiled import inner, once
 from scheduling.engine.eviction import (
-    BUDGET,
-    CAP,
-    PREEMPT,
-    PROTECTED,
-    RECLAIM,
-    STRICT,
-    Hunt,
     gpus_of,
     release,
     work_lost,
 )
 from scheduling.engine.line import next_in_line
 from scheduling.engine.placement import place
-from scheduling.engine.record import admit, decide, evict, evict_for, promise, quote
+from scheduling.engine.promised import seat_the_promised
+from scheduling.engine.record import admit, evict, promise, quote
 from scheduling.engine.reserve import hold_nodes
+from scheduling.engine.rooming import make_room
 from scheduling.engine.standing import (
     levels_over,
     neediest,
-    over_limit,
-    over_nominal,
-    reach,
-    takes_kept,
 )
-from scheduling.engine.victims import give_up, hunt_down, last_release
 from scheduling.engine.world import World
 
 DONE, REFUSED, NOT_YET = 0, 1, 2
@@ -52,8 +43,9 @@ DONE, REFUSED, NOT_YET = 0, 1, 2
 
 @once
 def decide_all(world: World) -> None:
-    """Steps 1 to 3; the pass before the first is step 2."""
+    """Steps 1 to 3; the pass before the first is for those in step 2 whose seats do not hold."""
     evict_the_unwanted(world)
+    seat_the_promised(world)
     skip = np.ones(world.work.phase.size, np.bool_)
     deepest = world.tree.depth.max()
     for turn in range(-1, deepest + 1):
@@ -124,8 +116,7 @@ def _forget_open_turns(world: World) -> None:
 @once
 def consider(world: World, w: int, turn: int) -> None:
     """Step 3 for one workload; it stays undecided if a later pass may do better."""
-    last = world.tree.depth.max()
-    state = _try_all(world, w, turn if turn >= 0 else last)
+    state = _try_all(world, w, turn if turn >= 0 else world.tree.depth.max())
     if state != REFUSED or turn < 0:
         return
     work, q = world.work, world.work.queue[w]
@@ -138,7 +129,7 @@ def consider(world: World, w: int, turn: int) -> None:
         if before >= 0:
             ahead = before if ahead < 0 else ahead
             continue
-        if _make_room(world, w, c):
+        if make_room(world, w, c):
             return
         first = c if first < 0 else first
     if world.out.action[w] == codes.UNDECIDED:
@@ -171,7 +162,7 @@ def _try_all(world: World, w: int, turn: int) -> int:
             continue
         now = _try_class(world, w, c, turn)
         if now == DONE:
-            _give_up_turn(world, w)
+            give_up_turn(world, w)
             return DONE
         if now == NOT_YET:
             state = NOT_YET
@@ -188,45 +179,23 @@ def _try_class(world: World, w: int, c: int, turn: int) -> int:
     if levels_over(world.tree, world.book, world.division, q, c, work.least[w] * gpus) > turn:
         return NOT_YET
     most = work.most[w]
-    while most >= work.least[w] and not _quota_allows(world, w, c, most * gpus, turn):
+    while most >= work.least[w] and not quota_allows(world, w, c, most * gpus, turn):
         most -= 1
     if most < work.least[w]:
         return REFUSED
+    late = fills_what_leaves(world, q, c, most * gpus)
     for when in (NOW, LATER):
-        if when == LATER and world.room.coming[c] == 0:
-            return REFUSED
-        if when == NOW and _fills_what_leaves(world, q, c, most * gpus):
+        if (when == NOW and late) or (when == LATER and world.room.coming[c] == 0):
             continue
         members = place(work, world.nodes, world.room, world.rules, world.seats, w, c, most, when)
-        if members > 0 and when == NOW:
+        if members == 0:
+            continue
+        if when == NOW:
             admit(world, w, c, members)
-        elif members > 0:
+        else:
             promise(world, w, c, members)
-        if members > 0:
-            return DONE
+        return DONE
     return REFUSED
-
-
-@inner
-def _fills_what_leaves(world: World, q: int, c: int, gpus: int) -> bool:
-    """A limit holds at every moment: what leaves counts in it until it is gone."""
-    while q > 0:
-        if world.book.held[c, q] + world.book.leaving[c, q] + gpus > world.quotas.cap[c, q]:
-            return True
-        q = world.tree.parent[q]
-    return False
-
-
-@inner
-def _quota_allows(world: World, w: int, c: int, gpus: int, turn: int) -> bool:
-    q = world.work.queue[w]
-    over = levels_over(world.tree, world.book, world.division, q, c, gpus)
-    if over > turn or over_limit(world, q, c, gpus) >= 0:
-        return False
-    if over > 0 and takes_kept(world, q, c, gpus) >= 0:
-        return False
-    fixed = not world.ranks.preemptible[world.work.priority[w]]
-    return not fixed or over_nominal(world, q, c, gpus) < 0
 
 
 @inner
@@ -242,14 +211,9 @@ def _ahead_of(world: World, w: int, c: int) -> int:
     fixed = not world.ranks.preemptible[world.work.priority[w]]
     if world.out.reason[first] == codes.NON_PREEMPTIBLE and not fixed:
         return -1
-    both = _need(world, first) + _need(world, w)
+    both = need_of(world, first) + need_of(world, w)
     inside = world.book.held[c, q] + both <= world.division.fair[c, q] + EPS
     return -1 if inside else first
-
-
-@once
-def _need(world: World, w: int) -> int:
-    return world.work.least[w] * world.work.need[GPUS, w]
 
 
 @inner
@@ -264,116 +228,5 @@ def _keep_turn(world: World, w: int) -> None:
         inside = world.division.fair[c, q]
         if fixed:
             inside = min(inside, float(world.quotas.nominal[c, q]))
-        if world.book.turn[c, q] < 0 and _need(world, w) <= inside + EPS:
+        if world.book.turn[c, q] < 0 and need_of(world, w) <= inside + EPS:
             world.book.turn[c, q] = w
-
-
-@inner
-def _give_up_turn(world: World, w: int) -> None:
-    q = world.work.queue[w]
-    for c in range(world.book.turn.shape[0]):
-        if world.book.turn[c, q] == w:
-            world.book.turn[c, q] = -1
-
-
-@inner
-def _make_room(world: World, w: int, c: int) -> bool:
-    """Step c: reclaim, then preempt. Where only time, budget or cap forbid it, that is the reason."""
-    need = _need(world, w)
-    q = world.work.queue[w]
-    if world.prey.ranked[0] < 0:
-        return False
-    if not world.ranks.preemptible[world.work.priority[w]] and over_nominal(world, q, c, need) >= 0:
-        return False
-    top = reach(world.tree, world.book, world.division, q, c, need)
-    due = world.rules.now >= world.work.submitted[w] + world.rules.delay
-    forbidden = world.book.forbidden
-    for overlook in (STRICT, PROTECTED, BUDGET, CAP):
-        forbidden[overlook] = 0
-    for overlook in (STRICT, PROTECTED, BUDGET, CAP):
-        if overlook != STRICT and forbidden[overlook] == 0:
-            continue
-        hunt = _search(world, w, c, top, need, overlook)
-        if hunt.need == 0:
-            continue
-        if due and overlook == STRICT:
-            _carry_out(world, hunt)
-            return True
-        if world.out.action[w] == codes.UNDECIDED:
-            _blame_protection(world, hunt)
-        give_up(world, hunt)
-        return False
-    return False
-
-
-@once
-def _search(world: World, w: int, c: int, top: int, need: int, overlook: int) -> Hunt:
-    """The first search that succeeds; its ``need`` is 0 if none does.
-
-    Reclaim sparing gangs that lie partly inside their queue's fair share; reclaim them too, for a
-    workload inside its nominal; preempt.
-    """
-    value = world.ranks.value[world.work.priority[w]]
-    for attempt in range(3):
-        rule = PREEMPT if attempt == 2 else RECLAIM
-        if rule == RECLAIM and top == world.work.queue[w]:
-            continue
-        if attempt == 1 and not _inside_nominal(world, w, c, top, need):
-            continue
-        if rule == PREEMPT and world.prey.lowest[world.work.queue[w]] >= value:
-            continue
-        hunt = Hunt(w, c, rule, top, attempt > 0, overlook, need)
-        if hunt_down(world, hunt):
-            return hunt
-    return Hunt(w, c, PREEMPT, top, True, overlook, 0)
-
-
-@once
-def _inside_nominal(world: World, w: int, c: int, top: int, need: int) -> bool:
-    q = world.work.queue[w]
-    while q != top:
-        if world.book.held[c, q] + need > world.quotas.nominal[c, q]:
-            return False
-        q = world.tree.parent[q]
-    return True
-
-
-@inner
-def _carry_out(world: World, hunt: Hunt) -> None:
-    """The chosen leave, the workload keeps the seats it has claimed."""
-    reason = codes.RECLAIMED if hunt.rule == RECLAIM else codes.PREEMPTED
-    for k in range(world.prey.count[0]):
-        evict_for(world, hunt, world.prey.picked[k], reason)
-    promise(world, hunt.w, hunt.c, world.work.least[hunt.w])
-    world.out.figures[hunt.w, 4] = world.prey.count[0]
-    _give_up_turn(world, hunt.w)
-
-
-@inner
-def _blame_protection(world: World, hunt: Hunt) -> None:
-    """Quote the first victim that would go, its queue, and until when it is safe."""
-    w, v, out = hunt.w, world.prey.picked[0], world.out
-    reason = codes.VICTIMS_PROTECTED
-    if hunt.overlook == STRICT:
-        out.until[w] = world.work.submitted[w] + world.rules.delay
-    elif hunt.overlook == PROTECTED:
-        out.until[w] = last_release(world)
-    else:
-        reason = codes.BUDGET_SPENT if hunt.overlook == BUDGET else codes.EVICTION_CAP
-    decide(out, w, codes.WAIT, reason, hunt.c, 0)
-    q = world.work.queue[v]
-    fair = world.division.fair[hunt.c, q]
-    held = world.book.held[hunt.c, q] + _chosen_of(world, q)
-    quote(out, w, q, held, fair, hunt.need, world.book.spent[0])
-    out.rival[w] = v
-    out.figures[w, 4] = hunt.overlook
-
-
-@once
-def _chosen_of(world: World, q: int) -> int:
-    gpus = 0
-    for k in range(world.prey.count[0]):
-        v = world.prey.picked[k]
-        if world.work.queue[v] == q:
-            gpus += gpus_of(world.work, v)
-    return gpus

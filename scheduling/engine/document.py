@@ -230,7 +230,7 @@ def _contradictions(doc: SnapshotDoc) -> list[tuple[str, str, str]]:
             faults.append((f"{at}.started", "nothing", "a time, because it is running"))
         if work.state is m.Phase.RUNNING and not (work.gpu_class or work.gpu_classes):
             faults.append((f"{at}.gpu_class", "nothing", "the class it runs on"))
-        if work.state is m.Phase.PENDING and work.placement:
+        if work.state is m.Phase.PENDING and work.placement and not work.awaits_victims:
             faults.append(
                 (f"{at}.placement", str(work.placement), "nothing, because it is pending")
             )
@@ -332,7 +332,7 @@ def _workload(doc: WorkloadDoc) -> m.Workload:
         stale_since=doc.stale_since,
         leaving=doc.leaving,
         awaits_victims=doc.awaits_victims,
-        gpu_class=(doc.gpu_class or doc.gpu_classes[0]) if running else None,
+        gpu_class=(doc.gpu_class or doc.gpu_classes[0]) if running else doc.gpu_class,
         placement=dict(doc.placement),
         devices={node: tuple(d) for node, d in doc.devices.items()},
     )

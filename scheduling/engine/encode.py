@@ -143,6 +143,8 @@ def _add_workloads(frame: Frame, snapshot: m.Snapshot, nodes: list[m.Node]) -> N
     for slot, work in enumerate(works):
         if work.phase is m.Phase.RUNNING:
             _run(frame, slot, work, classes, places)
+        elif work.awaits_victims and work.placement and work.gpu_class:
+            frame.promise(slot, classes[work.gpu_class], _seats(work, work.gpu_class, places))
 
 
 def _pairs(frame: Frame, works: list[m.Workload]) -> list[tuple[int, str]]:
@@ -195,17 +197,22 @@ def _run(
 ) -> None:
     """Seat a running workload where the snapshot says."""
     kind = work.gpu_class or work.gpu_classes[0]
-    seats = []
-    for node, members in work.placement.items():
-        devices = work.devices.get(node, ())
-        for i in range(members):
-            device = devices[i] if work.gpus < m.MILLI and i < len(devices) else -1
-            if work.gpus < m.MILLI and device < 0:
-                device = 0
-            seats.append((places[node, kind], device))
-    frame.start_on(slot, classes[kind], seats)
+    frame.start_on(slot, classes[kind], _seats(work, kind, places))
     w = frame.work
     w.started[slot] = _seconds(work.started, frame.now)
     w.checkpointed[slot] = _seconds(work.checkpointed, -np.inf)
     w.stale[slot] = _seconds(work.stale_since, np.inf)
     w.leaving[slot] = work.leaving
+
+
+def _seats(
+    work: m.Workload, kind: str, places: Mapping[tuple[str, str], int]
+) -> list[tuple[int, int]]:
+    """Node and device of each member; -1 for whole GPUs. A share that states no device sits on 0."""
+    seats = []
+    for node, members in work.placement.items():
+        devices = work.devices.get(node, ())
+        for i in range(members):
+            device = devices[i] if i < len(devices) else 0
+            seats.append((places[node, kind], device if work.gpus < m.MILLI else -1))
+    return seats

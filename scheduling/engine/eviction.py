@@ -167,7 +167,8 @@ def protected_until(world: World, v: int) -> float:
 def allowed(world: World, hunt: Hunt, v: int) -> bool:
     """Whether the rules let ``v`` go for the workload, as things stand now.
 
-    What forbids it though the rule would take it is noted in ``book.forbidden``.
+    What forbids it though the rule would take it is noted in ``book.forbidden``. The eviction cap is
+    asked for ``v`` alone here, and for all victims together once nobody needless is among them.
     """
     work = world.work
     if work.gpu_class[v] != hunt.c or not _is_fair_game(world, hunt, v):
@@ -177,7 +178,7 @@ def allowed(world: World, hunt: Hunt, v: int) -> bool:
         forbidden = PROTECTED
     elif hunt.overlook != BUDGET and not _in_budget(world, work.queue[v], gpus):
         forbidden = BUDGET
-    elif hunt.overlook != CAP and world.book.spent[0] + gpus > world.rules.eviction_cap * hunt.need:
+    elif hunt.overlook != CAP and gpus > world.rules.eviction_cap * hunt.need:
         forbidden = CAP
     world.book.forbidden[forbidden] = 1
     return forbidden == STRICT

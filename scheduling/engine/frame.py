@@ -163,6 +163,7 @@ class Frame:
         w.phase[slot], w.gpu_class[slot], w.members[slot] = a.RUNNING, gpu_class, len(places)
         w.started[slot], w.checkpointed[slot] = self.now, -np.inf
         w.claims[slot] = False
+        self._let_go(slot)
         self.hold(slot, places)
         self._line = None
 
@@ -193,9 +194,21 @@ class Frame:
         w.claims[slot], w.gpu_class[slot], w.stale[slot] = claims, -1, np.inf
         self._line = None
 
-    def claim(self, slot: int, claims: bool = True) -> None:
-        """Mark a pending workload whose victims are leaving for it: it is seated first."""
+    def claim(self, slot: int, claims: bool = True, plan: ArrayPlan | None = None) -> None:
+        """Mark a pending workload whose victims are leaving for it: it is seated first.
+
+        With ``plan``, on the very seats that the plan promised.
+        """
         self.work.claims[slot] = claims
+        if plan is not None:
+            nodes, devices = plan.seats(slot)
+            self.promise(slot, int(plan.gpu_class[slot]), zip(nodes, devices, strict=True))
+
+    def promise(self, slot: int, gpu_class: int, seats: Iterable[tuple[int, int]]) -> None:
+        """Keep ``seats`` (node, device) for a pending workload."""
+        self._let_go(slot)
+        self.work.gpu_class[slot] = gpu_class
+        self.hold(slot, sorted(seats))
 
     def checkpoint(self, slot: int) -> None:
         self.work.checkpointed[slot] = self.now
@@ -218,7 +231,7 @@ class Frame:
             else:
                 self.leave(slot)
         for slot in plan.promised():
-            self.claim(slot)
+            self.claim(slot, plan=plan)
         for slot in plan.admitted():
             self.start(slot, plan)
 

@@ -203,7 +203,9 @@ class Workload:
     placement: Mapping[str, int] = field(default_factory=dict)
     devices: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     awaits_victims: bool = False
-    """Pending: an earlier plan evicted others for it, so it is seated before all else."""
+    """Pending: an earlier plan promised it room that comes free, so it is seated before all else. Its
+    ``gpu_class``, ``placement`` and ``devices``, if stated, are what was promised.
+    """
 
 
 @dataclass(frozen=True, slots=True)

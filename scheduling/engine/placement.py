@@ -9,9 +9,20 @@ from __future__ import annotations
 
 import numpy as np
 
-from scheduling.engine.arrays import ANYWHERE, GPUS, NOW, Nodes, Room, Rules, Seats, Work
+from scheduling.engine.arrays import (
+    ANYWHERE,
+    GPUS,
+    LATER,
+    NOW,
+    Holds,
+    Nodes,
+    Room,
+    Rules,
+    Seats,
+    Work,
+)
 from scheduling.engine.compiled import inner, once
-from scheduling.engine.seating import free_of, pick_device, sit, slots_on
+from scheduling.engine.seating import fits_at, free_of, leave, pick_device, sit, slots_on, take_now
 
 
 @inner
@@ -51,6 +62,38 @@ def place(
             break
     _seat(work, nodes, room, rules, seats, w, c, min(most, many), when, level, domain)
     return min(most, many)
+
+
+@inner
+def is_free(room: Room, work: Work, seats: Seats, w: int, members: int) -> bool:
+    """Whether the claimed seats are free at this moment; if so they are taken."""
+    for i in range(members):
+        if not fits_at(room, work, w, seats.node[i], seats.device[i], NOW):
+            for k in range(i):
+                take_now(room, work, w, seats.node[k], seats.device[k], -1)
+            return False
+        take_now(room, work, w, seats.node[i], seats.device[i], 1)
+    return True
+
+
+@inner
+def sit_as_promised(work: Work, holds: Holds, room: Room, seats: Seats, w: int) -> int:
+    """Claim again the seats that an earlier plan promised to ``w``; returns how many, 0 if they do not
+    hold any more.
+    """
+    sat, h = 0, holds.head[w]
+    while h >= 0:
+        for _ in range(holds.members[h]):
+            n, device = holds.node[h], holds.device[h]
+            if not fits_at(room, work, w, n, device, LATER):
+                for i in range(sat):
+                    leave(room, work, w, seats.node[i], seats.device[i], 1)
+                return 0
+            sit(room, work, w, n, device, LATER)
+            seats.node[sat], seats.device[sat] = n, device
+            sat += 1
+        h = holds.next[h]
+    return sat
 
 
 @inner

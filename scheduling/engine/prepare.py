@@ -25,6 +25,7 @@ def clear(world: World) -> None:
     for n in range(size.shape[1]):
         for r in range(3):
             room.now[r, n] = room.later[r, n] = size[r, n]
+            room.pledged[r, n] = 0
         for d in range(room.shared_now.shape[1]):
             room.shared_now[n, d] = room.shared_later[n, d] = 0
 
@@ -40,7 +41,7 @@ def _clear_queues(world: World) -> None:
             book.leaving[c, q] = 0
             book.turn[c, q] = -1
     for c in range(book.holder.size):
-        book.holder[c] = -1
+        book.holder[c] = book.promised[c] = -1
         book.supply[c] = world.nodes.capacity[c]
         world.room.coming[c] = 0
     for pair in range(book.by_user.size):

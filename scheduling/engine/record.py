@@ -6,6 +6,7 @@ from scheduling.engine import codes
 from scheduling.engine.arrays import GPUS, Out, Seats
 from scheduling.engine.compiled import inner, once
 from scheduling.engine.eviction import Hunt, gpus_of
+from scheduling.engine.seating import pledge
 from scheduling.engine.standing import charge, common_ancestor
 from scheduling.engine.world import World
 
@@ -34,6 +35,15 @@ def seat_out(out: Out, seats: Seats, w: int, members: int) -> None:
         out.pool_node[out.used[1]] = seats.node[i]
         out.pool_device[out.used[1]] = seats.device[i]
         out.used[1] += 1
+
+
+@inner
+def recall(out: Out, seats: Seats, w: int) -> int:
+    """The seats of ``w`` once more; returns how many."""
+    for i in range(out.members[w]):
+        seats.node[i] = out.pool_node[out.first[w] + i]
+        seats.device[i] = out.pool_device[out.first[w] + i]
+    return int(out.members[w])
 
 
 @inner
@@ -66,8 +76,10 @@ def promise(world: World, w: int, c: int, members: int) -> None:
         world.division.fair[c, q],
     )
     seat_out(world.out, world.seats, w, members)
-    if world.book.holder[c] < 0:
-        world.book.holder[c] = w
+    for i in range(members):
+        pledge(world.room, world.work, w, world.seats.node[i], world.seats.device[i])
+    if world.book.promised[c] < 0:
+        world.book.promised[c] = w
 
 
 @inner

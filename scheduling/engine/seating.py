@@ -17,7 +17,7 @@ ONE = 1000
 def free_of(room: Room, r: int, n: int, when: int) -> int:
     """What a newcomer may take of resource ``r`` on node ``n``."""
     if when == NOW:
-        return min(room.now[r, n], room.later[r, n])
+        return min(room.now[r, n] - room.pledged[r, n], room.later[r, n])
     return room.later[r, n] if when == LATER else room.now[r, n]
 
 
@@ -42,18 +42,19 @@ def slots_on(room: Room, work: Work, w: int, n: int, when: int) -> int:
 
 @once
 def _left_on(room: Room, n: int, d: int, when: int) -> int:
-    """What is left of a GPU that is shared already; nothing of one that is not."""
+    """What is left of a GPU that is shared already; nothing of one that is not, or soon will not be."""
     now, later = room.shared_now[n, d], room.shared_later[n, d]
     if when == LATER:
         return max(0, ONE - later) if later > 0 else 0
-    if now == 0:
+    if now == 0 or (when == NOW and later == 0):
         return 0
     return max(0, ONE - (max(now, later) if when == NOW else now))
 
 
 @inner
 def pick_device(room: Room, work: Work, w: int, n: int, when: int) -> int:
-    """The GPU a share goes to: the shared one it fills best, lowest on ties, else the first unshared.
+    """The GPU a share goes to: the shared one it fills best, lowest on ties, else the first unshared;
+    LATER rather one that leaving work empties.
 
     -1 for whole GPUs.
     """
@@ -65,7 +66,9 @@ def pick_device(room: Room, work: Work, w: int, n: int, when: int) -> int:
         left = _left_on(room, n, d, when)
         if gpus <= left < least:
             best, least = d, left
-        if fresh < 0 and room.shared_now[n, d] == 0 and room.shared_later[n, d] == 0:
+        now, later = room.shared_now[n, d], room.shared_later[n, d]
+        emptied = when == LATER and now > 0 and (fresh < 0 or room.shared_now[n, fresh] == 0)
+        if later == 0 and (emptied or (fresh < 0 and now == 0)):
             fresh = d
     return best if best >= 0 else fresh
 
@@ -92,6 +95,39 @@ def occupy(room: Room, work: Work, w: int, n: int, device: int, members: int) ->
 def stay(room: Room, work: Work, w: int, n: int, device: int, members: int) -> None:
     """Undo ``leave``."""
     _move(room, work, w, n, device, members, False, True)
+
+
+@inner
+def fits_at(room: Room, work: Work, w: int, n: int, device: int, when: int) -> bool:
+    """Whether one member fits this very seat: NOW free and not pledged, or LATER."""
+    gpus = work.need[GPUS, w]
+    if device >= 0:
+        used = (room.shared_later if when == LATER else room.shared_now)[n, device]
+        if used + gpus > ONE:
+            return False
+        gpus = ONE if used == 0 else 0
+    for r in range(3):
+        need = gpus if r == GPUS else work.need[r, w]
+        free = room.later[r, n] if when == LATER else room.now[r, n] - room.pledged[r, n]
+        if need > 0 and free < need:
+            return False
+    return True
+
+
+@inner
+def pledge(room: Room, work: Work, w: int, n: int, device: int) -> None:
+    """Free room on the node of a claimed seat goes to the claim first: nobody else starts on it."""
+    for r in range(3):
+        need = work.need[r, w]
+        if r == GPUS and device >= 0:
+            need = ONE if room.shared_now[n, device] == 0 else 0
+        room.pledged[r, n] += max(0, min(need, room.now[r, n] - room.pledged[r, n]))
+
+
+@once
+def take_now(room: Room, work: Work, w: int, n: int, device: int, members: int) -> None:
+    """A claimed seat becomes a start (1), or not after all (-1)."""
+    _move(room, work, w, n, device, members, True, False)
 
 
 @inner

@@ -12,6 +12,7 @@ import numpy as np
 from scheduling.engine.arrays import ANYWHERE, EPS, LATER, Nodes, Room, Seats, Work
 from scheduling.engine.compiled import inner, once
 from scheduling.engine.eviction import (
+    CAP,
     PREEMPT,
     Hunt,
     allowed,
@@ -313,7 +314,10 @@ def _quota_holds(world: World, hunt: Hunt) -> bool:
 
 @inner
 def _still_fair(world: World, hunt: Hunt) -> bool:
-    """The fairness test again, on the final set: no victim without need, nothing kept back taken."""
+    """The tests again, on the final set: the cap, nothing kept back taken, no victim inside its share."""
+    if hunt.overlook != CAP and world.book.spent[0] > world.rules.eviction_cap * hunt.need:
+        world.book.forbidden[CAP] = 1
+        return False
     q = world.work.queue[hunt.w]
     over = levels_over(world.tree, world.book, world.division, q, hunt.c, hunt.need)
     if over > 0 and takes_kept(world, q, hunt.c, hunt.need) >= 0:

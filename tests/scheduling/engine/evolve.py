@@ -6,7 +6,17 @@ from collections import Counter
 from dataclasses import replace
 from datetime import timedelta
 
-from scheduling.engine import MILLI, Action, Decision, Phase, Plan, Snapshot, Workload
+from scheduling.engine import (
+    MILLI,
+    Action,
+    Decision,
+    Phase,
+    Plan,
+    Queue,
+    Reason,
+    Snapshot,
+    Workload,
+)
 
 ACTS = {Action.ADMIT, Action.EVICT, Action.GROW, Action.SHRINK, Action.MOVE}
 
@@ -16,12 +26,39 @@ def acts(plan: Plan) -> list[Decision]:
     return [d for d in plan.decisions if d.action in ACTS]
 
 
+def acts_and_promises(plan: Plan) -> list[Decision]:
+    """The decisions that change who holds what, now or once victims are gone."""
+    promised = (d for d in plan.decisions if d.reason is Reason.AWAITS_VICTIMS)
+    names = {d.workload for d in promised}
+    return [d for d in plan.decisions if d.action in ACTS or d.workload in names]
+
+
 def apply(snapshot: Snapshot, plan: Plan) -> Snapshot:
     """Admitted work runs, evicted work is leaving, promised work waits for its victims."""
     by_name = {d.workload: d for d in plan.decisions}
     return replace(
         snapshot,
         workloads=tuple(_after(w, by_name.get(w.name), snapshot) for w in snapshot.workloads),
+        queues=_with_budgets_spent(snapshot, plan),
+    )
+
+
+def _with_budgets_spent(snapshot: Snapshot, plan: Plan) -> tuple[Queue, ...]:
+    """What was evicted from a queue and all below it is gone from its budget."""
+    parents = {q.name: q.parent for q in snapshot.queues}
+    work = {w.name: w for w in snapshot.workloads}
+    spent: Counter[str] = Counter()
+    for decision in plan.decisions:
+        victim = work[decision.workload]
+        queue: str | None = victim.queue if decision.action is Action.EVICT else None
+        while queue is not None:
+            spent[queue] += victim.gpus * decision.members
+            queue = parents[queue]
+    return tuple(
+        q
+        if q.eviction_budget_gpus is None
+        else replace(q, eviction_budget_gpus=max(0, q.eviction_budget_gpus - spent[q.name]))
+        for q in snapshot.queues
     )
 
 
@@ -40,7 +77,14 @@ def _after(work: Workload, decision: Decision | None, snapshot: Snapshot) -> Wor
         )
     if decision.action is Action.EVICT:
         return replace(work, leaving=True)
-    return replace(work, awaits_victims=decision.reason.value == "awaits_victims")
+    promised = decision.reason is Reason.AWAITS_VICTIMS
+    return replace(
+        work,
+        awaits_victims=promised,
+        gpu_class=decision.gpu_class if promised else None,
+        placement=decision.placement if promised else {},
+        devices=decision.devices if promised else {},
+    )
 
 
 def let_leave(snapshot: Snapshot, *, requeue: bool = True) -> Snapshot:

@@ -131,10 +131,61 @@ def organisations(draw: st.DrawFn) -> Snapshot:
 
 
 @st.composite
-def worlds(draw: st.DrawFn) -> Snapshot:
-    """A snapshot in the middle of its work: some of it runs, by earlier plans, then more came and the
-    quotas were changed.
-    """
+def contended(draw: st.DrawFn) -> Snapshot:
+    """Some queues came first and took all there is; then their owners came."""
+    count = draw(st.integers(2, 4))
+    top = [Queue(f"d{i}", quotas={"h100": Quota(8000)}) for i in range(2)]
+    queues = [
+        Queue(
+            f"q{i}",
+            parent=draw(st.sampled_from([None, "d0", "d1"])),
+            quotas={"h100": Quota(1000 * draw(st.integers(1, 6)))},
+            eviction_budget_gpus=draw(st.sampled_from([None, None, 4000])),
+        )
+        for i in range(count)
+    ]
+    size = draw(st.integers(1, 3))
+    start = Snapshot(
+        now=NOW,
+        gpu_classes=(GpuClass("h100"),),
+        nodes=tuple(
+            Node(f"n{i}", "h100", 8000, topology={"rack": draw(st.sampled_from(["r1", "r2"]))})
+            for i in range(size)
+        ),
+        queues=(*top, *queues),
+        priority_classes=PRIORITIES,
+        policy=Policy(
+            preemption_delay_s=draw(st.sampled_from([0, 0, 0, 600])),
+            eviction_cap=draw(st.sampled_from([None, None, 1.5])),
+        ),
+    )
+    early = draw(st.lists(st.sampled_from([q.name for q in queues]), min_size=1, max_size=2))
+    for wave, names in (("w", early), ("x", [q.name for q in queues])):
+        more = [_for_h100(w, i) for i, w in enumerate(draw(workloads(wave, names, 12)))]
+        start = replace(start, workloads=(*start.workloads, *more))
+        if wave == "w":
+            start = wait(apply(start, plan(start)), draw(st.sampled_from([60, 1000, 9000])))
+    return start
+
+
+def _for_h100(work: Workload, i: int) -> Workload:
+    """Mostly work that can be preempted."""
+    kind = "fixed" if work.priority_class == "fixed" and i % 3 == 0 else "normal"
+    return replace(
+        work,
+        gpu_classes=("h100",),
+        priority_class=kind if work.priority_class == "fixed" else work.priority_class,
+    )
+
+
+def worlds() -> st.SearchStrategy[Snapshot]:
+    """Snapshots in the middle of their work."""
+    return st.one_of(changed(), contended())
+
+
+@st.composite
+def changed(draw: st.DrawFn) -> Snapshot:
+    """Some work runs, by earlier plans, then more came and quotas were changed."""
     start = draw(organisations())
     for _ in range(draw(st.integers(1, 2))):
         start = let_leave(apply(start, plan(start)))

@@ -1,0 +1,142 @@
+"""Making room for one workload: reclaim, preempt, or say what forbids it."""
+
+from __future__ import annotations
+
+from scheduling.engine import codes
+from scheduling.engine.admission import give_up_turn, need_of, quota_allows, start_or_promise
+from scheduling.engine.arrays import RAW
+from scheduling.engine.compiled import inner, once
+from scheduling.engine.eviction import (
+    BUDGET,
+    CAP,
+    PREEMPT,
+    PROTECTED,
+    RECLAIM,
+    STRICT,
+    Hunt,
+    gpus_of,
+)
+from scheduling.engine.record import decide, evict_for, quote
+from scheduling.engine.seating import slots_on
+from scheduling.engine.standing import over_nominal, reach
+from scheduling.engine.victims import give_up, hunt_down, last_release
+from scheduling.engine.world import World
+
+
+@inner
+def make_room(world: World, w: int, c: int) -> bool:
+    """Step c: reclaim, then preempt. Where only time, budget or cap forbid it, that is the reason."""
+    need = need_of(world, w)
+    q = world.work.queue[w]
+    if world.prey.ranked[0] < 0:
+        return False
+    if not world.ranks.preemptible[world.work.priority[w]] and over_nominal(world, q, c, need) >= 0:
+        return False
+    top = reach(world.tree, world.book, world.division, q, c, need)
+    due = world.rules.now >= world.work.submitted[w] + world.rules.delay
+    forbidden = world.book.forbidden
+    for overlook in (STRICT, PROTECTED, BUDGET, CAP):
+        forbidden[overlook] = 0
+    for overlook in (STRICT, PROTECTED, BUDGET, CAP):
+        if overlook != STRICT and forbidden[overlook] == 0:
+            continue
+        hunt = _search(world, w, c, top, need, overlook)
+        if hunt.need == 0:
+            continue
+        if due and overlook == STRICT:
+            _carry_out(world, hunt)
+            return True
+        if world.out.action[w] == codes.UNDECIDED:
+            _blame_protection(world, hunt)
+        give_up(world, hunt)
+        return False
+    return False
+
+
+@once
+def _search(world: World, w: int, c: int, top: int, need: int, overlook: int) -> Hunt:
+    """The first search that succeeds; its ``need`` is 0 if none does.
+
+    Reclaim sparing gangs that lie partly inside their queue's fair share; reclaim them too, for a
+    workload inside its nominal; preempt.
+    """
+    value = world.ranks.value[world.work.priority[w]]
+    for attempt in range(3):
+        rule = PREEMPT if attempt == 2 else RECLAIM
+        if rule == RECLAIM and top == world.work.queue[w]:
+            continue
+        if attempt == 1 and not _inside_nominal(world, w, c, top, need):
+            continue
+        lowest = world.prey.lowest[world.work.queue[w]]
+        if rule == PREEMPT and (lowest >= value or _only_reserved(world, w, c, need)):
+            continue
+        hunt = Hunt(w, c, rule, top, attempt > 0, overlook, need)
+        if hunt_down(world, hunt):
+            return hunt
+    return Hunt(w, c, PREEMPT, top, True, overlook, 0)
+
+
+@inner
+def _only_reserved(world: World, w: int, c: int, need: int) -> bool:
+    """Free GPUs would do, were they not kept for another: no reason to displace the own queue's work."""
+    if not quota_allows(world, w, c, need, world.tree.depth[world.work.queue[w]]):
+        return False
+    slots = 0
+    for i in range(world.nodes.class_start[c], world.nodes.class_start[c + 1]):
+        slots += slots_on(world.room, world.work, w, world.nodes.of_class[i], RAW)
+    return bool(slots >= world.work.least[w])
+
+
+@once
+def _inside_nominal(world: World, w: int, c: int, top: int, need: int) -> bool:
+    q = world.work.queue[w]
+    while q != top:
+        if world.book.held[c, q] + need > world.quotas.nominal[c, q]:
+            return False
+        q = world.tree.parent[q]
+    return True
+
+
+@inner
+def _carry_out(world: World, hunt: Hunt) -> None:
+    """The chosen leave, the workload keeps the seats it has claimed.
+
+    They may be free already, held for a gang that goes first: that one gets what the victims leave.
+    """
+    reason = codes.RECLAIMED if hunt.rule == RECLAIM else codes.PREEMPTED
+    for k in range(world.prey.count[0]):
+        evict_for(world, hunt, world.prey.picked[k], reason)
+    start_or_promise(world, hunt.w, hunt.c, world.work.least[hunt.w])
+    if world.out.action[hunt.w] == codes.RESERVE:
+        world.out.figures[hunt.w, 4] = world.prey.count[0]
+    give_up_turn(world, hunt.w)
+
+
+@inner
+def _blame_protection(world: World, hunt: Hunt) -> None:
+    """Quote the first victim that would go, its queue, and until when it is safe."""
+    w, v, out = hunt.w, world.prey.picked[0], world.out
+    reason = codes.VICTIMS_PROTECTED
+    if hunt.overlook == STRICT:
+        out.until[w] = world.work.submitted[w] + world.rules.delay
+    elif hunt.overlook == PROTECTED:
+        out.until[w] = last_release(world)
+    else:
+        reason = codes.BUDGET_SPENT if hunt.overlook == BUDGET else codes.EVICTION_CAP
+    decide(out, w, codes.WAIT, reason, hunt.c, 0)
+    q = world.work.queue[v]
+    fair = world.division.fair[hunt.c, q]
+    held = world.book.held[hunt.c, q] + _chosen_of(world, q)
+    quote(out, w, q, held, fair, hunt.need, world.book.spent[0])
+    out.rival[w] = v
+    out.figures[w, 4] = hunt.overlook
+
+
+@once
+def _chosen_of(world: World, q: int) -> int:
+    gpus = 0
+    for k in range(world.prey.count[0]):
+        v = world.prey.picked[k]
+        if world.work.queue[v] == q:
+            gpus += gpus_of(world.work, v)
+    return gpus
