@@ -47,11 +47,18 @@ class Tree(NamedTuple):
     tier: Ints
     stop: Ints  # 0 none, 1 hold, 2 drain; the strictest of the queue and its ancestors
     budget: Ints  # GPUs that may still be evicted
+    most_running: Ints  # workloads
+    most_per_user: Ints  # workloads of one user
+    most_gpus_per_user: Ints
 
 
 @declare
 class Quotas(NamedTuple):
-    """Entitlements ``[class, queue]``; ``cap`` is the limit, or the nominal where the weight is zero."""
+    """Entitlements ``[class, queue]``; ``cap`` is the limit, or the nominal where the weight is zero.
+
+    ``hours_left`` of the budget until ``period_ends``. Until ``grace`` nobody is evicted whom the quotas
+    of ``World.former`` would protect.
+    """
 
     nominal: Ints
     limit: Ints
@@ -59,6 +66,19 @@ class Quotas(NamedTuple):
     lending: Ints
     weight: Floats
     usage: Floats
+    hours_left: Floats
+    period_ends: Floats
+    grace: Floats  # minus infinity where nothing was lowered
+
+
+@declare
+class Users(NamedTuple):
+    """Pairs of queue and user: the pair of the same user in the queue above, -1 below the root, and the
+    milli-GPU held there on average, older time counting less.
+    """
+
+    above: Ints
+    usage: Ints
 
 
 @declare
@@ -105,6 +125,10 @@ class Work(NamedTuple):
     leaving: Flags
     gpu_class: Ints
     members: Ints  # members that hold GPUs now
+    predicted_p90: Floats  # infinite if unknown
+    evictions: Ints
+    evicted: Floats  # when last; minus infinity if never
+    evicted_for: Ints  # tie of whom the last eviction made room for, -1 if gone
 
 
 @declare
@@ -114,6 +138,7 @@ class Ranks(NamedTuple):
     value: Ints
     preemptible: Flags
     min_run: Floats
+    max_wait: Floats
 
 
 @declare
@@ -139,6 +164,11 @@ class Rules(NamedTuple):
     eviction_cap: float
     spread: bool
     grace: float
+    user_history: float
+    half_life: float
+    charge: float
+    reserve_after: float
+    cooldown: float
 
 
 @declare

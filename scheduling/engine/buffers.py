@@ -19,6 +19,7 @@ class Buffers(NamedTuple):
     seats: a.Seats
     out: a.Out
     prey: Prey
+    guard: a.Division
 
 
 def buffers_for(tree: a.Tree, nodes: a.Nodes, work: a.Work, holds: a.Holds, pairs: int) -> Buffers:
@@ -30,7 +31,7 @@ def buffers_for(tree: a.Tree, nodes: a.Nodes, work: a.Work, holds: a.Holds, pair
     return Buffers(
         empty_division(classes, queues),
         _room(nodes, size, classes),
-        _book(classes, queues, 2 * pairs + 64),
+        _book(classes, queues, pairs),
         a.Seats(_ints(seats), _ints(seats), _ints(size), np.full((KNOWN_SHAPES, 7), -1, np.int64)),
         _out(slots, seats),
         Prey(
@@ -38,6 +39,7 @@ def buffers_for(tree: a.Tree, nodes: a.Nodes, work: a.Work, holds: a.Holds, pair
             np.zeros(slots), np.zeros(slots, np.bool_), _ints(slots + 1), _ints(1), _ints(size),
             np.zeros(size), _ints(queues),
         ),
+        empty_division(classes, queues),
     )  # fmt: skip
 
 

@@ -7,6 +7,7 @@ from functools import lru_cache
 from scheduling.engine import codes, reasons
 from scheduling.engine import model as m
 from scheduling.engine.frame import ArrayPlan, Frame
+from scheduling.engine.sentences import Facts
 from scheduling.engine.shares import read_shares
 
 
@@ -58,12 +59,12 @@ class _Reader:
             lost_gpu_s=float(plan.lost[slot]),
         )
 
-    def _facts(self, slot: int, work: m.Workload, reason: m.Reason) -> reasons.Facts:
+    def _facts(self, slot: int, work: m.Workload, reason: m.Reason) -> Facts:
         plan, frame = self.plan, self.frame
         rival = frame.slot_names[int(plan.rival[slot])] if plan.rival[slot] >= 0 else ""
         c = int(plan.gpu_class[slot])
         until = float(plan.until[slot])
-        return reasons.Facts(
+        return Facts(
             reason=reason,
             queue=self.path(int(frame.work.queue[slot])) or work.queue,
             blame=self.path(int(plan.blame[slot])),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -36,14 +36,19 @@ def encode(snapshot: m.Snapshot) -> Frame:
         },
         tree=_tree(queues),
         quotas=_quotas(queues, names),
+        former=_quotas(queues, names, lowered=True),
         nodes=_nodes(nodes, names, [c.exchange_rate for c in classes]),
         ranks=a.Ranks(
             np.array([p.value for p in priorities] or [0], np.int64),
             np.array([p.preemptible for p in priorities] or [False]),
             np.array([p.min_run_time_s for p in priorities] or [0], np.float64),
+            np.array([_or_endless(p.max_wait_s) for p in priorities] or [np.inf]),
         ),
         slots=len(snapshot.workloads) + 1,
     )
+    for i, queue in enumerate(queues, 1):
+        for user, gpus in sorted(queue.user_usage.items()):
+            frame.note_usage(i, user, gpus)
     _add_workloads(frame, snapshot, nodes)
     frame.source = snapshot
     return frame
@@ -71,28 +76,43 @@ def _tree(queues: list[m.Queue]) -> a.Tree:
     kids = np.argsort(parent[1:], kind="stable") + 1
     start = np.searchsorted(parent[kids], np.arange(size + 1))
     tier = np.array([0, *(q.priority for q in queues)], np.int64)
-    budget = [MANY if q.eviction_budget_gpus is None else q.eviction_budget_gpus for q in queues]
     return a.Tree(
-        parent, depth, start.astype(np.int64), kids, tier, stop, np.array([MANY, *budget], np.int64)
-    )
+        parent, depth, start.astype(np.int64), kids, tier, stop,
+        _bounds([q.eviction_budget_gpus for q in queues]), _bounds([q.max_running for q in queues]),
+        _bounds([q.max_running_per_user for q in queues]),
+        _bounds([q.max_gpus_per_user for q in queues]),
+    )  # fmt: skip
 
 
-def _quotas(queues: list[m.Queue], names: list[str]) -> a.Quotas:
+def _bounds(values: Iterable[int | None]) -> a.Ints:
+    """A bound by queue; the root has none."""
+    return np.array([MANY, *(MANY if v is None else v for v in values)], np.int64)
+
+
+def _quotas(queues: list[m.Queue], names: list[str], lowered: bool = False) -> a.Quotas:
+    """The quotas in force, or with ``lowered`` those that were in force before they were lowered."""
     shape = (len(names), len(queues) + 1)
     nominal, weight, usage = np.zeros(shape, np.int64), np.zeros(shape), np.zeros(shape)
     limit, lending = np.full(shape, MANY, np.int64), np.full(shape, MANY, np.int64)
+    hours_left, ends, grace = np.full(shape, np.inf), np.zeros(shape), np.full(shape, -np.inf)
     for i, queue in enumerate(queues, 1):
         for c, name in enumerate(names):
             quota = queue.quotas.get(name, m.Quota())
-            nominal[c, i], weight[c, i] = quota.nominal, quota.weight
+            stated = quota.lowered if lowered and quota.lowered else quota
+            nominal[c, i], weight[c, i] = stated.nominal, stated.weight
+            if stated.borrowing_limit is not None:
+                limit[c, i] = stated.nominal + stated.borrowing_limit
+            if stated.lending_limit is not None:
+                lending[c, i] = stated.lending_limit
             usage[c, i] = queue.usage.get(name, 0.0)
-            if quota.borrowing_limit is not None:
-                limit[c, i] = quota.nominal + quota.borrowing_limit
-            if quota.lending_limit is not None:
-                lending[c, i] = quota.lending_limit
+            if quota.budget_gpu_hours is not None:
+                hours_left[c, i] = quota.budget_gpu_hours - quota.used_gpu_hours
+                ends[c, i] = _seconds(quota.period_ends, 0.0)
+            if quota.lowered:
+                grace[c, i] = quota.lowered.until.timestamp()
     cap = np.where(weight > 0, limit, np.minimum(limit, nominal))
     cap[:, 0] = MANY
-    return a.Quotas(nominal, limit, cap, lending, weight, usage)
+    return a.Quotas(nominal, limit, cap, lending, weight, usage, hours_left, ends, grace)
 
 
 def _nodes(nodes: list[m.Node], names: list[str], rates: list[float]) -> a.Nodes:
@@ -128,6 +148,10 @@ def _nodes(nodes: list[m.Node], names: list[str], rates: list[float]) -> a.Nodes
 def _numbered(labels: list[tuple[str, ...]]) -> list[int]:
     number = {label: i for i, label in enumerate(sorted(set(labels)))}
     return [number[label] for label in labels]
+
+
+def _or_endless(seconds: float | None) -> float:
+    return np.inf if seconds is None else float(seconds)
 
 
 def _seconds(instant: datetime | None, otherwise: float) -> float:
@@ -167,6 +191,7 @@ def _columns(
         for w in works
     ]
     longest = max([1, *map(len, wishes)])
+    slot_of = {w.name: i for i, w in enumerate(works)}  # equals the tie, see ``Frame.load``
     return {
         "priority": [priorities[w.priority_class] for w in works],
         "need": [[w.gpus for w in works], [w.cpus for w in works], [w.memory_mib for w in works]],
@@ -178,9 +203,13 @@ def _columns(
         "preferred": [_level(w.topology.preferred) for w in works],
         "submitted": [w.submitted.timestamp() for w in works],
         "predicted": [w.predicted.p50 if w.predicted else np.inf for w in works],
+        "predicted_p90": [w.predicted.p90 if w.predicted else np.inf for w in works],
         "held": [w.held for w in works],
         "claims": [w.awaits_victims for w in works],
         "restart": [w.restart_cost_s for w in works],
+        "evictions": [w.evictions for w in works],
+        "evicted": [_seconds(w.last_evicted, -np.inf) for w in works],
+        "evicted_for": [slot_of.get(w.last_evicted_for or "", -1) for w in works],
     }
 
 

@@ -45,6 +45,7 @@ class Frame:
         names: dict[str, list[str]],
         tree: a.Tree,
         quotas: a.Quotas,
+        former: a.Quotas,
         nodes: a.Nodes,
         ranks: a.Ranks,
         slots: int = 64,
@@ -55,7 +56,8 @@ class Frame:
         self.queue_names = names["queues"]
         self.node_names = names["nodes"]
         self.priority_names = names["priorities"]
-        self.tree, self.quotas, self.nodes, self.ranks = tree, quotas, nodes, ranks
+        self.tree, self.quotas, self.former = tree, quotas, former
+        self.nodes, self.ranks = nodes, ranks
         self.rules = a.Rules(
             now,
             float(policy.history_strength),
@@ -63,7 +65,13 @@ class Frame:
             np.inf if policy.eviction_cap is None else float(policy.eviction_cap),
             policy.placement == "spread",
             float(policy.stale_gang_grace_s),
+            float(policy.user_history_strength),
+            float(policy.usage_half_life_s),
+            float(policy.charge_s),
+            float(policy.reserve_after_s),
+            float(policy.cooldown_s),
         )
+        self.users = a.Users(np.full(64, -1, np.int64), np.zeros(64, np.int64))
         self.source: Snapshot | None = None
         self.slot_names: dict[int, str] = {}
         self._pairs: dict[tuple[int, str], int] = {}
@@ -92,6 +100,7 @@ class Frame:
         required: int = a.ANYWHERE,
         preferred: int = a.ANYWHERE,
         predicted: float = np.inf,
+        predicted_p90: float = np.inf,
         held: bool = False,
         claims: bool = False,
         restart: float = 0.0,
@@ -118,6 +127,8 @@ class Frame:
         w.submitted[slot], w.predicted[slot], w.restart[slot] = submitted, predicted, restart
         w.tie[slot] = self._next_tie if tie is None else tie
         self._next_tie = max(self._next_tie, int(w.tie[slot])) + 1
+        w.predicted_p90[slot] = predicted_p90
+        w.evictions[slot], w.evicted[slot], w.evicted_for[slot] = 0, -np.inf, -1
         w.started[slot] = w.checkpointed[slot] = -np.inf
         w.stale[slot] = np.inf
         w.leaving[slot] = False
@@ -235,6 +246,10 @@ class Frame:
         for slot in plan.admitted():
             self.start(slot, plan)
 
+    def note_usage(self, queue: int, user: str, gpus: int) -> None:
+        """``user`` held ``gpus`` (milli-GPU) in the leaf ``queue`` on average, older time counting less."""
+        self.users.usage[self._pair(queue, user)] = gpus
+
     def forget_fits(self) -> None:
         """Drop what is known of which gangs fit on empty nodes."""
         self.buffers.seats.known[:] = -1
@@ -246,7 +261,7 @@ class Frame:
         """The struct that kernels read; built again only after the arrays grew."""
         if self._world is None:
             self.buffers = buffers_for(
-                self.tree, self.nodes, self.work, self.holds, len(self._pairs)
+                self.tree, self.nodes, self.work, self.holds, self.users.above.size
             )
             b = self.buffers
             parts = (
@@ -258,7 +273,8 @@ class Frame:
                 self.holds,
                 self.rules,
             )
-            rest = (self.line, b.division, b.room, b.book, b.seats, b.out, b.prey)
+            rest = (self.line, b.division, b.room, b.book, b.seats, b.out, b.prey,
+                    self.users, self.former, b.guard)  # fmt: skip
             self._world = build_world(*(tuple(part) for part in (*parts, *rest)))
         return self._world
 
@@ -275,9 +291,16 @@ class Frame:
     # -- inside --------------------------------------------------------------------------------
 
     def _pair(self, queue: int, user: str) -> int:
-        pair = self._pairs.setdefault((queue, user), len(self._pairs))
-        if self._world is not None and pair >= self.buffers.book.by_user.size:
-            self._world = None
+        """Number of the pair; the same user has one in every queue above as well."""
+        pair = self._pairs.get((queue, user), -1)
+        if pair < 0:
+            parent = int(self.tree.parent[queue]) if queue > 0 else 0
+            above = self._pair(parent, user) if parent > 0 else -1
+            pair = self._pairs[queue, user] = len(self._pairs)
+            if pair == self.users.above.size:
+                self.users = a.Users(*(np.append(part, part) for part in self.users))
+                self._world = None
+            self.users.above[pair], self.users.usage[pair] = above, 0
         return pair
 
     def _wish(self, slot: int, classes: Sequence[int]) -> None:
@@ -328,7 +351,8 @@ def _empty_work(slots: int, wishes: int) -> a.Work:
         wish=np.full((wishes, slots), -1, np.int64), required=ints(-1), preferred=ints(-1),
         submitted=floats(), predicted=floats(np.inf), tie=ints(), held=flags(), claims=flags(),
         started=floats(-np.inf), checkpointed=floats(-np.inf), restart=floats(), stale=floats(np.inf),
-        leaving=flags(), gpu_class=ints(-1), members=ints(),
+        leaving=flags(), gpu_class=ints(-1), members=ints(), predicted_p90=floats(np.inf),
+        evictions=ints(), evicted=floats(-np.inf), evicted_for=ints(-1),
     )  # fmt: skip
 
 

@@ -22,7 +22,8 @@ from scheduling.engine.structs import Struct, as_struct
 @kernel
 def build_world(
     tree: Any, quotas: Any, nodes: Any, work: Any, ranks: Any, holds: Any, rules: Any, line: Any,
-    division: Any, room: Any, book: Any, seats: Any, out: Any, prey: Any,
+    division: Any, room: Any, book: Any, seats: Any, out: Any, prey: Any, users: Any, former: Any,
+    guard: Any,
 ) -> Struct:  # fmt: skip
     """One struct over the arrays of all these plain tuples, in the fields' order."""
     parts = (
@@ -40,6 +41,9 @@ def build_world(
         as_struct("Seats", seats),
         as_struct("Out", out),
         as_struct("Prey", prey),
+        as_struct("Users", users),
+        as_struct("Quotas", former),
+        as_struct("Division", guard),
     )
     return as_struct("World", parts)
 

@@ -70,6 +70,9 @@ class Reason(StrEnum):
     # wait
     NEVER_FITS = "never_fits"
     AT_LIMIT = "at_limit"
+    HOURS_SPENT = "hours_spent"
+    QUEUE_AT_JOB_LIMIT = "queue_at_job_limit"
+    USER_AT_LIMIT = "user_at_limit"
     ABOVE_FAIR_SHARE = "above_fair_share"
     NON_PREEMPTIBLE_OVER_NOMINAL = "non_preemptible_over_nominal"
     WAITS_FOR_QUOTA = "waits_for_quota"
@@ -110,9 +113,10 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True)
-class Quota:
-    """A queue's entitlement to one class (milli-GPU); ``None`` limits are unlimited."""
+class Lowered:
+    """A quota as it was before it was lowered. Until ``until`` nobody is evicted whom it would protect."""
 
+    until: datetime
     nominal: int = 0
     borrowing_limit: int | None = None
     lending_limit: int | None = None
@@ -120,11 +124,31 @@ class Quota:
 
 
 @dataclass(frozen=True, slots=True)
+class Quota:
+    """A queue's entitlement to one class (milli-GPU); ``None`` limits are unlimited.
+
+    ``used_gpu_hours`` of ``budget_gpu_hours`` are spent in the period that ends at ``period_ends``.
+    """
+
+    nominal: int = 0
+    borrowing_limit: int | None = None
+    lending_limit: int | None = None
+    weight: float = 1.0
+    lowered: Lowered | None = None
+    budget_gpu_hours: float | None = None
+    used_gpu_hours: float = 0.0
+    period_ends: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Queue:
     """A node of the quota tree below the implied root (``parent`` None: directly below it).
 
     ``usage`` maps class to decayed usage as a share of that class's capacity.
-    ``eviction_budget_gpus`` is what may still be evicted from it now (milli-GPU).
+    ``eviction_budget_gpus`` is what may still be evicted from it now (milli-GPU). The limits count what
+    runs in the queue and all below it: workloads, workloads of one user, milli-GPU of one user.
+    ``user_usage`` maps user to the milli-GPU that the user held in it on average, older time counting
+    less; leaves alone state it.
     """
 
     name: str
@@ -134,15 +158,22 @@ class Queue:
     quotas: Mapping[str, Quota] = field(default_factory=dict)
     usage: Mapping[str, float] = field(default_factory=dict)
     eviction_budget_gpus: int | None = None
+    max_running: int | None = None
+    max_running_per_user: int | None = None
+    max_gpus_per_user: int | None = None
+    user_usage: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class PriorityClass:
+    """``max_wait_s``: who has waited longer goes first in its leaf; None is never."""
+
     name: str
     value: int = 0
     preemptible: bool = True
     min_run_time_s: int = 0
     type: WorkloadType = WorkloadType.TRAINING
+    max_wait_s: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +194,7 @@ class Topology:
 
 @dataclass(frozen=True, slots=True)
 class Predicted:
-    """Quantiles of the run time still ahead, in seconds from its start."""
+    """Quantiles of the whole run time, in seconds from the start of the run."""
 
     p50: float
     p90: float
@@ -206,11 +237,22 @@ class Workload:
     """Pending: an earlier plan promised it room that comes free, so it is seated before all else. Its
     ``gpu_class``, ``placement`` and ``devices``, if stated, are what was promised.
     """
+    evictions: int = 0
+    """How often it was evicted so far."""
+    last_evicted: datetime | None = None
+    last_evicted_for: str | None = None
+    """Name of the workload that the last eviction made room for."""
 
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """The rules' settings; each default is the one of the snapshot file."""
+    """The rules' settings; each default is the one of the snapshot file.
+
+    ``history_strength`` is k of the division, ``user_history_strength`` weighs a user's decayed usage
+    against what the user holds now. Usage halves in ``usage_half_life_s``; a start is charged for its
+    first ``charge_s`` seconds at once. A gang among work without predicted run times gets a reservation
+    only after ``reserve_after_s``. Within ``cooldown_s`` who was evicted evicts not in return.
+    """
 
     history_strength: float = 0.0
     preemption_delay_s: int = 0
@@ -218,6 +260,11 @@ class Policy:
     placement: str = "pack"
     order: str = "arrival"
     stale_gang_grace_s: int = 60
+    user_history_strength: float = 1.0
+    usage_half_life_s: int = 7 * 86400
+    charge_s: int = 3600
+    reserve_after_s: int = 3600
+    cooldown_s: int = 600
 
 
 @dataclass(frozen=True, slots=True)

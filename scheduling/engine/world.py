@@ -19,6 +19,7 @@ from scheduling.engine.arrays import (
     Rules,
     Seats,
     Tree,
+    Users,
     Work,
 )
 from scheduling.engine.line import Line
@@ -57,3 +58,6 @@ class World(NamedTuple):
     seats: Seats
     out: Out
     prey: Prey
+    users: Users
+    former: Quotas
+    guard: Division
