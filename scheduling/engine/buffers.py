@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from scheduling.engine import arrays as a
-from scheduling.engine.world import Prey
+from scheduling.engine.prey import Prey, empty_prey
 
 KNOWN_SHAPES = 1024
 
@@ -22,8 +22,12 @@ class Buffers(NamedTuple):
     guard: a.Division
 
 
-def buffers_for(tree: a.Tree, nodes: a.Nodes, work: a.Work, holds: a.Holds, pairs: int) -> Buffers:
-    """Fresh tables for these numbers of queues, nodes, slots and holds; ``pairs`` of queue and user."""
+def buffers_for(
+    tree: a.Tree, nodes: a.Nodes, work: a.Work, holds: a.Holds, pairs: int, ranks: int
+) -> Buffers:
+    """Fresh tables for these numbers of queues, nodes, slots, holds and priority classes; ``pairs`` of
+    queue and user.
+    """
     slots, size = work.phase.size, nodes.gpu_class.size
     classes, queues = nodes.rate.size, tree.parent.size
     most = int(work.most.max(initial=1)) * 2
@@ -34,13 +38,9 @@ def buffers_for(tree: a.Tree, nodes: a.Nodes, work: a.Work, holds: a.Holds, pair
         _book(classes, queues, pairs),
         a.Seats(_ints(seats), _ints(seats), _ints(size), np.full((KNOWN_SHAPES, 7), -1, np.int64)),
         _out(slots, seats),
-        Prey(
-            np.full(slots + 1, -1, np.int64), _ints(size + 2), _ints(max(holds.node.size, slots)),
-            np.zeros(slots), np.zeros(slots, np.bool_), _ints(slots + 1), _ints(1), _ints(size),
-            np.zeros(size), _ints(queues),
-        ),
+        empty_prey(slots, size, holds.node.size, classes, queues, ranks),
         empty_division(classes, queues),
-    )  # fmt: skip
+    )
 
 
 def empty_division(classes: int, queues: int) -> a.Division:

@@ -21,13 +21,10 @@ from scheduling.engine.admission import fills_what_leaves, give_up_turn, need_of
 from scheduling.engine.arrays import EPS, GPUS, LATER, NOW, RUNNING, Flags
 from scheduling.engine.blame import conclude
 from scheduling.engine.compiled import inner, once
-from scheduling.engine.eviction import (
-    gpus_of,
-    release,
-    work_lost,
-)
+from scheduling.engine.eviction import release
 from scheduling.engine.line import next_in_line
 from scheduling.engine.placement import place
+from scheduling.engine.prey import gpus_of, work_lost
 from scheduling.engine.promised import seat_the_promised
 from scheduling.engine.record import admit, evict, promise, quote
 from scheduling.engine.reserve import hold_nodes
@@ -74,7 +71,6 @@ def evict_the_unwanted(world: World) -> None:
         else:
             continue
         release(world, w)
-        world.prey.chosen[w] = True
         world.out.lost[w] = work_lost(work, w, rules.now)
         age = rules.now - work.stale[w] if stale else 0.0
         quote(world.out, w, work.queue[w], work.members[w], work.least[w], age, gpus_of(work, w))

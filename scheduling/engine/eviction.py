@@ -9,14 +9,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-
-from scheduling.engine.arrays import EPS, GPUS, RUNNING, UNLIMITED, Holds, Ranks, Rules, Work
+from scheduling.engine.arrays import EPS
 from scheduling.engine.compiled import inner, once
+from scheduling.engine.prey import gpus_of
 from scheduling.engine.seating import leave, stay
-from scheduling.engine.sorting import order_of
 from scheduling.engine.standing import charge, common_ancestor
-from scheduling.engine.world import Prey, World
+from scheduling.engine.world import World
 
 RECLAIM, PREEMPT = 0, 1
 STRICT, PROTECTED, BUDGET, CAP = 0, 1, 2, 3
@@ -37,73 +35,6 @@ class Hunt(NamedTuple):
     straddle: bool
     overlook: int
     need: int
-
-
-@once
-def gpus_of(work: Work, v: int) -> int:
-    return work.need[GPUS, v] * work.members[v]
-
-
-@inner
-def work_lost(work: Work, v: int, now: float) -> float:
-    """GPU-seconds an eviction throws away: GPUs x (time since the last checkpoint + restart)."""
-    since = max(work.checkpointed[v], work.started[v])
-    return gpus_of(work, v) / 1000.0 * (max(0.0, now - since) + work.restart[v])
-
-
-@inner
-def find_prey(work: Work, ranks: Ranks, holds: Holds, rules: Rules, prey: Prey) -> None:
-    """Fill ``prey``. Ladder: least work lost, started last, lowest name."""
-    count = 0
-    for q in range(prey.lowest.size):
-        prey.lowest[q] = UNLIMITED
-    for w in range(work.phase.size):
-        prey.chosen[w] = False
-        if work.phase[w] != RUNNING or work.leaving[w] or work.queue[w] < 0:
-            continue
-        if work.priority[w] < 0 or not ranks.preemptible[work.priority[w]]:
-            continue
-        prey.lost[w] = work_lost(work, w, rules.now)
-        prey.ranked[count] = w
-        count += 1
-    key = np.empty(count)
-    for column in range(3):
-        for k in range(count):
-            w = prey.ranked[k]
-            key[k] = (float(work.tie[w]), -work.started[w], prey.lost[w])[column]
-        order = order_of(key)
-        for k in range(count):
-            prey.on_node[k] = prey.ranked[order[k]]
-        for k in range(count):
-            prey.ranked[k] = prey.on_node[k]
-    for k in range(count, prey.ranked.size):
-        prey.ranked[k] = -1
-    _list_by_node(holds, prey, count)
-    for k in range(count):
-        w = prey.ranked[k]
-        q = work.queue[w]
-        prey.lowest[q] = min(prey.lowest[q], ranks.value[work.priority[w]])
-
-
-@inner
-def _list_by_node(holds: Holds, prey: Prey, count: int) -> None:
-    """Counting sort of the victims' holds by node; it keeps their order."""
-    for n in range(prey.start.size):
-        prey.start[n] = 0
-    for k in range(count):
-        h = holds.head[prey.ranked[k]]
-        while h >= 0:
-            prey.start[holds.node[h] + 2] += 1
-            h = holds.next[h]
-    for n in range(2, prey.start.size):
-        prey.start[n] += prey.start[n - 1]
-    for k in range(count):
-        h = holds.head[prey.ranked[k]]
-        while h >= 0:
-            at = holds.node[h] + 1
-            prey.on_node[prey.start[at]] = prey.ranked[k]
-            prey.start[at] += 1
-            h = holds.next[h]
 
 
 @once
@@ -191,20 +122,6 @@ def _is_fair_game(world: World, hunt: Hunt, v: int) -> bool:
         return _reclaimable(world, hunt, v, gpus_of(world.work, v))
     value, rank = world.ranks.value, world.work.priority
     return world.work.queue[v] == world.work.queue[hunt.w] and value[rank[v]] < value[rank[hunt.w]]
-
-
-@inner
-def is_promising(world: World, hunt: Hunt) -> bool:
-    """Whether all whom the rules let go hold enough together: cheap, and rarely so in vain."""
-    gpus = world.room.open[hunt.c] + world.room.coming[hunt.c]
-    some = False
-    for v in world.prey.ranked:
-        if v < 0 or (some and gpus >= hunt.need):
-            break
-        if not world.prey.chosen[v] and allowed(world, hunt, v):
-            gpus += gpus_of(world.work, v)
-            some = True
-    return some and gpus >= hunt.need
 
 
 @once

@@ -261,7 +261,12 @@ class Frame:
         """The struct that kernels read; built again only after the arrays grew."""
         if self._world is None:
             self.buffers = buffers_for(
-                self.tree, self.nodes, self.work, self.holds, self.users.above.size
+                self.tree,
+                self.nodes,
+                self.work,
+                self.holds,
+                self.users.above.size,
+                self.ranks.value.size,
             )
             b = self.buffers
             parts = (

@@ -8,7 +8,6 @@ from scheduling.engine.arrays import Floats, Ints
 from scheduling.engine.compiled import kernel
 from scheduling.engine.cycle import decide_all
 from scheduling.engine.division import divide, potential
-from scheduling.engine.eviction import find_prey
 from scheduling.engine.prepare import (
     clear,
     note_the_settled,
@@ -72,7 +71,7 @@ def plan_world(
     if not acts:
         return
     weigh(world)
-    find_prey(world.work, world.ranks, world.holds, world.rules, world.prey)
+    world.prey.listed[0] = 0
     decide_all(world)
     note_the_settled(world, item)
 

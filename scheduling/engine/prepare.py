@@ -8,8 +8,8 @@ from scheduling.engine import codes
 from scheduling.engine.arrays import GPUS, PENDING, RUNNING, Ints
 from scheduling.engine.blame import never
 from scheduling.engine.compiled import inner, once
-from scheduling.engine.eviction import gpus_of
 from scheduling.engine.fitness import fits_empty, limit_too_low
+from scheduling.engine.prey import gpus_of
 from scheduling.engine.record import note_leaving
 from scheduling.engine.seating import leave, occupy
 from scheduling.engine.standing import dominant_ratio

@@ -5,7 +5,8 @@ from __future__ import annotations
 from scheduling.engine import codes
 from scheduling.engine.arrays import GPUS, Out, Seats
 from scheduling.engine.compiled import inner, once
-from scheduling.engine.eviction import Hunt, gpus_of
+from scheduling.engine.eviction import Hunt
+from scheduling.engine.prey import gpus_of
 from scheduling.engine.seating import pledge
 from scheduling.engine.standing import charge, common_ancestor
 from scheduling.engine.world import World

@@ -14,7 +14,13 @@ from scheduling.engine.eviction import (
     RECLAIM,
     STRICT,
     Hunt,
-    gpus_of,
+)
+from scheduling.engine.prey import gpus_of, list_prey
+from scheduling.engine.prospects import (
+    fails_like_another,
+    forget_failures,
+    is_promising,
+    note_victim,
 )
 from scheduling.engine.record import decide, evict_for, quote
 from scheduling.engine.seating import slots_on
@@ -22,18 +28,32 @@ from scheduling.engine.standing import over_nominal, reach
 from scheduling.engine.victims import give_up, hunt_down, last_release
 from scheduling.engine.world import World
 
+NOBODY, RESERVED_FREE = 0, -1
+"""In place of what a hunt needs: it failed, or free GPUs that are kept for another would do."""
+
 
 @inner
 def make_room(world: World, w: int, c: int) -> bool:
     """Step c: reclaim, then preempt. Where only time, budget or cap forbid it, that is the reason."""
-    need = need_of(world, w)
+    need, prey = need_of(world, w), world.prey
     q = world.work.queue[w]
-    if world.prey.ranked[0] < 0:
-        return False
     if not world.ranks.preemptible[world.work.priority[w]] and over_nominal(world, q, c, need) >= 0:
         return False
-    top = reach(world.tree, world.book, world.division, q, c, need)
+    if prey.listed[0] == 0:
+        list_prey(
+            world.work, world.ranks, world.holds, world.rules, world.tree, world.out.action, prey
+        )
+    if prey.begin[c] == prey.begin[c + 1]:
+        return False
     due = world.rules.now >= world.work.submitted[w] + world.rules.delay
+    if fails_like_another(world, w, c, due):
+        return False
+    return _hunt(world, w, c, need, due)
+
+
+@once
+def _hunt(world: World, w: int, c: int, need: int, due: bool) -> bool:
+    top = reach(world.tree, world.book, world.division, world.work.queue[w], c, need)
     forbidden = world.book.forbidden
     for overlook in (STRICT, PROTECTED, BUDGET, CAP):
         forbidden[overlook] = 0
@@ -41,7 +61,9 @@ def make_room(world: World, w: int, c: int) -> bool:
         if overlook != STRICT and forbidden[overlook] == 0:
             continue
         hunt = _search(world, w, c, top, need, overlook)
-        if hunt.need == 0:
+        if hunt.need == RESERVED_FREE:
+            return False
+        if hunt.need == NOBODY:
             continue
         if due and overlook == STRICT:
             _carry_out(world, hunt)
@@ -49,36 +71,37 @@ def make_room(world: World, w: int, c: int) -> bool:
         if world.out.action[w] == codes.UNDECIDED:
             _blame_protection(world, hunt)
         give_up(world, hunt)
-        return False
+        break
+    world.prey.refused[c, world.work.queue[w]] = w
     return False
 
 
 @once
 def _search(world: World, w: int, c: int, top: int, need: int, overlook: int) -> Hunt:
-    """The first search that succeeds; its ``need`` is 0 if none does.
+    """The first search that succeeds; its ``need`` is NOBODY if none does.
 
     Reclaim sparing gangs that lie partly inside their queue's fair share; reclaim them too, for a
-    workload inside its nominal; preempt.
+    workload inside its nominal; preempt, unless free GPUs would do, were they not kept for another.
     """
-    value = world.ranks.value[world.work.priority[w]]
     for attempt in range(3):
         rule = PREEMPT if attempt == 2 else RECLAIM
         if rule == RECLAIM and top == world.work.queue[w]:
             continue
         if attempt == 1 and not _inside_nominal(world, w, c, top, need):
             continue
-        lowest = world.prey.lowest[world.work.queue[w]]
-        if rule == PREEMPT and (lowest >= value or _only_reserved(world, w, c, need)):
-            continue
         hunt = Hunt(w, c, rule, top, attempt > 0, overlook, need)
+        if not is_promising(world, hunt):
+            continue
+        if rule == PREEMPT and _only_reserved(world, w, c, need):
+            return Hunt(w, c, PREEMPT, top, True, overlook, RESERVED_FREE)
         if hunt_down(world, hunt):
             return hunt
-    return Hunt(w, c, PREEMPT, top, True, overlook, 0)
+    return Hunt(w, c, PREEMPT, top, True, overlook, NOBODY)
 
 
 @inner
 def _only_reserved(world: World, w: int, c: int, need: int) -> bool:
-    """Free GPUs would do, were they not kept for another: no reason to displace the own queue's work."""
+    """No reason to displace the own queue's work."""
     if not quota_allows(world, w, c, need, world.tree.depth[world.work.queue[w]]):
         return False
     slots = 0
@@ -106,6 +129,8 @@ def _carry_out(world: World, hunt: Hunt) -> None:
     reason = codes.RECLAIMED if hunt.rule == RECLAIM else codes.PREEMPTED
     for k in range(world.prey.count[0]):
         evict_for(world, hunt, world.prey.picked[k], reason)
+        note_victim(world, world.prey.picked[k])
+    forget_failures(world, hunt.c)
     start_or_promise(world, hunt.w, hunt.c, world.work.least[hunt.w])
     if world.out.action[hunt.w] == codes.RESERVE:
         world.out.figures[hunt.w, 4] = world.prey.count[0]

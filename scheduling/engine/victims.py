@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from scheduling.engine.arrays import ANYWHERE, EPS, LATER, Nodes, Room, Seats, Work
+from scheduling.engine.arrays import ANYWHERE, EPS, LATER, Ints, Nodes, Room, Seats, Work
 from scheduling.engine.compiled import inner, once
 from scheduling.engine.eviction import (
     CAP,
@@ -18,17 +18,17 @@ from scheduling.engine.eviction import (
     allowed,
     choose,
     drop,
-    gpus_of,
-    is_promising,
     protected_until,
     release,
     restore,
     still_above,
 )
+from scheduling.engine.heap import change, push
+from scheduling.engine.prey import Prey, gpus_of
 from scheduling.engine.seating import leave, pick_device, sit, slots_on
 from scheduling.engine.sorting import order_of
 from scheduling.engine.standing import levels_over, takes_kept
-from scheduling.engine.world import Prey, World
+from scheduling.engine.world import World
 
 
 @inner
@@ -40,7 +40,7 @@ def hunt_down(world: World, hunt: Hunt) -> bool:
     world.prey.count[0] = 0
     world.book.spent[0] = 0
     sat = 0
-    if is_promising(world, hunt) and _free_quota(world, hunt):
+    if _free_quota(world, hunt):
         sat = _free_domain(world, hunt)
     if sat == least:
         _put_back(world, hunt)
@@ -79,8 +79,9 @@ def _free_quota(world: World, hunt: Hunt) -> bool:
     """Make room under the limits above the workload, lowest first; False if victims cannot."""
     q = world.work.queue[hunt.w]
     while q > 0:
-        for v in world.prey.ranked:
-            if v < 0 or not _lacks_quota(world, hunt, q):
+        for k in range(world.prey.begin[hunt.c], world.prey.begin[hunt.c + 1]):
+            v = world.prey.ranked[k]
+            if not _lacks_quota(world, hunt, q):
                 break
             if world.prey.chosen[v] or not _inside(world, world.work.queue[v], q):
                 continue
@@ -117,30 +118,38 @@ def _inside(world: World, q: int, top: int) -> bool:
 def _free_domain(world: World, hunt: Hunt) -> int:
     """Free room anywhere, or in the domain of the required level that loses least."""
     nodes, level = world.nodes, world.work.required[hunt.w]
+    among = nodes.of_class[nodes.class_start[hunt.c] : nodes.class_start[hunt.c + 1]]
     if level == ANYWHERE:
-        return _free_room(world, hunt, ANYWHERE, 0)
-    first = nodes.class_start[hunt.c]
+        return _free_room(world, hunt, among)
+    order, start = _by_domain(nodes, among, level)
     before = world.prey.count[0]
     best, best_lost = -1, np.inf
-    for i in range(first, nodes.class_start[hunt.c + 1]):
-        domain = nodes.domain[level, nodes.of_class[i]]
-        if _seen(nodes, level, first, i, domain):
-            continue
-        sat = _free_room(world, hunt, level, domain)
+    for d in range(start.size - 1):
+        sat = _free_room(world, hunt, order[start[d] : start[d + 1]])
         lost = _lost_so_far(world.prey, world.work)
         if sat == world.work.least[hunt.w] and lost < best_lost:
-            best, best_lost = domain, lost
+            best, best_lost = d, lost
         unseat(world.work, world.room, world.seats, hunt.w, sat)
         drop(world, before)
-    return _free_room(world, hunt, level, best) if best >= 0 else 0
+    return _free_room(world, hunt, order[start[best] : start[best + 1]]) if best >= 0 else 0
 
 
-@once
-def _seen(nodes: Nodes, level: int, first: int, i: int, domain: int) -> bool:
-    for k in range(first, i):
-        if nodes.domain[level, nodes.of_class[k]] == domain:
-            return True
-    return False
+@inner
+def _by_domain(nodes: Nodes, among: Ints, level: int) -> tuple[Ints, Ints]:
+    """The nodes by domain, and where each domain begins (counting sort)."""
+    top = 0
+    for n in among:
+        top = max(top, nodes.domain[level, n])
+    start, order = np.zeros(top + 3, np.int64), np.empty(among.size, np.int64)
+    for n in among:
+        start[nodes.domain[level, n] + 2] += 1
+    for d in range(2, top + 3):
+        start[d] += start[d - 1]
+    for n in among:
+        d = nodes.domain[level, n] + 1
+        order[start[d]] = n
+        start[d] += 1
+    return order, start[: top + 2]
 
 
 @once
@@ -158,22 +167,21 @@ def _lost_so_far(prey: Prey, work: Work) -> float:
 
 
 @inner
-def _free_room(world: World, hunt: Hunt, level: int, domain: int) -> int:
+def _free_room(world: World, hunt: Hunt, among: Ints) -> int:
     """Seat the least members one by one, each on the node where it loses least; returns how many sat.
 
     A node's cost holds until the node is touched. Elsewhere each victim taken can only make others
     dearer, so the cheapest node is computed again before it is taken, and that is enough.
     """
     w, prey, seats = hunt.w, world.prey, world.seats
-    for n in range(prey.fresh.size):
-        prey.fresh[n] = 0
     epoch, sat = 1, 0
-    while sat < world.work.least[w]:
-        n = _cheapest(world.nodes, prey, hunt.c, level, domain)
-        if n < 0:
-            break
+    for n in among:
+        push(prey, n, _cost(world, hunt, n, False))
+        prey.fresh[n] = epoch
+    while sat < world.work.least[w] and prey.size[0] > 0:
+        n = prey.heap[0]
         if prey.fresh[n] != epoch:
-            prey.cost[n] = _cost(world, hunt, n, False)
+            change(prey, n, _cost(world, hunt, n, False))
             prey.fresh[n] = epoch
             continue
         if prey.cost[n] == np.inf:
@@ -182,39 +190,30 @@ def _free_room(world: World, hunt: Hunt, level: int, domain: int) -> int:
             before = prey.count[0]
             _cost(world, hunt, n, True)
             epoch += 1
-            _touch(world, before)
+            _touch(world, hunt, before)
         device = pick_device(world.room, world.work, w, n, LATER)
         sit(world.room, world.work, w, n, device, LATER)
         seats.node[sat], seats.device[sat] = n, device
-        prey.fresh[n] = 0
+        change(prey, n, _cost(world, hunt, n, False))
+        prey.fresh[n] = epoch
         sat += 1
+    for n in among:
+        prey.spot[n] = -1
+    prey.size[0] = 0
     return sat
 
 
 @once
-def _touch(world: World, before: int) -> None:
+def _touch(world: World, hunt: Hunt, before: int) -> None:
     """The other nodes of the last victims may have become cheaper."""
-    holds = world.holds
-    for k in range(before, world.prey.count[0]):
-        h = holds.head[world.prey.picked[k]]
+    holds, prey = world.holds, world.prey
+    for k in range(before, prey.count[0]):
+        h = holds.head[prey.picked[k]]
         while h >= 0:
-            world.prey.fresh[holds.node[h]] = 0
+            n = holds.node[h]
+            if prey.spot[n] >= 0:
+                change(prey, n, _cost(world, hunt, n, False))
             h = holds.next[h]
-
-
-@inner
-def _cheapest(nodes: Nodes, prey: Prey, c: int, level: int, domain: int) -> int:
-    """The node of least known cost, lowest name on ties; one not yet known comes first."""
-    best, least = -1, np.inf
-    for i in range(nodes.class_start[c], nodes.class_start[c + 1]):
-        n = nodes.of_class[i]
-        if level != ANYWHERE and nodes.domain[level, n] != domain:
-            continue
-        if prey.fresh[n] == 0:
-            return n
-        if best < 0 or prey.cost[n] < least:
-            best, least = n, prey.cost[n]
-    return best
 
 
 @inner

@@ -7,10 +7,7 @@ from typing import NamedTuple
 from scheduling.engine.arrays import (
     Book,
     Division,
-    Flags,
-    Floats,
     Holds,
-    Ints,
     Nodes,
     Out,
     Quotas,
@@ -23,23 +20,8 @@ from scheduling.engine.arrays import (
     Work,
 )
 from scheduling.engine.line import Line
+from scheduling.engine.prey import Prey
 from scheduling.engine.structs import declare
-
-
-@declare
-class Prey(NamedTuple):
-    """Running preemptible work, least work lost first, and by node in the same order."""
-
-    ranked: Ints
-    start: Ints
-    on_node: Ints
-    lost: Floats  # [slot] GPU-seconds thrown away by an eviction
-    chosen: Flags  # [slot]
-    picked: Ints  # the chosen in order of choice
-    count: Ints  # type: ignore[assignment] # [1]; nobody asks a struct for tuple.count
-    fresh: Ints  # [node] epoch at which its cost was computed, 0 never
-    cost: Floats  # [node]
-    lowest: Ints  # [queue] lowest priority value among them
 
 
 @declare

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from scheduling.simulation.reclaim import reclaim_large_job
 from scheduling.simulation.replays import POLICIES, WEIR, measure, replay
 from scheduling.simulation.result import Replay
 from scheduling.simulation.rivals import Rival
@@ -132,7 +133,23 @@ def jct_figures(trace: Trace, policy: str, prefix: str) -> dict[str, float]:
     return figures | {f"{prefix}static91_avg_jct_s": average_jct(trace, policy, None)}
 
 
+def bench_reclaim(_traces: Path, progress: Progress) -> Outcome:
+    """A gang that takes a tenth of a full cluster back from single-GPU jobs."""
+    measured: dict[str, float] = {}
+    for nodes in (1_000, 10_000):
+        progress(f"{nodes} nodes")
+        found = reclaim_large_job(nodes)
+        measured |= {
+            f"s_{nodes}": round(found.cpu_s, 4),
+            f"evictions_{nodes}": found.evictions,
+            f"minimum_{nodes}": found.minimum,
+            f"promised_members_{nodes}": found.promised,
+        }
+    return Outcome(measured, notes=["s_*: CPU seconds of one whole cycle, the snapshot in arrays"])
+
+
 BENCHES: Mapping[str, Callable[[Path, Progress], Outcome]] = {
     "replay": bench_replay,
     "jct-philly": bench_jct_philly,
+    "reclaim": bench_reclaim,
 }

@@ -1,0 +1,184 @@
+"""Whom an eviction could take: running preemptible work, listed when first somebody hunts in a cycle."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from scheduling.engine import codes
+from scheduling.engine.arrays import (
+    GPUS,
+    RUNNING,
+    Flags,
+    Floats,
+    Holds,
+    Ints,
+    Ranks,
+    Rules,
+    Tree,
+    Work,
+)
+from scheduling.engine.compiled import inner, once
+from scheduling.engine.sorting import order_of
+from scheduling.engine.structs import declare
+
+LOOSE, BOUND = 0, 1
+"""Prey that may go for somebody, and prey inside its min run time whoever hunts."""
+
+
+@declare
+class Prey(NamedTuple):
+    """Running preemptible work, least work lost first, and by node in the same order."""
+
+    listed: Ints  # [1]: 1 once it is listed in this cycle
+    ranked: Ints  # by class: ranked[begin[c]:begin[c + 1]] run on class c
+    begin: Ints
+    start: Ints
+    on_node: Ints
+    lost: Floats  # [slot] GPU-seconds thrown away by an eviction
+    chosen: Flags  # [slot]
+    picked: Ints  # the chosen in order of choice
+    count: Ints  # type: ignore[assignment] # [1]; nobody asks a struct for tuple.count
+    heap: Ints  # nodes by cost, see ``heap``
+    spot: Ints  # [node] its position in the heap
+    size: Ints  # [1] nodes in the heap
+    fresh: Ints  # [node] epoch at which its cost was computed
+    cost: Floats  # [node]
+    mass: Ints  # [loose or bound, class, queue, rank] milli-GPU that leaves could lose
+    biggest: Ints  # [class, queue] the largest gang in the subtree
+    take: Ints  # [queue] what a hunt could take from the subtree, of its children, and scratch
+    below: Ints  # [queue]
+    refused: (
+        Ints  # [class, queue] the last workload whose hunt failed since somebody was evicted, -1
+    )
+
+
+def empty_prey(slots: int, nodes: int, holds: int, classes: int, queues: int, ranks: int) -> Prey:
+    """Tables for these numbers of things; nothing is listed."""
+    ints = np.zeros
+    return Prey(
+        listed=ints(1, np.int64), ranked=ints(slots + 1, np.int64),
+        begin=ints(classes + 2, np.int64), start=ints(nodes + 2, np.int64),
+        on_node=ints(max(holds, slots), np.int64), lost=np.zeros(slots),
+        chosen=np.zeros(slots, np.bool_), picked=ints(slots + 1, np.int64),
+        count=ints(1, np.int64), heap=ints(nodes, np.int64), spot=ints(nodes, np.int64),
+        size=ints(1, np.int64), fresh=ints(nodes, np.int64), cost=np.zeros(nodes),
+        mass=ints((2, classes, queues, ranks), np.int64),
+        biggest=ints((classes, queues), np.int64), take=ints(queues, np.int64),
+        below=ints(queues, np.int64), refused=ints((classes, queues), np.int64),
+    )  # fmt: skip
+
+
+@once
+def gpus_of(work: Work, v: int) -> int:
+    return work.need[GPUS, v] * work.members[v]
+
+
+@inner
+def work_lost(work: Work, v: int, now: float) -> float:
+    """GPU-seconds an eviction throws away: GPUs x (time since the last checkpoint + restart)."""
+    since = max(work.checkpointed[v], work.started[v])
+    return gpus_of(work, v) / 1000.0 * (max(0.0, now - since) + work.restart[v])
+
+
+@inner
+def list_prey(
+    work: Work, ranks: Ranks, holds: Holds, rules: Rules, tree: Tree, action: Ints, prey: Prey
+) -> None:
+    """Fill ``prey``, but for whom this cycle has decided on (``action``) already.
+
+    Ladder inside a class: least work lost, started last, lowest name.
+    """
+    count = 0
+    for w in range(work.phase.size):
+        prey.chosen[w] = False
+        if work.phase[w] != RUNNING or work.leaving[w] or work.queue[w] < 0:
+            continue
+        if work.priority[w] < 0 or not ranks.preemptible[work.priority[w]]:
+            continue
+        if action[w] != codes.UNDECIDED:
+            continue
+        prey.lost[w] = work_lost(work, w, rules.now)
+        prey.ranked[count] = w
+        count += 1
+    _rank(work, prey, count)
+    _list_by_node(holds, prey, count)
+    _weigh(work, ranks, rules, tree, prey, count)
+    for n in range(prey.spot.size):
+        prey.spot[n] = -1
+    prey.size[0] = 0
+    prey.listed[0] = 1
+
+
+@inner
+def _rank(work: Work, prey: Prey, count: int) -> None:
+    """One stable sort for each rung of the ladder, the lowest first."""
+    key = np.empty(count)
+    for rung in range(4):
+        for k in range(count):
+            w = prey.ranked[k]
+            key[k] = _rungs(work, prey, w)[rung]
+        order = order_of(key)
+        for k in range(count):
+            prey.on_node[k] = prey.ranked[order[k]]
+        for k in range(count):
+            prey.ranked[k] = prey.on_node[k]
+    c = 0
+    for k in range(count):
+        while c <= work.gpu_class[prey.ranked[k]]:
+            prey.begin[c] = k
+            c += 1
+    while c < prey.begin.size:
+        prey.begin[c] = count
+        c += 1
+
+
+@once
+def _rungs(work: Work, prey: Prey, w: int) -> tuple[float, float, float, float]:
+    return float(work.tie[w]), -work.started[w], prey.lost[w], float(work.gpu_class[w])
+
+
+@inner
+def _list_by_node(holds: Holds, prey: Prey, count: int) -> None:
+    """Counting sort of the victims' holds by node; it keeps their order."""
+    for n in range(prey.start.size):
+        prey.start[n] = 0
+    for k in range(count):
+        h = holds.head[prey.ranked[k]]
+        while h >= 0:
+            prey.start[holds.node[h] + 2] += 1
+            h = holds.next[h]
+    for n in range(2, prey.start.size):
+        prey.start[n] += prey.start[n - 1]
+    for k in range(count):
+        h = holds.head[prey.ranked[k]]
+        while h >= 0:
+            at = holds.node[h] + 1
+            prey.on_node[prey.start[at]] = prey.ranked[k]
+            prey.start[at] += 1
+            h = holds.next[h]
+
+
+@inner
+def _weigh(work: Work, ranks: Ranks, rules: Rules, tree: Tree, prey: Prey, count: int) -> None:
+    """What each leaf could lose; nobody's hunt has failed yet."""
+    classes, queues = prey.biggest.shape
+    for c in range(classes):
+        for q in range(queues):
+            prey.biggest[c, q] = 0
+            prey.refused[c, q] = -1
+            for p in range(prey.mass.shape[3]):
+                prey.mass[LOOSE, c, q, p] = prey.mass[BOUND, c, q, p] = 0
+    for k in range(count):
+        v = prey.ranked[k]
+        c, q, gpus = work.gpu_class[v], work.queue[v], gpus_of(work, v)
+        prey.mass[kind_of(work, ranks, rules, v), c, q, work.priority[v]] += gpus
+        while q >= 0:
+            prey.biggest[c, q] = max(prey.biggest[c, q], gpus)
+            q = tree.parent[q]
+
+
+@once
+def kind_of(work: Work, ranks: Ranks, rules: Rules, v: int) -> int:
+    return BOUND if rules.now < work.started[v] + ranks.min_run[work.priority[v]] else LOOSE

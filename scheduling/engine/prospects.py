@@ -1,0 +1,153 @@
+"""What is known of a hunt before it starts: what could be gained at most, and whose hunt failed already."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from scheduling.engine import codes
+from scheduling.engine.admission import need_of
+from scheduling.engine.arrays import ANYWHERE, EPS
+from scheduling.engine.compiled import inner, once
+from scheduling.engine.eviction import BUDGET, PROTECTED, RECLAIM, STRICT, Hunt
+from scheduling.engine.prey import BOUND, LOOSE, gpus_of, kind_of
+from scheduling.engine.record import decide
+from scheduling.engine.world import World
+
+
+@inner
+def is_promising(world: World, hunt: Hunt) -> bool:
+    """Whether what the rules let go, summed by queue, and what is free would be enough.
+
+    An upper bound at the cost of a walk over the queues. What it leaves out because time or a budget
+    forbids it is noted in ``book.forbidden``.
+    """
+    gain = _reclaimable(world, hunt) if hunt.rule == RECLAIM else _displaceable(world, hunt)
+    free = world.room.open[hunt.c] + world.room.coming[hunt.c]
+    return bool(gain > 0 and free + gain >= hunt.need)
+
+
+@once
+def _displaceable(world: World, hunt: Hunt) -> int:
+    """Milli-GPU of lower priority in the leaf."""
+    q, value = world.work.queue[hunt.w], world.ranks.value
+    mine, gain = value[world.work.priority[hunt.w]], 0
+    for p in range(value.size):
+        if value[p] < mine:
+            gain += _mass(world, hunt, q, p)
+    return gain
+
+
+@once
+def _reclaimable(world: World, hunt: Hunt) -> int:
+    """Milli-GPU above fair share beside the way from the leaf up to ``hunt.top``, that included."""
+    tree = world.tree
+    _sum_up(world, hunt)
+    gain, q = 0, world.work.queue[hunt.w]
+    while q != hunt.top:
+        q, kid = tree.parent[q], q
+        gain += world.prey.below[q] - world.prey.take[kid]
+    return gain
+
+
+@inner
+def _sum_up(world: World, hunt: Hunt) -> None:
+    """What each subtree could lose: its work, but no more than its excess and, where a gang may lie
+    partly inside the share, one gang beyond; nor more than its budget.
+    """
+    tree, book, prey, c = world.tree, world.book, world.prey, hunt.c
+    for q in range(tree.parent.size):
+        prey.below[q] = prey.take[q] = 0
+    for q in range(tree.parent.size - 1, 0, -1):
+        above = book.held[c, q] - world.division.fair[c, q]
+        if above <= EPS:
+            continue
+        gain = prey.below[q]
+        if tree.kid_start[q] == tree.kid_start[q + 1]:
+            for p in range(world.ranks.value.size):
+                gain += _mass(world, hunt, q, p)
+        most = int(above) + 1 + (prey.biggest[c, q] if hunt.straddle else 0)
+        gain = min(gain, most)
+        if hunt.overlook != BUDGET and book.budget[q] < gain:
+            book.forbidden[BUDGET] = 1
+            gain = max(0, book.budget[q])
+        prey.take[q] = gain
+        prey.below[tree.parent[q]] += gain
+
+
+@once
+def _mass(world: World, hunt: Hunt, q: int, p: int) -> int:
+    """What leaf ``q`` could lose of priority class ``p``."""
+    mass, c = world.prey.mass, hunt.c
+    safe = mass[BOUND, c, q, p]
+    if hunt.overlook == PROTECTED:
+        return mass[LOOSE, c, q, p] + safe
+    if safe > 0:
+        world.book.forbidden[PROTECTED] = 1
+    return mass[LOOSE, c, q, p]
+
+
+@inner
+def fails_like_another(world: World, w: int, c: int, due: bool) -> bool:
+    """Whether a hunt failed, and nobody was evicted since, for one that asked for no more than ``w``
+    does. If that one waits for a protection, ``w`` must ask for the same, and waits for it too.
+    """
+    out, before = world.out, world.prey.refused[c, world.work.queue[w]]
+    if before < 0 or not _asks_for_more(world, w, before):
+        return False
+    told = out.reason[before]
+    if out.gpu_class[before] != c or told not in (
+        codes.VICTIMS_PROTECTED,
+        codes.BUDGET_SPENT,
+        codes.EVICTION_CAP,
+    ):
+        return True
+    delayed = out.figures[before, 4] == STRICT
+    if (delayed and due) or not _asks_for_more(world, before, w):
+        return False
+    if out.action[w] == codes.UNDECIDED:
+        _tell_the_same(world, w, before)
+        if delayed:
+            out.until[w] = world.work.submitted[w] + world.rules.delay
+    return True
+
+
+@inner
+def _asks_for_more(world: World, w: int, than: int) -> bool:
+    """``w`` could not start by any eviction that does not let ``than`` start as well, or is its equal.
+
+    A larger workload may evict more where the eviction cap counts what is asked for.
+    """
+    work, value = world.work, world.ranks.value
+    if world.rules.eviction_cap < np.inf and need_of(world, w) != need_of(world, than):
+        return False
+    for r in range(3):
+        if work.need[r, w] < work.need[r, than]:
+            return False
+    if work.required[than] != ANYWHERE and work.required[w] != work.required[than]:
+        return False
+    lower = value[work.priority[w]] <= value[work.priority[than]]
+    return bool(lower and work.least[w] >= work.least[than])
+
+
+@inner
+def _tell_the_same(world: World, w: int, before: int) -> None:
+    out = world.out
+    decide(out, w, codes.WAIT, out.reason[before], out.gpu_class[before], 0)
+    out.blame[w], out.rival[w] = out.blame[before], out.rival[before]
+    out.until[w] = out.until[before]
+    for i in range(out.figures.shape[1]):
+        out.figures[w, i] = out.figures[before, i]
+
+
+@inner
+def note_victim(world: World, v: int) -> None:
+    """``v`` was evicted: no hunt can take it any more."""
+    work, prey, c = world.work, world.prey, world.work.gpu_class[v]
+    kind = kind_of(work, world.ranks, world.rules, v)
+    prey.mass[kind, c, work.queue[v], work.priority[v]] -= gpus_of(work, v)
+
+
+@once
+def forget_failures(world: World, c: int) -> None:
+    for q in range(world.prey.refused.shape[1]):
+        world.prey.refused[c, q] = -1
