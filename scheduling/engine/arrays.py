@@ -50,6 +50,8 @@ class Tree(NamedTuple):
     most_running: Ints  # workloads
     most_per_user: Ints  # workloads of one user
     most_gpus_per_user: Ints
+    budget_until: Floats  # when more may be evicted again, 0 unknown
+    min_run: Floats  # its own or that of the nearest queue above that states one, -1 if none does
 
 
 @declare
@@ -169,6 +171,9 @@ class Rules(NamedTuple):
     charge: float
     reserve_after: float
     cooldown: float
+    fair_delay: float
+    max_evictions: float
+    max_moves: int
 
 
 @declare

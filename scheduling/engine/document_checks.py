@@ -53,7 +53,11 @@ def _references(doc: SnapshotDoc) -> list[Fault]:
         )
         if work.gpu_class is not None:
             wanted.append((f"{at}.gpu_class", work.gpu_class, classes, "a name of gpu_classes"))
-        wanted += [(f"{at}.placement.{n}", n, nodes, "a name of nodes") for n in work.placement]
+        wanted += [
+            (f"{at}.{part}.{n}", n, nodes, "a name of nodes")
+            for part in ("placement", "leaving_members")
+            for n in getattr(work, part)
+        ]
     return [(path, repr(name), text) for path, name, known, text in wanted if name not in known]
 
 

@@ -77,6 +77,8 @@ def _queue(doc: QueueDoc) -> m.Queue:
         max_running_per_user=doc.max_running_per_user,
         max_gpus_per_user=_milli_or_none(doc.max_gpus_per_user),
         user_usage={user: _milli(gpus) for user, gpus in doc.user_usage.items()},
+        eviction_budget_until=doc.eviction_budget_until,
+        min_run_time_s=doc.min_run_time_s,
     )
 
 
@@ -131,6 +133,8 @@ def _workload(doc: WorkloadDoc) -> m.Workload:
         evictions=doc.evictions,
         last_evicted=doc.last_evicted,
         last_evicted_for=doc.last_evicted_for,
+        leaving_members=dict(doc.leaving_members),
+        leaving_devices={node: tuple(d) for node, d in doc.leaving_devices.items()},
     )
 
 
@@ -184,6 +188,8 @@ def _queue_doc(queue: m.Queue) -> QueueDoc:
         max_running_per_user=queue.max_running_per_user,
         max_gpus_per_user=_gpus_or_none(queue.max_gpus_per_user),
         user_usage={user: _gpus(milli) for user, milli in queue.user_usage.items()},
+        eviction_budget_until=queue.eviction_budget_until,
+        min_run_time_s=queue.min_run_time_s,
     )
 
 
@@ -237,4 +243,6 @@ def _workload_doc(work: m.Workload) -> WorkloadDoc:
         evictions=work.evictions,
         last_evicted=work.last_evicted,
         last_evicted_for=work.last_evicted_for,
+        leaving_members=dict(work.leaving_members),
+        leaving_devices={node: list(d) for node, d in work.leaving_devices.items()},
     )

@@ -44,6 +44,9 @@ class PolicyDoc(_Strict):
     charge_s: WholeSeconds = 3600
     reserve_after_s: WholeSeconds = 3600
     cooldown_s: WholeSeconds = 600
+    fair_share_delay_s: WholeSeconds = 0
+    max_evictions: Count | None = None
+    max_moves: Annotated[int, Field(ge=0)] = 0
 
 
 class GpuClassDoc(_Strict):
@@ -92,6 +95,8 @@ class QueueDoc(_Strict):
     max_running_per_user: Count | None = None
     max_gpus_per_user: Gpus | None = None
     user_usage: dict[str, Gpus] = {}
+    eviction_budget_until: Instant | None = None
+    min_run_time_s: WholeSeconds | None = None
 
 
 class PriorityClassDoc(_Strict):
@@ -146,6 +151,8 @@ class WorkloadDoc(_Strict):
     evictions: Count = 0
     last_evicted: Instant | None = None
     last_evicted_for: str | None = None
+    leaving_members: dict[str, Annotated[int, Field(ge=1)]] = {}
+    leaving_devices: dict[str, list[Annotated[int, Field(ge=0)]]] = {}
 
 
 class SnapshotDoc(_Strict):

@@ -81,7 +81,18 @@ def _tree(queues: list[m.Queue]) -> a.Tree:
         _bounds([q.eviction_budget_gpus for q in queues]), _bounds([q.max_running for q in queues]),
         _bounds([q.max_running_per_user for q in queues]),
         _bounds([q.max_gpus_per_user for q in queues]),
+        np.array([0.0, *(_seconds(q.eviction_budget_until, 0.0) for q in queues)]),
+        _min_run(queues, parent),
     )  # fmt: skip
+
+
+def _min_run(queues: list[m.Queue], parent: a.Ints) -> a.Floats:
+    """Each queue's own time or that of the nearest queue above, -1 where none states one."""
+    times = np.full(parent.size, -1.0)
+    for i, queue in enumerate(queues, 1):
+        own = queue.min_run_time_s
+        times[i] = times[parent[i]] if own is None else own
+    return times
 
 
 def _bounds(values: Iterable[int | None]) -> a.Ints:

@@ -70,6 +70,9 @@ class Frame:
             float(policy.charge_s),
             float(policy.reserve_after_s),
             float(policy.cooldown_s),
+            float(policy.fair_share_delay_s),
+            np.inf if policy.max_evictions is None else float(policy.max_evictions),
+            policy.max_moves,
         )
         self.users = a.Users(np.full(64, -1, np.int64), np.zeros(64, np.int64))
         self.source: Snapshot | None = None
@@ -193,9 +196,14 @@ class Frame:
             self.holds.head[slot] = h
             at = end
 
-    def leave(self, slot: int) -> None:
-        """An evicted workload: its pods still hold GPUs; ``requeue`` or ``finish`` it when they go."""
+    def leave(self, slot: int, rival: int = -1) -> None:
+        """A workload evicted now, for ``rival`` if there is one: its pods still hold GPUs; ``requeue`` or
+        ``finish`` it when they go.
+        """
         self.work.leaving[slot] = True
+        self.work.evictions[slot] += 1
+        self.work.evicted[slot] = self.now
+        self.work.evicted_for[slot] = -1 if rival < 0 else self.work.tie[rival]
 
     def requeue(self, slot: int, *, claims: bool = False) -> None:
         """An evicted workload is pending again; it keeps its submit time."""
@@ -237,10 +245,9 @@ class Frame:
     def apply(self, plan: ArrayPlan, *, instantly: bool = True) -> None:
         """Carry ``plan`` out: evictions (gone at once, or leaving), then starts."""
         for slot in plan.evicted():
+            self.leave(slot, int(plan.rival[slot]))
             if instantly:
                 self.requeue(slot)
-            else:
-                self.leave(slot)
         for slot in plan.promised():
             self.claim(slot, plan=plan)
         for slot in plan.admitted():

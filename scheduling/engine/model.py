@@ -162,6 +162,12 @@ class Queue:
     max_running_per_user: int | None = None
     max_gpus_per_user: int | None = None
     user_usage: Mapping[str, int] = field(default_factory=dict)
+    eviction_budget_until: datetime | None = None
+    """When more of it may be evicted again."""
+    min_run_time_s: int | None = None
+    """Shields its work, instead of the time of the priority class, from whom it meets directly above this
+    queue; None is as in the queue above.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,6 +248,9 @@ class Workload:
     last_evicted: datetime | None = None
     last_evicted_for: str | None = None
     """Name of the workload that the last eviction made room for."""
+    leaving_members: Mapping[str, int] = field(default_factory=dict)
+    """Members by node that it gave up, or moved away from, whose pods still hold GPUs there."""
+    leaving_devices: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,7 +260,9 @@ class Policy:
     ``history_strength`` is k of the division, ``user_history_strength`` weighs a user's decayed usage
     against what the user holds now. Usage halves in ``usage_half_life_s``; a start is charged for its
     first ``charge_s`` seconds at once. A gang among work without predicted run times gets a reservation
-    only after ``reserve_after_s``. Within ``cooldown_s`` who was evicted evicts not in return.
+    only after ``reserve_after_s``. Within ``cooldown_s`` who was evicted evicts not in return. Above its
+    nominal a queue takes its fair share back only for work that waited ``fair_share_delay_s``, and not
+    from who was evicted ``max_evictions`` times. At most ``max_moves`` workloads move to make room for one.
     """
 
     history_strength: float = 0.0
@@ -265,6 +276,9 @@ class Policy:
     charge_s: int = 3600
     reserve_after_s: int = 3600
     cooldown_s: int = 600
+    fair_share_delay_s: int = 0
+    max_evictions: int | None = None
+    max_moves: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,13 +51,14 @@ class FramePlanner:
         self._slot_of: dict[int, int] = {}
         self._job_in: dict[int, Job] = {}
         self._clocks = Clocks()
+        self._rival_of: dict[int, int] = {}
 
     def put(self, job: Job) -> None:
         slot = self._slot_of.get(job.number)
         if slot is None:
             self._add(job)
         elif job.workload.leaving:
-            self._frame.leave(slot)
+            self._frame.leave(slot, self._rival_of.pop(slot, -1))
         elif job.workload.phase is Phase.RUNNING:
             self._start(slot, job)
         elif self._frame.work.members[slot]:
@@ -77,6 +78,7 @@ class FramePlanner:
         frame.now = self._origin_s + now_s
         self._clocks.write(frame.work.checkpointed, now_s, self._origin_s)
         plan = plan_frame(frame)
+        self._rival_of = {slot: int(plan.rival[slot]) for slot in plan.evicted()}
         if self._seen is None and not self._checked:
             return self._acts(plan)
         return self._spelled_out(plan, now_s)
@@ -152,6 +154,7 @@ class FramePlanner:
             members=int(plan.members[slot]),
             placement=placement,
             devices=devices,
+            for_workload=frame.slot_names.get(int(plan.rival[slot])),
             lost_gpu_s=float(plan.lost[slot]),
         )
 

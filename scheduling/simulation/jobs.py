@@ -122,11 +122,17 @@ class Job:
         self.workload = replace(self.workload, checkpointed=at)
         return True
 
-    def evict(self, now_s: int) -> None:
+    def evict(self, now_s: int, now: datetime, rival: str | None) -> None:
         """Work since the last checkpoint is lost; its GPUs stay held until ``release``."""
         self.left_s -= self.saved_s(now_s)
         self.evictions += 1
-        self.workload = replace(self.workload, leaving=True)
+        self.workload = replace(
+            self.workload,
+            leaving=True,
+            evictions=self.evictions,
+            last_evicted=now,
+            last_evicted_for=rival,
+        )
 
     def release(self, now_s: int) -> None:
         """Its GPUs are free: it waits again."""

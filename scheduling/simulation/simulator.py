@@ -184,7 +184,7 @@ class Simulator:
         self._ask_for_plan(now_s)
 
     def _evict(self, now_s: int, job: Job, decision: Decision) -> None:
-        job.evict(now_s)
+        job.evict(now_s, self._time(now_s), decision.for_workload)
         self._observer.on_evict(self._time(now_s), job, decision)
         if self._options.leave_s == 0:
             self._release(now_s, job)

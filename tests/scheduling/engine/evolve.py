@@ -76,7 +76,13 @@ def _after(work: Workload, decision: Decision | None, snapshot: Snapshot) -> Wor
             awaits_victims=False,
         )
     if decision.action is Action.EVICT:
-        return replace(work, leaving=True)
+        return replace(
+            work,
+            leaving=True,
+            evictions=work.evictions + 1,
+            last_evicted=snapshot.now,
+            last_evicted_for=decision.for_workload,
+        )
     promised = decision.reason is Reason.AWAITS_VICTIMS
     return replace(
         work,
