@@ -46,11 +46,3 @@ def start_or_promise(world: World, w: int, c: int, members: int) -> None:
         admit(world, w, c, members)
     else:
         promise(world, w, c, members)
-
-
-@inner
-def give_up_turn(world: World, w: int) -> None:
-    q = world.work.queue[w]
-    for c in range(world.book.turn.shape[0]):
-        if world.book.turn[c, q] == w:
-            world.book.turn[c, q] = -1

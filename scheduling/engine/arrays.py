@@ -31,9 +31,9 @@ ANYWHERE = -1
 FREE, PENDING, RUNNING = 0, 1, 2
 """Phase of a workload's slot; a free slot holds no workload."""
 
-NOW, LATER, RAW, EMPTY = 0, 1, 2, 3
+NOW, LATER, RAW, EMPTY, BACKFILL = 0, 1, 2, 3, 4
 """Which room counts: free now and unclaimed, free once leaving work is gone, free now whoever claims
-it, or the whole node."""
+it, the whole node, or free now though reserved for later."""
 
 
 @declare
@@ -116,7 +116,7 @@ class Work(NamedTuple):
     required: Ints  # topology level or -1
     preferred: Ints
     submitted: Floats
-    predicted: Floats  # median, infinite if unknown
+    predicted: Floats  # median of the run time from its start, infinite if unknown
     tie: Ints  # unique; decides last
     held: Flags
     claims: Flags  # its victims of an earlier plan left for it
@@ -174,6 +174,7 @@ class Rules(NamedTuple):
     fair_delay: float
     max_evictions: float
     max_moves: int
+    shortest: bool
 
 
 @declare
@@ -217,7 +218,9 @@ class Book(NamedTuple):
     budget: Ints
     ratio: Floats  # dominant ratio of the queue
     turn: Ints  # [class, queue]: the waiting workload that goes first, -1 none
+    turn_until: Floats  # [class, queue]: when its turn is expected to come
     holder: Ints  # [class]: the workload that reserves free GPUs, -1 none
+    holder_until: Floats  # [class]: when the reserved GPUs are expected to be free
     promised: Ints  # [class]: the first to whom room was promised, -1 none
     spent: Ints  # [1]: GPUs evicted for the workload at hand
     forbidden: Ints  # [4]: 1 where a search was denied a victim, by what it might overlook
@@ -248,6 +251,7 @@ class Out(NamedTuple):
     until: Floats
     lost: Floats
     figures: Floats  # [slot, 6]
+    noted: Flags  # [slot]: stands in ``order``
     order: Ints
     first: Ints  # [slot] first seat in the pool, members seats long
     pool_node: Ints

@@ -7,6 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from scheduling.engine import arrays as a
+from scheduling.engine.line import Line, empty_line
+from scheduling.engine.memo import Memo, empty_memo
 from scheduling.engine.prey import Prey, empty_prey
 
 KNOWN_SHAPES = 1024
@@ -20,6 +22,8 @@ class Buffers(NamedTuple):
     out: a.Out
     prey: Prey
     guard: a.Division
+    line: Line
+    memo: Memo
 
 
 def buffers_for(
@@ -40,6 +44,8 @@ def buffers_for(
         _out(slots, seats),
         empty_prey(slots, size, holds.node.size, classes, queues, ranks),
         empty_division(classes, queues),
+        empty_line(slots, queues),
+        empty_memo(),
     )
 
 
@@ -74,6 +80,7 @@ def _book(classes: int, queues: int, pairs: int) -> a.Book:
         held=_ints(*table), fixed=_ints(*table), leaving=_ints(*table),
         by_user=_ints(pairs), budget=_ints(queues),
         ratio=np.zeros(queues), turn=_ints(*table), holder=_ints(classes),
+        turn_until=np.zeros(table), holder_until=np.zeros(classes),
         promised=_ints(classes), spent=_ints(1),
         forbidden=_ints(4), supply=_ints(classes), asked=_ints(*table),
     )  # fmt: skip
@@ -83,6 +90,6 @@ def _out(slots: int, seats: int) -> a.Out:
     return a.Out(
         action=_ints(slots), reason=_ints(slots), gpu_class=_ints(slots), members=_ints(slots),
         rival=_ints(slots), blame=_ints(slots), until=np.zeros(slots), lost=np.zeros(slots),
-        figures=np.zeros((slots, 6)), order=_ints(slots), first=_ints(slots),
+        figures=np.zeros((slots, 6)), noted=np.zeros(slots, np.bool_), order=_ints(slots), first=_ints(slots),
         pool_node=_ints(4 * seats + slots), pool_device=_ints(4 * seats + slots), used=_ints(2),
     )  # fmt: skip

@@ -27,6 +27,10 @@ def _stamp() -> str:
 
 
 STAMP = _stamp()
+# Loops of scalars gain nothing from vectors and the last level of optimisation, and compile in a third
+# of the time without.
+config.OPT = type(config.OPT)(2)
+config.LOOP_VECTORIZE = config.SLP_VECTORIZE = 0
 PLAIN: bool = config.DISABLE_JIT
 
 

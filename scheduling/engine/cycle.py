@@ -7,9 +7,9 @@
    before everybody inside the share was asked. It
    a. starts on what is free now,
    b. or claims what is about to come free,
-   c. or reclaims across queues, or preempts inside its own,
-   d. or waits, with a reason. Owed its GPUs, it keeps its turn in the queue; the first such gang of a
-      class also keeps free GPUs.
+   c. or makes room: shrinks, moves or evicts others,
+   d. or waits, with a reason. A gang that its share could hold keeps its turn in the queue, and the
+      first such gang of a class that is owed its GPUs keeps free nodes (``turns``, ``reserve``).
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from __future__ import annotations
 import numpy as np
 
 from scheduling.engine import codes
-from scheduling.engine.admission import fills_what_leaves, give_up_turn, need_of, quota_allows
-from scheduling.engine.arrays import EPS, GPUS, LATER, NOW, RUNNING, Flags
+from scheduling.engine.admission import fills_what_leaves, quota_allows
+from scheduling.engine.arrays import BACKFILL, GPUS, LATER, NOW, Flags
 from scheduling.engine.blame import conclude
 from scheduling.engine.compiled import inner, once
 from scheduling.engine.eviction import release
@@ -27,12 +27,11 @@ from scheduling.engine.placement import place
 from scheduling.engine.prey import gpus_of, work_lost
 from scheduling.engine.promised import seat_the_promised
 from scheduling.engine.record import admit, evict, promise, quote
-from scheduling.engine.reserve import hold_nodes
+from scheduling.engine.refusals import forget_refusals, note_refusal, refused_alike
+from scheduling.engine.reserve import backfills, reserve
 from scheduling.engine.rooming import make_room
-from scheduling.engine.standing import (
-    levels_over,
-    neediest,
-)
+from scheduling.engine.standing import levels_over, neediest
+from scheduling.engine.turns import ahead_of, forget_open_turns, give_up_turn, keep_turn
 from scheduling.engine.world import World
 
 DONE, REFUSED, NOT_YET = 0, 1, 2
@@ -43,12 +42,14 @@ def decide_all(world: World) -> None:
     """Steps 1 to 3; the pass before the first is for those in step 2 whose seats do not hold."""
     evict_the_unwanted(world)
     seat_the_promised(world)
+    line, action = world.line, world.out.action
     skip = np.ones(world.work.phase.size, np.bool_)
     deepest = world.tree.depth.max()
     for turn in range(-1, deepest + 1):
         open_ones = 0
-        for w in world.line.item:
-            decided = world.out.action[w] != codes.UNDECIDED
+        for k in range(line.count[0]):
+            w = line.item[k]
+            decided = action[w] != codes.UNDECIDED
             skip[w] = decided or (turn < 0 and not world.work.claims[w])
             open_ones += not skip[w]
         if open_ones > 0:
@@ -58,9 +59,10 @@ def decide_all(world: World) -> None:
 @inner
 def evict_the_unwanted(world: World) -> None:
     """Step 1. Draining spares nobody; a gang is stale below its least members past the grace."""
-    work, rules = world.work, world.rules
-    for w in range(work.phase.size):
-        if work.phase[w] != RUNNING or work.leaving[w] or work.queue[w] <= 0:
+    work, rules, line = world.work, world.rules, world.line
+    for k in range(line.runs[2], line.count[2]):
+        w = line.running[k]
+        if work.leaving[w]:
             continue
         short = work.members[w] < work.least[w]
         stale = short and rules.now >= work.stale[w] + rules.grace
@@ -81,89 +83,107 @@ def _one_pass(world: World, turn: int, skip: Flags) -> None:
     """Ask every workload not in ``skip`` once, the neediest queue first."""
     line, tree = world.line, world.tree
     left = np.zeros(tree.parent.size, np.int64)
-    for w in line.item:
+    for k in range(line.count[0]):
+        w = line.item[k]
         if not skip[w]:
-            q = world.work.queue[w]
-            while q >= 0:
-                left[q] += 1
-                q = tree.parent[q]
+            _count(world, left, world.work.queue[w], 1)
     at = line.start.copy()
-    _forget_open_turns(world)
+    forget_open_turns(world)
+    forget_refusals(world)
+    leaf, changed = 0, True
     while left[0] > 0:
-        leaf = neediest(tree, world.book, left)
-        w = next_in_line(line, world.work, world.book, at, skip, leaf)
-        consider(world, w, turn)
-        q = leaf
-        while q >= 0:
-            left[q] -= 1
-            q = tree.parent[q]
-
-
-@inner
-def _forget_open_turns(world: World) -> None:
-    """Turns kept by those that may still start: who comes first is asked afresh in each pass."""
-    turn = world.book.turn
-    for c in range(turn.shape[0]):
-        for q in range(turn.shape[1]):
-            if turn[c, q] >= 0 and world.out.action[turn[c, q]] == codes.UNDECIDED:
-                turn[c, q] = -1
+        # Who is neediest stays so until somebody starts or its line is empty.
+        if changed or left[leaf] == 0:
+            leaf = neediest(tree, world.book, left)
+        w = next_in_line(line, world.work, world.book, at, skip, leaf, world.rules.shortest)
+        changed = consider(world, w, turn)
+        _count(world, left, leaf, -1)
 
 
 @once
-def consider(world: World, w: int, turn: int) -> None:
-    """Step 3 for one workload; it stays undecided if a later pass may do better."""
+def _count(world: World, left: object, q: int, one: int) -> None:
+    while q >= 0:
+        left[q] += one  # type: ignore[index]
+        q = world.tree.parent[q]
+
+
+@once
+def consider(world: World, w: int, turn: int) -> bool:
+    """Step 3 for one workload; it stays undecided if a later pass may do better.
+
+    Returns whether the queues stand differently now.
+    """
+    if refused_alike(world, w):
+        return False
     state = _try_all(world, w, turn if turn >= 0 else world.tree.depth.max())
-    if state != REFUSED or turn < 0:
-        return
-    work, q = world.work, world.work.queue[w]
+    if state == DONE:
+        return True
+    if state == NOT_YET or turn < 0:
+        note_refusal(world, w, False)
+        return False
+    return _refused(world, w)
+
+
+@inner
+def _refused(world: World, w: int) -> bool:
+    """Steps c and d."""
+    work = world.work
     first, ahead = -1, -1
     for k in range(work.wish.shape[0]):
         c = work.wish[k, w]
         if c < 0:
             break
-        before = _ahead_of(world, w, c)
+        before = ahead_of(world, w, c)
         if before >= 0:
             ahead = before if ahead < 0 else ahead
             continue
         if make_room(world, w, c):
-            return
+            give_up_turn(world, w)
+            forget_refusals(world)
+            return True
         first = c if first < 0 else first
     if world.out.action[w] == codes.UNDECIDED:
         conclude(world, w, first if first >= 0 else work.wish[0, w], ahead if first < 0 else -1)
-    if first < 0:
+    note_refusal(world, w, True)
+    if first >= 0:
+        _hold_on(world, w, first)
+    return False
+
+
+@once
+def _hold_on(world: World, w: int, c: int) -> None:
+    """A gang that waits for room on class ``c`` keeps its turn; owed the GPUs, it keeps nodes too."""
+    keep_turn(world, w)
+    reason = world.out.reason[w]
+    if reason in (codes.AT_LIMIT, codes.NON_PREEMPTIBLE, codes.WAITS_FOR_QUOTA):
         return
-    _keep_turn(world, w)
-    need = work.least[w] * work.need[GPUS, w]
-    by_quota = world.out.reason[w] in (
-        codes.AT_LIMIT,
-        codes.NON_PREEMPTIBLE,
-        codes.WAITS_FOR_QUOTA,
-    )
-    owed = levels_over(world.tree, world.book, world.division, q, first, need) == 0 and not by_quota
-    if owed and world.book.holder[first] < 0 and work.need[GPUS, w] >= 1000:
-        hold_nodes(world, w, first)
+    need = world.work.least[w] * world.work.need[GPUS, w]
+    over = levels_over(world.tree, world.book, world.division, world.work.queue[w], c, need)
+    if over == 0 and need >= 1000 and world.book.holder[c] < 0 and reserve(world, w, c):
+        forget_refusals(world)
 
 
 @inner
 def _try_all(world: World, w: int, turn: int) -> int:
     """Steps a and b on each class in order of preference."""
-    work, q, state = world.work, world.work.queue[w], REFUSED
+    work, state = world.work, REFUSED
     for k in range(work.wish.shape[0]):
         c = work.wish[k, w]
         if c < 0:
             break
-        if _ahead_of(world, w, c) >= 0:
+        if ahead_of(world, w, c) >= 0:
             if turn < world.tree.depth.max():
                 state = NOT_YET
             continue
         now = _try_class(world, w, c, turn)
         if now == DONE:
-            give_up_turn(world, w)
+            if give_up_turn(world, w):
+                forget_refusals(world)
             return DONE
         if now == NOT_YET:
             state = NOT_YET
-    if state == NOT_YET and q > 0:
-        _keep_turn(world, w)
+    if state == NOT_YET:
+        keep_turn(world, w)
     return state
 
 
@@ -180,49 +200,17 @@ def _try_class(world: World, w: int, c: int, turn: int) -> int:
     if most < work.least[w]:
         return REFUSED
     late = fills_what_leaves(world, q, c, most * gpus)
-    for when in (NOW, LATER):
-        if (when == NOW and late) or (when == LATER and world.room.coming[c] == 0):
+    for when in (NOW, BACKFILL, LATER):
+        if when == LATER and world.room.coming[c] == 0:
+            continue
+        if when != LATER and (late or (when == BACKFILL and not backfills(world, w, c))):
             continue
         members = place(work, world.nodes, world.room, world.rules, world.seats, w, c, most, when)
         if members == 0:
             continue
-        if when == NOW:
-            admit(world, w, c, members)
-        else:
+        if when == LATER:
             promise(world, w, c, members)
+        else:
+            admit(world, w, c, members)
         return DONE
     return REFUSED
-
-
-@inner
-def _ahead_of(world: World, w: int, c: int) -> int:
-    """The workload of the same queue that keeps its turn on class ``c`` and that ``w`` would delay.
-
-    ``w`` may pass only if the share holds both.
-    """
-    q = world.work.queue[w]
-    first = world.book.turn[c, q]
-    if first < 0 or first == w:
-        return -1
-    fixed = not world.ranks.preemptible[world.work.priority[w]]
-    if world.out.reason[first] == codes.NON_PREEMPTIBLE and not fixed:
-        return -1
-    both = need_of(world, first) + need_of(world, w)
-    inside = world.book.held[c, q] + both <= world.division.fair[c, q] + EPS
-    return -1 if inside else first
-
-
-@inner
-def _keep_turn(world: World, w: int) -> None:
-    """A gang that its queue's share could hold goes before what comes after it in the queue."""
-    q = world.work.queue[w]
-    fixed = not world.ranks.preemptible[world.work.priority[w]]
-    for k in range(world.work.wish.shape[0]):
-        c = world.work.wish[k, w]
-        if c < 0:
-            return
-        inside = world.division.fair[c, q]
-        if fixed:
-            inside = min(inside, float(world.quotas.nominal[c, q]))
-        if world.book.turn[c, q] < 0 and need_of(world, w) <= inside + EPS:
-            world.book.turn[c, q] = w

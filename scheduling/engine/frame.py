@@ -22,7 +22,7 @@ from scheduling.engine import arrays as a
 from scheduling.engine import codes
 from scheduling.engine.buffers import buffers_for
 from scheduling.engine.kernels import build_world
-from scheduling.engine.line import Line, line_up
+from scheduling.engine.line import FRESH
 from scheduling.engine.model import Policy, Snapshot
 from scheduling.engine.structs import Struct
 
@@ -73,6 +73,7 @@ class Frame:
             float(policy.fair_share_delay_s),
             np.inf if policy.max_evictions is None else float(policy.max_evictions),
             policy.max_moves,
+            policy.order == "shortest_predicted",
         )
         self.users = a.Users(np.full(64, -1, np.int64), np.zeros(64, np.int64))
         self.source: Snapshot | None = None
@@ -82,7 +83,6 @@ class Frame:
         self._free_holds: list[int] = []
         self._next_tie = 0
         self._world: Struct | None = None
-        self._line: Line | None = None
         self._grow(max(slots, 1), 2 * max(slots, 1), 1)
 
     # -- workloads -----------------------------------------------------------------------------
@@ -138,7 +138,7 @@ class Frame:
         w.gpu_class[slot], w.members[slot] = -1, 0
         if name is not None:
             self.slot_names[slot] = name
-        self._line = None
+        self._enlist(slot)
         return slot
 
     def load(
@@ -163,7 +163,7 @@ class Frame:
         self.slot_names = dict(enumerate(names))
         self._next_tie = count
         self._free = [slot for slot in self._free if slot >= count]
-        self._line = None
+        self._world = None
 
     def start(self, slot: int, plan: ArrayPlan) -> None:
         """The workload starts now where ``plan`` has seated it (an ``admit`` decision)."""
@@ -179,7 +179,6 @@ class Frame:
         w.claims[slot] = False
         self._let_go(slot)
         self.hold(slot, places)
-        self._line = None
 
     def hold(self, slot: int, places: Sequence[tuple[int, int]]) -> None:
         """Write the holds of a running workload, one a node and device. ``places`` are sorted."""
@@ -211,7 +210,7 @@ class Frame:
         w = self.work
         w.phase[slot], w.leaving[slot], w.members[slot] = a.PENDING, False, 0
         w.claims[slot], w.gpu_class[slot], w.stale[slot] = claims, -1, np.inf
-        self._line = None
+        self._enlist(slot)
 
     def claim(self, slot: int, claims: bool = True, plan: ArrayPlan | None = None) -> None:
         """Mark a pending workload whose victims are leaving for it: it is seated first.
@@ -234,8 +233,6 @@ class Frame:
 
     def finish(self, slot: int) -> None:
         """The workload is over or cancelled; its slot is free."""
-        if self.work.phase[slot] == a.PENDING:
-            self._line = None
         self._let_go(slot)
         self.work.phase[slot] = a.FREE
         self.work.leaving[slot] = False
@@ -277,30 +274,28 @@ class Frame:
             )
             b = self.buffers
             parts = (
-                self.tree,
-                self.quotas,
-                self.nodes,
-                self.work,
-                self.ranks,
-                self.holds,
-                self.rules,
-            )
-            rest = (self.line, b.division, b.room, b.book, b.seats, b.out, b.prey,
-                    self.users, self.former, b.guard)  # fmt: skip
+                self.tree, self.quotas, self.nodes, self.work, self.ranks, self.holds, self.rules,
+            )  # fmt: skip
+            rest = (
+                b.division, b.room, b.book, b.seats, b.out, b.prey, self.users, self.former, b.guard,
+                b.line, b.memo,
+            )  # fmt: skip
             self._world = build_world(*(tuple(part) for part in (*parts, *rest)))
+            for slot in np.flatnonzero(self.work.phase == a.PENDING):
+                self._enlist(int(slot))
         return self._world
 
-    @property
-    def line(self) -> Line:
-        """The pending workloads in line; sorted again only after the pending ones changed."""
-        if self._line is None:
-            waiting = np.flatnonzero(self.work.phase == a.PENDING)
-            self._line = line_up(
-                self.work, self.ranks, waiting, self.policy.order, self.tree.parent.size
-            )
-        return self._line
-
     # -- inside --------------------------------------------------------------------------------
+
+    def _enlist(self, slot: int) -> None:
+        """Have the next plan merge ``slot`` into the line; a world still to be built lists all."""
+        if self._world is None:
+            return
+        line = self.buffers.line
+        if line.state[slot] != FRESH:
+            line.state[slot] = FRESH
+            line.fresh[line.count[1]] = slot
+            line.count[1] += 1
 
     def _pair(self, queue: int, user: str) -> int:
         """Number of the pair; the same user has one in every queue above as well."""

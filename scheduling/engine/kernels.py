@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from scheduling.engine.arrays import Floats, Ints
-from scheduling.engine.compiled import kernel
+from scheduling.engine.arrays import Floats
+from scheduling.engine.compiled import inner, kernel
 from scheduling.engine.cycle import decide_all
 from scheduling.engine.division import divide, potential
+from scheduling.engine.line import renew
 from scheduling.engine.prepare import (
     clear,
     note_the_settled,
@@ -20,9 +21,9 @@ from scheduling.engine.structs import Struct, as_struct
 
 @kernel
 def build_world(
-    tree: Any, quotas: Any, nodes: Any, work: Any, ranks: Any, holds: Any, rules: Any, line: Any,
+    tree: Any, quotas: Any, nodes: Any, work: Any, ranks: Any, holds: Any, rules: Any,
     division: Any, room: Any, book: Any, seats: Any, out: Any, prey: Any, users: Any, former: Any,
-    guard: Any,
+    guard: Any, line: Any, memo: Any,
 ) -> Struct:  # fmt: skip
     """One struct over the arrays of all these plain tuples, in the fields' order."""
     parts = (
@@ -33,7 +34,6 @@ def build_world(
         as_struct("Ranks", ranks),
         as_struct("Holds", holds),
         as_struct("Rules", rules),
-        as_struct("Line", line),
         as_struct("Division", division),
         as_struct("Room", room),
         as_struct("Book", book),
@@ -43,37 +43,36 @@ def build_world(
         as_struct("Users", users),
         as_struct("Quotas", former),
         as_struct("Division", guard),
+        as_struct("Line", line),
+        as_struct("Memo", memo),
     )
     return as_struct("World", parts)
 
 
 @kernel
-def plan_world(
-    world: Any, now: float, item: Ints, start: Ints, value: Ints, leaf: Ints, rank: Ints, acts: bool
-) -> None:
-    """One cycle at ``now`` over the pending in line; division and decisions are in ``world``.
+def plan_world(world: Any, now: float, acts: bool) -> None:
+    """One cycle at ``now``; division and decisions are in ``world``. Without ``acts`` the division alone."""
+    run_cycle(world, now, acts)
 
-    Without ``acts`` the division alone.
-    """
-    world.rules.now = now
-    world.line = as_struct("Line", (item, start, value, leaf, rank))
+
+@inner
+def run_cycle(world: Any, now: float, acts: bool) -> None:
+    """``plan_world`` for kernels."""
+    rules = world.rules
+    rules.now = now
+    renew(world.line, world.work, world.ranks, now, rules.shortest)
     clear(world)
     read_running(world)
-    read_waiting(world, item)
+    read_waiting(world)
     divide(
-        world.tree,
-        world.quotas,
-        world.book.supply,
-        world.book.asked,
-        world.rules.history,
-        world.division,
+        world.tree, world.quotas, world.book.supply, world.book.asked, rules.history, world.division
     )
     if not acts:
         return
     weigh(world)
     world.prey.listed[0] = 0
     decide_all(world)
-    note_the_settled(world, item)
+    note_the_settled(world)
 
 
 @kernel

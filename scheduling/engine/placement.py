@@ -165,7 +165,7 @@ def _seat(
             sit(room, work, w, n, device, when)
             seats.node[done], seats.device[done] = n, device
             done += 1
-    if when == NOW:
+    if when != LATER:
         room.open[c] -= many * work.need[GPUS, w]
 
 

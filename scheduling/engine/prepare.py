@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from scheduling.engine import codes
-from scheduling.engine.arrays import GPUS, PENDING, RUNNING, Ints
+from scheduling.engine.arrays import GPUS, PENDING
 from scheduling.engine.blame import never
 from scheduling.engine.compiled import inner, once
 from scheduling.engine.fitness import fits_empty, limit_too_low
@@ -20,7 +18,7 @@ from scheduling.engine.world import World
 def clear(world: World) -> None:
     """Empty tables, all nodes free. Loops, because assigning arrays to slices compiles slowly."""
     _clear_queues(world)
-    _clear_slots(world)
+    _clear_out(world)
     room, size = world.room, world.nodes.size
     for n in range(size.shape[1]):
         for r in range(3):
@@ -49,25 +47,35 @@ def _clear_queues(world: World) -> None:
 
 
 @inner
-def _clear_slots(world: World) -> None:
-    out = world.out
+def _clear_out(world: World) -> None:
+    """Only of those who wait or run: other slots are never looked at."""
+    line, out = world.line, world.out
     out.used[0] = out.used[1] = 0
-    for w in range(out.action.size):
-        out.action[w] = out.reason[w] = codes.UNDECIDED
-        out.rival[w] = out.blame[w] = -1
-        out.members[w] = 0
-        out.until[w] = out.lost[w] = 0.0
-        for i in range(out.figures.shape[1]):
-            out.figures[w, i] = 0.0
+    for k in range(line.count[0]):
+        _clear_slot(world, line.item[k])
+    for k in range(line.count[2]):
+        _clear_slot(world, line.running[k])
+
+
+@inner
+def _clear_slot(world: World, w: int) -> None:
+    out = world.out
+    out.action[w] = out.reason[w] = codes.UNDECIDED
+    out.rival[w] = out.blame[w] = -1
+    out.members[w] = 0
+    out.noted[w] = False
+    out.until[w] = out.lost[w] = 0.0
+    for i in range(out.figures.shape[1]):
+        out.figures[w, i] = 0.0
+    world.prey.chosen[w] = False
 
 
 @inner
 def read_running(world: World) -> None:
     """Who holds what. Work that leaves holds its room now, not later, and no quota any more."""
     work, book, holds, tree = world.work, world.book, world.holds, world.tree
-    for w in range(work.phase.size):
-        if work.phase[w] != RUNNING:
-            continue
+    for k in range(world.line.count[2]):
+        w = world.line.running[k]
         h = holds.head[w]
         while h >= 0:
             occupy(world.room, work, w, holds.node[h], holds.device[h], holds.members[h])
@@ -94,12 +102,11 @@ def read_running(world: World) -> None:
 
 
 @inner
-def read_waiting(world: World, items: Ints) -> None:
+def read_waiting(world: World) -> None:
     """Settle those that cannot start whatever happens, and count what the others ask for."""
-    work = world.work
-    for w in items:
-        if work.phase[w] != PENDING:
-            continue
+    work, line = world.work, world.line
+    for k in range(line.count[0]):
+        w = line.item[k]
         q = work.queue[w]
         reason = codes.UNDECIDED
         if q < 0:
@@ -113,8 +120,9 @@ def read_waiting(world: World, items: Ints) -> None:
         if reason != codes.UNDECIDED:
             world.out.action[w], world.out.reason[w] = codes.WAIT, reason
             world.out.gpu_class[w], world.out.blame[w] = work.wish[0, w], q
-    for w in range(work.phase.size):
-        if work.phase[w] == RUNNING and work.leaving[w] and work.queue[w] > 0:
+    for k in range(line.count[2]):
+        w = line.running[k]
+        if work.leaving[w] and work.queue[w] > 0:
             _ask(world, w)
 
 
@@ -150,13 +158,11 @@ def weigh(world: World) -> None:
 
 
 @inner
-def note_the_settled(world: World, items: Ints) -> None:
+def note_the_settled(world: World) -> None:
     """Lines for those settled beforehand come last."""
-    out = world.out
-    noted = np.zeros(world.work.phase.size, np.bool_)
-    for w in out.order[: out.used[0]]:
-        noted[w] = True
-    for w in items:
-        if not noted[w] and out.action[w] == codes.WAIT:
+    out, line = world.out, world.line
+    for k in range(line.count[0]):
+        w = line.item[k]
+        if out.action[w] == codes.WAIT and not out.noted[w]:
             out.order[out.used[0]] = w
             out.used[0] += 1

@@ -9,7 +9,6 @@ import numpy as np
 from scheduling.engine import codes
 from scheduling.engine.arrays import (
     GPUS,
-    RUNNING,
     Flags,
     Floats,
     Holds,
@@ -20,6 +19,7 @@ from scheduling.engine.arrays import (
     Work,
 )
 from scheduling.engine.compiled import inner, once
+from scheduling.engine.line import Line
 from scheduling.engine.sorting import order_of
 from scheduling.engine.structs import declare
 
@@ -84,16 +84,18 @@ def work_lost(work: Work, v: int, now: float) -> float:
 
 @inner
 def list_prey(
-    work: Work, ranks: Ranks, holds: Holds, rules: Rules, tree: Tree, action: Ints, prey: Prey
-) -> None:
+    work: Work, ranks: Ranks, holds: Holds, rules: Rules, tree: Tree, line: Line, action: Ints,
+    prey: Prey,
+) -> None:  # fmt: skip
     """Fill ``prey``, but for whom this cycle has decided on (``action``) already.
 
     Ladder inside a class: least work lost, started last, lowest name.
     """
     count = 0
-    for w in range(work.phase.size):
+    for k in range(line.runs[1], line.count[2]):
+        w = line.running[k]
         prey.chosen[w] = False
-        if work.phase[w] != RUNNING or work.leaving[w] or work.queue[w] < 0:
+        if work.leaving[w]:
             continue
         if work.priority[w] < 0 or not ranks.preemptible[work.priority[w]]:
             continue

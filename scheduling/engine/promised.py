@@ -22,7 +22,8 @@ from scheduling.engine.world import World
 @inner
 def seat_the_promised(world: World) -> None:
     """Claim, look, stand up again where there is no room yet, decide."""
-    out, item = world.out, world.line.item
+    out, line = world.out, world.line
+    item = line.item[: line.count[0]]
     ready = np.zeros(out.action.size, np.bool_)
     for w in item:
         out.members[w] = _claim(world, w)

@@ -17,6 +17,7 @@ def decide(out: Out, w: int, action: int, reason: int, c: int, members: int) -> 
     """One line of the plan."""
     out.action[w], out.reason[w] = action, reason
     out.gpu_class[w], out.members[w] = c, members
+    out.noted[w] = True
     out.order[out.used[0]] = w
     out.used[0] += 1
 

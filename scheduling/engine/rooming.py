@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from scheduling.engine import codes
-from scheduling.engine.admission import give_up_turn, need_of, quota_allows, start_or_promise
+from scheduling.engine.admission import need_of, quota_allows, start_or_promise
 from scheduling.engine.arrays import RAW
 from scheduling.engine.compiled import inner, once
 from scheduling.engine.eviction import (
@@ -41,7 +41,14 @@ def make_room(world: World, w: int, c: int) -> bool:
         return False
     if prey.listed[0] == 0:
         list_prey(
-            world.work, world.ranks, world.holds, world.rules, world.tree, world.out.action, prey
+            world.work,
+            world.ranks,
+            world.holds,
+            world.rules,
+            world.tree,
+            world.line,
+            world.out.action,
+            prey,
         )
     if prey.begin[c] == prey.begin[c + 1]:
         return False
@@ -134,7 +141,6 @@ def _carry_out(world: World, hunt: Hunt) -> None:
     start_or_promise(world, hunt.w, hunt.c, world.work.least[hunt.w])
     if world.out.action[hunt.w] == codes.RESERVE:
         world.out.figures[hunt.w, 4] = world.prey.count[0]
-    give_up_turn(world, hunt.w)
 
 
 @inner

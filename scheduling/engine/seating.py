@@ -7,7 +7,7 @@ unclaimed) or LATER (free once leaving work is gone).
 
 from __future__ import annotations
 
-from scheduling.engine.arrays import CPUS, GPUS, LATER, MEMORY, NOW, Ints, Room, Work
+from scheduling.engine.arrays import BACKFILL, CPUS, GPUS, LATER, MEMORY, NOW, Ints, Room, Work
 from scheduling.engine.compiled import inner, once
 
 ONE = 1000
@@ -16,6 +16,8 @@ ONE = 1000
 @once
 def free_of(room: Room, r: int, n: int, when: int) -> int:
     """What a newcomer may take of resource ``r`` on node ``n``."""
+    if when == BACKFILL:
+        return room.now[r, n] - room.pledged[r, n]
     if when == NOW:
         return min(room.now[r, n] - room.pledged[r, n], room.later[r, n])
     return room.later[r, n] if when == LATER else room.now[r, n]
@@ -75,8 +77,10 @@ def pick_device(room: Room, work: Work, w: int, n: int, when: int) -> int:
 
 @once
 def sit(room: Room, work: Work, w: int, n: int, device: int, when: int) -> None:
-    """Take the seat: a start (NOW) takes it at once, a claim (LATER) from what comes free."""
-    _move(room, work, w, n, device, 1, when == NOW, True)
+    """Take the seat: a start (NOW) takes it at once, a claim (LATER) from what comes free. Who backfills
+    is gone by then.
+    """
+    _move(room, work, w, n, device, 1, when != LATER, when != BACKFILL)
 
 
 @once

@@ -20,6 +20,7 @@ from scheduling.engine.arrays import (
     Work,
 )
 from scheduling.engine.line import Line
+from scheduling.engine.memo import Memo
 from scheduling.engine.prey import Prey
 from scheduling.engine.structs import declare
 
@@ -33,7 +34,6 @@ class World(NamedTuple):
     ranks: Ranks
     holds: Holds
     rules: Rules
-    line: Line
     division: Division
     room: Room
     book: Book
@@ -43,3 +43,5 @@ class World(NamedTuple):
     users: Users
     former: Quotas
     guard: Division
+    line: Line
+    memo: Memo
