@@ -205,6 +205,41 @@ class Room(NamedTuple):
     shared_later: Ints
     open: Ints
     coming: Ints  # [class] what leaving work gives back
+    tick: Ints  # [0] counts changes of nodes, [1] its value when the tables were cleared
+    touched: Ints  # [node] tick of its last change
+    newest: Ints  # [class] the node changed last, -1 none since the tables were cleared
+    older: Ints  # [node] the one of its class changed before it, -1 none
+    newer: Ints  # [node] the one of its class changed after it, -1 none
+    kind: Ints  # [node] its class
+
+
+@declare
+class Index(NamedTuple):
+    """What is known of the nodes by shape of member; ``index`` says how it is kept up.
+
+    A row is one shape on one class: ``slots`` and ``score`` by position in ``Nodes.of_class``, their
+    summary by block of positions, and ``inside``, the members that fit by topology domain.
+    """
+
+    key: Ints  # [row, part]
+    seen: Ints  # [row] the tick up to which it is right, -1 empty
+    used: Ints  # [row] when it was asked for last
+    clock: Ints  # [1] counts questions
+    total: Ints  # [row] members that fit
+    slots: NDArray[np.int32]  # [row, position]
+    score: Floats  # [row, position] lowest goes first
+    widest: Ints  # [row, block] most slots of a node
+    best: Ints  # [row, block] position of lowest score among those with slots, -1 none
+    inside: Ints  # [row, domain] level after level
+    base: Ints  # [level] where its domains begin in ``inside``; one more ends them
+    member: Ints  # [level, i] nodes domain after domain, by name
+    begin: Ints  # [level, domain] where its nodes begin in ``member``; one more ends them
+    position: Ints  # [node]
+    free: Ints  # [node] unclaimed free GPUs, shares of GPUs included
+    whole: Ints  # [node] without them
+    free_sum: Ints  # [class] free GPUs
+    free_nodes: Ints  # [class] nodes with some outside shared GPUs
+    free_seen: Ints  # [class] the tick up to which these are right
 
 
 @declare

@@ -5,9 +5,9 @@ from __future__ import annotations
 from scheduling.engine import codes
 from scheduling.engine.arrays import ANYWHERE, EPS, GPUS, NOW, RAW
 from scheduling.engine.compiled import inner, once
-from scheduling.engine.placement import best_domain
+from scheduling.engine.index import row_of, tally
+from scheduling.engine.placement import reach_of
 from scheduling.engine.record import decide, quote
-from scheduling.engine.seating import free_of, slots_on
 from scheduling.engine.standing import levels_over, over_limit, over_nominal, takes_kept
 from scheduling.engine.world import World
 
@@ -65,40 +65,30 @@ def _lowest_over(world: World, q: int, c: int, need: int) -> int:
 @inner
 def _free(world: World, c: int) -> int:
     """Unclaimed free GPUs of class ``c``, shares of GPUs included."""
-    room, nodes, free = world.room, world.nodes, 0
-    for i in range(nodes.class_start[c], nodes.class_start[c + 1]):
-        n = nodes.of_class[i]
-        free += max(0, free_of(room, GPUS, n, NOW))
-        for d in range(room.shared_now.shape[1]):
-            used = max(room.shared_now[n, d], room.shared_later[n, d])
-            if room.shared_now[n, d] > 0:
-                free += max(0, 1000 - used)
-    return free
+    tally(world, c)
+    return int(world.index.free_sum[c])
 
 
 @inner
 def _room_reason(world: World, w: int, c: int, need: int) -> int:
     """The quota would allow it: too few free, none unclaimed, the wrong domain, or scattered."""
-    work, nodes, out = world.work, world.nodes, world.out
-    free, slots, raw, free_nodes = _free(world, c), 0, 0, 0
-    for i in range(nodes.class_start[c], nodes.class_start[c + 1]):
-        n = nodes.of_class[i]
-        raw += slots_on(world.room, work, w, n, RAW)
-        world.seats.slots[n] = slots_on(world.room, work, w, n, NOW)
-        slots += world.seats.slots[n]
-        free_nodes += free_of(world.room, GPUS, n, NOW) > 0
-    quote(out, w, work.queue[w], free, need, free_nodes, slots)
+    work, index, out = world.work, world.index, world.out
+    free, least = _free(world, c), work.least[w]
+    raw = index.total[row_of(world, w, c, RAW)]
+    row = row_of(world, w, c, NOW)
+    slots = index.total[row]
+    quote(out, w, work.queue[w], free, need, index.free_nodes[c], slots)
     first = world.book.holder[c] if world.book.holder[c] >= 0 else world.book.promised[c]
-    if raw >= work.least[w] and slots < work.least[w] and first >= 0:
+    if raw >= least and slots < least and first >= 0:
         out.rival[w] = first
         return codes.RESERVED_FOR_OTHER
-    if slots < work.least[w]:
+    if slots < least:
         return codes.FRAGMENTED if free >= need else codes.NO_FREE_GPUS
     if work.required[w] == ANYWHERE:
         return -1
-    _, many = best_domain(nodes, world.seats, c, work.required[w], 1, work.least[w])
+    many = reach_of(world, row, c, work.required[w], least)
     out.figures[w, 4] = many
-    return codes.NO_ROOM_IN_TOPOLOGY if many < work.least[w] else -1
+    return codes.NO_ROOM_IN_TOPOLOGY if many < least else -1
 
 
 @inner

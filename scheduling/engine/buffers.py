@@ -7,11 +7,15 @@ from typing import NamedTuple
 import numpy as np
 
 from scheduling.engine import arrays as a
+from scheduling.engine.index import BLOCK_SIZE, KEY_PARTS
 from scheduling.engine.line import Line, empty_line
 from scheduling.engine.memo import Memo, empty_memo
 from scheduling.engine.prey import Prey, empty_prey
 
 KNOWN_SHAPES = 1024
+INDEX_CELLS = 1 << 21
+"""About how many cells (rows x nodes) an index has; at least ``FEWEST_ROWS`` rows."""
+FEWEST_ROWS, MOST_ROWS = 64, 256
 
 
 class Buffers(NamedTuple):
@@ -24,6 +28,7 @@ class Buffers(NamedTuple):
     guard: a.Division
     line: Line
     memo: Memo
+    index: a.Index  # type: ignore[assignment] # nobody asks for tuple.index
 
 
 def buffers_for(
@@ -46,6 +51,7 @@ def buffers_for(
         empty_division(classes, queues),
         empty_line(slots, queues),
         empty_memo(),
+        _index(nodes),
     )
 
 
@@ -71,7 +77,36 @@ def _room(nodes: a.Nodes, size: int, classes: int) -> a.Room:
         shared_later=_ints(*shared),
         open=_ints(classes),
         coming=_ints(classes),
+        tick=_ints(2),
+        touched=_ints(size),
+        newest=_ints(classes),
+        older=_ints(size),
+        newer=_ints(size),
+        kind=nodes.gpu_class,
     )
+
+
+def _index(nodes: a.Nodes) -> a.Index:
+    size, classes = nodes.gpu_class.size, nodes.rate.size
+    rows = min(MOST_ROWS, max(FEWEST_ROWS, INDEX_CELLS // max(size, 1)))
+    blocks = size // BLOCK_SIZE + 1
+    domains = nodes.domain[: a.NODE].max(axis=1, initial=-1) + 1
+    order = np.argsort(nodes.domain[: a.NODE], axis=1, kind="stable")
+    begin = np.zeros((a.NODE, int(domains.max(initial=0)) + 1), np.int64)
+    for level in range(a.NODE):
+        labels = nodes.domain[level, order[level]]
+        begin[level] = np.searchsorted(labels, np.arange(begin.shape[1]))
+    position = _ints(size)
+    position[nodes.of_class] = np.arange(size)
+    return a.Index(
+        key=_ints(rows, KEY_PARTS), seen=np.full(rows, -1, np.int64), used=_ints(rows),
+        clock=_ints(1), total=_ints(rows), slots=np.zeros((rows, size), np.int32),
+        score=np.zeros((rows, size)), widest=_ints(rows, blocks), best=_ints(rows, blocks),
+        inside=_ints(rows, int(domains.sum())), base=np.append(0, np.cumsum(domains)),
+        member=order, begin=begin, position=position, free=_ints(size), whole=_ints(size),
+        free_sum=_ints(classes), free_nodes=_ints(classes),
+        free_seen=np.full(classes, -1, np.int64),
+    )  # fmt: skip
 
 
 def _book(classes: int, queues: int, pairs: int) -> a.Book:

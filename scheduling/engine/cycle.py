@@ -205,7 +205,7 @@ def _try_class(world: World, w: int, c: int, turn: int) -> int:
             continue
         if when != LATER and (late or (when == BACKFILL and not backfills(world, w, c))):
             continue
-        members = place(work, world.nodes, world.room, world.rules, world.seats, w, c, most, when)
+        members = place(world, w, c, most, when)
         if members == 0:
             continue
         if when == LATER:

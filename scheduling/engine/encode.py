@@ -135,7 +135,14 @@ def _nodes(nodes: list[m.Node], names: list[str], rates: list[float]) -> a.Nodes
             size[a.CPUS, i] = MANY if node.cpus is None else node.cpus
             size[a.MEMORY, i] = MANY if node.memory_mib is None else node.memory_mib
     labels: list[list[tuple[str, ...]]] = [
-        [(n.topology.get("block", ""), "" if "block" in n.topology else n.name) for n in nodes],
+        [
+            (
+                n.topology.get("block", ""),
+                "" if "block" in n.topology else n.topology.get("rack", ""),
+                "" if n.topology.keys() & {"block", "rack"} else n.name,
+            )
+            for n in nodes
+        ],
         [
             (
                 n.topology.get("block", ""),

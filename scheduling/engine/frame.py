@@ -278,7 +278,7 @@ class Frame:
             )  # fmt: skip
             rest = (
                 b.division, b.room, b.book, b.seats, b.out, b.prey, self.users, self.former, b.guard,
-                b.line, b.memo,
+                b.line, b.memo, b.index,
             )  # fmt: skip
             self._world = build_world(*(tuple(part) for part in (*parts, *rest)))
             for slot in np.flatnonzero(self.work.phase == a.PENDING):

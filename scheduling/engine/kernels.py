@@ -23,7 +23,7 @@ from scheduling.engine.structs import Struct, as_struct
 def build_world(
     tree: Any, quotas: Any, nodes: Any, work: Any, ranks: Any, holds: Any, rules: Any,
     division: Any, room: Any, book: Any, seats: Any, out: Any, prey: Any, users: Any, former: Any,
-    guard: Any, line: Any, memo: Any,
+    guard: Any, line: Any, memo: Any, index: Any,
 ) -> Struct:  # fmt: skip
     """One struct over the arrays of all these plain tuples, in the fields' order."""
     parts = (
@@ -45,6 +45,7 @@ def build_world(
         as_struct("Division", guard),
         as_struct("Line", line),
         as_struct("Memo", memo),
+        as_struct("Index", index),
     )
     return as_struct("World", parts)
 

@@ -26,6 +26,10 @@ def clear(world: World) -> None:
             room.pledged[r, n] = 0
         for d in range(room.shared_now.shape[1]):
             room.shared_now[n, d] = room.shared_later[n, d] = 0
+    for c in range(room.newest.size):
+        room.newest[c] = -1
+    room.tick[0] += 1
+    room.tick[1] = room.tick[0]
 
 
 @inner

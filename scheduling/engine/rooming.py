@@ -15,6 +15,7 @@ from scheduling.engine.eviction import (
     STRICT,
     Hunt,
 )
+from scheduling.engine.index import row_of
 from scheduling.engine.prey import gpus_of, list_prey
 from scheduling.engine.prospects import (
     fails_like_another,
@@ -23,7 +24,6 @@ from scheduling.engine.prospects import (
     note_victim,
 )
 from scheduling.engine.record import decide, evict_for, quote
-from scheduling.engine.seating import slots_on
 from scheduling.engine.standing import over_nominal, reach
 from scheduling.engine.victims import give_up, hunt_down, last_release
 from scheduling.engine.world import World
@@ -111,10 +111,7 @@ def _only_reserved(world: World, w: int, c: int, need: int) -> bool:
     """No reason to displace the own queue's work."""
     if not quota_allows(world, w, c, need, world.tree.depth[world.work.queue[w]]):
         return False
-    slots = 0
-    for i in range(world.nodes.class_start[c], world.nodes.class_start[c + 1]):
-        slots += slots_on(world.room, world.work, w, world.nodes.of_class[i], RAW)
-    return bool(slots >= world.work.least[w])
+    return bool(world.index.total[row_of(world, w, c, RAW)] >= world.work.least[w])
 
 
 @once

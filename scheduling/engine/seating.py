@@ -126,6 +126,7 @@ def pledge(room: Room, work: Work, w: int, n: int, device: int) -> None:
         if r == GPUS and device >= 0:
             need = ONE if room.shared_now[n, device] == 0 else 0
         room.pledged[r, n] += max(0, min(need, room.now[r, n] - room.pledged[r, n]))
+    touch(room, n)
 
 
 @once
@@ -148,6 +149,25 @@ def _move(
         room.later[GPUS, n] -= _whole(room.shared_later, n, device, c)
         room.later[CPUS, n] -= work.need[CPUS, w] * members
         room.later[MEMORY, n] -= work.need[MEMORY, w] * members
+    touch(room, n)
+
+
+@inner
+def touch(room: Room, n: int) -> None:
+    """Node ``n`` has changed: to the front of its class's list of changes."""
+    tick, c = room.tick[0] + 1, room.kind[n]
+    front = room.newest[c]
+    if front != n:
+        if room.touched[n] > room.tick[1]:
+            before, after = room.older[n], room.newer[n]
+            room.older[after] = before
+            if before >= 0:
+                room.newer[before] = after
+        room.older[n], room.newer[n] = front, -1
+        if front >= 0:
+            room.newer[front] = n
+        room.newest[c] = n
+    room.touched[n] = room.tick[0] = tick
 
 
 @inner

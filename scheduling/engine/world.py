@@ -8,6 +8,7 @@ from scheduling.engine.arrays import (
     Book,
     Division,
     Holds,
+    Index,
     Nodes,
     Out,
     Quotas,
@@ -45,3 +46,4 @@ class World(NamedTuple):
     guard: Division
     line: Line
     memo: Memo
+    index: Index  # type: ignore[assignment] # nobody asks a struct for tuple.index
