@@ -278,6 +278,8 @@ class Book(NamedTuple):
     asked: Ints  # [class, queue]: what leaves hold and ask for
     charged: Ints  # [class, queue]: micro-GPU of usage that recent starts are charged beforehand
     graced: Floats  # [class]: when the last grace of a lowering ends, 0 if none runs
+    ceiling: Ints  # [class, queue]: the lowest limit on the way to the root
+    rationed: Ints  # [class]: 1 where any queue has spent its GPU-hours
     limited: Ints  # [1]: 1 where any queue limits workloads or users; the rest is kept up only then
     running: Ints  # [queue] workloads
     user_running: Ints  # [pair]

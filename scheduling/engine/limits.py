@@ -13,13 +13,19 @@ from scheduling.engine.world import World
 
 @inner
 def find_limits(world: World) -> None:
-    """Whether any queue limits workloads or users; where none does, nobody counts them."""
-    tree = world.tree
-    world.book.limited[0] = 0
+    """Which limits there are at all, so that nobody counts or looks in vain."""
+    tree, quotas, book = world.tree, world.quotas, world.book
+    book.limited[0] = 0
     for q in range(tree.parent.size):
         most = min(tree.most_running[q], tree.most_per_user[q], tree.most_gpus_per_user[q])
         if most < UNLIMITED:
-            world.book.limited[0] = 1
+            book.limited[0] = 1
+    for c in range(book.ceiling.shape[0]):
+        book.rationed[c], book.ceiling[c, 0] = 0, UNLIMITED
+        for q in range(1, tree.parent.size):
+            book.ceiling[c, q] = min(quotas.cap[c, q], book.ceiling[c, tree.parent[q]])
+            if quotas.used_hours[c, q] >= quotas.budget_hours[c, q]:
+                book.rationed[c] = 1
 
 
 @inner
@@ -109,7 +115,7 @@ def pair_in(world: World, w: int, x: int) -> int:
 @inner
 def spent_hours(world: World, q: int, c: int) -> int:
     """The lowest queue whose GPU-hours of class ``c`` are spent, -1 if none."""
-    while q > 0:
+    while world.book.rationed[c] and q > 0:
         if world.quotas.used_hours[c, q] >= world.quotas.budget_hours[c, q]:
             return q
         q = world.tree.parent[q]
