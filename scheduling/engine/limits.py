@@ -1,7 +1,7 @@
 """Limits beside quota: workloads at once, what one user may hold, GPU-hours of a period.
 
-Limits of a queue count what runs in it and all below it. They bound the demand as well, so nobody is
-entitled to GPUs that a limit would leave idle.
+Limits of a queue count what runs in it and all below it. They bound what leaves ask for as well, so
+nobody is entitled to GPUs that a limit would leave idle.
 """
 
 from __future__ import annotations
@@ -59,23 +59,27 @@ def book_start(world: World, w: int, more: int) -> None:
 
 @inner
 def may_ask(world: World, w: int) -> bool:
-    """Whether the limits let ``w`` run beside all that runs and asked before it; if so it asks now."""
+    """Whether the limits let ``w`` run beside all that runs and asked before it; if so it asks now.
+
+    Of the limits on workloads the leaf's own counts: which of its siblings goes first is not known yet.
+    """
     tree, book = world.tree, world.book
     gpus = world.work.most[w] * world.work.need[GPUS, w]
     q, pair = world.work.queue[w], world.work.user[w]
+    if book.running[q] + book.queued[q] >= tree.most_running[q]:
+        return False
     while q > 0:
-        asked = book.running[q] + book.queued[q] >= tree.most_running[q]
-        mine = book.user_running[pair] + book.user_queued[pair] >= tree.most_per_user[q]
-        held = book.user_gpus[pair] + book.user_asks[pair]
-        if asked or mine or held + gpus > tree.most_gpus_per_user[q]:
+        full = book.user_running[pair] + book.user_queued[pair] >= tree.most_per_user[q]
+        holds = book.user_gpus[pair] + book.user_asks[pair]
+        if full or holds + gpus > tree.most_gpus_per_user[q]:
             return False
         q, pair = tree.parent[q], world.users.above[pair]
-    q, pair = world.work.queue[w], world.work.user[w]
-    while q > 0:
-        book.queued[q] += 1
+    pair = world.work.user[w]
+    book.queued[world.work.queue[w]] += 1
+    while pair >= 0:
         book.user_queued[pair] += 1
         book.user_asks[pair] += gpus
-        q, pair = tree.parent[q], world.users.above[pair]
+        pair = world.users.above[pair]
     return True
 
 
