@@ -19,10 +19,10 @@ from typing import Any
 import numpy as np
 
 from scheduling.engine import arrays as a
-from scheduling.engine import codes
+from scheduling.engine import codes, events
 from scheduling.engine.buffers import buffers_for
 from scheduling.engine.kernels import build_world
-from scheduling.engine.line import FRESH
+from scheduling.engine.line import list_afresh
 from scheduling.engine.model import Policy, Snapshot
 from scheduling.engine.structs import Struct
 
@@ -36,6 +36,7 @@ class Frame:
 
     work: a.Work
     holds: a.Holds
+    pool: a.Pool
 
     def __init__(
         self,
@@ -79,16 +80,28 @@ class Frame:
         self.source: Snapshot | None = None
         self.slot_names: dict[int, str] = {}
         self._pairs: dict[tuple[int, str], int] = {}
-        self._free: list[int] = []
-        self._free_holds: list[int] = []
         self._next_tie = 0
         self._world: Struct | None = None
         self._grow(max(slots, 1), 2 * max(slots, 1), 1)
 
     # -- workloads -----------------------------------------------------------------------------
 
-    def add_workload(
+    def add_workload(self, *, name: str | None = None, **what: Any) -> int:
+        """A pending workload as ``describe`` has it; returns its slot."""
+        self.make_room(slots=1, wishes=len(what.get("classes", ())))
+        slot = int(self.pool.slots[self.pool.left[events.SLOTS] - 1])
+        self.describe(self.work, slot, **what)
+        if name is not None:
+            self.slot_names[slot] = name
+        world = self.world
+        events.take_slot(world)
+        events.arrive(world, slot)
+        return slot
+
+    def describe(
         self,
+        w: a.Work,
+        slot: int,
         *,
         queue: int,
         submitted: float,
@@ -108,24 +121,22 @@ class Frame:
         claims: bool = False,
         restart: float = 0.0,
         tie: int | None = None,
-        name: str | None = None,
-    ) -> int:
-        """A pending workload; returns its slot.
+    ) -> None:
+        """Write a pending workload into ``slot`` of a table, the frame's own or one of work to come.
 
         ``gpus`` (milli-GPU), ``cpus`` (milli) and ``memory_mib`` are of one member, ``members`` is
         (least, most), ``classes`` are class numbers in order of preference, ``required`` and
         ``preferred`` topology levels (0 block, 1 rack, 2 node), times are seconds. ``queue`` -1 is
         misrouted. ``tie`` decides last, lowest first; by default the order of arrival.
         """
-        slot = self._free.pop() if self._free else self._more_slots()
-        w = self.work
         w.phase[slot] = a.PENDING
         w.queue[slot], w.priority[slot] = queue, priority
-        w.user[slot] = self._pair(queue, user)
+        w.user[slot] = self.pair(queue, user)
         w.need[:, slot] = gpus, cpus, memory_mib
         w.least[slot], w.most[slot] = members
         w.elastic[slot], w.held[slot], w.claims[slot] = elastic, held, claims
-        self._wish(slot, classes)
+        w.wish[:, slot] = -1
+        w.wish[: len(classes), slot] = classes
         w.required[slot], w.preferred[slot] = required, preferred
         w.submitted[slot], w.predicted[slot], w.restart[slot] = submitted, predicted, restart
         w.tie[slot] = self._next_tie if tie is None else tie
@@ -136,10 +147,6 @@ class Frame:
         w.stale[slot] = np.inf
         w.leaving[slot] = False
         w.gpu_class[slot], w.members[slot] = -1, 0
-        if name is not None:
-            self.slot_names[slot] = name
-        self._enlist(slot)
-        return slot
 
     def load(
         self, names: list[str], pairs: list[tuple[int, str]], columns: dict[str, list[Any]]
@@ -158,11 +165,14 @@ class Frame:
                 table[..., :count] = np.asarray(column, table.dtype)
         self.work.phase[:count] = a.PENDING
         self.work.queue[:count] = [queue for queue, _ in pairs]
-        self.work.user[:count] = [self._pair(queue, user) for queue, user in pairs]
+        self.work.user[:count] = [self.pair(queue, user) for queue, user in pairs]
         self.work.tie[:count] = np.arange(count)
         self.slot_names = dict(enumerate(names))
         self._next_tie = count
-        self._free = [slot for slot in self._free if slot >= count]
+        free = self.pool.slots[: self.pool.left[events.SLOTS]]
+        free = free[free >= count]
+        self.pool.slots[: free.size] = free
+        self.pool.left[events.SLOTS] = free.size
         self._world = None
 
     def start(self, slot: int, plan: ArrayPlan) -> None:
@@ -172,72 +182,44 @@ class Frame:
 
     def start_on(self, slot: int, gpu_class: int, seats: Iterable[tuple[int, int]]) -> None:
         """The workload starts now; ``seats`` are (node, device) by member, device -1 for whole GPUs."""
-        w = self.work
-        places = sorted(seats)
-        w.phase[slot], w.gpu_class[slot], w.members[slot] = a.RUNNING, gpu_class, len(places)
-        w.started[slot], w.checkpointed[slot] = self.now, -np.inf
-        w.claims[slot] = False
-        self._let_go(slot)
-        self.hold(slot, places)
-
-    def hold(self, slot: int, places: Sequence[tuple[int, int]]) -> None:
-        """Write the holds of a running workload, one a node and device. ``places`` are sorted."""
-        at = 0
-        while at < len(places):
-            end = at
-            while end < len(places) and places[end] == places[at]:
-                end += 1
-            h = self._free_holds.pop() if self._free_holds else self._more_holds()
-            node, device = places[at]
-            self.holds.node[h], self.holds.device[h] = node, device
-            self.holds.members[h] = end - at
-            self.holds.next[h] = self.holds.head[slot]
-            self.holds.head[slot] = h
-            at = end
+        nodes, devices = _columns(seats)
+        self.make_room(holds=nodes.size)
+        events.start(self.world, slot, gpu_class, nodes, devices, float(self.now))
 
     def leave(self, slot: int, rival: int = -1) -> None:
         """A workload evicted now, for ``rival`` if there is one: its pods still hold GPUs; ``requeue`` or
         ``finish`` it when they go.
         """
-        self.work.leaving[slot] = True
-        self.work.evictions[slot] += 1
-        self.work.evicted[slot] = self.now
-        self.work.evicted_for[slot] = -1 if rival < 0 else self.work.tie[rival]
+        events.leave(self.world, slot, rival, float(self.now))
 
-    def requeue(self, slot: int, *, claims: bool = False) -> None:
+    def requeue(self, slot: int) -> None:
         """An evicted workload is pending again; it keeps its submit time."""
-        self._let_go(slot)
-        w = self.work
-        w.phase[slot], w.leaving[slot], w.members[slot] = a.PENDING, False, 0
-        w.claims[slot], w.gpu_class[slot], w.stale[slot] = claims, -1, np.inf
-        self._enlist(slot)
+        events.requeue(self.world, slot)
 
-    def claim(self, slot: int, claims: bool = True, plan: ArrayPlan | None = None) -> None:
-        """Mark a pending workload whose victims are leaving for it: it is seated first.
-
-        With ``plan``, on the very seats that the plan promised.
+    def keep(self, slot: int, plan: ArrayPlan) -> None:
+        """A pending workload is seated first, on the very seats that ``plan`` promised: victims leave
+        for it.
         """
-        self.work.claims[slot] = claims
-        if plan is not None:
-            nodes, devices = plan.seats(slot)
-            self.promise(slot, int(plan.gpu_class[slot]), zip(nodes, devices, strict=True))
+        nodes, devices = plan.seats(slot)
+        self.promise(slot, int(plan.gpu_class[slot]), zip(nodes, devices, strict=True))
 
     def promise(self, slot: int, gpu_class: int, seats: Iterable[tuple[int, int]]) -> None:
         """Keep ``seats`` (node, device) for a pending workload."""
-        self._let_go(slot)
-        self.work.gpu_class[slot] = gpu_class
-        self.hold(slot, sorted(seats))
+        nodes, devices = _columns(seats)
+        self.make_room(holds=nodes.size)
+        events.promise(self.world, slot, gpu_class, nodes, devices)
+
+    def forget_promise(self, slot: int) -> None:
+        """A pending workload waits like any other again."""
+        events.forget_promise(self.world, slot)
 
     def checkpoint(self, slot: int) -> None:
         self.work.checkpointed[slot] = self.now
 
     def finish(self, slot: int) -> None:
         """The workload is over or cancelled; its slot is free."""
-        self._let_go(slot)
-        self.work.phase[slot] = a.FREE
-        self.work.leaving[slot] = False
+        events.finish(self.world, slot)
         self.slot_names.pop(slot, None)
-        self._free.append(slot)
 
     def apply(self, plan: ArrayPlan, *, instantly: bool = True) -> None:
         """Carry ``plan`` out: evictions (gone at once, or leaving), then starts."""
@@ -246,13 +228,13 @@ class Frame:
             if instantly:
                 self.requeue(slot)
         for slot in plan.promised():
-            self.claim(slot, plan=plan)
+            self.keep(slot, plan)
         for slot in plan.admitted():
             self.start(slot, plan)
 
     def note_usage(self, queue: int, user: str, gpus: int) -> None:
         """``user`` held ``gpus`` (milli-GPU) in the leaf ``queue`` on average, older time counting less."""
-        self.users.usage[self._pair(queue, user)] = gpus
+        self.users.usage[self.pair(queue, user)] = gpus
 
     def forget_fits(self) -> None:
         """Drop what is known of which gangs fit on empty nodes."""
@@ -278,31 +260,20 @@ class Frame:
             )  # fmt: skip
             rest = (
                 b.division, b.room, b.book, b.seats, b.out, b.prey, self.users, self.former, b.guard,
-                b.line, b.memo, b.index,
+                b.line, b.memo, b.index, self.pool,
             )  # fmt: skip
             self._world = build_world(*(tuple(part) for part in (*parts, *rest)))
-            for slot in np.flatnonzero(self.work.phase == a.PENDING):
-                self._enlist(int(slot))
+            list_afresh(b.line, np.flatnonzero(self.work.phase == a.PENDING))
         return self._world
 
     # -- inside --------------------------------------------------------------------------------
 
-    def _enlist(self, slot: int) -> None:
-        """Have the next plan merge ``slot`` into the line; a world still to be built lists all."""
-        if self._world is None:
-            return
-        line = self.buffers.line
-        if line.state[slot] != FRESH:
-            line.state[slot] = FRESH
-            line.fresh[line.count[1]] = slot
-            line.count[1] += 1
-
-    def _pair(self, queue: int, user: str) -> int:
+    def pair(self, queue: int, user: str) -> int:
         """Number of the pair; the same user has one in every queue above as well."""
         pair = self._pairs.get((queue, user), -1)
         if pair < 0:
             parent = int(self.tree.parent[queue]) if queue > 0 else 0
-            above = self._pair(parent, user) if parent > 0 else -1
+            above = self.pair(parent, user) if parent > 0 else -1
             pair = self._pairs[queue, user] = len(self._pairs)
             if pair == self.users.above.size:
                 self.users = a.Users(*(np.append(part, part) for part in self.users))
@@ -310,45 +281,49 @@ class Frame:
             self.users.above[pair], self.users.usage[pair] = above, 0
         return pair
 
-    def _wish(self, slot: int, classes: Sequence[int]) -> None:
-        if len(classes) > self.work.wish.shape[0]:
-            self._grow(self.work.phase.size, self.holds.node.size, len(classes))
-        self.work.wish[:, slot] = -1
-        self.work.wish[: len(classes), slot] = classes
-
-    def _let_go(self, slot: int) -> None:
-        h = int(self.holds.head[slot])
-        while h >= 0:
-            self._free_holds.append(h)
-            h = int(self.holds.next[h])
-        self.holds.head[slot] = -1
-
-    def _more_slots(self) -> int:
-        self._grow(2 * self.work.phase.size, self.holds.node.size, self.work.wish.shape[0])
-        return self._free.pop()
-
-    def _more_holds(self) -> int:
-        self._grow(self.work.phase.size, 2 * self.holds.node.size, self.work.wish.shape[0])
-        return self._free_holds.pop()
+    def make_room(self, *, slots: int = 0, holds: int = 0, wishes: int = 0) -> None:
+        """Have at least so many slots and holds unused, and room for so many wishes of a workload."""
+        size, many = self.work.phase.size, self.holds.node.size
+        rows = self.work.wish.shape[0]
+        more = max(0, slots - int(self.pool.left[events.SLOTS]))
+        more_holds = max(0, holds - int(self.pool.left[events.HOLDS]))
+        if more or more_holds or wishes > rows:
+            self._grow(
+                max(2 * size, size + more) if more else size,
+                max(2 * many, many + more_holds) if more_holds else many,
+                max(rows, wishes),
+            )
 
     def _grow(self, slots: int, holds: int, wishes: int) -> None:
         """Make the tables of workloads at least this large; what is in them stays."""
-        old = 0 if not hasattr(self, "work") else self.work.phase.size
-        old_holds = 0 if old == 0 else self.holds.node.size
-        work = _empty_work(slots, wishes)
+        old = self.work.phase.size if hasattr(self, "work") else 0
+        old_holds = self.holds.node.size if old else 0
+        work = empty_work(slots, wishes)
         table = a.Holds(*(np.full(slots if i == 0 else holds, -1, np.int64) for i in range(5)))
+        pool = a.Pool(np.zeros(slots, np.int64), np.zeros(holds, np.int64), np.zeros(2, np.int64))
         if old:
-            for field, fresh in zip(self.work, work, strict=True):
+            for field, fresh in zip((*self.work, *self.holds), (*work, *table), strict=True):
                 fresh[tuple(slice(0, n) for n in field.shape)] = field
-            for part, fresh in zip(self.holds, table, strict=True):
-                fresh[: part.size] = part
-        self.work, self.holds = work, table
-        self._free = [*range(slots - 1, old - 1, -1), *self._free]
-        self._free_holds = [*range(holds - 1, old_holds - 1, -1), *self._free_holds]
+        for stack, before, size, k in (
+            (pool.slots, old, slots, events.SLOTS),
+            (pool.holds, old_holds, holds, events.HOLDS),
+        ):
+            kept = (self.pool.slots, self.pool.holds)[k][: self.pool.left[k]] if old else stack[:0]
+            stack[: size - before] = np.arange(size - 1, before - 1, -1)
+            stack[size - before : size - before + kept.size] = kept
+            pool.left[k] = size - before + kept.size
+        self.work, self.holds, self.pool = work, table, pool
         self._world = None
 
 
-def _empty_work(slots: int, wishes: int) -> a.Work:
+def _columns(seats: Iterable[tuple[int, int]]) -> tuple[a.Ints, a.Ints]:
+    """Nodes and devices."""
+    table = np.array(list(seats), np.int64).reshape(-1, 2)
+    return np.ascontiguousarray(table[:, 0]), np.ascontiguousarray(table[:, 1])
+
+
+def empty_work(slots: int, wishes: int) -> a.Work:
+    """A table of so many workloads that accept up to ``wishes`` classes each."""
     ints: Any = lambda fill=0: np.full(slots, fill, np.int64)  # noqa: E731
     floats: Any = lambda fill=0.0: np.full(slots, fill)  # noqa: E731
     flags: Any = lambda: np.zeros(slots, np.bool_)  # noqa: E731

@@ -7,15 +7,15 @@ from typing import Any
 from scheduling.engine.arrays import Floats
 from scheduling.engine.compiled import inner, kernel
 from scheduling.engine.cycle import decide_all
-from scheduling.engine.division import potential
+from scheduling.engine.division import divide, potential
 from scheduling.engine.line import renew
 from scheduling.engine.prepare import (
     clear,
     note_the_settled,
-    occupy_nodes,
+    read_running,
+    read_waiting,
     weigh,
 )
-from scheduling.engine.sharing import share_out
 from scheduling.engine.structs import Struct, as_struct
 
 
@@ -23,7 +23,7 @@ from scheduling.engine.structs import Struct, as_struct
 def build_world(
     tree: Any, quotas: Any, nodes: Any, work: Any, ranks: Any, holds: Any, rules: Any,
     division: Any, room: Any, book: Any, seats: Any, out: Any, prey: Any, users: Any, former: Any,
-    guard: Any, line: Any, memo: Any, index: Any,
+    guard: Any, line: Any, memo: Any, index: Any, pool: Any,
 ) -> Struct:  # fmt: skip
     """One struct over the arrays of all these plain tuples, in the fields' order."""
     parts = (
@@ -46,6 +46,7 @@ def build_world(
         as_struct("Line", line),
         as_struct("Memo", memo),
         as_struct("Index", index),
+        as_struct("Pool", pool),
     )
     return as_struct("World", parts)
 
@@ -62,10 +63,12 @@ def run_cycle(world: Any, now: float, acts: bool) -> None:
     rules = world.rules
     rules.now = now
     renew(world.line, world.work, world.ranks, now, rules.shortest)
-    if acts:
-        clear(world)
-        occupy_nodes(world)
-    share_out(world)
+    clear(world)
+    read_running(world)
+    read_waiting(world)
+    divide(
+        world.tree, world.quotas, world.book.supply, world.book.asked, rules.history, world.division
+    )
     if not acts:
         return
     weigh(world)

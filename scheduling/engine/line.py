@@ -59,6 +59,13 @@ def enlist(line: Line, w: int) -> None:
         line.count[1] += 1
 
 
+def list_afresh(line: Line, slots: Ints) -> None:
+    """Put all pending ``slots`` into an empty line."""
+    line.state[slots] = FRESH
+    line.fresh[: slots.size] = slots
+    line.count[1] = slots.size
+
+
 @inner
 def renew(line: Line, work: Work, ranks: Ranks, now: float, shortest: bool) -> None:
     """Bring line and roster up to date: ``shortest`` orders by predicted run time before arrival."""

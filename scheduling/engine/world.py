@@ -11,6 +11,7 @@ from scheduling.engine.arrays import (
     Index,
     Nodes,
     Out,
+    Pool,
     Quotas,
     Ranks,
     Room,
@@ -47,3 +48,4 @@ class World(NamedTuple):
     line: Line
     memo: Memo
     index: Index  # type: ignore[assignment] # nobody asks a struct for tuple.index
+    pool: Pool

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import numpy as np
 
 from scheduling.engine import ArrayPlan, Frame, decode, encode, plan_frame
 from scheduling.engine.arrays import ANYWHERE, LEVELS
 from scheduling.engine.codes import ACTIONS, ADMIT, AWAITS_VICTIMS, EVICT, REASONS
-from scheduling.engine.model import MILLI, Action, Decision, Phase, Plan, Reason, Snapshot
+from scheduling.engine.model import MILLI, Action, Decision, Phase, Plan, Reason, Snapshot, Workload
 
 from .jobs import Job
 from .laws import check
@@ -42,12 +43,9 @@ class FramePlanner:
         self._frame: Frame = encode(self._template)
         self._origin_s = template.now.timestamp()
         self._checked, self._seen = checked, seen
-        self._leaves = leaves(self._frame)
+        self._scribe = Scribe(self._frame)
         self._classes = {name: i for i, name in enumerate(self._frame.class_names)}
-        self._priorities = {name: i for i, name in enumerate(self._frame.priority_names)}
         self._nodes = {name: i for i, name in enumerate(self._frame.node_names)}
-        rate = self._frame.nodes.rate
-        self._cheapest_first = sorted(self._classes.values(), key=lambda c: (rate[c], c))
         self._slot_of: dict[int, int] = {}
         self._job_in: dict[int, Job] = {}
         self._clocks = Clocks()
@@ -63,9 +61,11 @@ class FramePlanner:
             self._start(slot, job)
         elif self._frame.work.members[slot]:
             self._clocks.stop(slot)
-            self._frame.requeue(slot, claims=job.workload.awaits_victims)
+            self._frame.requeue(slot)
+        elif job.workload.awaits_victims:
+            self._frame.promise(slot, *self._seats(job.workload))
         else:
-            self._frame.claim(slot, job.workload.awaits_victims)
+            self._frame.forget_promise(slot)
 
     def drop(self, job: Job) -> None:
         slot = self._slot_of.pop(job.number)
@@ -84,39 +84,23 @@ class FramePlanner:
         return self._spelled_out(plan, now_s)
 
     def _add(self, job: Job) -> None:
-        work = job.workload
-        wish = [self._classes[name] for name in work.gpu_classes if name in self._classes]
-        slot = self._frame.add_workload(
-            queue=self._leaves.get(work.queue, -1),
-            user=work.user,
-            priority=self._priorities[work.priority_class],
-            submitted=self._origin_s + job.submit_s,
-            gpus=work.gpus,
-            cpus=work.cpus,
-            memory_mib=work.memory_mib,
-            members=(work.members.min, work.members.max),
-            classes=wish if work.gpu_classes else self._cheapest_first,
-            elastic=work.elastic,
-            required=level(work.topology.required),
-            preferred=level(work.topology.preferred),
-            predicted=work.predicted.p50 if work.predicted else np.inf,
-            held=work.held,
-            restart=work.restart_cost_s,
-            name=work.name,
-        )
+        slot = self._frame.add_workload(**self._scribe.columns(job.workload), name=job.name)
         self._slot_of[job.number] = slot
         self._job_in[slot] = job
 
     def _start(self, slot: int, job: Job) -> None:
-        work = job.workload
+        self._frame.start_on(slot, *self._seats(job.workload))
+        first_s = job.run.start_s + job.run.restart_s
+        self._clocks.start(slot, first_s, job.submission.checkpoint_s)
+
+    def _seats(self, work: Workload) -> tuple[int, list[tuple[int, int]]]:
+        """Number of the class, then node and device of each member."""
         seats = []
         for name, members in work.placement.items():
             devices = work.devices.get(name, ()) if work.gpus < MILLI else ()
             node = self._nodes[name]
             seats += [(node, devices[i] if i < len(devices) else -1) for i in range(members)]
-        self._frame.start_on(slot, self._classes[work.gpu_class or ""], seats)
-        first_s = job.run.start_s + job.run.restart_s
-        self._clocks.start(slot, first_s, job.submission.checkpoint_s)
+        return self._classes[work.gpu_class or ""], seats
 
     def _acts(self, plan: ArrayPlan) -> Iterable[Decision]:
         order = plan.order
@@ -139,7 +123,7 @@ class FramePlanner:
         placement: dict[str, int] = {}
         devices: dict[str, tuple[int, ...]] = {}
         action = ACTIONS[plan.action[slot]]
-        if action is Action.ADMIT:
+        if plan.members[slot] and action is not Action.EVICT:
             for node, device in zip(*plan.seats(slot), strict=True):
                 name = frame.node_names[node]
                 placement[name] = placement.get(name, 0) + 1
@@ -177,6 +161,39 @@ class FramePlanner:
         if self._seen is not None:
             self._seen(snapshot, plan)
         return [*plan.decisions, *self._alarm(array_plan)] if brief else plan.decisions
+
+
+class Scribe:
+    """What a frame's tables say of a pending workload: numbers for names."""
+
+    def __init__(self, frame: Frame) -> None:
+        self._leaves = leaves(frame)
+        self._classes = {name: i for i, name in enumerate(frame.class_names)}
+        self._priorities = {name: i for i, name in enumerate(frame.priority_names)}
+        rate = frame.nodes.rate
+        self._cheapest_first = sorted(self._classes.values(), key=lambda c: (rate[c], c))
+
+    def columns(self, work: Workload) -> dict[str, Any]:
+        """The arguments of ``Frame.describe``."""
+        wish = [self._classes[name] for name in work.gpu_classes if name in self._classes]
+        return {
+            "queue": self._leaves.get(work.queue, -1),
+            "user": work.user,
+            "priority": self._priorities[work.priority_class],
+            "submitted": work.submitted.timestamp(),
+            "gpus": work.gpus,
+            "cpus": work.cpus,
+            "memory_mib": work.memory_mib,
+            "members": (work.members.min, work.members.max),
+            "classes": wish if work.gpu_classes else self._cheapest_first,
+            "elastic": work.elastic,
+            "required": level(work.topology.required),
+            "preferred": level(work.topology.preferred),
+            "predicted": work.predicted.p50 if work.predicted else np.inf,
+            "predicted_p90": work.predicted.p90 if work.predicted else np.inf,
+            "held": work.held,
+            "restart": work.restart_cost_s,
+        }
 
 
 def leaves(frame: Frame) -> dict[str, int]:

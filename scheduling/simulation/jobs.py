@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from typing import Any
 
 from scheduling.engine.model import Decision, Phase, Workload
 
@@ -110,6 +111,26 @@ class Job:
             placement=dict(decision.placement),
             devices=dict(decision.devices),
         )
+
+    def promise(self, decision: Decision) -> bool:
+        """It waits for its victims to leave these seats; whether that is new."""
+        promised = replace(
+            self.workload,
+            awaits_victims=True,
+            gpu_class=decision.gpu_class,
+            placement=dict(decision.placement),
+            devices=dict(decision.devices),
+        )
+        changed, self.workload = promised != self.workload, promised
+        return changed
+
+    def forget_promise(self) -> bool:
+        """It waits like any other; whether it did not before."""
+        if not self.workload.awaits_victims:
+            return False
+        nothing: dict[str, Any] = {"gpu_class": None, "placement": {}, "devices": {}}
+        self.workload = replace(self.workload, awaits_victims=False, **nothing)
+        return True
 
     def checkpoint(self, now_s: int) -> bool:
         """Notes the last checkpoint in ``workload``; whether that changed it."""

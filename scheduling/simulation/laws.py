@@ -42,8 +42,9 @@ def over_nodes(snapshot: Snapshot, plan: Plan) -> Iterator[str]:
     """Victims still hold their GPUs: whoever is admitted in the same plan must fit beside them."""
     held: defaultdict[str, int] = defaultdict(int)
     for workload in snapshot.workloads:
-        for name, members in workload.placement.items():
-            held[name] += members * workload.gpus
+        if workload.phase is Phase.RUNNING:
+            for name, members in workload.placement.items():
+                held[name] += members * workload.gpus
     for workload, decision in admitted(snapshot, plan):
         for name, members in decision.placement.items():
             held[name] += members * workload.gpus
@@ -55,7 +56,8 @@ def over_nodes(snapshot: Snapshot, plan: Plan) -> Iterator[str]:
 
 def held_before(snapshot: Snapshot, node: str) -> int:
     """What sits on a node that is no longer ready may stay there, no more may come."""
-    return sum(w.gpus * w.placement.get(node, 0) for w in snapshot.workloads)
+    running = (w for w in snapshot.workloads if w.phase is Phase.RUNNING)
+    return sum(w.gpus * w.placement.get(node, 0) for w in running)
 
 
 def torn_gangs(snapshot: Snapshot, plan: Plan) -> Iterator[str]:
@@ -83,7 +85,8 @@ def over_limits(snapshot: Snapshot, plan: Plan) -> Iterator[str]:
             queue = above.get(queue)
 
     for workload in snapshot.workloads:
-        if workload.gpu_class and workload.name not in gone and not workload.leaving:
+        runs = workload.phase is Phase.RUNNING and not workload.leaving
+        if runs and workload.gpu_class and workload.name not in gone:
             gpus = workload.gpus * sum(workload.placement.values())
             charge(workload.queue, workload.gpu_class, gpus, False)
     for workload, decision in admitted(snapshot, plan):
