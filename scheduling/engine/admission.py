@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from scheduling.engine.arrays import GPUS
 from scheduling.engine.compiled import inner, once
+from scheduling.engine.limits import full_queue, user_limit
 from scheduling.engine.placement import is_free
 from scheduling.engine.record import admit, promise
 from scheduling.engine.standing import levels_over, over_limit, over_nominal, takes_kept
@@ -18,6 +19,8 @@ def need_of(world: World, w: int) -> int:
 @inner
 def quota_allows(world: World, w: int, c: int, gpus: int, turn: int) -> bool:
     q = world.work.queue[w]
+    if full_queue(world, w) >= 0 or user_limit(world, w, gpus) >= 0:
+        return False
     over = levels_over(world.tree, world.book, world.division, q, c, gpus)
     if over > turn or over_limit(world, q, c, gpus) >= 0:
         return False

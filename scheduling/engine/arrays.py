@@ -58,8 +58,8 @@ class Tree(NamedTuple):
 class Quotas(NamedTuple):
     """Entitlements ``[class, queue]``; ``cap`` is the limit, or the nominal where the weight is zero.
 
-    ``hours_left`` of the budget until ``period_ends``. Until ``grace`` nobody is evicted whom the quotas
-    of ``World.former`` would protect.
+    Hours are GPU-hours of the period that ends at ``period_ends``. Until ``grace`` nobody is evicted whom
+    the quotas of ``World.former`` would protect.
     """
 
     nominal: Ints
@@ -68,7 +68,8 @@ class Quotas(NamedTuple):
     lending: Ints
     weight: Floats
     usage: Floats
-    hours_left: Floats
+    budget_hours: Floats
+    used_hours: Floats
     period_ends: Floats
     grace: Floats  # minus infinity where nothing was lowered
 
@@ -188,7 +189,12 @@ class Rules(NamedTuple):
 
 @declare
 class Division(NamedTuple):
-    """The division ``[class, queue]``. ``capacity`` is what the subtree divides: share + kept."""
+    """The division ``[class, queue]``. ``capacity`` is what the subtree divides: share + kept.
+
+    A share is ``guaranteed + spare + remainder``: the guarantee, the part of its tier's spare by ``ratio``
+    (w of the rule, from ``norm``, n, and ``usage``, u), and what those with a ratio left over, by weight
+    alone. ``want`` and ``pull`` are scratch of the filling.
+    """
 
     fair: Floats
     guaranteed: Floats
@@ -197,6 +203,13 @@ class Division(NamedTuple):
     demand: Ints
     capacity: Floats
     short: Flags  # its guarantee was not met: oversubscribed
+    spare: Floats
+    remainder: Floats
+    norm: Floats
+    ratio: Floats
+    usage: Floats
+    want: Floats
+    pull: Floats
 
 
 @declare
@@ -258,7 +271,9 @@ class Book(NamedTuple):
     held: Ints  # [class, queue] without leaving work, with what is reserved
     fixed: Ints  # the part of it that is not preemptible
     leaving: Ints  # [class, queue] what leaving work still holds
-    by_user: Ints  # GPUs by pair (queue, user)
+    by_user: (
+        Ints  # what pairs (queue, user) held of late and hold, classes weighed by exchange rate
+    )
     budget: Ints
     ratio: Floats  # dominant ratio of the queue
     turn: Ints  # [class, queue]: the waiting workload that goes first, -1 none
@@ -270,6 +285,17 @@ class Book(NamedTuple):
     forbidden: Ints  # [4]: 1 where a search was denied a victim, by what it might overlook
     supply: Ints  # [class]: GPUs to divide
     asked: Ints  # [class, queue]: what leaves hold and ask for
+    charged: Ints  # [class, queue]: micro-GPU of usage that recent starts are charged beforehand
+    graced: Floats  # [class]: when the last grace of a lowering ends, 0 if none runs
+    ceiling: Ints  # [class, queue]: the lowest limit on the way to the root
+    rationed: Ints  # [class]: 1 where any queue has spent its GPU-hours
+    limited: Ints  # [1]: 1 where any queue limits workloads or users; the rest is kept up only then
+    running: Ints  # [queue] workloads
+    user_running: Ints  # [pair]
+    user_gpus: Ints  # [pair]
+    queued: Ints  # [queue] waiting workloads that the limits let ask
+    user_queued: Ints  # [pair]
+    user_asks: Ints  # [pair] what they ask for
 
 
 @declare

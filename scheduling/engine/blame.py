@@ -6,6 +6,7 @@ from scheduling.engine import codes
 from scheduling.engine.arrays import ANYWHERE, EPS, GPUS, NOW, RAW
 from scheduling.engine.compiled import inner, once
 from scheduling.engine.index import row_of, tally
+from scheduling.engine.limits import full_queue, pair_in, spent_hours, user_limit
 from scheduling.engine.placement import reach_of
 from scheduling.engine.record import decide, quote
 from scheduling.engine.standing import levels_over, over_limit, over_nominal, takes_kept
@@ -20,7 +21,9 @@ def conclude(world: World, w: int, c: int, first: int) -> None:
     where nothing else is.
     """
     need = world.work.least[w] * world.work.need[GPUS, w]
-    reason = _quota_reason(world, w, c, need)
+    reason = _limit_reason(world, w, need)
+    if reason < 0:
+        reason = _quota_reason(world, w, c, need)
     if reason < 0:
         reason = _room_reason(world, w, c, need)
     if reason < 0 and first >= 0:
@@ -29,10 +32,40 @@ def conclude(world: World, w: int, c: int, first: int) -> None:
 
 
 @inner
+def _limit_reason(world: World, w: int, need: int) -> int:
+    """The limit on workloads or users that stands against it; -1 if none does."""
+    book, tree = world.book, world.tree
+    x = full_queue(world, w)
+    if x >= 0:
+        quote(world.out, w, x, book.running[x], tree.most_running[x], 0.0, 0.0)
+        return codes.QUEUE_AT_JOB_LIMIT
+    x = user_limit(world, w, need)
+    if x < 0:
+        return -1
+    pair = pair_in(world, w, x)
+    running, most = book.user_running[pair], tree.most_per_user[x]
+    quote(world.out, w, x, running, most, book.user_gpus[pair], tree.most_gpus_per_user[x])
+    return codes.USER_AT_LIMIT
+
+
+@inner
+def blame_hours(world: World, w: int, c: int) -> None:
+    """``w`` cannot start before the next period: the GPU-hours of class ``c`` are spent."""
+    x = spent_hours(world, world.work.queue[w], c)
+    quotas, out = world.quotas, world.out
+    out.action[w], out.reason[w], out.gpu_class[w] = codes.WAIT, codes.HOURS_SPENT, c
+    quote(out, w, x, quotas.used_hours[c, x], quotas.budget_hours[c, x], 0.0, 0.0)
+    out.until[w] = quotas.period_ends[c, x]
+
+
+@inner
 def _quota_reason(world: World, w: int, c: int, need: int) -> int:
     """The limit, the nominal or the share that ``need`` would pass; -1 if none stands against it."""
     q = world.work.queue[w]
     book, quotas, out = world.book, world.quotas, world.out
+    if spent_hours(world, q, c) >= 0:
+        blame_hours(world, w, c)
+        return codes.HOURS_SPENT
     x = over_limit(world, q, c, need)
     if x >= 0:
         quote(out, w, x, book.held[c, x], quotas.cap[c, x], need, quotas.limit[c, x])

@@ -59,7 +59,8 @@ def empty_division(classes: int, queues: int) -> a.Division:
     shape = (classes, queues)
     fair, guaranteed, kept, kept_below, capacity = (np.zeros(shape) for _ in range(5))
     demand, short = np.zeros(shape, np.int64), np.zeros(shape, np.bool_)
-    return a.Division(fair, guaranteed, kept, kept_below, demand, capacity, short)
+    steps = (np.zeros(shape) for _ in range(7))
+    return a.Division(fair, guaranteed, kept, kept_below, demand, capacity, short, *steps)
 
 
 def _ints(*shape: int) -> a.Ints:
@@ -117,7 +118,10 @@ def _book(classes: int, queues: int, pairs: int) -> a.Book:
         ratio=np.zeros(queues), turn=_ints(*table), holder=_ints(classes),
         turn_until=np.zeros(table), holder_until=np.zeros(classes),
         promised=_ints(classes), spent=_ints(1),
-        forbidden=_ints(4), supply=_ints(classes), asked=_ints(*table),
+        forbidden=_ints(4), supply=_ints(classes), asked=_ints(*table), charged=_ints(*table),
+        graced=np.zeros(classes), limited=_ints(1), running=_ints(queues),
+        user_running=_ints(pairs), user_gpus=_ints(pairs), queued=_ints(queues),
+        ceiling=_ints(*table), rationed=_ints(classes), user_queued=_ints(pairs), user_asks=_ints(pairs),
     )  # fmt: skip
 
 

@@ -17,11 +17,12 @@ from __future__ import annotations
 import numpy as np
 
 from scheduling.engine import codes
-from scheduling.engine.admission import fills_what_leaves, quota_allows
+from scheduling.engine.admission import fills_what_leaves, need_of, quota_allows
 from scheduling.engine.arrays import BACKFILL, GPUS, LATER, NOW, Flags
 from scheduling.engine.blame import conclude
 from scheduling.engine.compiled import inner, once
 from scheduling.engine.eviction import release
+from scheduling.engine.limits import full_queue, user_limit
 from scheduling.engine.line import next_in_line
 from scheduling.engine.placement import place
 from scheduling.engine.prey import gpus_of, work_lost
@@ -113,6 +114,8 @@ def consider(world: World, w: int, turn: int) -> bool:
 
     Returns whether the queues stand differently now.
     """
+    if turn >= 0 and _stops_at_a_limit(world, w):
+        return False
     if refused_alike(world, w):
         return False
     state = _try_all(world, w, turn if turn >= 0 else world.tree.depth.max())
@@ -155,12 +158,26 @@ def _hold_on(world: World, w: int, c: int) -> None:
     """A gang that waits for room on class ``c`` keeps its turn; owed the GPUs, it keeps nodes too."""
     keep_turn(world, w)
     reason = world.out.reason[w]
-    if reason in (codes.AT_LIMIT, codes.NON_PREEMPTIBLE, codes.WAITS_FOR_QUOTA):
+    if reason in (
+        codes.AT_LIMIT,
+        codes.NON_PREEMPTIBLE,
+        codes.WAITS_FOR_QUOTA,
+        codes.HOURS_SPENT,
+    ):
         return
     need = world.work.least[w] * world.work.need[GPUS, w]
     over = levels_over(world.tree, world.book, world.division, world.work.queue[w], c, need)
     if over == 0 and need >= 1000 and world.book.holder[c] < 0 and reserve(world, w, c):
         forget_refusals(world)
+
+
+@once
+def _stops_at_a_limit(world: World, w: int) -> bool:
+    """At a limit on workloads or users it waits: nobody is displaced for it, and others pass it."""
+    if full_queue(world, w) < 0 and user_limit(world, w, need_of(world, w)) < 0:
+        return False
+    conclude(world, w, world.work.wish[0, w], -1)
+    return True
 
 
 @inner

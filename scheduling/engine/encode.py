@@ -105,7 +105,8 @@ def _quotas(queues: list[m.Queue], names: list[str], lowered: bool = False) -> a
     shape = (len(names), len(queues) + 1)
     nominal, weight, usage = np.zeros(shape, np.int64), np.zeros(shape), np.zeros(shape)
     limit, lending = np.full(shape, MANY, np.int64), np.full(shape, MANY, np.int64)
-    hours_left, ends, grace = np.full(shape, np.inf), np.zeros(shape), np.full(shape, -np.inf)
+    budget, used = np.full(shape, np.inf), np.zeros(shape)
+    ends, grace = np.zeros(shape), np.full(shape, -np.inf)
     for i, queue in enumerate(queues, 1):
         for c, name in enumerate(names):
             quota = queue.quotas.get(name, m.Quota())
@@ -117,13 +118,13 @@ def _quotas(queues: list[m.Queue], names: list[str], lowered: bool = False) -> a
                 lending[c, i] = stated.lending_limit
             usage[c, i] = queue.usage.get(name, 0.0)
             if quota.budget_gpu_hours is not None:
-                hours_left[c, i] = quota.budget_gpu_hours - quota.used_gpu_hours
+                budget[c, i], used[c, i] = quota.budget_gpu_hours, quota.used_gpu_hours
                 ends[c, i] = _seconds(quota.period_ends, 0.0)
             if quota.lowered:
                 grace[c, i] = quota.lowered.until.timestamp()
     cap = np.where(weight > 0, limit, np.minimum(limit, nominal))
     cap[:, 0] = MANY
-    return a.Quotas(nominal, limit, cap, lending, weight, usage, hours_left, ends, grace)
+    return a.Quotas(nominal, limit, cap, lending, weight, usage, budget, used, ends, grace)
 
 
 def _nodes(nodes: list[m.Node], names: list[str], rates: list[float]) -> a.Nodes:

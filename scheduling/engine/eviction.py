@@ -11,9 +11,10 @@ from typing import NamedTuple
 
 from scheduling.engine.arrays import EPS
 from scheduling.engine.compiled import inner, once
+from scheduling.engine.limits import book_start
 from scheduling.engine.prey import gpus_of
 from scheduling.engine.seating import leave, stay
-from scheduling.engine.standing import charge, common_ancestor
+from scheduling.engine.standing import charge, common_ancestor, grace_over, guarded
 from scheduling.engine.world import World
 
 RECLAIM, PREEMPT = 0, 1
@@ -61,6 +62,7 @@ def _let(world: World, v: int, sign: int) -> None:
         h = holds.next[h]
     fixed = work.priority[v] >= 0 and not world.ranks.preemptible[work.priority[v]]
     charge(world, v, work.gpu_class[v], -sign * work.members[v], fixed)
+    book_start(world, v, -sign)
     gpus = sign * gpus_of(work, v)
     book.spent[0] += gpus
     q = work.queue[v]
@@ -91,7 +93,9 @@ def drop(world: World, keep: int) -> None:
 
 @once
 def protected_until(world: World, v: int) -> float:
-    return world.work.started[v] + world.ranks.min_run[world.work.priority[v]]
+    """Until when min run time, or the grace of a lowered quota, protects ``v``."""
+    min_run = world.work.started[v] + world.ranks.min_run[world.work.priority[v]]
+    return max(min_run, grace_over(world, world.work.gpu_class[v], world.work.queue[v]))
 
 
 @inner
@@ -105,7 +109,7 @@ def allowed(world: World, hunt: Hunt, v: int) -> bool:
     if work.gpu_class[v] != hunt.c or not _is_fair_game(world, hunt, v):
         return False
     gpus, forbidden = gpus_of(work, v), STRICT
-    if hunt.overlook != PROTECTED and world.rules.now < protected_until(world, v):
+    if hunt.overlook != PROTECTED and _is_protected(world, hunt, v):
         forbidden = PROTECTED
     elif hunt.overlook != BUDGET and not _in_budget(world, work.queue[v], gpus):
         forbidden = BUDGET
@@ -115,11 +119,20 @@ def allowed(world: World, hunt: Hunt, v: int) -> bool:
     return forbidden == STRICT
 
 
+@inner
+def _is_protected(world: World, hunt: Hunt, v: int) -> bool:
+    """By min run time; or by the grace of a lowered quota, which no reclaim may break."""
+    if world.rules.now < world.work.started[v] + world.ranks.min_run[world.work.priority[v]]:
+        return True
+    graced = hunt.rule == RECLAIM and world.book.graced[hunt.c] > 0.0
+    return graced and not _reclaimable(world, hunt, v, gpus_of(world.work, v), True)
+
+
 @once
 def _is_fair_game(world: World, hunt: Hunt, v: int) -> bool:
     """Lower priority in the same leaf, or above fair share in another."""
     if hunt.rule == RECLAIM:
-        return _reclaimable(world, hunt, v, gpus_of(world.work, v))
+        return _reclaimable(world, hunt, v, gpus_of(world.work, v), False)
     value, rank = world.ranks.value, world.work.priority
     return world.work.queue[v] == world.work.queue[hunt.w] and value[rank[v]] < value[rank[hunt.w]]
 
@@ -134,15 +147,18 @@ def _in_budget(world: World, q: int, gpus: int) -> bool:
 
 
 @inner
-def _reclaimable(world: World, hunt: Hunt, v: int, gpus: int) -> bool:
-    """Every queue of the victim below the common ancestor is above its fair share."""
+def _reclaimable(world: World, hunt: Hunt, v: int, gpus: int, graced: bool) -> bool:
+    """Every queue of the victim below the common ancestor is above its fair share, or, ``graced``,
+    above what a grace leaves it.
+    """
     tree, book, fair = world.tree, world.book, world.division.fair
     q = world.work.queue[v]
     meet = common_ancestor(tree, q, world.work.queue[hunt.w])
     if meet == q or tree.depth[meet] < tree.depth[hunt.top]:
         return False
     while q != meet:
-        above = book.held[hunt.c, q] - fair[hunt.c, q]
+        keeps = guarded(world, hunt.c, q) if graced else fair[hunt.c, q]
+        above = book.held[hunt.c, q] - keeps
         if above <= EPS or (not hunt.straddle and above < gpus - EPS):
             return False
         q = tree.parent[q]
@@ -151,13 +167,15 @@ def _reclaimable(world: World, hunt: Hunt, v: int, gpus: int) -> bool:
 
 @inner
 def still_above(world: World, hunt: Hunt, v: int) -> bool:
-    """With ``v`` alone kept, each of its queues would be above its fair share."""
-    tree, book, fair = world.tree, world.book, world.division.fair
+    """With ``v`` alone kept, each of its queues would be above what it keeps."""
+    tree, book = world.tree, world.book
     gpus = gpus_of(world.work, v)
     q = world.work.queue[v]
     meet = common_ancestor(tree, q, world.work.queue[hunt.w])
     while q != meet:
-        if book.held[hunt.c, q] + gpus <= fair[hunt.c, q] + EPS:
+        fair = world.division.fair[hunt.c, q]
+        keeps = fair if hunt.overlook == PROTECTED else guarded(world, hunt.c, q)
+        if book.held[hunt.c, q] + gpus <= keeps + EPS:
             return False
         q = tree.parent[q]
     return True

@@ -16,6 +16,8 @@ def limit_too_low(world: World, w: int, c: int) -> int:
     """The lowest queue whose limit is below the least the gang needs, -1 if none."""
     need = world.work.least[w] * world.work.need[GPUS, w]
     q = world.work.queue[w]
+    if need <= world.book.ceiling[c, q]:
+        return -1
     while q > 0:
         if world.quotas.cap[c, q] < need:
             return q
@@ -38,13 +40,13 @@ def fits_empty(world: World, w: int, c: int) -> bool:
         work.least[w],
         work.required[w],
     )
-    row = 0
-    for part in shape:
-        row = (row * 1000003 + part) % known.shape[0]
-    same = True
-    for i in range(6):
-        same = same and known[row, i] == shape[i]
-    if not same:
+    gpus, cpus, memory, least, required = shape[1:]
+    mixed = c * 31 + gpus * 7 + cpus * 131 + memory * 17 + least * 1009 + required * 97
+    row = mixed % known.shape[0]
+    same = known[row, 0] == c and known[row, 1] == gpus and known[row, 2] == cpus
+    if not (
+        same and known[row, 3] == memory and known[row, 4] == least and known[row, 5] == required
+    ):
         for i in range(6):
             known[row, i] = shape[i]
         known[row, 6] = _fits(work, world.nodes, world.seats, w, c)

@@ -7,15 +7,15 @@ from typing import Any
 from scheduling.engine.arrays import Floats
 from scheduling.engine.compiled import inner, kernel
 from scheduling.engine.cycle import decide_all
-from scheduling.engine.division import divide, potential
+from scheduling.engine.division import potential
 from scheduling.engine.line import renew
 from scheduling.engine.prepare import (
     clear,
     note_the_settled,
-    read_running,
-    read_waiting,
+    occupy_nodes,
     weigh,
 )
+from scheduling.engine.sharing import share_out
 from scheduling.engine.structs import Struct, as_struct
 
 
@@ -63,12 +63,10 @@ def run_cycle(world: Any, now: float, acts: bool) -> None:
     rules = world.rules
     rules.now = now
     renew(world.line, world.work, world.ranks, now, rules.shortest)
-    clear(world)
-    read_running(world)
-    read_waiting(world)
-    divide(
-        world.tree, world.quotas, world.book.supply, world.book.asked, rules.history, world.division
-    )
+    if acts:
+        clear(world)
+        occupy_nodes(world)
+    share_out(world)
     if not acts:
         return
     weigh(world)

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from scheduling.engine import codes
-from scheduling.engine.arrays import GPUS, PENDING
-from scheduling.engine.blame import never
+from scheduling.engine.arrays import GPUS
 from scheduling.engine.compiled import inner, once
-from scheduling.engine.fitness import fits_empty, limit_too_low
-from scheduling.engine.prey import gpus_of
-from scheduling.engine.record import note_leaving
+from scheduling.engine.limits import find_limits
 from scheduling.engine.seating import leave, occupy
 from scheduling.engine.standing import dominant_ratio
 from scheduling.engine.world import World
@@ -17,7 +14,6 @@ from scheduling.engine.world import World
 @once
 def clear(world: World) -> None:
     """Empty tables, all nodes free. Loops, because assigning arrays to slices compiles slowly."""
-    _clear_queues(world)
     _clear_out(world)
     room, size = world.room, world.nodes.size
     for n in range(size.shape[1]):
@@ -33,21 +29,26 @@ def clear(world: World) -> None:
 
 
 @inner
-def _clear_queues(world: World) -> None:
+def clear_queues(world: World) -> None:
+    """Nothing is held or asked for; users start with what they held of late."""
     book = world.book
     for q in range(book.ratio.size):
         book.ratio[q] = 0.0
         book.budget[q] = world.tree.budget[q]
-        for c in range(book.holder.size):
-            book.held[c, q] = book.fixed[c, q] = book.asked[c, q] = 0
-            book.leaving[c, q] = 0
-            book.turn[c, q] = -1
+        book.running[q] = book.queued[q] = 0
     for c in range(book.holder.size):
+        for q in range(book.ratio.size):
+            book.held[c, q] = book.fixed[c, q] = book.asked[c, q] = 0
+            book.leaving[c, q] = book.charged[c, q] = 0
+            book.turn[c, q] = -1
         book.holder[c] = book.promised[c] = -1
         book.supply[c] = world.nodes.capacity[c]
         world.room.coming[c] = 0
     for pair in range(book.by_user.size):
-        book.by_user[pair] = 0
+        book.by_user[pair] = int(world.users.usage[pair] * world.rules.user_history + 0.5)
+        book.user_running[pair] = book.user_gpus[pair] = 0
+        book.user_queued[pair] = book.user_asks[pair] = 0
+    find_limits(world)
 
 
 @inner
@@ -75,9 +76,9 @@ def _clear_slot(world: World, w: int) -> None:
 
 
 @inner
-def read_running(world: World) -> None:
-    """Who holds what. Work that leaves holds its room now, not later, and no quota any more."""
-    work, book, holds, tree = world.work, world.book, world.holds, world.tree
+def occupy_nodes(world: World) -> None:
+    """Who sits where. Work that leaves holds its room now, not later."""
+    work, holds = world.work, world.holds
     for k in range(world.line.count[2]):
         w = world.line.running[k]
         h = holds.head[w]
@@ -86,63 +87,6 @@ def read_running(world: World) -> None:
             if work.leaving[w]:
                 leave(world.room, work, w, holds.node[h], holds.device[h], holds.members[h])
             h = holds.next[h]
-        c, gpus = work.gpu_class[w], gpus_of(work, w)
-        if work.leaving[w]:
-            note_leaving(world, w)
-            continue
-        q = work.queue[w]
-        if q < 0:
-            book.supply[c] = max(0, book.supply[c] - gpus)
-            continue
-        wants = max(work.members[w], work.most[w]) if work.elastic[w] else work.members[w]
-        book.asked[c, q] += wants * work.need[GPUS, w]
-        book.by_user[work.user[w]] += gpus
-        fixed = work.priority[w] >= 0 and not world.ranks.preemptible[work.priority[w]]
-        while q >= 0:
-            book.held[c, q] += gpus
-            if fixed:
-                book.fixed[c, q] += gpus
-            q = tree.parent[q]
-
-
-@inner
-def read_waiting(world: World) -> None:
-    """Settle those that cannot start whatever happens, and count what the others ask for."""
-    work, line = world.work, world.line
-    for k in range(line.count[0]):
-        w = line.item[k]
-        q = work.queue[w]
-        reason = codes.UNDECIDED
-        if q < 0:
-            reason = codes.MISROUTED
-        elif work.wish[0, w] < 0:
-            reason = codes.NO_SUCH_CLASS
-        elif work.held[w] or world.tree.stop[q] > 0:
-            reason = codes.HELD
-        else:
-            _ask(world, w)
-        if reason != codes.UNDECIDED:
-            world.out.action[w], world.out.reason[w] = codes.WAIT, reason
-            world.out.gpu_class[w], world.out.blame[w] = work.wish[0, w], q
-    for k in range(line.count[2]):
-        w = line.running[k]
-        if work.leaving[w] and work.queue[w] > 0:
-            _ask(world, w)
-
-
-@inner
-def _ask(world: World, w: int) -> None:
-    """Add what ``w`` asks for to its queue in each class it may run on; it may fit none."""
-    work, asked = world.work, 0
-    for k in range(work.wish.shape[0]):
-        c = work.wish[k, w]
-        if c < 0:
-            break
-        if limit_too_low(world, w, c) < 0 and fits_empty(world, w, c):
-            world.book.asked[c, work.queue[w]] += work.most[w] * work.need[GPUS, w]
-            asked += 1
-    if asked == 0 and work.phase[w] == PENDING:
-        never(world, w, work.wish[0, w], limit_too_low(world, w, work.wish[0, w]))
 
 
 @inner

@@ -9,8 +9,10 @@ from scheduling.engine.admission import need_of
 from scheduling.engine.arrays import ANYWHERE, EPS
 from scheduling.engine.compiled import inner, once
 from scheduling.engine.eviction import BUDGET, PROTECTED, RECLAIM, STRICT, Hunt
+from scheduling.engine.limits import spent_hours
 from scheduling.engine.prey import BOUND, LOOSE, gpus_of, kind_of
 from scheduling.engine.record import decide
+from scheduling.engine.standing import guarded
 from scheduling.engine.world import World
 
 
@@ -21,6 +23,8 @@ def is_promising(world: World, hunt: Hunt) -> bool:
     An upper bound at the cost of a walk over the queues. What it leaves out because time or a budget
     forbids it is noted in ``book.forbidden``.
     """
+    if spent_hours(world, world.work.queue[hunt.w], hunt.c) >= 0:
+        return False
     gain = _reclaimable(world, hunt) if hunt.rule == RECLAIM else _displaceable(world, hunt)
     free = world.room.open[hunt.c] + world.room.coming[hunt.c]
     return bool(gain > 0 and free + gain >= hunt.need)
@@ -58,7 +62,7 @@ def _sum_up(world: World, hunt: Hunt) -> None:
     for q in range(tree.parent.size):
         prey.below[q] = prey.take[q] = 0
     for q in range(tree.parent.size - 1, 0, -1):
-        above = book.held[c, q] - world.division.fair[c, q]
+        above = book.held[c, q] - _kept_by(world, hunt, q)
         if above <= EPS:
             continue
         gain = prey.below[q]
@@ -72,6 +76,17 @@ def _sum_up(world: World, hunt: Hunt) -> None:
             gain = max(0, book.budget[q])
         prey.take[q] = gain
         prey.below[tree.parent[q]] += gain
+
+
+@once
+def _kept_by(world: World, hunt: Hunt, q: int) -> float:
+    """What a reclaim leaves to queue ``q``; where only a grace protects it, that is noted."""
+    fair, keeps = world.division.fair[hunt.c, q], guarded(world, hunt.c, q)
+    if hunt.overlook == PROTECTED:
+        return fair
+    if world.book.held[hunt.c, q] > fair + EPS and keeps > fair:
+        world.book.forbidden[PROTECTED] = 1
+    return keeps
 
 
 @once

@@ -104,7 +104,7 @@ def numbers(facts: Facts) -> dict[str, Number]:
     named: dict[str, Number] = {}
     for name, figure in zip(NAMES.get(facts.reason, ()), facts.figures, strict=False):
         if name in COUNTS:
-            named[name] = None if figure >= UNLIMITED else int(figure)
+            named[name] = None if figure >= UNLIMITED else round(figure)
         elif name:
             named[name] = None if figure >= UNLIMITED else number(figure)
     if facts.blame and facts.blame != facts.queue:

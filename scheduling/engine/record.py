@@ -6,6 +6,7 @@ from scheduling.engine import codes
 from scheduling.engine.arrays import GPUS, Out, Seats
 from scheduling.engine.compiled import inner, once
 from scheduling.engine.eviction import Hunt
+from scheduling.engine.limits import book_start
 from scheduling.engine.prey import gpus_of
 from scheduling.engine.seating import pledge
 from scheduling.engine.standing import charge, common_ancestor
@@ -54,6 +55,7 @@ def admit(world: World, w: int, c: int, members: int) -> None:
     q = world.work.queue[w]
     fixed = not world.ranks.preemptible[world.work.priority[w]]
     charge(world, w, c, members, fixed)
+    book_start(world, w, 1)
     held, nominal = world.book.held[c, q], world.quotas.nominal[c, q]
     reason = codes.FITS_NOMINAL if held <= nominal else codes.BORROWS
     decide(world.out, w, codes.ADMIT, reason, c, members)
@@ -66,6 +68,7 @@ def promise(world: World, w: int, c: int, members: int) -> None:
     """``w`` has claimed room that is not free yet."""
     q = world.work.queue[w]
     charge(world, w, c, members, not world.ranks.preemptible[world.work.priority[w]])
+    book_start(world, w, 1)
     decide(world.out, w, codes.RESERVE, codes.AWAITS_VICTIMS, c, members)
     gpus = members * world.work.need[GPUS, w]
     quote(

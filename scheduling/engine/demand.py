@@ -1,0 +1,121 @@
+"""What queues hold and ask for: the input of the division, summed from the workloads."""
+
+from __future__ import annotations
+
+from scheduling.engine import codes
+from scheduling.engine.arrays import GPUS, PENDING
+from scheduling.engine.blame import blame_hours, never
+from scheduling.engine.compiled import inner, once
+from scheduling.engine.fitness import fits_empty, limit_too_low
+from scheduling.engine.limits import book_start, book_user, may_ask, spent_hours
+from scheduling.engine.prey import gpus_of
+from scheduling.engine.record import note_leaving
+from scheduling.engine.world import World
+
+
+@inner
+def sum_held(world: World) -> None:
+    """Running work: what it holds, and what it asks for with that. Leaving work holds no quota any more."""
+    work, book = world.work, world.book
+    for k in range(world.line.count[2]):
+        w = world.line.running[k]
+        if work.leaving[w]:
+            note_leaving(world, w)
+        elif work.queue[w] < 0:
+            c = work.gpu_class[w]
+            book.supply[c] = max(0, book.supply[c] - gpus_of(work, w))
+        else:
+            _hold(world, w)
+    _sum_up(world)
+
+
+@inner
+def _hold(world: World, w: int) -> None:
+    work, book = world.work, world.book
+    q, c, gpus = work.queue[w], work.gpu_class[w], gpus_of(work, w)
+    wants = max(work.members[w], work.most[w]) if work.elastic[w] else work.members[w]
+    book.asked[c, q] += wants * work.need[GPUS, w]
+    book.held[c, q] += gpus
+    if work.priority[w] >= 0 and not world.ranks.preemptible[work.priority[w]]:
+        book.fixed[c, q] += gpus
+    book_user(world, w, c, gpus)
+    book_start(world, w, 1)
+    ahead = work.started[w] + world.rules.charge - world.rules.now
+    if ahead > 0.0 and world.rules.history > 0.0:
+        used = 1.0 - 2.0 ** (-ahead / world.rules.half_life)
+        book.charged[c, q] += int(1000.0 * gpus * used)
+
+
+@inner
+def _sum_up(world: World) -> None:
+    """From the leaves, where work was written down, to the root."""
+    book, parent = world.book, world.tree.parent
+    for c in range(book.held.shape[0]):
+        for q in range(parent.size - 1, 0, -1):
+            book.held[c, parent[q]] += book.held[c, q]
+            book.fixed[c, parent[q]] += book.fixed[c, q]
+            book.charged[c, parent[q]] += book.charged[c, q]
+
+
+@inner
+def sum_asked(world: World) -> None:
+    """Waiting work: settle what cannot start whatever happens, and count what the others ask for.
+
+    Where limits on workloads are set, the first in line count. Work that is leaving asks again.
+    """
+    line = world.line
+    if world.book.limited[0]:
+        for k in range(line.count[0]):
+            _settle_or_ask(world, line.item[k])
+    else:
+        for w in range(world.work.phase.size):
+            if world.work.phase[w] == PENDING:
+                _settle_or_ask(world, w)
+    for k in range(line.count[2]):
+        w = line.running[k]
+        if world.work.leaving[w] and world.work.queue[w] > 0:
+            _ask(world, w)
+
+
+@inner
+def _settle_or_ask(world: World, w: int) -> None:
+    work, q = world.work, world.work.queue[w]
+    reason = codes.UNDECIDED
+    if q < 0:
+        reason = codes.MISROUTED
+    elif work.wish[0, w] < 0:
+        reason = codes.NO_SUCH_CLASS
+    elif work.held[w] or world.tree.stop[q] > 0:
+        reason = codes.HELD
+    else:
+        _ask(world, w)
+    if reason != codes.UNDECIDED:
+        world.out.action[w], world.out.reason[w] = codes.WAIT, reason
+        world.out.gpu_class[w], world.out.blame[w] = work.wish[0, w], q
+
+
+@once
+def _ask(world: World, w: int) -> None:
+    """Add what ``w`` asks for to its queue in each class it may run on; it may fit none."""
+    work, q = world.work, world.work.queue[w]
+    fits, spent, may = 0, -1, True
+    for k in range(work.wish.shape[0]):
+        c = work.wish[k, w]
+        if c < 0:
+            break
+        if limit_too_low(world, w, c) >= 0 or not fits_empty(world, w, c):
+            continue
+        if spent_hours(world, q, c) >= 0:
+            spent = c
+            continue
+        if fits == 0 and world.book.limited[0]:
+            may = may_ask(world, w)
+        fits += 1
+        if may:
+            world.book.asked[c, q] += work.most[w] * work.need[GPUS, w]
+    if fits > 0 or work.phase[w] != PENDING:
+        return
+    if spent >= 0:
+        blame_hours(world, w, spent)
+    else:
+        never(world, w, work.wish[0, w], limit_too_low(world, w, work.wish[0, w]))
