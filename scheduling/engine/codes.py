@@ -20,6 +20,7 @@ def _reason(reason: Reason) -> int:
 
 ADMIT = _action(Action.ADMIT)
 EVICT = _action(Action.EVICT)
+GROW = _action(Action.GROW)
 RESERVE = _action(Action.RESERVE)
 WAIT = _action(Action.WAIT)
 
@@ -29,6 +30,7 @@ RECLAIMED = _reason(Reason.RECLAIMED)
 PREEMPTED = _reason(Reason.PREEMPTED)
 STALE_GANG = _reason(Reason.STALE_GANG)
 DRAINED = _reason(Reason.DRAINED)
+GROWS = _reason(Reason.GROWS)
 AWAITS_VICTIMS = _reason(Reason.AWAITS_VICTIMS)
 RESERVED = _reason(Reason.RESERVED)
 NEVER_FITS = _reason(Reason.NEVER_FITS)

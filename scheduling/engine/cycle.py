@@ -10,6 +10,7 @@
    c. or makes room: shrinks, moves or evicts others,
    d. or waits, with a reason. A gang that its share could hold keeps its turn in the queue, and the
       first such gang of a class that is owed its GPUs keeps free nodes (``turns``, ``reserve``).
+4. Elastic gangs grow into what is left.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from scheduling.engine.arrays import BACKFILL, GPUS, LATER, NOW, Flags
 from scheduling.engine.blame import conclude
 from scheduling.engine.compiled import inner, once
 from scheduling.engine.eviction import release
+from scheduling.engine.growth import grow_all
 from scheduling.engine.limits import full_queue, user_limit
 from scheduling.engine.line import next_in_line
 from scheduling.engine.placement import place
@@ -40,7 +42,7 @@ DONE, REFUSED, NOT_YET = 0, 1, 2
 
 @once
 def decide_all(world: World) -> None:
-    """Steps 1 to 3; the pass before the first is for those in step 2 whose seats do not hold."""
+    """Steps 1 to 4; the pass before the first is for those in step 2 whose seats do not hold."""
     evict_the_unwanted(world)
     seat_the_promised(world)
     line, action = world.line, world.out.action
@@ -55,6 +57,7 @@ def decide_all(world: World) -> None:
             open_ones += not skip[w]
         if open_ones > 0:
             _one_pass(world, turn, skip)
+    grow_all(world)
 
 
 @inner

@@ -10,6 +10,8 @@ from scheduling.engine.frame import ArrayPlan, Frame
 from scheduling.engine.sentences import Facts
 from scheduling.engine.shares import read_shares
 
+SEATED = (m.Action.ADMIT, m.Action.GROW)
+
 
 def decode(frame: Frame, plan: ArrayPlan, *, brief: bool = False) -> m.Plan:
     """The plan in names. Acts come first, in the order they are carried out, then the waits.
@@ -40,7 +42,7 @@ class _Reader:
         plan, work = self.plan, self.work[self.frame.slot_names[slot]]
         action, reason = codes.ACTIONS[plan.action[slot]], codes.REASONS[plan.reason[slot]]
         facts = self._facts(slot, work, reason)
-        seated = action is m.Action.ADMIT or reason is m.Reason.AWAITS_VICTIMS
+        seated = action in SEATED or reason is m.Reason.AWAITS_VICTIMS
         placement, devices = self._seats(slot, work) if seated else ({}, {})
         return m.Decision(
             workload=work.name,

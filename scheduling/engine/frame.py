@@ -213,6 +213,13 @@ class Frame:
         """A pending workload waits like any other again."""
         events.forget_promise(self.world, slot)
 
+    def grow(self, slot: int, plan: ArrayPlan) -> None:
+        """A running workload takes the seats of ``plan`` (a ``grow`` decision) beside its own."""
+        seats = sorted(zip(*plan.seats(slot), strict=True))
+        self._let_go(slot)
+        self.hold(slot, seats)
+        self.work.members[slot] = len(seats)
+
     def checkpoint(self, slot: int) -> None:
         self.work.checkpointed[slot] = self.now
 
@@ -231,6 +238,8 @@ class Frame:
             self.keep(slot, plan)
         for slot in plan.admitted():
             self.start(slot, plan)
+        for slot in plan.grown():
+            self.grow(slot, plan)
 
     def note_usage(self, queue: int, user: str, gpus: int) -> None:
         """``user`` held ``gpus`` (milli-GPU) in the leaf ``queue`` on average, older time counting less."""
@@ -364,6 +373,10 @@ class ArrayPlan:
     def evicted(self) -> list[int]:
         """Slots that leave, in order."""
         return self._with(codes.EVICT)
+
+    def grown(self) -> list[int]:
+        """Slots of elastic gangs that get more members, in order."""
+        return self._with(codes.GROW)
 
     def promised(self) -> list[int]:
         """Slots for which room is coming free."""

@@ -62,6 +62,7 @@ def number(milli: float) -> float | int:
 NAMES: dict[Reason, tuple[str, ...]] = {
     Reason.FITS_NOMINAL: ("holds", "nominal", "fair_share"),
     Reason.BORROWS: ("holds", "nominal", "fair_share"),
+    Reason.GROWS: ("members", "members_after", "members_max", "holds"),
     Reason.RECLAIMED: ("held", "fair_share", "keeps", "requested"),
     Reason.PREEMPTED: ("held", "fair_share", "keeps", "requested"),
     Reason.STALE_GANG: ("members", "min_members", "stale_s", "gives_back"),
@@ -88,8 +89,8 @@ NAMES: dict[Reason, tuple[str, ...]] = {
 """What the figures of a reason are called; an empty name is not shown."""
 
 COUNTS = {
-    "members", "min_members", "stale_s", "nodes", "fits_members", "fits_together", "victims", "running",
-    "max_running", "used_gpu_hours", "budget_gpu_hours",
+    "members", "members_after", "members_max", "min_members", "stale_s",
+    "nodes", "fits_members", "fits_together", "victims", "running", "max_running", "used_gpu_hours", "budget_gpu_hours",
 }  # fmt: skip
 """Figures that are not GPUs."""
 

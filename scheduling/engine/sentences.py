@@ -79,6 +79,14 @@ def _borrows(f: Facts) -> str:
     )
 
 
+def _grows(f: Facts) -> str:
+    running, total, most, held = f.figures[:4]
+    return (
+        f"It grows from {running:.0f} to {total:.0f} of at most {most:.0f} members, as nobody who waits"
+        f" can use the free GPUs; {f.queue} now holds {amount(held)} {f.gpu_class}."
+    )
+
+
 def _reclaimed(f: Facts) -> str:
     held, fair, after = f.figures[:3]
     return (
@@ -312,6 +320,7 @@ def _incomplete(f: Facts) -> str:
 SENTENCES: dict[Reason, Callable[[Facts], str]] = {
     Reason.FITS_NOMINAL: _fits_nominal,
     Reason.BORROWS: _borrows,
+    Reason.GROWS: _grows,
     Reason.RECLAIMED: _reclaimed,
     Reason.PREEMPTED: _preempted,
     Reason.STALE_GANG: _stale_gang,
