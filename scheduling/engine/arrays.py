@@ -296,6 +296,7 @@ class Book(NamedTuple):
     queued: Ints  # [queue] waiting workloads that the limits let ask
     user_queued: Ints  # [pair]
     user_asks: Ints  # [pair] what they ask for
+    extra: Ints  # [class, queue]: what those ask for who are left out of the line
 
 
 @declare

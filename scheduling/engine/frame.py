@@ -249,6 +249,16 @@ class Frame:
         """Drop what is known of which gangs fit on empty nodes."""
         self.buffers.seats.known[:] = -1
 
+    def user_in(self, slot: int, queue: int) -> int:
+        """Number of the user of ``slot`` in another queue."""
+        number = int(self.work.user[slot])
+        user = next(user for (_, user), pair in self._pairs.items() if pair == number)
+        return self._pair(queue, user)
+
+    def forget(self) -> None:
+        """Drop every table made for planning; the next plan builds them anew, as a new frame's would."""
+        self._world = None
+
     # -- for the planner -----------------------------------------------------------------------
 
     @property

@@ -89,8 +89,8 @@ NAMES: dict[Reason, tuple[str, ...]] = {
 """What the figures of a reason are called; an empty name is not shown."""
 
 COUNTS = {
-    "members", "members_after", "members_max", "min_members", "stale_s",
-    "nodes", "fits_members", "fits_together", "victims", "running", "max_running", "used_gpu_hours", "budget_gpu_hours",
+    "members", "members_after", "members_max", "min_members", "stale_s", "nodes", "fits_members",
+    "fits_together", "victims", "running", "max_running", "used_gpu_hours", "budget_gpu_hours",
 }  # fmt: skip
 """Figures that are not GPUs."""
 
