@@ -279,6 +279,7 @@ class Book(NamedTuple):
     turn: Ints  # [class, queue]: the waiting workload that goes first, -1 none
     turn_until: Floats  # [class, queue]: when its turn is expected to come
     holder: Ints  # [class]: the workload that reserves free GPUs, -1 none
+    holder_seats: Ints  # [class]: how many members it holds nodes for
     holder_until: Floats  # [class]: when the reserved GPUs are expected to be free
     promised: Ints  # [class]: the first to whom room was promised, -1 none
     spent: Ints  # [1]: GPUs evicted for the workload at hand

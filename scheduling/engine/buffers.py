@@ -116,7 +116,7 @@ def _book(classes: int, queues: int, pairs: int) -> a.Book:
         held=_ints(*table), fixed=_ints(*table), leaving=_ints(*table),
         by_user=_ints(pairs), budget=_ints(queues),
         ratio=np.zeros(queues), turn=_ints(*table), holder=_ints(classes),
-        turn_until=np.zeros(table), holder_until=np.zeros(classes),
+        turn_until=np.zeros(table), holder_seats=_ints(classes), holder_until=np.zeros(classes),
         promised=_ints(classes), spent=_ints(1),
         forbidden=_ints(4), supply=_ints(classes), asked=_ints(*table), charged=_ints(*table),
         graced=np.zeros(classes), limited=_ints(1), running=_ints(queues),

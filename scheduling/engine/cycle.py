@@ -10,7 +10,9 @@
    c. or makes room: shrinks, moves or evicts others,
    d. or waits, with a reason. A gang that its share could hold keeps its turn in the queue, and the
       first such gang of a class that is owed its GPUs keeps free nodes (``turns``, ``reserve``).
-4. Elastic gangs grow into what is left.
+4. Where somebody left or a turn was kept, ask those who wait once more, as the next cycle would: a plan
+   leaves nothing to do to a second one (law 4).
+5. Elastic gangs grow into what is left.
 """
 
 from __future__ import annotations
@@ -33,18 +35,32 @@ from scheduling.engine.record import admit, evict, promise, quote
 from scheduling.engine.refusals import forget_refusals, note_refusal, refused_alike
 from scheduling.engine.reserve import backfills, reserve
 from scheduling.engine.rooming import make_room
+from scheduling.engine.rounds import reopen, stirred
 from scheduling.engine.standing import levels_over, neediest
 from scheduling.engine.turns import ahead_of, forget_open_turns, give_up_turn, keep_turn
 from scheduling.engine.world import World
 
 DONE, REFUSED, NOT_YET = 0, 1, 2
+MOST_ROUNDS = 8
+"""Each round acts on somebody, so rounds end; this bounds a cycle's time."""
 
 
 @once
 def decide_all(world: World) -> None:
-    """Steps 1 to 4; the pass before the first is for those in step 2 whose seats do not hold."""
     evict_the_unwanted(world)
     seat_the_promised(world)
+    for again in range(MOST_ROUNDS - 1, -1, -1):
+        before = world.out.used[0]
+        _ask_all(world)
+        if again == 0 or not stirred(world, before):
+            break
+        reopen(world)
+    grow_all(world)
+
+
+@inner
+def _ask_all(world: World) -> None:
+    """Step 3; the pass before the first is for those in step 2 whose seats do not hold."""
     line, action = world.line, world.out.action
     skip = np.ones(world.work.phase.size, np.bool_)
     deepest = world.tree.depth.max()
@@ -57,7 +73,6 @@ def decide_all(world: World) -> None:
             open_ones += not skip[w]
         if open_ones > 0:
             _one_pass(world, turn, skip)
-    grow_all(world)
 
 
 @inner

@@ -14,7 +14,8 @@ from scheduling.engine import codes
 from scheduling.engine.arrays import ANYWHERE, GPUS, LATER, NOW, Floats, Ints
 from scheduling.engine.compiled import inner, once
 from scheduling.engine.fitness import slots_when_empty
-from scheduling.engine.seating import free_of, sit
+from scheduling.engine.record import seat_out
+from scheduling.engine.seating import free_of, leave, sit
 from scheduling.engine.sorting import order_of
 from scheduling.engine.turns import expected_end, waited
 from scheduling.engine.world import World
@@ -42,16 +43,27 @@ def reserve(world: World, w: int, c: int) -> bool:
         until = out.until[w]
     if until == np.inf and not waited(world, w):
         return False
-    sat, held = _claim(world, w, c, domain, free, most)
-    if sat < world.work.least[w]:
+    held = _claim(world, w, c, domain, free, most)
+    if held < 0:
         return False
-    book.holder[c], book.holder_until[c] = w, until
+    book.holder[c], book.holder_until[c], book.holder_seats[c] = w, until, world.work.least[w]
     out.action[w] = codes.RESERVE
     if out.reason[w] in (codes.NO_FREE_GPUS, codes.FRAGMENTED, codes.NO_ROOM_IN_TOPOLOGY):
         out.figures[w, 4] = held
         out.reason[w] = codes.RESERVED
         out.until[w] = until if until < np.inf else 0.0
     return True
+
+
+@inner
+def let_nodes_go(world: World) -> None:
+    """Nobody holds nodes any more."""
+    book, out = world.book, world.out
+    for c in range(book.holder.size):
+        w = book.holder[c]
+        for i in range(book.holder_seats[c] if w >= 0 else 0):
+            leave(world.room, world.work, w, out.pool_node[out.first[w] + i], -1, 1)
+        book.holder[c] = -1
 
 
 @once
@@ -107,9 +119,9 @@ def _ends(world: World, c: int) -> tuple[Floats, Ints]:
 
 
 @inner
-def _claim(world: World, w: int, c: int, domain: int, free: Ints, most: Ints) -> tuple[int, int]:
-    """Claim members on the nodes with most room at the expected moment, fullest slots first; returns how
-    many, and how many GPUs of them are free already.
+def _claim(world: World, w: int, c: int, domain: int, free: Ints, most: Ints) -> int:
+    """Claim the least members on the nodes with most room at the expected moment; returns how many of
+    their GPUs are free already, -1 if they do not fit.
     """
     work, nodes, level = world.work, world.nodes, world.work.required[w]
     gpus, sat, held = work.need[GPUS, w], 0, 0
@@ -117,10 +129,13 @@ def _claim(world: World, w: int, c: int, domain: int, free: Ints, most: Ints) ->
         n = nodes.of_class[i]
         if level != ANYWHERE and nodes.domain[level, n] != domain:
             most[n] = 0
+    seats = world.seats
     while sat < work.least[w]:
         n = _roomiest(world, c, free, most, gpus)
         if n < 0:
-            break
+            for i in range(sat):
+                leave(world.room, work, w, seats.node[i], -1, 1)
+            return -1
         take = min(
             work.least[w] - sat, most[n] if free[n] < gpus else min(most[n], free[n] // gpus)
         )
@@ -128,8 +143,10 @@ def _claim(world: World, w: int, c: int, domain: int, free: Ints, most: Ints) ->
         most[n] = 0
         for _ in range(take):
             sit(world.room, work, w, n, -1, LATER)
-        sat += take
-    return sat, held
+            seats.node[sat], seats.device[sat] = n, -1
+            sat += 1
+    seat_out(world.out, seats, w, sat)
+    return held
 
 
 @once
