@@ -122,7 +122,7 @@ def _book(classes: int, queues: int, pairs: int) -> a.Book:
         graced=np.zeros(classes), limited=_ints(1), running=_ints(queues),
         user_running=_ints(pairs), user_gpus=_ints(pairs), queued=_ints(queues),
         ceiling=_ints(*table), rationed=_ints(classes), user_queued=_ints(pairs), user_asks=_ints(pairs),
-        forbidden=_ints(4), supply=_ints(classes), asked=_ints(*table), extra=_ints(*table),
+        extra=_ints(*table),
     )  # fmt: skip
 
 

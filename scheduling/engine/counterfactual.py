@@ -108,6 +108,7 @@ class _Again:
         line, book = self.frame.buffers.line, self.frame.buffers.book
         self._line = line.item[: line.count[0]].copy()
         self._asked = book.asked.copy()
+        line.count[3] = 1
         self.plan()
         book.extra[...] = self._asked - book.asked
         return self
@@ -115,7 +116,7 @@ class _Again:
     def __exit__(self, *_: object) -> None:
         line = self.frame.buffers.line
         line.item[: self._line.size] = self._line
-        line.count[0], line.count[1] = self._line.size, 0
+        line.count[0], line.count[1], line.count[3] = self._line.size, 0, 0
         line.state[self.slot] = 1
         self.frame.buffers.book.extra[...] = 0
 

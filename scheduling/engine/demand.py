@@ -61,10 +61,11 @@ def _sum_up(world: World) -> None:
 def sum_asked(world: World) -> None:
     """Waiting work: settle what cannot start whatever happens, and count what the others ask for.
 
-    Where limits on workloads are set, the first in line count. Work that is leaving asks again.
+    Where limits on workloads are set, the first in line count, and where only some are asked, they alone
+    are in line. Otherwise slots are read as they lie in memory. Work that is leaving asks again.
     """
     line = world.line
-    if world.book.limited[0]:
+    if world.book.limited[0] or line.count[3]:
         for k in range(line.count[0]):
             _settle_or_ask(world, line.item[k])
     else:

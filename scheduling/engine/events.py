@@ -66,6 +66,13 @@ def leave(world: Any, w: int, rival: int, now: float) -> None:
 
 
 @kernel
+def resize(world: Any, w: int, nodes: Ints, devices: Ints) -> None:
+    """Running ``w`` has a member on each of the seats from now on."""
+    sit_down(world, w, world.work.gpu_class[w], nodes, devices)
+    world.work.members[w] = nodes.size
+
+
+@kernel
 def requeue(world: Any, w: int) -> None:
     """An evicted workload is pending again; it keeps its submit time."""
     work = world.work

@@ -215,10 +215,9 @@ class Frame:
 
     def grow(self, slot: int, plan: ArrayPlan) -> None:
         """A running workload takes the seats of ``plan`` (a ``grow`` decision) beside its own."""
-        seats = sorted(zip(*plan.seats(slot), strict=True))
-        self._let_go(slot)
-        self.hold(slot, seats)
-        self.work.members[slot] = len(seats)
+        nodes, devices = _columns(zip(*plan.seats(slot), strict=True))
+        self.make_room(holds=nodes.size)
+        events.resize(self.world, slot, nodes, devices)
 
     def checkpoint(self, slot: int) -> None:
         self.work.checkpointed[slot] = self.now
@@ -253,7 +252,7 @@ class Frame:
         """Number of the user of ``slot`` in another queue."""
         number = int(self.work.user[slot])
         user = next(user for (_, user), pair in self._pairs.items() if pair == number)
-        return self._pair(queue, user)
+        return self.pair(queue, user)
 
     def forget(self) -> None:
         """Drop every table made for planning; the next plan builds them anew, as a new frame's would."""

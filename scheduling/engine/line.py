@@ -39,7 +39,7 @@ class Line(NamedTuple):
     runs: (
         Ints  # ``running[runs[q + 1]:runs[q + 2]]`` are those of queue ``q``; unknown queues first
     )
-    count: Ints  # type: ignore[assignment] # nobody asks a struct for tuple.count
+    count: Ints  # type: ignore[assignment] # nobody asks a struct for tuple.count; [3] 1: not all are in it
 
 
 def empty_line(slots: int, queues: int) -> Line:
@@ -47,7 +47,7 @@ def empty_line(slots: int, queues: int) -> Line:
     by_slot = [np.zeros(slots + 1, np.int64) for _ in range(7)]
     item, fresh, spare, state, rank, start, running = by_slot
     leaf, runs = np.zeros(queues + 1, np.int64), np.zeros(queues + 3, np.int64)
-    return Line(item, fresh, spare, state, rank, start, leaf, running, runs, np.zeros(3, np.int64))
+    return Line(item, fresh, spare, state, rank, start, leaf, running, runs, np.zeros(4, np.int64))
 
 
 @inner

@@ -36,14 +36,10 @@ def clear_queues(world: World) -> None:
         book.ratio[q] = 0.0
         book.budget[q] = world.tree.budget[q]
         book.running[q] = book.queued[q] = 0
-        for c in range(book.holder.size):
-            book.held[c, q] = book.fixed[c, q] = 0
-            book.asked[c, q] = book.extra[c, q]
-            book.leaving[c, q] = 0
-            book.turn[c, q] = -1
     for c in range(book.holder.size):
         for q in range(book.ratio.size):
-            book.held[c, q] = book.fixed[c, q] = book.asked[c, q] = 0
+            book.held[c, q] = book.fixed[c, q] = 0
+            book.asked[c, q] = book.extra[c, q]
             book.leaving[c, q] = book.charged[c, q] = 0
             book.turn[c, q] = -1
         book.holder[c] = book.promised[c] = -1
