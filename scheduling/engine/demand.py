@@ -6,7 +6,7 @@ from scheduling.engine import codes
 from scheduling.engine.arrays import GPUS, PENDING
 from scheduling.engine.blame import blame_hours, never
 from scheduling.engine.compiled import inner, once
-from scheduling.engine.fitness import fits_empty, limit_too_low
+from scheduling.engine.fitness import fits_empty, known_row, limit_too_low
 from scheduling.engine.limits import book_start, book_user, may_ask, spent_hours
 from scheduling.engine.prey import gpus_of
 from scheduling.engine.record import note_leaving
@@ -69,13 +69,38 @@ def sum_asked(world: World) -> None:
         for k in range(line.count[0]):
             _settle_or_ask(world, line.item[k])
     else:
-        for w in range(world.work.phase.size):
-            if world.work.phase[w] == PENDING:
-                _settle_or_ask(world, w)
+        _ask_all(world)
     for k in range(line.count[2]):
         w = line.running[k]
         if world.work.leaving[w] and world.work.queue[w] > 0:
             _ask(world, w)
+
+
+@inner
+def _ask_all(world: World) -> None:
+    """Every pending slot, in the order of memory and with its arrays looked up once. Most have nothing
+    special about them: one class, and a shape that is known to fit.
+    """
+    work, book, known = world.work, world.book, world.seats.known
+    phase, queue, wish, held = work.phase, work.queue, work.wish, work.held
+    need, least, most, required = work.need, work.least, work.most, work.required
+    stop, ceiling, asked, rationed = world.tree.stop, book.ceiling, book.asked, book.rationed
+    for w in range(phase.size):
+        if phase[w] != PENDING:
+            continue
+        q, c = queue[w], wish[0, w]
+        common = q >= 0 and c >= 0 and not held[w] and (wish.shape[0] == 1 or wish[1, w] < 0)
+        if (
+            common
+            and stop[q] == 0
+            and not rationed[c]
+            and least[w] * need[GPUS, w] <= ceiling[c, q]
+        ):
+            row = known_row(known, need, least, required, w, c)
+            if row >= 0 and known[row, 6] == 1:
+                asked[c, q] += most[w] * need[GPUS, w]
+                continue
+        _settle_or_ask(world, w)
 
 
 @inner

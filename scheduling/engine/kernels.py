@@ -76,6 +76,12 @@ def run_cycle(world: Any, now: float, acts: bool) -> None:
 
 
 @kernel
+def divide_world(world: Any) -> None:
+    """The division alone, over the line as it stands: demand summed again, shares in ``world``."""
+    share_out(world)
+
+
+@kernel
 def potentials(world: Any, scratch: Any, out: Floats) -> None:
     """Potential share of every queue in every class into ``out`` [class, queue]."""
     base = world.division

@@ -45,11 +45,14 @@ def clear_queues(world: World) -> None:
         book.holder[c] = book.promised[c] = -1
         book.supply[c] = world.nodes.capacity[c]
         world.room.coming[c] = 0
-    for pair in range(book.by_user.size):
-        book.by_user[pair] = int(world.users.usage[pair] * world.rules.user_history + 0.5)
-        book.user_running[pair] = book.user_gpus[pair] = 0
-        book.user_queued[pair] = book.user_asks[pair] = 0
     find_limits(world)
+    usage, by_user, strength = world.users.usage, book.by_user, world.rules.user_history
+    for pair in range(by_user.size):
+        by_user[pair] = int(usage[pair] * strength + 0.5)
+    if book.limited[0]:
+        for pair in range(by_user.size):
+            book.user_running[pair] = book.user_gpus[pair] = 0
+            book.user_queued[pair] = book.user_asks[pair] = 0
 
 
 @inner

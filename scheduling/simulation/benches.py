@@ -8,12 +8,15 @@ import resource
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from scheduling.engine import codes
+from scheduling.engine import MILLI, Frame, codes
+from scheduling.simulation.dividing import SEED, division_ms, organisation
+from scheduling.simulation.lp import shares_by_lp
 from scheduling.simulation.reclaim import reclaim_large_job
 from scheduling.simulation.replays import POLICIES, WEIR, measure, replay
 from scheduling.simulation.rivals import Rival
@@ -163,8 +166,40 @@ def bench_reclaim(_traces: Path, progress: Progress) -> Outcome:
     return Outcome(measured, notes=["s_*: CPU seconds of one whole cycle, the snapshot in arrays"])
 
 
+def bench_division(_traces: Path, progress: Progress) -> Outcome:
+    """One division of 1,000 and of 10,000 leaves, and how far it lies from linear programmes."""
+    measured: dict[str, float] = {}
+    for leaves in (1_000, 10_000):
+        progress(f"{leaves} leaves")
+        frame = organisation(leaves, 100_000)
+        measured[f"ms_{leaves}"] = round(division_ms(frame), 3)
+        if leaves == 1_000:
+            progress("linear programmes for the same organisation")
+            measured["max_abs_error_vs_lp"] = largest_error(frame)
+    return Outcome(
+        measured,
+        seeds=[SEED],
+        notes=[
+            "ms_*: CPU milliseconds, the median of 21; demand is summed from 100,000 workloads each time",
+            "max_abs_error_vs_lp: GPUs, over all queues and classes of the 1,000 leaves",
+        ],
+    )
+
+
+def largest_error(frame: Frame) -> float:
+    """Largest difference, in GPUs, between the frame's division and the linear programmes'."""
+    fair = frame.buffers.division.fair
+    exact = (shares_by_lp(frame, c) for c in range(fair.shape[0]))
+    return max(
+        abs(float(Fraction(float(fair[c, q])) - share)) / MILLI
+        for c, shares in enumerate(exact)
+        for q, share in enumerate(shares)
+    )
+
+
 BENCHES: Mapping[str, Callable[[Path, Progress], Outcome]] = {
     "replay": bench_replay,
     "jct-philly": bench_jct_philly,
     "reclaim": bench_reclaim,
+    "division": bench_division,
 }
