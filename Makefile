@@ -8,6 +8,8 @@ SPEED ?=
 TRACE ?=
 NODES ?=
 TESTS ?= tests
+CLUSTER_TESTS ?= tests/scheduling/cluster/contract tests/scheduling/cluster/real \
+	tests/scheduling/services/test_guardrails.py tests/scheduling/services/test_least_privilege.py
 BIN := .venv/bin
 # One thread per numeric library: two cores are shared by portal, worker and cluster.
 export OMP_NUM_THREADS := 1
@@ -43,11 +45,20 @@ demo: setup ## The portal over an embedded cluster: PORT=, SPEED=, TRACE=FOLDER,
 demo-clean: ## Forget the demo's data
 	rm -rf var/demo*
 
+cluster: .venv/.runtime ## A Kubernetes control plane on loopback, with simulated nodes
+	@$(BIN)/python -m scheduling.cluster.real up var/cluster
+
+cluster-down: .venv/.runtime ## End it and forget what it stored
+	@$(BIN)/python -m scheduling.cluster.real down var/cluster
+
 browser:
 	@docker/install-browser.sh
 
 test: .venv/.dev browser ## Every test; TESTS=path narrows
 	$(BIN)/python -m pytest -n 2 --dist loadfile $(TESTS)
+
+test-cluster: .venv/.dev ## Contract, enforcement and faults on a real control plane
+	WEIR_TEST_CLUSTER=real $(BIN)/python -m pytest $(CLUSTER_TESTS)
 
 test-nightly: .venv/.dev ## The engine's laws over 2,000 random organisations each
 	HYPOTHESIS_PROFILE=nightly $(BIN)/python -m pytest -n 2 tests/scheduling/engine/test_laws.py
@@ -72,4 +83,4 @@ lock: .venv/.dev ## Pin requirements anew from requirements*.in
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-annotate --no-header \
 		--no-emit-index-url --no-emit-find-links requirements-dev.in -o requirements-dev.txt
 
-.PHONY: help setup demo demo-clean browser test test-nightly check format lock
+.PHONY: help setup demo demo-clean cluster cluster-down browser test test-cluster test-nightly check format lock

@@ -1,6 +1,12 @@
+from celery import current_app
 from django.apps import AppConfig
 
 
 class SchedulingConfig(AppConfig):
     name = "scheduling"
     default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        from scheduling.services.consuming import ClusterQueues
+
+        current_app.steps["consumer"].add(ClusterQueues)

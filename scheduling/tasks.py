@@ -15,14 +15,16 @@ from django.utils import timezone
 
 from scheduling.cluster.client import ApiError
 from scheduling.models import Cluster, ClusterMode
-from scheduling.services import cycle
+from scheduling.services import cycle, guardrails
 from scheduling.services import retention as retention_service
 from scheduling.services import rollup as rollup_service
-from scheduling.services.worker import queue_of
+from scheduling.services.consuming import queue_of
+from scheduling.services.workers import worker_of
 
 log = logging.getLogger(__name__)
 
 EXPIRES_S = 5.0
+GUARD_EXPIRES_S = 30.0
 FAST = 10
 """Clock speed above which a cluster is cleaned up with every roll-up."""
 
@@ -68,6 +70,27 @@ def ask_for_cycle(cluster_id: int, name: str) -> None:
             return
         _asked.add(cluster_id)
     run_cycle.apply_async(args=[cluster_id, "event"], queue=queue_of(name), expires=EXPIRES_S)
+
+
+@shared_task(name="scheduling.tasks.request_guards")
+def request_guards() -> None:
+    """Ask for a pass over the guardrails of every cluster."""
+    for cluster in Cluster.objects.exclude(mode=ClusterMode.PAUSED):
+        guard.apply_async(args=[cluster.pk], queue=queue_of(cluster.name), expires=GUARD_EXPIRES_S)
+
+
+@shared_task(name="scheduling.tasks.guard")
+def guard(cluster_id: int) -> None:
+    """One pass over the guardrails, in the process that runs the cluster's cycles: it holds the lease."""
+    cluster = Cluster.objects.filter(pk=cluster_id).first()
+    if cluster is None:
+        log.info("cluster %s is gone", cluster_id)
+        return
+    try:
+        worker = worker_of(cluster, on_change=partial(ask_for_cycle, cluster_id, cluster.name))
+        guardrails.guard(cluster, worker)
+    except ApiError as error:
+        log.warning("cluster %s, guardrails: %s", cluster.name, error)
 
 
 @shared_task(name="scheduling.tasks.roll_up")

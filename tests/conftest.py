@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from django.db import connections
 
+from tests.scheduling.control_plane import ON, control_plane
+
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "portal.config.settings")
 
 
@@ -18,6 +20,22 @@ def django_db_modify_db_settings(request):
         folder = Path(tempfile.mkdtemp(prefix="weir-test-", dir=_memory()))
         database["TEST"]["NAME"] = str(folder / "weir.sqlite3")
     request.getfixturevalue("django_db_modify_db_settings_parallel_suffix")
+
+
+@pytest.fixture(scope="session")
+def real_control_plane():
+    """Kubernetes on loopback: etcd, API server, controllers, scheduler and simulated kubelets."""
+    with control_plane() as plane:
+        yield plane
+
+
+def pytest_collection_modifyitems(config, items):
+    """What only a real control plane can show runs in `make test-cluster`."""
+    if ON:
+        return
+    real = [item for item in items if item.get_closest_marker("real")]
+    config.hook.pytest_deselected(items=real)
+    items[:] = [item for item in items if item not in real]
 
 
 def _memory() -> str | None:

@@ -212,6 +212,11 @@ CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
         "schedule": 5.0,
         "options": {"expires": 5.0},
     },
+    "guardrails": {
+        "task": "scheduling.tasks.request_guards",
+        "schedule": 30.0,
+        "options": {"expires": 30.0},
+    },
     "roll-up": {
         "task": "scheduling.tasks.roll_up",
         "schedule": 60.0,

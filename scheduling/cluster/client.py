@@ -10,29 +10,45 @@ import random
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 import urllib3
 from kubernetes import client as official
 from kubernetes import config as official_config
 
-from scheduling.models import Cluster
+if TYPE_CHECKING:
+    from scheduling.models import Cluster
 
 Json = dict[str, Any]
 
 MERGE_PATCH = "application/merge-patch+json"
 JSON_PATCH = "application/json-patch+json"
+APPLY_PATCH = "application/apply-patch+yaml"
+FIELD_MANAGER = "weir"
 
 CONNECTIONS = 8
 """Keep-alive connections for writes; watches have their own on top."""
-WATCHES = 8
+WATCHES = 16
 TRIES = 6
 BACK_OFF_S = (0.05, 5.0)
 """First and longest wait between tries."""
 RETRIED = frozenset({429, 500, 502, 503, 504})
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """In whose name a request is made: what the API server calls them, and their groups."""
+
+    name: str = ""
+    groups: tuple[str, ...] = ()
+
+
+NOBODY = Person()
+"""Weir itself."""
 
 
 class ApiError(Exception):
@@ -51,12 +67,20 @@ class ApiError(Exception):
         super().__init__(f"{status} {reason}: {message}")
 
 
+class ForbiddenError(ApiError):
+    """403: RBAC or an admission policy says no."""
+
+
 class NotFoundError(ApiError):
     """404: the object is gone."""
 
 
 class ConflictError(ApiError):
-    """409: somebody wrote the object since it was read; read it again and decide again."""
+    """409: somebody wrote the object since it was read; read it again and decide again.
+
+    A patch that names the uid of an object that was replaced meanwhile is one as well, although
+    servers answer 422: to them the uid is a field that cannot change.
+    """
 
 
 class GoneError(ApiError):
@@ -72,6 +96,7 @@ class UnreachableError(ApiError):
 
 
 KINDS: dict[int, type[ApiError]] = {
+    403: ForbiddenError,
     404: NotFoundError,
     409: ConflictError,
     410: GoneError,
@@ -92,15 +117,24 @@ def configuration_of(cluster: Cluster) -> official.Configuration:
         if cluster.token_file:
             _follow_token_file(configuration, Path(cluster.token_file))
     elif cluster.kubeconfig:
-        official_config.load_kube_config(  # type: ignore[no-untyped-call] # as published
-            config_file=cluster.kubeconfig,
-            context=cluster.context or None,
-            client_configuration=configuration,
-        )
+        return configuration_from(cluster.kubeconfig, cluster.context)
     else:
         official_config.load_incluster_config(  # type: ignore[no-untyped-call] # as published
             client_configuration=configuration
         )
+    return _pooled(configuration)
+
+
+def configuration_from(kubeconfig: str, context: str = "") -> official.Configuration:
+    """What a kubeconfig says of ``context``, or of its current one. Raises ConfigException."""
+    configuration = official.Configuration()
+    official_config.load_kube_config(  # type: ignore[no-untyped-call] # as published
+        config_file=kubeconfig, context=context or None, client_configuration=configuration
+    )
+    return _pooled(configuration)
+
+
+def _pooled(configuration: official.Configuration) -> official.Configuration:
     configuration.retries = False
     configuration.connection_pool_maxsize = CONNECTIONS + WATCHES
     return configuration
@@ -135,18 +169,26 @@ class Client:
     def get(self, path: str, **query: str | int) -> Json:
         return self.request("GET", path, query=query)
 
-    def create(self, path: str, body: Json, *, as_user: str = "") -> Json:
-        return self.request("POST", path, body=body, as_user=as_user)
+    def create(self, path: str, body: Json, *, as_person: Person = NOBODY) -> Json:
+        return self.request("POST", path, body=body, as_person=as_person)
 
     def replace(self, path: str, body: Json) -> Json:
         return self.request("PUT", path, body=body)
 
-    def patch(self, path: str, body: Json, *, as_user: str = "") -> Json:
+    def patch(self, path: str, body: Json, *, as_person: Person = NOBODY) -> Json:
         """A merge patch. ``metadata.resourceVersion`` in the body is its precondition."""
-        return self.request("PATCH", path, body=body, as_user=as_user)
+        return self.request("PATCH", path, body=body, as_person=as_person)
 
-    def delete(self, path: str, body: Json | None = None, *, as_user: str = "") -> Json:
-        return self.request("DELETE", path, body=body, as_user=as_user)
+    def apply(self, path: str, body: Json, *, force: bool) -> Json:
+        """Server-side apply as ``weir``; ``force`` takes our fields back from other managers.
+
+        Raises ConflictError, naming field and manager, where another one differs and not ``force``.
+        """
+        query = {"fieldManager": FIELD_MANAGER, "force": "true" if force else "false"}
+        return self.request("PATCH", path, query=query, body=body, content_type=APPLY_PATCH)
+
+    def delete(self, path: str, body: Json | None = None, *, as_person: Person = NOBODY) -> Json:
+        return self.request("DELETE", path, body=body, as_person=as_person)
 
     def request(
         self,
@@ -155,17 +197,20 @@ class Client:
         *,
         query: Mapping[str, str | int] | None = None,
         body: Json | None = None,
-        as_user: str = "",
+        as_person: Person = NOBODY,
+        content_type: str = "",
         tries: int = TRIES,
         timeout_s: float = 30.0,
     ) -> Json:
         """One request, repeated on 429, 5xx and broken connections; the decoded answer.
 
-        ``as_user`` acts in that person's name (impersonation). A repeated POST whose first answer
+        ``as_person`` acts in that person's name (impersonation). A repeated POST whose first answer
         was lost comes back as 409 AlreadyExists, which the caller sees. Raises ApiError.
         """
         url = self._url(path, query)
-        headers = self._headers(method, path, body, as_user)
+        headers = self._headers(method, path, body, as_person)
+        if content_type:
+            headers["Content-Type"] = content_type
         data = None if body is None else json.dumps(body).encode()
         waits = back_off(*BACK_OFF_S)
         for attempt in range(1, tries + 1):
@@ -197,7 +242,7 @@ class Client:
         response = self._pool.request(
             "GET",
             self._url(path, query),
-            headers=self._headers("GET", path, None, ""),
+            headers=self._headers("GET", path, None, NOBODY),
             timeout=urllib3.Timeout(connect=10, read=timeout_s),
             preload_content=False,
             retries=False,
@@ -212,14 +257,19 @@ class Client:
     def _url(self, path: str, query: Mapping[str, str | int] | None) -> str:
         return f"{self._host}{path}?{urlencode(query)}" if query else f"{self._host}{path}"
 
-    def _headers(self, method: str, path: str, body: Json | None, as_user: str) -> dict[str, str]:
+    def _headers(
+        self, method: str, path: str, body: Json | None, as_person: Person
+    ) -> urllib3.HTTPHeaderDict:
         headers = {"Accept": "application/json", "User-Agent": "weir"}
         if body is not None:
             headers["Content-Type"] = MERGE_PATCH if method == "PATCH" else "application/json"
-        if as_user:
-            headers["Impersonate-User"] = as_user
         self._api.update_params_for_auth(headers, [], ["BearerToken"], path, method, body)
-        return headers
+        sent = urllib3.HTTPHeaderDict(headers)
+        if as_person.name:
+            sent["Impersonate-User"] = as_person.name
+            for group in as_person.groups:
+                sent.add("Impersonate-Group", group)
+        return sent
 
 
 def error_of(status: int, data: bytes) -> ApiError:
@@ -233,6 +283,8 @@ def error_of(status: int, data: bytes) -> ApiError:
     details = body.get("details") or {}
     causes = tuple((c.get("field", ""), c.get("message", "")) for c in details.get("causes") or [])
     kind = KINDS.get(status, ApiError)
+    if status == 422 and any(field == "metadata.uid" for field, _ in causes):
+        kind = ConflictError
     return kind(
         status,
         body.get("reason") or str(status),

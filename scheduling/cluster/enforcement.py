@@ -20,6 +20,8 @@ from scheduling.cluster.client import (
     ApiError,
     Client,
     ConflictError,
+    ForbiddenError,
+    InvalidError,
     NotFoundError,
 )
 from scheduling.cluster.events import Event, post
@@ -39,7 +41,7 @@ BATCH = 64
 
 @dataclass(frozen=True, slots=True)
 class Act:
-    """One write on the object of ``target``: ``decide`` returns a merge patch or None.
+    """One write on the object of ``target``: ``decide`` returns a merge patch or nothing.
 
     ``before`` Events are posted first (a fault then repeats a harmless Event), ``after`` only when
     the patch was written.
@@ -54,11 +56,15 @@ class Act:
 
 @dataclass(slots=True)
 class Report:
-    """What came of the acts: counts, and what the API server refused (key -> its message)."""
+    """What came of the acts: counts, and what failed (key -> the API server's message).
+
+    ``refused`` are those that would fail again as they stand: uid -> generation and message.
+    """
 
     written: int = 0
     dropped: int = 0
     failed: dict[str, str] = field(default_factory=dict)
+    refused: dict[str, tuple[int, str]] = field(default_factory=dict)
 
 
 class Enforcer:
@@ -90,6 +96,8 @@ class Enforcer:
         for act, outcome in zip(acts, run(self._attempt, acts), strict=True):
             if isinstance(outcome, ApiError):
                 report.failed[act.target.key] = outcome.message
+                if isinstance(outcome, (InvalidError, ForbiddenError)):
+                    report.refused[act.target.uid] = (act.target.generation, outcome.message)
                 log.warning("%s %s: %s", act.target.kind, act.target.key, outcome)
             elif outcome:
                 report.written += 1
@@ -116,7 +124,7 @@ class Enforcer:
             if obj is None or obj["metadata"]["uid"] != target.uid:
                 return False
             patch = act.decide(obj)
-            if patch is None:
+            if not patch:
                 return False
             patch.setdefault("metadata", {})["resourceVersion"] = obj["metadata"]["resourceVersion"]
             try:

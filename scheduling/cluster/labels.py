@@ -18,6 +18,8 @@ PREDICTED_SECONDS = "weir.dev/predicted-seconds"
 TOPOLOGY_REQUIRED = "weir.dev/topology-required"
 TOPOLOGY_PREFERRED = "weir.dev/topology-preferred"
 HOLD = "weir.dev/hold"
+REPLICAS = "weir.dev/replicas"
+"""Replicas asked for by a kind without a suspend field, whose ``spec.replicas`` is 0 while it waits."""
 
 # The mark of an admission, written and cleared in the same patch that unsuspends and suspends.
 GPU_CLASS = "weir.dev/gpu-class"
@@ -26,7 +28,14 @@ ADMITTED_AT = "weir.dev/admitted-at"
 MARK = (GPU_CLASS, PLACEMENT, ADMITTED_AT)
 
 ORIGINAL = "weir.dev/original"
-"""JSON: what admission overwrites (node affinity, tolerations, parallelism, completions)."""
+"""JSON: what admission overwrites (sizes; of each role's pods the node affinity or selector,
+tolerations and resources)."""
+MOVES_TO = "weir.dev/moves-to"
+"""JSON, between leaving its nodes and starting again: the class and placement it moves to."""
+START_FAILURES = "weir.dev/start-failures"
+"""How many times in a row its pods were not all ready in time."""
+RETRY_AT = "weir.dev/retry-at"
+"""It waits at least until then, after a start that failed."""
 EVICTED_BY = "weir.dev/evicted-by"
 """Number of the cycle whose plan evicted it last."""
 
@@ -34,6 +43,21 @@ EVICTED_BY = "weir.dev/evicted-by"
 REASON = "weir.dev/reason"
 SENTENCE = "weir.dev/sentence"
 POSITION = "weir.dev/position"
+ETA = "weir.dev/eta"
+"""The earliest start that the plan can name; absent while it can name none."""
+STATUS = (REASON, SENTENCE, POSITION, ETA)
+
+# On guardrails.
+MANAGED = "weir.dev/managed"
+"""Label of what Weir keeps on a cluster; on a namespace also: its GPU work has to name a queue."""
+APPLIED = "weir.dev/applied"
+"""Digest of the manifest that was applied last."""
+QUEUES = "weir.dev/queues"
+"""On a namespace: the queues whose work is created in it."""
+
+WRITTEN_BY_WEIR = (
+    *MARK, ORIGINAL, EVICTED_BY, MOVES_TO, START_FAILURES, RETRY_AT, *STATUS
+)  # fmt: skip
 
 HOSTNAME = "kubernetes.io/hostname"
 TOPOLOGY_LEVELS = {
@@ -47,3 +71,9 @@ def queue_of(labels: dict[str, str] | None) -> str:
     """The queue that ``labels`` route to; empty when the object is none of Weir's business."""
     labels = labels or {}
     return labels.get(QUEUE) or labels.get(KUEUE_QUEUE) or ""
+
+
+def status_of(annotations: dict[str, str] | None) -> tuple[str, ...]:
+    """The status as it stands on an object: the values of STATUS, empty where there is none."""
+    annotations = annotations or {}
+    return tuple(annotations.get(key, "") for key in STATUS)

@@ -15,10 +15,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 from scheduling.cluster.client import ApiError, Client, ConflictError, NotFoundError
+from scheduling.models.queues import SYSTEM_NAMESPACE
 
 Json = dict[str, Any]
 
-NAMESPACE = "weir-system"
 DURATION_S = 15
 
 
@@ -39,7 +39,7 @@ class Lease:
         client: Client,
         *,
         name: str = "weir-engine",
-        namespace: str = NAMESPACE,
+        namespace: str = SYSTEM_NAMESPACE,
         holder: str | None = None,
         duration_s: float = DURATION_S,
     ) -> None:

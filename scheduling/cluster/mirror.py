@@ -16,7 +16,15 @@ from typing import Any
 
 import urllib3
 
-from scheduling.cluster.client import ApiError, Client, GoneError, back_off, error_of
+from scheduling.cluster.client import (
+    ApiError,
+    Client,
+    ForbiddenError,
+    GoneError,
+    NotFoundError,
+    back_off,
+    error_of,
+)
 
 Json = dict[str, Any]
 Key = tuple[str, str]
@@ -30,6 +38,8 @@ WATCH_S = 300
 SILENCE_S = 90.0
 """Bookmarks come about once a minute: a longer silence is a dead connection."""
 BACK_OFF_S = (0.1, 15.0)
+UNSERVED_S = 30.0
+"""Between two looks whether the cluster serves a kind by now: its definition may be added later."""
 DEPARTED = 500
 BURIED = 5000
 """Deletions remembered; a write is answered long before that many follow it."""
@@ -60,7 +70,9 @@ class Reflector:
         *,
         on_change: Callable[[], None],
         trim: Callable[[Json], Json] = untrimmed,
+        optional: bool = False,
     ) -> None:
+        self._optional = optional
         self._client = client
         self._path = path
         self._trim = trim
@@ -75,6 +87,8 @@ class Reflector:
         self._response: urllib3.BaseHTTPResponse | None = None
         self._version = ""
         self.synced = threading.Event()
+        self.served = True
+        """The cluster knows this kind, as far as we heard."""
         self.lists = 0
         self.watches = 0
         self.generation = 0
@@ -111,8 +125,8 @@ class Reflector:
             return [obj for uid, obj in self._departed.items() if uid in uids]
 
     def lag_s(self) -> float:
-        """Seconds out of touch with the server: 0 while the watch is open."""
-        return 0.0 if self._connected else time.monotonic() - self._in_touch_at
+        """Seconds out of touch with the server: 0 while the watch is open, or there is none to open."""
+        return 0.0 if self._connected or not self.served else time.monotonic() - self._in_touch_at
 
     def absorb(self, obj: Json) -> None:
         """Take in the answer to a write of ours, so that the next plan sees it at once."""
@@ -125,6 +139,10 @@ class Reflector:
             if held is not None and held["metadata"].get("uid") == uid:
                 del self._objects[namespace, name]
                 self.generation += 1
+                self.told("DELETED", held)
+
+    def told(self, kind: str, obj: Json) -> None:
+        """For those who derive from it: called for each change, in order, with the copy locked."""
 
     def _run(self) -> None:
         waits = back_off(*BACK_OFF_S)
@@ -140,11 +158,36 @@ class Reflector:
             except GoneError:
                 log.info("%s: resource version too old, listing again", self._path)
                 self._version = ""
+            except (NotFoundError, ForbiddenError) as error:
+                if self._is_unserved(error):
+                    self._find_unserved(error)
+                    self._stop.wait(UNSERVED_S)
+                    continue
+                log.info("%s: %s", self._path, error)
             except (ApiError, urllib3.exceptions.HTTPError, OSError, ValueError) as error:
                 log.info("%s: %s", self._path, error)
             finally:
                 self._connected = False
             self._stop.wait(next(waits))
+
+    def _is_unserved(self, error: ApiError) -> bool:
+        """An optional kind the cluster does not know, or never let us see; rights that are taken away
+        later must not make its objects look deleted."""
+        known = self.synced.is_set() and self.served
+        return self._optional and (isinstance(error, NotFoundError) or not known)
+
+    def _find_unserved(self, error: ApiError) -> None:
+        """The cluster has none of the kind: that is all there is to know for now."""
+        if self.served or not self.synced.is_set():
+            log.info("%s: not served: %s", self._path, error)
+        self.served, self._version = False, ""
+        with self._lock:
+            gone = bool(self._objects)
+            self._objects.clear()
+            self.generation += gone
+        self.synced.set()
+        if gone:
+            self._on_change()
 
     def _list(self) -> None:
         """Page through everything, then drop what the server no longer has."""
@@ -165,6 +208,7 @@ class Reflector:
         self._drop_unlisted(seen, int(version))
         self.lists += 1
         self._version = version
+        self.served = True
         self._touch()
         self.synced.set()
         self._on_change()
@@ -178,7 +222,7 @@ class Reflector:
                 if key not in seen and version_of(obj) <= version
             ]
             for key in gone:
-                del self._objects[key]
+                self.told("DELETED", self._objects.pop(key))
             self._buried.clear()
             self.generation += 1
 
@@ -226,6 +270,7 @@ class Reflector:
                 return False
             self._objects[key] = obj
             self.generation += 1
+            self.told("ADDED" if held is None else "MODIFIED", obj)
         return not quiet
 
     def _remove(self, obj: Json) -> bool:
@@ -243,6 +288,7 @@ class Reflector:
                 return False
             del self._objects[key]
             self.generation += 1
+            self.told("DELETED", obj)
         return True
 
     def _touch(self) -> None:
@@ -253,7 +299,7 @@ class Mirror:
     """Several reflectors that start, stop and sync together.
 
     ``resources`` maps a name to (list path, trim); ``on_change`` is called from the mirror's threads
-    after every change and has to be quick.
+    after every change and has to be quick. ``optional`` names those that a cluster may lack.
     """
 
     def __init__(
@@ -262,10 +308,11 @@ class Mirror:
         resources: dict[str, tuple[str, Callable[[Json], Json]]],
         *,
         on_change: Callable[[], None] = lambda: None,
+        optional: Container[str] = frozenset(),
     ) -> None:
         self.client = client
         self._reflectors = {
-            name: Reflector(client, path, trim=trim, on_change=on_change)
+            name: Reflector(client, path, trim=trim, on_change=on_change, optional=name in optional)
             for name, (path, trim) in resources.items()
         }
 

@@ -10,7 +10,8 @@ from typing import Any
 from scheduling.cluster import labels
 from scheduling.cluster.adapters import ADAPTERS, Adapter, ClassSpec, Observed
 from scheduling.cluster.adapters import pods as pods_of
-from scheduling.cluster.client import Client
+from scheduling.cluster.client import Client, NotFoundError
+from scheduling.cluster.kinship import Kinship
 from scheduling.cluster.mirror import Mirror
 from scheduling.cluster.quantities import mib_below, milli
 
@@ -68,6 +69,10 @@ def resources(
     return held | {a.kind: (a.list_path, a.trim) for a in adapters}
 
 
+OPTIONAL = frozenset(a.kind for a in ADAPTERS) - {"Job"}
+"""Kinds that a cluster may lack: their definitions are added by others."""
+
+
 def take(
     mirror: Mirror, classes: Sequence[ClassSpec], *, awaited: Container[str] = frozenset()
 ) -> Picture:
@@ -93,10 +98,14 @@ def fetch(client: Client, classes: Sequence[ClassSpec]) -> Picture:
 
 
 def _list(client: Client, path: str, trim: Callable[[Json], Json]) -> list[Json]:
+    """Everything at ``path``; nothing where the cluster does not serve the kind."""
     found: list[Json] = []
     query: dict[str, str | int] = {"limit": 500}
     while True:
-        page = client.get(path, **query)
+        try:
+            page = client.get(path, **query)
+        except NotFoundError:
+            return []
         found += [trim(obj) for obj in page.get("items") or []]
         token = page["metadata"].get("continue")
         if not token:
@@ -111,24 +120,18 @@ def compose(
     classes: Sequence[ClassSpec],
 ) -> Picture:
     """A picture of raw objects; those without a queue label are foreign and so are their pods."""
-    owned: dict[str, list[Json]] = {
-        obj["metadata"]["uid"]: []
-        for found in objects.values()
-        for obj in found
-        if labels.queue_of(obj["metadata"].get("labels"))
-    }
-    present = {obj["metadata"]["uid"] for found in objects.values() for obj in found}
+    kin = Kinship(objects, ADAPTERS)
+    owned: dict[str, list[Json]] = {uid: [] for uid in kin.workloads}
     foreign: dict[str, list[Json]] = {}
     orphaned: dict[str, list[Json]] = {}
     for pod in pods:
-        owner = pods_of.owner_of(pod)
-        mine = owned.get(owner.get("uid", ""))
-        if mine is not None:
-            mine.append(pod)
+        root = kin.root_of(pod)
+        if root is not None:
+            owned[root].append(pod)
         elif not pods_of.holds(pod):
             continue
-        elif owner.get("kind") in objects and owner["uid"] not in present:
-            orphaned.setdefault(owner["uid"], []).append(pod)
+        elif pods_of.owner_of(pod).get("kind") in objects and not kin.is_known(pod):
+            orphaned.setdefault(pods_of.owner_of(pod)["uid"], []).append(pod)
         else:
             foreign.setdefault(pod["spec"]["nodeName"], []).append(pod)
     workloads, unreadable = _observe(objects, owned, classes)

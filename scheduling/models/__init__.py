@@ -2,7 +2,15 @@
 
 from scheduling.engine.model import MILLI, Action, Reason, Stop, WorkloadType
 from scheduling.engine.reasons import headline
-from scheduling.models.clusters import Cluster, ClusterMode, GpuClass, Node, NodePool
+from scheduling.models.clusters import (
+    Cluster,
+    ClusterMode,
+    GpuClass,
+    Guardrail,
+    Node,
+    NodePool,
+    Standing,
+)
 from scheduling.models.ledger import Cycle, Decision, Eviction, EvictionRule, Share, UsageSample
 from scheduling.models.queues import Queue, Quota, QuotaChange
 from scheduling.models.workloads import Outcome, PriorityClass, State, Transition, Workload
@@ -17,6 +25,7 @@ __all__ = [
     "Eviction",
     "EvictionRule",
     "GpuClass",
+    "Guardrail",
     "Node",
     "NodePool",
     "Outcome",
@@ -26,6 +35,7 @@ __all__ = [
     "QuotaChange",
     "Reason",
     "Share",
+    "Standing",
     "State",
     "Stop",
     "Transition",

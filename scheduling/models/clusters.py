@@ -62,8 +62,12 @@ class Cluster(models.Model):
     """Rises with every change that a page shows; live pages compare it."""
     planned_at = models.DateTimeField(null=True, blank=True, editable=False)
     """Real (not cluster) time of the last finished cycle: a page tells live from stale by it."""
+    guarded_at = models.DateTimeField(null=True, blank=True, editable=False)
+    """Real time at which the guardrails were compared last."""
 
-    history = HistoricalRecords(excluded_fields=["revision", "planned_at", "clock_real"])
+    history = HistoricalRecords(
+        excluded_fields=["revision", "planned_at", "guarded_at", "clock_real"]
+    )
 
     class Meta:
         ordering = ["name"]
@@ -162,3 +166,40 @@ class Node(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+
+class Standing(models.TextChoices):
+    """How a guardrail stands to what is wanted of it."""
+
+    IN_STEP = "in_step", "In step"
+    MISSING = "missing", "Missing"
+    DRIFTED = "drifted", "Drifted"
+    UNWANTED = "unwanted", "No longer wanted"
+    REFUSED = "refused", "Refused"
+
+
+class Guardrail(models.Model):
+    """An object that Weir keeps on a cluster, as it stood when it was compared last."""
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="guardrails")
+    kind = models.CharField(max_length=63)
+    namespace = models.CharField(max_length=63, blank=True)
+    name = models.CharField(max_length=253)
+    standing = models.CharField(max_length=8, choices=Standing.choices)
+    fields = models.JSONField(default=list)
+    """Paths of the fields that differ from what is wanted."""
+    detail = models.TextField(blank=True)
+    since = models.DateTimeField()
+    """Real time since when it stands so."""
+
+    class Meta:
+        ordering = ["cluster", "kind", "namespace", "name"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["cluster", "kind", "namespace", "name"], name="guardrail_unique"
+            )
+        ]
+
+    def __str__(self) -> str:
+        where = f"{self.namespace}/" if self.namespace else ""
+        return f"{self.kind} {where}{self.name}"

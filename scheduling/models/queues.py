@@ -21,6 +21,9 @@ from tree_queries.query import TreeQuerySet
 from scheduling.engine.model import Stop
 from scheduling.models.clusters import Cluster, GpuClass, dns_label
 
+SYSTEM_NAMESPACE = "weir-system"
+"""Where Weir keeps its lease."""
+
 
 class Queue(models.Model):
     """A node of the quota tree. Leaves hold workloads, inner nodes share what is spare.
@@ -42,6 +45,9 @@ class Queue(models.Model):
     )
     namespace = models.CharField(max_length=63, blank=True, validators=[dns_label])
     """Kubernetes namespace in which the portal creates this queue's workloads."""
+    access_group = models.CharField(max_length=200, blank=True)
+    """The cluster's name of the group (of its identity provider) whose members work in the namespaces
+    of this queue and of those below it."""
     eviction_budget_gpus = models.PositiveIntegerField(null=True, blank=True)
     """Milli-GPU that may be evicted from it per day; NULL is unlimited."""
 
@@ -68,7 +74,12 @@ class Queue(models.Model):
         return self.parent_id is None
 
     def clean(self) -> None:
-        """Raises ValidationError at ``parent`` when the tree would close a cycle or leave the cluster."""
+        """Raises ValidationError at ``parent`` when the tree would close a cycle or leave the cluster, at
+        ``namespace`` when that belongs to the cluster's own parts."""
+        if self.namespace.startswith("kube-") or self.namespace == SYSTEM_NAMESPACE:
+            raise ValidationError(
+                {"namespace": f"{self.namespace} belongs to the cluster. Choose another name."}
+            )
         above, seen = self.parent, {self.pk}
         while above is not None:
             if above.pk in seen:

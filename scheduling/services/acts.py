@@ -6,39 +6,28 @@ and on a settled cluster none.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from datetime import datetime
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any
 
 from scheduling.cluster import labels
-from scheduling.cluster.adapters import ADAPTERS, Adapter, Admission, ClassSpec, Observed
+from scheduling.cluster.adapters import ADAPTERS, Adapter, Admission, ClassSpec, Observed, notes
 from scheduling.cluster.enforcement import Act
 from scheduling.cluster.events import Event
-from scheduling.cluster.picture import Picture
+from scheduling.cluster.picture import ObservedNode, Picture
+from scheduling.cluster.quantities import rfc3339
 from scheduling.engine import model as m
+from scheduling.services.blocked import START_BACK_OFF_S, waits
 from scheduling.services.situations import Situation, class_of, placement_of
 from scheduling.services.snapshots import Known
+from scheduling.services.words import Spoken, say, status_acts
 
 Json = dict[str, Any]
 
-STATUS_WRITES = 100
-"""Status annotations written per cycle at most; the rest waits for the next cycle."""
-STATUS_EVERY_S = 10.0
-"""Wall seconds between two status writes on one object, unless its reason changed."""
-
 BYPASSED = "Unsuspended outside the queue; suspended again until its turn comes."
-
-
-@dataclass(slots=True)
-class Spoken:
-    """When (monotonic) each object was told its status last: positions move faster than people read."""
-
-    at: dict[str, float] = field(default_factory=dict)
-
-    def may_repeat(self, uid: str) -> bool:
-        return time.monotonic() - self.at.get(uid, -STATUS_EVERY_S) >= STATUS_EVERY_S
+OVERGROWN = "Made larger than it was admitted with; back to that size until it is admitted anew."
+MOVED = "Starts again on the nodes it was moved to."
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +41,17 @@ class Scene:
     cycle: int
     now: datetime
 
+    @property
+    def nodes(self) -> dict[str, ObservedNode]:
+        return {n.name: n for n in self.picture.nodes}
+
+    @property
+    def resource_names(self) -> tuple[str, ...]:
+        return tuple(spec.resource_name for spec in self.classes.values())
+
 
 def phases_of(scene: Scene, spoken: Spoken) -> list[list[Act]]:
-    """Acts in the order they are to be done: corrections, evictions, admissions, words."""
+    """Acts in the order they are to be done: corrections, room made, room taken, words."""
     adapters = {a.kind: a for a in ADAPTERS}
     by_key = {o.key: o for o in scene.picture.workloads}
     corrections = [
@@ -73,32 +70,39 @@ def phases_of(scene: Scene, spoken: Spoken) -> list[list[Act]]:
         adapter = adapters[observed.kind]
         if decision.action in (m.Action.EVICT, m.Action.MOVE):
             leaving.append(_eviction(decision, observed, adapter, scene))
-        elif decision.action in (m.Action.GROW, m.Action.SHRINK):
+        elif decision.action is m.Action.SHRINK:
+            leaving.append(_resize(decision, observed, adapter, scene))
+        elif decision.action is m.Action.GROW:
             arriving.append(_resize(decision, observed, adapter, scene))
         elif decision.action is m.Action.ADMIT:
             arriving.append(_admission(decision, observed, adapter, scene))
         else:
             waiting.append((decision, observed))
-    return [corrections, leaving, arriving, _words(waiting, adapters, scene, spoken)]
+    alive = [o.uid for o in scene.picture.workloads]
+    words = status_acts(waiting, adapters, spoken, alive=alive, now=scene.now)
+    return [corrections, leaving, arriving, words]
 
 
 def _correction(observed: Observed, adapter: Adapter, scene: Scene) -> Act | None:
-    """What a person did past the queue, brought back into it."""
+    """What a person did past the queue, brought back into it; what was begun, brought to its end."""
     known = scene.known.get(observed.uid)
-    if known is None:
-        return None
-    if known.situation is Situation.BYPASSING:
-        return _suspend_again(observed, adapter, scene)
+    situation = known.situation if known else None
     if observed.stopped_by_hand and not observed.deleting and not observed.outcome:
-        return Act(adapter, observed, _hold_patch)
-    if known.situation is Situation.HOLDING and not observed.marked:
+        return Act(adapter, observed, lambda obj: _hold(adapter, obj))
+    if situation is Situation.BYPASSING:
+        return _suspend_again(observed, adapter, scene)
+    if situation is Situation.MOVING:
+        return _arrival(observed, adapter, scene)
+    if situation is Situation.HOLDING and not observed.marked:
         return _adoption(observed, adapter, scene)
+    if situation is Situation.HOLDING and observed.overgrown:
+        return _cut_back(observed, adapter, scene)
     return None
 
 
 def _suspend_again(observed: Observed, adapter: Adapter, scene: Scene) -> Act:
     def decide(obj: Json) -> Json | None:
-        if is_suspended(obj) or is_over(obj) or is_marked(obj):
+        if adapter.is_suspended(obj) or adapter.is_over(obj) or is_marked(obj):
             return None
         return adapter.suspension(obj, None)
 
@@ -108,9 +112,32 @@ def _suspend_again(observed: Observed, adapter: Adapter, scene: Scene) -> Act:
     return Act(adapter, observed, decide, after=(event,))
 
 
-def _hold_patch(obj: Json) -> Json | None:
+def _arrival(observed: Observed, adapter: Adapter, scene: Scene) -> Act | None:
+    """The second half of a move: it starts where its place was kept, once it has left."""
+    target, nodes = observed.moves_to, scene.nodes
+    spec = scene.classes.get(target.gpu_class) if target else None
+    if (
+        target is None
+        or spec is None
+        or observed.pods_left
+        or not target.placement.keys() <= nodes.keys()
+    ):
+        return None
+    members = sum(target.placement.values())
+    admission = _place(observed, spec, members, target.placement, scene)
+
+    def decide(obj: Json) -> Json | None:
+        if not _may_start(adapter, obj) or labels.MOVES_TO not in notes.of(obj):
+            return None
+        return adapter.admission(obj, admission)
+
+    event = _event(observed, adapter, scene, "Admitted", MOVED, once=scene.now.isoformat())
+    return Act(adapter, observed, decide, after=(event,))
+
+
+def _hold(adapter: Adapter, obj: Json) -> Json | None:
     """Suspended by hand means: not now. Its mark goes, and a hold says so until it is released."""
-    if not (is_suspended(obj) and is_marked(obj)):
+    if not (adapter.is_suspended(obj) and is_marked(obj)):
         return None
     return {"metadata": {"annotations": {**dict.fromkeys(labels.MARK), labels.HOLD: "true"}}}
 
@@ -121,22 +148,39 @@ def _adoption(observed: Observed, adapter: Adapter, scene: Scene) -> Act | None:
     gpu_class = scene.classes.get(class_of(observed, class_by_node) or "")
     if gpu_class is None:
         return None
-    admission = Admission(gpu_class, observed.members, {}, placement_of(observed), scene.now)
+    admission = _place(observed, gpu_class, observed.members, placement_of(observed), scene)
 
     def decide(obj: Json) -> Json | None:
-        if is_suspended(obj) or is_over(obj) or is_marked(obj):
+        if adapter.is_suspended(obj) or adapter.is_over(obj) or is_marked(obj):
             return None
         return {"metadata": adapter.admission(obj, admission)["metadata"]}
 
     return Act(adapter, observed, decide)
 
 
+def _cut_back(observed: Observed, adapter: Adapter, scene: Scene) -> Act | None:
+    """More members than were admitted would run past every limit."""
+    spec, members = scene.classes.get(observed.gpu_class or ""), observed.sized
+    if spec is None or members is None:
+        return None
+    admission = _place(observed, spec, members, observed.planned, scene)
+
+    def decide(obj: Json) -> Json | None:
+        running = is_marked(obj) and not adapter.is_suspended(obj) and not adapter.is_over(obj)
+        return adapter.resize(obj, admission) if running else None
+
+    event = _event(
+        observed, adapter, scene, "Resized", OVERGROWN, once=str(observed.generation), bad=True
+    )
+    return Act(adapter, observed, decide, after=(event,))
+
+
 def _admission(decision: m.Decision, observed: Observed, adapter: Adapter, scene: Scene) -> Act:
-    admission = _place(decision, scene)
+    admission = _planned(decision, observed, scene)
 
     def decide(obj: Json) -> Json | None:
         edited = int(obj["metadata"].get("generation", 0)) != observed.generation
-        if not is_suspended(obj) or is_over(obj) or is_marked(obj) or is_held(obj) or edited:
+        if edited or observed.pods_left or not _may_start(adapter, obj):
             return None
         return say(adapter.admission(obj, admission), decision)
 
@@ -145,15 +189,22 @@ def _admission(decision: m.Decision, observed: Observed, adapter: Adapter, scene
     return Act(adapter, observed, decide, after=(event,))
 
 
+def _may_start(adapter: Adapter, obj: Json) -> bool:
+    """It waits, nothing of its last run is left, and nobody holds it."""
+    held = notes.of(obj).get(labels.HOLD) == "true"
+    if held or is_marked(obj) or adapter.is_over(obj) or not adapter.is_suspended(obj):
+        return False
+    return not adapter.unsettled(obj)
+
+
 def _resize(decision: m.Decision, observed: Observed, adapter: Adapter, scene: Scene) -> Act:
-    admission = _place(decision, scene)
+    admission = _planned(decision, observed, scene)
 
     def decide(obj: Json) -> Json | None:
-        if is_suspended(obj) or is_over(obj) or not is_marked(obj):
+        if adapter.is_suspended(obj) or adapter.is_over(obj) or not is_marked(obj):
             return None
-        if obj["spec"].get("parallelism", 1) == admission.members:
-            return None
-        return say(adapter.resize(obj, admission), decision)
+        patch = adapter.resize(obj, admission)
+        return say(patch, decision) if patch else None
 
     once = f"{observed.generation} {admission.members}"
     event = _event(observed, adapter, scene, "Resized", decision.sentence, once=once)
@@ -161,10 +212,14 @@ def _resize(decision: m.Decision, observed: Observed, adapter: Adapter, scene: S
 
 
 def _eviction(decision: m.Decision, observed: Observed, adapter: Adapter, scene: Scene) -> Act:
+    more = _aftermath(decision, observed, scene)
+
     def decide(obj: Json) -> Json | None:
-        if is_suspended(obj) or is_over(obj):
+        if adapter.is_suspended(obj) or adapter.is_over(obj):
             return None
-        return say(adapter.suspension(obj, scene.cycle), decision)
+        patch = say(adapter.suspension(obj, scene.cycle), decision)
+        patch["metadata"]["annotations"] |= more
+        return patch
 
     event = _event(
         observed, adapter, scene, "Evicted", decision.sentence, once=str(scene.cycle), bad=True
@@ -172,81 +227,64 @@ def _eviction(decision: m.Decision, observed: Observed, adapter: Adapter, scene:
     return Act(adapter, observed, decide, after=(event,))
 
 
-def _place(decision: m.Decision, scene: Scene) -> Admission:
-    hostnames = {n.name: n.hostname for n in scene.picture.nodes}
-    return Admission(
-        gpu_class=scene.classes[decision.gpu_class or ""],
-        members=decision.members,
-        nodes={hostnames.get(node, node): count for node, count in decision.placement.items()},
-        placement=decision.placement,
-        at=scene.now,
-    )
+def _aftermath(decision: m.Decision, observed: Observed, scene: Scene) -> Json:
+    """What is noted with an eviction: where it goes on, or when it is tried again.
+
+    A gang that never was all up waits longer each time; one that lost members later does not.
+    """
+    if decision.action is m.Action.MOVE and decision.gpu_class and decision.placement:
+        target = notes.target_note(decision.gpu_class, decision.placement)
+        return {labels.MOVES_TO: target}
+    known = scene.known[observed.uid]
+    if decision.reason is not m.Reason.STALE_GANG or known.ran:
+        return {labels.START_FAILURES: None, labels.RETRY_AT: None}
+    times = observed.start_failures + 1
+    retry_at = scene.now + timedelta(seconds=waits(START_BACK_OFF_S, times))
+    return {labels.START_FAILURES: str(times), labels.RETRY_AT: rfc3339(retry_at)}
 
 
-def _words(
-    waiting: Iterable[tuple[m.Decision, Observed]],
-    adapters: Mapping[str, Adapter],
+def _planned(decision: m.Decision, observed: Observed, scene: Scene) -> Admission:
+    gpu_class = scene.classes[decision.gpu_class or ""]
+    return _place(observed, gpu_class, decision.members, decision.placement, scene)
+
+
+def _place(
+    observed: Observed,
+    gpu_class: ClassSpec,
+    members: int,
+    placement: Mapping[str, int],
     scene: Scene,
-    spoken: Spoken,
-) -> list[Act]:
-    """Status for those who wait: new reasons first, then moved positions, so many a cycle."""
-    urgent: list[Act] = []
-    later: list[Act] = []
-    for decision, observed in waiting:
-        words = words_of(decision)
-        if observed.said == words or observed.deleting:
-            continue
-        fresh = observed.said[0] != words[0]
-        if fresh or spoken.may_repeat(observed.uid):
-            act = _status(decision, observed, adapters[observed.kind], scene, fresh=fresh)
-            (urgent if fresh else later).append(act)
-    chosen = (urgent + later)[:STATUS_WRITES]
-    tick = time.monotonic()
-    alive = {o.uid for o in scene.picture.workloads}
-    spoken.at = {uid: at for uid, at in spoken.at.items() if uid in alive}
-    spoken.at |= {act.target.uid: tick for act in chosen}
-    return chosen
-
-
-def _status(
-    decision: m.Decision, observed: Observed, adapter: Adapter, scene: Scene, *, fresh: bool
-) -> Act:
-    def decide(obj: Json) -> Json | None:
-        notes = obj["metadata"].get("annotations") or {}
-        said = tuple(notes.get(k, "") for k in (labels.REASON, labels.SENTENCE, labels.POSITION))
-        return None if said == words_of(decision) else say({}, decision)
-
-    if not fresh:
-        return Act(adapter, observed, decide)
-    misrouted = decision.reason is m.Reason.MISROUTED
-    event = _event(
-        observed,
-        adapter,
-        scene,
-        "Misrouted" if misrouted else "Pending",
-        decision.sentence,
-        once=f"{decision.reason} {observed.queue_label}",
-        bad=misrouted,
+) -> Admission:
+    nodes = scene.nodes
+    return Admission(
+        gpu_class=gpu_class,
+        members=members,
+        nodes={nodes[n].hostname if n in nodes else n: count for n, count in placement.items()},
+        placement=placement,
+        at=scene.now,
+        domain=_domain(observed, [nodes[n] for n in placement if n in nodes]),
+        resource_names=scene.resource_names,
     )
-    return Act(adapter, observed, decide, before=(event,))
 
 
-def words_of(decision: m.Decision) -> tuple[str, str, str]:
-    """Reason, sentence and position as they stand in annotations."""
-    position = "" if decision.position is None else str(decision.position)
-    return decision.reason.value, decision.sentence, position
+def _domain(observed: Observed, nodes: list[ObservedNode]) -> dict[str, str]:
+    """The label of the domain that holds all ``nodes``, where the workload asked for one.
+
+    One that is preferred only must not keep an elastic gang from growing past it.
+    """
+    rigid = observed.min_members == observed.max_members
+    preferred = observed.topology.get("preferred") if rigid else None
+    level = observed.topology.get("required") or preferred
+    for label in labels.TOPOLOGY_LEVELS.get(level or "", ()):
+        values = {node.labels.get(label) for node in nodes}
+        if len(values) == 1 and None not in values:
+            return {label: str(values.pop())}
+    return {}
 
 
-def say(patch: Json, decision: m.Decision) -> Json:
-    """``patch`` with the status annotations; an empty one is removed."""
-    reason, sentence, position = words_of(decision)
-    notes = patch.setdefault("metadata", {}).setdefault("annotations", {})
-    notes |= {
-        labels.REASON: reason,
-        labels.SENTENCE: sentence or None,
-        labels.POSITION: position or None,
-    }
-    return patch
+def is_marked(obj: Json) -> bool:
+    """It was admitted by Weir and not suspended since."""
+    return labels.GPU_CLASS in notes.of(obj)
 
 
 def _event(
@@ -260,23 +298,3 @@ def _event(
     bad: bool = False,
 ) -> Event:
     return Event(observed, adapter.api_version, reason, message, scene.now, once, warning=bad)
-
-
-def is_suspended(obj: Json) -> bool:
-    return bool(obj["spec"].get("suspend"))
-
-
-def is_marked(obj: Json) -> bool:
-    return labels.GPU_CLASS in (obj["metadata"].get("annotations") or {})
-
-
-def is_held(obj: Json) -> bool:
-    return (obj["metadata"].get("annotations") or {}).get(labels.HOLD) == "true"
-
-
-def is_over(obj: Json) -> bool:
-    """It has ended, or is about to be gone."""
-    if obj["metadata"].get("deletionTimestamp"):
-        return True
-    conditions = (obj.get("status") or {}).get("conditions") or []
-    return any(c["type"] in ("Complete", "Failed") and c["status"] == "True" for c in conditions)

@@ -25,6 +25,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from scheduling.cluster import picture as pictures
+from scheduling.cluster.adapters import key_of
 from scheduling.cluster.enforcement import Report
 from scheduling.cluster.lease import LeaseLostError
 from scheduling.cluster.picture import Picture
@@ -34,6 +35,7 @@ from scheduling.models import Cluster, ClusterMode, Workload
 from scheduling.services import policy as policies
 from scheduling.services import recording, snapshots
 from scheduling.services.acts import Scene, phases_of
+from scheduling.services.blocked import Blocked, blocked, reworded
 from scheduling.services.policy import PolicyRows
 from scheduling.services.projection import Changes, Projection, save
 from scheduling.services.recording import Pass, Recorded
@@ -116,7 +118,7 @@ def _run(cluster: Cluster, worker: ClusterWorker, trigger: str) -> CycleResult:
     view = _look(cluster, worker, worker.projection)
     plan_began = time.monotonic()
     snapshot = snapshots.build(view.rows, view.picture, view.known, now=view.now)
-    plan = engine_plan(snapshot)
+    plan = reworded(engine_plan(snapshot), _blocked(view))
     plan_ms = (time.monotonic() - plan_began) * 1000
     with transaction.atomic():
         # The span that ends now was spent under the division that still stands in the rows.
@@ -152,14 +154,27 @@ def _look(cluster: Cluster, worker: ClusterWorker, projection: Projection) -> _V
     enforce = cluster.mode == ClusterMode.ENFORCE
     changes, known = projection.project(picture, rows, now=now, enforce=enforce)
     projection.note_missing_members(picture, known, now=now)
+    worker.refusals.forget({o.uid for o in picture.workloads})
+    for observed in picture.workloads:
+        if why := blocked(observed, worker.refusals, now=now):
+            known[observed.uid] = replace(known[observed.uid], blocked=why)
     return _View(cluster, picture, rows, known, now, changes)
+
+
+def _blocked(view: _View) -> dict[str, Blocked]:
+    """Engine name -> what keeps it from being started."""
+    return {
+        observed.key: why
+        for observed in view.picture.workloads
+        if (why := view.known[observed.uid].blocked) is not None
+    }
 
 
 def _record(
     view: _View, projection: Projection, snapshot: Snapshot, plan: Plan, trigger: str
 ) -> Recorded:
     by_name: dict[str, Workload] = {
-        f"{row.namespace}/{row.name}": row for row in projection.rows.values()
+        key_of(row.kind, row.namespace, row.name): row for row in projection.rows.values()
     }
     done = Pass(view.cluster, snapshot, plan, view.rows, by_name, view.now, trigger)
     return recording.record(done)
@@ -185,7 +200,9 @@ def _enforce(worker: ClusterWorker, view: _View, plan: Plan, recorded: Recorded)
         now=view.now,
     )
     try:
-        return worker.enforcer.carry_out(phases_of(scene, worker.spoken))
+        report = worker.enforcer.carry_out(phases_of(scene, worker.spoken))
+        worker.refusals.note(report.refused, now=view.now)
+        return report
     except LeaseLostError as lost:
         log.warning("%s; the rest of the plan is left to it", lost)
         return Report(written=1)

@@ -6,30 +6,20 @@ clock columns follow it, so that ``Cluster.now()`` is the same time in every pro
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from scheduling.cluster import labels
 from scheduling.cluster.client import Client, ConflictError
 from scheduling.cluster.embedded import Clock, EmbeddedServer
+from scheduling.cluster.kubelets import Machine, node_manifest
 from scheduling.models import Cluster
 
+__all__ = ["EmbeddedCluster", "Machine"]
+
 Json = dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Machine:
-    """A node to simulate: ``gpus`` of the extended resource ``resource_name``."""
-
-    name: str
-    resource_name: str
-    gpus: int
-    cpus: int
-    memory_gib: int
-    labels: Mapping[str, str] = field(default_factory=dict)
-    ready: bool = True
 
 
 class EmbeddedCluster:
@@ -89,28 +79,12 @@ class EmbeddedCluster:
         for name in namespaces:
             _ensure(client, "/api/v1/namespaces", _named("v1", "Namespace", name))
         for name, value in priority_classes:
-            body = {**_named("scheduling.k8s.io/v1", "PriorityClass", name), "value": value}
+            body = _named("scheduling.k8s.io/v1", "PriorityClass", name)
+            # Pods may come before the first pass over the guardrails, which keeps what is marked.
+            body["metadata"]["labels"] = {labels.MANAGED: "true"}
+            body |= {"value": value, "preemptionPolicy": "Never"}
             _ensure(client, "/apis/scheduling.k8s.io/v1/priorityclasses", body)
         client.close()
-
-
-def node_manifest(machine: Machine) -> Json:
-    """The v1 Node of ``machine``, as its kubelet would have registered it."""
-    resources = {
-        machine.resource_name: str(machine.gpus),
-        "cpu": str(machine.cpus),
-        "memory": f"{machine.memory_gib}Gi",
-        "pods": "110",
-    }
-    node = _named("v1", "Node", machine.name)
-    node["metadata"]["labels"] = {"kubernetes.io/hostname": machine.name, **machine.labels}
-    status = "True" if machine.ready else "False"
-    node["status"] = {
-        "capacity": resources,
-        "allocatable": resources,
-        "conditions": [{"type": "Ready", "status": status, "reason": "KubeletReady"}],
-    }
-    return node
 
 
 def _named(api_version: str, kind: str, name: str) -> Json:

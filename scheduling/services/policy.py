@@ -50,6 +50,10 @@ class PolicyRows:
         return {c.name: c for c in self.gpu_classes}
 
     @cached_property
+    def quota_by_key(self) -> dict[Key, Quota]:
+        return {(q.queue_id, q.gpu_class_id): q for q in self.quotas}
+
+    @cached_property
     def queue_by_name(self) -> dict[str, Queue]:
         return {q.name: q for q in self.queues if not q.is_root}
 

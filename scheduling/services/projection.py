@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -117,7 +117,8 @@ class Projection:
         for uid, row in self.rows.items():
             if uid in known:
                 since = row.started_at if row.state == State.RUNNING else row.admitted_at
-                known[uid] = Known(known[uid].situation, started=since)
+                ran = row.state == State.RUNNING
+                known[uid] = Known(known[uid].situation, started=since, ran=ran)
         self.newcomer = False
         return changes, known
 
@@ -246,8 +247,7 @@ class Projection:
             short[observed.uid] = since
             patience_s = SETTLE_S if row.state == State.RUNNING else UNSEEN_PODS_S
             if tick - since[1] >= patience_s:
-                what = known[observed.uid]
-                known[observed.uid] = Known(what.situation, what.started, since[0])
+                known[observed.uid] = replace(known[observed.uid], stale_since=since[0])
         self._short_since = short
 
 

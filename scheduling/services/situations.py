@@ -18,6 +18,8 @@ class Situation(StrEnum):
     """Admitted: it holds GPUs or is about to."""
     LEAVING = "leaving"
     """Suspended or deleted, and its pods are still going."""
+    MOVING = "moving"
+    """Suspended to start again on other nodes, which are kept for it."""
     DONE = "done"
 
 
@@ -30,6 +32,8 @@ def judge(observed: Observed, state: str | None, *, enforce: bool, newcomer: boo
     """
     if observed.outcome:
         return Situation.DONE
+    if observed.suspended and observed.moves_to and not (observed.held or observed.deleting):
+        return Situation.MOVING
     if observed.suspended or observed.deleting:
         return Situation.LEAVING if observed.pods_left else Situation.WAITING
     known = state in (State.ADMITTED, State.RUNNING) or (state is None and newcomer)

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
 from scheduling.cluster import picture as pictures
 from scheduling.cluster.adapters import Observed
 from scheduling.cluster.client import Client
-from scheduling.cluster.picture import ObservedNode, Picture
+from scheduling.cluster.picture import ObservedNode, Orphans, Picture
 from scheduling.engine import model as m
 from scheduling.models import Cluster, ClusterMode, Workload
 from scheduling.services import policy as policies
+from scheduling.services.blocked import Blocked, Refusals, blocked
 from scheduling.services.policy import NO_PRIORITY_CLASS, PolicyRows
 from scheduling.services.situations import Situation, class_of, judge, placement_of
 
@@ -26,6 +27,10 @@ class Known:
     started: datetime | None = None
     """Since when it holds GPUs, from its row."""
     stale_since: datetime | None = None
+    ran: bool = False
+    """All its members were up at some time since its admission."""
+    blocked: Blocked | None = None
+    """What keeps it from being started now."""
 
 
 def build(
@@ -58,6 +63,7 @@ def build(
         priority_classes=policies.engine_priority_classes(rows),
         workloads=(
             *(w for w in made if w is not None),
+            *_left_behind(picture, known, rows, class_by_node, present, now),
             *_orphans(picture, rows, class_by_node, present, now),
         ),
         policy=policies.engine_policy(rows.cluster),
@@ -84,6 +90,7 @@ def live(cluster: Cluster) -> m.Snapshot:
         o.uid: Known(
             judge(o, w.state if w else None, enforce=enforce, newcomer=newcomer),
             started=(w.started_at or w.admitted_at) if w else None,
+            blocked=blocked(o, Refusals(), now=now),
         )
         for o in picture.workloads
         for w in [held.get(o.uid)]
@@ -133,7 +140,7 @@ def _workload(
         elastic=observed.min_members < observed.max_members,
         predicted=m.Predicted(*predicted) if predicted else None,
         # A jumper without pods waits like a held one: it is suspended first and queued next.
-        held=observed.held or known.situation is Situation.BYPASSING,
+        held=observed.held or known.situation is Situation.BYPASSING or known.blocked is not None,
         checkpointed=checkpoint_of(observed, known, now),
         **(running or {}),
     )
@@ -145,6 +152,7 @@ def _orphans(
     class_by_node: Mapping[str, str],
     present: set[str],
     now: datetime,
+    what: str = "deleted",
 ) -> list[m.Workload]:
     """What deleted objects left on nodes: nobody's work, but their GPUs are about to come free."""
     priority = rows.default_priority.name if rows.default_priority else NO_PRIORITY_CLASS.name
@@ -156,7 +164,7 @@ def _orphans(
         members = sum(placement.values())
         found.append(
             m.Workload(
-                name=f"{orphans.namespace}/{orphans.name} (deleted {number})",
+                name=f"{orphans.namespace}/{orphans.name} ({what} {number})",
                 queue="",
                 priority_class=priority,
                 submitted=now,
@@ -172,6 +180,24 @@ def _orphans(
     return found
 
 
+def _left_behind(
+    picture: Picture,
+    known: Mapping[str, Known],
+    rows: PolicyRows,
+    class_by_node: Mapping[str, str],
+    present: set[str],
+    now: datetime,
+) -> list[m.Workload]:
+    """What workloads on the move still hold on the nodes they leave."""
+    moving = (
+        Orphans(o.namespace, o.name, o.gpus, o.placement)
+        for o in picture.workloads
+        if o.uid in known and known[o.uid].situation is Situation.MOVING
+    )
+    going = replace(picture, orphans=tuple(moving))
+    return _orphans(going, rows, class_by_node, present, now, what="moving")
+
+
 def _running(
     observed: Observed,
     known: Known,
@@ -183,6 +209,8 @@ def _running(
 
     A stale gang is shown with the members that really run: the rest hold nothing it could lose.
     """
+    if known.situation is Situation.MOVING:
+        return _moving(observed, present, now)
     gpu_class = class_of(observed, class_by_node)
     if gpu_class is None or known.situation is Situation.WAITING:
         return None
@@ -199,6 +227,19 @@ def _running(
         "placement": placement,
         "leaving": leaving,
         "stale_since": known.stale_since,
+    }
+
+
+def _moving(observed: Observed, present: set[str], now: datetime) -> dict[str, Any] | None:
+    """Its place on the nodes it moves to is kept as if it ran there; None when they are gone."""
+    target = observed.moves_to
+    if target is None or not target.placement.keys() <= present:
+        return None
+    return {
+        "phase": m.Phase.RUNNING,
+        "started": now,
+        "gpu_class": target.gpu_class,
+        "placement": dict(target.placement),
     }
 
 

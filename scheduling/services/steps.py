@@ -22,7 +22,8 @@ def way_to(row: Workload, observed: Observed, situation: Situation) -> tuple[Sta
     state = State(row.state)
     if situation is Situation.DONE:
         # A Job that ran and ended between two looks was admitted all the same.
-        ran = state in (State.PENDING, State.REQUEUED) and not observed.suspended
+        unseen = state in (State.PENDING, State.REQUEUED) and not observed.suspended
+        ran = unseen or (state == State.ADMITTED and observed.outcome == "succeeded")
         return (*lifecycle.way(state, State.RUNNING), State.FINISHED) if ran else (State.FINISHED,)
     if situation is Situation.HOLDING:
         if state == State.RUNNING:
@@ -30,7 +31,10 @@ def way_to(row: Workload, observed: Observed, situation: Situation) -> tuple[Sta
         return lifecycle.way(state, State.RUNNING if observed.is_up else State.ADMITTED)
     if observed.deleting or situation is Situation.BYPASSING:
         return ()
-    if situation is Situation.LEAVING:
+    leaving = situation is Situation.LEAVING or (
+        situation is Situation.MOVING and observed.pods_left > 0
+    )
+    if leaving:
         return (State.EVICTED,) if state in (State.ADMITTED, State.RUNNING) else ()
     return lifecycle.way(state, State.REQUEUED) if state in HOLDING else ()
 
@@ -43,10 +47,17 @@ def decisions_behind(
     due: Iterable[Move],
 ) -> dict[tuple[int, State], Decision]:
     """The newest decision behind each admission and eviction that is due, by workload and state."""
-    actions = {State.ADMITTED: "admit", State.EVICTED: "evict"}
-    wanted = sorted(row.pk for row, _, way in due if row.pk and set(way) & actions.keys())
+    states = {
+        "admit": (State.ADMITTED,),
+        "evict": (State.EVICTED,),
+        "move": (State.EVICTED, State.ADMITTED),
+    }
+    wanted = sorted(
+        row.pk
+        for row, _, way in due
+        if row.pk and {State.ADMITTED, State.EVICTED}.intersection(way)
+    )
     found: dict[tuple[int, State], Decision] = {}
-    states = {action: state for state, action in actions.items()}
     for start in range(0, len(wanted), 500):
         rows = (
             Decision.objects.filter(
@@ -56,7 +67,8 @@ def decisions_behind(
             .order_by("cycle__number", "id")
         )
         for decision in rows:
-            found[decision.workload_id, states[decision.action]] = decision
+            for state in states[decision.action]:
+                found[decision.workload_id, state] = decision
     return found
 
 

@@ -15,19 +15,16 @@ from celery.worker import WorkController, state
 
 from scheduling.models import Cluster
 from scheduling.services import workers
+from scheduling.services.consuming import ALL_CLUSTERS, queue_of
 
 DEFAULT_QUEUE = "celery"
 START_S = 20.0
 
 
-def queue_of(cluster_name: str) -> str:
-    """The Celery queue that the cluster's cycles wait in."""
-    return f"cluster-{cluster_name}"
-
-
 def queues() -> list[str]:
-    """Every queue a worker for all clusters consumes."""
-    return [DEFAULT_QUEUE, *map(queue_of, Cluster.objects.values_list("name", flat=True))]
+    """Every queue a worker for all clusters consumes; it follows the clusters from there."""
+    names = Cluster.objects.values_list("name", flat=True)
+    return [DEFAULT_QUEUE, ALL_CLUSTERS, *map(queue_of, names)]
 
 
 @dataclass(slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
 from scheduling.cluster import picture
@@ -13,9 +13,10 @@ from scheduling.cluster.enforcement import Enforcer
 from scheduling.cluster.lease import Lease
 from scheduling.cluster.mirror import Mirror
 from scheduling.models import Cluster
-from scheduling.services.acts import Spoken
+from scheduling.services.blocked import Refusals
 from scheduling.services.ledger import Ledger
 from scheduling.services.projection import Projection
+from scheduling.services.words import Spoken
 
 DEBOUNCE_S = 0.15
 """Events that follow each other within this share one cycle."""
@@ -62,6 +63,7 @@ class ClusterWorker:
     ledger: Ledger
     trigger: Debounce
     spoken: Spoken = field(default_factory=Spoken)
+    refusals: Refusals = field(default_factory=Refusals)
     projection: Projection | None = None
     busy: threading.Lock = field(default_factory=threading.Lock)
 
@@ -104,6 +106,14 @@ def close_all() -> None:
         worker.close()
 
 
+def close_others(pks: Collection[int]) -> None:
+    """Close the workers of clusters that are not among ``pks``: their rows are gone."""
+    with _lock:
+        gone = [_workers.pop(pk) for pk in list(_workers) if pk not in pks]
+    for worker in gone:
+        worker.close()
+
+
 def address_of(cluster: Cluster) -> Address:
     return (
         cluster.api_url,
@@ -117,7 +127,7 @@ def address_of(cluster: Cluster) -> Address:
 def _start(cluster: Cluster, on_change: Callable[[], None]) -> ClusterWorker:
     client = Client.connect(cluster)
     trigger = Debounce(on_change)
-    mirror = Mirror(client, picture.resources(), on_change=trigger)
+    mirror = Mirror(client, picture.resources(), on_change=trigger, optional=picture.OPTIONAL)
     lease = Lease(client)
     mirror.start()
     return ClusterWorker(

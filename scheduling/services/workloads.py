@@ -22,6 +22,7 @@ from scheduling.cluster.client import (
     ConflictError,
     InvalidError,
     NotFoundError,
+    Person,
     UnreachableError,
 )
 from scheduling.models import Cluster, PriorityClass, Queue, State, Workload
@@ -48,12 +49,13 @@ def submit(cluster: Cluster, *, manifest: Mapping[str, Any], user: str) -> Json:
     meta.setdefault("namespace", queue.namespace or "default")
     meta["annotations"] = {**(meta.get("annotations") or {}), labels.USER: user}
     _unmark(meta["annotations"])
-    spec = body.setdefault("spec", {})
-    if not isinstance(spec, dict):
+    if not isinstance(body.setdefault("spec", {}), dict):
         raise ServiceError("invalid", "The manifest's spec is no mapping.", field="spec")
-    spec["suspend"] = True
+    body = adapter.queued(body)
     with _talking_to(cluster) as client:
-        return client.create(adapter.path(meta["namespace"], ""), body, as_user=user)
+        return client.create(
+            adapter.path(meta["namespace"], ""), body, as_person=_person(user, queue)
+        )
 
 
 def cancel(workload: Workload, *, user: str) -> None:
@@ -71,7 +73,7 @@ def cancel(workload: Workload, *, user: str) -> None:
     }
     with _talking_to(workload.cluster) as client:
         try:
-            client.delete(_path(workload), body, as_user=user)
+            client.delete(_path(workload), body, as_person=_person(user, workload.queue))
         except (NotFoundError, ConflictError):
             return
 
@@ -148,9 +150,17 @@ def _leaf(cluster: Cluster, name: str) -> Queue:
 
 def _unmark(notes: Json) -> None:
     """A copied manifest of admitted work must not bring its admission along."""
-    for note in (*labels.MARK, labels.ORIGINAL, labels.EVICTED_BY, labels.REASON, labels.SENTENCE):
+    for note in labels.WRITTEN_BY_WEIR:
         notes.pop(note, None)
-    notes.pop(labels.POSITION, None)
+
+
+def _person(user: str, queue: Queue | None) -> Person:
+    """``user`` with the groups that work in the queue: the portal has let them act on it already."""
+    groups = set()
+    while queue is not None:
+        groups.add(queue.access_group)
+        queue = queue.parent
+    return Person(user, tuple(sorted(groups - {""})))
 
 
 def _refuse_finished(workload: Workload) -> None:
@@ -171,7 +181,7 @@ def _patch(workload: Workload, patch: Json, user: str) -> None:
     """A patch that only the very object accepts (its uid is the precondition)."""
     patch["metadata"]["uid"] = workload.uid
     with _talking_to(workload.cluster) as client:
-        client.patch(_path(workload), patch, as_user=user)
+        client.patch(_path(workload), patch, as_person=_person(user, workload.queue))
 
 
 _clients: dict[Address, Client] = {}

@@ -48,14 +48,16 @@ def eventually(condition: Callable[[], Any], within_s: float = 5.0) -> Any:
         time.sleep(0.01)
 
 
-def policy(mode: str, url: str, *queues: str, nominal_gpus: int = 16) -> Cluster:
+def policy(
+    mode: str, url: str, *queues: str, nominal_gpus: int = 16, name: str = "test"
+) -> Cluster:
     """A cluster row with class ``h100``, a default priority class, and leaf queues below the root."""
-    cluster = Cluster.objects.create(name="test", mode=mode, api_url=url)
+    cluster = Cluster.objects.create(name=name, mode=mode, api_url=url)
     gpu_class = GpuClass.objects.create(cluster=cluster, name="h100", node_labels={"gpu": "h100"})
-    PriorityClass.objects.create(name="train", value=50, is_default=True)
+    PriorityClass.objects.get_or_create(name="train", value=50, is_default=True)
     root = Queue.objects.create(cluster=cluster, name="root")
-    for name in queues:
-        queue = Queue.objects.create(cluster=cluster, name=name, parent=root, namespace="default")
+    for leaf in queues:
+        queue = Queue.objects.create(cluster=cluster, name=leaf, parent=root, namespace="default")
         Quota.objects.create(
             queue=queue,
             gpu_class=gpu_class,
@@ -140,7 +142,7 @@ class World:
         worker = workers._workers.get(self.cluster.pk)
         if worker is None:
             return
-        eventually(lambda: self._versions() == self._mirrored(worker))
+        eventually(lambda: self._versions(worker) == self._mirrored(worker))
 
     def cycles_until(self, condition: Callable[[], Any], within_s: float = 8.0) -> Any:
         def attempt() -> Any:
@@ -149,12 +151,12 @@ class World:
 
         return eventually(attempt, within_s)
 
-    def _versions(self) -> set[str]:
-        paths = ("/apis/batch/v1/jobs", "/api/v1/pods", "/api/v1/nodes")
+    def _versions(self, worker: workers.ClusterWorker) -> set[str]:
+        paths = [r._path for r in worker.mirror._reflectors.values() if r.served]
         items = [o for path in paths for o in self.kube.get(path)["items"]]
         return {f"{o['metadata']['uid']} {o['metadata']['resourceVersion']}" for o in items}
 
     @staticmethod
     def _mirrored(worker: workers.ClusterWorker) -> set[str]:
-        items = [o for name in ("Job", "pods", "nodes") for o in worker.mirror[name].objects()]
+        items = [o for r in worker.mirror._reflectors.values() for o in r.objects()]
         return {f"{o['metadata']['uid']} {o['metadata']['resourceVersion']}" for o in items}

@@ -6,6 +6,10 @@ import os
 import sys
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from scheduling.models import Cluster
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "portal.config.settings")
@@ -24,20 +28,43 @@ def main() -> int:
     from scheduling.services.worker import embedded_worker
     from tests.scheduling.kube import World, node, policy
 
-    with EmbeddedServer(port=0, startup_s=0.01) as server:
-        cluster = policy("enforce", server.url, "research")
+    def site(server: EmbeddedServer, name: str) -> World:
+        cluster = policy("enforce", server.url, "research", name=name)
         kube = Client.connect(cluster)
         kube.create("/api/v1/nodes", node("n1"))
-        world = World(cluster, server, kube)
+        return World(cluster, server, kube)
+
+    with (
+        EmbeddedServer(port=0, startup_s=0.01) as first,
+        EmbeddedServer(port=0, startup_s=0.01) as second,
+    ):
+        world = site(first, "test")
         with embedded_worker():
             world.job("early")
-            first = waited(world, "early")
+            done = [waited(world, "early")]
             began = time.monotonic()
             world.job("late")
-            second = waited(world, "late") and time.monotonic() - began
-        if first and second:
-            sys.stdout.write(f"admitted; the second by its event after {second:.2f} s\n")
-        return 0 if first and second else 1
+            done.append(waited(world, "late"))
+            sys.stdout.write(f"admitted; the second after {time.monotonic() - began:.2f} s\n")
+            newcomer = site(second, "newcomer")
+            newcomer.job("there")
+            done.append(waited(newcomer, "there"))
+            sys.stdout.write("and on a cluster that was added meanwhile\n" if done[-1] else "")
+            done.append(closed(newcomer.cluster))
+        return 0 if all(done) else 1
+
+
+def closed(cluster: Cluster) -> bool:
+    """Whether the worker lets go of a cluster whose row is gone."""
+    from scheduling.services import workers
+
+    pk = cluster.pk
+    cluster.queues.exclude(parent=None).delete()
+    cluster.delete()
+    until = time.monotonic() + 20
+    while pk in workers._workers and time.monotonic() < until:
+        time.sleep(0.05)
+    return pk not in workers._workers
 
 
 def waited(world: object, name: str) -> bool:

@@ -18,8 +18,9 @@ from django.conf import settings
 
 from scheduling import tasks
 from scheduling.models import Cluster, ClusterMode
+from scheduling.services.consuming import queue_of
 from scheduling.services.cycle import CycleResult
-from scheduling.services.worker import queue_of, queues
+from scheduling.services.worker import queues
 from tests.scheduling.kube import policy
 
 
@@ -89,6 +90,32 @@ def test_cluster_that_is_gone_is_no_error(db: None) -> None:
     tasks.run_cycle(4711)
 
 
+def test_guardrails_of_every_cluster_that_is_not_paused_are_looked_at_by_its_own_worker(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Cluster.objects.create(name="c", mode=ClusterMode.PAUSED)
+    asked: list[tuple[list[int], str]] = []
+    monkeypatch.setattr(
+        tasks.guard, "apply_async", lambda args, queue, expires: asked.append((args, queue))
+    )
+    tasks.request_guards()
+
+    assert asked == [([cluster.pk], "cluster-test")]
+
+
+def test_guardrails_of_a_cluster_that_is_gone_or_silent_are_no_error(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def refuse(*args: object, **more: object) -> None:
+        raise tasks.ApiError(0, "Unreachable", "no route")
+
+    monkeypatch.setattr(tasks, "worker_of", refuse)
+    tasks.guard(4711)
+    tasks.guard(cluster.pk)
+
+    assert "no route" in caplog.text
+
+
 def test_cluster_that_does_not_answer_is_logged_and_not_raised(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -102,7 +129,7 @@ def test_cluster_that_does_not_answer_is_logged_and_not_raised(
 
 
 def test_worker_for_all_consumes_every_clusters_queue(cluster: Cluster) -> None:
-    assert queues() == ["celery", queue_of("test")]
+    assert queues() == ["celery", "clusters", queue_of("test")]
 
 
 def test_every_beat_entry_names_a_task_and_expires_before_the_next() -> None:
@@ -132,8 +159,9 @@ def run_program(tmp_path: Path, **env: str) -> subprocess.CompletedProcess[str]:
 def test_job_is_admitted_by_worker_and_beat_in_one_process(tmp_path: Path) -> None:
     done = run_program(tmp_path, WEIR_BROKER_URL="memory://")
 
-    assert done.returncode == 0, done.stderr[-2000:]
+    assert done.returncode == 0, done.stdout + done.stderr[-2000:]
     assert "admitted" in done.stdout
+    assert "added meanwhile" in done.stdout
 
 
 @pytest.fixture
@@ -159,5 +187,6 @@ def redis_url(tmp_path: Path) -> Iterator[str]:
 def test_job_is_admitted_over_redis_by_one_setting(tmp_path: Path, redis_url: str) -> None:
     done = run_program(tmp_path, WEIR_BROKER_URL=redis_url)
 
-    assert done.returncode == 0, done.stderr[-2000:]
+    assert done.returncode == 0, done.stdout + done.stderr[-2000:]
     assert "admitted" in done.stdout
+    assert "added meanwhile" in done.stdout

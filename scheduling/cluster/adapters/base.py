@@ -10,6 +10,11 @@ from typing import Any, Protocol
 Json = dict[str, Any]
 
 
+def key_of(kind: str, namespace: str, name: str) -> str:
+    """The engine's name of an object. Two kinds may share a name; Jobs, most of all, go without theirs."""
+    return f"{namespace}/{name}" if kind == "Job" else f"{namespace}/{kind.lower()}/{name}"
+
+
 @dataclass(frozen=True, slots=True)
 class ClassSpec:
     """A GPU class as the cluster knows it."""
@@ -17,6 +22,14 @@ class ClassSpec:
     name: str
     resource_name: str
     node_labels: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where a workload that is being moved starts again."""
+
+    gpu_class: str
+    placement: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +65,22 @@ class Observed:
     checkpointed: datetime | None = None
     predicted_s: tuple[float, float] | None = None
     hold: bool = False
+    fault: str = ""
+    """Why it cannot be planned as it stands, with the remedy; empty for nearly all."""
+    incomplete: str = ""
+    """What it still lacks before it can be planned, such as pods of its group."""
     suspended: bool = True
     deleting: bool = False
     marked: bool = False
     gpu_class: str | None = None
     planned: Mapping[str, int] = field(default_factory=dict)
+    sized: int | None = None
+    """Members that its admission or the last resize allowed."""
     admitted: datetime | None = None
     evicted_by: int | None = None
+    moves_to: Target | None = None
+    start_failures: int = 0
+    retry_at: datetime | None = None
     outcome: str = ""
     """``succeeded`` or ``failed`` once finished."""
     finished: datetime | None = None
@@ -68,13 +90,13 @@ class Observed:
     """Members that still have work to do: all of them, less what a Job with completions is past."""
     placement: Mapping[str, int] = field(default_factory=dict)
     pods_left: int = 0
-    said: tuple[str, str, str] = ("", "", "")
-    """Reason, sentence and position as they stand on the object."""
+    said: tuple[str, ...] = ("", "", "", "")
+    """The status as it stands on the object: the values of ``labels.STATUS``."""
 
     @property
     def key(self) -> str:
         """The engine's name of it."""
-        return f"{self.namespace}/{self.name}"
+        return key_of(self.kind, self.namespace, self.name)
 
     @property
     def is_up(self) -> bool:
@@ -90,16 +112,27 @@ class Observed:
     def held(self) -> bool:
         return self.hold or self.stopped_by_hand
 
+    @property
+    def overgrown(self) -> bool:
+        """Somebody raised its size past what it was admitted with."""
+        return self.marked and self.sized is not None and self.members > self.sized
+
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """A place for a gang: ``nodes`` maps host names to members."""
+    """A place for a gang: ``nodes`` maps host names to members, ``placement`` node names.
+
+    ``domain`` are the labels of the topology domain that all its nodes share, where it asked for
+    one; ``resource_names`` those of every GPU class, so that one can take another's place.
+    """
 
     gpu_class: ClassSpec
     members: int
     nodes: Mapping[str, int]
     placement: Mapping[str, int]
     at: datetime
+    domain: Mapping[str, str] = field(default_factory=dict)
+    resource_names: tuple[str, ...] = ()
 
 
 class Adapter(Protocol):
@@ -107,7 +140,9 @@ class Adapter(Protocol):
 
     kind: str
     api_version: str
-    list_path: str
+
+    @property
+    def list_path(self) -> str: ...
 
     def path(self, namespace: str, name: str) -> str: ...
 
@@ -115,8 +150,26 @@ class Adapter(Protocol):
         """``obj`` without what nobody here reads; may reuse its parts."""
         ...
 
+    def owner_name(self, pod: Json) -> str | None:
+        """The object of this kind that ``pod`` belongs to, where its owner reference does not say."""
+        ...
+
     def observe(self, obj: Json, pods: Sequence[Json], classes: Sequence[ClassSpec]) -> Observed:
         """``obj`` and its pods. Raises ValueError when its demand cannot be understood."""
+        ...
+
+    def is_suspended(self, obj: Json) -> bool: ...
+
+    def is_over(self, obj: Json) -> bool:
+        """It has ended, or is about to be gone."""
+        ...
+
+    def unsettled(self, obj: Json) -> int:
+        """Pods of a suspended one that may still come or be there, although none is seen."""
+        ...
+
+    def queued(self, manifest: Json) -> Json:
+        """``manifest`` as it is to be created: waiting."""
         ...
 
     def admission(self, obj: Json, admission: Admission) -> Json: ...
@@ -124,5 +177,5 @@ class Adapter(Protocol):
     def suspension(self, obj: Json, evicted_by: int | None) -> Json: ...
 
     def resize(self, obj: Json, admission: Admission) -> Json:
-        """Another number of members for one that is admitted."""
+        """Another number of members for one that is admitted; empty when it has it already."""
         ...

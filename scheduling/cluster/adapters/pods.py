@@ -28,21 +28,26 @@ def asked(spec: Mapping[str, Any]) -> dict[str, str | float]:
 
 
 def fitting_classes(
-    spec: Mapping[str, Any], classes: Sequence[ClassSpec], preferred: str
+    asks: Mapping[str, Any],
+    selector: Mapping[str, str],
+    classes: Sequence[ClassSpec],
+    preferred: str,
+    *,
+    swaps: bool,
 ) -> tuple[str, ...]:
-    """Classes a pod may run on, in order.
+    """Classes a pod that ``asks`` for resources may run on, in order.
 
-    ``preferred`` is the annotation's list: its known classes with a resource the pods ask for, its
-    unknown names as they stand (the engine says so). Without it: every class with a resource the pods
-    ask for whose node labels do not contradict the node selector.
+    ``preferred`` is the annotation's list: its known classes with a resource the pods ask for (any
+    class where the kind ``swaps`` one for another), its unknown names as they stand (the engine says
+    so). Without it: every class with a resource the pods ask for whose node labels do not contradict
+    the node ``selector``.
     """
-    resources = asked(spec)
-    fits = {c.name: c for c in classes if c.resource_name in resources}
+    fits = {c.name: c for c in classes if c.resource_name in asks}
     names = [name.strip() for name in preferred.split(",") if name.strip()]
     if names:
         known = {c.name for c in classes}
-        return tuple(name for name in names if name in fits or name not in known)
-    selector = spec.get("nodeSelector") or {}
+        allowed = known if swaps and fits else fits.keys()
+        return tuple(name for name in names if name in allowed or name not in known)
     return tuple(
         c.name
         for c in fits.values()
@@ -50,9 +55,21 @@ def fitting_classes(
     )
 
 
+def phase(pod: Json) -> str:
+    return (pod.get("status") or {}).get("phase") or ""
+
+
+def is_ready(pod: Json) -> bool:
+    """It runs, passes its readiness check if it has one, and is not on its way out."""
+    if phase(pod) != "Running" or pod["metadata"].get("deletionTimestamp"):
+        return False
+    conditions = pod["status"].get("conditions") or []
+    return not any(c["type"] == "Ready" and c["status"] == "False" for c in conditions)
+
+
 def is_over(pod: Json) -> bool:
     """Its containers have ended, so it holds nothing."""
-    return (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed")
+    return phase(pod) in ("Succeeded", "Failed")
 
 
 def holds(pod: Json) -> bool:
@@ -89,7 +106,15 @@ def trim(pod: Json) -> Json:
                 {"resources": c.get("resources") or {}} for c in spec.get("containers") or []
             ],
         },
-        "status": {"phase": status.get("phase"), "startTime": status.get("startTime")},
+        "status": {
+            "phase": status.get("phase"),
+            "startTime": status.get("startTime"),
+            "conditions": [
+                {"type": c["type"], "status": c["status"]}
+                for c in status.get("conditions") or []
+                if c["type"] == "Ready"
+            ],
+        },
     }
 
 

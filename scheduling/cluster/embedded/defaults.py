@@ -41,10 +41,26 @@ def _container(container: Json) -> None:
     for part in ("limits", "requests"):
         if isinstance(resources, dict):
             _canonical(resources, part)
-    if isinstance(resources, dict) and isinstance(resources.get("limits"), dict):
-        requests = resources.get("requests") or {}
-        if any(name not in requests for name in resources["limits"]):
-            resources["requests"] = {**resources["limits"], **requests}
+
+
+def pod_requests(spec: Json) -> Json:
+    """Return a pod's spec in which what is limited is requested; a template keeps as it was written."""
+    return {
+        **spec,
+        **{
+            part: [_requesting(container) for container in spec[part]]
+            for part in ("containers", "initContainers")
+            if spec.get(part)
+        },
+    }
+
+
+def _requesting(container: Json) -> Json:
+    resources = container.get("resources") or {}
+    limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
+    if all(name in requests for name in limits):
+        return container
+    return {**container, "resources": {**resources, "requests": {**limits, **requests}}}
 
 
 def _canonical(holder: Json, part: str) -> None:
@@ -75,6 +91,7 @@ def pod_spec(spec: Json) -> None:
 def _pod(body: Json) -> None:
     spec = body.setdefault("spec", {})
     pod_spec(spec)
+    spec |= pod_requests(spec)
     _fill(spec, enableServiceLinks=True, priority=0, preemptionPolicy="PreemptLowerPriority")
     if not body.get("status"):
         body["status"] = {"phase": "Pending", "qosClass": qos_class(spec)}
@@ -172,13 +189,42 @@ def _budget(body: Json) -> None:
     _fill(status, disruptionsAllowed=0, currentHealthy=0, desiredHealthy=0, expectedPods=0)
 
 
+def _admission_policy(body: Json) -> None:
+    spec = body.setdefault("spec", {})
+    _fill(spec, failurePolicy="Fail")
+    _match_resources(spec.setdefault("matchConstraints", {}))
+
+
+def _admission_binding(body: Json) -> None:
+    if match := body.setdefault("spec", {}).get("matchResources"):
+        _match_resources(match)
+
+
+def _match_resources(match: Json) -> None:
+    _fill(match, matchPolicy="Equivalent", namespaceSelector={}, objectSelector={})
+    for rule in match.get("resourceRules") or ():
+        _fill(rule, scope="*")
+
+
+def _definition(body: Json) -> None:
+    """Names are never contested here, so a definition is served at once."""
+    status = body.setdefault("status", {})
+    if isinstance(body.get("spec"), dict):
+        _fill(status, acceptedNames=body["spec"].get("names"))
+    conditions = [{"type": kind, "status": "True"} for kind in ("NamesAccepted", "Established")]
+    _fill(status, conditions=conditions)
+
+
 _BY_KIND: dict[str, Callable[[Json], None]] = {
     "Pod": _pod,
     "Job": _job,
+    "CustomResourceDefinition": _definition,
     "Namespace": _namespace,
     "Node": _node,
     "Event": _event,
     "PriorityClass": _priority_class,
     "ResourceQuota": _quota,
     "PodDisruptionBudget": _budget,
+    "ValidatingAdmissionPolicy": _admission_policy,
+    "ValidatingAdmissionPolicyBinding": _admission_binding,
 }

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from .clock import Clock
-from .resources import BY_PATH, Json, Resource
+from .custom import described
+from .resources import BY_PATH, DEFINITIONS, Json, Resource
 from .store import Event, Key, Record, Store
 
 _SCHEMA = """
@@ -58,11 +59,18 @@ class Journal:
 
     def _saved(self) -> Iterator[tuple[Resource, Json, int]]:
         rows = self._database.execute(
-            "SELECT api, plural, version, body FROM objects ORDER BY version"
+            "SELECT api, plural, version, body FROM objects ORDER BY plural = ? DESC, version",
+            (DEFINITIONS.plural,),
         )
+        definitions: dict[str, Json] = {}
         for api, plural, version, body in rows:
             group, _, api_version = api.rpartition("/")
             resource = BY_PATH.get((group, api_version, plural))
+            if resource is DEFINITIONS:
+                definition = json.loads(body)
+                definitions[definition["metadata"]["name"]] = definition
+            elif resource is None and (made := definitions.get(f"{plural}.{group}")):
+                resource = described(made, api_version)
             if resource is not None:
                 yield resource, json.loads(body), version
 

@@ -32,6 +32,8 @@ class Resource:
     unconditional_update: bool = True
     """PUT may leave out metadata.resourceVersion."""
     create_on_update: bool = False
+    stored: bool = True
+    """False: a question (a review) that is answered and kept nowhere."""
 
     @property
     def singular(self) -> str:
@@ -98,9 +100,39 @@ BUDGETS = Resource(
 ROLES = Resource("rbac.authorization.k8s.io", "v1", "roles", "Role")
 ROLE_BINDINGS = Resource("rbac.authorization.k8s.io", "v1", "rolebindings", "RoleBinding")
 
+CLUSTER_ROLES = Resource(
+    "rbac.authorization.k8s.io", "v1", "clusterroles", "ClusterRole", namespaced=False
+)
+CLUSTER_ROLE_BINDINGS = Resource(
+    "rbac.authorization.k8s.io", "v1", "clusterrolebindings", "ClusterRoleBinding", namespaced=False
+)
+ADMISSION_POLICIES = Resource(
+    "admissionregistration.k8s.io", "v1", "validatingadmissionpolicies",
+    "ValidatingAdmissionPolicy", namespaced=False, subresources=("status",), counts_generation=True,
+)  # fmt: skip
+ADMISSION_POLICY_BINDINGS = Resource(
+    "admissionregistration.k8s.io", "v1", "validatingadmissionpolicybindings",
+    "ValidatingAdmissionPolicyBinding", namespaced=False, counts_generation=True,
+)  # fmt: skip
+ACCESS_REVIEWS = Resource(
+    "authorization.k8s.io", "v1", "selfsubjectaccessreviews", "SelfSubjectAccessReview",
+    namespaced=False, stored=False,
+)  # fmt: skip
+DEPLOYMENTS = Resource(
+    "apps", "v1", "deployments", "Deployment", short_names=("deploy",), categories=("all",),
+    subresources=("status",), counts_generation=True,
+)  # fmt: skip
+DEFINITIONS = Resource(
+    "apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition",
+    namespaced=False, short_names=("crd", "crds"), subresources=("status",),
+    counts_generation=True, unconditional_update=False,
+)  # fmt: skip
+
 RESOURCES: tuple[Resource, ...] = (
     NAMESPACES, NODES, PODS, EVENTS, RESOURCE_QUOTAS, SERVICE_ACCOUNTS, CONFIG_MAPS,
-    JOBS, PRIORITY_CLASSES, LEASES, BUDGETS, ROLES, ROLE_BINDINGS,
+    JOBS, PRIORITY_CLASSES, LEASES, BUDGETS, ROLES, ROLE_BINDINGS, CLUSTER_ROLES,
+    CLUSTER_ROLE_BINDINGS, ADMISSION_POLICIES, ADMISSION_POLICY_BINDINGS, ACCESS_REVIEWS,
+    DEPLOYMENTS, DEFINITIONS,
 )  # fmt: skip
 
 BY_PATH: dict[tuple[str, str, str], Resource] = {

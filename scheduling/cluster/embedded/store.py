@@ -115,13 +115,25 @@ class _Table:
             self.floor = self.history.popleft().version
 
 
+class _Tables(dict[Resource, _Table]):
+    """One for each resource; that of a custom kind is made when it is first asked for."""
+
+    def __init__(self, history: int) -> None:
+        self._history = history
+        super().__init__({resource: _Table(history) for resource in RESOURCES})
+
+    def __missing__(self, resource: Resource) -> _Table:
+        self[resource] = _Table(self._history)
+        return self[resource]
+
+
 class Store:
     """All objects of the cluster. Hold `lock` across a read and the write that depends on it."""
 
     def __init__(self, history: int = 8192) -> None:
         self.lock = threading.RLock()
         self.version = 1
-        self._tables = {resource: _Table(history) for resource in RESOURCES}
+        self._tables = _Tables(history)
         self._by_uid: dict[str, Record] = {}
         self._owned: dict[str, dict[Key, None]] = {}
         self._listeners: list[Callable[[Event], None]] = []
@@ -213,6 +225,10 @@ class Store:
         for table in self._tables.values():
             table.history.clear()
             table.floor = self.version
+
+    def resources(self) -> list[Resource]:
+        """Return every resource that was ever asked for, custom ones among them."""
+        return list(self._tables)
 
     def all_records(self) -> Iterator[Record]:
         """Yield every object."""

@@ -18,6 +18,7 @@ from scheduling.cluster.client import (
     ConflictError,
     InvalidError,
     NotFoundError,
+    Person,
     UnreachableError,
     configuration_of,
     error_of,
@@ -49,7 +50,9 @@ class _Handler(BaseHTTPRequestHandler):
     server: Scripted
 
     def do_GET(self) -> None:
-        self.server.heard.append({k.lower(): v for k, v in self.headers.items()})
+        self.server.heard.append(
+            {k.lower(): ", ".join(self.headers.get_all(k) or []) for k in self.headers}
+        )
         status, headers = self.server.answers.pop(0) if self.server.answers else (200, {})
         body = json.dumps({"kind": "Status", "code": status}).encode()
         self.send_response(status)
@@ -175,9 +178,12 @@ def test_kubeconfig_and_context_choose_server_and_token(scripted: Scripted, tmp_
 
 
 def test_act_in_a_persons_name_is_impersonated(scripted: Scripted) -> None:
-    connect(scripted.url).request("GET", "/x", as_user="ann")
+    person = Person("ann", ("lab", "everybody"))
+    connect(scripted.url).request("GET", "/x", as_person=person)
 
-    assert scripted.heard[0]["impersonate-user"] == "ann"
+    heard = scripted.heard[0]
+    assert heard["impersonate-user"] == "ann"
+    assert heard["impersonate-group"] == "lab, everybody"
 
 
 def test_retry_after_reads_seconds_dates_and_nonsense() -> None:

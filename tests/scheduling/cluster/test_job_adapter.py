@@ -81,10 +81,10 @@ def test_classes_without_an_annotation_are_those_the_selector_allows() -> None:
     assert observe(job(pod={"nodeSelector": {"gpu": "a100"}})).gpu_classes == ("a100",)
 
 
-def test_annotation_orders_classes_drops_other_resources_and_keeps_unknown_names() -> None:
+def test_annotation_orders_classes_of_any_resource_and_keeps_unknown_names() -> None:
     notes = {"weir.dev/gpu-classes": "a100, h200,a100-mig, h100"}
 
-    assert observe(job(notes=notes)).gpu_classes == ("a100", "h200", "h100")
+    assert observe(job(notes=notes)).gpu_classes == ("a100", "h200", "a100-mig", "h100")
 
 
 def test_annotations_say_the_rest() -> None:
@@ -194,11 +194,42 @@ def test_elastic_indexed_job_is_sized_in_both_numbers_and_remembers_its_own() ->
     assert observe(smaller).admitted == NOW
 
 
-def test_size_edited_by_a_person_counts_from_then_on() -> None:
-    obj = admitted(job(notes={"weir.dev/min-members": "1"}, parallelism=4), members=2)
-    obj["spec"]["parallelism"] = 3
+def test_size_lowered_by_a_person_counts_from_then_on() -> None:
+    obj = admitted(job(notes={"weir.dev/min-members": "1"}, parallelism=4), members=3)
+    obj["spec"]["parallelism"] = 2
 
-    assert observe(obj).max_members == 3
+    assert observe(obj).max_members == 2
+    assert not observe(obj).overgrown
+
+
+def test_size_raised_while_it_runs_is_overgrown_and_counts_once_it_waits() -> None:
+    obj = admitted(job(notes={"weir.dev/min-members": "1"}, parallelism=4), members=2)
+    obj["spec"]["parallelism"] = 6
+    assert observe(obj).overgrown
+    assert observe(obj).max_members == 4
+
+    stopped = merged(obj, JobAdapter().suspension(obj, 3))
+    assert observe(stopped).max_members == 6
+
+
+def test_class_of_another_resource_takes_its_place_and_gives_it_back() -> None:
+    names = tuple(c.resource_name for c in CLASSES)
+
+    def place(spec: ClassSpec) -> Admission:
+        return Admission(spec, 1, {"host-1": 1}, {"node-1": 1}, NOW, resource_names=names)
+
+    def requests(obj: dict[str, Any]) -> dict[str, str]:
+        return obj["spec"]["template"]["spec"]["containers"][0]["resources"]["requests"]
+
+    obj = job(gpus="2", notes={"weir.dev/gpu-classes": "h100,a100-mig"})
+    small = merged(obj, JobAdapter().admission(obj, place(MIG)))
+    assert requests(small) == {"nvidia.com/mig-1g.5gb": "2", "cpu": "8", "memory": "64Gi"}
+    assert observe(small).gpus == 2000
+    assert observe(small).gpu_classes == ("h100", "a100-mig")
+
+    stopped = merged(small, JobAdapter().suspension(small, 3))
+    again = merged(stopped, JobAdapter().admission(stopped, place(H100)))
+    assert requests(again) == requests(obj)
 
 
 def test_pods_say_who_runs_who_holds_and_who_is_left() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from scheduling.cluster.adapters import ADAPTERS
 from scheduling.cluster.embedded import EmbeddedServer
 from scheduling.models import (
     Cluster,
@@ -359,10 +358,6 @@ def test_revision_rises_only_when_something_visible_changed(world: World) -> Non
     world.job("w2", gpus=8)
     world.cycle()
     assert Cluster.objects.get().revision > before
-
-
-def test_every_kind_that_is_mirrored_has_an_adapter(world: World) -> None:
-    assert [a.kind for a in ADAPTERS] == ["Job"]
 
 
 def test_ended_and_cleaned_up_between_two_looks_is_no_cancellation(world: World) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scheduling.cluster.client import Client
+from scheduling.cluster.client import Client, Person
 from scheduling.models import Cluster, PriorityClass, Queue, State
 from scheduling.services import workloads
 from scheduling.services.errors import ServiceError
@@ -34,18 +34,20 @@ def test_submitted_job_is_suspended_whatever_it_says_and_names_its_user(world: W
 def test_acts_reach_the_server_in_the_persons_name(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    names: list[str] = []
+    Queue.objects.filter(name="root").update(access_group="everybody")
+    Queue.objects.filter(name="research").update(access_group="lab-people")
+    people: list[object] = []
     request = Client.request
 
     def listen(self: Client, method: str, path: str, **more: object) -> object:
         if method != "GET":
-            names.append(str(more.get("as_user", "")))
+            people.append(more["as_person"])
         return request(self, method, path, **more)
 
     monkeypatch.setattr(Client, "request", listen)
     workloads.submit(world.cluster, manifest=world.manifest("w1"), user="ann")
 
-    assert names == ["ann"]
+    assert people == [Person("ann", ("everybody", "lab-people"))]
 
 
 def test_namespace_left_out_is_the_queues(world: World) -> None:

@@ -6,10 +6,11 @@ from collections.abc import Iterable, Iterator
 from itertools import count, islice
 
 from ..context import World
-from ..defaults import qos_class
+from ..defaults import pod_requests, qos_class
 from ..resources import PRIORITY_CLASSES, Json
 from ..store import Record
 from ..verbs.delete import DeleteOptions, mark_deleted
+from ..verbs.update import write_metadata
 from .tally import INDEX, TRACKING
 
 
@@ -28,8 +29,10 @@ def new_pod(world: World, job: Record, index: int | None) -> Json:
         "finalizers": [TRACKING, *(given.get("finalizers") or ())],
     }
     spec = {
-        "enableServiceLinks": True, "preemptionPolicy": "PreemptLowerPriority", **template["spec"]
-    }  # fmt: skip
+        "enableServiceLinks": True,
+        "preemptionPolicy": "PreemptLowerPriority",
+        **pod_requests(template["spec"]),
+    }
     spec["priority"] = _priority(world, spec.get("priorityClassName"))
     if index is not None:
         _mark_index(job, metadata, spec, index)
@@ -73,11 +76,26 @@ def wanted_indexes(completions: int, taken: set[int], missing: int) -> Iterator[
     return islice((i for i in islice(free, completions) if i < completions), missing)
 
 
-def stop_pods(world: World, pods: Iterable[Record]) -> list[Record]:
-    """Delete `pods` with their grace; return those that are still there, terminating."""
+def stop_pods(world: World, pods: Iterable[Record], *, counted: bool) -> list[Record]:
+    """Delete `pods` with their grace; return those that are still there, terminating.
+
+    Pods that suspending or shrinking a Job takes away are not to be `counted` as failures, so their
+    tracking finalizer goes first.
+    """
     stopped = []
     for pod in pods:
+        if not counted:
+            release(world, pod)
         current = world.store.find(pod.key)
         if current is not None:
             stopped.append(mark_deleted(world, current, DeleteOptions()))
     return [pod for pod in stopped if world.store.find(pod.key) is not None]
+
+
+def release(world: World, pod: Record) -> None:
+    """Take the tracking finalizer off `pod`, if it is there and has one."""
+    current = world.store.find(pod.key)
+    finalizers = current.body["metadata"].get("finalizers") or [] if current is not None else []
+    if current is not None and TRACKING in finalizers:
+        rest = [name for name in finalizers if name != TRACKING]
+        write_metadata(world, current, finalizers=rest or None)

@@ -10,12 +10,11 @@ from ..context import World
 from ..resources import JOBS, PODS, Json
 from ..store import Event, Key, Record
 from ..verbs.delete import DeleteOptions, mark_deleted
-from ..verbs.update import write, write_metadata
-from .job_pods import new_pod, stop_pods, wanted_indexes
+from ..verbs.update import write
+from .job_pods import new_pod, release, stop_pods, wanted_indexes
 from .recorder import emit
 from .runtime import After, owner_of
 from .tally import (
-    TRACKING,
     Tally,
     condition,
     format_indexes,
@@ -97,13 +96,7 @@ class JobController:
 
     def _release(self, pods: Iterable[Record]) -> None:
         for pod in pods:
-            current = self._world.store.find(pod.key)
-            if current is None:
-                continue
-            finalizers = current.body["metadata"].get("finalizers") or []
-            if TRACKING in finalizers:
-                rest = [name for name in finalizers if name != TRACKING]
-                write_metadata(self._world, current, finalizers=rest or None)
+            release(self._world, pod)
 
     def _count(self, job: Record, status: Json, counted: Tally) -> None:
         spec = job.body["spec"]
@@ -123,11 +116,12 @@ class JobController:
         self._count_failures(job, status, counted)
 
     def _count_failures(self, job: Record, status: Json, counted: Tally) -> None:
-        """Pods that suspending took away are no failures: they would use up the backoff limit."""
+        """Indexes that shrinking took away do not count any more."""
+        spec = job.body["spec"]
         failures = [
             pod
             for pod in counted.failed
-            if not (job.body["spec"].get("suspend") and "deletionTimestamp" in pod.body["metadata"])
+            if (index := index_of(pod)) is None or index < spec["completions"]
         ]
         _set_count(status, "failed", status.get("failed", 0) + len(failures))
         if counted.succeeded:
@@ -176,7 +170,8 @@ class JobController:
         spec = job.body["spec"]
         active = counted.active
         if verdict is not None or spec.get("suspend"):
-            counted.terminating += stop_pods(self._world, active)
+            over = verdict is not None
+            counted.terminating += stop_pods(self._world, active, counted=over)
             active = []
         else:
             active = self._adjust(job, status, counted, after)
@@ -204,7 +199,7 @@ class JobController:
         indexed = spec.get("completionMode") == "Indexed"
         if surplus or indexed:
             stopped = _choose_to_stop(active, surplus, spec, done)
-            counted.terminating += stop_pods(self._world, stopped)
+            counted.terminating += stop_pods(self._world, stopped, counted=False)
             active = [pod for pod in active if pod not in stopped]
             missing = max(0, wanted - len(active))
         if missing and (resume := self._resume_at(job)) > self._world.clock.seconds():
@@ -256,7 +251,7 @@ class JobController:
 
     def _after_the_end(self, job: Record, status: Json, pods: list[Record], after: After) -> None:
         counted = tally(pods)
-        stop_pods(self._world, counted.active)
+        stop_pods(self._world, counted.active, counted=True)
         self._release([*counted.succeeded, *counted.failed])
         left = sum(self._world.store.find(pod.key) is not None for pod in counted.terminating)
         write(self._world, job, status={**status, "terminating": left})

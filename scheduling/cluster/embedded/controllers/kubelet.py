@@ -14,11 +14,10 @@ from ..clock import parse_stamp, stamp
 from ..context import World
 from ..resources import NODES, PODS, Json
 from ..store import Event, Key, Record
-from ..verbs.delete import remove_if_free
 from ..verbs.pods import set_condition
-from ..verbs.update import write, write_metadata
 from . import progress
 from .runtime import After
+from .scribe import Scribe, StoreScribe
 
 RUN_SECONDS = "weir.dev/run-seconds"
 EXIT_CODE = "weir.dev/exit-code"
@@ -28,11 +27,15 @@ _KILLED = 143  # 128 + SIGTERM
 
 
 class Kubelet:
-    """All nodes' kubelets in one: a node has to exist, be Ready and hold the pod to act on it."""
+    """All nodes' kubelets in one: a node has to exist, be Ready and hold the pod to act on it.
 
-    def __init__(self, world: World, startup_s: float = 1.0) -> None:
+    It looks at the store of ``world`` and writes through ``scribe``.
+    """
+
+    def __init__(self, world: World, startup_s: float = 1.0, scribe: Scribe | None = None) -> None:
         self._world = world
         self._startup_s = startup_s
+        self._scribe = scribe or StoreScribe(world)
 
     def keys(self, event: Event) -> Iterable[Key]:
         """Return the pod that changed, or all pods of a node that became ready."""
@@ -55,7 +58,7 @@ class Kubelet:
             return
         node = self._world.store.get(NODES, "", pod.body["spec"]["nodeName"])
         if node is None:
-            self._lost(pod)
+            self.lost(pod)
         elif "deletionTimestamp" in pod.body["metadata"]:
             self._terminate(pod, after)
         elif _ready(node):
@@ -65,10 +68,9 @@ class Kubelet:
             elif phase == "Running":
                 self._run(pod, after)
 
-    def _lost(self, pod: Record) -> None:
+    def lost(self, pod: Record) -> None:
         """A pod of a node that is gone has failed and is removed, as pod garbage collection does."""
-        ended = self._end(pod, _KILLED, "NodeLost") if not _ended(pod) else pod
-        self._force(ended)
+        self._scribe.remove(pod if _ended(pod) else self._end(pod, _KILLED, "NodeLost"))
 
     def _terminate(self, pod: Record, after: After) -> None:
         """SIGTERM has been sent; at the end of the grace nothing is left."""
@@ -77,27 +79,13 @@ class Kubelet:
         if self._world.clock.seconds() < end:
             after(pod.key, end)
             return
-        self._force(pod if _ended(pod) else self._end(pod, _KILLED, "Error"))
+        self._scribe.remove(pod if _ended(pod) else self._end(pod, _KILLED, "Error"))
 
     def _save_progress(self, pod: Record) -> None:
         every = _seconds((pod.body["metadata"].get("annotations") or {}).get(CHECKPOINT_SECONDS))
         if every and not _ended(pod):
-            progress.save(self._world, pod, started=_started(pod)[0], every=every)
-
-    def _force(self, pod: Record) -> None:
-        current = self._world.store.find(pod.key)
-        if current is None:
-            return
-        marked = write_metadata(
-            self._world,
-            current,
-            deletionGracePeriodSeconds=0,
-            deletionTimestamp=current.body["metadata"].get(
-                "deletionTimestamp", self._world.clock.stamp()
-            ),
-        )
-        if self._world.store.find(pod.key) is not None:
-            remove_if_free(self._world, marked)
+            started = _started(pod)[0]
+            progress.save(self._world, self._scribe, pod, started=started, every=every)
 
     def _start(self, pod: Record, node: Record, after: After) -> None:
         status = pod.body.get("status", {})
@@ -108,8 +96,8 @@ class Kubelet:
         if self._world.clock.seconds() < since + self._startup_s and bound is not None:
             after(pod.key, since + self._startup_s)
             return
-        pod = progress.learn(self._world, pod)
-        write(self._world, pod, status=self._running(pod, status))
+        pod = progress.learn(self._world, self._scribe, pod)
+        self._scribe.status(pod, self._running(pod, status))
 
     def _running(self, pod: Record, status: Json, restarts: int = 0) -> Json:
         now = self._world.clock.stamp()
@@ -144,7 +132,7 @@ class Kubelet:
         policy = pod.body["spec"].get("restartPolicy")
         if policy == "Always" or (policy == "OnFailure" and code):
             status = pod.body["status"]
-            write(self._world, pod, status=self._running(pod, status, restarts + 1))
+            self._scribe.status(pod, self._running(pod, status, restarts + 1))
         else:
             self._end(pod, code, "Error" if code else "Completed")
 
@@ -167,13 +155,8 @@ class Kubelet:
             for c in pod.body["spec"]["containers"]
         ]
         phase = "Failed" if code else "Succeeded"
-        return write(
-            self._world,
-            pod,
-            status={
-                **status, "phase": phase, "conditions": conditions, "containerStatuses": states
-            },
-        )  # fmt: skip
+        parts = {"phase": phase, "conditions": conditions, "containerStatuses": states}
+        return self._scribe.status(pod, {**status, **parts})
 
     def _checkpoint(self, pod: Record, annotations: Json, started: float, after: After) -> None:
         every = _seconds(annotations.get(CHECKPOINT_SECONDS))
@@ -183,9 +166,7 @@ class Kubelet:
         after(pod.key, started + (done + 1) * every)
         moment = stamp(started + done * every)
         if done > 0 and annotations.get(CHECKPOINTED_AT, "") < moment:
-            current = self._world.store.find(pod.key) or pod
-            changed = {**annotations, CHECKPOINTED_AT: moment}
-            write_metadata(self._world, current, annotations=changed)
+            self._scribe.annotate(self._world.store.find(pod.key) or pod, CHECKPOINTED_AT, moment)
 
 
 def _seconds(text: str | None) -> float | None:

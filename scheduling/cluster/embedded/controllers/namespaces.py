@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ..context import World
-from ..resources import NAMESPACES, RESOURCES
+from ..resources import NAMESPACES
 from ..store import Event, Key, Record
 from ..verbs.delete import DeleteOptions, mark_deleted
 from .runtime import After
@@ -48,7 +48,7 @@ class NamespaceController:
         store = self._world.store
         return [
             r
-            for resource in RESOURCES
+            for resource in store.resources()
             if resource.namespaced
             for r in store.listing(resource, name)
         ]

@@ -9,16 +9,16 @@ from __future__ import annotations
 from ..context import World
 from ..resources import JOBS, Json
 from ..store import Record
-from ..verbs.update import write_metadata
+from .scribe import Scribe
 
 RESUMED_SECONDS = "weir.dev/resumed-seconds"
 
 
-def learn(world: World, pod: Record) -> Record:
+def learn(world: World, scribe: Scribe, pod: Record) -> Record:
     """Note on a pod that starts what it resumes from; returns its new version."""
     owner = _owner(world, pod)
     done = _resumed(owner.body) if owner is not None else 0
-    return _note(world, pod, done) if done else pod
+    return _note(scribe, pod, done) if done else pod
 
 
 def resumed_s(pod: Record) -> float:
@@ -26,14 +26,14 @@ def resumed_s(pod: Record) -> float:
     return _resumed(pod.body)
 
 
-def save(world: World, pod: Record, *, started: float, every: float) -> None:
+def save(world: World, scribe: Scribe, pod: Record, *, started: float, every: float) -> None:
     """Keep the work of a running pod up to its last checkpoint; all pods of a gang say the same."""
     owner = _owner(world, pod)
     if owner is None or not started:
         return
     done = resumed_s(pod) + (world.clock.seconds() - started) // every * every
     if done > _resumed(owner.body):
-        _note(world, owner, done)
+        _note(scribe, owner, done)
 
 
 def _owner(world: World, pod: Record) -> Record | None:
@@ -51,7 +51,5 @@ def _resumed(body: Json) -> float:
         return 0.0
 
 
-def _note(world: World, record: Record, done: float) -> Record:
-    annotations = record.body["metadata"].get("annotations") or {}
-    changed = {**annotations, RESUMED_SECONDS: f"{done:g}"}
-    return write_metadata(world, record, annotations=changed)
+def _note(scribe: Scribe, record: Record, done: float) -> Record:
+    return scribe.annotate(record, RESUMED_SECONDS, f"{done:g}")

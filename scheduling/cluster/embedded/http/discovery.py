@@ -71,7 +71,8 @@ def _resources(group: str) -> Json:
 def _entries(resource: Resource) -> list[Json]:
     entry: Json = {
         "name": resource.plural, "singularName": resource.singular,
-        "namespaced": resource.namespaced, "kind": resource.kind, "verbs": _VERBS,
+        "namespaced": resource.namespaced, "kind": resource.kind,
+        "verbs": _VERBS if resource.stored else ["create"],
     }  # fmt: skip
     if resource.short_names:
         entry["shortNames"] = list(resource.short_names)

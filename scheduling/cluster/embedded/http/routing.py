@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from ..errors import unknown_path
@@ -19,7 +20,11 @@ class Target:
     subresource: str = ""
 
 
-def parse_path(path: str) -> Target:
+Custom = Callable[[str, str, str], Resource | None]
+"""The custom resource of a group, version and plural, if there is one."""
+
+
+def parse_path(path: str, custom: Custom = lambda *_: None) -> Target:
     """Return what `/api/v1/...` or `/apis/GROUP/VERSION/...` names.
 
     Raises ApiError (404) if nothing is served there.
@@ -31,15 +36,15 @@ def parse_path(path: str) -> Target:
         group, version, rest = parts[1], parts[2], parts[3:]
     else:
         raise unknown_path()
-    return _target(group, version, rest)
+    return _target(group, version, rest, custom)
 
 
-def _target(group: str, version: str, rest: list[str]) -> Target:
+def _target(group: str, version: str, rest: list[str], custom: Custom) -> Target:
     namespace: str | None = None
     own = NAMESPACES.subresources
     if rest[0] == "namespaces" and len(rest) > 2 and not (len(rest) == 3 and rest[2] in own):
         namespace, rest = rest[1], rest[2:]
-    resource = BY_PATH.get((group, version, rest[0]))
+    resource = BY_PATH.get((group, version, rest[0])) or custom(group, version, rest[0])
     if resource is None or len(rest) > 3 or (namespace is not None and not resource.namespaced):
         raise unknown_path()
     name = rest[1] if len(rest) > 1 else ""

@@ -39,14 +39,13 @@ def _failed(message: str) -> ApiError:
 
 
 def _apply(document: Any, operation: Json) -> Any:
+    """One operation; as on a real server, `replace` of a key that is not there adds it."""
     kind, path = operation.get("op"), _pointer(operation.get("path", ""))
     if kind == "test":
         if _look_up(document, path) != operation.get("value"):
             raise _failed(f"testing value {operation.get('path')} failed: test failed")
         return document
     if kind in ("add", "replace"):
-        if kind == "replace":
-            _look_up(document, path)
         return _put(document, path, operation.get("value"), insert=kind == "add")
     if kind == "remove":
         return _take(document, path)

@@ -11,7 +11,7 @@ STRATEGIC_KEYS: dict[str, str] = {
     "resourceClaims": "name", "ports": "containerPort", "volumeMounts": "mountPath",
     "volumeDevices": "devicePath", "hostAliases": "ip", "topologySpreadConstraints": "topologyKey",
     "conditions": "type", "addresses": "type", "ownerReferences": "uid",
-    "podIPs": "ip", "secrets": "name",
+    "podIPs": "ip", "secrets": "name", "variables": "name", "matchConditions": "name",
 }  # fmt: skip
 """Lists that a strategic merge patch merges item by item, and the key of an item."""
 
@@ -31,7 +31,7 @@ ATOMIC = frozenset(
     {
         "nodeSelector", "selector", "requiredDuringSchedulingIgnoredDuringExecution", "secretRef",
         "labelSelector", "fieldRef", "resourceFieldRef", "configMapKeyRef", "secretKeyRef",
-        "involvedObject", "roleRef",
+        "involvedObject", "roleRef", "namespaceSelector", "objectSelector", "paramRef",
     }
 )  # fmt: skip
 """Maps that server-side apply owns as one value."""

@@ -93,23 +93,29 @@ def _template_update_faults(ours: Json, old: Json) -> list[Cause]:
     template, previous = ours["template"], theirs["template"]
     if template is previous or template == previous:
         return []
-    idle = not (old.get("status") or {}).get("active")
-    mutable = bool(theirs.get("suspend")) and idle
-    if mutable and _fixed_part(template) == _fixed_part(previous):
+    if not _is_mutable(old):
+        return [immutable(_TEMPLATE, "the pod template")]
+    if _fixed_part(template) == _fixed_part(previous):
         return []
-    return [immutable(_TEMPLATE, "the pod template")]
+    return [immutable(f"{_TEMPLATE}.spec", "the pod's spec")]
+
+
+def _is_mutable(job: Json) -> bool:
+    """Return whether a Job is suspended, has no active pods, and its controller knows of both."""
+    status = job.get("status") or {}
+    conditions = status.get("conditions") or ()
+    noted = any(c["type"] == "Suspended" and c["status"] == "True" for c in conditions)
+    seen = noted or not status.get("startTime")
+    return bool(job["spec"].get("suspend")) and seen and not status.get("active")
 
 
 def _fixed_part(template: Json) -> Json:
-    """Return a template without what a suspended Job may change.
+    """Return a template's spec without what a suspended Job may change.
 
-    Free are labels, annotations, node selector, node affinity, tolerations, scheduling gates
-    and the resources of containers.
+    Free are the metadata, and of the spec node selector, node affinity, tolerations, scheduling
+    gates and the resources of containers.
     """
-    metadata = dict(template.get("metadata") or {})
     spec = dict(template.get("spec") or {})
-    for key in ("labels", "annotations"):
-        metadata.pop(key, None)
     for key in ("nodeSelector", "tolerations", "schedulingGates"):
         spec.pop(key, None)
     affinity = dict(spec.pop("affinity", None) or {})
@@ -119,4 +125,4 @@ def _fixed_part(template: Json) -> Json:
             {name: value for name, value in container.items() if name != "resources"}
             for container in spec.get(key) or ()
         ]
-    return {"metadata": metadata, "spec": spec, "affinity": affinity}
+    return {"spec": spec, "affinity": affinity}

@@ -47,7 +47,7 @@ def name_faults(kind: str, name: str) -> list[Cause]:
         return [required(field, "name or generateName is required")]
     if kind == "Namespace":
         return [] if is_dns_label(name) else [invalid_value(field, name, LABEL_HINT)]
-    if kind in ("Role", "RoleBinding"):
+    if kind in ("Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding"):
         return [] if "/" not in name and "%" not in name else [
             invalid_value(field, name, "may not contain '/' or '%'")
         ]  # fmt: skip

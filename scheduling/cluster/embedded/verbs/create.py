@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..admission.policies import check_policies
 from ..context import Caller, World, record_audit
 from ..defaults import apply_defaults, generate_job_selector
 from ..errors import already_exists, bad_request, forbidden, invalid, not_found
@@ -28,8 +29,9 @@ def create(
     """Store `body` as a new object and return it.
 
     1. names and the namespace are checked, 2. what only the server may set is set,
-    3. defaults are filled in, 4. the whole is validated, 5. it is stored, unless this is a
-    dry run. `managed` are the managedFields of an apply; otherwise the caller owns all.
+    3. defaults are filled in, 4. the whole is validated, 5. policies are asked,
+    6. it is stored, unless this is a dry run. `managed` are the managedFields of an apply;
+    otherwise the caller owns all.
 
     Raises ApiError: 400, 403, 404 (namespace), 409 (name taken), 422.
     """
@@ -43,6 +45,7 @@ def create(
     found = faults(resource, body)
     if found:
         raise invalid(resource, body["metadata"]["name"], found)
+    check_policies(world, caller, resource, body, None)
     if managed is None:
         manager = Manager(caller.manager, "Update", "", world.clock.stamp())
         managed = note_update(resource, manager, body, None)

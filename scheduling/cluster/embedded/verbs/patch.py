@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..context import Caller, World
-from ..errors import ApiError, bad_request, conflict, not_found
+from ..errors import ApiError, bad_request, conflict, immutable, invalid, not_found
 from ..patches.apply import Manager, apply
 from ..patches.merge import json_patch, merge_patch
 from ..patches.strategic import strategic_patch
@@ -26,7 +26,8 @@ def patch(
 ) -> Record:
     """Apply `change` to `record` and return what then stands there.
 
-    Raises ApiError: 400, 409 (a resourceVersion in the patch that is not the latest), 422.
+    Raises ApiError: 400, 409 (a resourceVersion in the patch that is not the latest), 422 (also
+    for another uid, which is no precondition here but a field that cannot change).
     """
     body = _patched(record.body, kind, change)
     check_address(record, body)
@@ -34,8 +35,7 @@ def patch(
     if metadata.get("resourceVersion") not in (None, "0", "", str(record.version)):
         raise conflict(record.resource, record.name)
     if metadata.get("uid") not in (None, record.uid):
-        why = f"Precondition failed: UID in precondition: {metadata['uid']}"
-        raise conflict(record.resource, record.name, why)
+        raise invalid(record.resource, record.name, [immutable("metadata.uid", metadata["uid"])])
     return replace(world, caller, record, body, subresource=subresource, verb="patch")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..admission.policies import check_policies
 from ..context import Caller, World, record_audit
 from ..defaults import apply_defaults
 from ..errors import bad_request, conflict, invalid, invalid_value
@@ -76,6 +77,8 @@ def replace(
     found = update_faults(resource, new, old)
     if found:
         raise invalid(resource, record.name, found)
+    if not subresource:
+        check_policies(world, caller, resource, new, old)
     if managed is None:
         manager = Manager(caller.manager, "Update", subresource, world.clock.stamp())
         managed = note_update(resource, manager, new, old)

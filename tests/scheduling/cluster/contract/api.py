@@ -117,8 +117,14 @@ ROOTS = {
     "leases": "/apis/coordination.k8s.io/v1",
     "poddisruptionbudgets": "/apis/policy/v1",
     "priorityclasses": "/apis/scheduling.k8s.io/v1",
+    "selfsubjectaccessreviews": "/apis/authorization.k8s.io/v1",
+    "validatingadmissionpolicies": "/apis/admissionregistration.k8s.io/v1",
+    "validatingadmissionpolicybindings": "/apis/admissionregistration.k8s.io/v1",
 }
-CLUSTERED = ("namespaces", "nodes", "priorityclasses")
+CLUSTERED = (
+    "namespaces", "nodes", "priorityclasses", "selfsubjectaccessreviews",
+    "validatingadmissionpolicies", "validatingadmissionpolicybindings",
+)  # fmt: skip
 
 
 def eventually(probe: Callable[[], Any], within: float = 15.0) -> Any:

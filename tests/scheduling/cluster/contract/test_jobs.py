@@ -99,7 +99,7 @@ def test_resources_are_free_while_suspended_only(api: Api) -> None:
     api.create("jobs", job("a", suspend=True))
     patched = api.patch("jobs", "a", _template(containers=[container]))
     shown = patched["spec"]["template"]["spec"]["containers"][0]["resources"]
-    assert shown["requests"] == {"example.com/mig-1g": "1"}
+    assert shown == {"limits": {"example.com/mig-1g": "1"}}
     api.create("jobs", job("b"))
     assert "spec.template" in _refused(api, _template(containers=[container]), "b")
 
@@ -107,12 +107,12 @@ def test_resources_are_free_while_suspended_only(api: Api) -> None:
 def test_rest_of_the_template_is_immutable_even_while_suspended(api: Api) -> None:
     api.create("jobs", job("a", suspend=True))
     container = {"name": "main", "image": "other", "command": ["sleep", "3600"]}
-    assert "spec.template" in _refused(api, _template(containers=[container]))
-    assert "spec.template" in _refused(api, _template(priorityClassName="other"))
+    assert "spec.template.spec" in _refused(api, _template(containers=[container]))
+    assert "spec.template.spec" in _refused(api, _template(priorityClassName="other"))
     spread = {"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": []}}
     term = {"weight": 1, "podAffinityTerm": {"topologyKey": "a", "labelSelector": {}}}
     spread["podAntiAffinity"]["preferredDuringSchedulingIgnoredDuringExecution"].append(term)
-    assert "spec.template" in _refused(api, _template(affinity=spread))
+    assert "spec.template.spec" in _refused(api, _template(affinity=spread))
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 
-from .api import MERGE, Api, config_map, job, lease, pod
+from .api import MERGE, Api, causes, config_map, job, lease, pod
+
+OTHER_UID = "00000000-0000-0000-0000-000000000000"
 
 
 def test_created_object_carries_identity_and_version(api: Api) -> None:
@@ -70,10 +72,17 @@ def test_patch_with_the_latest_version_is_taken(api: Api) -> None:
     assert api.patch("configmaps", "a", change)["data"] == {"k": "1"}
 
 
-def test_patch_with_another_uid_is_a_conflict(api: Api) -> None:
+def test_put_with_another_uid_is_a_conflict(api: Api) -> None:
+    made = api.create("configmaps", config_map("a"))
+    made["metadata"]["uid"] = OTHER_UID
+    api.call("PUT", api.path("configmaps", "a"), made).expect(409)
+
+
+def test_patch_with_another_uid_changes_a_field_that_cannot_change(api: Api) -> None:
     api.create("configmaps", config_map("a"))
-    change = {"metadata": {"uid": "00000000-0000-0000-0000-000000000000"}}
-    api.call("PATCH", api.path("configmaps", "a"), change, MERGE).expect(409)
+    change = {"metadata": {"uid": OTHER_UID}}
+    refused = api.call("PATCH", api.path("configmaps", "a"), change, MERGE).expect(422)
+    assert "metadata.uid" in causes(refused)
 
 
 def test_every_write_raises_the_version_and_an_empty_one_does_not(api: Api) -> None:

@@ -47,7 +47,7 @@ def test_json_patch_applies_its_operations_in_order(api: Api) -> None:
     [
         {"op": "test", "path": "/data/k", "value": "other"},
         {"op": "remove", "path": "/data/absent"},
-        {"op": "replace", "path": "/data/absent", "value": "1"},
+        {"op": "replace", "path": "/absent/k", "value": "1"},
     ],
 )
 def test_json_patch_that_cannot_be_applied_changes_nothing(api: Api, operation: Any) -> None:
@@ -55,6 +55,13 @@ def test_json_patch_that_cannot_be_applied_changes_nothing(api: Api, operation: 
     operations = [{"op": "add", "path": "/data/new", "value": "1"}, operation]
     api.call("PATCH", api.path("configmaps", "a"), operations, JSON_PATCH).expect(422)
     assert api.get("configmaps", "a") == made
+
+
+def test_json_patch_replaces_a_key_that_is_not_there_by_adding_it(api: Api) -> None:
+    api.create("configmaps", config_map("a", k="1"))
+    operations = [{"op": "replace", "path": "/data/absent", "value": "2"}]
+    patched = api.patch("configmaps", "a", operations, JSON_PATCH)
+    assert patched["data"] == {"k": "1", "absent": "2"}
 
 
 def test_json_patch_guards_a_version(api: Api) -> None:

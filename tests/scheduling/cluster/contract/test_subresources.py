@@ -47,7 +47,7 @@ def _bind(api: Api, name: str, node: str) -> Any:
 
 
 def test_binding_sets_the_node_once(api: Api) -> None:
-    api.create("pods", pod("a"))
+    api.create("pods", pod("a", schedulerName="by-hand"))
     bound = _bind(api, "a", "contract-nowhere").expect(201)
     assert bound["status"] == "Success"
     stored = api.call("GET", api.path("pods", "a"))

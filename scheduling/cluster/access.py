@@ -1,0 +1,90 @@
+"""What Weir asks of a cluster's RBAC: every resource it touches, with the verbs and the reason.
+
+The manifests in docker/kubernetes/ grant exactly this, and tests hold both to what the code does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from scheduling.cluster.adapters import ADAPTERS, Adapter
+from scheduling.cluster.guardrails.manifests import MEMBER_ROLE
+from scheduling.cluster.guardrails.reconcile import KINDS, Kind
+from scheduling.models.queues import SYSTEM_NAMESPACE
+
+READ = ("list", "watch")
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """Verbs on a resource; in ``namespace`` alone, or on the objects ``names`` alone, where given."""
+
+    group: str
+    resource: str
+    verbs: tuple[str, ...]
+    why: str
+    namespace: str = ""
+    names: tuple[str, ...] = ()
+
+    @property
+    def qualified(self) -> str:
+        return f"{self.resource}.{self.group}" if self.group else self.resource
+
+
+def resource_of(list_path: str) -> tuple[str, str]:
+    """(group, resource) of a list path such as ``/apis/batch/v1/jobs``."""
+    root, *rest = list_path.strip("/").split("/")
+    return ("", rest[-1]) if root == "api" else (rest[0], rest[-1])
+
+
+def observing() -> Iterator[Need]:
+    """What observe mode needs."""
+    yield Need("", "nodes", READ, "to see the GPUs there are")
+    yield Need("", "pods", READ, "to see who holds them")
+    for adapter in ADAPTERS:
+        yield Need(
+            *resource_of(adapter.list_path), READ, f"to see queued work of kind {adapter.kind}"
+        )
+    for kind in KINDS:
+        yield Need(*resource_of(kind.list_path), ("get", "list"), "to compare the guardrails")
+
+
+def enforcing() -> Iterator[Need]:
+    """What enforce mode needs on top."""
+    for adapter in ADAPTERS:
+        yield _acts_on(adapter)
+    yield Need("", "events", ("create",), "to say on the object what happened")
+    lease = ("get", "create", "update")
+    yield Need(
+        "coordination.k8s.io", "leases", lease, "so that one worker writes", SYSTEM_NAMESPACE
+    )
+    for kind in KINDS:
+        yield _keeps(kind)
+    role = (MEMBER_ROLE,)
+    yield Need(
+        "rbac.authorization.k8s.io",
+        "clusterroles",
+        ("bind",),
+        "to give teams that role",
+        names=role,
+    )
+
+
+def _acts_on(adapter: Adapter) -> Need:
+    group, resource = resource_of(adapter.list_path)
+    return Need(
+        group, resource, ("get", "patch"), f"to admit and evict work of kind {adapter.kind}"
+    )
+
+
+def _keeps(kind: Kind) -> Need:
+    """Applying what is not there yet is a create as well. What is given back is never deleted."""
+    verbs = ("create", "patch") if kind.kept else ("create", "patch", "delete")
+    return Need(*resource_of(kind.list_path), verbs, "to keep the guardrails")
+
+
+def submitting() -> Iterator[Need]:
+    """What the portal needs: it acts in people's names, so their own rights bound what it does."""
+    yield Need("", "users", ("impersonate",), "to submit, hold and cancel in a person's name")
+    yield Need("", "groups", ("impersonate",), "to act with the rights of the person's team")

@@ -1,0 +1,102 @@
+"""Deployment and LeaderWorkerSet: work without a suspend field waits with no replicas.
+
+How many it wants is kept in ``weir.dev/replicas`` meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Set
+from typing import Any, ClassVar
+
+from scheduling.cluster import labels
+from scheduling.cluster.adapters import notes
+from scheduling.cluster.adapters import pods as pods_of
+from scheduling.cluster.adapters.roles import Role, RoleAdapter
+
+Json = dict[str, Any]
+
+NONE_WANTED = "It asks for no replicas. Set spec.replicas, or the annotation weir.dev/replicas."
+
+
+class ReplicasAdapter(RoleAdapter):
+    """Suspended is who has no replicas."""
+
+    ends: ClassVar = {}
+
+    def is_suspended(self, obj: Json) -> bool:
+        return _replicas(obj) == 0
+
+    def set_suspended(self, obj: Json, suspended: bool) -> None:
+        said = obj["metadata"].setdefault("annotations", {})
+        now = _replicas(obj)
+        if suspended:
+            if now:
+                said[labels.REPLICAS] = str(now)
+            obj["spec"]["replicas"] = 0
+        else:
+            obj["spec"]["replicas"] = now or self.wanted(obj)
+
+    def wanted(self, obj: Json) -> int:
+        """Replicas at full size, whether it waits or not."""
+        note = notes.of(obj).get(labels.REPLICAS, "")
+        return _replicas(obj) or (int(note) if note.isdecimal() else 0)
+
+    def time_limit_s(self, obj: Json) -> int | None:
+        return None
+
+    def fault(self, obj: Json, amounts: Set[int]) -> str:
+        return super().fault(obj, amounts) if self.wanted(obj) else NONE_WANTED
+
+
+class DeploymentAdapter(ReplicasAdapter):
+    """Its template may be edited at any time; without replicas that starts nothing."""
+
+    kind = "Deployment"
+    api_version = "apps/v1"
+    plural = "deployments"
+    swaps_resources = True
+
+    def roles(self, obj: Json) -> list[Role]:
+        def resize(members: int) -> None:
+            obj["spec"]["replicas"] = members
+
+        return [Role("replica", self.wanted(obj), obj["spec"]["template"], resize)]
+
+    def owner_name(self, pod: Json) -> str | None:
+        """Its pods belong to a replica set, which is named after it and the template's hash."""
+        owner = pods_of.owner_of(pod)
+        hashed = (pod["metadata"].get("labels") or {}).get("pod-template-hash")
+        if owner.get("kind") != "ReplicaSet" or not hashed:
+            return None
+        return str(owner["name"]).removesuffix(f"-{hashed}")
+
+
+class LeaderWorkerSetAdapter(ReplicasAdapter):
+    """Each replica is a leader and its workers, ``size`` pods in all; whole groups, so never resized."""
+
+    kind = "LeaderWorkerSet"
+    api_version = "leaderworkerset.x-k8s.io/v1"
+    plural = "leaderworkersets"
+    swaps_resources = True
+
+    def roles(self, obj: Json) -> list[Role]:
+        own, groups = obj["spec"]["leaderWorkerTemplate"], self.wanted(obj)
+        workers = int(own.get("size") or 1) - 1
+        leader = own.get("leaderTemplate")
+        if leader is None:
+            return [Role("worker", groups * (workers + 1), own["workerTemplate"])]
+        return [
+            Role("worker", groups * workers, own["workerTemplate"]),
+            Role("leader", groups, leader),
+        ]
+
+    def owner_name(self, pod: Json) -> str | None:
+        name: str | None = (pod["metadata"].get("labels") or {}).get(
+            "leaderworkerset.sigs.k8s.io/name"
+        )
+        return name
+
+
+def _replicas(obj: Json) -> int:
+    replicas = obj["spec"].get("replicas")
+    return 1 if replicas is None else int(replicas)

@@ -1,0 +1,31 @@
+"""JobSet (jobset.x-k8s.io): several replicated Jobs that start and stop as one."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from scheduling.cluster.adapters.roles import Role, RoleAdapter
+
+Json = dict[str, Any]
+
+
+class JobSetAdapter(RoleAdapter):
+    """While it is suspended its webhook lets node selectors and tolerations be edited, and no more."""
+
+    kind = "JobSet"
+    api_version = "jobset.x-k8s.io/v1alpha2"
+    plural = "jobsets"
+    takes_affinity = False
+    ends: ClassVar = {"Completed": "succeeded", "Failed": "failed"}
+
+    def roles(self, obj: Json) -> list[Role]:
+        return [
+            Role(job["name"], _pods(job), job["template"]["spec"]["template"])
+            for job in obj["spec"].get("replicatedJobs") or []
+        ]
+
+
+def _pods(job: Json) -> int:
+    spec = job["template"]["spec"]
+    pods, completions = int(spec.get("parallelism", 1)), spec.get("completions")
+    return int(job.get("replicas", 1)) * (min(pods, int(completions)) if completions else pods)

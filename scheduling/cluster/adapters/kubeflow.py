@@ -1,0 +1,69 @@
+"""PyTorchJob and MPIJob (kubeflow.org): replica specs by role, suspended by their run policy."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from scheduling.cluster.adapters.roles import Role, RoleAdapter
+
+Json = dict[str, Any]
+
+
+class ReplicaSpecsAdapter(RoleAdapter):
+    """``replica_specs`` maps a role to its replicas and pod template, in ``order`` of importance."""
+
+    replica_specs: str
+    order: tuple[str, ...]
+    ends: ClassVar = {"Succeeded": "succeeded", "Failed": "failed"}
+    swaps_resources = True
+
+    def roles(self, obj: Json) -> list[Role]:
+        specs: Json = obj["spec"].get(self.replica_specs) or {}
+        return [self._role(obj["spec"], name, specs[name]) for name in self.order if name in specs]
+
+    def _role(self, spec: Json, name: str, own: Json) -> Role:
+        return Role(name, _replicas(own), own["template"])
+
+    def is_suspended(self, obj: Json) -> bool:
+        return bool((obj["spec"].get("runPolicy") or {}).get("suspend"))
+
+    def set_suspended(self, obj: Json, suspended: bool) -> None:
+        obj["spec"].setdefault("runPolicy", {})["suspend"] = suspended
+
+    def time_limit_s(self, obj: Json) -> int | None:
+        limit: int | None = (obj["spec"].get("runPolicy") or {}).get("activeDeadlineSeconds")
+        return limit
+
+
+class PyTorchJobAdapter(ReplicaSpecsAdapter):
+    """Its workers grow and shrink where an elastic policy bounds them."""
+
+    kind = "PyTorchJob"
+    api_version = "kubeflow.org/v1"
+    plural = "pytorchjobs"
+    replica_specs = "pytorchReplicaSpecs"
+    order = ("Worker", "Master")
+
+    def _role(self, spec: Json, name: str, own: Json) -> Role:
+        role = super()._role(spec, name, own)
+        bounds = spec.get("elasticPolicy") or {}
+        if name == "Worker" and "maxReplicas" in bounds:
+            role.lowest = int(bounds.get("minReplicas", 1))
+            role.highest = int(bounds["maxReplicas"])
+            role.resize = lambda count: own.update(replicas=count)
+        return role
+
+
+class MPIJobAdapter(ReplicaSpecsAdapter):
+    """The launcher commonly has no GPU and comes along with its workers."""
+
+    kind = "MPIJob"
+    api_version = "kubeflow.org/v2beta1"
+    plural = "mpijobs"
+    replica_specs = "mpiReplicaSpecs"
+    order = ("Worker", "Launcher")
+
+
+def _replicas(own: Json) -> int:
+    replicas = own.get("replicas")
+    return 1 if replicas is None else int(replicas)

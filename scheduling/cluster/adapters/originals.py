@@ -1,0 +1,60 @@
+"""What stood on an object before the first admission: sizes, and what steers the pods of each role.
+
+Kept as JSON in ``weir.dev/original``, so that every admission starts from what a person wrote and not
+from what the last admission made of it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from scheduling.cluster import labels
+
+if TYPE_CHECKING:
+    from scheduling.cluster.adapters.roles import Role
+
+Json = dict[str, Any]
+
+
+@dataclass(slots=True)
+class Original:
+    """``roles``: name -> what steered its pods; ``sizes``: name -> how many pods at full size."""
+
+    roles: dict[str, Json] = field(default_factory=dict)
+    sizes: dict[str, int] = field(default_factory=dict)
+    members: int | None = None
+    """Members that the last admission or resize let in."""
+    running: bool = False
+
+    def full(self, counted: Sequence[Role]) -> dict[str, int]:
+        """Pods of each role at full size.
+
+        A size other than the one Weir set was edited by a person since, and counts from then on;
+        only growth past an admission does not.
+        """
+        now = sum(role.count for role in counted)
+        ours = now == self.members or (self.running and now > (self.members or now))
+        kept = self.sizes if ours else {}
+        return {role.name: kept.get(role.name, role.count) for role in counted}
+
+    def dump(self, members: int) -> str:
+        kept = {"roles": self.roles, "sizes": self.sizes, "set": members}
+        return json.dumps(kept, sort_keys=True)
+
+
+def of(obj: Json) -> Original:
+    """What ``obj`` says of itself before its first admission; empty when it was never admitted."""
+    notes = obj["metadata"].get("annotations") or {}
+    try:
+        kept = json.loads(notes[labels.ORIGINAL])
+        return Original(
+            roles=dict(kept["roles"]),
+            sizes=dict(kept["sizes"]),
+            members=kept["set"],
+            running=labels.GPU_CLASS in notes,
+        )
+    except (KeyError, ValueError, TypeError):
+        return Original()

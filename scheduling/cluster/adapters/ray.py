@@ -1,0 +1,73 @@
+"""RayCluster and RayJob (ray.io, KubeRay): a head and groups of workers."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, ClassVar
+
+from scheduling.cluster.adapters.roles import Role, RoleAdapter
+from scheduling.cluster.quantities import instant
+
+Json = dict[str, Any]
+
+
+class RayClusterAdapter(RoleAdapter):
+    """A single group of workers grows and shrinks between its minimum and maximum. Under Ray's own
+    autoscaler, which would size it past us, it is planned whole at its maximum."""
+
+    kind = "RayCluster"
+    api_version = "ray.io/v1"
+    plural = "rayclusters"
+    swaps_resources = True
+    ends: ClassVar = {}
+
+    def roles(self, obj: Json) -> list[Role]:
+        spec = self.cluster_spec(obj)
+        groups = spec.get("workerGroupSpecs") or []
+        workers = [_group(group, autoscaled=_is_autoscaled(spec)) for group in groups]
+        return [*workers, Role("head", 1, spec["headGroupSpec"]["template"])]
+
+    def cluster_spec(self, obj: Json) -> Json:
+        spec: Json = obj["spec"]
+        return spec
+
+
+class RayJobAdapter(RayClusterAdapter):
+    """Makes a RayCluster and a pod that submits the job to it; suspending it deletes both."""
+
+    kind = "RayJob"
+    plural = "rayjobs"
+    has_helpers = True
+
+    def cluster_spec(self, obj: Json) -> Json:
+        spec = obj["spec"].get("rayClusterSpec")
+        if not spec:
+            raise ValueError("It runs on a cluster that stands already: queue that one instead.")
+        own: Json = spec
+        return own
+
+    def outcome(self, obj: Json) -> tuple[str, datetime | None]:
+        status = obj.get("status") or {}
+        ended = instant(status.get("endTime"))
+        deployment, job = status.get("jobDeploymentStatus"), status.get("jobStatus")
+        if deployment == "Complete":
+            return ("succeeded" if job in ("SUCCEEDED", "", None) else "failed"), ended
+        return ("failed", ended) if deployment == "Failed" else ("", None)
+
+
+def _is_autoscaled(spec: Json) -> bool:
+    return bool(spec.get("enableInTreeAutoscaling"))
+
+
+def _group(group: Json, *, autoscaled: bool) -> Role:
+    """KubeRay runs as many hosts for each replica as ``numOfHosts`` says, all or none."""
+    hosts = int(group.get("numOfHosts") or 1)
+    lowest, highest = int(group.get("minReplicas") or 0), group.get("maxReplicas")
+    replicas = int(group.get("replicas") or lowest)
+    if autoscaled and highest is not None:
+        replicas = int(highest)
+    role = Role(group.get("groupName", "workers"), replicas * hosts, group["template"])
+    if not autoscaled and hosts == 1 and highest is not None:
+        role.lowest, role.highest = lowest, int(highest)
+        role.resize = lambda count: group.update(replicas=count)
+    return role

@@ -1,0 +1,296 @@
+"""What every kind shares whose pods come from templates: one role a template, gangs of GPU pods.
+
+Members of a workload are its pods that carry GPUs; a head or launcher without GPUs comes along
+unplanned. The engine plans members of one size: roles that ask for different numbers of GPUs are a
+fault, said with its remedy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence, Set
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, ClassVar
+
+from scheduling.cluster import labels
+from scheduling.cluster.adapters import merging, notes, originals, steering
+from scheduling.cluster.adapters import pods as pods_of
+from scheduling.cluster.adapters.base import Admission, ClassSpec, Observed
+from scheduling.cluster.adapters.originals import Original
+from scheduling.cluster.quantities import instant
+
+Json = dict[str, Any]
+
+MIXED = (
+    "Its pods ask for {amounts} GPUs, and Weir plans members of one size. Give every pod the same"
+    " number of GPUs, or none to those that only lead."
+)
+
+
+@dataclass(slots=True)
+class Role:
+    """Pods made from one template. ``template`` may be edited in place by ``steer``.
+
+    ``resize`` sets how many there are; ``lowest`` and ``highest`` are the bounds where the object
+    itself states them.
+    """
+
+    name: str
+    count: int
+    template: Json
+    resize: Callable[[int], None] | None = None
+    lowest: int | None = None
+    highest: int | None = None
+
+    @property
+    def pod(self) -> Json:
+        """Its pods' spec."""
+        spec: Json = self.template["spec"]
+        return spec
+
+
+class RoleAdapter:
+    """An Adapter made of a few answers: where the roles are, how it is suspended, how it ends."""
+
+    kind: str
+    api_version: str
+    plural: str
+    takes_affinity = True
+    """Templates of a suspended object take a node affinity, else a node selector only."""
+    swaps_resources = False
+    """They take another resource name as well."""
+    has_helpers = False
+    """It makes pods besides those of its roles."""
+    ends: ClassVar[Mapping[str, str]] = {"Complete": "succeeded", "Failed": "failed"}
+    """Condition -> outcome."""
+
+    # what a kind answers
+
+    def roles(self, obj: Json) -> list[Role]:
+        """Its templates in a fixed order. Raises ValueError with the remedy when it does not say."""
+        raise NotImplementedError
+
+    def is_suspended(self, obj: Json) -> bool:
+        return bool(obj["spec"].get("suspend"))
+
+    def set_suspended(self, obj: Json, suspended: bool) -> None:
+        obj["spec"]["suspend"] = suspended
+
+    def time_limit_s(self, obj: Json) -> int | None:
+        limit: int | None = obj["spec"].get("activeDeadlineSeconds")
+        return limit
+
+    def done(self, obj: Json, pods: Sequence[Json]) -> int:
+        """Members that have done their part and are not missed; ``pods`` are those that are members."""
+        return sum(pods_of.phase(pod) == "Succeeded" for pod in pods)
+
+    def unsettled(self, obj: Json) -> int:
+        """Pods that may still come or be there, although none is seen."""
+        return 0
+
+    def owner_name(self, pod: Json) -> str | None:
+        return None
+
+    def outcome(self, obj: Json) -> tuple[str, datetime | None]:
+        status = obj.get("status") or {}
+        for condition in status.get("conditions") or []:
+            if condition.get("status") == "True" and condition["type"] in self.ends:
+                ended = status.get("completionTime") or condition.get("lastTransitionTime")
+                return self.ends[condition["type"]], instant(ended)
+        return "", None
+
+    # what follows from the answers
+
+    @property
+    def list_path(self) -> str:
+        return f"/apis/{self.api_version}/{self.plural}"
+
+    def path(self, namespace: str, name: str = "") -> str:
+        base = f"/apis/{self.api_version}/namespaces/{namespace}/{self.plural}"
+        return f"{base}/{name}" if name else base
+
+    def trim(self, obj: Json) -> Json:
+        obj["metadata"].pop("managedFields", None)
+        notes.of(obj).pop("kubectl.kubernetes.io/last-applied-configuration", None)
+        return obj
+
+    def is_over(self, obj: Json) -> bool:
+        return bool(obj["metadata"].get("deletionTimestamp") or self.outcome(obj)[0])
+
+    def queued(self, manifest: Json) -> Json:
+        manifest.setdefault("spec", {})
+        self.set_suspended(manifest, True)
+        return manifest
+
+    def observe(self, obj: Json, pods: Sequence[Json], classes: Sequence[ClassSpec]) -> Observed:
+        meta, said = obj["metadata"], notes.of(obj)
+        created = instant(meta.get("creationTimestamp"))
+        if created is None:
+            raise ValueError("metadata.creationTimestamp: not there")
+        outcome, finished = self.outcome(obj)
+        running = [p for p in pods if pods_of.is_ready(p)]
+        return Observed(
+            uid=meta["uid"],
+            kind=self.kind,
+            namespace=meta["namespace"],
+            name=meta["name"],
+            generation=int(meta.get("generation", 0)),
+            queue_label=labels.queue_of(meta.get("labels")),
+            created=created,
+            run_time_limit_s=self.time_limit_s(obj),
+            suspended=self.is_suspended(obj),
+            deleting=bool(meta.get("deletionTimestamp")),
+            outcome=outcome,
+            finished=finished,
+            started=max(
+                (when for p in running if (when := instant(p["status"].get("startTime")))),
+                default=None,
+            ),
+            pods_left=max(sum(not pods_of.is_over(p) for p in pods), self.unsettled(obj)),
+            **self._demand(obj, pods, classes),
+            **notes.wishes(said, pods),
+            **notes.state(said),
+        )
+
+    def admission(self, obj: Json, admission: Admission) -> Json:
+        def admit(new: Json) -> None:
+            original = originals.of(obj)
+            self.set_suspended(new, False)
+            counted = _counted(self.roles(new), admission.resource_names)
+            lowest, highest = self._bounds(obj, counted, original)
+            for role in counted:
+                own = self._original(role, original, admission)
+                self.steer(new, role, own, admission, fixed=lowest == highest)
+                original.roles[role.name] = own
+            original.sizes = original.full(counted)
+            _size(counted, admission.members)
+            new["metadata"]["annotations"] |= notes.mark(original, admission)
+
+        return merging.edited(obj, admit)
+
+    def suspension(self, obj: Json, evicted_by: int | None) -> Json:
+        def suspend(new: Json) -> None:
+            self.set_suspended(new, True)
+            new["metadata"]["annotations"] |= notes.unmark(evicted_by)
+
+        return merging.edited(obj, suspend)
+
+    def resize(self, obj: Json, admission: Admission) -> Json:
+        def size(new: Json) -> None:
+            original = originals.of(obj)
+            counted = _counted(self.roles(new), admission.resource_names)
+            if sum(role.count for role in counted) == admission.members:
+                return
+            _size(counted, admission.members)
+            new["metadata"]["annotations"] |= {
+                **notes.mark(original, admission),
+                labels.ADMITTED_AT: notes.of(obj).get(labels.ADMITTED_AT),
+            }
+
+        return merging.edited(obj, size)
+
+    def steer(
+        self, new: Json, role: Role, original: Json, admission: Admission, *, fixed: bool
+    ) -> None:
+        """Send a role's pods to where the plan has them; ``new`` is edited in place."""
+        if self.takes_affinity:
+            steering.to_hosts(role.pod, original, admission, fixed=fixed)
+        else:
+            steering.to_class(role.pod, original, admission)
+        steering.tolerate(role.pod, original, admission.gpu_class)
+        if "resources" in original:
+            steering.swap_resource(role.pod, original, admission)
+
+    def _original(self, role: Role, original: Original, admission: Admission) -> Json:
+        asks = pods_of.asked(role.pod)
+        swaps = self.swaps_resources and not (
+            admission.gpu_class.resource_name in asks
+            or asks.keys().isdisjoint(admission.resource_names)
+        )
+        return steering.original_of(role.pod, original.roles.get(role.name), swaps=swaps)
+
+    def _bounds(self, obj: Json, counted: Sequence[Role], original: Original) -> tuple[int, int]:
+        """(min, max) members of the gang."""
+        sizes = original.full(counted)
+        highest = sum(sizes.values())
+        movable = [role for role in counted if role.resize is not None]
+        if len(movable) != 1:
+            return highest, highest
+        role = movable[0]
+        rest = highest - sizes[role.name]
+        if role.lowest is not None and role.highest is not None:
+            return rest + role.lowest, rest + max(role.lowest, role.highest)
+        note = notes.of(obj).get(labels.MIN_MEMBERS, "")
+        lowest = int(note) if note.isdecimal() else highest
+        return min(max(1, lowest), highest), highest
+
+    def _demand(self, obj: Json, pods: Sequence[Json], classes: Sequence[ClassSpec]) -> Json:
+        names = tuple(c.resource_name for c in classes)
+        roles = self.roles(obj)
+        counted, original = _counted(roles, names), originals.of(obj)
+        asks, amounts = pods_of.asked(counted[0].pod), {_gpus(r.pod, names) for r in counted}
+        lowest, highest = self._bounds(obj, counted, original)
+        members = sum(role.count for role in counted)
+        mixed = any(amounts) and (self.has_helpers or len(counted) < len(roles))
+        mine = [p for p in pods if _gpus(p["spec"], names)] if mixed else pods
+        return {
+            "priority_class": _priority_class(obj["metadata"], roles),
+            "gpus": max(amounts),
+            "cpus": int(asks.get("cpu", 0)),
+            "memory_mib": int(asks.get("memory", 0)),
+            "min_members": max(1, lowest),
+            "max_members": max(1, highest),
+            "members": members,
+            "members_wanted": max(0, members - self.done(obj, mine)),
+            "members_up": sum(map(pods_of.is_ready, mine)),
+            "sized": original.members,
+            "gpu_classes": self._classes(obj, counted[0], original, classes),
+            "placement": pods_of.by_node(mine),
+            "fault": self.fault(obj, amounts),
+        }
+
+    def _classes(
+        self, obj: Json, role: Role, original: Original, classes: Sequence[ClassSpec]
+    ) -> tuple[str, ...]:
+        kept = original.roles.get(role.name)
+        return pods_of.fitting_classes(
+            pods_of.asked(role.pod),
+            (kept["selector"] if kept else role.pod.get("nodeSelector")) or {},
+            classes,
+            notes.of(obj).get(labels.GPU_CLASSES, ""),
+            swaps=self.swaps_resources,
+        )
+
+    def fault(self, obj: Json, amounts: Set[int]) -> str:
+        """Why it cannot be planned, with the remedy; ``amounts`` of milli-GPU its members ask for."""
+        if len(amounts) > 1:
+            listed = " and ".join(f"{amount / 1000:g}" for amount in sorted(amounts))
+            return MIXED.format(amounts=listed)
+        return ""
+
+
+def _counted(roles: Sequence[Role], names: Sequence[str]) -> list[Role]:
+    """The roles whose pods are members: those with GPUs, or all where none has any."""
+    if not roles:
+        raise ValueError("It has no pod template.")
+    return [r for r in roles if _gpus(r.pod, names)] or list(roles)
+
+
+def _gpus(pod: Json, names: Sequence[str]) -> int:
+    """Milli-GPU of the first class's resource that a pod spec asks for."""
+    asks = pods_of.asked(pod)
+    return next((int(asks[name]) for name in names if name in asks), 0)
+
+
+def _size(counted: Sequence[Role], members: int) -> None:
+    """Give the one role that can be sized what is missing of, or too much for, ``members``."""
+    movable = [role for role in counted if role.resize is not None]
+    change = members - sum(role.count for role in counted)
+    if len(movable) == 1 and movable[0].resize is not None and change:
+        movable[0].resize(movable[0].count + change)
+
+
+def _priority_class(meta: Json, roles: Sequence[Role]) -> str:
+    label = (meta.get("labels") or {}).get(labels.PRIORITY_CLASS)
+    named = (role.pod.get("priorityClassName") for role in roles)
+    return label or next((name for name in named if name), "")

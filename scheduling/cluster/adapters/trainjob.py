@@ -1,0 +1,52 @@
+"""TrainJob (trainer.kubeflow.org): a runtime's template, filled in by what the job says of its trainer."""
+
+from __future__ import annotations
+
+from collections.abc import Set
+from typing import Any
+
+from scheduling.cluster.adapters import steering
+from scheduling.cluster.adapters.base import Admission
+from scheduling.cluster.adapters.roles import Role, RoleAdapter
+
+Json = dict[str, Any]
+
+MANAGER = "weir.dev/engine"
+"""Our own entry among the runtime patches, which are keyed by who wrote them."""
+JOB = "node"
+"""The trainer's replicated job in every runtime."""
+VAGUE = (
+    "It leaves the size of its nodes to the runtime, which cannot be planned. Set"
+    " spec.trainer.numNodes and spec.trainer.resourcesPerNode."
+)
+
+
+class TrainJobAdapter(RoleAdapter):
+    kind = "TrainJob"
+    api_version = "trainer.kubeflow.org/v1alpha1"
+    plural = "trainjobs"
+    has_helpers = True
+
+    def roles(self, obj: Json) -> list[Role]:
+        trainer = obj["spec"].get("trainer") or {}
+        pod = {"containers": [{"resources": trainer.get("resourcesPerNode") or {}}]}
+        return [Role(JOB, int(trainer.get("numNodes") or 1), {"spec": pod})]
+
+    def fault(self, obj: Json, amounts: Set[int]) -> str:
+        trainer = obj["spec"].get("trainer") or {}
+        return "" if "numNodes" in trainer and "resourcesPerNode" in trainer else VAGUE
+
+    def steer(
+        self, new: Json, role: Role, original: Json, admission: Admission, *, fixed: bool
+    ) -> None:
+        """The runtime's own rules stay; ours are one patch of it."""
+        pod: Json = {}
+        steering.to_hosts(pod, original, admission, fixed=fixed)
+        steering.tolerate(pod, original, admission.gpu_class)
+        job = {"name": JOB, "template": {"spec": {"template": {"spec": pod}}}}
+        patches = new["spec"].get("runtimePatches") or []
+        ours = {
+            "manager": MANAGER,
+            "trainingRuntimeSpec": {"template": {"spec": {"replicatedJobs": [job]}}},
+        }
+        new["spec"]["runtimePatches"] = [p for p in patches if p["manager"] != MANAGER] + [ours]

@@ -1,0 +1,195 @@
+"""From what should stand on the cluster to what does: compare, then repair by server-side apply.
+
+Comparing reads only, so it serves observe mode as well and a settled cluster is never written to. A
+field is ours when our manifest names it; whatever else stands on an object is its other managers'.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from scheduling.cluster import labels
+from scheduling.cluster.client import ApiError, Client, NotFoundError
+from scheduling.cluster.guardrails.manifests import key_of, keys_of
+from scheduling.cluster.quantities import milli
+from scheduling.models import Standing
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """Where objects of a kind are found. ``kept``: given back instead of deleted when unwanted."""
+
+    name: str
+    root: str
+    plural: str
+    namespaced: bool = False
+    kept: bool = False
+
+    @property
+    def list_path(self) -> str:
+        return f"{self.root}/{self.plural}"
+
+    def path(self, namespace: str, name: str) -> str:
+        scope = f"/namespaces/{namespace}" if self.namespaced else ""
+        return f"{self.root}{scope}/{self.plural}/{name}"
+
+
+KINDS: tuple[Kind, ...] = (
+    # Deleting a namespace would delete all that people keep in it.
+    Kind("Namespace", "/api/v1", "namespaces", kept=True),
+    Kind("PriorityClass", "/apis/scheduling.k8s.io/v1", "priorityclasses"),
+    Kind("ResourceQuota", "/api/v1", "resourcequotas", namespaced=True),
+    Kind("RoleBinding", "/apis/rbac.authorization.k8s.io/v1", "rolebindings", namespaced=True),
+    Kind(
+        "ValidatingAdmissionPolicy",
+        "/apis/admissionregistration.k8s.io/v1",
+        "validatingadmissionpolicies",
+    ),
+    Kind(
+        "ValidatingAdmissionPolicyBinding",
+        "/apis/admissionregistration.k8s.io/v1",
+        "validatingadmissionpolicybindings",
+    ),
+)
+"""In the order in which they are made; unwanted ones go in the opposite order."""
+BY_NAME = {kind.name: kind for kind in KINDS}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One object. ``fields`` are the paths where it differs; ``wanted`` is None for unwanted ones."""
+
+    kind: str
+    namespace: str
+    name: str
+    standing: Standing
+    fields: tuple[str, ...] = ()
+    detail: str = ""
+    wanted: Json | None = None
+    ours: bool = False
+    """It carries our mark, so its fields of ours may be taken back from whoever changed them."""
+
+    @property
+    def path(self) -> str:
+        return BY_NAME[self.kind].path(self.namespace, self.name)
+
+
+def survey(client: Client, wanted: Sequence[Json]) -> list[Finding]:
+    """How every wanted object stands, then the unwanted ones of ours. Reads only.
+
+    Raises ApiError when the cluster does not answer or refuses the reading of a kind.
+    """
+    marked = {kind.name: _marked(client, kind) for kind in KINDS}
+    findings = [_judge(client, manifest, marked) for manifest in wanted]
+    keys = keys_of(wanted)
+    for kind in reversed(KINDS):
+        for key, obj in sorted(marked[kind.name].items()):
+            if key not in keys and not obj["metadata"].get("deletionTimestamp"):
+                findings.append(Finding(*key, Standing.UNWANTED, ours=True))
+    return findings
+
+
+def repair(
+    client: Client, findings: Iterable[Finding], *, check: Callable[[], None]
+) -> list[Finding]:
+    """Bring what is out of step into it; the findings as they stand then.
+
+    ``check`` is called before every write and may raise to stop. What the API server refuses is
+    reported in its finding and stops nothing else.
+    """
+    return [after for finding in findings if (after := _repaired(client, finding, check))]
+
+
+def _marked(client: Client, kind: Kind) -> dict[tuple[str, str, str], Json]:
+    try:
+        found = client.get(kind.list_path, labelSelector=f"{labels.MANAGED}=true")
+    except NotFoundError:
+        return {}  # the server does not know the kind; applying it will say so
+    # Items of a list carry no kind of their own.
+    items = [{**obj, "kind": kind.name} for obj in found.get("items") or []]
+    return {key_of(obj): obj for obj in items}
+
+
+def _judge(client: Client, manifest: Json, marked: dict[str, dict[Any, Json]]) -> Finding:
+    key = key_of(manifest)
+    live = marked[key[0]].get(key)
+    ours = live is not None
+    if live is None:
+        try:
+            live = client.get(BY_NAME[key[0]].path(*key[1:]))
+        except NotFoundError:
+            return Finding(*key, Standing.MISSING, wanted=manifest)
+    if not ours and key[0] == "PriorityClass":
+        return _judge_foreign_priority(key, manifest, live)
+    fields = tuple(differences(manifest, live))
+    standing = Standing.DRIFTED if fields else Standing.IN_STEP
+    return Finding(*key, standing, fields=fields, wanted=manifest, ours=ours)
+
+
+def _judge_foreign_priority(key: tuple[str, str, str], manifest: Json, live: Json) -> Finding:
+    """A PriorityClass that others made stays theirs: nothing in it that matters can be changed."""
+    if live.get("value") == manifest["value"]:
+        return Finding(*key, Standing.IN_STEP, detail="kept by others", wanted=manifest)
+    detail = (
+        f"Others made it with value {live.get('value')}, and a value cannot be changed. Delete it and "
+        f"Weir makes it with {manifest['value']}, or give Weir's class of that name their value."
+    )
+    return Finding(*key, Standing.REFUSED, fields=("value",), detail=detail, wanted=manifest)
+
+
+def differences(wanted: Any, live: Any, path: str = "") -> list[str]:
+    """Paths of the fields of ``wanted`` that ``live`` lacks or has otherwise.
+
+    Maps may hold more than is wanted; lists are compared whole, item by item.
+    """
+    if isinstance(wanted, dict) and isinstance(live, dict):
+        return [
+            found
+            for key, value in wanted.items()
+            if not (path == "" and key in ("apiVersion", "kind"))
+            for found in differences(value, live.get(key), f"{path}.{key}" if path else key)
+        ]
+    if isinstance(wanted, list) and isinstance(live, list) and len(wanted) == len(live):
+        pairs = enumerate(zip(wanted, live, strict=True))
+        return [f for i, (a, b) in pairs for f in differences(a, b, f"{path}[{i}]")]
+    return [] if wanted == live or _same_amount(wanted, live, path) else [path]
+
+
+def _same_amount(wanted: Any, live: Any, path: str) -> bool:
+    """The server writes quantities in its own way: 1000 as 1k."""
+    if not path.startswith("spec.hard.") or live is None:
+        return False
+    try:
+        return milli(str(wanted)) == milli(str(live))
+    except ValueError:
+        return False
+
+
+def _repaired(client: Client, finding: Finding, check: Callable[[], None]) -> Finding | None:
+    if finding.standing in (Standing.IN_STEP, Standing.REFUSED):
+        return finding
+    check()
+    try:
+        if finding.wanted is None:
+            _let_go(client, finding)
+            return None
+        client.apply(finding.path, finding.wanted, force=finding.ours)
+    except ApiError as error:
+        return replace(finding, standing=Standing.REFUSED, detail=error.message)
+    return replace(finding, standing=Standing.IN_STEP, fields=(), ours=True)
+
+
+def _let_go(client: Client, finding: Finding) -> None:
+    kind = BY_NAME[finding.kind]
+    if kind.kept:
+        bare = {"apiVersion": "v1", "kind": finding.kind, "metadata": {"name": finding.name}}
+        client.apply(finding.path, bare, force=False)
+        return
+    try:
+        client.delete(finding.path)
+    except NotFoundError:
+        return

@@ -1,0 +1,104 @@
+"""`manage.py cluster …`: bring a cluster under Weir, see what it lacks, and say what Weir may do there."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+from kubernetes.config import ConfigException
+
+from scheduling.cluster.client import ApiError, Client
+from scheduling.models import Cluster, ClusterMode, Standing
+from scheduling.services import checkup, clusters, guardrails
+from scheduling.services.errors import ServiceError
+
+ADDRESS = ("api_url", "token_file", "ca_file", "kubeconfig", "context")
+MARKS = {checkup.Grade.GOOD: "ok  ", checkup.Grade.ADVICE: "note", checkup.Grade.MISSING: "LACK"}
+MODES = {mode.value: mode for mode in ClusterMode}
+
+
+class Command(BaseCommand):
+    help = "Add a cluster, check it, compare its guardrails, set its mode."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        verbs = parser.add_subparsers(dest="verb", required=True)
+        verbs.add_parser("list", help="Every cluster, its mode and when it was planned last.")
+        add = verbs.add_parser("add", help="Add a cluster, to be observed at first.")
+        add.add_argument("name")
+        for field in ADDRESS:
+            add.add_argument(f"--{field.replace('_', '-')}", default="")
+        for verb, text in (
+            ("classes", "Make GPU classes of what the nodes show."),
+            ("check", "Say what the cluster lacks; fails when something needed is missing."),
+            ("guardrails", "Compare the objects that Weir keeps; reads only."),
+        ):
+            verbs.add_parser(verb, help=text).add_argument("name")
+        mode = verbs.add_parser("mode", help="Observe, enforce or pause a cluster.")
+        mode.add_argument("name")
+        mode.add_argument("mode", choices=MODES)
+
+    def handle(self, *args: Any, verb: str, **options: Any) -> None:
+        try:
+            getattr(self, f"_{verb}")(**options)
+        except Cluster.DoesNotExist:
+            raise CommandError(f"There is no cluster {options['name']!r}.") from None
+        except (ServiceError, ApiError, ConfigException, OSError) as error:
+            raise CommandError(str(error)) from error
+
+    def _list(self, **_: Any) -> None:
+        for cluster in Cluster.objects.all():
+            planned = f"{cluster.planned_at:%F %T}Z" if cluster.planned_at else "never planned"
+            self.stdout.write(f"{cluster.name:<20} {cluster.mode:<8} {planned}  {_where(cluster)}")
+
+    def _add(self, *, name: str, **options: Any) -> None:
+        cluster = clusters.add(name, **{field: options[field] for field in ADDRESS})
+        self.stdout.write(f"{cluster.name} is added and will be observed ({_where(cluster)}).")
+        self.stdout.write(f"Next: manage.py cluster check {cluster.name}")
+
+    def _classes(self, *, name: str, **_: Any) -> None:
+        made = clusters.find_classes(Cluster.objects.get(name=name))
+        for gpu_class in made:
+            label = ", ".join(f"{k}={v}" for k, v in gpu_class.node_labels.items()) or "every node"
+            self.stdout.write(f"{gpu_class.name}: {gpu_class.resource_name} on {label}")
+        if not made:
+            self.stdout.write("No GPUs that no class covers yet.")
+
+    def _check(self, *, name: str, **_: Any) -> None:
+        items = checkup.check(Cluster.objects.get(name=name))
+        for item in items:
+            self.stdout.write(f"{MARKS[item.grade]}  {item.topic}: {item.sentence}")
+            if item.remedy:
+                self.stdout.write(f"      → {item.remedy}")
+        lacking = sum(item.grade is checkup.Grade.MISSING for item in items)
+        if lacking:
+            things = "1 needed thing is" if lacking == 1 else f"{lacking} needed things are"
+            raise CommandError(f"{things} missing.", returncode=1)
+        self.stdout.write("Nothing needed is missing.")
+
+    def _guardrails(self, *, name: str, **_: Any) -> None:
+        cluster = Cluster.objects.get(name=name)
+        client = Client.connect(cluster)
+        try:
+            findings = guardrails.look(cluster, client)
+        finally:
+            client.close()
+        for finding in findings:
+            where = f"{finding.namespace}/" if finding.namespace else ""
+            why = finding.detail or ", ".join(finding.fields)
+            line = f"{finding.standing.label:<17} {finding.kind} {where}{finding.name}"
+            self.stdout.write(f"{line}  ({why})" if why else line)
+        out = sum(f.standing != Standing.IN_STEP for f in findings)
+        self.stdout.write(f"{len(findings)} guardrails, {out} out of step.")
+
+    def _mode(self, *, name: str, mode: str, **_: Any) -> None:
+        changed = clusters.set_mode(Cluster.objects.get(name=name), MODES[mode])
+        self.stdout.write(f"{name}: {mode}{'' if changed else ', as before'}.")
+
+
+def _where(cluster: Cluster) -> str:
+    if cluster.api_url:
+        return cluster.api_url
+    if cluster.kubeconfig:
+        return f"context {cluster.context or 'current'} of {cluster.kubeconfig}"
+    return "the pod's service account"

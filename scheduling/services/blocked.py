@@ -1,0 +1,91 @@
+"""Workloads that no plan may start now, whatever room there is: why, until when, and the remedy.
+
+The engine sees them as held; what people read comes from here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+
+from scheduling.cluster.adapters import Observed
+from scheduling.engine import model as m
+from scheduling.engine.reasons import clock
+
+START_BACK_OFF_S = (60.0, 3600.0)
+"""First and longest wait of a gang whose pods were not all ready in time; doubled each time."""
+REFUSED_BACK_OFF_S = (5.0, 600.0)
+"""The same when the API server refuses the patch that would start it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Blocked:
+    reason: m.Reason
+    sentence: str
+    until: datetime | None = None
+
+
+@dataclass(slots=True)
+class Refusals:
+    """What the API server refused lately, by uid: generation of the object, times, until, message."""
+
+    held: dict[str, tuple[int, int, datetime, str]] = field(default_factory=dict)
+
+    def note(self, refused: Mapping[str, tuple[int, str]], *, now: datetime) -> None:
+        for uid, (generation, message) in refused.items():
+            before = self.held.get(uid)
+            times = before[1] + 1 if before and before[0] == generation else 1
+            until = now + timedelta(seconds=waits(REFUSED_BACK_OFF_S, times))
+            self.held[uid] = (generation, times, until, message)
+
+    def of(self, observed: Observed, now: datetime) -> Blocked | None:
+        generation, _, until, message = self.held.get(observed.uid, (-1, 0, now, ""))
+        if generation != observed.generation or until <= now:
+            return None
+        sentence = (
+            f"The cluster refuses to start it: {message}. It is tried again at {clock(until)}."
+        )
+        return Blocked(m.Reason.NEVER_FITS, sentence.replace("..", "."), until)
+
+    def forget(self, present: set[str]) -> None:
+        self.held = {uid: what for uid, what in self.held.items() if uid in present}
+
+
+def blocked(observed: Observed, refusals: Refusals, *, now: datetime) -> Blocked | None:
+    """What keeps ``observed`` from being started at ``now``; None for nearly all."""
+    if observed.fault:
+        return Blocked(m.Reason.NEVER_FITS, observed.fault)
+    if observed.incomplete:
+        return Blocked(m.Reason.GANG_INCOMPLETE, observed.incomplete)
+    if observed.retry_at is not None and observed.retry_at > now:
+        return Blocked(
+            m.Reason.GANG_INCOMPLETE, _late(observed, observed.retry_at), observed.retry_at
+        )
+    return refusals.of(observed, now)
+
+
+def reworded(plan: m.Plan, blocked_by: Mapping[str, Blocked]) -> m.Plan:
+    """``plan`` with what really blocks a workload (engine name -> why) in place of its hold."""
+    if not blocked_by:
+        return plan
+    return replace(plan, decisions=tuple(_reworded(d, blocked_by) for d in plan.decisions))
+
+
+def waits(bounds_s: tuple[float, float], times: int) -> float:
+    """Seconds to wait after the ``times``-th failure in a row."""
+    first, longest = bounds_s
+    return min(longest, first * 2.0 ** min(times - 1, 30))
+
+
+def _reworded(decision: m.Decision, blocked_by: Mapping[str, Blocked]) -> m.Decision:
+    why = blocked_by.get(decision.workload)
+    if why is None or decision.action is not m.Action.WAIT:
+        return decision
+    return replace(decision, reason=why.reason, sentence=why.sentence, until=why.until, numbers={})
+
+
+def _late(observed: Observed, until: datetime) -> str:
+    times = observed.start_failures
+    again = f", {times} times in a row" if times > 1 else ""
+    return f"Its pods were not all ready in time{again}; it is tried again at {clock(until)}."

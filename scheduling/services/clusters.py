@@ -1,0 +1,106 @@
+"""The doors through which a cluster comes under Weir: add it, find its GPU classes, set its mode."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.db import transaction
+
+from scheduling.cluster.client import Client
+from scheduling.cluster.quantities import quantity
+from scheduling.models import Cluster, ClusterMode, GpuClass, Queue
+from scheduling.services.errors import ServiceError
+
+Json = dict[str, Any]
+
+PRODUCT_LABELS = (
+    "nvidia.com/gpu.product",
+    "amd.com/gpu.product-name",
+    "cloud.google.com/gke-accelerator",
+    "node.kubernetes.io/instance-type",
+)
+"""Node labels that tell GPUs of one resource apart, the best first."""
+GPU_RESOURCE = re.compile(r"^(nvidia\.com/(gpu|mig-.+)|amd\.com/gpu|gpu\.intel\.com/.+)$")
+
+
+@transaction.atomic
+def add(name: str, **address: str) -> Cluster:
+    """A cluster in observe mode with the root of its queue tree. Raises ServiceError.
+
+    ``address`` holds what ``Cluster`` is reached by; none of it means the pod's service account.
+    """
+    cluster = Cluster(name=name, mode=ClusterMode.OBSERVE, **address)
+    try:
+        cluster.full_clean()
+    except ValidationError as error:
+        field, messages = next(iter(error.message_dict.items()))
+        raise ServiceError("invalid", f"{field}: {messages[0]}", field=field) from error
+    cluster.save()
+    Queue.objects.create(cluster=cluster, name=name)
+    return cluster
+
+
+def set_mode(cluster: Cluster, mode: ClusterMode) -> bool:
+    """Set the mode from the next cycle on; whether it was another one. History keeps it."""
+    if cluster.mode == mode:
+        return False
+    cluster.mode = mode
+    cluster.save()
+    cluster.touch()
+    return True
+
+
+def find_classes(cluster: Cluster) -> list[GpuClass]:
+    """Make a GPU class for each kind of GPU that the nodes show and no class covers yet.
+
+    A kind is a resource name and the value of a product label. Raises ApiError.
+    """
+    client = Client.connect(cluster)
+    try:
+        nodes = client.get("/api/v1/nodes")["items"]
+    finally:
+        client.close()
+    known = {
+        (c.resource_name, tuple(sorted(c.node_labels.items()))) for c in cluster.gpu_classes.all()
+    }
+    names = set(cluster.gpu_classes.values_list("name", flat=True))
+    made = []
+    for resource, label in sorted({kind for node in nodes for kind in _kinds(node)}):
+        if (resource, tuple(sorted(label))) in known:
+            continue
+        name = _name(resource, dict(label), names)
+        names.add(name)
+        made.append(
+            GpuClass.objects.create(
+                cluster=cluster,
+                name=name,
+                resource_name=resource,
+                node_labels=dict(label),
+                position=len(names) - 1,
+            )
+        )
+    return made
+
+
+def _kinds(node: Json) -> list[tuple[str, tuple[tuple[str, str], ...]]]:
+    held = node["metadata"].get("labels") or {}
+    key = next((k for k in PRODUCT_LABELS if k in held), None)
+    label = ((key, held[key]),) if key else ()
+    allocatable = (node.get("status") or {}).get("allocatable") or {}
+    return [
+        (resource, label)
+        for resource, amount in allocatable.items()
+        if GPU_RESOURCE.match(resource) and quantity(amount) > 0
+    ]
+
+
+def _name(resource: str, label: dict[str, str], taken: set[str]) -> str:
+    """``a100-sxm4-80gb`` for a product, with the profile of a MIG slice behind it."""
+    product = next(iter(label.values()), resource.rpartition("/")[2]).lower()
+    parts = [re.sub(r"^(nvidia|amd|tesla)-", "", re.sub(r"[^a-z0-9.]+", "-", product)).strip("-.")]
+    if "/mig-" in resource:
+        parts.append(resource.partition("/")[2])
+    name = "-".join(parts)[:60].strip("-.")
+    return name if name not in taken else f"{name}-{len(taken)}"

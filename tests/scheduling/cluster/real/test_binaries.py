@@ -1,0 +1,78 @@
+"""Where the programs come from, and what is said when they come from nowhere."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from scheduling.cluster.real import binaries
+from scheduling.cluster.real.binaries import PROGRAMS, NoBinariesError, find
+
+
+def furnish(folder: Path, *names: str) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in names:
+        (folder / name).touch(mode=0o755)
+    return folder
+
+
+def test_assets_named_by_the_environment_are_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KUBEBUILDER_ASSETS", str(furnish(tmp_path, *PROGRAMS)))
+    assert find().path("etcd") == str(tmp_path / "etcd")
+
+
+def test_incomplete_assets_are_refused_by_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KUBEBUILDER_ASSETS", str(furnish(tmp_path, "etcd", "kube-apiserver")))
+    with pytest.raises(NoBinariesError, match="kube-controller-manager, kube-scheduler"):
+        find()
+
+
+def test_without_go_both_ways_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("KUBEBUILDER_ASSETS", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(NoBinariesError, match=r"KUBEBUILDER_ASSETS.*install Go"):
+        find()
+
+
+def test_build_is_kept_under_the_checksum_of_its_modules(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The Go of this test notes that it ran and makes what `go install` makes."""
+    monkeypatch.delenv("KUBEBUILDER_ASSETS", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    installed = " ".join("server" if name == "etcd" else name for name in PROGRAMS)
+    go = furnish(tmp_path / "bin") / "go"
+    go.write_text(
+        f'#!/bin/sh\necho ran >> "{tmp_path}/runs"\nmkdir "$GOBIN"\n'
+        f'for name in {installed}; do touch "$GOBIN/$name"; chmod +x "$GOBIN/$name"; done\n'
+    )
+    go.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:/usr/bin:/bin")
+
+    first, second = find(), find()
+    assert first == second
+    assert first.folder.parent == tmp_path / "cache" / "weir" / "control-plane"
+    assert (tmp_path / "runs").read_text() == "ran\n"
+
+
+def test_build_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("KUBEBUILDER_ASSETS", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    go = furnish(tmp_path / "bin") / "go"
+    go.write_text('#!/bin/sh\nmkdir "$GOBIN"\nexit 1\n')
+    go.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:/usr/bin:/bin")
+
+    with pytest.raises(NoBinariesError, match="failed"):
+        find()
+    assert list((tmp_path / "cache" / "weir" / "control-plane").iterdir()) == []
+
+
+def test_version_is_the_one_that_is_pinned() -> None:
+    assert binaries.kubernetes_version() == "v1.36.3"

@@ -1,0 +1,81 @@
+"""`manage.py cluster`: what people type to bring a cluster under Weir."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from io import StringIO
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from scheduling.cluster.client import Client
+from scheduling.cluster.embedded import EmbeddedServer
+from scheduling.models import Cluster, ClusterMode
+from tests.scheduling.kube import node, policy
+
+
+def run(*arguments: str) -> str:
+    out = StringIO()
+    call_command("cluster", *arguments, stdout=out)
+    return out.getvalue()
+
+
+@pytest.fixture
+def cluster(db: None) -> Iterator[Cluster]:
+    with EmbeddedServer(port=0) as server:
+        made = policy("observe", server.url, "research")
+        kube = Client.connect(made)
+        kube.create("/api/v1/nodes", node("n1"))
+        kube.close()
+        yield made
+
+
+def test_added_cluster_is_listed(db: None) -> None:
+    said = run("add", "fra1", "--kubeconfig", "/etc/kube/config", "--context", "fra1")
+
+    assert "manage.py cluster check fra1" in said
+    assert "fra1                 observe  never planned  context fra1" in run("list")
+
+
+def test_check_says_that_nothing_is_missing(cluster: Cluster) -> None:
+    said = run("check", "test")
+
+    assert "ok    nodes: h100: 8 GPUs on 1 nodes." in said
+    assert said.endswith("Nothing needed is missing.\n")
+
+
+def test_check_fails_with_a_remedy_when_something_is_missing(cluster: Cluster) -> None:
+    cluster.gpu_classes.update(node_labels={"gpu": "b200"})
+    with pytest.raises(CommandError, match="1 needed thing is missing") as failed:
+        run("check", "test")
+
+    assert failed.value.returncode == 1
+
+
+def test_guardrails_are_compared_and_not_written(cluster: Cluster) -> None:
+    said = run("guardrails", "test")
+
+    assert "Missing           PriorityClass train" in said
+    assert said.endswith("4 guardrails, 4 out of step.\n")
+
+
+def test_mode_is_set(cluster: Cluster) -> None:
+    assert run("mode", "test", "enforce") == "test: enforce.\n"
+    assert run("mode", "test", "enforce") == "test: enforce, as before.\n"
+    assert Cluster.objects.get().mode == ClusterMode.ENFORCE
+
+
+def test_classes_of_a_cluster_that_has_them_stay(cluster: Cluster) -> None:
+    cluster.gpu_classes.update(node_labels={})
+    assert run("classes", "test") == "No GPUs that no class covers yet.\n"
+
+
+def test_unknown_cluster_and_silent_cluster_are_errors_in_words(
+    db: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("scheduling.cluster.client.BACK_OFF_S", (0.0, 0.0))
+    with pytest.raises(CommandError, match="no cluster 'nowhere'"):
+        run("check", "nowhere")
+    run("add", "silent", "--api-url", "http://127.0.0.1:9")
+    with pytest.raises(CommandError, match="Unreachable"):
+        run("guardrails", "silent")

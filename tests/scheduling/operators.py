@@ -1,0 +1,92 @@
+"""The operators of other kinds, as far as Weir sees them: pods for what runs, none for what is suspended."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import yaml
+from django.conf import settings
+
+from scheduling.cluster.adapters import ADAPTERS, Adapter
+from scheduling.cluster.adapters.roles import Role
+from scheduling.cluster.client import Client
+
+Json = dict[str, Any]
+
+PODS = "/api/v1/namespaces/default/pods"
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+
+
+def definitions() -> Iterator[Json]:
+    """The CustomResourceDefinitions that Weir's tests install."""
+    folder = Path(settings.BASE_DIR) / "docker" / "kubernetes" / "crds"
+    for path in sorted(folder.glob("*.yaml")):
+        yield yaml.safe_load(path.read_text())
+
+
+def adapter_of(kind: str) -> Adapter:
+    return next(a for a in ADAPTERS if a.kind == kind)
+
+
+class Operator:
+    """Plays the operator of one object: ``act`` brings its pods into line with it."""
+
+    def __init__(self, kube: Client, kind: str, name: str) -> None:
+        self._kube = kube
+        self._adapter: Any = adapter_of(kind)
+        self.path = self._adapter.path("default", name)
+
+    def read(self) -> Json:
+        return self._kube.get(self.path)
+
+    def pods(self) -> list[Json]:
+        uid = self.read()["metadata"]["uid"]
+        found: list[Json] = self._kube.get(PODS)["items"]
+        return [p for p in found if p["metadata"]["ownerReferences"][0]["uid"] == uid]
+
+    def act(self) -> None:
+        obj = self.read()
+        wanted = {} if self._adapter.is_suspended(obj) else dict(self._wanted(obj))
+        there = {p["metadata"]["name"] for p in self.pods()}
+        for name in there - wanted.keys():
+            self._kube.delete(f"{PODS}/{name}")
+        for name in sorted(wanted.keys() - there):
+            self._kube.create(PODS, wanted[name])
+
+    def say(self, status: Json) -> None:
+        obj = self.read()
+        body = {"metadata": {"resourceVersion": obj["metadata"]["resourceVersion"]}}
+        self._kube.patch(f"{self.path}/status", {**body, "status": status})
+
+    def _wanted(self, obj: Json) -> Iterator[tuple[str, Json]]:
+        for role in self._adapter.roles(obj):
+            for number in range(role.count):
+                name = f"{obj['metadata']['name']}-{role.name}-{number}".lower()
+                yield name, self._pod(obj, role, name)
+
+    def _pod(self, obj: Json, role: Role, name: str) -> Json:
+        meta = obj["metadata"]
+        owner = {
+            "apiVersion": obj["apiVersion"],
+            "kind": obj["kind"],
+            "name": meta["name"],
+            "uid": meta["uid"],
+            "controller": True,
+        }
+        spec = copy.deepcopy(role.pod)
+        for container in spec["containers"]:
+            container.setdefault("name", "main")
+            container.setdefault("image", "work")
+        for patch in obj["spec"].get("runtimePatches") or []:
+            (job,) = patch["trainingRuntimeSpec"]["template"]["spec"]["replicatedJobs"]
+            spec |= job["template"]["spec"]["template"]["spec"]
+        spec["terminationGracePeriodSeconds"] = 0
+        return {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": name, "ownerReferences": [owner]},
+            "spec": spec,
+        }

@@ -1,0 +1,102 @@
+"""The permissions that Weir lists are those that its requests use, over a whole life of work."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from scheduling.cluster import access
+from scheduling.cluster.adapters import ADAPTERS
+from scheduling.cluster.client import NOBODY, Client
+from scheduling.cluster.embedded.http.routing import parse_path
+from scheduling.cluster.embedded.resources import Resource
+from scheduling.models import Cluster, ClusterMode, PriorityClass, Queue, Quota
+from scheduling.services import workers
+from scheduling.services.guardrails import guard
+from tests.scheduling.kube import World, eventually
+
+Grant = tuple[str, str, str]
+"""(API group, resource, verb)"""
+
+
+@pytest.fixture
+def grants(monkeypatch: pytest.MonkeyPatch) -> set[Grant]:
+    """What the API server's RBAC would have been asked for Weir's own requests."""
+    used: set[Grant] = set()
+    request, stream = Client.request, Client.stream
+
+    def requested(self: Client, method: str, path: str, **more: Any) -> Any:
+        if self.own and not more.get("as_person", NOBODY).name:
+            used.update(asked(method, path, more.get("content_type", "")))
+        return request(self, method, path, **more)
+
+    def streamed(self: Client, path: str, query: Any, **more: Any) -> Any:
+        used.update(asked("WATCH", path, ""))
+        return stream(self, path, query, **more)
+
+    monkeypatch.setattr(Client, "own", True, raising=False)
+    monkeypatch.setattr(Client, "request", requested)
+    monkeypatch.setattr(Client, "stream", streamed)
+    return used
+
+
+def asked(method: str, path: str, content_type: str) -> set[Grant]:
+    target = parse_path(path, lambda group, version, plural: Resource(group, version, plural, ""))
+    reads = "get" if target.name else "list"
+    verbs = {
+        "GET": {reads}, "WATCH": {"watch"}, "POST": {"create"}, "PUT": {"update"},
+        "PATCH": {"patch", "create"} if "apply" in content_type else {"patch"},
+        "DELETE": {"delete"},
+    }[method]  # fmt: skip
+    return {(target.resource.group, target.resource.plural, verb) for verb in verbs}
+
+
+def test_needs_are_exactly_what_the_code_asks_for(world: World, grants: set[Grant]) -> None:
+    """A life with everything in it: admission, eviction, an object edited in between, drift, an end."""
+    world.kube.own = False
+    Queue.objects.filter(name="research").update(namespace="lab", access_group="lab")
+    Quota.objects.filter(queue__name="research").update(borrowing_limit_gpus=0)
+    world.job("w1", gpus=8)
+    world.cycle()
+    worker = workers._workers[world.cluster.pk]
+    worker.lease._held_until = 0.0
+    Queue.objects.filter(name="research").update(stop="drain")
+    conflicted = worker.client.patch
+
+    def patch_late(path: str, body: Any, **more: Any) -> Any:
+        worker.client.patch = conflicted
+        conflicted(path, {"metadata": {"labels": {"late": "yes"}}})
+        return conflicted(path, body, **more)
+
+    worker.client.patch = patch_late
+    world.cycle()
+    guard(world.cluster, worker)
+    Queue.objects.update(namespace="", access_group="")
+    PriorityClass.objects.all().delete()
+    guard(world.cluster, worker)
+
+    # No definitions of other kinds are installed here: they are looked for, and no more.
+    absent = {
+        (*access.resource_of(a.list_path), verb)
+        for a in ADAPTERS
+        if a.kind not in ("Job", "Deployment")
+        for verb in ("watch", "get", "patch")
+    } | {("apps", "deployments", verb) for verb in ("get", "patch")}
+    needs = [*access.observing(), *access.enforcing()]
+    listed = {(n.group, n.resource, verb) for n in needs for verb in n.verbs} - absent
+    bind = ("rbac.authorization.k8s.io", "clusterroles", "bind")
+    assert grants | {bind} == listed
+
+
+def test_observing_asks_for_nothing_else(world: World, grants: set[Grant]) -> None:
+    world.kube.own = False
+    Cluster.objects.update(mode=ClusterMode.OBSERVE)
+    Queue.objects.filter(name="research").update(namespace="lab", access_group="lab")
+    world.job("w1", gpus=8)
+    world.cycle()
+    worker = workers._workers[world.cluster.pk]
+    eventually(lambda: any(verb == "watch" for _, _, verb in grants))
+    guard(Cluster.objects.get(), worker)
+
+    assert grants <= {(n.group, n.resource, verb) for n in access.observing() for verb in n.verbs}

@@ -1,0 +1,221 @@
+"""What enforcing makes of a plan: sizes, moves, starts that fail, and what people do to running Jobs."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from scheduling.engine import model as m
+from scheduling.engine import plan as engine_plan
+from scheduling.models import Cluster, GpuClass, State
+from scheduling.services import blocked, cycle, projection
+from tests.scheduling.kube import World, eventually, node
+
+S = State
+
+
+def running(world: World, *names: str) -> bool:
+    return all(world.row(name).state == S.RUNNING for name in names)
+
+
+def decide(monkeypatch: pytest.MonkeyPatch, *decisions: m.Decision) -> None:
+    """The next plans say ``decisions`` for these workloads, whatever the engine thinks."""
+    spoken_for = {d.workload for d in decisions}
+
+    def plan(snapshot: m.Snapshot) -> m.Plan:
+        made = engine_plan(snapshot)
+        rest = tuple(d for d in made.decisions if d.workload not in spoken_for)
+        return m.Plan(made.fair_share, (*decisions, *rest))
+
+    monkeypatch.setattr(cycle, "engine_plan", plan)
+
+
+def sized(action: m.Action, name: str, **placement: int) -> m.Decision:
+    reason = {
+        m.Action.GROW: m.Reason.GROWS,
+        m.Action.SHRINK: m.Reason.SHRINKS,
+        m.Action.MOVE: m.Reason.CONSOLIDATES,
+    }[action]
+    members = sum(placement.values())
+    return m.Decision(
+        f"default/{name}",
+        action,
+        reason,
+        "As planned.",
+        queue="research",
+        gpu_class="h100",
+        members=members,
+        placement=placement,
+    )
+
+
+def pods(world: World, name: str) -> list[Any]:
+    found = world.kube.get("/api/v1/namespaces/default/pods")["items"]
+    return [p for p in found if p["metadata"]["labels"]["job-name"] == name]
+
+
+def nodes(world: World, name: str) -> list[str]:
+    return sorted(p["spec"].get("nodeName", "") for p in pods(world, name))
+
+
+def test_gang_grows_and_shrinks_while_it_runs(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.job("wide", gpus=4, pods=1, pods_max=4)
+    world.cycles_until(lambda: running(world, "wide"))
+    before = world.read("wide")["status"].get("failed", 0)
+
+    decide(monkeypatch, sized(m.Action.SHRINK, "wide", n1=1))
+    world.cycle()
+    eventually(lambda: len(pods(world, "wide")) == 1)
+    spec = world.read("wide")["spec"]
+    assert (spec["parallelism"], spec["completions"]) == (1, 1)
+
+    decide(monkeypatch, sized(m.Action.GROW, "wide", n1=2, n2=1))
+    world.cycle()
+    eventually(lambda: len(pods(world, "wide")) == 3 and all(nodes(world, "wide")))
+    monkeypatch.setattr(cycle, "engine_plan", engine_plan)
+    world.cycles_until(lambda: world.row("wide").members >= 3)
+    assert world.row("wide").max_members == 4
+    assert world.read("wide")["status"].get("failed", 0) == before
+    assert world.events("wide").count("Resized") >= 2
+
+
+def test_resize_to_the_size_it_has_writes_nothing(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.job("wide", gpus=4, pods=1, pods_max=2)
+    world.cycles_until(lambda: running(world, "wide"))
+    world.cycle()
+    version = world.read("wide")["metadata"]["resourceVersion"]
+
+    decide(monkeypatch, sized(m.Action.GROW, "wide", n1=2))
+    world.cycle()
+    assert world.read("wide")["metadata"]["resourceVersion"] == version
+
+
+def test_moved_gang_leaves_its_nodes_and_starts_where_its_place_was_kept(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.job("w1", gpus=4, grace_s=1)
+    world.cycles_until(lambda: running(world, "w1"))
+    (old,) = nodes(world, "w1")
+    new = {"n1": "n2", "n2": "n1"}[old]
+
+    decide(monkeypatch, sized(m.Action.MOVE, "w1", **{new: 1}))
+    world.cycle()
+    monkeypatch.setattr(cycle, "engine_plan", engine_plan)
+    assert world.read("w1")["spec"]["suspend"]
+    world.job("rival", gpus=8, queue="products")
+    world.cycle()
+    assert world.read("rival")["spec"]["suspend"], "neither node is free while one moves"
+
+    world.cycles_until(lambda: running(world, "w1"))
+    assert nodes(world, "w1") == [new]
+    assert "weir.dev/moves-to" not in world.notes("w1")
+    world.cycles_until(lambda: running(world, "rival"))
+
+
+def test_move_to_a_node_that_is_gone_is_planned_anew(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.job("w1", gpus=4)
+    world.cycles_until(lambda: running(world, "w1"))
+
+    decide(monkeypatch, sized(m.Action.MOVE, "w1", n9=1))
+    world.cycle()
+    monkeypatch.setattr(cycle, "engine_plan", engine_plan)
+    world.cycles_until(lambda: running(world, "w1"))
+    assert set(nodes(world, "w1")) <= {"n1", "n2"}
+
+
+def test_gang_that_does_not_start_in_time_waits_longer_each_time(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(projection, "UNSEEN_PODS_S", 0.0)
+    monkeypatch.setattr(blocked, "START_BACK_OFF_S", (0.5, 60.0))
+    monkeypatch.setattr("scheduling.services.acts.START_BACK_OFF_S", (0.5, 60.0))
+    Cluster.objects.update(stale_gang_grace_s=0)
+    job = world.manifest("stuck", gpus=1)
+    job["spec"]["template"]["spec"]["nodeSelector"] = {"nobody": "has-it"}
+    world.kube.create("/apis/batch/v1/namespaces/default/jobs", job)
+
+    world.cycles_until(lambda: world.notes("stuck").get("weir.dev/start-failures") == "1")
+    assert world.read("stuck")["spec"]["suspend"]
+    world.cycles_until(lambda: world.row("stuck").reason == "gang_incomplete")
+    assert "not all ready in time" in world.row("stuck").sentence
+    world.cycles_until(lambda: world.notes("stuck").get("weir.dev/start-failures") == "2")
+    assert "Evicted" in world.events("stuck")
+
+
+def test_running_job_made_larger_by_hand_is_cut_back(world: World) -> None:
+    world.job("w1", gpus=2, pods=2)
+    world.cycles_until(lambda: running(world, "w1"))
+    world.edit("w1", {"spec": {"parallelism": 6, "completions": 6}})
+    world.cycle()
+
+    spec = world.read("w1")["spec"]
+    assert (spec["parallelism"], spec["completions"]) == (2, 2)
+    assert "Resized" in world.events("w1")
+
+
+def test_running_job_made_smaller_by_hand_holds_less(world: World) -> None:
+    world.job("w1", gpus=2, pods=4)
+    world.cycles_until(lambda: running(world, "w1"))
+    world.edit("w1", {"spec": {"parallelism": 2, "completions": 2}})
+
+    world.cycles_until(lambda: world.row("w1").members == 2)
+    assert world.row("w1").max_members == 2
+
+
+def test_evicted_job_starts_again_on_a_class_of_another_resource(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    resources = {"nvidia.com/mig-1g.5gb": "7", "cpu": "32", "memory": "64Gi", "pods": "110"}
+    mig = node("m1", gpu="a100")
+    mig["status"] |= {"capacity": resources, "allocatable": resources}
+    world.kube.create("/api/v1/nodes", mig)
+    job = world.manifest("w1", gpus=1)
+    job["metadata"]["annotations"]["weir.dev/gpu-classes"] = "mig,h100"
+    GpuClass.objects.create(
+        cluster=world.cluster, name="mig", resource_name="nvidia.com/mig-1g.5gb"
+    )
+    for queue in world.cluster.queues.all():
+        queue.quotas.update_or_create(
+            gpu_class=GpuClass.objects.get(name="mig"),
+            defaults={
+                "nominal_gpus": 7000,
+                "effective_from": world.cluster.now() - timedelta(days=1),
+            },
+        )
+    world.kube.create("/apis/batch/v1/namespaces/default/jobs", job)
+    world.cycles_until(lambda: running(world, "w1"))
+    assert nodes(world, "w1") == ["m1"]
+    container = world.read("w1")["spec"]["template"]["spec"]["containers"][0]
+    assert container["resources"]["limits"] == {"nvidia.com/mig-1g.5gb": "1"}
+
+    elsewhere = sized(m.Action.MOVE, "w1", n2=1)
+    decide(monkeypatch, elsewhere)
+    world.cycle()
+    monkeypatch.setattr(cycle, "engine_plan", engine_plan)
+    world.cycles_until(lambda: running(world, "w1"))
+    assert nodes(world, "w1") == ["n2"]
+    container = world.read("w1")["spec"]["template"]["spec"]["containers"][0]
+    assert container["resources"]["limits"] == {"nvidia.com/gpu": "1"}
+
+
+def test_refused_admission_says_so_and_is_tried_less_often(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("scheduling.services.blocked.REFUSED_BACK_OFF_S", (60.0, 600.0))
+    world.job("w2", gpus=1)
+    admission = "scheduling.cluster.adapters.job.JobAdapter.admission"
+    monkeypatch.setattr(admission, lambda *_: {"metadata": {}, "spec": {"backoffLimit": -1}})
+    world.cycle()
+    failed = world.cycle()
+
+    assert not failed.failed
+    assert world.row("w2").reason == "never_fits"
+    assert "refuses to start it" in world.row("w2").sentence

@@ -1,0 +1,152 @@
+"""What a cluster lacks, said in words with a remedy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from scheduling.cluster.access import Need
+from scheduling.cluster.client import Client
+from scheduling.models import Cluster, ClusterMode, GpuClass, Queue
+from scheduling.services import checkup, workers
+from scheduling.services.checkup import Grade, Item, check
+from scheduling.services.guardrails import guard
+from tests.scheduling.kube import World, node
+
+
+def found(world: World, grade: Grade = Grade.MISSING) -> list[Item]:
+    items = check(Cluster.objects.get(pk=world.cluster.pk))
+    assert all(item.remedy for item in items if item.grade is Grade.MISSING)
+    return [item for item in items if item.grade is grade]
+
+
+def answer(monkeypatch: pytest.MonkeyPatch, path: str, body: Any) -> None:
+    """Have the API server answer GET ``path`` with ``body``."""
+    request = Client.request
+
+    def asked(self: Client, method: str, at: str, **more: Any) -> Any:
+        return body if (method, at) == ("GET", path) else request(self, method, at, **more)
+
+    monkeypatch.setattr(Client, "request", asked)
+
+
+def refuse(monkeypatch: pytest.MonkeyPatch, *refused: tuple[str, str]) -> None:
+    """Have RBAC refuse these (verb, resource)."""
+
+    def may(client: Client, need: Need, verb: str) -> bool:
+        return (verb, need.resource) not in refused
+
+    monkeypatch.setattr(checkup, "_may", may)
+
+
+def test_cluster_with_everything_lacks_nothing(world: World) -> None:
+    assert found(world) == []
+    said = [item.sentence for item in found(world, Grade.GOOD)]
+    assert "h100: 16 GPUs on 2 nodes." in said
+    assert any(s.startswith("Kubernetes v1.36") for s in said)
+
+
+def test_guardrails_that_stand_are_counted(world: World) -> None:
+    guard(world.cluster, workers.worker_of(world.cluster, on_change=lambda: None))
+    said = [item.sentence for item in found(world, Grade.GOOD)]
+    assert any("stand as they should" in s for s in said)
+
+
+def test_observed_cluster_hears_what_enforcing_would_write(world: World) -> None:
+    Cluster.objects.update(mode=ClusterMode.OBSERVE)
+    said = [item.sentence for item in found(world, Grade.ADVICE)]
+    assert any(s.startswith("Enforcing would write 4 of 4") for s in said)
+
+
+@pytest.mark.parametrize(
+    ("mode", "grade"), [(ClusterMode.ENFORCE, Grade.MISSING), (ClusterMode.OBSERVE, Grade.ADVICE)]
+)
+def test_permission_to_enforce_is_needed_where_weir_enforces(
+    world: World, monkeypatch: pytest.MonkeyPatch, mode: ClusterMode, grade: Grade
+) -> None:
+    Cluster.objects.update(mode=mode)
+    refuse(monkeypatch, ("patch", "jobs"), ("create", "leases"), ("update", "leases"))
+    items = [item for item in found(world, grade) if item.topic == "permissions"]
+
+    assert [item.sentence for item in items] == [
+        "Weir may not patch jobs.batch to admit and evict work of kind Job.",
+        "Weir may not create or update leases.coordination.k8s.io in weir-system "
+        "so that one worker writes.",
+    ]
+    assert items[0].remedy == "Apply docker/kubernetes/enforce.yaml."
+
+
+def test_permission_to_observe_is_always_needed(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Cluster.objects.update(mode=ClusterMode.OBSERVE)
+    refuse(monkeypatch, ("list", "nodes"))
+    (item,) = found(world)
+    assert item.sentence == "Weir may not list nodes to see the GPUs there are."
+
+
+@pytest.mark.parametrize(
+    ("minor", "grade", "words"),
+    [
+        ("29", Grade.MISSING, "older than 1.30"),
+        ("31+", Grade.ADVICE, "cannot change the resource"),
+        ("36", Grade.GOOD, "Kubernetes v1.36."),
+    ],
+)
+def test_version_is_judged(
+    world: World, monkeypatch: pytest.MonkeyPatch, minor: str, grade: Grade, words: str
+) -> None:
+    version = {"major": "1", "minor": minor, "gitVersion": f"v1.{minor}"}
+    answer(monkeypatch, "/version", version)
+    (item,) = [item for item in found(world, grade) if item.topic == "version"]
+    assert words in item.sentence
+
+
+def test_cluster_that_does_not_answer_says_only_that(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("scheduling.cluster.client.BACK_OFF_S", (0.0, 0.0))
+    Cluster.objects.update(api_url="http://127.0.0.1:9")
+    (item,) = check(Cluster.objects.get())
+    assert (item.grade, item.topic) == (Grade.MISSING, "connection")
+
+
+def test_kubeconfig_that_cannot_be_read_is_no_traceback(db: None) -> None:
+    (item,) = check(Cluster(name="x", kubeconfig="/nowhere/config"))
+    assert (item.grade, item.topic) == (Grade.MISSING, "connection")
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"node_labels": {"gpu": "b200"}}, "none has gpu=b200"),
+        ({"resource_name": "amd.com/gpu"}, "2 nodes have gpu=h100, but none offers amd.com/gpu"),
+    ],
+)
+def test_class_without_gpus_is_missing(world: World, fields: dict[str, Any], words: str) -> None:
+    GpuClass.objects.update(**fields)
+    assert any(words in item.sentence for item in found(world))
+
+
+def test_nodes_of_no_class_are_noted_and_of_two_are_a_fault(world: World) -> None:
+    world.kube.create("/api/v1/nodes", node("stray", gpu="l40"))
+    assert any("Nodes stray have GPUs" in i.sentence for i in found(world, Grade.ADVICE))
+
+    GpuClass.objects.create(cluster=world.cluster, name="any", node_labels={})
+    assert any("belong to two classes" in item.sentence for item in found(world))
+
+
+def test_cluster_without_classes_or_queues_shares_nothing(world: World) -> None:
+    Queue.objects.exclude(parent=None).delete()
+    GpuClass.objects.all().delete()
+    assert [item.topic for item in found(world)] == ["GPU classes", "queues"]
+
+
+def test_group_without_the_member_role_is_missing(world: World) -> None:
+    Queue.objects.exclude(parent=None).update(access_group="lab")
+    assert any("weir-member" in item.sentence for item in found(world))
+
+    role = {"metadata": {"name": "weir-member"}, "rules": []}
+    world.kube.create("/apis/rbac.authorization.k8s.io/v1/clusterroles", role)
+    assert found(world) == []

@@ -1,0 +1,224 @@
+"""Every kind of work lives the same life: its turn, its pods, an eviction, an end, and then silence."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from scheduling.models import Cluster, ClusterMode, Outcome, Queue, State
+from tests.scheduling.kube import World, eventually
+from tests.scheduling.manifests import MANIFESTS, SUCCEEDED, ray_cluster, ray_job, template
+from tests.scheduling.operators import DEFINITIONS, Operator, adapter_of, definitions
+
+S = State
+KINDS = sorted(MANIFESTS)
+
+
+@pytest.fixture
+def site(world: World) -> World:
+    """The cluster with the definitions of every kind installed."""
+    for definition in definitions():
+        world.kube.create(DEFINITIONS, definition)
+    return world
+
+
+def submitted(site: World, kind: str, name: str = "w1") -> Operator:
+    return placed(site, kind, MANIFESTS[kind](name))
+
+
+def placed(site: World, kind: str, manifest: dict[str, Any]) -> Operator:
+    site.kube.create(adapter_of(kind).path("default", ""), manifest)
+    return Operator(site.kube, kind, manifest["metadata"]["name"])
+
+
+def runs(site: World, operator: Operator, name: str = "w1") -> None:
+    def up() -> bool:
+        operator.act()
+        return site.row(name).state == S.RUNNING
+
+    site.cycles_until(up)
+
+
+def suspended(operator: Operator, kind: str) -> bool:
+    return adapter_of(kind).is_suspended(operator.read())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_work_of_every_kind_runs_on_its_class_when_its_turn_comes(site: World, kind: str) -> None:
+    operator = submitted(site, kind)
+    runs(site, operator)
+
+    row = site.row("w1")
+    assert (row.kind, row.gpus, row.min_members, row.members) == (kind, 1000, 2, 2)
+    assert row.gpu_class is not None
+    assert row.gpu_class.name == "h100"
+    assert sum(row.placement.values()) == 2
+    carrying = [p for p in operator.pods() if "nvidia.com/gpu" in str(p["spec"]["containers"])]
+    for pod in carrying:
+        steered = str(pod["spec"].get("affinity")) + str(pod["spec"].get("nodeSelector"))
+        assert "h100" in steered
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_work_of_every_kind_waits_while_its_queue_is_full(site: World, kind: str) -> None:
+    Queue.objects.filter(name="research").update(stop="hold")
+    operator = submitted(site, kind)
+    site.cycle()
+    operator.act()
+
+    assert suspended(operator, kind)
+    assert operator.pods() == []
+    assert operator.read()["metadata"]["annotations"]["weir.dev/reason"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_work_of_every_kind_is_evicted_and_admitted_again(site: World, kind: str) -> None:
+    operator = submitted(site, kind)
+    runs(site, operator)
+    Queue.objects.filter(name="research").update(stop="drain")
+    site.cycle()
+    assert suspended(operator, kind)
+    operator.act()
+    site.cycles_until(lambda: site.row("w1").state == S.REQUEUED)
+
+    Queue.objects.filter(name="research").update(stop="none")
+    runs(site, operator)
+    assert site.row("w1").eviction_count == 1
+    assert site.row("w1").members == 2
+
+
+@pytest.mark.parametrize("kind", sorted(SUCCEEDED))
+def test_work_of_every_kind_that_ends_is_finished(site: World, kind: str) -> None:
+    operator = submitted(site, kind)
+    runs(site, operator)
+    operator.say(SUCCEEDED[kind])
+    site.cycle()
+
+    assert (site.row("w1").state, site.row("w1").outcome) == (S.FINISHED, Outcome.SUCCEEDED)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_settled_work_of_every_kind_is_left_alone(site: World, kind: str) -> None:
+    operator = submitted(site, kind)
+    runs(site, operator)
+    site.cycle()
+    version = operator.read()["metadata"]["resourceVersion"]
+
+    assert site.cycle().written == 0
+    assert operator.read()["metadata"]["resourceVersion"] == version
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_work_of_every_kind_that_jumps_the_queue_is_suspended_again(site: World, kind: str) -> None:
+    Queue.objects.filter(name="research").update(stop="hold")
+    site.cycle()
+    manifest = MANIFESTS[kind]("w1")
+    wanted = manifest["metadata"].pop("annotations", {}).get("weir.dev/replicas")
+    if wanted:
+        manifest["spec"]["replicas"] = int(wanted)
+    elif "runPolicy" in manifest["spec"]:
+        manifest["spec"]["runPolicy"]["suspend"] = False
+    else:
+        manifest["spec"]["suspend"] = False
+    operator = placed(site, kind, manifest)
+    site.cycle()
+    assert suspended(operator, kind)
+
+    Queue.objects.filter(name="research").update(stop="none")
+    runs(site, operator)
+    assert site.row("w1").members == 2
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_manifest_of_every_kind_is_made_to_wait(kind: str) -> None:
+    adapter = adapter_of(kind)
+    assert adapter.is_suspended(adapter.queued(MANIFESTS[kind]("w1")))
+
+
+def test_observed_cluster_is_not_written_to_whatever_the_kind(site: World) -> None:
+    Cluster.objects.update(mode=ClusterMode.OBSERVE)
+    operators = [submitted(site, kind, f"w-{kind.lower()}") for kind in KINDS]
+    versions = [o.read()["metadata"]["resourceVersion"] for o in operators]
+    site.cycle()
+
+    assert [o.read()["metadata"]["resourceVersion"] for o in operators] == versions
+
+
+def test_kinds_of_one_name_are_told_apart(site: World) -> None:
+    cluster, job = submitted(site, "RayCluster", "same"), submitted(site, "JobSet", "same")
+    site.job("same", gpus=1)
+    site.cycle()
+
+    assert not suspended(cluster, "RayCluster")
+    assert not suspended(job, "JobSet")
+    assert not site.read("same")["spec"]["suspend"]
+
+
+def test_cluster_that_a_ray_job_makes_is_a_part_of_it(site: World) -> None:
+    job = placed(site, "RayJob", ray_job("w1"))
+    site.cycle()
+    made = ray_cluster("w1-raycluster")
+    made["spec"]["suspend"] = False
+    made["metadata"]["ownerReferences"] = [
+        {
+            "apiVersion": "ray.io/v1",
+            "kind": "RayJob",
+            "name": "w1",
+            "uid": job.read()["metadata"]["uid"],
+            "controller": True,
+        }
+    ]
+    cluster = placed(site, "RayCluster", made)
+    runs(site, cluster)
+
+    assert not suspended(cluster, "RayCluster")
+    assert site.row("w1").kind == "RayJob"
+    assert not type(site.row("w1")).objects.filter(name="w1-raycluster").exists()
+
+
+def test_workers_of_a_ray_cluster_are_sized_by_the_plan(site: World) -> None:
+    operator = placed(site, "RayCluster", ray_cluster("w1", gpus=4, least=1, most=8))
+    runs(site, operator)
+
+    row, spec = site.row("w1"), operator.read()["spec"]
+    assert (row.min_members, row.max_members) == (1, 8)
+    assert spec["workerGroupSpecs"][0]["replicas"] == row.members <= 4
+
+
+def test_roles_with_different_gpus_wait_with_a_remedy(site: World) -> None:
+    manifest = ray_cluster("w1", gpus=4)
+    manifest["spec"]["headGroupSpec"]["template"] = template(1)
+    operator = placed(site, "RayCluster", manifest)
+    site.cycle()
+    site.cycle()
+
+    assert suspended(operator, "RayCluster")
+    assert site.row("w1").reason == "never_fits"
+    assert "1 and 4 GPUs" in operator.read()["metadata"]["annotations"]["weir.dev/sentence"]
+    assert "Pending" in site.events("w1")
+
+
+def test_train_job_that_leaves_its_size_to_the_runtime_waits_with_a_remedy(site: World) -> None:
+    manifest = MANIFESTS["TrainJob"]("w1")
+    del manifest["spec"]["trainer"]["numNodes"]
+    placed(site, "TrainJob", manifest)
+    site.cycle()
+
+    assert "spec.trainer.numNodes" in site.row("w1").sentence
+
+
+def test_definition_installed_later_is_taken_up(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("scheduling.cluster.mirror.UNSERVED_S", 0.05)
+    world.cycle()
+    for definition in definitions():
+        world.kube.create(DEFINITIONS, definition)
+    operator = submitted(world, "JobSet")
+
+    def admitted() -> bool:
+        world.cycle()
+        return not suspended(operator, "JobSet")
+
+    eventually(admitted)

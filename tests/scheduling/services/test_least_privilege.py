@@ -1,0 +1,186 @@
+"""A real API server with RBAC on: the manifests are enough to observe and to enforce, and no more."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from django.conf import settings
+
+from scheduling.cluster.client import ApiError, Client, Person
+from scheduling.cluster.kubelets import Machine, node_manifest
+from scheduling.cluster.real.access import Access
+from scheduling.models import Cluster, ClusterMode, GpuClass, Queue, Standing
+from scheduling.services import workers
+from scheduling.services.checkup import Grade, Item, check
+from scheduling.services.cycle import run_cycle
+from scheduling.services.guardrails import guard
+from scheduling.services.manifests import build_job_manifest
+from tests.scheduling.kube import eventually, policy
+
+pytestmark = pytest.mark.real
+
+FOLDER = Path(settings.BASE_DIR) / "docker" / "kubernetes"
+GROUPS = {"v1": "/api/v1"}
+RBAC = "/apis/rbac.authorization.k8s.io/v1"
+TOKEN = "/api/v1/namespaces/weir-system/serviceaccounts/{}/token"
+
+
+@dataclass
+class Site:
+    """A cluster whose row carries the token of Weir's own account, and the administrator beside it."""
+
+    cluster: Cluster
+    admin: Client
+    namespace: str
+    product: str
+
+    def install(self, file: str) -> None:
+        for body in yaml.safe_load_all((FOLDER / file).read_text()):
+            self.admin.apply(_path(body), body, force=True)
+
+    def remove(self, file: str) -> None:
+        """Take the rights of ``file`` away again; its namespace and accounts stay."""
+        for body in yaml.safe_load_all((FOLDER / file).read_text()):
+            if body["kind"].endswith(("Role", "RoleBinding")):
+                self.admin.delete(_path(body))
+
+    def lacks(self) -> list[Item]:
+        return [i for i in check(Cluster.objects.get()) if i.grade is Grade.MISSING]
+
+
+def _path(body: dict[str, Any]) -> str:
+    root = "/api/v1" if body["apiVersion"] == "v1" else f"/apis/{body['apiVersion']}"
+    space = body["metadata"].get("namespace")
+    scope = f"/namespaces/{space}" if space else ""
+    return f"{root}{scope}/{body['kind'].lower()}s/{body['metadata']['name']}"
+
+
+@pytest.fixture
+def site(db: None, real_control_plane: Any, tmp_path: Path) -> Iterator[Site]:
+    access: Access = real_control_plane.access
+    name = f"lp-{uuid.uuid4().hex[:8]}"
+    cluster = policy("observe", access.url, "research", nominal_gpus=8)
+    cluster.ca_file, cluster.token_file = access.ca_file, str(tmp_path / "token")
+    admin = Client.connect(Cluster(kubeconfig=access.kubeconfig, context=access.context))
+    site = Site(cluster, admin, name, name)
+    site.install("observe.yaml")
+    asked = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
+    token = admin.create(TOKEN.format("weir-engine"), asked)["status"]["token"]
+    (tmp_path / "token").write_text(token)
+    cluster.save()
+    machine = Machine(name, "nvidia.com/gpu", gpus=8, cpus=32, memory_gib=64, labels={"gpu": name})
+    admin.create("/api/v1/nodes", node_manifest(machine))
+    GpuClass.objects.update(node_labels={"gpu": name})
+    Queue.objects.filter(name="research").update(namespace=name, access_group="lab-people")
+    yield site
+    workers.close_all()
+    admin.delete(f"/api/v1/nodes/{name}")
+    admin.close()
+
+
+def enforce() -> None:
+    Cluster.objects.update(mode=ClusterMode.ENFORCE)
+
+
+def work(site: Site, name: str) -> dict[str, Any]:
+    return build_job_manifest(
+        name=name,
+        queue="research",
+        namespace=site.namespace,
+        image="work",
+        gpu_classes=list(GpuClass.objects.all()),
+        gpus_per_pod=1,
+        pods_min=1,
+    )
+
+
+def test_observe_manifest_is_enough_to_plan_and_grants_no_write(site: Site) -> None:
+    assert site.lacks() == []
+    assert eventually(lambda: run_cycle(site.cluster.pk).number, within_s=20)
+    worker = workers.worker_of(site.cluster, on_change=lambda: None)
+    assert guard(site.cluster, worker).count(Standing.MISSING)
+    with pytest.raises(ApiError) as refused:
+        worker.client.create("/api/v1/namespaces", {"metadata": {"name": "x"}})
+    assert refused.value.status == 403
+
+
+def test_enforcing_without_its_manifest_is_named_as_missing(site: Site) -> None:
+    enforce()
+    said = [item.sentence for item in site.lacks() if item.topic == "permissions"]
+
+    assert "Weir may not get or patch jobs.batch to admit and evict work of kind Job." in said
+    assert any("leases.coordination.k8s.io in weir-system" in s for s in said)
+
+
+def test_enforce_manifest_is_enough_to_guard_admit_and_tell(site: Site) -> None:
+    site.install("enforce.yaml")
+    enforce()
+    assert eventually(lambda: not site.lacks(), within_s=10)
+    worker = workers.worker_of(site.cluster, on_change=lambda: None)
+    guarded = guard(Cluster.objects.get(), worker)
+    assert [f.detail for f in guarded.findings if f.standing != Standing.IN_STEP] == []
+
+    jobs = f"/apis/batch/v1/namespaces/{site.namespace}/jobs"
+    site.admin.create(jobs, work(site, "w"))
+
+    def admitted() -> bool:
+        assert not run_cycle(site.cluster.pk).failed
+        return not site.admin.get(f"{jobs}/w")["spec"]["suspend"]
+
+    eventually(admitted, within_s=20)
+    events = site.admin.get(f"/api/v1/namespaces/{site.namespace}/events")["items"]
+    assert "Admitted" in {e["reason"] for e in events}
+    site.remove("enforce.yaml")
+
+
+def test_portal_account_acts_with_the_rights_of_the_persons_team(
+    site: Site, tmp_path: Path
+) -> None:
+    site.install("enforce.yaml")
+    site.install("portal.yaml")
+    enforce()
+    worker = workers.worker_of(site.cluster, on_change=lambda: None)
+    # New rights take a moment to be known.
+    eventually(
+        lambda: not guard(Cluster.objects.get(), worker).count(Standing.REFUSED), within_s=10
+    )
+    asked = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
+    token = site.admin.create(TOKEN.format("weir-portal"), asked)["status"]["token"]
+    (tmp_path / "portal").write_text(token)
+    portal = Client.connect(
+        Cluster(
+            api_url=site.cluster.api_url,
+            ca_file=site.cluster.ca_file,
+            token_file=str(tmp_path / "portal"),
+        )
+    )
+    jobs = f"/apis/batch/v1/namespaces/{site.namespace}/jobs"
+    with pytest.raises(ApiError, match="forbidden"):
+        portal.create(jobs, work(site, "w"), as_person=Person("ann"))
+
+    member = Person("ann", ("lab-people",))
+    eventually(lambda: _taken(portal, jobs, work(site, "w"), member), within_s=10)
+    elsewhere = jobs.replace(site.namespace, "default")
+    stray = work(site, "w")
+    stray["metadata"]["namespace"] = "default"
+    with pytest.raises(ApiError, match="forbidden"):
+        portal.create(elsewhere, stray, as_person=member)
+    portal.close()
+    site.remove("enforce.yaml")
+
+
+def _taken(client: Client, path: str, body: dict[str, Any], person: Person) -> bool:
+    """RBAC learns of a new binding a moment after it was made."""
+    try:
+        client.create(path, body, as_person=person)
+    except ApiError as error:
+        if error.status != 403:
+            raise
+        return False
+    return True

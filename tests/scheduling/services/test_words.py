@@ -1,0 +1,101 @@
+"""What is said on objects that wait, and how seldom."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from scheduling.cluster import labels
+from scheduling.cluster.adapters import ADAPTERS, Observed
+from scheduling.engine import model as m
+from scheduling.services import words
+from scheduling.services.words import Spoken, is_news, say, status_acts, words_of
+
+NOW = datetime(2026, 5, 4, 12, tzinfo=UTC)
+JOB = {a.kind: a for a in ADAPTERS}
+
+
+def observed(name: str, said: tuple[str, ...] = ("", "", "", "")) -> Observed:
+    return Observed(
+        uid=name, kind="Job", namespace="default", name=name, generation=1, queue_label="research",
+        user="", priority_class="", gpus=1000, cpus=0, memory_mib=0, min_members=1, max_members=1,
+        members=1, gpu_classes=("h100",), created=NOW, said=said,
+    )  # fmt: skip
+
+
+def decision(name: str, position: int, reason: m.Reason = m.Reason.NO_FREE_GPUS, **more: object):
+    sentence = f"{position} before it"
+    return m.Decision(name, m.Action.WAIT, reason, sentence, position=position, **more)
+
+
+def told(name: str, position: int, reason: str = "no_free_gpus") -> Observed:
+    return observed(name, (reason, f"{position} before it", str(position), ""))
+
+
+def acts(pairs: list[tuple[m.Decision, Observed]], spoken: Spoken) -> list[str]:
+    alive = [o.uid for _, o in pairs]
+    return [a.target.name for a in status_acts(pairs, JOB, spoken, alive=alive, now=NOW)]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "news"),
+    [
+        (("a", "s", "5", ""), ("a", "s", "5", ""), False),
+        (("a", "s", "5", ""), ("b", "s", "5", ""), True),
+        (("a", "s", "2", ""), ("a", "t", "1", ""), True),
+        (("a", "s", "11", ""), ("a", "t", "10", ""), True),
+        (("a", "s", "200", ""), ("a", "t", "199", ""), False),
+        (("a", "s", "200", ""), ("a", "t", "180", ""), True),
+        (("a", "s", "20", ""), ("a", "t", "23", ""), True),
+        (("a", "s", "", ""), ("a", "t", "", ""), True),
+    ],
+)
+def test_small_move_in_a_long_line_is_no_news(before, after, news) -> None:
+    assert is_news(before, after) is news
+
+
+def test_new_reason_is_said_at_once_with_an_event() -> None:
+    spoken = Spoken()
+    spoken.note(["w"], ["w"])
+    pair = (decision("default/w", 3), told("w", 4, reason="at_limit"))
+    (act,) = status_acts([pair], JOB, spoken, alive=["w"], now=NOW)
+
+    assert [e.reason for e in act.before] == ["Pending"]
+    patch = act.decide({"metadata": {}})
+    assert patch["metadata"]["annotations"][labels.POSITION] == "3"
+
+
+def test_moved_position_waits_until_the_last_word_is_old(monkeypatch: pytest.MonkeyPatch) -> None:
+    spoken = Spoken()
+    spoken.note(["w"], ["w"])
+    pair = (decision("default/w", 3), told("w", 4))
+    assert acts([pair], spoken) == []
+
+    monkeypatch.setattr(words, "STATUS_EVERY_S", 0.0)
+    assert acts([pair], spoken) == ["w"]
+
+
+def test_bounded_rate_reaches_everybody_in_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(words, "STATUS_WRITES", 2)
+    monkeypatch.setattr(words, "STATUS_EVERY_S", 0.0)
+    names = [f"w{i}" for i in range(5)]
+    spoken, heard = Spoken(), []
+    for round_ in range(3):
+        pairs = [(decision(f"default/{n}", 1 + round_ % 2), told(n, 9)) for n in names]
+        heard += acts(pairs, spoken)
+
+    assert set(heard) == set(names)
+
+
+def test_eta_is_written_where_the_plan_names_one_and_removed_where_not() -> None:
+    until = NOW + timedelta(minutes=7)
+    assert words_of(decision("default/w", 1, until=until))[3] == "2026-05-04T12:07:00Z"
+    assert say({}, decision("default/w", 1))["metadata"]["annotations"][labels.ETA] is None
+
+
+def test_who_is_gone_is_forgotten() -> None:
+    spoken = Spoken()
+    spoken.note(["a", "b"], ["a", "b"])
+    spoken.note([], ["b"])
+    assert set(spoken.at) == {"b"}
