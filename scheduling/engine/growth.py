@@ -32,7 +32,8 @@ def grow_all(world: World) -> None:
     if left[0] == 0:
         return
     room_for = int(world.seats.node.size)
-    who, node, device = (np.empty(room_for, np.int64) for _ in range(3))
+    who, node = np.empty(room_for, np.int64), np.empty(room_for, np.int64)
+    device = np.empty(room_for, np.int64)
     grown = 0
     while left[0] > 0 and grown < room_for:
         w = _next_to_grow(world, may, neediest(tree, world.book, left))
