@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from scheduling.engine import codes
-from scheduling.engine.arrays import GPUS, PENDING
+from scheduling.engine.arrays import GPUS, PENDING, RUNNING
 from scheduling.engine.blame import blame_hours, never
 from scheduling.engine.compiled import inner, once
 from scheduling.engine.fitness import fits_empty, known_row, limit_too_low
-from scheduling.engine.limits import book_start, book_user, may_ask, spent_hours
+from scheduling.engine.limits import book_gpus, book_start, may_ask, spent_hours, weighed
 from scheduling.engine.prey import gpus_of
 from scheduling.engine.record import note_leaving
 from scheduling.engine.world import World
@@ -15,35 +15,58 @@ from scheduling.engine.world import World
 
 @inner
 def sum_held(world: World) -> None:
-    """Running work: what it holds, and what it asks for with that. Leaving work holds no quota any more."""
-    work, book = world.work, world.book
-    for k in range(world.line.count[2]):
-        w = world.line.running[k]
-        if work.leaving[w]:
+    """Running work: what it holds, and what it asks for with that. Leaving work holds no quota any more.
+
+    Arrays that each workload needs are looked up once and read in the order of memory.
+    """
+    work, book, phase = world.work, world.book, world.work.phase
+    queue, gpu_class, members, leaving = work.queue, work.gpu_class, work.members, work.leaving
+    need, most, elastic, user, rate = (
+        work.need,
+        work.most,
+        work.elastic,
+        work.user,
+        world.nodes.rate,
+    )
+    held, asked, by_user, limited = book.held, book.asked, book.by_user, book.limited[0] != 0
+    for w in range(phase.size):
+        if phase[w] != RUNNING:
+            continue
+        q, c, gpus = queue[w], gpu_class[w], need[GPUS, w] * members[w]
+        if leaving[w]:
             note_leaving(world, w)
-        elif work.queue[w] < 0:
-            c = work.gpu_class[w]
-            book.supply[c] = max(0, book.supply[c] - gpus_of(work, w))
+        elif q < 0:
+            book.supply[c] = max(0, book.supply[c] - gpus)
         else:
-            _hold(world, w)
+            wants = max(members[w], most[w]) if elastic[w] else members[w]
+            asked[c, q] += wants * need[GPUS, w]
+            held[c, q] += gpus
+            by_user[user[w]] += weighed(gpus, rate[c])
+            if limited:
+                book_start(world, w, 1)
+                book_gpus(world, w, gpus)
+    _sum_fixed_and_charged(world)
     _sum_up(world)
 
 
 @inner
-def _hold(world: World, w: int) -> None:
-    work, book = world.work, world.book
-    q, c, gpus = work.queue[w], work.gpu_class[w], gpus_of(work, w)
-    wants = max(work.members[w], work.most[w]) if work.elastic[w] else work.members[w]
-    book.asked[c, q] += wants * work.need[GPUS, w]
-    book.held[c, q] += gpus
-    if work.priority[w] >= 0 and not world.ranks.preemptible[work.priority[w]]:
-        book.fixed[c, q] += gpus
-    book_user(world, w, c, gpus)
-    book_start(world, w, 1)
-    ahead = work.started[w] + world.rules.charge - world.rules.now
-    if ahead > 0.0 and world.rules.history > 0.0:
-        used = 1.0 - 2.0 ** (-ahead / world.rules.half_life)
-        book.charged[c, q] += int(1000.0 * gpus * used)
+def _sum_fixed_and_charged(world: World) -> None:
+    """What cannot be called back, and the usage that starts of late are charged before they use it."""
+    work, book, rules, phase = world.work, world.book, world.rules, world.work.phase
+    queue, gpu_class, leaving, started = work.queue, work.gpu_class, work.leaving, work.started
+    priority, preemptible = work.priority, world.ranks.preemptible
+    last, used = 0.0, 0.0
+    for w in range(phase.size):
+        q, c = queue[w], gpu_class[w]
+        if phase[w] != RUNNING or q < 0 or leaving[w]:
+            continue
+        if priority[w] >= 0 and not preemptible[priority[w]]:
+            book.fixed[c, q] += gpus_of(work, w)
+        ahead = started[w] + rules.charge - rules.now
+        if ahead > 0.0 and rules.history > 0.0:
+            if ahead != last:
+                last, used = ahead, 1.0 - 2.0 ** (-ahead / rules.half_life)
+            book.charged[c, q] += int(1000.0 * gpus_of(work, w) * used)
 
 
 @inner

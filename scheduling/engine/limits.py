@@ -7,7 +7,7 @@ nobody is entitled to GPUs that a limit would leave idle.
 from __future__ import annotations
 
 from scheduling.engine.arrays import GPUS, UNLIMITED
-from scheduling.engine.compiled import inner
+from scheduling.engine.compiled import inner, once
 from scheduling.engine.world import World
 
 
@@ -30,15 +30,28 @@ def find_limits(world: World) -> None:
 
 @inner
 def book_user(world: World, w: int, c: int, gpus: int) -> None:
-    """The user of ``w`` holds ``gpus`` more (negative: less) in its queue and in all above it.
-
-    Fairness between users weighs classes by their exchange rates, limits do not.
+    """The user of ``w`` holds ``gpus`` more (negative: less). Fairness between users weighs classes by
+    their exchange rates, limits do not.
     """
-    book, pair = world.book, world.work.user[w]
-    weighed = int(abs(gpus) * world.nodes.rate[c] + 0.5)
-    book.by_user[pair] += weighed if gpus > 0 else -weighed
-    while book.limited[0] and pair >= 0:
-        book.user_gpus[pair] += gpus
+    book = world.book
+    book.by_user[world.work.user[w]] += weighed(gpus, world.nodes.rate[c])
+    if book.limited[0]:
+        book_gpus(world, w, gpus)
+
+
+@once
+def weighed(gpus: int, rate: float) -> int:
+    """``gpus`` in those of the reference class, exact: the order of additions must not matter."""
+    amount = int(abs(gpus) * rate + 0.5)
+    return amount if gpus > 0 else -amount
+
+
+@inner
+def book_gpus(world: World, w: int, gpus: int) -> None:
+    """The same for the limits: in its queue and in all above it."""
+    pair = world.work.user[w]
+    while pair >= 0:
+        world.book.user_gpus[pair] += gpus
         pair = world.users.above[pair]
 
 

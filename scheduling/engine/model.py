@@ -294,6 +294,36 @@ class Snapshot:
     policy: Policy = Policy()
 
 
+class StepKind(StrEnum):
+    """Parts of a fair share, in the order in which the division takes them."""
+
+    NOMINAL = "nominal"
+    LENT = "lent"
+    """Idle nominal that others may use."""
+    KEPT_BACK = "kept_back"
+    """Idle nominal that the lending limit withholds."""
+    RATIONED = "rationed"
+    """What the guarantee lacks because its siblings' guarantees exceed what there is."""
+    SPARE = "spare"
+    """Its part of the spare of its tier."""
+    REMAINDER = "remainder"
+    """Its part, by weight alone, of what those with a pull of their own left."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step of a division: ``amount`` (milli-GPU, negative: taken off) and, where the spare was short,
+    the n, u and w of ``w = max(0, n + k (n - u))``.
+    """
+
+    kind: StepKind
+    amount: float
+    n: float = 0.0
+    u: float = 0.0
+    w: float = 0.0
+    tier: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class Share:
     """A queue's division of one class, all in milli-GPU.
@@ -314,6 +344,8 @@ class Share:
     lent: int = 0
     kept_back: int = 0
     oversubscribed: bool = False
+    steps: tuple[Step, ...] = ()
+    """What the share is the sum of; none at the root."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,15 @@ from scheduling.models.clusters import (
     NodePool,
     Standing,
 )
-from scheduling.models.ledger import Cycle, Decision, Eviction, EvictionRule, Share, UsageSample
+from scheduling.models.ledger import (
+    Cycle,
+    Decision,
+    Eviction,
+    EvictionRule,
+    Share,
+    UsageSample,
+    UserUsage,
+)
 from scheduling.models.queues import Queue, Quota, QuotaChange
 from scheduling.models.workloads import Outcome, PriorityClass, State, Transition, Workload
 
@@ -40,6 +48,7 @@ __all__ = [
     "Stop",
     "Transition",
     "UsageSample",
+    "UserUsage",
     "Workload",
     "WorkloadType",
     "headline",

@@ -21,6 +21,8 @@ from scheduling.models import (
     Quota,
     Share,
 )
+from scheduling.services import user_usage
+from scheduling.services.entitlements import Entitlements
 
 Key = tuple[int, int]
 """(queue id, class id)"""
@@ -37,13 +39,15 @@ class PolicyRows:
     gpu_classes: tuple[GpuClass, ...]
     node_pools: tuple[NodePool, ...]
     queues: tuple[Queue, ...]
-    quotas: tuple[Quota, ...]
+    entitlements: Entitlements
     priority_classes: tuple[PriorityClass, ...]
     shares: tuple[Share, ...]
     usage: Mapping[Key, float]
     """Decayed usage as a share of the class's capacity."""
     evicted_today: Mapping[int, int]
     """Queue id -> milli-GPU evicted from it in the last day; only queues with a budget."""
+    user_usage: Mapping[tuple[int, str], float]
+    """(queue id, user) -> milli-GPU that the user held there of late."""
 
     @cached_property
     def class_by_name(self) -> dict[str, GpuClass]:
@@ -51,7 +55,7 @@ class PolicyRows:
 
     @cached_property
     def quota_by_key(self) -> dict[Key, Quota]:
-        return {(q.queue_id, q.gpu_class_id): q for q in self.quotas}
+        return {(q.queue_id, q.gpu_class_id): q for q in self.entitlements.quotas}
 
     @cached_property
     def queue_by_name(self) -> dict[str, Queue]:
@@ -94,11 +98,12 @@ def load(cluster: Cluster, *, at: datetime) -> PolicyRows:
         gpu_classes=tuple(GpuClass.objects.filter(cluster=cluster)),
         node_pools=tuple(NodePool.objects.filter(cluster=cluster)),
         queues=queues,
-        quotas=tuple(Quota.objects.filter(queue__cluster=cluster).in_force(at)),
+        entitlements=Entitlements.load(cluster, at),
         priority_classes=tuple(PriorityClass.objects.all()),
         shares=shares,
         usage={(s.queue_id, s.gpu_class_id): s.usage for s in shares},
         evicted_today=_evicted(queues, at),
+        user_usage=user_usage.at(cluster, at),
     )
 
 
@@ -119,13 +124,11 @@ def engine_queues(rows: PolicyRows) -> tuple[m.Queue, ...]:
     class_names = {c.pk: c.name for c in rows.gpu_classes}
     names = {q.pk: q.name for q in rows.queues}
     quotas: dict[int, dict[str, m.Quota]] = {}
-    for quota in rows.quotas:
-        quotas.setdefault(quota.queue_id, {})[class_names[quota.gpu_class_id]] = m.Quota(
-            nominal=quota.nominal_gpus,
-            borrowing_limit=quota.borrowing_limit_gpus,
-            lending_limit=quota.lending_limit_gpus,
-            weight=float(quota.weight),
-        )
+    for (queue_pk, class_pk), quota in rows.entitlements.engine_quotas().items():
+        quotas.setdefault(queue_pk, {})[class_names[class_pk]] = quota
+    users: dict[int, dict[str, int]] = {}
+    for (queue_pk, user), gpus in rows.user_usage.items():
+        users.setdefault(queue_pk, {})[user] = round(gpus)
     usage: dict[int, dict[str, float]] = {}
     for (queue_pk, class_pk), share in rows.usage.items():
         usage.setdefault(queue_pk, {})[class_names[class_pk]] = share
@@ -139,6 +142,10 @@ def engine_queues(rows: PolicyRows) -> tuple[m.Queue, ...]:
             quotas=quotas.get(queue.pk, {}),
             usage=usage.get(queue.pk, {}),
             eviction_budget_gpus=_budget(queue, rows),
+            max_running=queue.max_running,
+            max_running_per_user=queue.max_running_per_user,
+            max_gpus_per_user=queue.max_gpus_per_user,
+            user_usage=users.get(queue.pk, {}),
         )
         for queue in rows.queues
         if queue.parent_id is not None
@@ -153,7 +160,14 @@ def _budget(queue: Queue, rows: PolicyRows) -> int | None:
 
 def engine_priority_classes(rows: PolicyRows) -> tuple[m.PriorityClass, ...]:
     known = tuple(
-        m.PriorityClass(p.name, p.value, p.preemptible, p.min_run_time_s, m.WorkloadType(p.type))
+        m.PriorityClass(
+            name=p.name,
+            value=p.value,
+            preemptible=p.preemptible,
+            min_run_time_s=p.min_run_time_s,
+            type=m.WorkloadType(p.type),
+            max_wait_s=p.max_wait_s,
+        )
         for p in rows.priority_classes
     )
     return known if rows.default_priority else (*known, NO_PRIORITY_CLASS)
@@ -167,4 +181,12 @@ def engine_policy(cluster: Cluster) -> m.Policy:
         placement=cluster.placement,
         order=cluster.order,
         stale_gang_grace_s=cluster.stale_gang_grace_s,
+        user_history_strength=cluster.user_history_strength,
+        usage_half_life_s=cluster.usage_half_life_s,
+        charge_s=cluster.charge_s,
+        reserve_after_s=cluster.reserve_after_s,
+        cooldown_s=cluster.cooldown_s,
+        fair_share_delay_s=cluster.fair_share_delay_s,
+        max_evictions=cluster.max_evictions,
+        max_moves=cluster.max_moves,
     )
