@@ -282,8 +282,8 @@ class Book(NamedTuple):
     holder_seats: Ints  # [class]: how many members it holds nodes for
     holder_until: Floats  # [class]: when the reserved GPUs are expected to be free
     promised: Ints  # [class]: the first to whom room was promised, -1 none
-    spent: Ints  # [1]: GPUs evicted for the workload at hand
-    forbidden: Ints  # [4]: 1 where a search was denied a victim, by what it might overlook
+    spent: Ints  # [2]: for the workload at hand, GPUs evicted, GPUs that leave in any way
+    forbidden: Ints  # [5]: 1 where a search was denied a victim, by what it might overlook
     supply: Ints  # [class]: GPUs to divide
     asked: Ints  # [class, queue]: what leaves hold and ask for
     charged: Ints  # [class, queue]: micro-GPU of usage that recent starts are charged beforehand

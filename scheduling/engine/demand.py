@@ -9,7 +9,7 @@ from scheduling.engine.compiled import inner, once
 from scheduling.engine.fitness import fits_empty, known_row, limit_too_low
 from scheduling.engine.limits import book_gpus, book_start, may_ask, spent_hours, weighed
 from scheduling.engine.prey import gpus_of
-from scheduling.engine.record import note_leaving
+from scheduling.engine.record import note_coming
 from scheduling.engine.world import World
 
 
@@ -34,7 +34,7 @@ def sum_held(world: World) -> None:
             continue
         q, c, gpus = queue[w], gpu_class[w], need[GPUS, w] * members[w]
         if leaving[w]:
-            note_leaving(world, w)
+            note_coming(world, w, gpus)
         elif q < 0:
             book.supply[c] = max(0, book.supply[c] - gpus)
         else:

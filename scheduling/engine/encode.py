@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -186,6 +187,8 @@ def _add_workloads(frame: Frame, snapshot: m.Snapshot, nodes: list[m.Node]) -> N
     for slot, work in enumerate(works):
         if work.phase is m.Phase.RUNNING:
             _run(frame, slot, work, classes, places)
+            if work.leaving_members:
+                frame.part(slot, _parting_seats(work, places))
         elif work.awaits_victims and work.placement and work.gpu_class:
             frame.promise(slot, classes[work.gpu_class], _seats(work, work.gpu_class, places))
 
@@ -244,13 +247,25 @@ def _run(
     places: Mapping[tuple[str, str], int],
 ) -> None:
     """Seat a running workload where the snapshot says."""
-    kind = work.gpu_class or work.gpu_classes[0]
+    kind = _kind(work)
     frame.start_on(slot, classes[kind], _seats(work, kind, places))
     w = frame.work
     w.started[slot] = _seconds(work.started, frame.now)
     w.checkpointed[slot] = _seconds(work.checkpointed, -np.inf)
     w.stale[slot] = _seconds(work.stale_since, np.inf)
     w.leaving[slot] = work.leaving
+
+
+def _kind(work: m.Workload) -> str:
+    return work.gpu_class or work.gpu_classes[0]
+
+
+def _parting_seats(
+    work: m.Workload, places: Mapping[tuple[str, str], int]
+) -> list[tuple[int, int]]:
+    """Seats of the members that it gave up."""
+    gone = replace(work, placement=work.leaving_members, devices=work.leaving_devices)
+    return _seats(gone, _kind(work), places)
 
 
 def _seats(

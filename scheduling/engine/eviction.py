@@ -1,39 +1,44 @@
-"""The act on one victim: what it costs, whether the rules allow it, what it gives back.
+"""The act on one victim: whether the rules allow it, what it gives back. Elastic gangs above their least
+members give members up before anybody is evicted.
 
 Reclaim takes from another queue only what lies above fair share in every queue between the victim and
 the common ancestor. Preempt takes lower priority inside the same leaf. Both spare work inside its min
-run time, queues whose eviction budget is spent, and what would pass the eviction cap.
+run time, whoever was served by evicting the hunter a while ago, queues whose eviction budget is spent,
+and what would pass the eviction cap.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from scheduling.engine.arrays import EPS
+from scheduling.engine.arrays import EPS, GPUS, Work
+from scheduling.engine.codes import SHRINK
 from scheduling.engine.compiled import inner, once
 from scheduling.engine.limits import book_start
-from scheduling.engine.prey import gpus_of
+from scheduling.engine.prey import extra_of
 from scheduling.engine.seating import leave, stay
 from scheduling.engine.standing import charge, common_ancestor, grace_over, guarded
 from scheduling.engine.world import World
 
 RECLAIM, PREEMPT = 0, 1
-STRICT, PROTECTED, BUDGET, CAP = 0, 1, 2, 3
-"""What a search overlooks: nothing, protection by time, the queues' budgets, the eviction cap."""
+STRICT, DELAY, PROTECTED, BUDGET, CAP = 0, 1, 2, 3, 4
+"""What a search overlooks: nothing; how long the workload has to wait before; beyond that, protection of
+victims by time, the queues' budgets, or the eviction cap.
+"""
 
 
 class Hunt(NamedTuple):
     """One search: for workload ``w`` on class ``c``, by ``rule``, below queue ``top``.
 
-    ``straddle``: gangs that lie partly inside the victim's fair share may be taken. ``need``: milli-GPU
-    the workload asks for.
+    ``owed``: it asks for nominal quota, so gangs that lie partly inside the victim's fair share, and those
+    evicted often, may be taken. ``need``: milli-GPU the workload asks for.
     """
 
     w: int
     c: int
     rule: int
     top: int
-    straddle: bool
+    owed: bool
     overlook: int
     need: int
 
@@ -52,50 +57,132 @@ def restore(world: World, v: int) -> None:
 
 @inner
 def _let(world: World, v: int, sign: int) -> None:
-    work, holds, book, tree = world.work, world.holds, world.book, world.tree
+    """What ``v`` gave up before has left already."""
+    work, holds, book, prey = world.work, world.holds, world.book, world.prey
     h = holds.head[v]
     while h >= 0:
+        members = holds.members[h] - prey.gone[h]
         if sign > 0:
-            leave(world.room, work, v, holds.node[h], holds.device[h], holds.members[h])
+            leave(world.room, work, v, holds.node[h], holds.device[h], members)
         else:
-            stay(world.room, work, v, holds.node[h], holds.device[h], holds.members[h])
+            stay(world.room, work, v, holds.node[h], holds.device[h], members)
         h = holds.next[h]
+    members = work.members[v] - prey.given[v]
     fixed = work.priority[v] >= 0 and not world.ranks.preemptible[work.priority[v]]
-    charge(world, v, work.gpu_class[v], -sign * work.members[v], fixed)
+    charge(world, v, work.gpu_class[v], -sign * members, fixed)
     book_start(world, v, -sign)
-    gpus = sign * gpus_of(work, v)
+    gpus = sign * core_of(work, v)
     book.spent[0] += gpus
+    book.spent[1] += sign * members * work.need[GPUS, v]
     q = work.queue[v]
     while q > 0:
         book.budget[q] -= gpus
-        q = tree.parent[q]
+        q = world.tree.parent[q]
+
+
+@once
+def core_of(work: Work, v: int) -> int:
+    """Milli-GPU that count as evicted when ``v`` is: not the members it can do without, which it would
+    give up first.
+    """
+    return (work.members[v] - extra_of(work, v)) * work.need[GPUS, v]
+
+
+@once
+def held_by(world: World, v: int) -> int:
+    """Milli-GPU of ``v`` but for what it has given up for others in this cycle."""
+    shrunk = world.out.action[v] == SHRINK
+    members = world.out.members[v] if shrunk else world.work.members[v]
+    return members * world.work.need[GPUS, v]
+
+
+@inner
+def give(world: World, v: int, h: int, sign: int) -> None:
+    """Reckon with one member of hold ``h`` given up (1), or with it back (-1)."""
+    work, holds, prey = world.work, world.holds, world.prey
+    leave(world.room, work, v, holds.node[h], holds.device[h], sign)
+    charge(world, v, work.gpu_class[v], -sign, False)
+    world.book.spent[1] += sign * work.need[GPUS, v]
+    prey.gone[h] += sign
+    prey.given[v] += sign
 
 
 @inner
 def choose(world: World, v: int) -> None:
     release(world, v)
-    prey = world.prey
-    prey.chosen[v] = True
-    prey.picked[prey.count[0]] = v
+    world.prey.chosen[v] = True
+    _pick(world, v, -1)
+
+
+@inner
+def choose_member(world: World, v: int, h: int) -> None:
+    """One member of hold ``h`` is given up."""
+    give(world, v, h, 1)
+    _pick(world, v, h)
+
+
+@once
+def _pick(world: World, v: int, h: int) -> None:
+    prey, at = world.prey, world.prey.count[0]
+    prey.picked[at], prey.part[at] = v, h
     prey.count[0] += 1
 
 
 @inner
 def drop(world: World, keep: int) -> None:
     """Put back all of the chosen but the first ``keep``."""
+    while world.prey.count[0] > keep:
+        world.prey.count[0] -= 1
+        put_back(world, world.prey.count[0])
+
+
+@inner
+def put_back(world: World, k: int) -> None:
+    """The ``k``-th of the chosen stays after all."""
     prey = world.prey
-    while prey.count[0] > keep:
-        prey.count[0] -= 1
-        v = prey.picked[prey.count[0]]
+    v, h = prey.picked[k], prey.part[k]
+    if h >= 0:
+        give(world, v, h, -1)
+    else:
         prey.chosen[v] = False
         restore(world, v)
 
 
-@once
-def protected_until(world: World, v: int) -> float:
-    """Until when min run time, or the grace of a lowered quota, protects ``v``."""
-    min_run = world.work.started[v] + world.ranks.min_run[world.work.priority[v]]
-    return max(min_run, grace_over(world, world.work.gpu_class[v], world.work.queue[v]))
+@inner
+def take_again(world: World, k: int) -> None:
+    """Undo ``put_back``."""
+    prey = world.prey
+    v, h = prey.picked[k], prey.part[k]
+    if h >= 0:
+        give(world, v, h, 1)
+    else:
+        release(world, v)
+        prey.chosen[v] = True
+
+
+@inner
+def protected_until(world: World, hunt: Hunt, v: int) -> float:
+    """When ``v`` may go for the workload: no shield left, and the grace of a lowered quota over."""
+    return max(_shielded_until(world, hunt, v), grace_over(world, hunt.c, world.work.queue[v]))
+
+
+@inner
+def _shielded_until(world: World, hunt: Hunt, v: int) -> float:
+    """Until the end of its min run time, and of the cooldown if the workload was evicted for ``v``.
+
+    The min run time is that of the queue in which both part, on the side of ``v`` (its leaf inside one
+    queue), else that of the priority class.
+    """
+    work, tree = world.work, world.tree
+    q = work.queue[v]
+    meet = common_ancestor(tree, q, work.queue[hunt.w])
+    while q != meet and tree.parent[q] != meet:
+        q = tree.parent[q]
+    shield = tree.min_run[q] if tree.min_run[q] >= 0.0 else world.ranks.min_run[work.priority[v]]
+    until = work.started[v] + shield
+    if work.evicted_for[hunt.w] == work.tie[v]:
+        until = max(until, work.evicted[hunt.w] + world.rules.cooldown)
+    return until
 
 
 @inner
@@ -106,9 +193,10 @@ def allowed(world: World, hunt: Hunt, v: int) -> bool:
     asked for ``v`` alone here, and for all victims together once nobody needless is among them.
     """
     work = world.work
-    if work.gpu_class[v] != hunt.c or not _is_fair_game(world, hunt, v):
+    gpus, forbidden = core_of(work, v), STRICT
+    worn = work.evictions[v] >= world.rules.max_evictions and not hunt.owed
+    if work.gpu_class[v] != hunt.c or worn or not _is_fair_game(world, hunt, v, gpus):
         return False
-    gpus, forbidden = gpus_of(work, v), STRICT
     if hunt.overlook != PROTECTED and _is_protected(world, hunt, v):
         forbidden = PROTECTED
     elif hunt.overlook != BUDGET and not _in_budget(world, work.queue[v], gpus):
@@ -121,18 +209,33 @@ def allowed(world: World, hunt: Hunt, v: int) -> bool:
 
 @inner
 def _is_protected(world: World, hunt: Hunt, v: int) -> bool:
-    """By min run time; or by the grace of a lowered quota, which no reclaim may break."""
-    if world.rules.now < world.work.started[v] + world.ranks.min_run[world.work.priority[v]]:
+    """By time; or by the grace of a lowered quota, which no reclaim may break."""
+    if world.rules.now < _shielded_until(world, hunt, v):
         return True
     graced = hunt.rule == RECLAIM and world.book.graced[hunt.c] > 0.0
-    return graced and not _reclaimable(world, hunt, v, gpus_of(world.work, v), True)
+    return graced and not _reclaimable(world, hunt, v, core_of(world.work, v), True)
 
 
-@once
-def _is_fair_game(world: World, hunt: Hunt, v: int) -> bool:
+@inner
+def may_give(world: World, hunt: Hunt, v: int) -> bool:
+    """Whether ``v`` can do without one more member, and the rules would let as much of it go.
+
+    No min run time, budget or cap speaks for the extra members of an elastic gang: it goes on.
+    """
+    work, prey = world.work, world.prey
+    if prey.chosen[v] or work.gpu_class[v] != hunt.c or prey.given[v] >= extra_of(work, v):
+        return False
+    if prey.count[0] == prey.picked.size or not _is_fair_game(world, hunt, v, work.need[GPUS, v]):
+        return False
+    graced = hunt.rule == RECLAIM and hunt.overlook != PROTECTED and world.book.graced[hunt.c] > 0.0
+    return not graced or _reclaimable(world, hunt, v, work.need[GPUS, v], True)
+
+
+@inner
+def _is_fair_game(world: World, hunt: Hunt, v: int, gpus: int) -> bool:
     """Lower priority in the same leaf, or above fair share in another."""
     if hunt.rule == RECLAIM:
-        return _reclaimable(world, hunt, v, gpus_of(world.work, v), False)
+        return _reclaimable(world, hunt, v, gpus, False)
     value, rank = world.ranks.value, world.work.priority
     return world.work.queue[v] == world.work.queue[hunt.w] and value[rank[v]] < value[rank[hunt.w]]
 
@@ -159,17 +262,18 @@ def _reclaimable(world: World, hunt: Hunt, v: int, gpus: int, graced: bool) -> b
     while q != meet:
         keeps = guarded(world, hunt.c, q) if graced else fair[hunt.c, q]
         above = book.held[hunt.c, q] - keeps
-        if above <= EPS or (not hunt.straddle and above < gpus - EPS):
+        if above <= EPS or (not hunt.owed and above < gpus - EPS):
             return False
         q = tree.parent[q]
     return True
 
 
 @inner
-def still_above(world: World, hunt: Hunt, v: int) -> bool:
-    """With ``v`` alone kept, each of its queues would be above what it keeps."""
+def still_above(world: World, hunt: Hunt, k: int) -> bool:
+    """With the ``k``-th of the chosen alone kept, each of its queues would be above what it keeps."""
     tree, book = world.tree, world.book
-    gpus = gpus_of(world.work, v)
+    v = world.prey.picked[k]
+    gpus = held_by(world, v) if world.prey.part[k] < 0 else world.work.need[GPUS, v]
     q = world.work.queue[v]
     meet = common_ancestor(tree, q, world.work.queue[hunt.w])
     while q != meet:

@@ -13,6 +13,7 @@ and priority classes are numbers; ``frame.queue_names[number]`` and its sisters 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -192,6 +193,36 @@ class Frame:
         """
         events.leave(self.world, slot, rival, float(self.now))
 
+    def shrink(self, slot: int, plan: ArrayPlan) -> int:
+        """A running workload keeps the seats of ``plan`` alone (a ``shrink`` decision).
+
+        Returns the slot of what holds its other GPUs on until their pods are gone: ``finish`` it then.
+        """
+        seats = Counter(zip(*plan.seats(slot), strict=True))
+        parting = sorted((Counter(self._seats_of(slot)) - seats).elements())
+        nodes, devices = _columns(seats.elements())
+        self.make_room(holds=nodes.size)
+        events.resize(self.world, slot, nodes, devices)
+        return self.part(slot, parting)
+
+    def part(self, slot: int, seats: Sequence[tuple[int, int]]) -> int:
+        """Members of ``slot`` that leave ``seats``, as a nameless workload that asks for nothing."""
+        need = self.work.need[:, slot].tolist()
+        parting = self.add_workload(
+            queue=int(self.work.queue[slot]),
+            submitted=self.now,
+            gpus=need[a.GPUS],
+            cpus=need[a.CPUS],
+            memory_mib=need[a.MEMORY],
+            members=(0, 0),
+            classes=(),
+        )
+        work = self.work
+        work.user[parting], work.priority[parting] = work.user[slot], work.priority[slot]
+        self.start_on(parting, int(work.gpu_class[slot]), seats)
+        self.work.leaving[parting] = True
+        return parting
+
     def requeue(self, slot: int) -> None:
         """An evicted workload is pending again; it keeps its submit time."""
         events.requeue(self.world, slot)
@@ -233,6 +264,10 @@ class Frame:
             self.leave(slot, int(plan.rival[slot]))
             if instantly:
                 self.requeue(slot)
+        for slot in plan.shrunk():
+            parted = self.shrink(slot, plan)
+            if instantly:
+                self.finish(parted)
         for slot in plan.promised():
             self.keep(slot, plan)
         for slot in plan.admitted():
@@ -298,6 +333,15 @@ class Frame:
                 self._world = None
             self.users.above[pair], self.users.usage[pair] = above, 0
         return pair
+
+    def _seats_of(self, slot: int) -> list[tuple[int, int]]:
+        """Node and device of each member."""
+        seats, h = [], int(self.holds.head[slot])
+        while h >= 0:
+            seat = int(self.holds.node[h]), int(self.holds.device[h])
+            seats += [seat] * int(self.holds.members[h])
+            h = int(self.holds.next[h])
+        return seats
 
     def make_room(self, *, slots: int = 0, holds: int = 0, wishes: int = 0) -> None:
         """Have at least so many slots and holds unused, and room for so many wishes of a workload."""
@@ -386,6 +430,10 @@ class ArrayPlan:
     def grown(self) -> list[int]:
         """Slots of elastic gangs that get more members, in order."""
         return self._with(codes.GROW)
+
+    def shrunk(self) -> list[int]:
+        """Slots that give members up, in order."""
+        return self._with(codes.SHRINK)
 
     def promised(self) -> list[int]:
         """Slots for which room is coming free."""

@@ -15,6 +15,7 @@ from scheduling.engine.prepare import (
     occupy_nodes,
     weigh,
 )
+from scheduling.engine.prey import forget_given
 from scheduling.engine.sharing import share_out
 from scheduling.engine.structs import Struct, as_struct
 
@@ -72,6 +73,7 @@ def run_cycle(world: Any, now: float, acts: bool) -> None:
     weigh(world)
     world.prey.listed[0] = 0
     decide_all(world)
+    forget_given(world.work, world.holds, world.out, world.prey)
     note_the_settled(world)
 
 

@@ -9,10 +9,12 @@ import numpy as np
 from scheduling.engine import codes
 from scheduling.engine.arrays import (
     GPUS,
+    RUNNING,
     Flags,
     Floats,
     Holds,
     Ints,
+    Out,
     Ranks,
     Rules,
     Tree,
@@ -38,8 +40,11 @@ class Prey(NamedTuple):
     on_node: Ints
     lost: Floats  # [slot] GPU-seconds thrown away by an eviction
     chosen: Flags  # [slot]
-    picked: Ints  # the chosen in order of choice
+    picked: Ints  # the chosen in order of choice, whole gangs and single members
+    part: Ints  # the hold of which one member is given up, -1 for a whole gang
     count: Ints  # type: ignore[assignment] # [1]; nobody asks a struct for tuple.count
+    given: Ints  # [slot] members given up, which are no longer its own
+    gone: Ints  # [hold] the same of one hold
     heap: Ints  # nodes by cost, see ``heap``
     spot: Ints  # [node] its position in the heap
     size: Ints  # [1] nodes in the heap
@@ -54,14 +59,18 @@ class Prey(NamedTuple):
     )
 
 
-def empty_prey(slots: int, nodes: int, holds: int, classes: int, queues: int, ranks: int) -> Prey:
+def empty_prey(
+    slots: int, nodes: int, holds: int, classes: int, queues: int, ranks: int, seats: int
+) -> Prey:
     """Tables for these numbers of things; nothing is listed."""
     ints = np.zeros
     return Prey(
         listed=ints(1, np.int64), ranked=ints(slots + 1, np.int64),
         begin=ints(classes + 2, np.int64), start=ints(nodes + 2, np.int64),
         on_node=ints(max(holds, slots), np.int64), lost=np.zeros(slots),
-        chosen=np.zeros(slots, np.bool_), picked=ints(slots + 1, np.int64),
+        chosen=np.zeros(slots, np.bool_), picked=ints(slots + seats, np.int64),
+        part=ints(slots + seats, np.int64),
+        given=ints(slots, np.int64), gone=ints(holds, np.int64),
         count=ints(1, np.int64), heap=ints(nodes, np.int64), spot=ints(nodes, np.int64),
         size=ints(1, np.int64), fresh=ints(nodes, np.int64), cost=np.zeros(nodes),
         mass=ints((2, classes, queues, ranks), np.int64),
@@ -174,13 +183,52 @@ def _weigh(work: Work, ranks: Ranks, rules: Rules, tree: Tree, prey: Prey, count
                 prey.mass[LOOSE, c, q, p] = prey.mass[BOUND, c, q, p] = 0
     for k in range(count):
         v = prey.ranked[k]
-        c, q, gpus = work.gpu_class[v], work.queue[v], gpus_of(work, v)
-        prey.mass[kind_of(work, ranks, rules, v), c, q, work.priority[v]] += gpus
+        c, q = work.gpu_class[v], work.queue[v]
+        weigh_in(work, ranks, rules, tree, prey, v, 1)
         while q >= 0:
-            prey.biggest[c, q] = max(prey.biggest[c, q], gpus)
+            prey.biggest[c, q] = max(prey.biggest[c, q], gpus_of(work, v))
             q = tree.parent[q]
 
 
+@inner
+def weigh_in(
+    work: Work, ranks: Ranks, rules: Rules, tree: Tree, prey: Prey, v: int, sign: int
+) -> None:
+    """Add ``v`` to what its leaf could lose, or take it away. No time protects its extra members."""
+    kind, c, q, p = (
+        kind_of(work, ranks, rules, tree, v), work.gpu_class[v], work.queue[v], work.priority[v],
+    )  # fmt: skip
+    gpus, extra = work.need[GPUS, v], extra_of(work, v)
+    prey.mass[LOOSE, c, q, p] += sign * gpus * (extra - prey.given[v])
+    prey.mass[kind, c, q, p] += sign * gpus * (work.members[v] - extra)
+
+
+@inner
+def forget_given(work: Work, holds: Holds, out: Out, prey: Prey) -> None:
+    """The notes of what was given up are for one cycle."""
+    for k in range(out.used[0]):
+        v = out.order[k]
+        if work.phase[v] != RUNNING or prey.given[v] == 0:
+            continue
+        prey.given[v] = 0
+        h = holds.head[v]
+        while h >= 0:
+            prey.gone[h] = 0
+            h = holds.next[h]
+
+
 @once
-def kind_of(work: Work, ranks: Ranks, rules: Rules, v: int) -> int:
-    return BOUND if rules.now < work.started[v] + ranks.min_run[work.priority[v]] else LOOSE
+def extra_of(work: Work, v: int) -> int:
+    """Members that an elastic gang can do without."""
+    return max(0, work.members[v] - work.least[v]) if work.elastic[v] else 0
+
+
+@inner
+def kind_of(work: Work, ranks: Ranks, rules: Rules, tree: Tree, v: int) -> int:
+    """Whether the shortest of the min run times that may shield ``v`` still does."""
+    q, least = work.queue[v], np.inf
+    while q > 0:
+        own = tree.min_run[q]
+        least = min(least, own if own >= 0.0 else ranks.min_run[work.priority[v]])
+        q = tree.parent[q]
+    return BOUND if rules.now < work.started[v] + least else LOOSE

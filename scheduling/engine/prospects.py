@@ -6,11 +6,11 @@ import numpy as np
 
 from scheduling.engine import codes
 from scheduling.engine.admission import need_of
-from scheduling.engine.arrays import ANYWHERE, EPS
+from scheduling.engine.arrays import ANYWHERE, EPS, GPUS
 from scheduling.engine.compiled import inner, once
-from scheduling.engine.eviction import BUDGET, PROTECTED, RECLAIM, STRICT, Hunt
+from scheduling.engine.eviction import BUDGET, PROTECTED, RECLAIM, Hunt
 from scheduling.engine.limits import spent_hours
-from scheduling.engine.prey import BOUND, LOOSE, gpus_of, kind_of
+from scheduling.engine.prey import BOUND, LOOSE, weigh_in
 from scheduling.engine.record import decide
 from scheduling.engine.standing import guarded
 from scheduling.engine.world import World
@@ -69,7 +69,7 @@ def _sum_up(world: World, hunt: Hunt) -> None:
         if tree.kid_start[q] == tree.kid_start[q + 1]:
             for p in range(world.ranks.value.size):
                 gain += _mass(world, hunt, q, p)
-        most = int(above) + 1 + (prey.biggest[c, q] if hunt.straddle else 0)
+        most = int(above) + 1 + (prey.biggest[c, q] if hunt.owed else 0)
         gain = min(gain, most)
         if hunt.overlook != BUDGET and book.budget[q] < gain:
             book.forbidden[BUDGET] = 1
@@ -102,7 +102,7 @@ def _mass(world: World, hunt: Hunt, q: int, p: int) -> int:
 
 
 @inner
-def fails_like_another(world: World, w: int, c: int, due: bool) -> bool:
+def fails_like_another(world: World, w: int, c: int) -> bool:
     """Whether a hunt failed, and nobody was evicted since, for one that asked for no more than ``w``
     does. If that one waits for a protection, ``w`` must ask for the same, and waits for it too.
     """
@@ -116,13 +116,16 @@ def fails_like_another(world: World, w: int, c: int, due: bool) -> bool:
         codes.EVICTION_CAP,
     ):
         return True
-    delayed = out.figures[before, 4] == STRICT
-    if (delayed and due) or not _asks_for_more(world, before, w):
+    until = out.until[before]
+    if out.figures[before, 4] == 0:
+        until += world.work.submitted[w] - world.work.submitted[before]
+        if until <= world.rules.now:
+            return False
+    if not _asks_for_more(world, before, w):
         return False
     if out.action[w] == codes.UNDECIDED:
         _tell_the_same(world, w, before)
-        if delayed:
-            out.until[w] = world.work.submitted[w] + world.rules.delay
+        out.until[w] = until
     return True
 
 
@@ -149,17 +152,19 @@ def _tell_the_same(world: World, w: int, before: int) -> None:
     out = world.out
     decide(out, w, codes.WAIT, out.reason[before], out.gpu_class[before], 0)
     out.blame[w], out.rival[w] = out.blame[before], out.rival[before]
-    out.until[w] = out.until[before]
     for i in range(out.figures.shape[1]):
         out.figures[w, i] = out.figures[before, i]
 
 
 @inner
-def note_victim(world: World, v: int) -> None:
-    """``v`` was evicted: no hunt can take it any more."""
-    work, prey, c = world.work, world.prey, world.work.gpu_class[v]
-    kind = kind_of(work, world.ranks, world.rules, v)
-    prey.mass[kind, c, work.queue[v], work.priority[v]] -= gpus_of(work, v)
+def note_loss(world: World, k: int) -> None:
+    """What the ``k``-th of the chosen takes away no later hunt of this cycle can take again."""
+    work, prey = world.work, world.prey
+    v = prey.picked[k]
+    if prey.part[k] < 0:
+        weigh_in(work, world.ranks, world.rules, world.tree, prey, v, -1)
+    else:
+        prey.mass[LOOSE, work.gpu_class[v], work.queue[v], work.priority[v]] -= work.need[GPUS, v]
 
 
 @once

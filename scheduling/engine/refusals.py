@@ -11,7 +11,6 @@ import numpy as np
 from scheduling.engine import codes
 from scheduling.engine.arrays import CPUS, GPUS, MEMORY
 from scheduling.engine.compiled import inner, once
-from scheduling.engine.eviction import STRICT
 from scheduling.engine.memo import ROWS, UNSETTLED, WISHES
 from scheduling.engine.record import decide
 from scheduling.engine.world import World
@@ -56,17 +55,19 @@ def _row_of(world: World, w: int) -> int:
     if (
         work.claims[w]
         or work.predicted_p90[w] < np.inf
+        or world.rules.now < work.evicted[w] + world.rules.cooldown
         or (many > WISHES and work.wish[WISHES, w] >= 0)
     ):
         return -1
-    due = world.rules.now >= work.submitted[w] + world.rules.delay
+    waited = world.rules.now - work.submitted[w]
+    due = int(waited >= world.rules.delay) + int(waited >= world.rules.fair_delay)
     parts = (
         work.queue[w],
         work.priority[w],
         work.need[GPUS, w],
         work.need[CPUS, w],
         work.need[MEMORY, w],
-        work.least[w] * 2 + due,
+        work.least[w] * 3 + due,
         work.most[w],
         work.required[w],
         work.preferred[w],
@@ -91,10 +92,10 @@ def _row_of(world: World, w: int) -> int:
 @once
 def _copy_line(world: World, like: int, w: int) -> None:
     """The same reason with the same numbers; a delay that has still to pass is counted from its own start."""
-    out, work, rules = world.out, world.work, world.rules
+    out, submitted = world.out, world.work.submitted
     decide(out, w, out.action[like], out.reason[like], out.gpu_class[like], 0)
     out.rival[w], out.blame[w], out.until[w] = out.rival[like], out.blame[like], out.until[like]
     for i in range(out.figures.shape[1]):
         out.figures[w, i] = out.figures[like, i]
-    if out.reason[w] == codes.VICTIMS_PROTECTED and int(out.figures[w, 4]) == STRICT:
-        out.until[w] = work.submitted[w] + rules.delay
+    if out.reason[w] == codes.VICTIMS_PROTECTED and int(out.figures[w, 4]) == 0:
+        out.until[w] += submitted[w] - submitted[like]

@@ -107,6 +107,16 @@ def _preempted(f: Facts) -> str:
     )
 
 
+def _shrinks(f: Facts) -> str:
+    held, fair = f.figures[:2]
+    gives, keeps = int(f.figures[4]), f.members - int(f.figures[4])
+    why = f", its fair share is {amount(fair)}" if held > fair else ""
+    return (
+        f"It can do without {gives} of its {f.members} members and goes on with {keeps}: {f.rival} of"
+        f" {f.rival_queue} needs {amount(f.figures[3])} {f.gpu_class}. {f.blame} held {amount(held)}{why}."
+    )
+
+
 def _stale_gang(f: Facts) -> str:
     running, least, age = f.figures[:3]
     return (
@@ -282,9 +292,10 @@ def _protected(f: Facts) -> str:
 
 
 def _budget(f: Facts) -> str:
+    till = f" until {clock(f.until)}" if f.until else ""
     return (
         f"{amount(f.figures[3])} {f.gpu_class} of {f.blame} would have to leave for {_this(f)}, and its"
-        f" eviction budget is spent; it needs {amount(f.figures[2])}."
+        f" eviction budget is spent{till}; it needs {amount(f.figures[2])}."
     )
 
 
@@ -326,6 +337,7 @@ SENTENCES: dict[Reason, Callable[[Facts], str]] = {
     Reason.STALE_GANG: _stale_gang,
     Reason.DRAINED: _drained,
     Reason.AWAITS_VICTIMS: _awaits,
+    Reason.SHRINKS: _shrinks,
     Reason.RESERVED: _reserved,
     Reason.NEVER_FITS: _never_fits,
     Reason.AT_LIMIT: _at_limit,

@@ -83,6 +83,8 @@ def _after(work: Workload, decision: Decision | None, snapshot: Snapshot) -> Wor
             last_evicted=snapshot.now,
             last_evicted_for=decision.for_workload,
         )
+    if decision.action is Action.SHRINK:
+        return _parted(work, decision)
     promised = decision.reason is Reason.AWAITS_VICTIMS
     return replace(
         work,
@@ -93,12 +95,28 @@ def _after(work: Workload, decision: Decision | None, snapshot: Snapshot) -> Wor
     )
 
 
+def _parted(work: Workload, decision: Decision) -> Workload:
+    """It goes on where the decision says; elsewhere its members are leaving."""
+    parting = Counter(work.placement) - Counter(decision.placement)
+    devices = {
+        node: tuple((Counter(used) - Counter(decision.devices.get(node, ()))).elements())
+        for node, used in work.devices.items()
+    }
+    return replace(
+        work,
+        placement=decision.placement,
+        devices=decision.devices,
+        leaving_members=dict(parting),
+        leaving_devices={node: used for node, used in devices.items() if used},
+    )
+
+
 def let_leave(snapshot: Snapshot, *, requeue: bool = True) -> Snapshot:
     """Pods of leaving work are gone; it is pending again, or ended."""
     kept = []
     for work in snapshot.workloads:
         if not work.leaving:
-            kept.append(work)
+            kept.append(replace(work, leaving_members={}, leaving_devices={}))
         elif requeue:
             kept.append(
                 replace(
@@ -128,8 +146,10 @@ def held(snapshot: Snapshot, *, with_leaving: bool = True) -> Counter[tuple[str,
         if work.phase is not Phase.RUNNING or (work.leaving and not with_leaving):
             continue
         queue: str | None = work.queue if work.queue in parents else None
+        members = sum(work.placement.values())
+        members += sum(work.leaving_members.values()) if with_leaving else 0
         while queue is not None:
-            found[queue, work.gpu_class or ""] += work.gpus * sum(work.placement.values())
+            found[queue, work.gpu_class or ""] += work.gpus * members
             queue = parents[queue]
     return found
 
@@ -142,12 +162,13 @@ def check_nodes(snapshot: Snapshot) -> None:
         if work.phase is not Phase.RUNNING:
             continue
         kind = work.gpu_class or ""
-        for node, members in work.placement.items():
+        there = Counter(work.placement) + Counter(work.leaving_members)
+        for node, members in there.items():
             used[node, kind, "cpus"] += members * work.cpus
             used[node, kind, "memory"] += members * work.memory_mib
             if work.gpus >= MILLI:
                 used[node, kind, "gpus"] += members * work.gpus
-            for device in work.devices.get(node, ()):
+            for device in (*work.devices.get(node, ()), *work.leaving_devices.get(node, ())):
                 shared[node, kind, device] += work.gpus
     for (node, kind, _), gpus in shared.items():
         assert gpus <= MILLI, f"a GPU of {node} is shared past one"

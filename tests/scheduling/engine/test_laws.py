@@ -36,7 +36,7 @@ from tests.scheduling.engine.evolve import (
     held,
     let_leave,
 )
-from tests.scheduling.engine.worlds import CLASSES, NOW, organisations, worlds
+from tests.scheduling.engine.worlds import CLASSES, NOW, lent, organisations, worlds
 
 
 @given(worlds())
@@ -129,7 +129,7 @@ def test_planning_again_on_what_the_plan_produces_does_nothing(world: Snapshot) 
     assert evicted == []
 
 
-@given(worlds())
+@given(lent())
 def test_each_reclaim_strictly_reduces_what_leaves_hold_above_fair_share(world: Snapshot) -> None:
     """Law 4, second half: every victim's leaf is above its share when it goes, and the leaf it goes
     for stays inside. Decisions stand in the order in which they fell.
@@ -142,6 +142,8 @@ def test_each_reclaim_strictly_reduces_what_leaves_hold_above_fair_share(world: 
         key = (mine.queue, kind)
         fair = made.fair_share[mine.queue][kind].fair_share
         gpus = mine.gpus * decision.members
+        if decision.action is Action.SHRINK:
+            gpus -= mine.gpus * sum(mine.placement.values())
         if decision.reason is Reason.RECLAIMED:
             assert holds[key] > fair, decision
         holds[key] += -gpus if decision.action is Action.EVICT else gpus
@@ -193,9 +195,12 @@ def test_evictions_respect_time_budget_and_cap(world: Snapshot) -> None:
         kind = rank[victim.priority_class]
         assert kind.preemptible
         assert victim.started is not None
-        assert victim.started + timedelta(seconds=kind.min_run_time_s) <= world.now
+        shield = _min_run_time_s(world, victim.name, winner.name)
+        shield = kind.min_run_time_s if shield is None else shield
+        assert victim.started + timedelta(seconds=shield) <= world.now
         assert winner.submitted + timedelta(seconds=world.policy.preemption_delay_s) <= world.now
-        gpus = victim.gpus * sum(victim.placement.values())
+        core = min(decision.members, victim.members.min) if victim.elastic else decision.members
+        gpus = victim.gpus * core
         for_whom[winner.name] = for_whom.get(winner.name, 0) + gpus
         for queue in _queues_up(world, victim.name):
             spent[queue] = spent.get(queue, 0) + gpus
@@ -206,6 +211,15 @@ def test_evictions_respect_time_budget_and_cap(world: Snapshot) -> None:
         for name, gpus in for_whom.items():
             asked = work[name].gpus * work[name].members.min
             assert gpus <= world.policy.eviction_cap * asked
+
+
+def _min_run_time_s(world: Snapshot, victim: str, winner: str) -> int | None:
+    """What the victim's queue below the common ancestor states, or the nearest above that does."""
+    mine, other = _queues_up(world, victim), _queues_up(world, winner)
+    apart = max((i for i, queue in enumerate(mine) if queue not in other), default=0)
+    by_name = {q.name: q for q in world.queues}
+    stated = (by_name[queue].min_run_time_s for queue in mine[apart:])
+    return next((seconds for seconds in stated if seconds is not None), None)
 
 
 @given(worlds(), st.integers(0, 10**6))

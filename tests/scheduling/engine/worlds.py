@@ -11,6 +11,7 @@ from scheduling.engine import (
     GpuClass,
     Members,
     Node,
+    Phase,
     Policy,
     PriorityClass,
     Queue,
@@ -91,6 +92,7 @@ def workloads(draw: st.DrawFn, names: str, queues: list[str], most: int = 10) ->
     made = []
     for i in range(draw(st.integers(0, most))):
         least = draw(st.sampled_from([1, 1, 1, 2, 3]))
+        extra = draw(st.sampled_from([0, 0, 0, 1, 4]))
         made.append(
             Workload(
                 name=f"{names}{i}",
@@ -100,7 +102,8 @@ def workloads(draw: st.DrawFn, names: str, queues: list[str], most: int = 10) ->
                 gpus=draw(st.sampled_from([1000, 1000, 2000, 4000, 500, 250])),
                 cpus=draw(st.sampled_from([0, 0, 1000])),
                 user=draw(st.sampled_from(["ann", "bob"])),
-                members=Members(least, least),
+                members=Members(least, least + extra),
+                elastic=extra > 0,
                 gpu_classes=draw(st.sampled_from([("a100",), ("h100",)])),
                 topology=Topology(required=draw(st.sampled_from([None, None, None, "rack"]))),
             )
@@ -168,6 +171,65 @@ def contended(draw: st.DrawFn) -> Snapshot:
     return start
 
 
+@st.composite
+def lent(draw: st.DrawFn) -> Snapshot:
+    """Full nodes, most of them lent out, and work of the owners: somebody is nearly always taken from."""
+    count = draw(st.integers(2, 4))
+    nodes = [Node(f"n{i}", "h100", 8000) for i in range(draw(st.integers(1, 3)))]
+    queues = [
+        Queue(
+            f"q{i}",
+            parent=draw(st.sampled_from([None, None, "d0", "d1"])),
+            quotas={"h100": Quota(8000 * len(nodes) // count)},
+            eviction_budget_gpus=draw(st.sampled_from([None, None, None, 4000])),
+            min_run_time_s=draw(st.sampled_from([None, None, 0, 3600])),
+        )
+        for i in range(count)
+    ]
+    early = draw(st.lists(st.sampled_from([q.name for q in queues]), min_size=1, max_size=2))
+    running: list[Workload] = []
+    for node in nodes:
+        free = 8
+        while free:
+            running.append(_lent_to(draw, len(running), draw(st.sampled_from(early)), node, free))
+            free -= running[-1].gpus // 1000 * running[-1].placement[node.name]
+    late = [
+        replace(_for_h100(w, i), topology=Topology(), cpus=0)
+        for i, w in enumerate(draw(workloads("x", [q.name for q in queues], 6)))
+    ]
+    return Snapshot(
+        now=NOW,
+        gpu_classes=(GpuClass("h100"),),
+        nodes=tuple(nodes),
+        queues=(Queue("d0", quotas={"h100": Quota(8000)}), Queue("d1"), *queues),
+        priority_classes=PRIORITIES,
+        workloads=(*running, *late),
+        policy=Policy(eviction_cap=draw(st.sampled_from([None, None, 1.5]))),
+    )
+
+
+def _lent_to(draw: st.DrawFn, i: int, queue: str, node: Node, free: int) -> Workload:
+    """A gang of members of one or two GPUs on one node, elastic or not."""
+    gpus = draw(st.sampled_from([1, 1, 2])) if free > 1 else 1
+    members = draw(st.integers(1, free // gpus))
+    least = draw(st.integers(1, members))
+    elastic = draw(st.booleans())
+    return Workload(
+        name=f"w{i}",
+        queue=queue,
+        priority_class=draw(st.sampled_from(["low", "normal", "normal", "steady"])),
+        submitted=NOW - timedelta(hours=9),
+        started=NOW - timedelta(seconds=draw(st.integers(0, 9000))),
+        gpus=1000 * gpus,
+        members=Members(least if elastic else members, members),
+        elastic=elastic,
+        phase=Phase.RUNNING,
+        gpu_class="h100",
+        gpu_classes=("h100",),
+        placement={node.name: members},
+    )
+
+
 def _for_h100(work: Workload, i: int) -> Workload:
     """Mostly work that can be preempted."""
     kind = "fixed" if work.priority_class == "fixed" and i % 3 == 0 else "normal"
@@ -180,7 +242,7 @@ def _for_h100(work: Workload, i: int) -> Workload:
 
 def worlds() -> st.SearchStrategy[Snapshot]:
     """Snapshots in the middle of their work."""
-    return st.one_of(changed(), contended())
+    return st.one_of(changed(), contended(), lent())
 
 
 @st.composite
