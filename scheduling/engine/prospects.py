@@ -107,7 +107,9 @@ def fails_like_another(world: World, w: int, c: int) -> bool:
     does. If that one waits for a protection, ``w`` must ask for the same, and waits for it too.
     """
     out, before = world.out, world.prey.refused[c, world.work.queue[w]]
-    if before < 0 or not _asks_for_more(world, w, before):
+    if before < 0 or out.action[before] not in (codes.WAIT, codes.RESERVE):
+        return False
+    if not _asks_for_more(world, w, before):
         return False
     told = out.reason[before]
     if out.gpu_class[before] != c or told not in (
