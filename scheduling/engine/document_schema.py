@@ -44,8 +44,8 @@ class PolicyDoc(_Strict):
     charge_s: WholeSeconds = 3600
     reserve_after_s: WholeSeconds = 3600
     cooldown_s: WholeSeconds = 600
-    fair_share_delay_s: WholeSeconds = 0
-    max_evictions: Count | None = None
+    fair_share_delay_s: WholeSeconds = 3600
+    max_evictions: Count | None = 3
     max_moves: Annotated[int, Field(ge=0)] = 0
 
 

@@ -276,8 +276,8 @@ class Policy:
     charge_s: int = 3600
     reserve_after_s: int = 3600
     cooldown_s: int = 600
-    fair_share_delay_s: int = 0
-    max_evictions: int | None = None
+    fair_share_delay_s: int = 3600
+    max_evictions: int | None = 3
     max_moves: int = 0
 
 

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
+from typing import Any
 
-from django.db.models import Sum
+from django.db.models import Min, Sum
 
 from scheduling.cluster.adapters import ClassSpec
 from scheduling.engine import model as m
@@ -44,8 +45,10 @@ class PolicyRows:
     shares: tuple[Share, ...]
     usage: Mapping[Key, float]
     """Decayed usage as a share of the class's capacity."""
-    evicted_today: Mapping[int, int]
-    """Queue id -> milli-GPU evicted from it in the last day; only queues with a budget."""
+    evicted_today: Mapping[int, tuple[int, datetime]]
+    """Queue id -> milli-GPU evicted from it in the last day, and when the first of them went; only queues
+    with a budget.
+    """
     user_usage: Mapping[tuple[int, str], float]
     """(queue id, user) -> milli-GPU that the user held there of late."""
 
@@ -107,16 +110,16 @@ def load(cluster: Cluster, *, at: datetime) -> PolicyRows:
     )
 
 
-def _evicted(queues: tuple[Queue, ...], at: datetime) -> dict[int, int]:
+def _evicted(queues: tuple[Queue, ...], at: datetime) -> dict[int, tuple[int, datetime]]:
     bounded = [q.pk for q in queues if q.eviction_budget_gpus is not None]
     if not bounded:
         return {}
     rows = (
         Eviction.objects.filter(queue__in=bounded, at__gt=at - timedelta(days=1))
         .values("queue")
-        .annotate(total=Sum("gpus"))
+        .annotate(total=Sum("gpus"), first=Min("at"))
     )
-    return {row["queue"]: row["total"] for row in rows.order_by("queue")}
+    return {row["queue"]: (row["total"], row["first"]) for row in rows.order_by("queue")}
 
 
 def engine_queues(rows: PolicyRows) -> tuple[m.Queue, ...]:
@@ -141,7 +144,7 @@ def engine_queues(rows: PolicyRows) -> tuple[m.Queue, ...]:
             stop=m.Stop(queue.stop),
             quotas=quotas.get(queue.pk, {}),
             usage=usage.get(queue.pk, {}),
-            eviction_budget_gpus=_budget(queue, rows),
+            **_budget(queue, rows),
             max_running=queue.max_running,
             max_running_per_user=queue.max_running_per_user,
             max_gpus_per_user=queue.max_gpus_per_user,
@@ -152,10 +155,15 @@ def engine_queues(rows: PolicyRows) -> tuple[m.Queue, ...]:
     )
 
 
-def _budget(queue: Queue, rows: PolicyRows) -> int | None:
+def _budget(queue: Queue, rows: PolicyRows) -> dict[str, Any]:
+    """What is left of the day's eviction budget, and when the first eviction of the day counts no more."""
     if queue.eviction_budget_gpus is None:
-        return None
-    return max(0, queue.eviction_budget_gpus - rows.evicted_today.get(queue.pk, 0))
+        return {}
+    gpus, first = rows.evicted_today.get(queue.pk, (0, None))
+    return {
+        "eviction_budget_gpus": max(0, queue.eviction_budget_gpus - gpus),
+        "eviction_budget_until": first + timedelta(days=1) if first else None,
+    }
 
 
 def engine_priority_classes(rows: PolicyRows) -> tuple[m.PriorityClass, ...]:

@@ -204,7 +204,10 @@ def lent(draw: st.DrawFn) -> Snapshot:
         queues=(Queue("d0", quotas={"h100": Quota(8000)}), Queue("d1"), *queues),
         priority_classes=PRIORITIES,
         workloads=(*running, *late),
-        policy=Policy(eviction_cap=draw(st.sampled_from([None, None, 1.5]))),
+        policy=Policy(
+            eviction_cap=draw(st.sampled_from([None, None, 1.5])),
+            fair_share_delay_s=draw(st.sampled_from([0, 0, 600])),
+        ),
     )
 
 
