@@ -25,7 +25,7 @@ from scheduling.engine.buffers import buffers_for
 from scheduling.engine.kernels import build_world
 from scheduling.engine.line import list_afresh
 from scheduling.engine.model import Policy, Snapshot
-from scheduling.engine.structs import Struct
+from scheduling.engine.structs import Struct, memory_for_structs
 
 
 class Frame:
@@ -315,7 +315,9 @@ class Frame:
                 b.division, b.room, b.book, b.seats, b.out, b.prey, self.users, self.former, b.guard,
                 b.line, b.memo, b.index, self.pool,
             )  # fmt: skip
-            self._world = build_world(*(tuple(part) for part in (*parts, *rest)))
+            memory = memory_for_structs()
+            self._world = build_world(*(tuple(part) for part in (*parts, *rest)), memory)
+            self._world.memory = memory
             list_afresh(b.line, np.flatnonzero(self.work.phase == a.PENDING))
         return self._world
 

@@ -11,6 +11,7 @@ from scheduling.engine.buffers import empty_division
 from scheduling.engine.frame import Frame
 from scheduling.engine.kernels import potentials
 from scheduling.engine.model import Share, Step, StepKind
+from scheduling.engine.structs import memory_for_structs
 
 Shares = Mapping[str, Mapping[str, Share]]
 
@@ -21,7 +22,7 @@ def read_shares(frame: Frame) -> Shares:
     scratch = empty_division(*frame.buffers.division.fair.shape)
     for field, copy in zip(frame.buffers.division, scratch, strict=True):
         copy[...] = field
-    potentials(frame.world, tuple(scratch), potential)
+    potentials(frame.world, tuple(scratch), memory_for_structs(), potential)
     held, waiting = _sum_up(frame)
     classes = list(enumerate(frame.class_names))
     return {
