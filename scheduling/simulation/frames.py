@@ -152,7 +152,7 @@ class FramePlanner:
             workloads=tuple(job.workload for job in self._job_in.values()),
         )
         self._frame.source = snapshot
-        brief = now_s - self._spelled_s < self._spell_s
+        brief = not self._checked and now_s - self._spelled_s < self._spell_s
         plan = decode(self._frame, array_plan, brief=brief)
         if not brief:
             self._spelled_s = now_s
