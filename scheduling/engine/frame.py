@@ -22,10 +22,10 @@ import numpy as np
 from scheduling.engine import arrays as a
 from scheduling.engine import codes, events
 from scheduling.engine.buffers import buffers_for
-from scheduling.engine.kernels import build_world
 from scheduling.engine.line import list_afresh
 from scheduling.engine.model import Policy, Snapshot
-from scheduling.engine.structs import Struct, memory_for_structs
+from scheduling.engine.structs import Struct, as_struct
+from scheduling.engine.world import World
 
 
 class Frame:
@@ -310,14 +310,10 @@ class Frame:
             b = self.buffers
             parts = (
                 self.tree, self.quotas, self.nodes, self.work, self.ranks, self.holds, self.rules,
-            )  # fmt: skip
-            rest = (
                 b.division, b.room, b.book, b.seats, b.out, b.prey, self.users, self.former, b.guard,
                 b.line, b.memo, b.index, self.pool,
             )  # fmt: skip
-            memory = memory_for_structs()
-            self._world = build_world(*(tuple(part) for part in (*parts, *rest)), memory)
-            self._world.memory = memory
+            self._world = as_struct(World(*parts))
             list_afresh(b.line, np.flatnonzero(self.work.phase == a.PENDING))
         return self._world
 

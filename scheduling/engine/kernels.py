@@ -1,10 +1,10 @@
-"""The kernels that Python calls: build the world, plan it, divide alone."""
+"""The kernels that Python calls: plan a world, divide alone."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from scheduling.engine.arrays import Floats, Ints
+from scheduling.engine.arrays import Floats
 from scheduling.engine.compiled import inner, kernel
 from scheduling.engine.cycle import decide_all
 from scheduling.engine.division import potential
@@ -17,39 +17,6 @@ from scheduling.engine.prepare import (
 )
 from scheduling.engine.prey import forget_given
 from scheduling.engine.sharing import share_out
-from scheduling.engine.structs import Struct, as_struct
-
-
-@kernel
-def build_world(
-    tree: Any, quotas: Any, nodes: Any, work: Any, ranks: Any, holds: Any, rules: Any,
-    division: Any, room: Any, book: Any, seats: Any, out: Any, prey: Any, users: Any, former: Any,
-    guard: Any, line: Any, memo: Any, index: Any, pool: Any, memory: Ints,
-) -> Struct:  # fmt: skip
-    """One struct over the arrays of all these plain tuples, in the fields' order; it lives in ``memory``."""
-    parts = (
-        as_struct("Tree", tree, memory),
-        as_struct("Quotas", quotas, memory),
-        as_struct("Nodes", nodes, memory),
-        as_struct("Work", work, memory),
-        as_struct("Ranks", ranks, memory),
-        as_struct("Holds", holds, memory),
-        as_struct("Rules", rules, memory),
-        as_struct("Division", division, memory),
-        as_struct("Room", room, memory),
-        as_struct("Book", book, memory),
-        as_struct("Seats", seats, memory),
-        as_struct("Out", out, memory),
-        as_struct("Prey", prey, memory),
-        as_struct("Users", users, memory),
-        as_struct("Quotas", former, memory),
-        as_struct("Division", guard, memory),
-        as_struct("Line", line, memory),
-        as_struct("Memo", memo, memory),
-        as_struct("Index", index, memory),
-        as_struct("Pool", pool, memory),
-    )
-    return as_struct("World", parts, memory)
 
 
 @kernel
@@ -84,10 +51,11 @@ def divide_world(world: Any) -> None:
 
 
 @kernel
-def potentials(world: Any, scratch: Any, memory: Ints, out: Floats) -> None:
-    """Potential share of every queue in every class into ``out`` [class, queue]."""
+def potentials(world: Any, work: Any, out: Floats) -> None:
+    """Potential share of every queue in every class into ``out`` [class, queue]. ``work`` is a copy of
+    the division, which changes.
+    """
     base = world.division
-    work = as_struct("Division", scratch, memory)
     for c in range(out.shape[0]):
         for q in range(1, out.shape[1]):
             out[c, q] = potential(world.tree, world.quotas, c, q, world.rules.history, base, work)

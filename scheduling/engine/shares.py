@@ -11,7 +11,7 @@ from scheduling.engine.buffers import empty_division
 from scheduling.engine.frame import Frame
 from scheduling.engine.kernels import potentials
 from scheduling.engine.model import Share, Step, StepKind
-from scheduling.engine.structs import memory_for_structs
+from scheduling.engine.structs import as_struct
 
 Shares = Mapping[str, Mapping[str, Share]]
 
@@ -22,7 +22,7 @@ def read_shares(frame: Frame) -> Shares:
     scratch = empty_division(*frame.buffers.division.fair.shape)
     for field, copy in zip(frame.buffers.division, scratch, strict=True):
         copy[...] = field
-    potentials(frame.world, tuple(scratch), memory_for_structs(), potential)
+    potentials(frame.world, as_struct(scratch), potential)
     held, waiting = _sum_up(frame)
     classes = list(enumerate(frame.class_names))
     return {

@@ -42,8 +42,8 @@ def check(snapshot: Snapshot, plan: Plan) -> None:
 
 def broken_laws(snapshot: Snapshot, plan: Plan) -> Iterator[str]:
     """Capacity of nodes, gangs whole, limits of every ancestor, shares that add up, firm work inside
-    nominal, displacing nobody whom the rules protect, a word to everyone. A plan without shares is spared what
-    needs them.
+    nominal, nobody displaced whom the rules protect, a word to everyone. A plan without shares is spared
+    what needs them.
     """
     yield from over_nodes(snapshot, plan)
     yield from torn_gangs(snapshot, plan)

@@ -122,7 +122,7 @@ def copy_row(source: Any, i: int, target: Any, k: int) -> None:
 @overload(copy_row, strict=False)
 def _copy_row(source: Any, i: Any, target: Any, k: Any) -> Any:
     lines = ["def copy(source, i, target, k):"]
-    for name, kind in source.field_dict.items():
+    for name, kind in source.fields.items():
         if kind.ndim == 1:
             lines.append(f"    target.{name}[k] = source.{name}[i]")
         else:

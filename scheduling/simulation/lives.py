@@ -5,18 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from scheduling.engine import Frame, encode, plan_frame
-from scheduling.engine.arrays import Ints, Work
+from scheduling.engine.arrays import Work
 from scheduling.engine.codes import ACTIONS, REASONS
-from scheduling.engine.compiled import address_of, kernel
+from scheduling.engine.compiled import address_of
 from scheduling.engine.frame import empty_work
 from scheduling.engine.kernels import plan_world
 from scheduling.engine.model import Action, Reason, Snapshot
-from scheduling.engine.structs import as_struct, memory_for_structs
+from scheduling.engine.structs import as_struct
 
 from .frames import Scribe
 from .jobs import Submission
@@ -57,17 +56,6 @@ class Life:
             yield Act(int(e.at[i]), int(e.job[i]), action, reason, gpus, lost)
 
 
-@kernel
-def build_life(jobs: Any, cast: Any, clock: Any, entries: Any, memory: Ints) -> Any:
-    """Structs over plain tuples, in the fields' order, in ``memory``."""
-    return (
-        as_struct("Jobs", jobs, memory),
-        as_struct("Work", cast, memory),
-        as_struct("Clock", clock, memory),
-        as_struct("Entries", entries, memory),
-    )
-
-
 class Course:
     """The tables of one life and what makes them grow."""
 
@@ -87,9 +75,7 @@ class Course:
             float(frame.now), options.cycle_s, options.leave_s, not restless,
             0, 0, 0, 0, -NEVER, NEVER, 0, 0,
         )  # fmt: skip
-        self._parts = (jobs, cast, clock, self._entries)
-        self._memory = memory_for_structs()
-        self._life = build_life(*(tuple(part) for part in self._parts), self._memory)
+        self._life = [as_struct(part) for part in (jobs, cast, clock, self._entries)]
 
     def live(self) -> Life:
         """To the end. Raises UnsettledError."""
