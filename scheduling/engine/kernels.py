@@ -15,7 +15,7 @@ from scheduling.engine.prepare import (
     occupy_nodes,
     weigh,
 )
-from scheduling.engine.prey import forget_given
+from scheduling.engine.prey import UNLISTED, forget_given
 from scheduling.engine.sharing import share_out
 
 
@@ -38,7 +38,7 @@ def run_cycle(world: Any, now: float, acts: bool) -> None:
     if not acts:
         return
     weigh(world)
-    world.prey.listed[0] = 0
+    world.prey.listed[0] = UNLISTED
     decide_all(world)
     forget_given(world.work, world.holds, world.out, world.prey)
     note_the_settled(world)

@@ -25,6 +25,8 @@ from scheduling.engine.line import Line
 from scheduling.engine.sorting import order_of
 from scheduling.engine.structs import declare
 
+UNLISTED, LISTED, RANKED = 0, 1, 2
+"""Sorting waits for the first hunt that sums do not rule out."""
 LOOSE, BOUND = 0, 1
 """Prey that may go for somebody, and prey inside its min run time whoever hunts."""
 
@@ -33,7 +35,7 @@ LOOSE, BOUND = 0, 1
 class Prey(NamedTuple):
     """Running preemptible work, least work lost first, and by node in the same order."""
 
-    listed: Ints  # [1]: 1 once it is listed in this cycle
+    listed: Ints  # [1]: how far it is prepared in this cycle
     ranked: Ints  # by class: ranked[begin[c]:begin[c + 1]] run on class c
     begin: Ints
     start: Ints
@@ -93,13 +95,9 @@ def work_lost(work: Work, v: int, now: float) -> float:
 
 @inner
 def list_prey(
-    work: Work, ranks: Ranks, holds: Holds, rules: Rules, tree: Tree, line: Line, action: Ints,
-    prey: Prey,
-) -> None:  # fmt: skip
-    """Fill ``prey``, but for whom this cycle has decided on (``action``) already.
-
-    Ladder inside a class: least work lost, started last, lowest name.
-    """
+    work: Work, ranks: Ranks, rules: Rules, tree: Tree, line: Line, action: Ints, prey: Prey
+) -> None:
+    """Fill ``prey``, in no order, but for whom this cycle has decided on (``action``) already."""
     count = 0
     for k in range(line.runs[1], line.count[2]):
         w = line.running[k]
@@ -113,16 +111,34 @@ def list_prey(
         prey.lost[w] = work_lost(work, w, rules.now)
         prey.ranked[count] = w
         count += 1
-    _rank(work, prey, count)
-    _list_by_node(holds, prey, count)
+    _count_classes(work, prey, count)
     _weigh(work, ranks, rules, tree, prey, count)
-    for n in range(prey.spot.size):
-        prey.spot[n] = -1
-    prey.size[0] = 0
-    prey.listed[0] = 1
+    prey.listed[0] = LISTED
+
+
+@once
+def _count_classes(work: Work, prey: Prey, count: int) -> None:
+    for c in range(prey.begin.size):
+        prey.begin[c] = 0
+    for k in range(count):
+        prey.begin[work.gpu_class[prey.ranked[k]] + 1] += 1
+    for c in range(1, prey.begin.size):
+        prey.begin[c] += prey.begin[c - 1]
 
 
 @inner
+def rank_prey(work: Work, holds: Holds, prey: Prey) -> None:
+    """Put those listed in order. Ladder inside a class: least work lost, started last, lowest name."""
+    count = prey.begin[prey.begin.size - 1]
+    _rank(work, prey, count)
+    _list_by_node(holds, prey, count)
+    for n in range(prey.spot.size):
+        prey.spot[n] = -1
+    prey.size[0] = 0
+    prey.listed[0] = RANKED
+
+
+@once
 def _rank(work: Work, prey: Prey, count: int) -> None:
     """One stable sort for each rung of the ladder, the lowest first."""
     key = np.empty(count)
@@ -135,14 +151,6 @@ def _rank(work: Work, prey: Prey, count: int) -> None:
             prey.on_node[k] = prey.ranked[order[k]]
         for k in range(count):
             prey.ranked[k] = prey.on_node[k]
-    c = 0
-    for k in range(count):
-        while c <= work.gpu_class[prey.ranked[k]]:
-            prey.begin[c] = k
-            c += 1
-    while c < prey.begin.size:
-        prey.begin[c] = count
-        c += 1
 
 
 @once

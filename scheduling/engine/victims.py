@@ -33,7 +33,7 @@ from scheduling.engine.needed import (
     squeeze,
     unseat,
 )
-from scheduling.engine.prey import extra_of
+from scheduling.engine.prey import RANKED, extra_of, rank_prey
 from scheduling.engine.seating import pick_device, sit, slots_on
 from scheduling.engine.world import World
 
@@ -44,6 +44,8 @@ def hunt_down(world: World, hunt: Hunt) -> bool:
     members have claimed their seats; on failure everything is as before.
     """
     least = world.work.least[hunt.w]
+    if world.prey.listed[0] != RANKED:
+        rank_prey(world.work, world.holds, world.prey)
     world.prey.count[0] = 0
     world.book.spent[0] = world.book.spent[1] = 0
     sat = 0
