@@ -80,7 +80,7 @@ class Frame:
         self.users = a.Users(np.full(64, -1, np.int64), np.zeros(64, np.int64))
         self.source: Snapshot | None = None
         self.slot_names: dict[int, str] = {}
-        self._pairs: dict[tuple[int, str], int] = {}
+        self.pairs: dict[tuple[int, str], int] = {}
         self._next_tie = 0
         self._world: Struct | None = None
         self._grow(max(slots, 1), 2 * max(slots, 1), 1)
@@ -286,7 +286,7 @@ class Frame:
     def user_in(self, slot: int, queue: int) -> int:
         """Number of the user of ``slot`` in another queue."""
         number = int(self.work.user[slot])
-        user = next(user for (_, user), pair in self._pairs.items() if pair == number)
+        user = next(user for (_, user), pair in self.pairs.items() if pair == number)
         return self.pair(queue, user)
 
     def forget(self) -> None:
@@ -321,11 +321,11 @@ class Frame:
 
     def pair(self, queue: int, user: str) -> int:
         """Number of the pair; the same user has one in every queue above as well."""
-        pair = self._pairs.get((queue, user), -1)
+        pair = self.pairs.get((queue, user), -1)
         if pair < 0:
             parent = int(self.tree.parent[queue]) if queue > 0 else 0
             above = self.pair(parent, user) if parent > 0 else -1
-            pair = self._pairs[queue, user] = len(self._pairs)
+            pair = self.pairs[queue, user] = len(self.pairs)
             if pair == self.users.above.size:
                 self.users = a.Users(*(np.append(part, part) for part in self.users))
                 self._world = None

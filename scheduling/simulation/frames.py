@@ -16,6 +16,7 @@ from scheduling.engine.model import MILLI, Action, Decision, Phase, Plan, Reason
 
 from .jobs import Job
 from .laws import check
+from .usage import Tally
 
 Seen = Callable[[Snapshot, Plan], None]
 
@@ -50,6 +51,11 @@ class FramePlanner:
         self._job_in: dict[int, Job] = {}
         self._clocks = Clocks()
         self._rival_of: dict[int, int] = {}
+        self._tally = Tally(self._frame)
+        self._now_s = 0
+
+    def pass_time(self, now_s: int) -> None:
+        self._now_s = now_s
 
     def put(self, job: Job) -> None:
         slot = self._slot_of.get(job.number)
@@ -66,16 +72,19 @@ class FramePlanner:
             self._frame.promise(slot, *self._seats(job.workload))
         else:
             self._frame.forget_promise(slot)
+        self._tally.see(job, self._origin_s + self._now_s)
 
     def drop(self, job: Job) -> None:
         slot = self._slot_of.pop(job.number)
         del self._job_in[slot]
         self._clocks.stop(slot)
         self._frame.finish(slot)
+        self._tally.forget(job, self._origin_s + self._now_s)
 
     def plan(self, now_s: int) -> Iterable[Decision]:
         frame = self._frame
         frame.now = self._origin_s + now_s
+        self._tally.count_up(frame.now)
         self._clocks.write(frame.work.checkpointed, now_s, self._origin_s)
         plan = plan_frame(frame)
         self._rival_of = {slot: int(plan.rival[slot]) for slot in plan.evicted()}
@@ -149,6 +158,7 @@ class FramePlanner:
         snapshot = replace(
             self._template,
             now=self._template.now + timedelta(seconds=now_s),
+            queues=self._tally.shown(self._template.queues),
             workloads=tuple(job.workload for job in self._job_in.values()),
         )
         self._frame.source = snapshot

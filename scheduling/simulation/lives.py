@@ -22,6 +22,7 @@ from .jobs import Submission
 from .life import NEVER, Clock, Entries, Jobs, copy_entries, empty_entries, joined, new_jobs
 from .loop import SHORT, UNSETTLED, live
 from .options import EVERY_EVENT, MAX_PLANS_AT_ONCE, Options, UnsettledError
+from .usage import no_usage
 
 LEDGER_PAGE = 1 << 14
 DRAIN = 2
@@ -75,15 +76,17 @@ class Course:
             float(frame.now), options.cycle_s, options.leave_s, not restless,
             0, 0, 0, 0, -NEVER, NEVER, 0, 0,
         )  # fmt: skip
-        self._life = [as_struct(part) for part in (jobs, cast, clock, self._entries)]
+        self._life = [
+            as_struct(part) for part in (jobs, cast, clock, no_usage(frame), self._entries)
+        ]
 
     def live(self) -> Life:
         """To the end. Raises UnsettledError."""
         state = SHORT
         while state == SHORT:
-            jobs, cast, clock, entries = self._life
+            jobs, cast, clock, usage, entries = self._life
             state, now_s, ends, plans = live(
-                self._frame.world, cast, jobs, clock, entries, self._ends, self._job_in,
+                self._frame.world, cast, jobs, clock, usage, entries, self._ends, self._job_in,
                 self._plan, self._stop,
             )  # fmt: skip
             self._grow(ends)

@@ -27,6 +27,7 @@ from scheduling.engine.events import (
 from .heaps import pop, push
 from .life import NEVER, copy_row
 from .options import MAX_PLANS_AT_ONCE
+from .usage import count_up, note_held
 
 OVER, SHORT, UNSETTLED = 0, 1, 2
 """Why ``live`` returned: nothing is left to come, tables must grow, the engine keeps changing its mind."""
@@ -34,7 +35,8 @@ OVER, SHORT, UNSETTLED = 0, 1, 2
 
 @kernel
 def live(
-    world: Any, cast: Any, jobs: Any, clock: Any, entries: Any, ends: Ints, job_in: Ints, plan: int, stop: int
+    world: Any, cast: Any, jobs: Any, clock: Any, usage: Any, entries: Any, ends: Ints, job_in: Ints,
+    plan: int, stop: int,
 ) -> tuple[int, int, int, int]:  # fmt: skip
     """Live until ``stop`` (included). ``cast`` describes the jobs as ``Work``, ``ends`` is a heap of runs by
     their end, ``job_in`` the job of each slot, ``plan`` the planner's address.
@@ -42,13 +44,14 @@ def live(
     Returns why it stopped, the time, the entries of the heap and the plans made. After SHORT the caller
     grows what is short and calls again with the same life.
     """
-    state = _go_on(world, cast, jobs, clock, entries, ends, job_in, plan, stop)
+    state = _go_on(world, cast, jobs, clock, usage, entries, ends, job_in, plan, stop)
     return state, clock.now, clock.ends, clock.plans
 
 
 @inner
 def _go_on(
-    world: Any, cast: Any, jobs: Any, clock: Any, entries: Any, ends: Ints, job_in: Ints, plan: int, stop: int
+    world: Any, cast: Any, jobs: Any, clock: Any, usage: Any, entries: Any, ends: Ints, job_in: Ints,
+    plan: int, stop: int,
 ) -> int:  # fmt: skip
     while True:
         if _is_short(world, jobs, clock, entries, ends):
@@ -61,7 +64,7 @@ def _go_on(
         while clock.ends > 0 and ends[0] // jobs.submit.size == now:
             job = ends[0] % jobs.submit.size
             clock.ends = pop(ends, 0, clock.ends)
-            _end(world, jobs, clock, job)
+            _end(world, jobs, clock, usage, job)
         while clock.arrived < jobs.submit.size and jobs.submit[clock.arrived] == now:
             if world.pool.left[SLOTS] == 0:
                 return SHORT
@@ -71,6 +74,7 @@ def _go_on(
             if clock.at_once > MAX_PLANS_AT_ONCE:
                 return UNSETTLED
             clock.planned, clock.due = now, NEVER
+            count_up(usage, world, clock.origin + now)
             if clock.waiting == 0 and clock.patient:
                 continue
             _save(world, jobs, clock, job_in)
@@ -79,7 +83,7 @@ def _go_on(
                 clock.due = now
                 return SHORT
             clock.plans += 1
-            _carry_out(world, jobs, clock, entries, ends, job_in)
+            _carry_out(world, jobs, clock, usage, entries, ends, job_in)
 
 
 @inner
@@ -117,33 +121,35 @@ def _arrive(world: Any, cast: Any, jobs: Any, clock: Any, job_in: Ints) -> None:
 
 
 @inner
-def _end(world: Any, jobs: Any, clock: Any, job: int) -> None:
+def _end(world: Any, jobs: Any, clock: Any, usage: Any, job: int) -> None:
     """A run has done all the work, or an evicted one is gone; nothing if it was evicted in between."""
     if jobs.due[job] != clock.now:
         return
     w = jobs.slot[job]
     if world.work.leaving[w]:
-        _release(world, jobs, clock, job)
+        _release(world, jobs, clock, usage, job)
         return
-    _note_held(world, jobs, clock, job)
+    _stop(world, jobs, clock, usage, job)
     jobs.end[job], jobs.slot[job], jobs.left[job] = clock.now, -1, 0
     finish(world, w)
     _ask_for_plan(clock, clock.now)
 
 
 @inner
-def _note_held(world: Any, jobs: Any, clock: Any, job: int) -> None:
+def _stop(world: Any, jobs: Any, clock: Any, usage: Any, job: int) -> None:
     """The run is over."""
-    w = jobs.slot[job]
-    gpus = world.work.need[GPUS, w] * world.work.members[w]
+    w, work = jobs.slot[job], world.work
+    gpus = work.need[GPUS, w] * work.members[w]
+    now = clock.origin + clock.now
+    note_held(usage, world, work.user[w], work.queue[w], work.gpu_class[w], -gpus, now)
     jobs.held[job] += gpus * (clock.now - jobs.since[job])
     jobs.due[job], jobs.saves[job] = -1, NEVER
 
 
 @inner
-def _release(world: Any, jobs: Any, clock: Any, job: int) -> None:
+def _release(world: Any, jobs: Any, clock: Any, usage: Any, job: int) -> None:
     """The GPUs of an evicted run are free: it waits again."""
-    _note_held(world, jobs, clock, job)
+    _stop(world, jobs, clock, usage, job)
     clock.waiting += 1
     requeue(world, jobs.slot[job])
     _ask_for_plan(clock, clock.now)
@@ -164,7 +170,9 @@ def _save(world: Any, jobs: Any, clock: Any, job_in: Ints) -> None:
 
 
 @inner
-def _carry_out(world: Any, jobs: Any, clock: Any, entries: Any, ends: Ints, job_in: Ints) -> None:
+def _carry_out(
+    world: Any, jobs: Any, clock: Any, usage: Any, entries: Any, ends: Ints, job_in: Ints
+) -> None:
     """Do what the plan says, in its order; look again when the first of the blocks passes by itself."""
     out, work, alarm = world.out, world.work, float(NEVER)
     for k in range(out.used[0]):
@@ -172,10 +180,10 @@ def _carry_out(world: Any, jobs: Any, clock: Any, entries: Any, ends: Ints, job_
         job = job_in[w]
         if out.action[w] == codes.ADMIT:
             _note(world, clock, entries, w, job)
-            _start(world, jobs, clock, ends, w, job)
+            _start(world, jobs, clock, usage, ends, w, job)
         elif out.action[w] == codes.EVICT:
             _note(world, clock, entries, w, job)
-            _evict(world, jobs, clock, ends, w, job)
+            _evict(world, jobs, clock, usage, ends, w, job)
         elif out.reason[w] == codes.AWAITS_VICTIMS:
             first = out.first[w]
             last = first + out.members[w]
@@ -201,13 +209,16 @@ def _note(world: Any, clock: Any, entries: Any, w: int, job: int) -> None:
 
 
 @inner
-def _start(world: Any, jobs: Any, clock: Any, ends: Ints, w: int, job: int) -> None:
+def _start(world: Any, jobs: Any, clock: Any, usage: Any, ends: Ints, w: int, job: int) -> None:
     out, now = world.out, clock.now
     first = out.first[w]
     members = out.members[w]
     nodes = out.pool_node[first : first + members]
     devices = out.pool_device[first : first + members]
     start(world, w, out.gpu_class[w], nodes, devices, clock.origin + now)
+    work, gpus = world.work, members * world.work.need[GPUS, w]
+    c = work.gpu_class[w]
+    note_held(usage, world, work.user[w], work.queue[w], c, gpus, clock.origin + now)
     clock.waiting -= 1
     again = jobs.first[job] >= 0
     if not again:
@@ -226,7 +237,7 @@ def _await(jobs: Any, clock: Any, ends: Ints, job: int, due: int) -> None:
 
 
 @inner
-def _evict(world: Any, jobs: Any, clock: Any, ends: Ints, w: int, job: int) -> None:
+def _evict(world: Any, jobs: Any, clock: Any, usage: Any, ends: Ints, w: int, job: int) -> None:
     """Work since the last checkpoint is lost; the GPUs stay held while the workload leaves."""
     members, step = world.work.members[w], jobs.checkpoint[job]
     useful = max(0, clock.now - jobs.warm[job])
@@ -235,6 +246,6 @@ def _evict(world: Any, jobs: Any, clock: Any, ends: Ints, w: int, job: int) -> N
     jobs.evictions[job] += 1
     leave(world, w, world.out.rival[w], clock.origin + clock.now)
     if clock.leave == 0:
-        _release(world, jobs, clock, job)
+        _release(world, jobs, clock, usage, job)
         return
     _await(jobs, clock, ends, job, clock.now + clock.leave)

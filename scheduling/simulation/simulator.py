@@ -89,6 +89,7 @@ class Simulator:
                 now_s = stop_s
                 break
             now_s, turn, what = self._agenda.pop()
+            self._planner.pass_time(now_s)
             if turn is Turn.END:
                 what()
             elif turn is Turn.ARRIVE:
