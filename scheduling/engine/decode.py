@@ -10,7 +10,7 @@ from scheduling.engine.frame import ArrayPlan, Frame
 from scheduling.engine.sentences import Facts
 from scheduling.engine.shares import read_shares
 
-SEATED = (m.Action.ADMIT, m.Action.GROW, m.Action.SHRINK)
+SEATED = (m.Action.ADMIT, m.Action.GROW, m.Action.SHRINK, m.Action.MOVE)
 
 
 def decode(frame: Frame, plan: ArrayPlan, *, brief: bool = False) -> m.Plan:

@@ -71,12 +71,17 @@ def _let(world: World, v: int, sign: int) -> None:
     fixed = work.priority[v] >= 0 and not world.ranks.preemptible[work.priority[v]]
     charge(world, v, work.gpu_class[v], -sign * members, fixed)
     book_start(world, v, -sign)
-    gpus = sign * core_of(work, v)
-    book.spent[0] += gpus
     book.spent[1] += sign * members * work.need[GPUS, v]
-    q = work.queue[v]
+    spend(world, v, sign * core_of(work, v))
+
+
+@inner
+def spend(world: World, v: int, gpus: int) -> None:
+    """Take ``gpus`` from the eviction budgets above ``v`` and count them in the cap."""
+    world.book.spent[0] += gpus
+    q = world.work.queue[v]
     while q > 0:
-        book.budget[q] -= gpus
+        world.book.budget[q] -= gpus
         q = world.tree.parent[q]
 
 
@@ -163,11 +168,11 @@ def take_again(world: World, k: int) -> None:
 @inner
 def protected_until(world: World, hunt: Hunt, v: int) -> float:
     """When ``v`` may go for the workload: no shield left, and the grace of a lowered quota over."""
-    return max(_shielded_until(world, hunt, v), grace_over(world, hunt.c, world.work.queue[v]))
+    return max(shielded_until(world, hunt, v), grace_over(world, hunt.c, world.work.queue[v]))
 
 
 @inner
-def _shielded_until(world: World, hunt: Hunt, v: int) -> float:
+def shielded_until(world: World, hunt: Hunt, v: int) -> float:
     """Until the end of its min run time, and of the cooldown if the workload was evicted for ``v``.
 
     The min run time is that of the queue in which both part, on the side of ``v`` (its leaf inside one
@@ -199,7 +204,7 @@ def allowed(world: World, hunt: Hunt, v: int) -> bool:
         return False
     if hunt.overlook != PROTECTED and _is_protected(world, hunt, v):
         forbidden = PROTECTED
-    elif hunt.overlook != BUDGET and not _in_budget(world, work.queue[v], gpus):
+    elif hunt.overlook != BUDGET and not in_budget(world, work.queue[v], gpus):
         forbidden = BUDGET
     elif hunt.overlook != CAP and gpus > world.rules.eviction_cap * hunt.need:
         forbidden = CAP
@@ -210,7 +215,7 @@ def allowed(world: World, hunt: Hunt, v: int) -> bool:
 @inner
 def _is_protected(world: World, hunt: Hunt, v: int) -> bool:
     """By time; or by the grace of a lowered quota, which no reclaim may break."""
-    if world.rules.now < _shielded_until(world, hunt, v):
+    if world.rules.now < shielded_until(world, hunt, v):
         return True
     graced = hunt.rule == RECLAIM and world.book.graced[hunt.c] > 0.0
     return graced and not _reclaimable(world, hunt, v, core_of(world.work, v), True)
@@ -240,8 +245,8 @@ def _is_fair_game(world: World, hunt: Hunt, v: int, gpus: int) -> bool:
     return world.work.queue[v] == world.work.queue[hunt.w] and value[rank[v]] < value[rank[hunt.w]]
 
 
-@once
-def _in_budget(world: World, q: int, gpus: int) -> bool:
+@inner
+def in_budget(world: World, q: int, gpus: int) -> bool:
     while q > 0:
         if world.book.budget[q] < gpus:
             return False

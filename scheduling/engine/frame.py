@@ -205,6 +205,15 @@ class Frame:
         events.resize(self.world, slot, nodes, devices)
         return self.part(slot, parting)
 
+    def move(self, slot: int, plan: ArrayPlan) -> int:
+        """A running workload starts again on the seats of ``plan`` (a ``move`` decision).
+
+        Returns the slot of what holds its former GPUs on until their pods are gone: ``finish`` it then.
+        """
+        former = self._seats_of(slot)
+        self.start(slot, plan)
+        return self.part(slot, former)
+
     def part(self, slot: int, seats: Sequence[tuple[int, int]]) -> int:
         """Members of ``slot`` that leave ``seats``, as a nameless workload that asks for nothing."""
         need = self.work.need[:, slot].tolist()
@@ -264,8 +273,9 @@ class Frame:
             self.leave(slot, int(plan.rival[slot]))
             if instantly:
                 self.requeue(slot)
-        for slot in plan.shrunk():
-            parted = self.shrink(slot, plan)
+        for slot in (*plan.shrunk(), *plan.moved()):
+            moves = int(plan.action[slot]) == codes.MOVE
+            parted = self.move(slot, plan) if moves else self.shrink(slot, plan)
             if instantly:
                 self.finish(parted)
         for slot in plan.promised():
@@ -432,6 +442,10 @@ class ArrayPlan:
     def shrunk(self) -> list[int]:
         """Slots that give members up, in order."""
         return self._with(codes.SHRINK)
+
+    def moved(self) -> list[int]:
+        """Slots that start again elsewhere, in order."""
+        return self._with(codes.MOVE)
 
     def promised(self) -> list[int]:
         """Slots for which room is coming free."""

@@ -164,9 +164,15 @@ def note_loss(world: World, k: int) -> None:
     work, prey = world.work, world.prey
     v = prey.picked[k]
     if prey.part[k] < 0:
-        weigh_in(work, world.ranks, world.rules, world.tree, prey, v, -1)
+        weigh_out(world, v)
     else:
         prey.mass[LOOSE, work.gpu_class[v], work.queue[v], work.priority[v]] -= work.need[GPUS, v]
+
+
+@inner
+def weigh_out(world: World, v: int) -> None:
+    """No later hunt of this cycle can take ``v``."""
+    weigh_in(world.work, world.ranks, world.rules, world.tree, world.prey, v, -1)
 
 
 @once

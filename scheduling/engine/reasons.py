@@ -66,6 +66,7 @@ NAMES: dict[Reason, tuple[str, ...]] = {
     Reason.RECLAIMED: ("held", "fair_share", "keeps", "requested"),
     Reason.PREEMPTED: ("held", "fair_share", "keeps", "requested"),
     Reason.SHRINKS: ("held", "fair_share", "keeps", "requested", "gives_members"),
+    Reason.CONSOLIDATES: ("moves", "requested", "workloads"),
     Reason.STALE_GANG: ("members", "min_members", "stale_s", "gives_back"),
     Reason.DRAINED: ("members", "min_members", "", "gives_back"),
     Reason.AWAITS_VICTIMS: ("needs", "coming", "holds", "fair_share", "victims"),
@@ -91,7 +92,7 @@ NAMES: dict[Reason, tuple[str, ...]] = {
 
 COUNTS = {
     "members", "members_after", "members_max", "min_members", "stale_s", "nodes", "fits_members",
-    "fits_together", "victims", "gives_members", "running",
+    "fits_together", "victims", "gives_members", "workloads", "running",
     "max_running", "used_gpu_hours", "budget_gpu_hours",
 }  # fmt: skip
 """Figures that are not GPUs."""

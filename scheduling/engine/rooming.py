@@ -1,4 +1,4 @@
-"""Making room for one workload: reclaim, preempt, or say what forbids it."""
+"""Making room for one workload: move others, reclaim, preempt, or say what forbids it."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from scheduling.engine import codes
 from scheduling.engine.admission import need_of, quota_allows, start_or_promise
 from scheduling.engine.arrays import GPUS, RAW
 from scheduling.engine.compiled import inner, once
+from scheduling.engine.consolidation import consolidate
 from scheduling.engine.eviction import (
     BUDGET,
     CAP,
@@ -35,7 +36,7 @@ NOBODY, RESERVED_FREE = 0, -1
 
 @inner
 def make_room(world: World, w: int, c: int) -> bool:
-    """Step c: reclaim, then preempt. Where only time, budget or cap forbid it, that is the reason."""
+    """Step c: move others, reclaim, preempt. Where only time, budget or cap forbid it, that is the reason."""
     need, prey = need_of(world, w), world.prey
     q = world.work.queue[w]
     if not world.ranks.preemptible[world.work.priority[w]] and over_nominal(world, q, c, need) >= 0:
@@ -54,6 +55,8 @@ def make_room(world: World, w: int, c: int) -> bool:
         return False
     if fails_like_another(world, w, c):
         return False
+    if consolidate(world, w, c):
+        return True
     return _hunt(world, w, c, need)
 
 

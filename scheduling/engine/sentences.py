@@ -117,6 +117,15 @@ def _shrinks(f: Facts) -> str:
     )
 
 
+def _consolidates(f: Facts) -> str:
+    gpus, need, moved = f.figures[:3]
+    others = f", with {moved - 1:.0f} more," if moved > 1 else ""
+    return (
+        f"It moves{others} so that {f.rival} of {f.rival_queue} finds room for {amount(need)} {f.gpu_class}"
+        f" side by side; its {amount(gpus)} are free elsewhere. {_loss(f)}"
+    )
+
+
 def _stale_gang(f: Facts) -> str:
     running, least, age = f.figures[:3]
     return (
@@ -338,6 +347,7 @@ SENTENCES: dict[Reason, Callable[[Facts], str]] = {
     Reason.DRAINED: _drained,
     Reason.AWAITS_VICTIMS: _awaits,
     Reason.SHRINKS: _shrinks,
+    Reason.CONSOLIDATES: _consolidates,
     Reason.RESERVED: _reserved,
     Reason.NEVER_FITS: _never_fits,
     Reason.AT_LIMIT: _at_limit,

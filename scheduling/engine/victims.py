@@ -132,7 +132,7 @@ def _free_domain(world: World, hunt: Hunt) -> int:
     among = nodes.of_class[nodes.class_start[hunt.c] : nodes.class_start[hunt.c + 1]]
     if level == ANYWHERE:
         return _free_room(world, hunt, among)
-    order, start = _by_domain(nodes, among, level)
+    order, start = by_domain(nodes, among, level)
     before = world.prey.count[0]
     best, best_lost = -1, np.inf
     for d in range(start.size - 1):
@@ -146,7 +146,7 @@ def _free_domain(world: World, hunt: Hunt) -> int:
 
 
 @inner
-def _by_domain(nodes: Nodes, among: Ints, level: int) -> tuple[Ints, Ints]:
+def by_domain(nodes: Nodes, among: Ints, level: int) -> tuple[Ints, Ints]:
     """The nodes by domain, and where each domain begins (counting sort)."""
     top = 0
     for n in among:

@@ -50,7 +50,8 @@ def _with_budgets_spent(snapshot: Snapshot, plan: Plan) -> tuple[Queue, ...]:
     spent: Counter[str] = Counter()
     for decision in plan.decisions:
         victim = work[decision.workload]
-        queue: str | None = victim.queue if decision.action is Action.EVICT else None
+        leaves = decision.action in (Action.EVICT, Action.MOVE)
+        queue: str | None = victim.queue if leaves else None
         while queue is not None:
             spent[queue] += victim.gpus * decision.members
             queue = parents[queue]
@@ -85,6 +86,8 @@ def _after(work: Workload, decision: Decision | None, snapshot: Snapshot) -> Wor
         )
     if decision.action is Action.SHRINK:
         return _parted(work, decision)
+    if decision.action is Action.MOVE:
+        return replace(_parted(work, decision), started=snapshot.now, checkpointed=None)
     promised = decision.reason is Reason.AWAITS_VICTIMS
     return replace(
         work,

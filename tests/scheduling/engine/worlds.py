@@ -129,6 +129,7 @@ def organisations(draw: st.DrawFn) -> Snapshot:
             preemption_delay_s=draw(st.sampled_from([0, 0, 600])),
             eviction_cap=draw(st.sampled_from([None, None, 1.5])),
             placement=draw(st.sampled_from(["pack", "pack", "spread"])),
+            max_moves=draw(st.sampled_from([0, 3])),
         ),
     )
 
@@ -159,6 +160,7 @@ def contended(draw: st.DrawFn) -> Snapshot:
         priority_classes=PRIORITIES,
         policy=Policy(
             preemption_delay_s=draw(st.sampled_from([0, 0, 0, 600])),
+            max_moves=draw(st.sampled_from([0, 3])),
             eviction_cap=draw(st.sampled_from([None, None, 1.5])),
         ),
     )
