@@ -36,7 +36,7 @@ from tests.scheduling.engine.evolve import (
     held,
     let_leave,
 )
-from tests.scheduling.engine.worlds import CLASSES, NOW, lent, organisations, worlds
+from tests.scheduling.engine.worlds import CLASSES, NOW, lent, organisations, scattered, worlds
 
 
 @given(worlds())
@@ -150,6 +150,21 @@ def test_each_reclaim_strictly_reduces_what_leaves_hold_above_fair_share(world: 
         served = {d.for_workload for d in made.decisions if d.reason is Reason.RECLAIMED}
         if decision.workload in served and decision.action is Action.RESERVE:
             assert holds[key] <= fair + 0.01, decision
+
+
+@given(scattered())
+def test_who_moves_is_seated_again_and_the_gang_it_moves_for_starts(world: Snapshot) -> None:
+    made = plan(world)
+    moves = [d for d in made.decisions if d.action is Action.MOVE]
+    work = {w.name: w for w in world.workloads}
+    for move in moves:
+        assert sum(move.placement.values()) == sum(work[move.workload].placement.values())
+        assert not set(move.placement) & set(work[move.workload].placement)
+        assert move.lost_gpu_s > 0 or work[move.workload].started == world.now
+    after = plan(let_leave(apply(world, made), requeue=False))
+    started = {d.workload for d in after.decisions if d.action is Action.ADMIT}
+    assert {d.for_workload for d in moves} <= started
+    assert len(moves) <= world.policy.max_moves * len(started)
 
 
 def _queues_up(world: Snapshot, name: str) -> list[str]:

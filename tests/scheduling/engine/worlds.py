@@ -235,6 +235,49 @@ def _lent_to(draw: st.DrawFn, i: int, queue: str, node: Node, free: int) -> Work
     )
 
 
+@st.composite
+def scattered(draw: st.DrawFn) -> Snapshot:
+    """Nodes that are partly full, and gangs for which the free GPUs lie in the wrong places."""
+    count = draw(st.integers(2, 4))
+    nodes = [
+        Node(f"n{i}", "h100", 8000, topology={"rack": draw(st.sampled_from(["r1", "r2"]))})
+        for i in range(count)
+    ]
+    running: list[Workload] = []
+    for node in nodes:
+        free = 8
+        while free and draw(st.integers(0, 3)):
+            gpus = min(free, draw(st.sampled_from([1, 2, 3])))
+            work = _lent_to(draw, len(running), draw(st.sampled_from(["a", "b"])), node, 1)
+            running.append(replace(work, gpus=1000 * gpus))
+            free -= gpus
+    late = [
+        replace(
+            _for_h100(work, i),
+            gpus=1000 * draw(st.sampled_from([2, 4, 6, 8])),
+            topology=Topology(required=draw(st.sampled_from([None, None, "rack", "node"]))),
+            cpus=0,
+        )
+        for i, work in enumerate(draw(workloads("x", ["a", "b"], 3)))
+    ]
+    return Snapshot(
+        now=NOW,
+        gpu_classes=(GpuClass("h100"),),
+        nodes=tuple(nodes),
+        queues=tuple(
+            Queue(
+                name,
+                quotas={"h100": Quota(4000 * count)},
+                eviction_budget_gpus=draw(st.sampled_from([None, None, 3000])),
+            )
+            for name in ("a", "b")
+        ),
+        priority_classes=PRIORITIES,
+        workloads=(*running, *late),
+        policy=Policy(max_moves=3, eviction_cap=draw(st.sampled_from([None, None, 1.0]))),
+    )
+
+
 def _for_h100(work: Workload, i: int) -> Workload:
     """Mostly work that can be preempted."""
     kind = "fixed" if work.priority_class == "fixed" and i % 3 == 0 else "normal"
@@ -247,7 +290,7 @@ def _for_h100(work: Workload, i: int) -> Workload:
 
 def worlds() -> st.SearchStrategy[Snapshot]:
     """Snapshots in the middle of their work."""
-    return st.one_of(changed(), contended(), lent())
+    return st.one_of(changed(), contended(), lent(), scattered())
 
 
 @st.composite
