@@ -17,7 +17,7 @@ from scheduling.engine.compiled import inner, once
 from scheduling.engine.eviction import RECLAIM, STRICT, Hunt, in_budget, shielded_until, spend
 from scheduling.engine.needed import unseat
 from scheduling.engine.placement import place
-from scheduling.engine.prey import gpus_of
+from scheduling.engine.prey import RANKED, gpus_of, rank_prey
 from scheduling.engine.prospects import forget_failures, weigh_out
 from scheduling.engine.record import decide, note_coming, quote, seat_out
 from scheduling.engine.seating import free_of, leave, occupy, pick_device, sit, slots_on, stay
@@ -36,6 +36,8 @@ def consolidate(world: World, w: int, c: int) -> bool:
         return False
     if not quota_allows(world, w, c, need, 0) or fills_what_leaves(world, q, c, need):
         return False
+    if world.prey.listed[0] != RANKED:
+        rank_prey(world.work, world.holds, world.prey)
     nodes, level = world.nodes, world.work.required[w]
     among = nodes.of_class[nodes.class_start[c] : nodes.class_start[c + 1]]
     if level == ANYWHERE:
