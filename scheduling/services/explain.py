@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from kubernetes.config import ConfigException
+
 from scheduling.cluster.client import ApiError
 from scheduling.engine import model as m
 from scheduling.engine import plan as engine_plan
@@ -110,7 +112,7 @@ def what_would_start(
     """
     try:
         snapshot = snapshots.live(workload.cluster)
-    except ApiError as error:
+    except (ApiError, ConfigException, OSError) as error:
         raise ServiceError(
             "cluster_unreachable",
             f"Cluster {workload.cluster.name} does not answer.",
