@@ -200,9 +200,7 @@ class Frame:
         """
         seats = Counter(zip(*plan.seats(slot), strict=True))
         parting = sorted((Counter(self._seats_of(slot)) - seats).elements())
-        nodes, devices = _columns(seats.elements())
-        self.make_room(holds=nodes.size)
-        events.resize(self.world, slot, nodes, devices)
+        self.reseat(slot, seats.elements())
         return self.part(slot, parting)
 
     def move(self, slot: int, plan: ArrayPlan) -> int:
@@ -255,7 +253,11 @@ class Frame:
 
     def grow(self, slot: int, plan: ArrayPlan) -> None:
         """A running workload takes the seats of ``plan`` (a ``grow`` decision) beside its own."""
-        nodes, devices = _columns(zip(*plan.seats(slot), strict=True))
+        self.reseat(slot, zip(*plan.seats(slot), strict=True))
+
+    def reseat(self, slot: int, seats: Iterable[tuple[int, int]]) -> None:
+        """A running workload has a member on each of ``seats`` (node, device) from now on."""
+        nodes, devices = _columns(seats)
         self.make_room(holds=nodes.size)
         events.resize(self.world, slot, nodes, devices)
 

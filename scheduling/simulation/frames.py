@@ -10,14 +10,15 @@ from typing import Any
 import numpy as np
 
 from scheduling.engine import ArrayPlan, Frame, decode, encode, plan_frame
-from scheduling.engine.arrays import ANYWHERE, LEVELS
-from scheduling.engine.codes import ACTIONS, ADMIT, AWAITS_VICTIMS, EVICT, REASONS
+from scheduling.engine.arrays import ANYWHERE, LEVELS, RUNNING
+from scheduling.engine.codes import ACTIONS, ADMIT, AWAITS_VICTIMS, EVICT, GROW, REASONS, SHRINK
 from scheduling.engine.model import MILLI, Action, Decision, Phase, Plan, Reason, Snapshot, Workload
 
 from .jobs import Job
 from .laws import check
 from .usage import Tally
 
+ACTS = (ADMIT, EVICT, GROW, SHRINK)
 Seen = Callable[[Snapshot, Plan], None]
 
 
@@ -98,9 +99,14 @@ class FramePlanner:
         self._job_in[slot] = job
 
     def _start(self, slot: int, job: Job) -> None:
-        self._frame.start_on(slot, *self._seats(job.workload))
-        first_s = job.run.start_s + job.run.restart_s
-        self._clocks.start(slot, first_s, job.submission.checkpoint_s)
+        """Or go on, resized."""
+        gpu_class, seats = self._seats(job.workload)
+        if self._frame.work.phase[slot] == RUNNING:
+            self._frame.reseat(slot, seats)
+            self._frame.checkpoint(slot)
+        else:
+            self._frame.start_on(slot, gpu_class, seats)
+        self._clocks.start(slot, job.run.warm_s, job.submission.checkpoint_s)
 
     def _seats(self, work: Workload) -> tuple[int, list[tuple[int, int]]]:
         """Number of the class, then node and device of each member."""
@@ -114,7 +120,7 @@ class FramePlanner:
     def _acts(self, plan: ArrayPlan) -> Iterable[Decision]:
         order = plan.order
         action = plan.action[order]
-        matters = (action == ADMIT) | (action == EVICT) | (plan.reason[order] == AWAITS_VICTIMS)
+        matters = np.isin(action, ACTS) | (plan.reason[order] == AWAITS_VICTIMS)
         acts = [self._decision(plan, slot) for slot in order[matters].tolist()]
         return [*acts, *self._alarm(plan)]
 
@@ -152,12 +158,13 @@ class FramePlanner:
         )
 
     def _spelled_out(self, array_plan: ArrayPlan, now_s: int) -> Iterable[Decision]:
+        now = self._template.now + timedelta(seconds=now_s)
         for job in self._job_in.values():
             if job.workload.phase is Phase.RUNNING:
-                job.checkpoint(now_s)
+                job.checkpoint(now_s, now)
         snapshot = replace(
             self._template,
-            now=self._template.now + timedelta(seconds=now_s),
+            now=now,
             queues=self._tally.shown(self._template.queues),
             workloads=tuple(job.workload for job in self._job_in.values()),
         )

@@ -20,6 +20,7 @@ from scheduling.engine.events import (
     leave,
     promise,
     requeue,
+    resize,
     start,
     take_slot,
 )
@@ -184,6 +185,9 @@ def _carry_out(
         elif out.action[w] == codes.EVICT:
             _note(world, clock, entries, w, job)
             _evict(world, jobs, clock, usage, ends, w, job)
+        elif out.action[w] == codes.GROW or out.action[w] == codes.SHRINK:
+            _note(world, clock, entries, w, job)
+            _resize(world, jobs, clock, usage, ends, w, job)
         elif out.reason[w] == codes.AWAITS_VICTIMS:
             first = out.first[w]
             last = first + out.members[w]
@@ -228,6 +232,28 @@ def _start(world: Any, jobs: Any, clock: Any, usage: Any, ends: Ints, w: int, jo
     step = jobs.checkpoint[job]
     jobs.saves[job] = jobs.warm[job] + step if step > 0 else NEVER
     _await(jobs, clock, ends, job, jobs.warm[job] + -(-jobs.left[job] // members))
+
+
+@inner
+def _resize(world: Any, jobs: Any, clock: Any, usage: Any, ends: Ints, w: int, job: int) -> None:
+    """It goes on with other members from where it is, which is as good as a checkpoint. Members given
+    up are gone at once, and their GPUs free for whom they were wanted.
+    """
+    out, work, now = world.out, world.work, clock.now
+    had, has, one = work.members[w], out.members[w], work.need[GPUS, w]
+    jobs.left[job] -= max(0, now - jobs.warm[job]) * had
+    jobs.held[job] += one * had * (now - jobs.since[job])
+    jobs.since[job], jobs.warm[job] = now, max(now, jobs.warm[job])
+    step = jobs.checkpoint[job]
+    jobs.saves[job] = jobs.warm[job] + step if step > 0 else NEVER
+    first = out.first[w]
+    resize(world, w, out.pool_node[first : first + has], out.pool_device[first : first + has])
+    work.checkpointed[w] = clock.origin + now
+    c, gpus = work.gpu_class[w], one * (has - had)
+    note_held(usage, world, work.user[w], work.queue[w], c, gpus, clock.origin + now)
+    _await(jobs, clock, ends, job, jobs.warm[job] + -(-jobs.left[job] // has))
+    if out.action[w] == codes.SHRINK:
+        _ask_for_plan(clock, now)
 
 
 @inner

@@ -90,5 +90,5 @@ class SnapshotPlanner:
 
     def _seen_by_engine(self, job: Job, now_s: int) -> Workload:
         if job.workload.phase is Phase.RUNNING:
-            job.checkpoint(now_s)
+            job.checkpoint(now_s, self._origin + timedelta(seconds=now_s))
         return job.workload

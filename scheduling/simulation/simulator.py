@@ -32,6 +32,9 @@ class Observer:
     def on_start(self, now: datetime, job: Job, decision: Decision) -> None:
         """A workload was admitted and holds its GPUs."""
 
+    def on_resize(self, now: datetime, job: Job, decision: Decision) -> None:
+        """An elastic workload goes on with more members, or fewer."""
+
     def on_evict(self, now: datetime, job: Job, decision: Decision) -> None:
         """A workload was evicted; with a ``leave_s`` it holds its GPUs a little longer."""
 
@@ -138,6 +141,8 @@ class Simulator:
             self._start(now_s, self._open[decision.workload], decision)
         elif decision.action is Action.EVICT:
             self._evict(now_s, self._open[decision.workload], decision)
+        elif decision.action in (Action.GROW, Action.SHRINK):
+            self._resize(now_s, self._open[decision.workload], decision)
         elif decision.reason is Reason.AWAITS_VICTIMS:
             self._promise(self._open[decision.workload], decision)
         elif decision.until is not None:
@@ -147,10 +152,23 @@ class Simulator:
     def _start(self, now_s: int, job: Job, decision: Decision) -> None:
         now = self._time(now_s)
         job.start(now_s, now, decision)
+        self._go_on(job)
+        self._observer.on_start(now, job, decision)
+
+    def _go_on(self, job: Job) -> None:
+        """The job runs on from now, and to the end if nothing comes between."""
         self._planner.put(job)
         runs = len(job.runs)
         self._agenda.add(job.ends_s, Turn.END, lambda: self._finish(job, runs))
-        self._observer.on_start(now, job, decision)
+
+    def _resize(self, now_s: int, job: Job, decision: Decision) -> None:
+        """Members given up are gone at once, and their GPUs free for whom they were wanted."""
+        now = self._time(now_s)
+        job.resize(now_s, now, decision)
+        self._go_on(job)
+        self._observer.on_resize(now, job, decision)
+        if decision.action is Action.SHRINK:
+            self._ask_for_plan(now_s)
 
     def _promise(self, job: Job, decision: Decision) -> None:
         """Its victims' GPUs are meant for it: the engine seats it before all else, on these seats."""

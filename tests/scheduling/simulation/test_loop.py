@@ -33,6 +33,7 @@ def works(draw) -> list[Submission]:
 
 def work(draw, number: int, at: int) -> Submission:
     gpus, members = draw(st.sampled_from(SIZES))
+    more = draw(st.sampled_from([0, 0, 1, 3]))
     workload = Workload(
         name=f"w{number:02}",
         queue=draw(st.sampled_from(["a", "b"])),
@@ -40,7 +41,8 @@ def work(draw, number: int, at: int) -> Submission:
         submitted=ORIGIN + timedelta(seconds=at),
         user=draw(st.sampled_from(["u", "v"])),
         gpus=gpus * MILLI,
-        members=Members(members, members),
+        members=Members(members, members + more),
+        elastic=more > 0 and draw(st.booleans()),
         gpu_classes=draw(st.sampled_from([("big",), ("big", "small"), ()])),
     )
     return Submission(
@@ -106,6 +108,18 @@ def test_tables_grow_with_the_jobs_that_are_open_at_once() -> None:
 
     assert (life.jobs.end > 0).all()
     assert life.ledger.used[0] == 300
+
+
+def test_elastic_gang_takes_what_comes_free_and_ends_the_sooner() -> None:
+    gang = replace(pending("gang", 0, gpus=8), members=Members(1, 4), elastic=True)
+    others = [Submission(pending(f"w{i}", 0, gpus=8), 100) for i in range(2)]
+
+    life = live_submissions(small_cluster(), [*others, Submission(gang, 200, None)])
+
+    grown = [act for act in life.acts() if act.action is Action.GROW]
+    assert [(act.at_s, act.gpus) for act in grown] == [(100, 32_000)]
+    # 800 member-seconds: 2 members for 100 s, then 4.
+    assert life.jobs.end.tolist() == [100, 100, 250]
 
 
 def pending(name: str, submit_s: int, *, queue: str = "a", gpus: int = 4) -> Workload:
