@@ -1,6 +1,6 @@
 """What is queued, decided and enforced."""
 
-from scheduling.engine.model import MILLI, Action, Reason, Stop, WorkloadType
+from scheduling.engine.model import MILLI, Action, Reason, StepKind, Stop, WorkloadType
 from scheduling.engine.reasons import headline
 from scheduling.models.clusters import (
     Cluster,
@@ -45,6 +45,7 @@ __all__ = [
     "Share",
     "Standing",
     "State",
+    "StepKind",
     "Stop",
     "Transition",
     "UsageSample",
