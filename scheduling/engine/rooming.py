@@ -26,7 +26,7 @@ from scheduling.engine.prospects import (
     note_loss,
 )
 from scheduling.engine.record import decide, evict_for, is_shrunk, quote, shrink_for
-from scheduling.engine.standing import over_nominal, reach
+from scheduling.engine.standing import grace_over, over_nominal, reach
 from scheduling.engine.victims import give_up, hunt_down, last_release
 from scheduling.engine.world import World
 
@@ -183,6 +183,8 @@ def _blame_protection(world: World, hunt: Hunt) -> None:
     quote(out, w, q, held, fair, hunt.need, world.book.spent[0])
     out.rival[w] = v
     out.figures[w, 4] = 0 if hunt.overlook == DELAY else hunt.overlook
+    graced = hunt.overlook == PROTECTED and grace_over(world, hunt.c, q) == out.until[w]
+    out.figures[w, 5] = 1.0 if graced else 0.0
 
 
 @inner

@@ -294,9 +294,10 @@ def _protected(f: Facts) -> str:
             f"{f.rival} of {f.blame} would leave for it, but {_this(f)} may displace others only after"
             f" waiting until {clock(f.until)}; it needs {amount(need)} {f.gpu_class}."
         )
+    what = "the grace of its lowered quota" if f.figures[5] else "min run time"
     return (
         f"{f.blame} holds {amount(held)} {f.gpu_class}, its fair share is {amount(fair)};"
-        f" min run time protects the {amount(gone)} that would leave for {_this(f)} until {clock(f.until)}."
+        f" {what} protects the {amount(gone)} that would leave for {_this(f)} until {clock(f.until)}."
     )
 
 
