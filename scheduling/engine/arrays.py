@@ -257,6 +257,8 @@ class Index(NamedTuple):
     member: Ints  # [level, i] nodes domain after domain, by name
     begin: Ints  # [level, domain] where its nodes begin in ``member``; one more ends them
     position: Ints  # [node]
+    order: Ints  # [position] rank among nodes of equal score: by name
+    alike: Ints  # nodes looked at, by what is free on them
     free: Ints  # [node] unclaimed free GPUs, shares of GPUs included
     whole: Ints  # [node] without them
     free_sum: Ints  # [class] free GPUs

@@ -10,12 +10,13 @@ from scheduling.engine import arrays as a
 from scheduling.engine.index import BLOCK_SIZE, KEY_PARTS
 from scheduling.engine.line import Line, empty_line
 from scheduling.engine.memo import Memo, empty_memo
+from scheduling.engine.mix import Mix, empty_mix
 from scheduling.engine.prey import Prey, empty_prey
 
 KNOWN_SHAPES = 1024
 INDEX_CELLS = 1 << 21
 """About how many cells (rows x nodes) an index has; at least ``FEWEST_ROWS`` rows."""
-FEWEST_ROWS, MOST_ROWS = 64, 256
+FEWEST_ROWS, MOST_ROWS = 64, 2048
 
 
 class Buffers(NamedTuple):
@@ -28,6 +29,7 @@ class Buffers(NamedTuple):
     guard: a.Division
     line: Line
     memo: Memo
+    mix: Mix
     index: a.Index  # type: ignore[assignment] # nobody asks for tuple.index
 
 
@@ -51,6 +53,7 @@ def buffers_for(
         empty_division(classes, queues),
         empty_line(slots, queues),
         empty_memo(),
+        empty_mix(slots),
         _index(nodes),
     )
 
@@ -104,7 +107,8 @@ def _index(nodes: a.Nodes) -> a.Index:
         clock=_ints(1), total=_ints(rows), slots=np.zeros((rows, size), np.int32),
         score=np.zeros((rows, size)), widest=_ints(rows, blocks), best=_ints(rows, blocks),
         inside=_ints(rows, int(domains.sum())), base=np.append(0, np.cumsum(domains)),
-        member=order, begin=begin, position=position, free=_ints(size), whole=_ints(size),
+        member=order, begin=begin, position=position, order=np.arange(size),
+        alike=np.full(1 << 8, -1, np.int64), free=_ints(size), whole=_ints(size),
         free_sum=_ints(classes), free_nodes=_ints(classes),
         free_seen=np.full(classes, -1, np.int64),
     )  # fmt: skip

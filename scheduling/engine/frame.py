@@ -323,7 +323,7 @@ class Frame:
             parts = (
                 self.tree, self.quotas, self.nodes, self.work, self.ranks, self.holds, self.rules,
                 b.division, b.room, b.book, b.seats, b.out, b.prey, self.users, self.former, b.guard,
-                b.line, b.memo, b.index, self.pool,
+                b.line, b.memo, b.index, self.pool, b.mix,
             )  # fmt: skip
             self._world = as_struct(World(*parts))
             list_afresh(b.line, np.flatnonzero(self.work.phase == a.PENDING))

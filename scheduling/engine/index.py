@@ -9,8 +9,9 @@ least recently used row of its set makes room for a shape not yet known.
 
 from __future__ import annotations
 
-from scheduling.engine.arrays import ANYWHERE, CPUS, GPUS, MEMORY, NODE, NOW, Index, Room, Work
+from scheduling.engine.arrays import ANYWHERE, CPUS, GPUS, MEMORY, NODE, NOW, Index, Room
 from scheduling.engine.compiled import inner, once
+from scheduling.engine.mix import learn, loss
 from scheduling.engine.seating import ONE, free_of, slots_on
 from scheduling.engine.world import World
 
@@ -19,6 +20,8 @@ BLOCK_SIZE = 64
 KEY_PARTS = 5
 WAYS = 8
 """Rows in which a shape may stand."""
+FULLER = 1e-9
+"""Far below any loss that counts."""
 MANY = 1 << 20
 """Stands for "as many members as you like" on a node, for work without GPUs."""
 
@@ -79,31 +82,38 @@ def _fill(world: World, row: int, w: int, c: int, when: int) -> None:
     lowest = first // BLOCK_SIZE
     highest = (last + BLOCK_SIZE - 1) // BLOCK_SIZE
     index.total[row] = 0
+    for i in range(index.alike.size):
+        index.alike[i] = -1
     for d in range(index.inside.shape[1]):
         index.inside[row, d] = 0
     for p in range(lowest * BLOCK_SIZE, min(highest * BLOCK_SIZE, index.position.size)):
         index.slots[row, p] = 0
         if first <= p < last:
-            _measure(world, row, w, nodes.of_class[p], p, when)
+            _measure(
+                world, row, w, nodes.of_class[p], p, when, _twin(world, nodes.of_class[p], when)
+            )
     for b in range(lowest, highest):
-        _sum_up(index, row, b)
+        sum_up(index, row, b)
 
 
 @inner
 def look_at(world: World, row: int, w: int, n: int, when: int) -> None:
     """Node ``n`` has changed."""
     p = world.index.position[n]
-    _measure(world, row, w, n, p, when)
-    _sum_up(world.index, row, p // BLOCK_SIZE)
+    _measure(world, row, w, n, p, when, -1)
+    sum_up(world.index, row, p // BLOCK_SIZE)
 
 
 @inner
-def _measure(world: World, row: int, w: int, n: int, p: int, when: int) -> None:
+def _measure(world: World, row: int, w: int, n: int, p: int, when: int, twin: int) -> None:
+    """What the row knows of node ``n`` at position ``p``; of ``twin``, a node just like it, if any."""
     index, room = world.index, world.room
     slots = min(MANY, slots_on(room, world.work, w, n, when))
     more = slots - index.slots[row, p]
-    if slots > 0:
-        index.score[row, p] = _score(room, world.work, w, n, when, world.rules.spread)
+    if slots > 0 and twin >= 0:
+        index.score[row, p] = index.score[row, index.position[twin]]
+    elif slots > 0:
+        index.score[row, p] = _score(world, w, n, when)
     if more == 0:
         return
     index.slots[row, p] = slots
@@ -112,23 +122,47 @@ def _measure(world: World, row: int, w: int, n: int, p: int, when: int) -> None:
         index.inside[row, index.base[level] + world.nodes.domain[level, n]] += more
 
 
-@once
-def _score(room: Room, work: Work, w: int, n: int, when: int, spread: bool) -> float:
-    """Packing fills the fullest node, spreading the emptiest."""
-    free = float(free_of(room, GPUS, n, when))
-    return -free if spread else free
+@inner
+def _twin(world: World, n: int, when: int) -> int:
+    """A node looked at before in this class that has the same free and shares no GPU either, or -1."""
+    room, alike = world.room, world.index.alike
+    for d in range(room.shared_now.shape[1]):
+        if room.shared_now[n, d] > 0 or room.shared_later[n, d] > 0:
+            return -1
+    free = (free_of(room, 0, n, when), free_of(room, 1, n, when), free_of(room, 2, n, when))
+    cell = (free[0] + free[1] // 1000 * 31 + free[2] // 1024 * 1009) % alike.size
+    twin = alike[cell]
+    alike[cell] = n
+    for r in range(3):
+        if twin >= 0 and free_of(room, r, twin, when) != free[r]:
+            return -1
+    return twin
 
 
 @inner
-def _sum_up(index: Index, row: int, b: int) -> None:
-    widest, best, lowest = 0, -1, 0.0
+def _score(world: World, w: int, n: int, when: int) -> float:
+    """Packing takes least from the demand mix and among equals fills the fullest node; spreading takes
+    the emptiest.
+    """
+    room, mix = world.room, world.mix
+    free = free_of(room, GPUS, n, when) / ONE
+    if world.rules.spread:
+        return -free
+    if mix.size[3] < room.tick[1]:
+        learn(mix, world.line, world.work, world.nodes, room)
+    return loss(mix, room, world.work, w, n, room.kind[n], when) + FULLER * free
+
+
+@inner
+def sum_up(index: Index, row: int, b: int) -> None:
+    widest, best = 0, -1
     for p in range(b * BLOCK_SIZE, min((b + 1) * BLOCK_SIZE, index.position.size)):
         slots = index.slots[row, p]
         if slots == 0:
             continue
         widest = max(widest, slots)
-        if best < 0 or index.score[row, p] < lowest:
-            best, lowest = p, index.score[row, p]
+        if best < 0 or _goes_first(index, row, p, best):
+            best = p
     index.widest[row, b], index.best[row, b] = widest, best
 
 
@@ -153,9 +187,16 @@ def pick_node(world: World, row: int, c: int, left: int, level: int, domain: int
         if index.widest[row, b] < least:
             continue
         p = index.best[row, b] if least == 1 else _best_of(index, row, b, least)
-        if best < 0 or index.score[row, p] < index.score[row, best]:
+        if best < 0 or _goes_first(index, row, p, best):
             best = p
     return nodes.of_class[best]
+
+
+@once
+def _goes_first(index: Index, row: int, p: int, other: int) -> bool:
+    if index.score[row, p] == index.score[row, other]:
+        return index.order[p] < index.order[other]
+    return index.score[row, p] < index.score[row, other]
 
 
 @once
@@ -164,7 +205,7 @@ def _best_of(index: Index, row: int, b: int, least: int) -> int:
     for p in range(b * BLOCK_SIZE, min((b + 1) * BLOCK_SIZE, index.position.size)):
         if index.slots[row, p] < least:
             continue
-        if best < 0 or index.score[row, p] < index.score[row, best]:
+        if best < 0 or _goes_first(index, row, p, best):
             best = p
     return best
 
@@ -172,16 +213,16 @@ def _best_of(index: Index, row: int, b: int, least: int) -> int:
 @once
 def _pick_inside(world: World, row: int, c: int, left: int, level: int, domain: int) -> int:
     index = world.index
-    best, most, lowest = -1, 0, 0.0
+    best, most = -1, 0
     for i in range(index.begin[level, domain], index.begin[level, domain + 1]):
         n = index.member[level, i]
         if world.room.kind[n] != c:
             continue
         p = index.position[n]
         slots = min(index.slots[row, p], left)
-        if slots > most or (slots == most and slots > 0 and index.score[row, p] < lowest):
-            best, most, lowest = n, slots, index.score[row, p]
-    return best
+        if slots > most or (slots == most > 0 and _goes_first(index, row, p, best)):
+            best, most = p, slots
+    return world.nodes.of_class[best] if best >= 0 else -1
 
 
 @inner

@@ -64,6 +64,26 @@ def place(world: World, w: int, c: int, most: int, when: int) -> int:
 
 
 @inner
+def choose_class(world: World, w: int, when: int) -> int:
+    """Of the classes ``w`` may run on, the one where a member of it goes at the lowest score, the first
+    on ties; -1 if none takes its least members.
+    """
+    work, index, best, lowest = world.work, world.index, -1, 0.0
+    for k in range(work.wish.shape[0]):
+        c = work.wish[k, w]
+        if c < 0:
+            break
+        row = row_of(world, w, c, when)
+        if index.total[row] < work.least[w]:
+            continue
+        n = pick_node(world, row, c, 1, ANYWHERE, 0)
+        score = index.score[row, index.position[n]]
+        if best < 0 or score < lowest:
+            best, lowest = c, score
+    return best
+
+
+@inner
 def reach_of(world: World, row: int, c: int, level: int, most: int) -> int:
     """The most of ``most`` members that one domain of ``level`` takes."""
     if level != NODE:

@@ -6,7 +6,7 @@ from scheduling.engine import codes
 from scheduling.engine.arrays import GPUS
 from scheduling.engine.compiled import inner, once
 from scheduling.engine.limits import find_limits
-from scheduling.engine.seating import leave, occupy
+from scheduling.engine.seating import leave, occupy, touch_all
 from scheduling.engine.standing import dominant_ratio
 from scheduling.engine.world import World
 
@@ -22,10 +22,7 @@ def clear(world: World) -> None:
             room.pledged[r, n] = 0
         for d in range(room.shared_now.shape[1]):
             room.shared_now[n, d] = room.shared_later[n, d] = 0
-    for c in range(room.newest.size):
-        room.newest[c] = -1
-    room.tick[0] += 1
-    room.tick[1] = room.tick[0]
+    touch_all(room)
 
 
 @inner

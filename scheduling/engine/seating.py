@@ -33,7 +33,7 @@ def slots_on(room: Room, work: Work, w: int, n: int, when: int) -> int:
     elif gpus > 0:
         slots = max(free, 0) // ONE * (ONE // gpus)
         for d in range(room.shared_now.shape[1]):
-            slots += _left_on(room, n, d, when) // gpus
+            slots += left_on(room, n, d, when) // gpus
     else:
         slots = work.most[w]
     for r in (CPUS, MEMORY):
@@ -43,7 +43,7 @@ def slots_on(room: Room, work: Work, w: int, n: int, when: int) -> int:
 
 
 @once
-def _left_on(room: Room, n: int, d: int, when: int) -> int:
+def left_on(room: Room, n: int, d: int, when: int) -> int:
     """What is left of a GPU that is shared already; nothing of one that is not, or soon will not be."""
     now, later = room.shared_now[n, d], room.shared_later[n, d]
     if when == LATER:
@@ -65,7 +65,7 @@ def pick_device(room: Room, work: Work, w: int, n: int, when: int) -> int:
         return -1
     best, least, fresh = -1, ONE + 1, -1
     for d in range(room.shared_now.shape[1]):
-        left = _left_on(room, n, d, when)
+        left = left_on(room, n, d, when)
         if gpus <= left < least:
             best, least = d, left
         now, later = room.shared_now[n, d], room.shared_later[n, d]
@@ -150,6 +150,15 @@ def _move(
         room.later[CPUS, n] -= work.need[CPUS, w] * members
         room.later[MEMORY, n] -= work.need[MEMORY, w] * members
     touch(room, n)
+
+
+@once
+def touch_all(room: Room) -> None:
+    """Every node has changed."""
+    for c in range(room.newest.size):
+        room.newest[c] = -1
+    room.tick[0] += 1
+    room.tick[1] = room.tick[0]
 
 
 @inner
