@@ -41,10 +41,11 @@ class OpenbPod:
 
 def read_nodes(file: Path) -> list[OpenbNode]:
     """The nodes of ``file``. Raises TraceError with every fault."""
-    return [
-        OpenbNode(row["sn"], *_numbers(row, "cpu_milli", "memory_mib", "gpu"), row["model"])
-        for row in _rows(file, ("sn", "cpu_milli", "memory_mib", "gpu", "model"))
-    ]
+    nodes = []
+    for row in _rows(file, ("sn", "cpu_milli", "memory_mib", "gpu", "model")):
+        cpus, memory_mib, gpus = _numbers(row, "cpu_milli", "memory_mib", "gpu")
+        nodes.append(OpenbNode(row["sn"], cpus, memory_mib, gpus, row["model"]))
+    return nodes
 
 
 def read_pods(file: Path) -> list[OpenbPod]:
