@@ -142,6 +142,7 @@ class Ranks(NamedTuple):
     preemptible: Flags
     min_run: Floats
     max_wait: Floats
+    apart: Flags  # members go to different nodes where they can
 
 
 @declare

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from scheduling.engine import model as m
+from scheduling.engine.arrays import LEVELS
 from scheduling.engine.document_schema import QueueDoc, SnapshotDoc
 
 Fault = tuple[str, str, str]
@@ -79,9 +80,14 @@ def _contradictions(doc: SnapshotDoc) -> list[Fault]:
             faults.append(
                 (f"{at}.placement", str(work.placement), "nothing, because it is pending")
             )
-        if work.topology.required and work.topology.preferred:
-            faults.append((f"{at}.topology", "both", "either required or preferred"))
+        required, preferred = work.topology.required, work.topology.preferred
+        if required in LEVELS and preferred in LEVELS and not _closer(preferred, required):
+            faults.append((f"{at}.topology.preferred", preferred, f"a level below {required}"))
     return faults
+
+
+def _closer(level: str, other: str) -> bool:
+    return LEVELS.index(level) > LEVELS.index(other)
 
 
 def _below_itself(queue: QueueDoc, by_name: dict[str, QueueDoc]) -> bool:

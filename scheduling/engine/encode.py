@@ -44,6 +44,7 @@ def encode(snapshot: m.Snapshot) -> Frame:
             np.array([p.preemptible for p in priorities] or [False]),
             np.array([p.min_run_time_s for p in priorities] or [0], np.float64),
             np.array([_or_endless(p.max_wait_s) for p in priorities] or [np.inf]),
+            np.array([p.type is m.WorkloadType.INFERENCE for p in priorities] or [False]),
         ),
         slots=len(snapshot.workloads) + 1,
     )

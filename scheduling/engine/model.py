@@ -192,7 +192,7 @@ class Members:
 
 @dataclass(frozen=True, slots=True)
 class Topology:
-    """At most one of the two names a level (``block``, ``rack``, ``node``)."""
+    """Levels (``block``, ``rack``, ``node``); with both, the preferred one lies inside the required."""
 
     required: str | None = None
     preferred: str | None = None

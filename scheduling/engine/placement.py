@@ -3,8 +3,9 @@
 A gang goes to the node of lowest score that takes all of it; a gang no node can take goes to the
 nodes that take most of it, its remainder to the one of lowest score that fits. A required level keeps
 all members in one of its domains. A preferred one takes the closest domain that holds the gang, and
-where none does, as few domains of the preferred level as can be. Spread: every member to the node with
-most room. Ties go to the lowest name, so the order of rows decides nothing.
+where none does, as few domains of the preferred level as can be. Members for inference go to different
+nodes where they can; by the policy ``spread`` every member goes to the node with most room. Ties go to
+the lowest name, so the order of rows decides nothing.
 """
 
 from __future__ import annotations
@@ -25,9 +26,12 @@ from scheduling.engine.arrays import (
     Work,
 )
 from scheduling.engine.compiled import inner, once
-from scheduling.engine.index import look_at, pick_domain, pick_node, row_of
+from scheduling.engine.index import BLOCK_SIZE, look_at, pick_domain, pick_node, row_of, sum_up
 from scheduling.engine.seating import fits_at, leave, pick_device, sit, take_now
 from scheduling.engine.world import World
+
+APART = 1e6
+"""Above any score: a node with one member more of the same workload comes after every other."""
 
 
 @inner
@@ -183,8 +187,9 @@ def _fill_nodes(
 ) -> None:
     """Seat members ``done`` to ``end`` on nodes of the domain."""
     room, work, seats, index = world.room, world.work, world.seats, world.index
+    apart, first = world.ranks.apart[work.priority[w]], done
     while done < end:
-        left = 1 if world.rules.spread else end - done
+        left = 1 if world.rules.spread or apart else end - done
         n = pick_node(world, row, c, left, level, domain)
         for _ in range(min(left, index.slots[row, index.position[n]])):
             device = pick_device(room, work, w, n, when)
@@ -192,4 +197,18 @@ def _fill_nodes(
             seats.node[done], seats.device[done] = n, device
             done += 1
         look_at(world, row, w, n, when)
+        if apart and end - first > 1:
+            _shun(world, row, n, done)
+    for i in range(first, end if apart else first):
+        look_at(world, row, w, seats.node[i], when)
     index.seen[row] = room.tick[0]
+
+
+@once
+def _shun(world: World, row: int, n: int, done: int) -> None:
+    """The next member of the same workload goes elsewhere, if it fits anywhere else."""
+    index, seats = world.index, world.seats
+    for i in range(done):
+        if seats.node[i] == n:
+            index.score[row, index.position[n]] += APART
+    sum_up(index, row, index.position[n] // BLOCK_SIZE)
