@@ -170,8 +170,11 @@ def sum_up(index: Index, row: int, b: int) -> None:
 def pick_node(world: World, row: int, c: int, left: int, level: int, domain: int) -> int:
     """The node of lowest score that takes all ``left`` members, else of those that take most of them.
 
-    Lowest name on ties; -1 if nothing fits. ``level`` BLOCK or RACK looks in ``domain`` alone.
+    Lowest name on ties; -1 if nothing fits. ``level`` BLOCK or RACK looks in ``domain`` alone; NODE is
+    that node.
     """
+    if level == NODE:
+        return domain
     if level != ANYWHERE:
         return _pick_inside(world, row, c, left, level, domain)
     index, nodes = world.index, world.nodes

@@ -49,7 +49,8 @@ def place(world: World, w: int, c: int, most: int, when: int) -> int:
     if many < least:
         return 0
     if required == NODE:
-        many = reach_of(world, row, c, NODE, most)
+        level, domain = NODE, pick_node(world, row, c, most, ANYWHERE, 0)
+        many = min(most, index.slots[row, index.position[domain]])
     elif required != ANYWHERE:
         level = required
         domain, reach = pick_domain(world, row, level, least, most, ANYWHERE, 0)
