@@ -35,6 +35,14 @@ class ClusterSerializer(serializers.ModelSerializer[Cluster]):
             "placement",
             "order",
             "stale_gang_grace_s",
+            "user_history_strength",
+            "charge_s",
+            "lowering_grace_s",
+            "reserve_after_s",
+            "cooldown_s",
+            "fair_share_delay_s",
+            "max_evictions",
+            "max_moves",
             "cycle_interval_s",
         ]
         read_only_fields = fields

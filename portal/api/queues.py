@@ -10,7 +10,22 @@ from rest_framework import generics, serializers
 from portal.api.fields import GpusField
 from portal.api.scope import ClusterView
 from portal.teams.access import visible_queues
-from scheduling.models import Queue, Share
+from scheduling.models import Queue, Share, StepKind
+
+
+class StepSerializer(serializers.Serializer[Any]):
+    """One step of the division, in GPUs; the steps of a share sum to it."""
+
+    kind = serializers.ChoiceField(choices=[kind.value for kind in StepKind])
+    gpus = serializers.FloatField()
+    n = serializers.FloatField(
+        help_text="Weight, normalised in its tier; 0 where nothing is short."
+    )
+    u = serializers.FloatField(help_text="Decayed usage as a share of capacity.")
+    w = serializers.FloatField(
+        help_text="max(0, n + k (n - u)): the ratio in which spare is poured."
+    )
+    tier = serializers.IntegerField()
 
 
 class ShareSerializer(serializers.ModelSerializer[Share]):
@@ -27,6 +42,7 @@ class ShareSerializer(serializers.ModelSerializer[Share]):
     guaranteed = GpusField(read_only=True)
     lent = GpusField(read_only=True)
     kept_back = GpusField(read_only=True)
+    steps = StepSerializer(many=True, read_only=True)
 
     class Meta:
         model = Share
@@ -43,6 +59,7 @@ class ShareSerializer(serializers.ModelSerializer[Share]):
             "lent",
             "kept_back",
             "oversubscribed",
+            "steps",
             "usage",
         ]
         read_only_fields = fields
@@ -52,6 +69,7 @@ class QueueSerializer(serializers.ModelSerializer[Queue]):
     parent: Any = serializers.SlugRelatedField(slug_field="name", read_only=True, allow_null=True)
     depth = serializers.IntegerField(source="tree_depth", read_only=True, help_text="Root is 0.")
     eviction_budget_gpus = GpusField(read_only=True, allow_null=True)
+    max_gpus_per_user = GpusField(read_only=True, allow_null=True)
     shares = ShareSerializer(many=True, read_only=True)
 
     class Meta:
@@ -65,6 +83,9 @@ class QueueSerializer(serializers.ModelSerializer[Queue]):
             "stop",
             "namespace",
             "eviction_budget_gpus",
+            "max_running",
+            "max_running_per_user",
+            "max_gpus_per_user",
             "shares",
         ]
         read_only_fields = fields

@@ -43,6 +43,7 @@ class QuotaSerializer(serializers.ModelSerializer[Quota]):
             "borrowing_limit_gpus",
             "lending_limit_gpus",
             "weight",
+            "budget_gpu_hours",
             "effective_from",
             "effective_until",
             "change",
@@ -58,7 +59,7 @@ class CellSerializer(serializers.Serializer[Any]):
         max_digits=12,
         decimal_places=3,
         allow_null=True,
-        help_text="GPUs, or the weight itself; null is unlimited (limits only).",
+        help_text="GPUs, GPU-hours a month, or the weight; null is unlimited (limits only).",
     )
 
 

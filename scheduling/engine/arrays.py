@@ -31,9 +31,9 @@ ANYWHERE = -1
 FREE, PENDING, RUNNING = 0, 1, 2
 """Phase of a workload's slot; a free slot holds no workload."""
 
-NOW, LATER, RAW, EMPTY = 0, 1, 2, 3
+NOW, LATER, RAW, EMPTY, BACKFILL = 0, 1, 2, 3, 4
 """Which room counts: free now and unclaimed, free once leaving work is gone, free now whoever claims
-it, or the whole node."""
+it, the whole node, or free now though reserved for later."""
 
 
 @declare
@@ -47,11 +47,20 @@ class Tree(NamedTuple):
     tier: Ints
     stop: Ints  # 0 none, 1 hold, 2 drain; the strictest of the queue and its ancestors
     budget: Ints  # GPUs that may still be evicted
+    most_running: Ints  # workloads
+    most_per_user: Ints  # workloads of one user
+    most_gpus_per_user: Ints
+    budget_until: Floats  # when more may be evicted again, 0 unknown
+    min_run: Floats  # its own or that of the nearest queue above that states one, -1 if none does
 
 
 @declare
 class Quotas(NamedTuple):
-    """Entitlements ``[class, queue]``; ``cap`` is the limit, or the nominal where the weight is zero."""
+    """Entitlements ``[class, queue]``; ``cap`` is the limit, or the nominal where the weight is zero.
+
+    Hours are GPU-hours of the period that ends at ``period_ends``. Until ``grace`` nobody is evicted whom
+    the quotas of ``World.former`` would protect.
+    """
 
     nominal: Ints
     limit: Ints
@@ -59,6 +68,20 @@ class Quotas(NamedTuple):
     lending: Ints
     weight: Floats
     usage: Floats
+    budget_hours: Floats
+    used_hours: Floats
+    period_ends: Floats
+    grace: Floats  # minus infinity where nothing was lowered
+
+
+@declare
+class Users(NamedTuple):
+    """Pairs of queue and user: the pair of the same user in the queue above, -1 below the root, and the
+    milli-GPU held there on average, older time counting less.
+    """
+
+    above: Ints
+    usage: Ints
 
 
 @declare
@@ -94,7 +117,7 @@ class Work(NamedTuple):
     required: Ints  # topology level or -1
     preferred: Ints
     submitted: Floats
-    predicted: Floats  # median, infinite if unknown
+    predicted: Floats  # median of the run time from its start, infinite if unknown
     tie: Ints  # unique; decides last
     held: Flags
     claims: Flags  # its victims of an earlier plan left for it
@@ -105,6 +128,10 @@ class Work(NamedTuple):
     leaving: Flags
     gpu_class: Ints
     members: Ints  # members that hold GPUs now
+    predicted_p90: Floats  # infinite if unknown
+    evictions: Ints
+    evicted: Floats  # when last; minus infinity if never
+    evicted_for: Ints  # tie of whom the last eviction made room for, -1 if gone
 
 
 @declare
@@ -114,6 +141,8 @@ class Ranks(NamedTuple):
     value: Ints
     preemptible: Flags
     min_run: Floats
+    max_wait: Floats
+    apart: Flags  # members go to different nodes where they can
 
 
 @declare
@@ -132,6 +161,15 @@ class Holds(NamedTuple):
 
 
 @declare
+class Pool(NamedTuple):
+    """Slots and holds that nobody uses, as stacks; ``left[SLOTS]`` and ``left[HOLDS]`` are on them."""
+
+    slots: Ints
+    holds: Ints
+    left: Ints
+
+
+@declare
 class Rules(NamedTuple):
     now: float
     history: float
@@ -139,11 +177,25 @@ class Rules(NamedTuple):
     eviction_cap: float
     spread: bool
     grace: float
+    user_history: float
+    half_life: float
+    charge: float
+    reserve_after: float
+    cooldown: float
+    fair_delay: float
+    max_evictions: float
+    max_moves: int
+    shortest: bool
 
 
 @declare
 class Division(NamedTuple):
-    """The division ``[class, queue]``. ``capacity`` is what the subtree divides: share + kept."""
+    """The division ``[class, queue]``. ``capacity`` is what the subtree divides: share + kept.
+
+    A share is ``guaranteed + spare + remainder``: the guarantee, the part of its tier's spare by ``ratio``
+    (w of the rule, from ``norm``, n, and ``usage``, u), and what those with a ratio left over, by weight
+    alone. ``want`` and ``pull`` are scratch of the filling.
+    """
 
     fair: Floats
     guaranteed: Floats
@@ -152,6 +204,13 @@ class Division(NamedTuple):
     demand: Ints
     capacity: Floats
     short: Flags  # its guarantee was not met: oversubscribed
+    spare: Floats
+    remainder: Floats
+    norm: Floats
+    ratio: Floats
+    usage: Floats
+    want: Floats
+    pull: Floats
 
 
 @declare
@@ -159,15 +218,53 @@ class Room(NamedTuple):
     """Resources ``[resource, node]`` and shared GPUs ``[node, device]`` (milli-GPU in use there).
 
     ``now`` is free at this moment; ``later`` adds what leaving work gives back and subtracts what is
-    claimed. A newcomer may start on ``min(now, later)``. ``open`` sums what is free now by class.
+    claimed. A newcomer may start on ``min(now - pledged, later)``. ``open`` sums what is free now by class.
     """
 
     now: Ints
     later: Ints
+    pledged: Ints  # the part of now that goes to whom room was promised
     shared_now: Ints
     shared_later: Ints
     open: Ints
     coming: Ints  # [class] what leaving work gives back
+    tick: Ints  # [0] counts changes of nodes, [1] its value when the tables were cleared
+    touched: Ints  # [node] tick of its last change
+    newest: Ints  # [class] the node changed last, -1 none since the tables were cleared
+    older: Ints  # [node] the one of its class changed before it, -1 none
+    newer: Ints  # [node] the one of its class changed after it, -1 none
+    kind: Ints  # [node] its class
+
+
+@declare
+class Index(NamedTuple):
+    """What is known of the nodes by shape of member; ``index`` says how it is kept up.
+
+    A row is one shape on one class: ``slots`` and ``score`` by position in ``Nodes.of_class``, their
+    summary by block of positions, and ``inside``, the members that fit by topology domain.
+    """
+
+    key: Ints  # [row, part]
+    seen: Ints  # [row] the tick up to which it is right, -1 empty
+    used: Ints  # [row] when it was asked for last
+    clock: Ints  # [1] counts questions
+    total: Ints  # [row] members that fit
+    slots: NDArray[np.int32]  # [row, position]
+    score: Floats  # [row, position] lowest goes first
+    widest: Ints  # [row, block] most slots of a node
+    best: Ints  # [row, block] position of lowest score among those with slots, -1 none
+    inside: Ints  # [row, domain] level after level
+    base: Ints  # [level] where its domains begin in ``inside``; one more ends them
+    member: Ints  # [level, i] nodes domain after domain, by name
+    begin: Ints  # [level, domain] where its nodes begin in ``member``; one more ends them
+    position: Ints  # [node]
+    order: Ints  # [position] rank among nodes of equal score: by name
+    alike: Ints  # nodes looked at, by what is free on them
+    free: Ints  # [node] unclaimed free GPUs, shares of GPUs included
+    whole: Ints  # [node] without them
+    free_sum: Ints  # [class] free GPUs
+    free_nodes: Ints  # [class] nodes with some outside shared GPUs
+    free_seen: Ints  # [class] the tick up to which these are right
 
 
 @declare
@@ -177,15 +274,33 @@ class Book(NamedTuple):
     held: Ints  # [class, queue] without leaving work, with what is reserved
     fixed: Ints  # the part of it that is not preemptible
     leaving: Ints  # [class, queue] what leaving work still holds
-    by_user: Ints  # GPUs by pair (queue, user)
+    by_user: (
+        Ints  # what pairs (queue, user) held of late and hold, classes weighed by exchange rate
+    )
     budget: Ints
     ratio: Floats  # dominant ratio of the queue
     turn: Ints  # [class, queue]: the waiting workload that goes first, -1 none
+    turn_until: Floats  # [class, queue]: when its turn is expected to come
     holder: Ints  # [class]: the workload that reserves free GPUs, -1 none
-    spent: Ints  # [1]: GPUs evicted for the workload at hand
-    forbidden: Ints  # [4]: 1 where a search was denied a victim, by what it might overlook
+    holder_seats: Ints  # [class]: how many members it holds nodes for
+    holder_until: Floats  # [class]: when the reserved GPUs are expected to be free
+    promised: Ints  # [class]: the first to whom room was promised, -1 none
+    spent: Ints  # [2]: for the workload at hand, GPUs evicted, GPUs that leave in any way
+    forbidden: Ints  # [5]: 1 where a search was denied a victim, by what it might overlook
     supply: Ints  # [class]: GPUs to divide
     asked: Ints  # [class, queue]: what leaves hold and ask for
+    charged: Ints  # [class, queue]: micro-GPU of usage that recent starts are charged beforehand
+    graced: Floats  # [class]: when the last grace of a lowering ends, 0 if none runs
+    ceiling: Ints  # [class, queue]: the lowest limit on the way to the root
+    rationed: Ints  # [class]: 1 where any queue has spent its GPU-hours
+    limited: Ints  # [1]: 1 where any queue limits workloads or users; the rest is kept up only then
+    running: Ints  # [queue] workloads
+    user_running: Ints  # [pair]
+    user_gpus: Ints  # [pair]
+    queued: Ints  # [queue] waiting workloads that the limits let ask
+    user_queued: Ints  # [pair]
+    user_asks: Ints  # [pair] what they ask for
+    extra: Ints  # [class, queue]: what those ask for who are left out of the line
 
 
 @declare
@@ -211,6 +326,7 @@ class Out(NamedTuple):
     until: Floats
     lost: Floats
     figures: Floats  # [slot, 6]
+    noted: Flags  # [slot]: stands in ``order``
     order: Ints
     first: Ints  # [slot] first seat in the pool, members seats long
     pool_node: Ints

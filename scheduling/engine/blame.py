@@ -5,9 +5,10 @@ from __future__ import annotations
 from scheduling.engine import codes
 from scheduling.engine.arrays import ANYWHERE, EPS, GPUS, NOW, RAW
 from scheduling.engine.compiled import inner, once
-from scheduling.engine.placement import best_domain
+from scheduling.engine.index import row_of, tally
+from scheduling.engine.limits import full_queue, pair_in, spent_hours, user_limit
+from scheduling.engine.placement import reach_of
 from scheduling.engine.record import decide, quote
-from scheduling.engine.seating import free_of, slots_on
 from scheduling.engine.standing import levels_over, over_limit, over_nominal, takes_kept
 from scheduling.engine.world import World
 
@@ -20,7 +21,9 @@ def conclude(world: World, w: int, c: int, first: int) -> None:
     where nothing else is.
     """
     need = world.work.least[w] * world.work.need[GPUS, w]
-    reason = _quota_reason(world, w, c, need)
+    reason = _limit_reason(world, w, need)
+    if reason < 0:
+        reason = _quota_reason(world, w, c, need)
     if reason < 0:
         reason = _room_reason(world, w, c, need)
     if reason < 0 and first >= 0:
@@ -29,10 +32,40 @@ def conclude(world: World, w: int, c: int, first: int) -> None:
 
 
 @inner
+def _limit_reason(world: World, w: int, need: int) -> int:
+    """The limit on workloads or users that stands against it; -1 if none does."""
+    book, tree = world.book, world.tree
+    x = full_queue(world, w)
+    if x >= 0:
+        quote(world.out, w, x, book.running[x], tree.most_running[x], 0.0, 0.0)
+        return codes.QUEUE_AT_JOB_LIMIT
+    x = user_limit(world, w, need)
+    if x < 0:
+        return -1
+    pair = pair_in(world, w, x)
+    running, most = book.user_running[pair], tree.most_per_user[x]
+    quote(world.out, w, x, running, most, book.user_gpus[pair], tree.most_gpus_per_user[x])
+    return codes.USER_AT_LIMIT
+
+
+@inner
+def blame_hours(world: World, w: int, c: int) -> None:
+    """``w`` cannot start before the next period: the GPU-hours of class ``c`` are spent."""
+    x = spent_hours(world, world.work.queue[w], c)
+    quotas, out = world.quotas, world.out
+    out.action[w], out.reason[w], out.gpu_class[w] = codes.WAIT, codes.HOURS_SPENT, c
+    quote(out, w, x, quotas.used_hours[c, x], quotas.budget_hours[c, x], 0.0, 0.0)
+    out.until[w] = quotas.period_ends[c, x]
+
+
+@inner
 def _quota_reason(world: World, w: int, c: int, need: int) -> int:
     """The limit, the nominal or the share that ``need`` would pass; -1 if none stands against it."""
     q = world.work.queue[w]
     book, quotas, out = world.book, world.quotas, world.out
+    if spent_hours(world, q, c) >= 0:
+        blame_hours(world, w, c)
+        return codes.HOURS_SPENT
     x = over_limit(world, q, c, need)
     if x >= 0:
         quote(out, w, x, book.held[c, x], quotas.cap[c, x], need, quotas.limit[c, x])
@@ -65,39 +98,30 @@ def _lowest_over(world: World, q: int, c: int, need: int) -> int:
 @inner
 def _free(world: World, c: int) -> int:
     """Unclaimed free GPUs of class ``c``, shares of GPUs included."""
-    room, nodes, free = world.room, world.nodes, 0
-    for i in range(nodes.class_start[c], nodes.class_start[c + 1]):
-        n = nodes.of_class[i]
-        free += max(0, free_of(room, GPUS, n, NOW))
-        for d in range(room.shared_now.shape[1]):
-            used = max(room.shared_now[n, d], room.shared_later[n, d])
-            if room.shared_now[n, d] > 0:
-                free += max(0, 1000 - used)
-    return free
+    tally(world, c)
+    return int(world.index.free_sum[c])
 
 
 @inner
 def _room_reason(world: World, w: int, c: int, need: int) -> int:
     """The quota would allow it: too few free, none unclaimed, the wrong domain, or scattered."""
-    work, nodes, out = world.work, world.nodes, world.out
-    free, slots, raw, free_nodes = _free(world, c), 0, 0, 0
-    for i in range(nodes.class_start[c], nodes.class_start[c + 1]):
-        n = nodes.of_class[i]
-        raw += slots_on(world.room, work, w, n, RAW)
-        world.seats.slots[n] = slots_on(world.room, work, w, n, NOW)
-        slots += world.seats.slots[n]
-        free_nodes += free_of(world.room, GPUS, n, NOW) > 0
-    quote(out, w, work.queue[w], free, need, free_nodes, slots)
-    if raw >= work.least[w] and slots < work.least[w] and world.book.holder[c] >= 0:
-        out.rival[w] = world.book.holder[c]
+    work, index, out = world.work, world.index, world.out
+    free, least = _free(world, c), work.least[w]
+    raw = index.total[row_of(world, w, c, RAW)]
+    row = row_of(world, w, c, NOW)
+    slots = index.total[row]
+    quote(out, w, work.queue[w], free, need, index.free_nodes[c], slots)
+    first = world.book.holder[c] if world.book.holder[c] >= 0 else world.book.promised[c]
+    if raw >= least and slots < least and first >= 0:
+        out.rival[w] = first
         return codes.RESERVED_FOR_OTHER
-    if slots < work.least[w]:
+    if slots < least:
         return codes.FRAGMENTED if free >= need else codes.NO_FREE_GPUS
     if work.required[w] == ANYWHERE:
         return -1
-    _, many = best_domain(nodes, world.seats, c, work.required[w], 1, work.least[w])
+    many = reach_of(world, row, c, work.required[w], least)
     out.figures[w, 4] = many
-    return codes.NO_ROOM_IN_TOPOLOGY if many < work.least[w] else -1
+    return codes.NO_ROOM_IN_TOPOLOGY if many < least else -1
 
 
 @inner

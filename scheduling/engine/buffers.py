@@ -7,9 +7,16 @@ from typing import NamedTuple
 import numpy as np
 
 from scheduling.engine import arrays as a
-from scheduling.engine.world import Prey
+from scheduling.engine.index import BLOCK_SIZE, KEY_PARTS
+from scheduling.engine.line import Line, empty_line
+from scheduling.engine.memo import Memo, empty_memo
+from scheduling.engine.mix import Mix, empty_mix
+from scheduling.engine.prey import Prey, empty_prey
 
 KNOWN_SHAPES = 1024
+INDEX_CELLS = 1 << 21
+"""About how many cells (rows x nodes) an index has; at least ``FEWEST_ROWS`` rows."""
+FEWEST_ROWS, MOST_ROWS = 64, 2048
 
 
 class Buffers(NamedTuple):
@@ -19,10 +26,19 @@ class Buffers(NamedTuple):
     seats: a.Seats
     out: a.Out
     prey: Prey
+    guard: a.Division
+    line: Line
+    memo: Memo
+    mix: Mix
+    index: a.Index  # type: ignore[assignment] # nobody asks for tuple.index
 
 
-def buffers_for(tree: a.Tree, nodes: a.Nodes, work: a.Work, holds: a.Holds, pairs: int) -> Buffers:
-    """Fresh tables for these numbers of queues, nodes, slots and holds; ``pairs`` of queue and user."""
+def buffers_for(
+    tree: a.Tree, nodes: a.Nodes, work: a.Work, holds: a.Holds, pairs: int, ranks: int
+) -> Buffers:
+    """Fresh tables for these numbers of queues, nodes, slots, holds and priority classes; ``pairs`` of
+    queue and user.
+    """
     slots, size = work.phase.size, nodes.gpu_class.size
     classes, queues = nodes.rate.size, tree.parent.size
     most = int(work.most.max(initial=1)) * 2
@@ -30,22 +46,24 @@ def buffers_for(tree: a.Tree, nodes: a.Nodes, work: a.Work, holds: a.Holds, pair
     return Buffers(
         empty_division(classes, queues),
         _room(nodes, size, classes),
-        _book(classes, queues, 2 * pairs + 64),
+        _book(classes, queues, pairs),
         a.Seats(_ints(seats), _ints(seats), _ints(size), np.full((KNOWN_SHAPES, 7), -1, np.int64)),
         _out(slots, seats),
-        Prey(
-            np.full(slots + 1, -1, np.int64), _ints(size + 2), _ints(max(holds.node.size, slots)),
-            np.zeros(slots), np.zeros(slots, np.bool_), _ints(slots + 1), _ints(1), _ints(size),
-            np.zeros(size), _ints(queues),
-        ),
-    )  # fmt: skip
+        empty_prey(slots, size, holds.node.size, classes, queues, ranks, seats),
+        empty_division(classes, queues),
+        empty_line(slots, queues),
+        empty_memo(),
+        empty_mix(slots),
+        _index(nodes),
+    )
 
 
 def empty_division(classes: int, queues: int) -> a.Division:
     shape = (classes, queues)
     fair, guaranteed, kept, kept_below, capacity = (np.zeros(shape) for _ in range(5))
     demand, short = np.zeros(shape, np.int64), np.zeros(shape, np.bool_)
-    return a.Division(fair, guaranteed, kept, kept_below, demand, capacity, short)
+    steps = (np.zeros(shape) for _ in range(7))
+    return a.Division(fair, guaranteed, kept, kept_below, demand, capacity, short, *steps)
 
 
 def _ints(*shape: int) -> a.Ints:
@@ -56,13 +74,44 @@ def _room(nodes: a.Nodes, size: int, classes: int) -> a.Room:
     devices = int(nodes.size[a.GPUS].max(initial=0)) // 1000
     shared = (size, devices)
     return a.Room(
-        _ints(3, size),
-        _ints(3, size),
-        _ints(*shared),
-        _ints(*shared),
-        _ints(classes),
-        _ints(classes),
+        now=_ints(3, size),
+        later=_ints(3, size),
+        pledged=_ints(3, size),
+        shared_now=_ints(*shared),
+        shared_later=_ints(*shared),
+        open=_ints(classes),
+        coming=_ints(classes),
+        tick=_ints(2),
+        touched=_ints(size),
+        newest=_ints(classes),
+        older=_ints(size),
+        newer=_ints(size),
+        kind=nodes.gpu_class,
     )
+
+
+def _index(nodes: a.Nodes) -> a.Index:
+    size, classes = nodes.gpu_class.size, nodes.rate.size
+    rows = min(MOST_ROWS, max(FEWEST_ROWS, INDEX_CELLS // max(size, 1)))
+    blocks = size // BLOCK_SIZE + 1
+    domains = nodes.domain[: a.NODE].max(axis=1, initial=-1) + 1
+    order = np.argsort(nodes.domain[: a.NODE], axis=1, kind="stable")
+    begin = np.zeros((a.NODE, int(domains.max(initial=0)) + 1), np.int64)
+    for level in range(a.NODE):
+        labels = nodes.domain[level, order[level]]
+        begin[level] = np.searchsorted(labels, np.arange(begin.shape[1]))
+    position = _ints(size)
+    position[nodes.of_class] = np.arange(size)
+    return a.Index(
+        key=_ints(rows, KEY_PARTS), seen=np.full(rows, -1, np.int64), used=_ints(rows),
+        clock=_ints(1), total=_ints(rows), slots=np.zeros((rows, size), np.int32),
+        score=np.zeros((rows, size)), widest=_ints(rows, blocks), best=_ints(rows, blocks),
+        inside=_ints(rows, int(domains.sum())), base=np.append(0, np.cumsum(domains)),
+        member=order, begin=begin, position=position, order=np.arange(size),
+        alike=np.full(1 << 8, -1, np.int64), free=_ints(size), whole=_ints(size),
+        free_sum=_ints(classes), free_nodes=_ints(classes),
+        free_seen=np.full(classes, -1, np.int64),
+    )  # fmt: skip
 
 
 def _book(classes: int, queues: int, pairs: int) -> a.Book:
@@ -70,8 +119,14 @@ def _book(classes: int, queues: int, pairs: int) -> a.Book:
     return a.Book(
         held=_ints(*table), fixed=_ints(*table), leaving=_ints(*table),
         by_user=_ints(pairs), budget=_ints(queues),
-        ratio=np.zeros(queues), turn=_ints(*table), holder=_ints(classes), spent=_ints(1),
-        forbidden=_ints(4), supply=_ints(classes), asked=_ints(*table),
+        ratio=np.zeros(queues), turn=_ints(*table), holder=_ints(classes),
+        turn_until=np.zeros(table), holder_seats=_ints(classes), holder_until=np.zeros(classes),
+        promised=_ints(classes), spent=_ints(2),
+        forbidden=_ints(5), supply=_ints(classes), asked=_ints(*table), charged=_ints(*table),
+        graced=np.zeros(classes), limited=_ints(1), running=_ints(queues),
+        user_running=_ints(pairs), user_gpus=_ints(pairs), queued=_ints(queues),
+        ceiling=_ints(*table), rationed=_ints(classes), user_queued=_ints(pairs), user_asks=_ints(pairs),
+        extra=_ints(*table),
     )  # fmt: skip
 
 
@@ -79,6 +134,6 @@ def _out(slots: int, seats: int) -> a.Out:
     return a.Out(
         action=_ints(slots), reason=_ints(slots), gpu_class=_ints(slots), members=_ints(slots),
         rival=_ints(slots), blame=_ints(slots), until=np.zeros(slots), lost=np.zeros(slots),
-        figures=np.zeros((slots, 6)), order=_ints(slots), first=_ints(slots),
-        pool_node=_ints(2 * seats + slots), pool_device=_ints(2 * seats + slots), used=_ints(2),
+        figures=np.zeros((slots, 6)), noted=np.zeros(slots, np.bool_), order=_ints(slots), first=_ints(slots),
+        pool_node=_ints(4 * seats + slots), pool_device=_ints(4 * seats + slots), used=_ints(2),
     )  # fmt: skip

@@ -7,9 +7,12 @@
    before everybody inside the share was asked. It
    a. starts on what is free now,
    b. or claims what is about to come free,
-   c. or reclaims across queues, or preempts inside its own,
-   d. or waits, with a reason. Owed its GPUs, it keeps its turn in the queue; the first such gang of a
-      class also keeps free GPUs.
+   c. or makes room: shrinks, moves or evicts others,
+   d. or waits, with a reason. A gang that its share could hold keeps its turn in the queue, and the
+      first such gang of a class that is owed its GPUs keeps free nodes (``turns``, ``reserve``).
+4. Where somebody left or a turn was kept, ask those who wait once more, as the next cycle would: a plan
+   leaves nothing to do to a second one (law 4).
+5. Elastic gangs grow into what is left.
 """
 
 from __future__ import annotations
@@ -17,49 +20,55 @@ from __future__ import annotations
 import numpy as np
 
 from scheduling.engine import codes
-from scheduling.engine.arrays import EPS, GPUS, LATER, NOW, RUNNING, Flags
+from scheduling.engine.admission import fills_what_leaves, need_of, quota_allows
+from scheduling.engine.arrays import BACKFILL, GPUS, LATER, NOW, Flags
 from scheduling.engine.blame import conclude
 from scheduling.engine.compiled import inner, once
-from scheduling.engine.eviction import (
-    BUDGET,
-    CAP,
-    PREEMPT,
-    PROTECTED,
-    RECLAIM,
-    STRICT,
-    Hunt,
-    gpus_of,
-    release,
-    work_lost,
-)
+from scheduling.engine.eviction import release
+from scheduling.engine.growth import grow_all
+from scheduling.engine.limits import full_queue, user_limit
 from scheduling.engine.line import next_in_line
 from scheduling.engine.placement import place
-from scheduling.engine.record import admit, decide, evict, evict_for, promise, quote
-from scheduling.engine.reserve import hold_nodes
-from scheduling.engine.standing import (
-    levels_over,
-    neediest,
-    over_limit,
-    over_nominal,
-    reach,
-    takes_kept,
-)
-from scheduling.engine.victims import give_up, hunt_down, last_release
+from scheduling.engine.prey import gpus_of, work_lost
+from scheduling.engine.promised import seat_the_promised
+from scheduling.engine.record import admit, evict, promise, quote
+from scheduling.engine.refusals import forget_refusals, note_refusal, refused_alike
+from scheduling.engine.reserve import backfills, reserve
+from scheduling.engine.rooming import make_room
+from scheduling.engine.rounds import reopen, stirred
+from scheduling.engine.standing import levels_over, neediest
+from scheduling.engine.turns import ahead_of, forget_open_turns, give_up_turn, keep_turn
 from scheduling.engine.world import World
 
 DONE, REFUSED, NOT_YET = 0, 1, 2
+MOST_ROUNDS = 8
+"""Each round acts on somebody, so rounds end; this bounds a cycle's time."""
 
 
 @once
 def decide_all(world: World) -> None:
-    """Steps 1 to 3; the pass before the first is step 2."""
     evict_the_unwanted(world)
+    seat_the_promised(world)
+    for again in range(MOST_ROUNDS - 1, -1, -1):
+        before = world.out.used[0]
+        _ask_all(world)
+        if again == 0 or not stirred(world, before):
+            break
+        reopen(world)
+    grow_all(world)
+
+
+@inner
+def _ask_all(world: World) -> None:
+    """Step 3; the pass before the first is for those in step 2 whose seats do not hold."""
+    line, action = world.line, world.out.action
     skip = np.ones(world.work.phase.size, np.bool_)
     deepest = world.tree.depth.max()
     for turn in range(-1, deepest + 1):
         open_ones = 0
-        for w in world.line.item:
-            decided = world.out.action[w] != codes.UNDECIDED
+        for k in range(line.count[0]):
+            w = line.item[k]
+            decided = action[w] != codes.UNDECIDED
             skip[w] = decided or (turn < 0 and not world.work.claims[w])
             open_ones += not skip[w]
         if open_ones > 0:
@@ -69,9 +78,10 @@ def decide_all(world: World) -> None:
 @inner
 def evict_the_unwanted(world: World) -> None:
     """Step 1. Draining spares nobody; a gang is stale below its least members past the grace."""
-    work, rules = world.work, world.rules
-    for w in range(work.phase.size):
-        if work.phase[w] != RUNNING or work.leaving[w] or work.queue[w] <= 0:
+    work, rules, line = world.work, world.rules, world.line
+    for k in range(line.runs[2], line.count[2]):
+        w = line.running[k]
+        if work.leaving[w]:
             continue
         short = work.members[w] < work.least[w]
         stale = short and rules.now >= work.stale[w] + rules.grace
@@ -82,7 +92,6 @@ def evict_the_unwanted(world: World) -> None:
         else:
             continue
         release(world, w)
-        world.prey.chosen[w] = True
         world.out.lost[w] = work_lost(work, w, rules.now)
         age = rules.now - work.stale[w] if stale else 0.0
         quote(world.out, w, work.queue[w], work.members[w], work.least[w], age, gpus_of(work, w))
@@ -93,90 +102,123 @@ def _one_pass(world: World, turn: int, skip: Flags) -> None:
     """Ask every workload not in ``skip`` once, the neediest queue first."""
     line, tree = world.line, world.tree
     left = np.zeros(tree.parent.size, np.int64)
-    for w in line.item:
+    for k in range(line.count[0]):
+        w = line.item[k]
         if not skip[w]:
-            q = world.work.queue[w]
-            while q >= 0:
-                left[q] += 1
-                q = tree.parent[q]
+            _count(world, left, world.work.queue[w], 1)
     at = line.start.copy()
-    _forget_open_turns(world)
+    forget_open_turns(world)
+    forget_refusals(world)
+    leaf, changed = 0, True
     while left[0] > 0:
-        leaf = neediest(tree, world.book, left)
-        w = next_in_line(line, world.work, world.book, at, skip, leaf)
-        consider(world, w, turn)
-        q = leaf
-        while q >= 0:
-            left[q] -= 1
-            q = tree.parent[q]
-
-
-@inner
-def _forget_open_turns(world: World) -> None:
-    """Turns kept by those that may still start: who comes first is asked afresh in each pass."""
-    turn = world.book.turn
-    for c in range(turn.shape[0]):
-        for q in range(turn.shape[1]):
-            if turn[c, q] >= 0 and world.out.action[turn[c, q]] == codes.UNDECIDED:
-                turn[c, q] = -1
+        # Who is neediest stays so until somebody starts or its line is empty.
+        if changed or left[leaf] == 0:
+            leaf = neediest(tree, world.book, left)
+        w = next_in_line(line, world.work, world.book, at, skip, leaf, world.rules.shortest)
+        changed = consider(world, w, turn)
+        _count(world, left, leaf, -1)
 
 
 @once
-def consider(world: World, w: int, turn: int) -> None:
-    """Step 3 for one workload; it stays undecided if a later pass may do better."""
-    last = world.tree.depth.max()
-    state = _try_all(world, w, turn if turn >= 0 else last)
-    if state != REFUSED or turn < 0:
-        return
-    work, q = world.work, world.work.queue[w]
+def _count(world: World, left: object, q: int, one: int) -> None:
+    while q >= 0:
+        left[q] += one  # type: ignore[index]
+        q = world.tree.parent[q]
+
+
+@once
+def consider(world: World, w: int, turn: int) -> bool:
+    """Step 3 for one workload; it stays undecided if a later pass may do better.
+
+    Returns whether the queues stand differently now.
+    """
+    if turn >= 0 and _stops_at_a_limit(world, w):
+        return False
+    if refused_alike(world, w):
+        return False
+    state = _try_all(world, w, turn if turn >= 0 else world.tree.depth.max())
+    if state == DONE:
+        return True
+    if state == NOT_YET or turn < 0:
+        note_refusal(world, w, False)
+        return False
+    return _refused(world, w)
+
+
+@inner
+def _refused(world: World, w: int) -> bool:
+    """Steps c and d."""
+    work = world.work
     first, ahead = -1, -1
     for k in range(work.wish.shape[0]):
         c = work.wish[k, w]
         if c < 0:
             break
-        before = _ahead_of(world, w, c)
+        before = ahead_of(world, w, c)
         if before >= 0:
             ahead = before if ahead < 0 else ahead
             continue
-        if _make_room(world, w, c):
-            return
+        if make_room(world, w, c):
+            give_up_turn(world, w)
+            forget_refusals(world)
+            return True
         first = c if first < 0 else first
     if world.out.action[w] == codes.UNDECIDED:
         conclude(world, w, first if first >= 0 else work.wish[0, w], ahead if first < 0 else -1)
-    if first < 0:
-        return
-    _keep_turn(world, w)
-    need = work.least[w] * work.need[GPUS, w]
-    by_quota = world.out.reason[w] in (
+    note_refusal(world, w, True)
+    if first >= 0:
+        _hold_on(world, w, first)
+    return False
+
+
+@once
+def _hold_on(world: World, w: int, c: int) -> None:
+    """A gang that waits for room on class ``c`` keeps its turn; owed the GPUs, it keeps nodes too."""
+    keep_turn(world, w)
+    reason = world.out.reason[w]
+    if reason in (
         codes.AT_LIMIT,
         codes.NON_PREEMPTIBLE,
         codes.WAITS_FOR_QUOTA,
-    )
-    owed = levels_over(world.tree, world.book, world.division, q, first, need) == 0 and not by_quota
-    if owed and world.book.holder[first] < 0 and work.need[GPUS, w] >= 1000:
-        hold_nodes(world, w, first)
+        codes.HOURS_SPENT,
+    ):
+        return
+    need = world.work.least[w] * world.work.need[GPUS, w]
+    over = levels_over(world.tree, world.book, world.division, world.work.queue[w], c, need)
+    if over == 0 and need >= 1000 and world.book.holder[c] < 0 and reserve(world, w, c):
+        forget_refusals(world)
+
+
+@once
+def _stops_at_a_limit(world: World, w: int) -> bool:
+    """At a limit on workloads or users it waits: nobody is displaced for it, and others pass it."""
+    if full_queue(world, w) < 0 and user_limit(world, w, need_of(world, w)) < 0:
+        return False
+    conclude(world, w, world.work.wish[0, w], -1)
+    return True
 
 
 @inner
 def _try_all(world: World, w: int, turn: int) -> int:
     """Steps a and b on each class in order of preference."""
-    work, q, state = world.work, world.work.queue[w], REFUSED
+    work, state = world.work, REFUSED
     for k in range(work.wish.shape[0]):
         c = work.wish[k, w]
         if c < 0:
             break
-        if _ahead_of(world, w, c) >= 0:
+        if ahead_of(world, w, c) >= 0:
             if turn < world.tree.depth.max():
                 state = NOT_YET
             continue
         now = _try_class(world, w, c, turn)
         if now == DONE:
-            _give_up_turn(world, w)
+            if give_up_turn(world, w):
+                forget_refusals(world)
             return DONE
         if now == NOT_YET:
             state = NOT_YET
-    if state == NOT_YET and q > 0:
-        _keep_turn(world, w)
+    if state == NOT_YET:
+        keep_turn(world, w)
     return state
 
 
@@ -188,192 +230,22 @@ def _try_class(world: World, w: int, c: int, turn: int) -> int:
     if levels_over(world.tree, world.book, world.division, q, c, work.least[w] * gpus) > turn:
         return NOT_YET
     most = work.most[w]
-    while most >= work.least[w] and not _quota_allows(world, w, c, most * gpus, turn):
+    while most >= work.least[w] and not quota_allows(world, w, c, most * gpus, turn):
         most -= 1
     if most < work.least[w]:
         return REFUSED
-    for when in (NOW, LATER):
+    late = fills_what_leaves(world, q, c, most * gpus)
+    for when in (NOW, BACKFILL, LATER):
         if when == LATER and world.room.coming[c] == 0:
-            return REFUSED
-        if when == NOW and _fills_what_leaves(world, q, c, most * gpus):
             continue
-        members = place(work, world.nodes, world.room, world.rules, world.seats, w, c, most, when)
-        if members > 0 and when == NOW:
-            admit(world, w, c, members)
-        elif members > 0:
+        if when != LATER and (late or (when == BACKFILL and not backfills(world, w, c))):
+            continue
+        members = place(world, w, c, most, when)
+        if members == 0:
+            continue
+        if when == LATER:
             promise(world, w, c, members)
-        if members > 0:
-            return DONE
+        else:
+            admit(world, w, c, members)
+        return DONE
     return REFUSED
-
-
-@inner
-def _fills_what_leaves(world: World, q: int, c: int, gpus: int) -> bool:
-    """A limit holds at every moment: what leaves counts in it until it is gone."""
-    while q > 0:
-        if world.book.held[c, q] + world.book.leaving[c, q] + gpus > world.quotas.cap[c, q]:
-            return True
-        q = world.tree.parent[q]
-    return False
-
-
-@inner
-def _quota_allows(world: World, w: int, c: int, gpus: int, turn: int) -> bool:
-    q = world.work.queue[w]
-    over = levels_over(world.tree, world.book, world.division, q, c, gpus)
-    if over > turn or over_limit(world, q, c, gpus) >= 0:
-        return False
-    if over > 0 and takes_kept(world, q, c, gpus) >= 0:
-        return False
-    fixed = not world.ranks.preemptible[world.work.priority[w]]
-    return not fixed or over_nominal(world, q, c, gpus) < 0
-
-
-@inner
-def _ahead_of(world: World, w: int, c: int) -> int:
-    """The workload of the same queue that keeps its turn on class ``c`` and that ``w`` would delay.
-
-    ``w`` may pass only if the share holds both.
-    """
-    q = world.work.queue[w]
-    first = world.book.turn[c, q]
-    if first < 0 or first == w:
-        return -1
-    fixed = not world.ranks.preemptible[world.work.priority[w]]
-    if world.out.reason[first] == codes.NON_PREEMPTIBLE and not fixed:
-        return -1
-    both = _need(world, first) + _need(world, w)
-    inside = world.book.held[c, q] + both <= world.division.fair[c, q] + EPS
-    return -1 if inside else first
-
-
-@once
-def _need(world: World, w: int) -> int:
-    return world.work.least[w] * world.work.need[GPUS, w]
-
-
-@inner
-def _keep_turn(world: World, w: int) -> None:
-    """A gang that its queue's share could hold goes before what comes after it in the queue."""
-    q = world.work.queue[w]
-    fixed = not world.ranks.preemptible[world.work.priority[w]]
-    for k in range(world.work.wish.shape[0]):
-        c = world.work.wish[k, w]
-        if c < 0:
-            return
-        inside = world.division.fair[c, q]
-        if fixed:
-            inside = min(inside, float(world.quotas.nominal[c, q]))
-        if world.book.turn[c, q] < 0 and _need(world, w) <= inside + EPS:
-            world.book.turn[c, q] = w
-
-
-@inner
-def _give_up_turn(world: World, w: int) -> None:
-    q = world.work.queue[w]
-    for c in range(world.book.turn.shape[0]):
-        if world.book.turn[c, q] == w:
-            world.book.turn[c, q] = -1
-
-
-@inner
-def _make_room(world: World, w: int, c: int) -> bool:
-    """Step c: reclaim, then preempt. Where only time, budget or cap forbid it, that is the reason."""
-    need = _need(world, w)
-    q = world.work.queue[w]
-    if world.prey.ranked[0] < 0:
-        return False
-    if not world.ranks.preemptible[world.work.priority[w]] and over_nominal(world, q, c, need) >= 0:
-        return False
-    top = reach(world.tree, world.book, world.division, q, c, need)
-    due = world.rules.now >= world.work.submitted[w] + world.rules.delay
-    forbidden = world.book.forbidden
-    for overlook in (STRICT, PROTECTED, BUDGET, CAP):
-        forbidden[overlook] = 0
-    for overlook in (STRICT, PROTECTED, BUDGET, CAP):
-        if overlook != STRICT and forbidden[overlook] == 0:
-            continue
-        hunt = _search(world, w, c, top, need, overlook)
-        if hunt.need == 0:
-            continue
-        if due and overlook == STRICT:
-            _carry_out(world, hunt)
-            return True
-        if world.out.action[w] == codes.UNDECIDED:
-            _blame_protection(world, hunt)
-        give_up(world, hunt)
-        return False
-    return False
-
-
-@once
-def _search(world: World, w: int, c: int, top: int, need: int, overlook: int) -> Hunt:
-    """The first search that succeeds; its ``need`` is 0 if none does.
-
-    Reclaim sparing gangs that lie partly inside their queue's fair share; reclaim them too, for a
-    workload inside its nominal; preempt.
-    """
-    value = world.ranks.value[world.work.priority[w]]
-    for attempt in range(3):
-        rule = PREEMPT if attempt == 2 else RECLAIM
-        if rule == RECLAIM and top == world.work.queue[w]:
-            continue
-        if attempt == 1 and not _inside_nominal(world, w, c, top, need):
-            continue
-        if rule == PREEMPT and world.prey.lowest[world.work.queue[w]] >= value:
-            continue
-        hunt = Hunt(w, c, rule, top, attempt > 0, overlook, need)
-        if hunt_down(world, hunt):
-            return hunt
-    return Hunt(w, c, PREEMPT, top, True, overlook, 0)
-
-
-@once
-def _inside_nominal(world: World, w: int, c: int, top: int, need: int) -> bool:
-    q = world.work.queue[w]
-    while q != top:
-        if world.book.held[c, q] + need > world.quotas.nominal[c, q]:
-            return False
-        q = world.tree.parent[q]
-    return True
-
-
-@inner
-def _carry_out(world: World, hunt: Hunt) -> None:
-    """The chosen leave, the workload keeps the seats it has claimed."""
-    reason = codes.RECLAIMED if hunt.rule == RECLAIM else codes.PREEMPTED
-    for k in range(world.prey.count[0]):
-        evict_for(world, hunt, world.prey.picked[k], reason)
-    promise(world, hunt.w, hunt.c, world.work.least[hunt.w])
-    world.out.figures[hunt.w, 4] = world.prey.count[0]
-    _give_up_turn(world, hunt.w)
-
-
-@inner
-def _blame_protection(world: World, hunt: Hunt) -> None:
-    """Quote the first victim that would go, its queue, and until when it is safe."""
-    w, v, out = hunt.w, world.prey.picked[0], world.out
-    reason = codes.VICTIMS_PROTECTED
-    if hunt.overlook == STRICT:
-        out.until[w] = world.work.submitted[w] + world.rules.delay
-    elif hunt.overlook == PROTECTED:
-        out.until[w] = last_release(world)
-    else:
-        reason = codes.BUDGET_SPENT if hunt.overlook == BUDGET else codes.EVICTION_CAP
-    decide(out, w, codes.WAIT, reason, hunt.c, 0)
-    q = world.work.queue[v]
-    fair = world.division.fair[hunt.c, q]
-    held = world.book.held[hunt.c, q] + _chosen_of(world, q)
-    quote(out, w, q, held, fair, hunt.need, world.book.spent[0])
-    out.rival[w] = v
-    out.figures[w, 4] = hunt.overlook
-
-
-@once
-def _chosen_of(world: World, q: int) -> int:
-    gpus = 0
-    for k in range(world.prey.count[0]):
-        v = world.prey.picked[k]
-        if world.work.queue[v] == q:
-            gpus += gpus_of(world.work, v)
-    return gpus

@@ -7,7 +7,10 @@ from functools import lru_cache
 from scheduling.engine import codes, reasons
 from scheduling.engine import model as m
 from scheduling.engine.frame import ArrayPlan, Frame
+from scheduling.engine.sentences import Facts
 from scheduling.engine.shares import read_shares
+
+SEATED = (m.Action.ADMIT, m.Action.GROW, m.Action.SHRINK, m.Action.MOVE)
 
 
 def decode(frame: Frame, plan: ArrayPlan, *, brief: bool = False) -> m.Plan:
@@ -39,7 +42,7 @@ class _Reader:
         plan, work = self.plan, self.work[self.frame.slot_names[slot]]
         action, reason = codes.ACTIONS[plan.action[slot]], codes.REASONS[plan.reason[slot]]
         facts = self._facts(slot, work, reason)
-        seated = action is m.Action.ADMIT or reason is m.Reason.AWAITS_VICTIMS
+        seated = action in SEATED or reason is m.Reason.AWAITS_VICTIMS
         placement, devices = self._seats(slot, work) if seated else ({}, {})
         return m.Decision(
             workload=work.name,
@@ -58,12 +61,12 @@ class _Reader:
             lost_gpu_s=float(plan.lost[slot]),
         )
 
-    def _facts(self, slot: int, work: m.Workload, reason: m.Reason) -> reasons.Facts:
+    def _facts(self, slot: int, work: m.Workload, reason: m.Reason) -> Facts:
         plan, frame = self.plan, self.frame
         rival = frame.slot_names[int(plan.rival[slot])] if plan.rival[slot] >= 0 else ""
         c = int(plan.gpu_class[slot])
         until = float(plan.until[slot])
-        return reasons.Facts(
+        return Facts(
             reason=reason,
             queue=self.path(int(frame.work.queue[slot])) or work.queue,
             blame=self.path(int(plan.blame[slot])),

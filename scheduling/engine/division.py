@@ -1,24 +1,37 @@
 """The division: who is entitled to how much of a GPU class (DESIGN 3.1).
 
 Demand and what is kept back are summed from the leaves up, shares are handed from the root down. One
-class is one row of every table; classes do not meet before the order of queues.
+class is one row of every table; classes do not meet before the order of queues. What each step gave is
+written down on the way, so that pages show the very division that decided.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from scheduling.engine.arrays import EPS, Division, Floats, Ints, Quotas, Tree
-from scheduling.engine.compiled import inner
-from scheduling.engine.fill import fill
+from scheduling.engine.arrays import EPS, Division, Ints, Quotas, Tree
+from scheduling.engine.compiled import inner, once
+from scheduling.engine.fill import pour
+
+NO_TIER = -(1 << 62)
 
 
 @inner
 def divide(
-    tree: Tree, quotas: Quotas, capacity: Ints, asked: Ints, history: float, out: Division
+    tree: Tree,
+    quotas: Quotas,
+    capacity: Ints,
+    asked: Ints,
+    charged: Ints,
+    history: float,
+    out: Division,
 ) -> None:
-    """Fill ``out`` for ``asked`` [class, queue], what each leaf holds and waits for (milli-GPU)."""
+    """Fill ``out`` for ``asked`` [class, queue], what each leaf holds and waits for (milli-GPU).
+
+    ``charged`` [class, queue] is the usage (micro-GPU) that recent starts are charged beforehand.
+    """
     for c in range(capacity.size):
+        _add_charges(quotas, c, charged, capacity[c], out)
         _sum_up(tree, quotas, c, asked, out)
         out.fair[c, 0] = min(out.demand[c, 0], capacity[c])
         out.guaranteed[c, 0] = out.fair[c, 0]
@@ -38,7 +51,7 @@ def potential(
     """
     ends = base.capacity[c, 0]
     work.demand[c, q] = max(base.demand[c, q], np.int64(min(float(quotas.cap[c, q]), ends)))
-    _keep(tree, quotas, c, q, work)
+    _keep_again(tree, quotas, c, q, work)
     x = tree.parent[q]
     while x > 0:
         more = work.demand[c, x]
@@ -47,7 +60,7 @@ def potential(
         raw = base.demand[c, x]
         if raw < quotas.cap[c, x]:
             work.demand[c, x] = min(more, quotas.cap[c, x])
-        _keep(tree, quotas, c, x, work)
+        _keep_again(tree, quotas, c, x, work)
         x = tree.parent[x]
     share = _descend(tree, quotas, c, q, history, work)
     x = q
@@ -72,101 +85,170 @@ def _descend(tree: Tree, quotas: Quotas, c: int, q: int, history: float, work: D
 
 
 @inner
+def _add_charges(quotas: Quotas, c: int, charged: Ints, capacity: int, out: Division) -> None:
+    """Decayed usage as a share of capacity, with what recent starts will use first."""
+    for q in range(charged.shape[1]):
+        out.usage[c, q] = quotas.usage[c, q] + charged[c, q] / 1000.0 / max(capacity, 1)
+
+
+@inner
 def _sum_up(tree: Tree, quotas: Quotas, c: int, asked: Ints, out: Division) -> None:
     """Demand of each subtree, at most its cap, and the idle nominal that it keeps back."""
     queues = tree.parent.size
     for q in range(queues):
         out.demand[c, q] = asked[c, q]
+        out.kept_below[c, q] = 0.0
     for q in range(queues - 1, 0, -1):
+        above = tree.parent[q]
         out.demand[c, q] = min(out.demand[c, q], quotas.cap[c, q])
-        out.demand[c, tree.parent[q]] += out.demand[c, q]
-        _keep(tree, quotas, c, q, out)
+        out.kept[c, q] = _keep(quotas, c, q, out.demand[c, q], out.kept_below[c, q])
+        out.demand[c, above] += out.demand[c, q]
+        out.kept_below[c, above] += out.kept[c, q]
+
+
+@once
+def _keep(quotas: Quotas, c: int, q: int, demand: int, below: float) -> float:
+    """Idle nominal that nobody outside may use: beyond the lending limit, or kept by a child."""
+    idle = max(0, quotas.nominal[c, q] - demand)
+    return min(float(idle), max(float(idle - quotas.lending[c, q]), below))
 
 
 @inner
-def _keep(tree: Tree, quotas: Quotas, c: int, q: int, out: Division) -> None:
-    """Idle nominal that nobody outside may use: beyond the lending limit, or kept by a child."""
-    idle = max(0, quotas.nominal[c, q] - out.demand[c, q])
+def _keep_again(tree: Tree, quotas: Quotas, c: int, q: int, out: Division) -> None:
     below = 0.0
     for i in range(tree.kid_start[q], tree.kid_start[q + 1]):
         below += out.kept[c, tree.kids[i]]
-    out.kept[c, q] = min(float(idle), max(float(idle - quotas.lending[c, q]), below))
+    out.kept[c, q] = _keep(quotas, c, q, out.demand[c, q], below)
 
 
 @inner
 def _split(tree: Tree, quotas: Quotas, c: int, parent: int, history: float, out: Division) -> None:
     """Divide what ``parent`` has among its children: guarantees, kept back, then the spare."""
-    kids = tree.kids[tree.kid_start[parent] : tree.kid_start[parent + 1]]
-    size = kids.size
-    nominal, owed, kept = np.empty(size), np.empty(size), np.empty(size)
-    for i in range(size):
-        q = kids[i]
-        nominal[i] = quotas.nominal[c, q]
-        owed[i] = min(quotas.nominal[c, q], out.demand[c, q])
-        kept[i] = out.kept[c, q]
-    got = np.zeros(size)
-    total = out.capacity[c, parent]
-    rest = total - owed.sum()
-    if rest < -EPS:
-        fill(total, owed, nominal, got)
-        rest = 0.0
+    owed, want, kept = _guarantee(tree, quotas, c, parent, out)
+    rest = out.capacity[c, parent] - owed
+    spare = rest - kept
+    if rest < 0.0:
+        _ration(tree, quotas, c, parent, out)
+    elif spare >= want:
+        _satisfy(tree, c, parent, out)
     else:
-        for i in range(size):
-            got[i] = owed[i]
-    kept_back = kept.sum()
-    scale = min(1.0, max(rest, 0.0) / kept_back) if kept_back > 0.0 else 0.0
-    granted = got.copy()
-    _spare(tree, quotas, c, kids, max(0.0, rest - kept_back), history, out, got)
-    out.kept_below[c, parent] = kept_back * scale
-    for i in range(size):
-        q = kids[i]
-        out.fair[c, q] = got[i]
-        out.guaranteed[c, q] = granted[i]
-        out.capacity[c, q] = got[i] + kept[i] * scale
-        out.short[c, q] = granted[i] < owed[i] - EPS
+        _share_out(tree, quotas, c, parent, spare, history, out)
+    scale = min(1.0, max(rest, 0.0) / kept) if kept > 0.0 else 0.0
+    out.kept_below[c, parent] = kept * scale
+    for i in range(tree.kid_start[parent], tree.kid_start[parent + 1]):
+        q = tree.kids[i]
+        out.capacity[c, q] = out.fair[c, q] + out.kept[c, q] * scale
+
+
+@once
+def _guarantee(
+    tree: Tree, quotas: Quotas, c: int, parent: int, out: Division
+) -> tuple[int, int, float]:
+    """Give each child what it is guaranteed; sums: guaranteed, wanted beyond it, kept back."""
+    owed, want, kept = 0, 0, 0.0
+    for i in range(tree.kid_start[parent], tree.kid_start[parent + 1]):
+        q = tree.kids[i]
+        part = min(quotas.nominal[c, q], out.demand[c, q])
+        out.guaranteed[c, q] = out.fair[c, q] = part
+        out.spare[c, q] = out.remainder[c, q] = out.norm[c, q] = out.ratio[c, q] = 0.0
+        out.short[c, q] = False
+        owed += part
+        want += out.demand[c, q] - part
+        kept += out.kept[c, q]
+    return owed, want, kept
 
 
 @inner
-def _spare(
-    tree: Tree,
-    quotas: Quotas,
-    c: int,
-    kids: Ints,
-    spare: float,
-    history: float,
-    out: Division,
-    got: Floats,
-) -> None:
-    """Pour the spare tier by tier, highest first.
+def _ration(tree: Tree, quotas: Quotas, c: int, parent: int, out: Division) -> None:
+    """Fill the guarantees in proportion to nominal: together they are more than there is."""
+    for i in range(tree.kid_start[parent], tree.kid_start[parent + 1]):
+        q = tree.kids[i]
+        out.want[c, q], out.pull[c, q] = out.guaranteed[c, q], quotas.nominal[c, q]
+        out.fair[c, q] = 0.0
+    pour(tree, c, parent, out.capacity[c, parent], out)
+    for i in range(tree.kid_start[parent], tree.kid_start[parent + 1]):
+        q = tree.kids[i]
+        out.short[c, q] = out.fair[c, q] < out.guaranteed[c, q] - EPS
+        out.guaranteed[c, q] = out.fair[c, q]
 
-    Inside a tier ``w = max(0, n + k (n - u))`` with ``n`` the weight normalised among the siblings
-    that the guarantee left unsatisfied. ``n`` is fixed there: normalising again whenever a sibling is
-    full could lower a queue's share when its own weight rises (law 9). What those with w > 0 leave
-    goes to the others by weight alone.
+
+@once
+def _satisfy(tree: Tree, c: int, parent: int, out: Division) -> None:
+    """Nothing is short: all get what they ask for, whatever their weights."""
+    for i in range(tree.kid_start[parent], tree.kid_start[parent + 1]):
+        q = tree.kids[i]
+        out.fair[c, q] = out.demand[c, q]
+        out.spare[c, q] = out.fair[c, q] - out.guaranteed[c, q]
+
+
+@inner
+def _share_out(
+    tree: Tree, quotas: Quotas, c: int, parent: int, spare: float, history: float, out: Division
+) -> None:
+    """Pour the spare tier by tier, highest first; what those with a pull leave goes to the others of
+    the tier by weight alone.
     """
-    done = np.zeros(kids.size, np.bool_)
-    while spare > EPS and not done.all():
-        tier = -(1 << 62)
-        for i in range(kids.size):
-            if not done[i]:
-                tier = max(tier, tree.tier[kids[i]])
-        want, weight, share = np.zeros(kids.size), np.zeros(kids.size), np.zeros(kids.size)
-        for i in range(kids.size):
-            q = kids[i]
-            if tree.tier[q] == tier:
-                done[i] = True
-                want[i] = out.demand[c, q] - got[i]
-                if want[i] > 0.0:
-                    weight[i] = quotas.weight[c, q]
-        weights = weight.sum()
-        if weights <= 0.0:
-            continue
-        for i in range(kids.size):
-            n = weight[i] / weights
-            if n > 0.0:
-                share[i] = max(0.0, n + history * (n - quotas.usage[c, kids[i]]))
-        spare = fill(spare, want, share, got)
-        for i in range(kids.size):
-            if share[i] > 0.0:
-                want[i] = 0.0
-        spare = fill(spare, want, weight, got)
+    tier = -NO_TIER
+    while spare > 0.0:
+        tier = _tier_below(tree, quotas, c, parent, tier, out)
+        if tier == NO_TIER:
+            return
+        _weigh(tree, quotas, c, parent, tier, history, out)
+        spare = pour(tree, c, parent, spare, out)
+        _write_down(tree, c, parent, tier, out)
+        if spare > 0.0 and history > 0.0:
+            for i in range(tree.kid_start[parent], tree.kid_start[parent + 1]):
+                q = tree.kids[i]
+                out.pull[c, q] = quotas.weight[c, q]
+            spare = pour(tree, c, parent, spare, out)
+            _write_down(tree, c, parent, tier, out)
+
+
+@inner
+def _tier_below(tree: Tree, quotas: Quotas, c: int, parent: int, tier: int, out: Division) -> int:
+    """The next tier in which somebody with a weight still wants more."""
+    best = NO_TIER
+    for i in range(tree.kid_start[parent], tree.kid_start[parent + 1]):
+        q = tree.kids[i]
+        wants = out.demand[c, q] > out.fair[c, q] and quotas.weight[c, q] > 0.0
+        if wants and best < tree.tier[q] < tier:
+            best = tree.tier[q]
+    return best
+
+
+@inner
+def _weigh(
+    tree: Tree, quotas: Quotas, c: int, parent: int, tier: int, history: float, out: Division
+) -> None:
+    """Wants of the tier, and pulls ``w = max(0, n + k (n - u))``: ``n`` is the weight normalised among
+    the siblings that the guarantee left unsatisfied.
+
+    ``n`` is fixed here: normalising again whenever a sibling is full could lower a queue's share when
+    its own weight rises (law 9).
+    """
+    weights = 0.0
+    for i in range(tree.kid_start[parent], tree.kid_start[parent + 1]):
+        q = tree.kids[i]
+        out.want[c, q] = 0.0
+        if tree.tier[q] == tier and quotas.weight[c, q] > 0.0:
+            out.want[c, q] = max(0.0, out.demand[c, q] - out.fair[c, q])
+            weights += quotas.weight[c, q] if out.want[c, q] > 0.0 else 0.0
+    for i in range(tree.kid_start[parent], tree.kid_start[parent + 1]):
+        q = tree.kids[i]
+        if out.want[c, q] > 0.0:
+            n = quotas.weight[c, q] / weights
+            w = max(0.0, n + history * (n - out.usage[c, q]))
+            out.norm[c, q], out.ratio[c, q], out.pull[c, q] = n, w, w
+
+
+@inner
+def _write_down(tree: Tree, c: int, parent: int, tier: int, out: Division) -> None:
+    """What the last pour gave: by pull, or what was left by weight alone."""
+    for i in range(tree.kid_start[parent], tree.kid_start[parent + 1]):
+        q = tree.kids[i]
+        more = out.fair[c, q] - out.guaranteed[c, q]
+        if tree.tier[q] == tier and out.norm[c, q] > 0.0:
+            if out.ratio[c, q] > 0.0:
+                out.spare[c, q] = more
+            else:
+                out.remainder[c, q] = more

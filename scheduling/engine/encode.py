@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -36,14 +37,20 @@ def encode(snapshot: m.Snapshot) -> Frame:
         },
         tree=_tree(queues),
         quotas=_quotas(queues, names),
+        former=_quotas(queues, names, lowered=True),
         nodes=_nodes(nodes, names, [c.exchange_rate for c in classes]),
         ranks=a.Ranks(
             np.array([p.value for p in priorities] or [0], np.int64),
             np.array([p.preemptible for p in priorities] or [False]),
             np.array([p.min_run_time_s for p in priorities] or [0], np.float64),
+            np.array([_or_endless(p.max_wait_s) for p in priorities] or [np.inf]),
+            np.array([p.type is m.WorkloadType.INFERENCE for p in priorities] or [False]),
         ),
         slots=len(snapshot.workloads) + 1,
     )
+    for i, queue in enumerate(queues, 1):
+        for user, gpus in sorted(queue.user_usage.items()):
+            frame.note_usage(i, user, gpus)
     _add_workloads(frame, snapshot, nodes)
     frame.source = snapshot
     return frame
@@ -71,28 +78,55 @@ def _tree(queues: list[m.Queue]) -> a.Tree:
     kids = np.argsort(parent[1:], kind="stable") + 1
     start = np.searchsorted(parent[kids], np.arange(size + 1))
     tier = np.array([0, *(q.priority for q in queues)], np.int64)
-    budget = [MANY if q.eviction_budget_gpus is None else q.eviction_budget_gpus for q in queues]
     return a.Tree(
-        parent, depth, start.astype(np.int64), kids, tier, stop, np.array([MANY, *budget], np.int64)
-    )
+        parent, depth, start.astype(np.int64), kids, tier, stop,
+        _bounds([q.eviction_budget_gpus for q in queues]), _bounds([q.max_running for q in queues]),
+        _bounds([q.max_running_per_user for q in queues]),
+        _bounds([q.max_gpus_per_user for q in queues]),
+        np.array([0.0, *(_seconds(q.eviction_budget_until, 0.0) for q in queues)]),
+        _min_run(queues, parent),
+    )  # fmt: skip
 
 
-def _quotas(queues: list[m.Queue], names: list[str]) -> a.Quotas:
+def _min_run(queues: list[m.Queue], parent: a.Ints) -> a.Floats:
+    """Each queue's own time or that of the nearest queue above, -1 where none states one."""
+    times = np.full(parent.size, -1.0)
+    for i, queue in enumerate(queues, 1):
+        own = queue.min_run_time_s
+        times[i] = times[parent[i]] if own is None else own
+    return times
+
+
+def _bounds(values: Iterable[int | None]) -> a.Ints:
+    """A bound by queue; the root has none."""
+    return np.array([MANY, *(MANY if v is None else v for v in values)], np.int64)
+
+
+def _quotas(queues: list[m.Queue], names: list[str], lowered: bool = False) -> a.Quotas:
+    """The quotas in force, or with ``lowered`` those that were in force before they were lowered."""
     shape = (len(names), len(queues) + 1)
     nominal, weight, usage = np.zeros(shape, np.int64), np.zeros(shape), np.zeros(shape)
     limit, lending = np.full(shape, MANY, np.int64), np.full(shape, MANY, np.int64)
+    budget, used = np.full(shape, np.inf), np.zeros(shape)
+    ends, grace = np.zeros(shape), np.full(shape, -np.inf)
     for i, queue in enumerate(queues, 1):
         for c, name in enumerate(names):
             quota = queue.quotas.get(name, m.Quota())
-            nominal[c, i], weight[c, i] = quota.nominal, quota.weight
+            stated = quota.lowered if lowered and quota.lowered else quota
+            nominal[c, i], weight[c, i] = stated.nominal, stated.weight
+            if stated.borrowing_limit is not None:
+                limit[c, i] = stated.nominal + stated.borrowing_limit
+            if stated.lending_limit is not None:
+                lending[c, i] = stated.lending_limit
             usage[c, i] = queue.usage.get(name, 0.0)
-            if quota.borrowing_limit is not None:
-                limit[c, i] = quota.nominal + quota.borrowing_limit
-            if quota.lending_limit is not None:
-                lending[c, i] = quota.lending_limit
+            if quota.budget_gpu_hours is not None:
+                budget[c, i], used[c, i] = quota.budget_gpu_hours, quota.used_gpu_hours
+                ends[c, i] = _seconds(quota.period_ends, 0.0)
+            if quota.lowered:
+                grace[c, i] = quota.lowered.until.timestamp()
     cap = np.where(weight > 0, limit, np.minimum(limit, nominal))
     cap[:, 0] = MANY
-    return a.Quotas(nominal, limit, cap, lending, weight, usage)
+    return a.Quotas(nominal, limit, cap, lending, weight, usage, budget, used, ends, grace)
 
 
 def _nodes(nodes: list[m.Node], names: list[str], rates: list[float]) -> a.Nodes:
@@ -104,7 +138,14 @@ def _nodes(nodes: list[m.Node], names: list[str], rates: list[float]) -> a.Nodes
             size[a.CPUS, i] = MANY if node.cpus is None else node.cpus
             size[a.MEMORY, i] = MANY if node.memory_mib is None else node.memory_mib
     labels: list[list[tuple[str, ...]]] = [
-        [(n.topology.get("block", ""), "" if "block" in n.topology else n.name) for n in nodes],
+        [
+            (
+                n.topology.get("block", ""),
+                "" if "block" in n.topology else n.topology.get("rack", ""),
+                "" if n.topology.keys() & {"block", "rack"} else n.name,
+            )
+            for n in nodes
+        ],
         [
             (
                 n.topology.get("block", ""),
@@ -130,6 +171,10 @@ def _numbered(labels: list[tuple[str, ...]]) -> list[int]:
     return [number[label] for label in labels]
 
 
+def _or_endless(seconds: float | None) -> float:
+    return np.inf if seconds is None else float(seconds)
+
+
 def _seconds(instant: datetime | None, otherwise: float) -> float:
     return otherwise if instant is None else instant.timestamp()
 
@@ -143,6 +188,10 @@ def _add_workloads(frame: Frame, snapshot: m.Snapshot, nodes: list[m.Node]) -> N
     for slot, work in enumerate(works):
         if work.phase is m.Phase.RUNNING:
             _run(frame, slot, work, classes, places)
+            if work.leaving_members:
+                frame.part(slot, _parting_seats(work, places))
+        elif work.awaits_victims and work.placement and work.gpu_class:
+            frame.promise(slot, classes[work.gpu_class], _seats(work, work.gpu_class, places))
 
 
 def _pairs(frame: Frame, works: list[m.Workload]) -> list[tuple[int, str]]:
@@ -165,6 +214,7 @@ def _columns(
         for w in works
     ]
     longest = max([1, *map(len, wishes)])
+    slot_of = {w.name: i for i, w in enumerate(works)}  # equals the tie, see ``Frame.load``
     return {
         "priority": [priorities[w.priority_class] for w in works],
         "need": [[w.gpus for w in works], [w.cpus for w in works], [w.memory_mib for w in works]],
@@ -176,9 +226,13 @@ def _columns(
         "preferred": [_level(w.topology.preferred) for w in works],
         "submitted": [w.submitted.timestamp() for w in works],
         "predicted": [w.predicted.p50 if w.predicted else np.inf for w in works],
+        "predicted_p90": [w.predicted.p90 if w.predicted else np.inf for w in works],
         "held": [w.held for w in works],
         "claims": [w.awaits_victims for w in works],
         "restart": [w.restart_cost_s for w in works],
+        "evictions": [w.evictions for w in works],
+        "evicted": [_seconds(w.last_evicted, -np.inf) for w in works],
+        "evicted_for": [slot_of.get(w.last_evicted_for or "", -1) for w in works],
     }
 
 
@@ -194,18 +248,35 @@ def _run(
     places: Mapping[tuple[str, str], int],
 ) -> None:
     """Seat a running workload where the snapshot says."""
-    kind = work.gpu_class or work.gpu_classes[0]
-    seats = []
-    for node, members in work.placement.items():
-        devices = work.devices.get(node, ())
-        for i in range(members):
-            device = devices[i] if work.gpus < m.MILLI and i < len(devices) else -1
-            if work.gpus < m.MILLI and device < 0:
-                device = 0
-            seats.append((places[node, kind], device))
-    frame.start_on(slot, classes[kind], seats)
+    kind = _kind(work)
+    frame.start_on(slot, classes[kind], _seats(work, kind, places))
     w = frame.work
     w.started[slot] = _seconds(work.started, frame.now)
     w.checkpointed[slot] = _seconds(work.checkpointed, -np.inf)
     w.stale[slot] = _seconds(work.stale_since, np.inf)
     w.leaving[slot] = work.leaving
+
+
+def _kind(work: m.Workload) -> str:
+    return work.gpu_class or work.gpu_classes[0]
+
+
+def _parting_seats(
+    work: m.Workload, places: Mapping[tuple[str, str], int]
+) -> list[tuple[int, int]]:
+    """Seats of the members that it gave up."""
+    gone = replace(work, placement=work.leaving_members, devices=work.leaving_devices)
+    return _seats(gone, _kind(work), places)
+
+
+def _seats(
+    work: m.Workload, kind: str, places: Mapping[tuple[str, str], int]
+) -> list[tuple[int, int]]:
+    """Node and device of each member; -1 for whole GPUs. A share that states no device sits on 0."""
+    seats = []
+    for node, members in work.placement.items():
+        devices = work.devices.get(node, ())
+        for i in range(members):
+            device = devices[i] if i < len(devices) else 0
+            seats.append((places[node, kind], device if work.gpus < m.MILLI else -1))
+    return seats

@@ -1,109 +1,46 @@
-"""The act on one victim: what it costs, whether the rules allow it, what it gives back.
+"""The act on one victim: whether the rules allow it, what it gives back. Elastic gangs above their least
+members give members up before anybody is evicted.
 
 Reclaim takes from another queue only what lies above fair share in every queue between the victim and
 the common ancestor. Preempt takes lower priority inside the same leaf. Both spare work inside its min
-run time, queues whose eviction budget is spent, and what would pass the eviction cap.
+run time, whoever was served by evicting the hunter a while ago, queues whose eviction budget is spent,
+and what would pass the eviction cap.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-
-from scheduling.engine.arrays import EPS, GPUS, RUNNING, UNLIMITED, Holds, Ranks, Rules, Work
+from scheduling.engine.arrays import EPS, GPUS, Work
+from scheduling.engine.codes import SHRINK
 from scheduling.engine.compiled import inner, once
+from scheduling.engine.limits import book_start
+from scheduling.engine.prey import extra_of
 from scheduling.engine.seating import leave, stay
-from scheduling.engine.sorting import order_of
-from scheduling.engine.standing import charge, common_ancestor
-from scheduling.engine.world import Prey, World
+from scheduling.engine.standing import charge, common_ancestor, grace_over, guarded
+from scheduling.engine.world import World
 
 RECLAIM, PREEMPT = 0, 1
-STRICT, PROTECTED, BUDGET, CAP = 0, 1, 2, 3
-"""What a search overlooks: nothing, protection by time, the queues' budgets, the eviction cap."""
+STRICT, DELAY, PROTECTED, BUDGET, CAP = 0, 1, 2, 3, 4
+"""What a search overlooks: nothing; how long the workload has to wait before; beyond that, protection of
+victims by time, the queues' budgets, or the eviction cap.
+"""
 
 
 class Hunt(NamedTuple):
     """One search: for workload ``w`` on class ``c``, by ``rule``, below queue ``top``.
 
-    ``straddle``: gangs that lie partly inside the victim's fair share may be taken. ``need``: milli-GPU
-    the workload asks for.
+    ``owed``: it asks for nominal quota, so gangs that lie partly inside the victim's fair share, and those
+    evicted often, may be taken. ``need``: milli-GPU the workload asks for.
     """
 
     w: int
     c: int
     rule: int
     top: int
-    straddle: bool
+    owed: bool
     overlook: int
     need: int
-
-
-@once
-def gpus_of(work: Work, v: int) -> int:
-    return work.need[GPUS, v] * work.members[v]
-
-
-@inner
-def work_lost(work: Work, v: int, now: float) -> float:
-    """GPU-seconds an eviction throws away: GPUs x (time since the last checkpoint + restart)."""
-    since = max(work.checkpointed[v], work.started[v])
-    return gpus_of(work, v) / 1000.0 * (max(0.0, now - since) + work.restart[v])
-
-
-@inner
-def find_prey(work: Work, ranks: Ranks, holds: Holds, rules: Rules, prey: Prey) -> None:
-    """Fill ``prey``. Ladder: least work lost, started last, lowest name."""
-    count = 0
-    for q in range(prey.lowest.size):
-        prey.lowest[q] = UNLIMITED
-    for w in range(work.phase.size):
-        prey.chosen[w] = False
-        if work.phase[w] != RUNNING or work.leaving[w] or work.queue[w] < 0:
-            continue
-        if work.priority[w] < 0 or not ranks.preemptible[work.priority[w]]:
-            continue
-        prey.lost[w] = work_lost(work, w, rules.now)
-        prey.ranked[count] = w
-        count += 1
-    key = np.empty(count)
-    for column in range(3):
-        for k in range(count):
-            w = prey.ranked[k]
-            key[k] = (float(work.tie[w]), -work.started[w], prey.lost[w])[column]
-        order = order_of(key)
-        for k in range(count):
-            prey.on_node[k] = prey.ranked[order[k]]
-        for k in range(count):
-            prey.ranked[k] = prey.on_node[k]
-    for k in range(count, prey.ranked.size):
-        prey.ranked[k] = -1
-    _list_by_node(holds, prey, count)
-    for k in range(count):
-        w = prey.ranked[k]
-        q = work.queue[w]
-        prey.lowest[q] = min(prey.lowest[q], ranks.value[work.priority[w]])
-
-
-@inner
-def _list_by_node(holds: Holds, prey: Prey, count: int) -> None:
-    """Counting sort of the victims' holds by node; it keeps their order."""
-    for n in range(prey.start.size):
-        prey.start[n] = 0
-    for k in range(count):
-        h = holds.head[prey.ranked[k]]
-        while h >= 0:
-            prey.start[holds.node[h] + 2] += 1
-            h = holds.next[h]
-    for n in range(2, prey.start.size):
-        prey.start[n] += prey.start[n - 1]
-    for k in range(count):
-        h = holds.head[prey.ranked[k]]
-        while h >= 0:
-            at = holds.node[h] + 1
-            prey.on_node[prey.start[at]] = prey.ranked[k]
-            prey.start[at] += 1
-            h = holds.next[h]
 
 
 @once
@@ -120,94 +57,196 @@ def restore(world: World, v: int) -> None:
 
 @inner
 def _let(world: World, v: int, sign: int) -> None:
-    work, holds, book, tree = world.work, world.holds, world.book, world.tree
+    """What ``v`` gave up before has left already."""
+    work, holds, book, prey = world.work, world.holds, world.book, world.prey
     h = holds.head[v]
     while h >= 0:
+        members = holds.members[h] - prey.gone[h]
         if sign > 0:
-            leave(world.room, work, v, holds.node[h], holds.device[h], holds.members[h])
+            leave(world.room, work, v, holds.node[h], holds.device[h], members)
         else:
-            stay(world.room, work, v, holds.node[h], holds.device[h], holds.members[h])
+            stay(world.room, work, v, holds.node[h], holds.device[h], members)
         h = holds.next[h]
+    members = work.members[v] - prey.given[v]
     fixed = work.priority[v] >= 0 and not world.ranks.preemptible[work.priority[v]]
-    charge(world, v, work.gpu_class[v], -sign * work.members[v], fixed)
-    gpus = sign * gpus_of(work, v)
-    book.spent[0] += gpus
-    q = work.queue[v]
+    charge(world, v, work.gpu_class[v], -sign * members, fixed)
+    book_start(world, v, -sign)
+    book.spent[1] += sign * members * work.need[GPUS, v]
+    spend(world, v, sign * core_of(work, v))
+
+
+@inner
+def spend(world: World, v: int, gpus: int) -> None:
+    """Take ``gpus`` from the eviction budgets above ``v`` and count them in the cap."""
+    world.book.spent[0] += gpus
+    q = world.work.queue[v]
     while q > 0:
-        book.budget[q] -= gpus
-        q = tree.parent[q]
+        world.book.budget[q] -= gpus
+        q = world.tree.parent[q]
+
+
+@once
+def core_of(work: Work, v: int) -> int:
+    """Milli-GPU that count as evicted when ``v`` is: not the members it can do without, which it would
+    give up first.
+    """
+    return (work.members[v] - extra_of(work, v)) * work.need[GPUS, v]
+
+
+@once
+def held_by(world: World, v: int) -> int:
+    """Milli-GPU of ``v`` but for what it has given up for others in this cycle."""
+    shrunk = world.out.action[v] == SHRINK
+    members = world.out.members[v] if shrunk else world.work.members[v]
+    return members * world.work.need[GPUS, v]
+
+
+@inner
+def give(world: World, v: int, h: int, sign: int) -> None:
+    """Reckon with one member of hold ``h`` given up (1), or with it back (-1)."""
+    work, holds, prey = world.work, world.holds, world.prey
+    leave(world.room, work, v, holds.node[h], holds.device[h], sign)
+    charge(world, v, work.gpu_class[v], -sign, False)
+    world.book.spent[1] += sign * work.need[GPUS, v]
+    prey.gone[h] += sign
+    prey.given[v] += sign
 
 
 @inner
 def choose(world: World, v: int) -> None:
     release(world, v)
-    prey = world.prey
-    prey.chosen[v] = True
-    prey.picked[prey.count[0]] = v
+    world.prey.chosen[v] = True
+    _pick(world, v, -1)
+
+
+@inner
+def choose_member(world: World, v: int, h: int) -> None:
+    """One member of hold ``h`` is given up."""
+    give(world, v, h, 1)
+    _pick(world, v, h)
+
+
+@once
+def _pick(world: World, v: int, h: int) -> None:
+    prey, at = world.prey, world.prey.count[0]
+    prey.picked[at], prey.part[at] = v, h
     prey.count[0] += 1
 
 
 @inner
 def drop(world: World, keep: int) -> None:
     """Put back all of the chosen but the first ``keep``."""
+    while world.prey.count[0] > keep:
+        world.prey.count[0] -= 1
+        put_back(world, world.prey.count[0])
+
+
+@inner
+def put_back(world: World, k: int) -> None:
+    """The ``k``-th of the chosen stays after all."""
     prey = world.prey
-    while prey.count[0] > keep:
-        prey.count[0] -= 1
-        v = prey.picked[prey.count[0]]
+    v, h = prey.picked[k], prey.part[k]
+    if h >= 0:
+        give(world, v, h, -1)
+    else:
         prey.chosen[v] = False
         restore(world, v)
 
 
-@once
-def protected_until(world: World, v: int) -> float:
-    return world.work.started[v] + world.ranks.min_run[world.work.priority[v]]
+@inner
+def take_again(world: World, k: int) -> None:
+    """Undo ``put_back``."""
+    prey = world.prey
+    v, h = prey.picked[k], prey.part[k]
+    if h >= 0:
+        give(world, v, h, 1)
+    else:
+        release(world, v)
+        prey.chosen[v] = True
+
+
+@inner
+def protected_until(world: World, hunt: Hunt, v: int) -> float:
+    """When ``v`` may go for the workload: no shield left, and the grace of a lowered quota over."""
+    return max(shielded_until(world, hunt, v), grace_over(world, hunt.c, world.work.queue[v]))
+
+
+@inner
+def shielded_until(world: World, hunt: Hunt, v: int) -> float:
+    """Until the end of its min run time, and of the cooldown if the workload was evicted for ``v``.
+
+    The min run time is that of the queue in which both part, on the side of ``v`` (its leaf inside one
+    queue), else that of the priority class.
+    """
+    work, tree = world.work, world.tree
+    q = work.queue[v]
+    meet = common_ancestor(tree, q, work.queue[hunt.w])
+    while q != meet and tree.parent[q] != meet:
+        q = tree.parent[q]
+    shield = tree.min_run[q] if tree.min_run[q] >= 0.0 else world.ranks.min_run[work.priority[v]]
+    until = work.started[v] + shield
+    if work.evicted_for[hunt.w] == work.tie[v]:
+        until = max(until, work.evicted[hunt.w] + world.rules.cooldown)
+    return until
 
 
 @inner
 def allowed(world: World, hunt: Hunt, v: int) -> bool:
     """Whether the rules let ``v`` go for the workload, as things stand now.
 
-    What forbids it though the rule would take it is noted in ``book.forbidden``.
+    What forbids it though the rule would take it is noted in ``book.forbidden``. The eviction cap is
+    asked for ``v`` alone here, and for all victims together once nobody needless is among them.
     """
     work = world.work
-    if work.gpu_class[v] != hunt.c or not _is_fair_game(world, hunt, v):
+    gpus, forbidden = core_of(work, v), STRICT
+    worn = work.evictions[v] >= world.rules.max_evictions and not hunt.owed
+    if work.gpu_class[v] != hunt.c or worn or not _is_fair_game(world, hunt, v, gpus):
         return False
-    gpus, forbidden = gpus_of(work, v), STRICT
-    if hunt.overlook != PROTECTED and world.rules.now < protected_until(world, v):
+    if hunt.overlook != PROTECTED and _is_protected(world, hunt, v):
         forbidden = PROTECTED
-    elif hunt.overlook != BUDGET and not _in_budget(world, work.queue[v], gpus):
+    elif hunt.overlook != BUDGET and not in_budget(world, work.queue[v], gpus):
         forbidden = BUDGET
-    elif hunt.overlook != CAP and world.book.spent[0] + gpus > world.rules.eviction_cap * hunt.need:
+    elif hunt.overlook != CAP and gpus > world.rules.eviction_cap * hunt.need:
         forbidden = CAP
     world.book.forbidden[forbidden] = 1
     return forbidden == STRICT
 
 
-@once
-def _is_fair_game(world: World, hunt: Hunt, v: int) -> bool:
+@inner
+def _is_protected(world: World, hunt: Hunt, v: int) -> bool:
+    """By time; or by the grace of a lowered quota, which no reclaim may break."""
+    if world.rules.now < shielded_until(world, hunt, v):
+        return True
+    graced = hunt.rule == RECLAIM and world.book.graced[hunt.c] > 0.0
+    return graced and not _reclaimable(world, hunt, v, core_of(world.work, v), True)
+
+
+@inner
+def may_give(world: World, hunt: Hunt, v: int) -> bool:
+    """Whether ``v`` can do without one more member, and the rules would let as much of it go.
+
+    No min run time, budget or cap speaks for the extra members of an elastic gang: it goes on.
+    """
+    work, prey = world.work, world.prey
+    if prey.chosen[v] or work.gpu_class[v] != hunt.c or prey.given[v] >= extra_of(work, v):
+        return False
+    if prey.count[0] == prey.picked.size or not _is_fair_game(world, hunt, v, work.need[GPUS, v]):
+        return False
+    graced = hunt.rule == RECLAIM and hunt.overlook != PROTECTED and world.book.graced[hunt.c] > 0.0
+    return not graced or _reclaimable(world, hunt, v, work.need[GPUS, v], True)
+
+
+@inner
+def _is_fair_game(world: World, hunt: Hunt, v: int, gpus: int) -> bool:
     """Lower priority in the same leaf, or above fair share in another."""
     if hunt.rule == RECLAIM:
-        return _reclaimable(world, hunt, v, gpus_of(world.work, v))
+        return _reclaimable(world, hunt, v, gpus, False)
     value, rank = world.ranks.value, world.work.priority
     return world.work.queue[v] == world.work.queue[hunt.w] and value[rank[v]] < value[rank[hunt.w]]
 
 
 @inner
-def is_promising(world: World, hunt: Hunt) -> bool:
-    """Whether all whom the rules let go hold enough together: cheap, and rarely so in vain."""
-    gpus = world.room.open[hunt.c] + world.room.coming[hunt.c]
-    some = False
-    for v in world.prey.ranked:
-        if v < 0 or (some and gpus >= hunt.need):
-            break
-        if not world.prey.chosen[v] and allowed(world, hunt, v):
-            gpus += gpus_of(world.work, v)
-            some = True
-    return some and gpus >= hunt.need
-
-
-@once
-def _in_budget(world: World, q: int, gpus: int) -> bool:
+def in_budget(world: World, q: int, gpus: int) -> bool:
     while q > 0:
         if world.book.budget[q] < gpus:
             return False
@@ -216,30 +255,36 @@ def _in_budget(world: World, q: int, gpus: int) -> bool:
 
 
 @inner
-def _reclaimable(world: World, hunt: Hunt, v: int, gpus: int) -> bool:
-    """Every queue of the victim below the common ancestor is above its fair share."""
+def _reclaimable(world: World, hunt: Hunt, v: int, gpus: int, graced: bool) -> bool:
+    """Every queue of the victim below the common ancestor is above its fair share, or, ``graced``,
+    above what a grace leaves it.
+    """
     tree, book, fair = world.tree, world.book, world.division.fair
     q = world.work.queue[v]
     meet = common_ancestor(tree, q, world.work.queue[hunt.w])
     if meet == q or tree.depth[meet] < tree.depth[hunt.top]:
         return False
     while q != meet:
-        above = book.held[hunt.c, q] - fair[hunt.c, q]
-        if above <= EPS or (not hunt.straddle and above < gpus - EPS):
+        keeps = guarded(world, hunt.c, q) if graced else fair[hunt.c, q]
+        above = book.held[hunt.c, q] - keeps
+        if above <= EPS or (not hunt.owed and above < gpus - EPS):
             return False
         q = tree.parent[q]
     return True
 
 
 @inner
-def still_above(world: World, hunt: Hunt, v: int) -> bool:
-    """With ``v`` alone kept, each of its queues would be above its fair share."""
-    tree, book, fair = world.tree, world.book, world.division.fair
-    gpus = gpus_of(world.work, v)
+def still_above(world: World, hunt: Hunt, k: int) -> bool:
+    """With the ``k``-th of the chosen alone kept, each of its queues would be above what it keeps."""
+    tree, book = world.tree, world.book
+    v = world.prey.picked[k]
+    gpus = held_by(world, v) if world.prey.part[k] < 0 else world.work.need[GPUS, v]
     q = world.work.queue[v]
     meet = common_ancestor(tree, q, world.work.queue[hunt.w])
     while q != meet:
-        if book.held[hunt.c, q] + gpus <= fair[hunt.c, q] + EPS:
+        fair = world.division.fair[hunt.c, q]
+        keeps = fair if hunt.overlook == PROTECTED else guarded(world, hunt.c, q)
+        if book.held[hunt.c, q] + gpus <= keeps + EPS:
             return False
         q = tree.parent[q]
     return True

@@ -2,34 +2,48 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from scheduling.engine.arrays import Floats
+from scheduling.engine.arrays import Division, Tree
 from scheduling.engine.compiled import inner
-from scheduling.engine.sorting import order_of
 
 
 @inner
-def fill(total: float, want: Floats, weight: Floats, got: Floats) -> float:
-    """Pour ``total`` over the wants in ratio of weight; whoever is full leaves the rest to the others.
+def pour(tree: Tree, c: int, parent: int, total: float, out: Division) -> float:
+    """Pour ``total`` over the wants of the children of ``parent`` in ratio of ``out.pull``; whoever is
+    full leaves the rest to the others.
 
     Weighted max-min fairness (Bertsekas and Gallager, Data Networks, 6.5.2): the level t rises until
-    sum(min(want, weight t)) = total. Weight zero gets nothing. Adds to ``got`` and returns what
-    remains once all are full. Filling in order of want / weight needs one pass.
+    sum(min(want, pull t)) = total. Pull zero gets nothing. Takes from ``out.want``, adds to
+    ``out.fair`` and returns what remains once all are full. Each round fills all whom the level of this
+    moment satisfies, for it never falls; nothing has to be sorted.
     """
-    size = want.size
-    level = np.full(size, np.inf)
-    weights = 0.0
-    for i in range(size):
-        if weight[i] > 0.0 and want[i] > 0.0:
-            level[i] = want[i] / weight[i]
-            weights += weight[i]
-    for i in order_of(level):
-        if level[i] == np.inf or total <= 0.0:
-            break
-        part = total * weight[i] / weights if weight[i] < weights else total
-        part = min(part, want[i])
-        got[i] += part
-        total -= part
-        weights -= weight[i]
-    return max(total, 0.0)
+    want, pull = out.want, out.pull
+    while total > 0.0:
+        pulls = 0.0
+        for i in range(tree.kid_start[parent], tree.kid_start[parent + 1]):
+            q = tree.kids[i]
+            if want[c, q] > 0.0:
+                pulls += pull[c, q]
+        if pulls <= 0.0:
+            return total
+        level, filled = total / pulls, False
+        for i in range(tree.kid_start[parent], tree.kid_start[parent + 1]):
+            q = tree.kids[i]
+            part = want[c, q]
+            if part > 0.0 and pull[c, q] > 0.0 and part <= level * pull[c, q]:
+                out.fair[c, q] += part
+                total -= part
+                want[c, q] = 0.0
+                filled = True
+        if not filled:
+            _level(tree, c, parent, level, out)
+            return 0.0
+    return 0.0
+
+
+@inner
+def _level(tree: Tree, c: int, parent: int, level: float, out: Division) -> None:
+    """All who want more than the level get it."""
+    for i in range(tree.kid_start[parent], tree.kid_start[parent + 1]):
+        q = tree.kids[i]
+        if out.want[c, q] > 0.0:
+            out.fair[c, q] += level * out.pull[c, q]

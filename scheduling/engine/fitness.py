@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from scheduling.engine.arrays import ANYWHERE, CPUS, GPUS, MEMORY, Nodes, Seats, Work
-from scheduling.engine.compiled import inner
+from scheduling.engine.arrays import ANYWHERE, CPUS, GPUS, MEMORY, Ints, Nodes, Seats, Work
+from scheduling.engine.compiled import inner, once
 from scheduling.engine.placement import best_domain
 from scheduling.engine.seating import ONE
 from scheduling.engine.world import World
@@ -16,6 +16,8 @@ def limit_too_low(world: World, w: int, c: int) -> int:
     """The lowest queue whose limit is below the least the gang needs, -1 if none."""
     need = world.work.least[w] * world.work.need[GPUS, w]
     q = world.work.queue[w]
+    if need <= world.book.ceiling[c, q]:
+        return -1
     while q > 0:
         if world.quotas.cap[c, q] < need:
             return q
@@ -30,25 +32,26 @@ def fits_empty(world: World, w: int, c: int) -> bool:
     Gangs of one shape give one answer, so answers are kept in a direct-mapped table: key, then 0 or 1.
     """
     work, known = world.work, world.seats.known
-    shape = (
-        c,
-        work.need[GPUS, w],
-        work.need[CPUS, w],
-        work.need[MEMORY, w],
-        work.least[w],
-        work.required[w],
-    )
-    row = 0
-    for part in shape:
-        row = (row * 1000003 + part) % known.shape[0]
-    same = True
-    for i in range(6):
-        same = same and known[row, i] == shape[i]
-    if not same:
+    row = known_row(known, work.need, work.least, work.required, w, c)
+    if row < 0:
+        row = -1 - row
+        shape = (c, work.need[GPUS, w], work.need[CPUS, w], work.need[MEMORY, w],
+                 work.least[w], work.required[w])  # fmt: skip
         for i in range(6):
             known[row, i] = shape[i]
         known[row, 6] = _fits(work, world.nodes, world.seats, w, c)
     return known[row, 6] == 1
+
+
+@once
+def known_row(known: Ints, need: Ints, least: Ints, required: Ints, w: int, c: int) -> int:
+    """The row that knows whether ``w`` fits; where another shape stands there, -1 - row."""
+    gpus, cpus, memory = need[GPUS, w], need[CPUS, w], need[MEMORY, w]
+    mixed = c * 31 + gpus * 7 + cpus * 131 + memory * 17 + least[w] * 1009 + required[w] * 97
+    row = mixed % known.shape[0]
+    same = known[row, 0] == c and known[row, 1] == gpus and known[row, 2] == cpus
+    same = same and known[row, 3] == memory and known[row, 4] == least[w]
+    return row if same and known[row, 5] == required[w] else -1 - row
 
 
 @inner

@@ -13,18 +13,19 @@ and priority classes are numbers; ``frame.queue_names[number]`` and its sisters 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from scheduling.engine import arrays as a
-from scheduling.engine import codes
+from scheduling.engine import codes, events
 from scheduling.engine.buffers import buffers_for
-from scheduling.engine.kernels import build_world
-from scheduling.engine.line import Line, line_up
+from scheduling.engine.line import list_afresh
 from scheduling.engine.model import Policy, Snapshot
-from scheduling.engine.structs import Struct
+from scheduling.engine.structs import Struct, as_struct
+from scheduling.engine.world import World
 
 
 class Frame:
@@ -36,6 +37,7 @@ class Frame:
 
     work: a.Work
     holds: a.Holds
+    pool: a.Pool
 
     def __init__(
         self,
@@ -45,6 +47,7 @@ class Frame:
         names: dict[str, list[str]],
         tree: a.Tree,
         quotas: a.Quotas,
+        former: a.Quotas,
         nodes: a.Nodes,
         ranks: a.Ranks,
         slots: int = 64,
@@ -55,7 +58,8 @@ class Frame:
         self.queue_names = names["queues"]
         self.node_names = names["nodes"]
         self.priority_names = names["priorities"]
-        self.tree, self.quotas, self.nodes, self.ranks = tree, quotas, nodes, ranks
+        self.tree, self.quotas, self.former = tree, quotas, former
+        self.nodes, self.ranks = nodes, ranks
         self.rules = a.Rules(
             now,
             float(policy.history_strength),
@@ -63,21 +67,42 @@ class Frame:
             np.inf if policy.eviction_cap is None else float(policy.eviction_cap),
             policy.placement == "spread",
             float(policy.stale_gang_grace_s),
+            float(policy.user_history_strength),
+            float(policy.usage_half_life_s),
+            float(policy.charge_s),
+            float(policy.reserve_after_s),
+            float(policy.cooldown_s),
+            float(policy.fair_share_delay_s),
+            np.inf if policy.max_evictions is None else float(policy.max_evictions),
+            policy.max_moves,
+            policy.order == "shortest_predicted",
         )
+        self.users = a.Users(np.full(64, -1, np.int64), np.zeros(64, np.int64))
         self.source: Snapshot | None = None
         self.slot_names: dict[int, str] = {}
-        self._pairs: dict[tuple[int, str], int] = {}
-        self._free: list[int] = []
-        self._free_holds: list[int] = []
+        self.pairs: dict[tuple[int, str], int] = {}
         self._next_tie = 0
         self._world: Struct | None = None
-        self._line: Line | None = None
         self._grow(max(slots, 1), 2 * max(slots, 1), 1)
 
     # -- workloads -----------------------------------------------------------------------------
 
-    def add_workload(
+    def add_workload(self, *, name: str | None = None, **what: Any) -> int:
+        """A pending workload as ``describe`` has it; returns its slot."""
+        self.make_room(slots=1, wishes=len(what.get("classes", ())))
+        slot = int(self.pool.slots[self.pool.left[events.SLOTS] - 1])
+        self.describe(self.work, slot, **what)
+        if name is not None:
+            self.slot_names[slot] = name
+        world = self.world
+        events.take_slot(world)
+        events.arrive(world, slot)
+        return slot
+
+    def describe(
         self,
+        w: a.Work,
+        slot: int,
         *,
         queue: int,
         submitted: float,
@@ -92,40 +117,37 @@ class Frame:
         required: int = a.ANYWHERE,
         preferred: int = a.ANYWHERE,
         predicted: float = np.inf,
+        predicted_p90: float = np.inf,
         held: bool = False,
         claims: bool = False,
         restart: float = 0.0,
         tie: int | None = None,
-        name: str | None = None,
-    ) -> int:
-        """A pending workload; returns its slot.
+    ) -> None:
+        """Write a pending workload into ``slot`` of a table, the frame's own or one of work to come.
 
         ``gpus`` (milli-GPU), ``cpus`` (milli) and ``memory_mib`` are of one member, ``members`` is
         (least, most), ``classes`` are class numbers in order of preference, ``required`` and
         ``preferred`` topology levels (0 block, 1 rack, 2 node), times are seconds. ``queue`` -1 is
         misrouted. ``tie`` decides last, lowest first; by default the order of arrival.
         """
-        slot = self._free.pop() if self._free else self._more_slots()
-        w = self.work
         w.phase[slot] = a.PENDING
         w.queue[slot], w.priority[slot] = queue, priority
-        w.user[slot] = self._pair(queue, user)
+        w.user[slot] = self.pair(queue, user)
         w.need[:, slot] = gpus, cpus, memory_mib
         w.least[slot], w.most[slot] = members
         w.elastic[slot], w.held[slot], w.claims[slot] = elastic, held, claims
-        self._wish(slot, classes)
+        w.wish[:, slot] = -1
+        w.wish[: len(classes), slot] = classes
         w.required[slot], w.preferred[slot] = required, preferred
         w.submitted[slot], w.predicted[slot], w.restart[slot] = submitted, predicted, restart
         w.tie[slot] = self._next_tie if tie is None else tie
         self._next_tie = max(self._next_tie, int(w.tie[slot])) + 1
+        w.predicted_p90[slot] = predicted_p90
+        w.evictions[slot], w.evicted[slot], w.evicted_for[slot] = 0, -np.inf, -1
         w.started[slot] = w.checkpointed[slot] = -np.inf
         w.stale[slot] = np.inf
         w.leaving[slot] = False
         w.gpu_class[slot], w.members[slot] = -1, 0
-        if name is not None:
-            self.slot_names[slot] = name
-        self._line = None
-        return slot
 
     def load(
         self, names: list[str], pairs: list[tuple[int, str]], columns: dict[str, list[Any]]
@@ -144,12 +166,15 @@ class Frame:
                 table[..., :count] = np.asarray(column, table.dtype)
         self.work.phase[:count] = a.PENDING
         self.work.queue[:count] = [queue for queue, _ in pairs]
-        self.work.user[:count] = [self._pair(queue, user) for queue, user in pairs]
+        self.work.user[:count] = [self.pair(queue, user) for queue, user in pairs]
         self.work.tie[:count] = np.arange(count)
         self.slot_names = dict(enumerate(names))
         self._next_tie = count
-        self._free = [slot for slot in self._free if slot >= count]
-        self._line = None
+        free = self.pool.slots[: self.pool.left[events.SLOTS]]
+        free = free[free >= count]
+        self.pool.slots[: free.size] = free
+        self.pool.left[events.SLOTS] = free.size
+        self._world = None
 
     def start(self, slot: int, plan: ArrayPlan) -> None:
         """The workload starts now where ``plan`` has seated it (an ``admit`` decision)."""
@@ -158,73 +183,127 @@ class Frame:
 
     def start_on(self, slot: int, gpu_class: int, seats: Iterable[tuple[int, int]]) -> None:
         """The workload starts now; ``seats`` are (node, device) by member, device -1 for whole GPUs."""
-        w = self.work
-        places = sorted(seats)
-        w.phase[slot], w.gpu_class[slot], w.members[slot] = a.RUNNING, gpu_class, len(places)
-        w.started[slot], w.checkpointed[slot] = self.now, -np.inf
-        w.claims[slot] = False
-        self.hold(slot, places)
-        self._line = None
+        nodes, devices = _columns(seats)
+        self.make_room(holds=nodes.size)
+        events.start(self.world, slot, gpu_class, nodes, devices, float(self.now))
 
-    def hold(self, slot: int, places: Sequence[tuple[int, int]]) -> None:
-        """Write the holds of a running workload, one a node and device. ``places`` are sorted."""
-        at = 0
-        while at < len(places):
-            end = at
-            while end < len(places) and places[end] == places[at]:
-                end += 1
-            h = self._free_holds.pop() if self._free_holds else self._more_holds()
-            node, device = places[at]
-            self.holds.node[h], self.holds.device[h] = node, device
-            self.holds.members[h] = end - at
-            self.holds.next[h] = self.holds.head[slot]
-            self.holds.head[slot] = h
-            at = end
+    def leave(self, slot: int, rival: int = -1) -> None:
+        """A workload evicted now, for ``rival`` if there is one: its pods still hold GPUs; ``requeue`` or
+        ``finish`` it when they go.
+        """
+        events.leave(self.world, slot, rival, float(self.now))
 
-    def leave(self, slot: int) -> None:
-        """An evicted workload: its pods still hold GPUs; ``requeue`` or ``finish`` it when they go."""
-        self.work.leaving[slot] = True
+    def shrink(self, slot: int, plan: ArrayPlan) -> int:
+        """A running workload keeps the seats of ``plan`` alone (a ``shrink`` decision).
 
-    def requeue(self, slot: int, *, claims: bool = False) -> None:
+        Returns the slot of what holds its other GPUs on until their pods are gone: ``finish`` it then.
+        """
+        seats = Counter(zip(*plan.seats(slot), strict=True))
+        parting = sorted((Counter(self._seats_of(slot)) - seats).elements())
+        self.reseat(slot, seats.elements())
+        return self.part(slot, parting)
+
+    def move(self, slot: int, plan: ArrayPlan) -> int:
+        """A running workload starts again on the seats of ``plan`` (a ``move`` decision).
+
+        Returns the slot of what holds its former GPUs on until their pods are gone: ``finish`` it then.
+        """
+        former = self._seats_of(slot)
+        self.start(slot, plan)
+        return self.part(slot, former)
+
+    def part(self, slot: int, seats: Sequence[tuple[int, int]]) -> int:
+        """Members of ``slot`` that leave ``seats``, as a nameless workload that asks for nothing."""
+        need = self.work.need[:, slot].tolist()
+        parting = self.add_workload(
+            queue=int(self.work.queue[slot]),
+            submitted=self.now,
+            gpus=need[a.GPUS],
+            cpus=need[a.CPUS],
+            memory_mib=need[a.MEMORY],
+            members=(0, 0),
+            classes=(),
+        )
+        work = self.work
+        work.user[parting], work.priority[parting] = work.user[slot], work.priority[slot]
+        self.start_on(parting, int(work.gpu_class[slot]), seats)
+        self.work.leaving[parting] = True
+        return parting
+
+    def requeue(self, slot: int) -> None:
         """An evicted workload is pending again; it keeps its submit time."""
-        self._let_go(slot)
-        w = self.work
-        w.phase[slot], w.leaving[slot], w.members[slot] = a.PENDING, False, 0
-        w.claims[slot], w.gpu_class[slot], w.stale[slot] = claims, -1, np.inf
-        self._line = None
+        events.requeue(self.world, slot)
 
-    def claim(self, slot: int, claims: bool = True) -> None:
-        """Mark a pending workload whose victims are leaving for it: it is seated first."""
-        self.work.claims[slot] = claims
+    def keep(self, slot: int, plan: ArrayPlan) -> None:
+        """A pending workload is seated first, on the very seats that ``plan`` promised: victims leave
+        for it.
+        """
+        nodes, devices = plan.seats(slot)
+        self.promise(slot, int(plan.gpu_class[slot]), zip(nodes, devices, strict=True))
+
+    def promise(self, slot: int, gpu_class: int, seats: Iterable[tuple[int, int]]) -> None:
+        """Keep ``seats`` (node, device) for a pending workload."""
+        nodes, devices = _columns(seats)
+        self.make_room(holds=nodes.size)
+        events.promise(self.world, slot, gpu_class, nodes, devices)
+
+    def forget_promise(self, slot: int) -> None:
+        """A pending workload waits like any other again."""
+        events.forget_promise(self.world, slot)
+
+    def grow(self, slot: int, plan: ArrayPlan) -> None:
+        """A running workload takes the seats of ``plan`` (a ``grow`` decision) beside its own."""
+        self.reseat(slot, zip(*plan.seats(slot), strict=True))
+
+    def reseat(self, slot: int, seats: Iterable[tuple[int, int]]) -> None:
+        """A running workload has a member on each of ``seats`` (node, device) from now on."""
+        nodes, devices = _columns(seats)
+        self.make_room(holds=nodes.size)
+        events.resize(self.world, slot, nodes, devices)
 
     def checkpoint(self, slot: int) -> None:
         self.work.checkpointed[slot] = self.now
 
     def finish(self, slot: int) -> None:
         """The workload is over or cancelled; its slot is free."""
-        if self.work.phase[slot] == a.PENDING:
-            self._line = None
-        self._let_go(slot)
-        self.work.phase[slot] = a.FREE
-        self.work.leaving[slot] = False
+        events.finish(self.world, slot)
         self.slot_names.pop(slot, None)
-        self._free.append(slot)
 
     def apply(self, plan: ArrayPlan, *, instantly: bool = True) -> None:
         """Carry ``plan`` out: evictions (gone at once, or leaving), then starts."""
         for slot in plan.evicted():
+            self.leave(slot, int(plan.rival[slot]))
             if instantly:
                 self.requeue(slot)
-            else:
-                self.leave(slot)
+        for slot in (*plan.shrunk(), *plan.moved()):
+            moves = int(plan.action[slot]) == codes.MOVE
+            parted = self.move(slot, plan) if moves else self.shrink(slot, plan)
+            if instantly:
+                self.finish(parted)
         for slot in plan.promised():
-            self.claim(slot)
+            self.keep(slot, plan)
         for slot in plan.admitted():
             self.start(slot, plan)
+        for slot in plan.grown():
+            self.grow(slot, plan)
+
+    def note_usage(self, queue: int, user: str, gpus: int) -> None:
+        """``user`` held ``gpus`` (milli-GPU) in the leaf ``queue`` on average, older time counting less."""
+        self.users.usage[self.pair(queue, user)] = gpus
 
     def forget_fits(self) -> None:
         """Drop what is known of which gangs fit on empty nodes."""
         self.buffers.seats.known[:] = -1
+
+    def user_in(self, slot: int, queue: int) -> int:
+        """Number of the user of ``slot`` in another queue."""
+        number = int(self.work.user[slot])
+        user = next(user for (_, user), pair in self.pairs.items() if pair == number)
+        return self.pair(queue, user)
+
+    def forget(self) -> None:
+        """Drop every table made for planning; the next plan builds them anew, as a new frame's would."""
+        self._world = None
 
     # -- for the planner -----------------------------------------------------------------------
 
@@ -233,79 +312,90 @@ class Frame:
         """The struct that kernels read; built again only after the arrays grew."""
         if self._world is None:
             self.buffers = buffers_for(
-                self.tree, self.nodes, self.work, self.holds, len(self._pairs)
+                self.tree,
+                self.nodes,
+                self.work,
+                self.holds,
+                self.users.above.size,
+                self.ranks.value.size,
             )
             b = self.buffers
             parts = (
-                self.tree,
-                self.quotas,
-                self.nodes,
-                self.work,
-                self.ranks,
-                self.holds,
-                self.rules,
-            )
-            rest = (self.line, b.division, b.room, b.book, b.seats, b.out, b.prey)
-            self._world = build_world(*(tuple(part) for part in (*parts, *rest)))
+                self.tree, self.quotas, self.nodes, self.work, self.ranks, self.holds, self.rules,
+                b.division, b.room, b.book, b.seats, b.out, b.prey, self.users, self.former, b.guard,
+                b.line, b.memo, b.index, self.pool, b.mix,
+            )  # fmt: skip
+            self._world = as_struct(World(*parts))
+            list_afresh(b.line, np.flatnonzero(self.work.phase == a.PENDING))
         return self._world
-
-    @property
-    def line(self) -> Line:
-        """The pending workloads in line; sorted again only after the pending ones changed."""
-        if self._line is None:
-            waiting = np.flatnonzero(self.work.phase == a.PENDING)
-            self._line = line_up(
-                self.work, self.ranks, waiting, self.policy.order, self.tree.parent.size
-            )
-        return self._line
 
     # -- inside --------------------------------------------------------------------------------
 
-    def _pair(self, queue: int, user: str) -> int:
-        pair = self._pairs.setdefault((queue, user), len(self._pairs))
-        if self._world is not None and pair >= self.buffers.book.by_user.size:
-            self._world = None
+    def pair(self, queue: int, user: str) -> int:
+        """Number of the pair; the same user has one in every queue above as well."""
+        pair = self.pairs.get((queue, user), -1)
+        if pair < 0:
+            parent = int(self.tree.parent[queue]) if queue > 0 else 0
+            above = self.pair(parent, user) if parent > 0 else -1
+            pair = self.pairs[queue, user] = len(self.pairs)
+            if pair == self.users.above.size:
+                self.users = a.Users(*(np.append(part, part) for part in self.users))
+                self._world = None
+            self.users.above[pair], self.users.usage[pair] = above, 0
         return pair
 
-    def _wish(self, slot: int, classes: Sequence[int]) -> None:
-        if len(classes) > self.work.wish.shape[0]:
-            self._grow(self.work.phase.size, self.holds.node.size, len(classes))
-        self.work.wish[:, slot] = -1
-        self.work.wish[: len(classes), slot] = classes
-
-    def _let_go(self, slot: int) -> None:
-        h = int(self.holds.head[slot])
+    def _seats_of(self, slot: int) -> list[tuple[int, int]]:
+        """Node and device of each member."""
+        seats, h = [], int(self.holds.head[slot])
         while h >= 0:
-            self._free_holds.append(h)
+            seat = int(self.holds.node[h]), int(self.holds.device[h])
+            seats += [seat] * int(self.holds.members[h])
             h = int(self.holds.next[h])
-        self.holds.head[slot] = -1
+        return seats
 
-    def _more_slots(self) -> int:
-        self._grow(2 * self.work.phase.size, self.holds.node.size, self.work.wish.shape[0])
-        return self._free.pop()
-
-    def _more_holds(self) -> int:
-        self._grow(self.work.phase.size, 2 * self.holds.node.size, self.work.wish.shape[0])
-        return self._free_holds.pop()
+    def make_room(self, *, slots: int = 0, holds: int = 0, wishes: int = 0) -> None:
+        """Have at least so many slots and holds unused, and room for so many wishes of a workload."""
+        size, many = self.work.phase.size, self.holds.node.size
+        rows = self.work.wish.shape[0]
+        more = max(0, slots - int(self.pool.left[events.SLOTS]))
+        more_holds = max(0, holds - int(self.pool.left[events.HOLDS]))
+        if more or more_holds or wishes > rows:
+            self._grow(
+                max(2 * size, size + more) if more else size,
+                max(2 * many, many + more_holds) if more_holds else many,
+                max(rows, wishes),
+            )
 
     def _grow(self, slots: int, holds: int, wishes: int) -> None:
         """Make the tables of workloads at least this large; what is in them stays."""
-        old = 0 if not hasattr(self, "work") else self.work.phase.size
-        old_holds = 0 if old == 0 else self.holds.node.size
-        work = _empty_work(slots, wishes)
+        old = self.work.phase.size if hasattr(self, "work") else 0
+        old_holds = self.holds.node.size if old else 0
+        work = empty_work(slots, wishes)
         table = a.Holds(*(np.full(slots if i == 0 else holds, -1, np.int64) for i in range(5)))
+        pool = a.Pool(np.zeros(slots, np.int64), np.zeros(holds, np.int64), np.zeros(2, np.int64))
         if old:
-            for field, fresh in zip(self.work, work, strict=True):
+            for field, fresh in zip((*self.work, *self.holds), (*work, *table), strict=True):
                 fresh[tuple(slice(0, n) for n in field.shape)] = field
-            for part, fresh in zip(self.holds, table, strict=True):
-                fresh[: part.size] = part
-        self.work, self.holds = work, table
-        self._free = [*range(slots - 1, old - 1, -1), *self._free]
-        self._free_holds = [*range(holds - 1, old_holds - 1, -1), *self._free_holds]
+        for stack, before, size, k in (
+            (pool.slots, old, slots, events.SLOTS),
+            (pool.holds, old_holds, holds, events.HOLDS),
+        ):
+            kept = (self.pool.slots, self.pool.holds)[k][: self.pool.left[k]] if old else stack[:0]
+            stack[: size - before] = np.arange(size - 1, before - 1, -1)
+            stack[size - before : size - before + kept.size] = kept
+            pool.left[k] = size - before + kept.size
+        self.work, self.holds, self.pool = work, table, pool
         self._world = None
 
 
-def _empty_work(slots: int, wishes: int) -> a.Work:
+def _columns(seats: Iterable[tuple[int, int]]) -> tuple[a.Ints, a.Ints]:
+    """Nodes and devices."""
+    table = np.array(list(seats), np.int64).reshape(-1, 2)
+    return np.ascontiguousarray(table[:, 0]), np.ascontiguousarray(table[:, 1])
+
+
+def empty_work(slots: int, wishes: int) -> a.Work:
+    """A table of so many workloads that accept up to ``wishes`` classes each."""
     ints: Any = lambda fill=0: np.full(slots, fill, np.int64)  # noqa: E731
     floats: Any = lambda fill=0.0: np.full(slots, fill)  # noqa: E731
     flags: Any = lambda: np.zeros(slots, np.bool_)  # noqa: E731
@@ -315,7 +405,8 @@ def _empty_work(slots: int, wishes: int) -> a.Work:
         wish=np.full((wishes, slots), -1, np.int64), required=ints(-1), preferred=ints(-1),
         submitted=floats(), predicted=floats(np.inf), tie=ints(), held=flags(), claims=flags(),
         started=floats(-np.inf), checkpointed=floats(-np.inf), restart=floats(), stale=floats(np.inf),
-        leaving=flags(), gpu_class=ints(-1), members=ints(),
+        leaving=flags(), gpu_class=ints(-1), members=ints(), predicted_p90=floats(np.inf),
+        evictions=ints(), evicted=floats(-np.inf), evicted_for=ints(-1),
     )  # fmt: skip
 
 
@@ -345,6 +436,18 @@ class ArrayPlan:
     def evicted(self) -> list[int]:
         """Slots that leave, in order."""
         return self._with(codes.EVICT)
+
+    def grown(self) -> list[int]:
+        """Slots of elastic gangs that get more members, in order."""
+        return self._with(codes.GROW)
+
+    def shrunk(self) -> list[int]:
+        """Slots that give members up, in order."""
+        return self._with(codes.SHRINK)
+
+    def moved(self) -> list[int]:
+        """Slots that start again elsewhere, in order."""
+        return self._with(codes.MOVE)
 
     def promised(self) -> list[int]:
         """Slots for which room is coming free."""

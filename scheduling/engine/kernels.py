@@ -1,83 +1,61 @@
-"""The kernels that Python calls: build the world, plan it, divide alone."""
+"""The kernels that Python calls: plan a world, divide alone."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from scheduling.engine.arrays import Floats, Ints
-from scheduling.engine.compiled import kernel
+from scheduling.engine.arrays import Floats
+from scheduling.engine.compiled import inner, kernel
 from scheduling.engine.cycle import decide_all
-from scheduling.engine.division import divide, potential
-from scheduling.engine.eviction import find_prey
+from scheduling.engine.division import potential
+from scheduling.engine.line import renew
 from scheduling.engine.prepare import (
     clear,
     note_the_settled,
-    read_running,
-    read_waiting,
+    occupy_nodes,
     weigh,
 )
-from scheduling.engine.structs import Struct, as_struct
+from scheduling.engine.prey import UNLISTED, forget_given
+from scheduling.engine.sharing import share_out
 
 
 @kernel
-def build_world(
-    tree: Any, quotas: Any, nodes: Any, work: Any, ranks: Any, holds: Any, rules: Any, line: Any,
-    division: Any, room: Any, book: Any, seats: Any, out: Any, prey: Any,
-) -> Struct:  # fmt: skip
-    """One struct over the arrays of all these plain tuples, in the fields' order."""
-    parts = (
-        as_struct("Tree", tree),
-        as_struct("Quotas", quotas),
-        as_struct("Nodes", nodes),
-        as_struct("Work", work),
-        as_struct("Ranks", ranks),
-        as_struct("Holds", holds),
-        as_struct("Rules", rules),
-        as_struct("Line", line),
-        as_struct("Division", division),
-        as_struct("Room", room),
-        as_struct("Book", book),
-        as_struct("Seats", seats),
-        as_struct("Out", out),
-        as_struct("Prey", prey),
-    )
-    return as_struct("World", parts)
+def plan_world(world: Any, now: float, acts: bool) -> None:
+    """One cycle at ``now``; division and decisions are in ``world``. Without ``acts`` the division alone."""
+    run_cycle(world, now, acts)
 
 
-@kernel
-def plan_world(
-    world: Any, now: float, item: Ints, start: Ints, value: Ints, leaf: Ints, rank: Ints, acts: bool
-) -> None:
-    """One cycle at ``now`` over the pending in line; division and decisions are in ``world``.
-
-    Without ``acts`` the division alone.
-    """
-    world.rules.now = now
-    world.line = as_struct("Line", (item, start, value, leaf, rank))
-    clear(world)
-    read_running(world)
-    read_waiting(world, item)
-    divide(
-        world.tree,
-        world.quotas,
-        world.book.supply,
-        world.book.asked,
-        world.rules.history,
-        world.division,
-    )
+@inner
+def run_cycle(world: Any, now: float, acts: bool) -> None:
+    """``plan_world`` for kernels."""
+    rules = world.rules
+    rules.now = now
+    renew(world.line, world.work, world.ranks, now, rules.shortest)
+    if acts:
+        clear(world)
+        occupy_nodes(world)
+    share_out(world)
     if not acts:
         return
     weigh(world)
-    find_prey(world.work, world.ranks, world.holds, world.rules, world.prey)
+    world.prey.listed[0] = UNLISTED
     decide_all(world)
-    note_the_settled(world, item)
+    forget_given(world.work, world.holds, world.out, world.prey)
+    note_the_settled(world)
 
 
 @kernel
-def potentials(world: Any, scratch: Any, out: Floats) -> None:
-    """Potential share of every queue in every class into ``out`` [class, queue]."""
+def divide_world(world: Any) -> None:
+    """The division alone, over the line as it stands: demand summed again, shares in ``world``."""
+    share_out(world)
+
+
+@kernel
+def potentials(world: Any, work: Any, out: Floats) -> None:
+    """Potential share of every queue in every class into ``out`` [class, queue]. ``work`` is a copy of
+    the division, which changes.
+    """
     base = world.division
-    work = as_struct("Division", scratch)
     for c in range(out.shape[0]):
         for q in range(1, out.shape[1]):
             out[c, q] = potential(world.tree, world.quotas, c, q, world.rules.history, base, work)

@@ -1,4 +1,8 @@
-"""Waiting in line inside a leaf: priority, fairness between users, ordering strategy, time, name."""
+"""Waiting in line inside a leaf: priority, fairness between users, ordering strategy, time, name.
+
+The line is kept from cycle to cycle: whoever became pending is merged in, whoever is not pending any
+more falls out. Sorting costs what is new, a pass over the rest.
+"""
 
 from __future__ import annotations
 
@@ -6,61 +10,234 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scheduling.engine.arrays import Book, Flags, Floats, Ints, Ranks, Work
+from scheduling.engine.arrays import PENDING, RUNNING, Book, Flags, Ints, Ranks, Work
 from scheduling.engine.compiled import inner, once
 from scheduling.engine.structs import declare
+
+OUT, LISTED, FRESH = 0, 1, 2
+"""Where a slot stands: not in the line, in it, or among those to be merged in."""
+RISEN = 1 << 40
+"""Rank of a workload that waited past its class's bound: above every priority value."""
 
 
 @declare
 class Line(NamedTuple):
-    """Pending workloads in groups of one leaf, priority value and user.
+    """Pending slots ``item[:count[0]]`` in groups of one leaf, rank and user.
 
     ``item[start[g]:start[g + 1]]`` is group ``g`` in its own order; ``leaf[q]:leaf[q + 1]`` are the
-    groups of leaf ``q``, highest value first. ``rank`` orders items of different users.
+    groups of leaf ``q``, highest rank first. ``fresh[:count[1]]`` became pending since the last cycle.
     """
 
     item: Ints
+    fresh: Ints
+    spare: Ints
+    state: Ints  # [slot]: OUT, LISTED, FRESH
+    rank: Ints  # [slot]: priority value, or RISEN
     start: Ints
-    value: Ints
     leaf: Ints
-    rank: Ints
-
-
-def line_up(work: Work, ranks: Ranks, waiting: Ints, strategy: str, queues: int) -> Line:
-    """Sort ``waiting`` slots by the ladder: leaf, priority value, user, strategy, submit time, tie."""
-    key: Floats = work.predicted[waiting] if strategy == "shortest_predicted" else np.zeros(0)
-    keys = (work.tie[waiting], work.submitted[waiting], *((key,) if key.size else ()))
-    rank = np.zeros(work.phase.size, np.int64)
-    rank[waiting[np.lexsort(keys)]] = np.arange(waiting.size)
-    value, user, queue = (
-        ranks.value[work.priority[waiting]],
-        work.user[waiting],
-        work.queue[waiting],
+    running: Ints  # [:count[2]] slots that hold GPUs, by queue
+    runs: (
+        Ints  # ``running[runs[q + 1]:runs[q + 2]]`` are those of queue ``q``; unknown queues first
     )
-    order = np.lexsort((rank[waiting], user, -value, queue))
-    item, value, user, queue = waiting[order], value[order], user[order], queue[order]
-    fresh = np.ones(item.size, np.bool_)
-    fresh[1:] = (value[1:] != value[:-1]) | (user[1:] != user[:-1]) | (queue[1:] != queue[:-1])
-    start = np.flatnonzero(fresh)
-    leaf = np.searchsorted(queue[start], np.arange(queues + 1))
-    return Line(item, np.append(start, item.size), value[start], leaf.astype(np.int64), rank)
+    count: Ints  # type: ignore[assignment] # nobody asks a struct for tuple.count; [3] 1: not all are in it
+
+
+def empty_line(slots: int, queues: int) -> Line:
+    """A line for ``slots`` workloads of ``queues`` queues, nobody in it."""
+    by_slot = [np.zeros(slots + 1, np.int64) for _ in range(7)]
+    item, fresh, spare, state, rank, start, running = by_slot
+    leaf, runs = np.zeros(queues + 1, np.int64), np.zeros(queues + 3, np.int64)
+    return Line(item, fresh, spare, state, rank, start, leaf, running, runs, np.zeros(4, np.int64))
 
 
 @inner
-def next_in_line(line: Line, work: Work, book: Book, at: Ints, skip: Flags, q: int) -> int:
+def enlist(line: Line, w: int) -> None:
+    """``w`` became pending, or what its place in line rests on has changed."""
+    if line.state[w] != FRESH:
+        line.state[w] = FRESH
+        line.fresh[line.count[1]] = w
+        line.count[1] += 1
+
+
+def list_afresh(line: Line, slots: Ints) -> None:
+    """Put all pending ``slots`` into an empty line."""
+    line.state[slots] = FRESH
+    line.fresh[: slots.size] = slots
+    line.count[1] = slots.size
+
+
+@inner
+def renew(line: Line, work: Work, ranks: Ranks, now: float, shortest: bool) -> None:
+    """Bring line and roster up to date: ``shortest`` orders by predicted run time before arrival."""
+    _raise_the_late(line, work, ranks, now)
+    kept = 0
+    for k in range(line.count[0]):
+        w = line.item[k]
+        if line.state[w] != LISTED:
+            continue
+        if work.phase[w] == PENDING:
+            line.item[kept] = w
+            kept += 1
+        else:
+            line.state[w] = OUT
+    line.count[0] = kept
+    if line.count[1] > 0:
+        _merge_in(line, work, ranks, now, shortest)
+    _group(line, work)
+    _list_running(line, work)
+
+
+@once
+def _list_running(line: Line, work: Work) -> None:
+    """Counting sort by queue."""
+    runs = line.runs
+    for q in range(runs.size):
+        runs[q] = 0
+    for w in range(work.phase.size):
+        if work.phase[w] == RUNNING:
+            runs[work.queue[w] + 2] += 1
+    for q in range(2, runs.size):
+        runs[q] += runs[q - 1]
+    for w in range(work.phase.size):
+        if work.phase[w] == RUNNING:
+            line.running[runs[work.queue[w] + 1]] = w
+            runs[work.queue[w] + 1] += 1
+    for q in range(runs.size - 1, 0, -1):
+        runs[q] = runs[q - 1]
+    runs[0] = 0
+    line.count[2] = runs[runs.size - 1]
+
+
+@once
+def _raise_the_late(line: Line, work: Work, ranks: Ranks, now: float) -> None:
+    for k in range(line.count[0]):
+        w = line.item[k]
+        if line.state[w] == LISTED and line.rank[w] != _rank(work, ranks, w, now):
+            enlist(line, w)
+
+
+@once
+def _rank(work: Work, ranks: Ranks, w: int, now: float) -> int:
+    p = work.priority[w]
+    if p < 0:
+        return 0
+    return RISEN if now >= work.submitted[w] + ranks.max_wait[p] else ranks.value[p]
+
+
+@inner
+def _merge_in(line: Line, work: Work, ranks: Ranks, now: float, shortest: bool) -> None:
+    """Sort those who are fresh, then merge them with those in line."""
+    fresh = 0
+    for k in range(line.count[1]):
+        w = line.fresh[k]
+        line.state[w] = OUT
+        if work.phase[w] == PENDING:
+            line.state[w] = LISTED
+            line.rank[w] = _rank(work, ranks, w, now)
+            line.fresh[fresh] = w
+            fresh += 1
+    line.count[1] = 0
+    _sort(line, work, fresh, shortest)
+    i, j = line.count[0] - 1, fresh - 1
+    line.count[0] += fresh
+    for k in range(line.count[0] - 1, -1, -1):
+        if j < 0:
+            break
+        if i >= 0 and _after(line, work, line.item[i], line.fresh[j], shortest):
+            line.item[k] = line.item[i]
+            i -= 1
+        else:
+            line.item[k] = line.fresh[j]
+            j -= 1
+
+
+@inner
+def _sort(line: Line, work: Work, size: int, shortest: bool) -> None:
+    """Bottom-up merge sort of ``fresh[:size]``."""
+    order, spare = line.fresh, line.spare
+    width = 1
+    while width < size:
+        for low in range(0, size, 2 * width):
+            middle, high = min(low + width, size), min(low + 2 * width, size)
+            i, j = low, middle
+            for k in range(low, high):
+                if j >= high or (
+                    i < middle and not _after(line, work, order[i], order[j], shortest)
+                ):
+                    spare[k] = order[i]
+                    i += 1
+                else:
+                    spare[k] = order[j]
+                    j += 1
+        order, spare = spare, order
+        width *= 2
+    for k in range(size):
+        line.fresh[k] = order[k]
+
+
+@inner
+def _after(line: Line, work: Work, a: int, b: int, shortest: bool) -> bool:
+    """Whether ``a`` stands after ``b``: leaf, rank, user, then ``later``."""
+    if work.queue[a] != work.queue[b]:
+        return work.queue[a] > work.queue[b]
+    if line.rank[a] != line.rank[b]:
+        return line.rank[a] < line.rank[b]
+    if work.user[a] != work.user[b]:
+        return work.user[a] > work.user[b]
+    return later(work, a, b, shortest)
+
+
+@inner
+def later(work: Work, a: int, b: int, shortest: bool) -> bool:
+    """The ladder between workloads of one rank: strategy, submit time, tie."""
+    if shortest and work.predicted[a] != work.predicted[b]:
+        return work.predicted[a] > work.predicted[b]
+    if work.submitted[a] != work.submitted[b]:
+        return work.submitted[a] > work.submitted[b]
+    return work.tie[a] > work.tie[b]
+
+
+@inner
+def _group(line: Line, work: Work) -> None:
+    groups, queue, before = 0, 0, -1
+    for k in range(line.count[0]):
+        w = line.item[k]
+        while queue <= work.queue[w]:
+            line.leaf[queue] = groups
+            queue += 1
+        if before < 0 or _other_group(line, work, before, w):
+            line.start[groups] = k
+            groups += 1
+        before = w
+    line.start[groups] = line.count[0]
+    for q in range(queue, line.leaf.size):
+        line.leaf[q] = groups
+
+
+@once
+def _other_group(line: Line, work: Work, a: int, b: int) -> bool:
+    if work.queue[a] != work.queue[b] or line.rank[a] != line.rank[b]:
+        return True
+    return work.user[a] != work.user[b]
+
+
+@inner
+def next_in_line(
+    line: Line, work: Work, book: Book, at: Ints, skip: Flags, q: int, shortest: bool
+) -> int:
     """Take the workload of leaf ``q`` that goes next, passing over ``skip``; ``at`` is each group's
-    cursor. Ladder: priority value, least GPUs held by its user in the leaf, rank. -1 if none.
+    cursor. Ladder: rank, least used by its user in the leaf, then ``later``. -1 if none.
     """
     best, best_item = -1, -1
     for g in range(line.leaf[q], line.leaf[q + 1]):
-        if best >= 0 and line.value[g] < line.value[best]:
+        if best >= 0 and line.rank[line.item[line.start[g]]] < line.rank[best_item]:
             break
         while at[g] < line.start[g + 1] and skip[line.item[at[g]]]:
             at[g] += 1
         if at[g] == line.start[g + 1]:
             continue
         item = line.item[at[g]]
-        if best < 0 or _sooner(line, work, book, item, best_item):
+        if best < 0 or _sooner(work, book, item, best_item, shortest):
             best, best_item = g, item
     if best >= 0:
         at[best] += 1
@@ -68,6 +245,6 @@ def next_in_line(line: Line, work: Work, book: Book, at: Ints, skip: Flags, q: i
 
 
 @once
-def _sooner(line: Line, work: Work, book: Book, a: int, b: int) -> bool:
+def _sooner(work: Work, book: Book, a: int, b: int, shortest: bool) -> bool:
     mine, other = book.by_user[work.user[a]], book.by_user[work.user[b]]
-    return mine < other or (mine == other and line.rank[a] < line.rank[b])
+    return mine < other or (mine == other and later(work, b, a, shortest))

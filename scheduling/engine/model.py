@@ -70,6 +70,9 @@ class Reason(StrEnum):
     # wait
     NEVER_FITS = "never_fits"
     AT_LIMIT = "at_limit"
+    HOURS_SPENT = "hours_spent"
+    QUEUE_AT_JOB_LIMIT = "queue_at_job_limit"
+    USER_AT_LIMIT = "user_at_limit"
     ABOVE_FAIR_SHARE = "above_fair_share"
     NON_PREEMPTIBLE_OVER_NOMINAL = "non_preemptible_over_nominal"
     WAITS_FOR_QUOTA = "waits_for_quota"
@@ -110,9 +113,10 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True)
-class Quota:
-    """A queue's entitlement to one class (milli-GPU); ``None`` limits are unlimited."""
+class Lowered:
+    """A quota as it was before it was lowered. Until ``until`` nobody is evicted whom it would protect."""
 
+    until: datetime
     nominal: int = 0
     borrowing_limit: int | None = None
     lending_limit: int | None = None
@@ -120,11 +124,31 @@ class Quota:
 
 
 @dataclass(frozen=True, slots=True)
+class Quota:
+    """A queue's entitlement to one class (milli-GPU); ``None`` limits are unlimited.
+
+    ``used_gpu_hours`` of ``budget_gpu_hours`` are spent in the period that ends at ``period_ends``.
+    """
+
+    nominal: int = 0
+    borrowing_limit: int | None = None
+    lending_limit: int | None = None
+    weight: float = 1.0
+    lowered: Lowered | None = None
+    budget_gpu_hours: float | None = None
+    used_gpu_hours: float = 0.0
+    period_ends: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Queue:
     """A node of the quota tree below the implied root (``parent`` None: directly below it).
 
     ``usage`` maps class to decayed usage as a share of that class's capacity.
-    ``eviction_budget_gpus`` is what may still be evicted from it now (milli-GPU).
+    ``eviction_budget_gpus`` is what may still be evicted from it now (milli-GPU). The limits count what
+    runs in the queue and all below it: workloads, workloads of one user, milli-GPU of one user.
+    ``user_usage`` maps user to the milli-GPU that the user held in it on average, older time counting
+    less; leaves alone state it.
     """
 
     name: str
@@ -134,15 +158,28 @@ class Queue:
     quotas: Mapping[str, Quota] = field(default_factory=dict)
     usage: Mapping[str, float] = field(default_factory=dict)
     eviction_budget_gpus: int | None = None
+    max_running: int | None = None
+    max_running_per_user: int | None = None
+    max_gpus_per_user: int | None = None
+    user_usage: Mapping[str, int] = field(default_factory=dict)
+    eviction_budget_until: datetime | None = None
+    """When more of it may be evicted again."""
+    min_run_time_s: int | None = None
+    """Shields its work, instead of the time of the priority class, from whom it meets directly above this
+    queue; None is as in the queue above.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class PriorityClass:
+    """``max_wait_s``: who has waited longer goes first in its leaf; None is never."""
+
     name: str
     value: int = 0
     preemptible: bool = True
     min_run_time_s: int = 0
     type: WorkloadType = WorkloadType.TRAINING
+    max_wait_s: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +192,7 @@ class Members:
 
 @dataclass(frozen=True, slots=True)
 class Topology:
-    """At most one of the two names a level (``block``, ``rack``, ``node``)."""
+    """Levels (``block``, ``rack``, ``node``); with both, the preferred one lies inside the required."""
 
     required: str | None = None
     preferred: str | None = None
@@ -163,7 +200,7 @@ class Topology:
 
 @dataclass(frozen=True, slots=True)
 class Predicted:
-    """Quantiles of the run time still ahead, in seconds from its start."""
+    """Quantiles of the whole run time, in seconds from the start of the run."""
 
     p50: float
     p90: float
@@ -203,12 +240,30 @@ class Workload:
     placement: Mapping[str, int] = field(default_factory=dict)
     devices: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     awaits_victims: bool = False
-    """Pending: an earlier plan evicted others for it, so it is seated before all else."""
+    """Pending: an earlier plan promised it room that comes free, so it is seated before all else. Its
+    ``gpu_class``, ``placement`` and ``devices``, if stated, are what was promised.
+    """
+    evictions: int = 0
+    """How often it was evicted so far."""
+    last_evicted: datetime | None = None
+    last_evicted_for: str | None = None
+    """Name of the workload that the last eviction made room for."""
+    leaving_members: Mapping[str, int] = field(default_factory=dict)
+    """Members by node that it gave up, or moved away from, whose pods still hold GPUs there."""
+    leaving_devices: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """The rules' settings; each default is the one of the snapshot file."""
+    """The rules' settings; each default is the one of the snapshot file.
+
+    ``history_strength`` is k of the division, ``user_history_strength`` weighs a user's decayed usage
+    against what the user holds now. Usage halves in ``usage_half_life_s``; a start is charged for its
+    first ``charge_s`` seconds at once. A gang among work without predicted run times gets a reservation
+    only after ``reserve_after_s``. Within ``cooldown_s`` who was evicted evicts not in return. Above its
+    nominal a queue takes its fair share back only for work that waited ``fair_share_delay_s``, and not
+    from who was evicted ``max_evictions`` times. At most ``max_moves`` workloads move to make room for one.
+    """
 
     history_strength: float = 0.0
     preemption_delay_s: int = 0
@@ -216,6 +271,14 @@ class Policy:
     placement: str = "pack"
     order: str = "arrival"
     stale_gang_grace_s: int = 60
+    user_history_strength: float = 1.0
+    usage_half_life_s: int = 7 * 86400
+    charge_s: int = 3600
+    reserve_after_s: int = 3600
+    cooldown_s: int = 600
+    fair_share_delay_s: int = 3600
+    max_evictions: int | None = 3
+    max_moves: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,6 +292,36 @@ class Snapshot:
     priority_classes: tuple[PriorityClass, ...] = ()
     workloads: tuple[Workload, ...] = ()
     policy: Policy = Policy()
+
+
+class StepKind(StrEnum):
+    """Parts of a fair share, in the order in which the division takes them."""
+
+    NOMINAL = "nominal"
+    LENT = "lent"
+    """Idle nominal that others may use."""
+    KEPT_BACK = "kept_back"
+    """Idle nominal that the lending limit withholds."""
+    RATIONED = "rationed"
+    """What the guarantee lacks because its siblings' guarantees exceed what there is."""
+    SPARE = "spare"
+    """Its part of the spare of its tier."""
+    REMAINDER = "remainder"
+    """Its part, by weight alone, of what those with a pull of their own left."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step of a division: ``amount`` (milli-GPU, negative: taken off) and, where the spare was short,
+    the n, u and w of ``w = max(0, n + k (n - u))``.
+    """
+
+    kind: StepKind
+    amount: float
+    n: float = 0.0
+    u: float = 0.0
+    w: float = 0.0
+    tier: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,6 +344,8 @@ class Share:
     lent: int = 0
     kept_back: int = 0
     oversubscribed: bool = False
+    steps: tuple[Step, ...] = ()
+    """What the share is the sum of; none at the root."""
 
 
 @dataclass(frozen=True, slots=True)

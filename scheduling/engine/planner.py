@@ -28,7 +28,7 @@ def plan_frame(frame: Frame) -> ArrayPlan:
     The result's arrays belong to the frame and are valid until it is planned again.
     """
     world = frame.world
-    plan_world(world, frame.now, *frame.line, True)
+    plan_world(world, frame.now, True)
     return ArrayPlan(frame)
 
 
@@ -39,5 +39,5 @@ def divide(snapshot: Snapshot) -> Mapping[str, Mapping[str, Share]]:
     """
     frame = encode(snapshot)
     world = frame.world
-    plan_world(world, frame.now, *frame.line, False)
+    plan_world(world, frame.now, False)
     return read_shares(frame)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from scheduling.engine import codes
 from scheduling.engine.arrays import GPUS, Out, Seats
 from scheduling.engine.compiled import inner, once
-from scheduling.engine.eviction import Hunt, gpus_of
+from scheduling.engine.eviction import Hunt
+from scheduling.engine.limits import book_start
+from scheduling.engine.seating import pledge
 from scheduling.engine.standing import charge, common_ancestor
 from scheduling.engine.world import World
 
@@ -15,6 +17,7 @@ def decide(out: Out, w: int, action: int, reason: int, c: int, members: int) -> 
     """One line of the plan."""
     out.action[w], out.reason[w] = action, reason
     out.gpu_class[w], out.members[w] = c, members
+    out.noted[w] = True
     out.order[out.used[0]] = w
     out.used[0] += 1
 
@@ -37,11 +40,21 @@ def seat_out(out: Out, seats: Seats, w: int, members: int) -> None:
 
 
 @inner
+def recall(out: Out, seats: Seats, w: int) -> int:
+    """The seats of ``w`` once more; returns how many."""
+    for i in range(out.members[w]):
+        seats.node[i] = out.pool_node[out.first[w] + i]
+        seats.device[i] = out.pool_device[out.first[w] + i]
+    return int(out.members[w])
+
+
+@inner
 def admit(world: World, w: int, c: int, members: int) -> None:
     """``w`` starts with the ``members`` that are seated."""
     q = world.work.queue[w]
     fixed = not world.ranks.preemptible[world.work.priority[w]]
     charge(world, w, c, members, fixed)
+    book_start(world, w, 1)
     held, nominal = world.book.held[c, q], world.quotas.nominal[c, q]
     reason = codes.FITS_NOMINAL if held <= nominal else codes.BORROWS
     decide(world.out, w, codes.ADMIT, reason, c, members)
@@ -54,6 +67,7 @@ def promise(world: World, w: int, c: int, members: int) -> None:
     """``w`` has claimed room that is not free yet."""
     q = world.work.queue[w]
     charge(world, w, c, members, not world.ranks.preemptible[world.work.priority[w]])
+    book_start(world, w, 1)
     decide(world.out, w, codes.RESERVE, codes.AWAITS_VICTIMS, c, members)
     gpus = members * world.work.need[GPUS, w]
     quote(
@@ -66,14 +80,16 @@ def promise(world: World, w: int, c: int, members: int) -> None:
         world.division.fair[c, q],
     )
     seat_out(world.out, world.seats, w, members)
-    if world.book.holder[c] < 0:
-        world.book.holder[c] = w
+    for i in range(members):
+        pledge(world.room, world.work, w, world.seats.node[i], world.seats.device[i])
+    if world.book.promised[c] < 0:
+        world.book.promised[c] = w
 
 
 @inner
-def note_leaving(world: World, v: int) -> None:
-    """Until ``v`` is gone its GPUs are coming and still count in its queues' limits."""
-    c, q, gpus = world.work.gpu_class[v], world.work.queue[v], gpus_of(world.work, v)
+def note_coming(world: World, v: int, gpus: int) -> None:
+    """Until ``gpus`` of ``v`` are gone they are coming and still count in its queues' limits."""
+    c, q = world.work.gpu_class[v], world.work.queue[v]
     world.room.coming[c] += gpus
     while q > 0:
         world.book.leaving[c, q] += gpus
@@ -82,22 +98,69 @@ def note_leaving(world: World, v: int) -> None:
 
 @once
 def evict(world: World, v: int, reason: int) -> None:
-    """``v`` leaves; ``release`` was or will be called for it."""
-    c = world.work.gpu_class[v]
-    decide(world.out, v, codes.EVICT, reason, c, world.work.members[v])
-    note_leaving(world, v)
+    """``v`` leaves; ``release`` was or will be called for it. It may have given members up before."""
+    out, c = world.out, world.work.gpu_class[v]
+    left = out.members[v] if out.action[v] == codes.SHRINK else world.work.members[v]
+    _decide_once(out, v, codes.EVICT, reason, c, left)
+    note_coming(world, v, left * world.work.need[GPUS, v])
+
+
+@once
+def _decide_once(out: Out, v: int, action: int, reason: int, c: int, members: int) -> None:
+    """A second decision on ``v`` in one cycle takes the line of the first."""
+    if out.action[v] == codes.UNDECIDED:
+        decide(out, v, action, reason, c, members)
+    else:
+        out.action[v], out.reason[v], out.members[v] = action, reason, members
+
+
+@once
+def is_shrunk(world: World, v: int) -> bool:
+    """Whether the line of ``v`` says already what it is left with."""
+    left = world.work.members[v] - world.prey.given[v]
+    return bool(world.out.action[v] == codes.SHRINK and world.out.members[v] == left)
 
 
 @inner
 def evict_for(world: World, hunt: Hunt, v: int, reason: int) -> None:
     """``v`` leaves for the workload of ``hunt``; quotes its queue below the common ancestor."""
     evict(world, v, reason)
+    world.out.lost[v] = world.prey.lost[v]
+    members = world.work.members[v] - world.prey.given[v]
+    _quote_excess(world, hunt, v, members * world.work.need[GPUS, v])
+
+
+@inner
+def shrink_for(world: World, hunt: Hunt, v: int) -> None:
+    """``v`` gives up the members noted in ``world.prey`` for the workload of ``hunt`` and goes on with
+    the others where they sit.
+    """
+    work, out, prey = world.work, world.out, world.prey
+    members = work.members[v] - prey.given[v]
+    before = out.members[v] if out.action[v] == codes.SHRINK else work.members[v]
+    gpus = (before - members) * work.need[GPUS, v]
+    _decide_once(out, v, codes.SHRINK, codes.SHRINKS, hunt.c, members)
+    out.first[v] = out.used[1]
+    h = world.holds.head[v]
+    while h >= 0:
+        for _ in range(world.holds.members[h] - prey.gone[h]):
+            out.pool_node[out.used[1]] = world.holds.node[h]
+            out.pool_device[out.used[1]] = world.holds.device[h]
+            out.used[1] += 1
+        h = world.holds.next[h]
+    note_coming(world, v, gpus)
+    _quote_excess(world, hunt, v, gpus)
+    out.figures[v, 4] = prey.given[v]
+
+
+@inner
+def _quote_excess(world: World, hunt: Hunt, v: int, gpus: int) -> None:
+    """For whom ``gpus`` of ``v`` leave, and how the queue below the common ancestor stood."""
     tree, out = world.tree, world.out
     q = world.work.queue[v]
     meet = common_ancestor(tree, q, world.work.queue[hunt.w])
     while q != meet and tree.parent[q] != meet:
         q = tree.parent[q]
     out.rival[v] = hunt.w
-    out.lost[v] = world.prey.lost[v]
     held = world.book.held[hunt.c, q]
-    quote(out, v, q, held + gpus_of(world.work, v), world.division.fair[hunt.c, q], held, hunt.need)
+    quote(out, v, q, held + gpus, world.division.fair[hunt.c, q], held, hunt.need)

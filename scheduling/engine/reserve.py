@@ -1,7 +1,9 @@
-"""Holding free GPUs for the first gang that is owed them and does not fit yet.
+"""Holding nodes for the first gang of a class that is owed its GPUs and does not fit yet.
 
-It claims seats on the nodes that are nearest to having room for it, so nothing that comes after it
-can delay it there; everything else may start elsewhere. One gang a GPU class holds nodes in a cycle.
+EASY backfilling (Lifka, JSSPP 1995) with P90 run times: the gang gets the nodes that are expected to
+have room for it first, and what comes after it may use them only if it is over by then; all other
+nodes are open to everybody. Where nobody knows when running work ends, the gang gets the nodes nearest
+to having room, once it has waited ``reserve_after_s``. One gang a GPU class holds nodes in a cycle.
 """
 
 from __future__ import annotations
@@ -9,52 +11,155 @@ from __future__ import annotations
 import numpy as np
 
 from scheduling.engine import codes
-from scheduling.engine.arrays import ANYWHERE, GPUS, LATER, NOW
-from scheduling.engine.compiled import inner
+from scheduling.engine.arrays import ANYWHERE, GPUS, LATER, NOW, Floats, Ints
+from scheduling.engine.compiled import inner, once
 from scheduling.engine.fitness import slots_when_empty
-from scheduling.engine.seating import free_of, sit
+from scheduling.engine.record import seat_out
+from scheduling.engine.seating import free_of, leave, sit
+from scheduling.engine.sorting import order_of
+from scheduling.engine.turns import expected_end, waited
 from scheduling.engine.world import World
 
 
-@inner
-def hold_nodes(world: World, w: int, c: int) -> None:
-    """Claim the least members of ``w`` on the emptiest nodes, inside its required domain if any.
+@once
+def backfills(world: World, w: int, c: int) -> bool:
+    """Whether ``w`` would be over before the nodes reserved on class ``c`` are expected to be free."""
+    if world.book.holder[c] < 0:
+        return False
+    return world.rules.now + world.work.predicted_p90[w] <= world.book.holder_until[c] < np.inf
 
-    Its wait becomes a reservation, unless a protection is what it waits for.
+
+@inner
+def reserve(world: World, w: int, c: int) -> bool:
+    """Claim the least members of ``w`` on class ``c``; its wait becomes a reservation, unless a
+    protection is what it waits for. False if it has to wait longer for that.
     """
-    out, work, seats = world.out, world.work, world.seats
-    level = work.required[w]
-    domain = _emptiest_domain(world, w, c, level) if level != ANYWHERE else 0
-    sat, held = 0, 0
-    for i in range(world.nodes.class_start[c], world.nodes.class_start[c + 1]):
-        n = world.nodes.of_class[i]
-        inside = level == ANYWHERE or world.nodes.domain[level, n] == domain
-        seats.slots[n] = slots_when_empty(world.nodes, work, w, n) if inside else 0
-    while sat < work.least[w]:
-        n = _emptiest(world, c)
-        if n < 0:
-            return
-        take = min(work.least[w] - sat, seats.slots[n])
-        held += max(0, min(free_of(world.room, GPUS, n, NOW), take * work.need[GPUS, w]))
-        seats.slots[n] = 0
-        for _ in range(take):
-            sit(world.room, work, w, n, -1, LATER)
-        sat += take
-    world.book.holder[c] = w
+    free, most = _free_and_most(world, w, c)
+    domain, until = _when_it_fits(world, w, c, free, most)
+    out, book, level = world.out, world.book, world.work.required[w]
+    if until == np.inf and level != ANYWHERE:
+        domain = _emptiest_domain(world, w, c, level)
+    if until == np.inf and out.reason[w] == codes.VICTIMS_PROTECTED:
+        until = out.until[w]
+    if until == np.inf and not waited(world, w):
+        return False
+    held = _claim(world, w, c, domain, free, most)
+    if held < 0:
+        return False
+    book.holder[c], book.holder_until[c], book.holder_seats[c] = w, until, world.work.least[w]
     out.action[w] = codes.RESERVE
     if out.reason[w] in (codes.NO_FREE_GPUS, codes.FRAGMENTED, codes.NO_ROOM_IN_TOPOLOGY):
         out.figures[w, 4] = held
         out.reason[w] = codes.RESERVED
+        out.until[w] = until if until < np.inf else 0.0
+    return True
 
 
 @inner
-def _emptiest(world: World, c: int) -> int:
-    best, most = -1, 0
+def let_nodes_go(world: World) -> None:
+    """Nobody holds nodes any more."""
+    book, out = world.book, world.out
+    for c in range(book.holder.size):
+        w = book.holder[c]
+        for i in range(book.holder_seats[c] if w >= 0 else 0):
+            leave(world.room, world.work, w, out.pool_node[out.first[w] + i], -1, 1)
+        book.holder[c] = -1
+
+
+@once
+def _free_and_most(world: World, w: int, c: int) -> tuple[Ints, Ints]:
+    """By node: GPUs nobody claims, and members of ``w`` that the empty node takes."""
+    nodes = world.nodes
+    free, most = np.zeros(nodes.gpu_class.size, np.int64), np.zeros(nodes.gpu_class.size, np.int64)
+    for i in range(nodes.class_start[c], nodes.class_start[c + 1]):
+        n = nodes.of_class[i]
+        free[n] = max(0, world.room.later[GPUS, n])
+        most[n] = slots_when_empty(nodes, world.work, w, n)
+    return free, most
+
+
+@inner
+def _when_it_fits(world: World, w: int, c: int, free: Ints, most: Ints) -> tuple[int, float]:
+    """Let running work end in the expected order, adding to ``free``, until the gang fits; returns the
+    domain of its required level (0 without) and the moment, infinite if some ends are unknown.
+    """
+    work, nodes, holds, level = world.work, world.nodes, world.holds, world.work.required[w]
+    gpus = work.need[GPUS, w]
+    slots = np.zeros(1 if level == ANYWHERE else nodes.domain[level].max() + 1, np.int64)
+    for i in range(nodes.class_start[c], nodes.class_start[c + 1]):
+        n = nodes.of_class[i]
+        slots[0 if level == ANYWHERE else nodes.domain[level, n]] += min(most[n], free[n] // gpus)
+    at, ending = _ends(world, c)
+    for k in order_of(at):
+        v, until = ending[k], at[k]
+        h = holds.head[v]
+        while h >= 0:
+            n = holds.node[h]
+            before = min(most[n], free[n] // gpus)
+            free[n] += holds.members[h] * work.need[GPUS, v]
+            d = 0 if level == ANYWHERE else nodes.domain[level, n]
+            slots[d] += min(most[n], free[n] // gpus) - before
+            if slots[d] >= work.least[w]:
+                return d, until
+            h = holds.next[h]
+    return 0, np.inf
+
+
+@inner
+def _ends(world: World, c: int) -> tuple[Floats, Ints]:
+    """Expected ends of the work that runs on class ``c``, of those that are predicted."""
+    work, line = world.work, world.line
+    at, ending, size = np.empty(line.count[2]), np.empty(line.count[2], np.int64), 0
+    for k in range(line.count[2]):
+        v = line.running[k]
+        if work.gpu_class[v] == c and work.predicted_p90[v] < np.inf and not work.leaving[v]:
+            at[size], ending[size] = expected_end(world, v), v
+            size += 1
+    return at[:size], ending[:size]
+
+
+@inner
+def _claim(world: World, w: int, c: int, domain: int, free: Ints, most: Ints) -> int:
+    """Claim the least members on the nodes with most room at the expected moment; returns how many of
+    their GPUs are free already, -1 if they do not fit.
+    """
+    work, nodes, level = world.work, world.nodes, world.work.required[w]
+    gpus, sat, held = work.need[GPUS, w], 0, 0
+    for i in range(nodes.class_start[c], nodes.class_start[c + 1]):
+        n = nodes.of_class[i]
+        if level != ANYWHERE and nodes.domain[level, n] != domain:
+            most[n] = 0
+    seats = world.seats
+    while sat < work.least[w]:
+        n = _roomiest(world, c, free, most, gpus)
+        if n < 0:
+            for i in range(sat):
+                leave(world.room, work, w, seats.node[i], -1, 1)
+            return -1
+        take = min(
+            work.least[w] - sat, most[n] if free[n] < gpus else min(most[n], free[n] // gpus)
+        )
+        held += max(0, min(free_of(world.room, GPUS, n, NOW), take * gpus))
+        most[n] = 0
+        for _ in range(take):
+            sit(world.room, work, w, n, -1, LATER)
+            seats.node[sat], seats.device[sat] = n, -1
+            sat += 1
+    seat_out(world.out, seats, w, sat)
+    return held
+
+
+@once
+def _roomiest(world: World, c: int, free: Ints, most: Ints, gpus: int) -> int:
+    """Most members at the moment, then most free GPUs, lowest name on ties."""
+    best, best_slots = -1, -1
     for i in range(world.nodes.class_start[c], world.nodes.class_start[c + 1]):
         n = world.nodes.of_class[i]
-        free = world.room.later[GPUS, n]
-        if world.seats.slots[n] > 0 and (best < 0 or free > most):
-            best, most = n, free
+        if most[n] == 0:
+            continue
+        slots = min(most[n], free[n] // gpus)
+        if best < 0 or slots > best_slots or (slots == best_slots and free[n] > free[best]):
+            best, best_slots = n, slots
     return best
 
 

@@ -7,7 +7,7 @@ unclaimed) or LATER (free once leaving work is gone).
 
 from __future__ import annotations
 
-from scheduling.engine.arrays import CPUS, GPUS, LATER, MEMORY, NOW, Ints, Room, Work
+from scheduling.engine.arrays import BACKFILL, CPUS, GPUS, LATER, MEMORY, NOW, Ints, Room, Work
 from scheduling.engine.compiled import inner, once
 
 ONE = 1000
@@ -16,8 +16,10 @@ ONE = 1000
 @once
 def free_of(room: Room, r: int, n: int, when: int) -> int:
     """What a newcomer may take of resource ``r`` on node ``n``."""
+    if when == BACKFILL:
+        return room.now[r, n] - room.pledged[r, n]
     if when == NOW:
-        return min(room.now[r, n], room.later[r, n])
+        return min(room.now[r, n] - room.pledged[r, n], room.later[r, n])
     return room.later[r, n] if when == LATER else room.now[r, n]
 
 
@@ -31,7 +33,7 @@ def slots_on(room: Room, work: Work, w: int, n: int, when: int) -> int:
     elif gpus > 0:
         slots = max(free, 0) // ONE * (ONE // gpus)
         for d in range(room.shared_now.shape[1]):
-            slots += _left_on(room, n, d, when) // gpus
+            slots += left_on(room, n, d, when) // gpus
     else:
         slots = work.most[w]
     for r in (CPUS, MEMORY):
@@ -41,19 +43,20 @@ def slots_on(room: Room, work: Work, w: int, n: int, when: int) -> int:
 
 
 @once
-def _left_on(room: Room, n: int, d: int, when: int) -> int:
-    """What is left of a GPU that is shared already; nothing of one that is not."""
+def left_on(room: Room, n: int, d: int, when: int) -> int:
+    """What is left of a GPU that is shared already; nothing of one that is not, or soon will not be."""
     now, later = room.shared_now[n, d], room.shared_later[n, d]
     if when == LATER:
         return max(0, ONE - later) if later > 0 else 0
-    if now == 0:
+    if now == 0 or (when == NOW and later == 0):
         return 0
     return max(0, ONE - (max(now, later) if when == NOW else now))
 
 
 @inner
 def pick_device(room: Room, work: Work, w: int, n: int, when: int) -> int:
-    """The GPU a share goes to: the shared one it fills best, lowest on ties, else the first unshared.
+    """The GPU a share goes to: the shared one it fills best, lowest on ties, else the first unshared;
+    LATER rather one that leaving work empties.
 
     -1 for whole GPUs.
     """
@@ -62,18 +65,22 @@ def pick_device(room: Room, work: Work, w: int, n: int, when: int) -> int:
         return -1
     best, least, fresh = -1, ONE + 1, -1
     for d in range(room.shared_now.shape[1]):
-        left = _left_on(room, n, d, when)
+        left = left_on(room, n, d, when)
         if gpus <= left < least:
             best, least = d, left
-        if fresh < 0 and room.shared_now[n, d] == 0 and room.shared_later[n, d] == 0:
+        now, later = room.shared_now[n, d], room.shared_later[n, d]
+        emptied = when == LATER and now > 0 and (fresh < 0 or room.shared_now[n, fresh] == 0)
+        if later == 0 and (emptied or (fresh < 0 and now == 0)):
             fresh = d
     return best if best >= 0 else fresh
 
 
 @once
 def sit(room: Room, work: Work, w: int, n: int, device: int, when: int) -> None:
-    """Take the seat: a start (NOW) takes it at once, a claim (LATER) from what comes free."""
-    _move(room, work, w, n, device, 1, when == NOW, True)
+    """Take the seat: a start (NOW) takes it at once, a claim (LATER) from what comes free. Who backfills
+    is gone by then.
+    """
+    _move(room, work, w, n, device, 1, when != LATER, when != BACKFILL)
 
 
 @once
@@ -95,6 +102,40 @@ def stay(room: Room, work: Work, w: int, n: int, device: int, members: int) -> N
 
 
 @inner
+def fits_at(room: Room, work: Work, w: int, n: int, device: int, when: int) -> bool:
+    """Whether one member fits this very seat: NOW free and not pledged, or LATER."""
+    gpus = work.need[GPUS, w]
+    if device >= 0:
+        used = (room.shared_later if when == LATER else room.shared_now)[n, device]
+        if used + gpus > ONE:
+            return False
+        gpus = ONE if used == 0 else 0
+    for r in range(3):
+        need = gpus if r == GPUS else work.need[r, w]
+        free = room.later[r, n] if when == LATER else room.now[r, n] - room.pledged[r, n]
+        if need > 0 and free < need:
+            return False
+    return True
+
+
+@inner
+def pledge(room: Room, work: Work, w: int, n: int, device: int) -> None:
+    """Free room on the node of a claimed seat goes to the claim first: nobody else starts on it."""
+    for r in range(3):
+        need = work.need[r, w]
+        if r == GPUS and device >= 0:
+            need = ONE if room.shared_now[n, device] == 0 else 0
+        room.pledged[r, n] += max(0, min(need, room.now[r, n] - room.pledged[r, n]))
+    touch(room, n)
+
+
+@once
+def take_now(room: Room, work: Work, w: int, n: int, device: int, members: int) -> None:
+    """A claimed seat becomes a start (1), or not after all (-1)."""
+    _move(room, work, w, n, device, members, True, False)
+
+
+@inner
 def _move(
     room: Room, work: Work, w: int, n: int, device: int, members: int, now: bool, later: bool
 ) -> None:
@@ -108,6 +149,34 @@ def _move(
         room.later[GPUS, n] -= _whole(room.shared_later, n, device, c)
         room.later[CPUS, n] -= work.need[CPUS, w] * members
         room.later[MEMORY, n] -= work.need[MEMORY, w] * members
+    touch(room, n)
+
+
+@once
+def touch_all(room: Room) -> None:
+    """Every node has changed."""
+    for c in range(room.newest.size):
+        room.newest[c] = -1
+    room.tick[0] += 1
+    room.tick[1] = room.tick[0]
+
+
+@inner
+def touch(room: Room, n: int) -> None:
+    """Node ``n`` has changed: to the front of its class's list of changes."""
+    tick, c = room.tick[0] + 1, room.kind[n]
+    front = room.newest[c]
+    if front != n:
+        if room.touched[n] > room.tick[1]:
+            before, after = room.older[n], room.newer[n]
+            room.older[after] = before
+            if before >= 0:
+                room.newer[before] = after
+        room.older[n], room.newer[n] = front, -1
+        if front >= 0:
+            room.newer[front] = n
+        room.newest[c] = n
+    room.touched[n] = room.tick[0] = tick
 
 
 @inner

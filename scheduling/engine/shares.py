@@ -10,7 +10,8 @@ from scheduling.engine.arrays import GPUS, PENDING, RUNNING, UNLIMITED, Floats, 
 from scheduling.engine.buffers import empty_division
 from scheduling.engine.frame import Frame
 from scheduling.engine.kernels import potentials
-from scheduling.engine.model import Share
+from scheduling.engine.model import Share, Step, StepKind
+from scheduling.engine.structs import as_struct
 
 Shares = Mapping[str, Mapping[str, Share]]
 
@@ -21,7 +22,7 @@ def read_shares(frame: Frame) -> Shares:
     scratch = empty_division(*frame.buffers.division.fair.shape)
     for field, copy in zip(frame.buffers.division, scratch, strict=True):
         copy[...] = field
-    potentials(frame.world, tuple(scratch), potential)
+    potentials(frame.world, as_struct(scratch), potential)
     held, waiting = _sum_up(frame)
     classes = list(enumerate(frame.class_names))
     return {
@@ -47,7 +48,29 @@ def _share(frame: Frame, c: int, i: int, held: Ints, waiting: Ints, potential: F
         lent=max(0, int(q.nominal[c, i] - asked - round(kept))) if i else 0,
         kept_back=round(kept),
         oversubscribed=bool(division.short[c, i]),
+        steps=steps_of(frame, c, i) if i else (),
     )
+
+
+def steps_of(frame: Frame, c: int, q: int) -> tuple[Step, ...]:
+    """How the fair share of queue ``q`` came about: the steps' amounts sum to it.
+
+    Read from what the division wrote down. Steps of nothing are left out.
+    """
+    division, nominal = frame.buffers.division, float(frame.quotas.nominal[c, q])
+    owed = min(nominal, float(division.demand[c, q]))
+    kept = min(float(division.kept[c, q]), nominal - owed)
+    n, u, w = (float(table[c, q]) for table in (division.norm, division.usage, division.ratio))
+    tier = int(frame.tree.tier[q])
+    steps = (
+        Step(StepKind.NOMINAL, nominal),
+        Step(StepKind.LENT, owed + kept - nominal),
+        Step(StepKind.KEPT_BACK, -kept),
+        Step(StepKind.RATIONED, float(division.guaranteed[c, q]) - owed),
+        Step(StepKind.SPARE, float(division.spare[c, q]), n, u, w, tier),
+        Step(StepKind.REMAINDER, float(division.remainder[c, q]), n, u, w, tier),
+    )
+    return tuple(step for step in steps if step.amount)
 
 
 def _sum_up(frame: Frame) -> tuple[Ints, Ints]:

@@ -18,6 +18,10 @@ def order_of(keys: Floats) -> Ints:
         for low in range(0, size, 2 * width):
             middle, high = min(low + width, size), min(low + 2 * width, size)
             i, j = low, middle
+            if middle == high or keys[order[middle - 1]] <= keys[order[middle]]:
+                for k in range(low, high):
+                    spare[k] = order[k]
+                continue
             for k in range(low, high):
                 if i < middle and (j >= high or keys[order[i]] <= keys[order[j]]):
                     spare[k] = order[i]

@@ -6,6 +6,7 @@ import numpy as np
 
 from scheduling.engine.arrays import EPS, GPUS, Book, Division, Floats, Ints, Tree
 from scheduling.engine.compiled import inner, once
+from scheduling.engine.limits import book_user, spent_hours
 from scheduling.engine.world import World
 
 
@@ -32,7 +33,7 @@ def charge(world: World, w: int, c: int, members: int, fixed: bool) -> None:
     """Add ``members`` of ``w`` (negative: take away) to its queue, all above it and its user."""
     tree, book = world.tree, world.book
     gpus = world.work.need[GPUS, w] * members
-    book.by_user[world.work.user[w]] += gpus
+    book_user(world, w, c, gpus)
     q = world.work.queue[w]
     while True:
         book.held[c, q] += gpus
@@ -67,7 +68,10 @@ def reach(tree: Tree, book: Book, division: Division, q: int, c: int, gpus: int)
 
 @inner
 def over_limit(world: World, q: int, c: int, gpus: int) -> int:
-    """The lowest queue whose limit ``gpus`` more would break, -1 if none."""
+    """The lowest queue whose limit ``gpus`` more would break, or whose hours are spent; -1 if none."""
+    spent = spent_hours(world, q, c)
+    if spent >= 0:
+        return spent
     while q > 0:
         if world.book.held[c, q] + gpus > world.quotas.cap[c, q]:
             return q
@@ -131,3 +135,26 @@ def _before(tree: Tree, book: Book, a: int, b: int) -> bool:
     if book.ratio[a] != book.ratio[b]:
         return book.ratio[a] < book.ratio[b]
     return tree.tier[a] > tree.tier[b]
+
+
+@inner
+def guarded(world: World, c: int, q: int) -> float:
+    """What evictions leave to queue ``q``: its fair share; while a grace lasts no less than the share, or
+    the nominal, of before.
+    """
+    fair = world.division.fair[c, q]
+    if world.book.graced[c] == 0.0:
+        return fair
+    if world.rules.now < world.quotas.grace[c, q]:
+        fair = max(fair, float(world.former.nominal[c, q]))
+    return max(fair, world.guard.fair[c, q])
+
+
+@inner
+def grace_over(world: World, c: int, q: int) -> float:
+    """When the grace that protects work of class ``c`` in queue ``q`` ends, 0 if none does."""
+    while q > 0:
+        if guarded(world, c, q) > world.division.fair[c, q]:
+            return world.book.graced[c]
+        q = world.tree.parent[q]
+    return 0.0

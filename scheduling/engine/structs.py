@@ -1,62 +1,175 @@
 """Hands a NamedTuple of arrays to compiled kernels as one pointer.
 
-Numba passes a NamedTuple by value: every array of it is copied into each call, which costs more than
-the small kernels themselves. ``as_struct`` turns it, once per frame, into a heap struct with the same
-fields over the same memory, so kernels read ``work.phase[w]`` either way.
+Numba passes a NamedTuple by value and counts references to every array that is read from one, with an
+atomic instruction each time. ``as_struct`` turns it, once per frame, into a table of machine words over
+the same memory: kernels read ``work.phase[w]`` either way, and count nothing. Python keeps the memory.
 """
 
 from __future__ import annotations
 
+from hashlib import sha256
 from types import SimpleNamespace
 from typing import Any
 
-from numba import config, types
-from numba.core.extending import overload
-from numba.experimental import structref
+import numpy as np
+from numba import config, typeof, types
+from numba.core import cgutils
+from numba.core.datamodel import models
+from numba.core.extending import (
+    NativeValue,
+    infer_getattr,
+    lower_getattr_generic,
+    lower_setattr_generic,
+    register_model,
+    typeof_impl,
+    unbox,
+)
+from numba.core.typing.templates import AttributeTemplate
+from numba.np.arrayobj import populate_array
 
-FIELDS: dict[str, tuple[str, ...]] = {}
-"""Field names by struct name; ``declare`` adds to it when a module is imported."""
-
-
-@structref.register
-class StructType(types.StructRef):
-    """Type of every struct made here; its fields are those of the NamedTuple."""
-
-    def preprocess_fields(self, fields: Any) -> Any:
-        return tuple((name, types.unliteral(kind)) for name, kind in fields)
-
-
-class Struct(structref.StructRefProxy):
-    """What Python holds of a struct: a handle that only kernels look into."""
-
-    __slots__ = ()
-
-
-structref.define_boxing(StructType, Struct)
+WORD = cgutils.intp_t
+DECLARED: set[type] = set()
+"""The NamedTuples that are structs; ``declare`` adds to it when a module is imported."""
 
 
 def declare(kind: Any) -> Any:
-    """Class decorator: ``as_struct`` knows the NamedTuple by its name."""
-    FIELDS[kind.__name__] = kind._fields
+    """Class decorator: ``as_struct`` takes the NamedTuple, and wherever it stands inside another."""
+    DECLARED.add(kind)
     return kind
 
 
-def as_struct(name: str, values: tuple[Any, ...]) -> Any:
-    """Struct of the values of the NamedTuple called ``name``; in compiled code, or with compiling off.
+class StructType(types.Type):
+    """Type of every struct made here; its fields are those of the NamedTuple."""
 
-    It takes a plain tuple because Numba's cache on disk does not recognise NamedTuple types again.
+    def __init__(self, struct: str, fields: dict[str, Any]) -> None:
+        self.fields = fields
+        self.first, self.words = {}, 0
+        for name, kind in fields.items():
+            self.first[name] = self.words
+            self.words += _words(kind)
+        layout = sha256(repr([(name, str(kind)) for name, kind in fields.items()]).encode())
+        super().__init__(name=f"{struct}_{layout.hexdigest()[:12]}")
+
+
+def _words(kind: Any) -> int:
+    """Words of a field: a number, a pointer, or a pointer and the shape."""
+    return 1 + kind.ndim if isinstance(kind, types.Array) else 1
+
+
+class Struct:
+    """What Python holds of a struct: its memory, and all that it points to."""
+
+    __slots__ = ("address", "kind", "parts", "table")
+
+    def __init__(self, name: str, parts: dict[str, Any]) -> None:
+        """Raises TypeError for an array that is not contiguous."""
+        self.parts = parts
+        self.kind = StructType(name, {name: _kind_of(part) for name, part in parts.items()})
+        self.table = np.zeros(max(1, self.kind.words), np.int64)
+        for field, part in parts.items():
+            words = _written(part)
+            first = self.kind.first[field]
+            self.table[first : first + words.size] = words
+        self.address = int(self.table.ctypes.data)
+
+
+def _kind_of(part: Any) -> Any:
+    if isinstance(part, Struct):
+        return part.kind
+    kind = types.unliteral(typeof(part))
+    if isinstance(kind, types.Array) and kind.layout != "C":
+        raise TypeError(f"a struct takes contiguous arrays, not {kind}")
+    return kind
+
+
+def _written(part: Any) -> Any:
+    if isinstance(part, Struct):
+        return np.array([part.address], np.int64)
+    if isinstance(part, np.ndarray):
+        return np.array([part.ctypes.data, *part.shape], np.int64)
+    return (
+        np.array([part]).astype(np.float64 if isinstance(part, float) else np.int64).view(np.int64)
+    )
+
+
+def as_struct(values: Any) -> Any:
+    """The struct of a declared NamedTuple, and of those inside it. Scalars are copied, arrays shared.
+
+    With compiling off a namespace that Python code reads in the same way.
     """
-    if not config.DISABLE_JIT:
-        raise NotImplementedError("as_struct runs in compiled code only")
-    return SimpleNamespace(**dict(zip(FIELDS[name], values, strict=True)))
+    parts = {
+        name: as_struct(value) if type(value) in DECLARED else value
+        for name, value in zip(values._fields, values, strict=True)
+    }
+    return SimpleNamespace(**parts) if config.DISABLE_JIT else Struct(type(values).__name__, parts)
 
 
-@overload(as_struct, strict=False, prefer_literal=True)
-def _as_struct(name: Any, values: Any) -> Any:
-    fields = FIELDS[name.literal_value]
-    kind = StructType(list(zip(fields, values.types, strict=True)))
-    lines = ["def build(name, values):", "    struct = new(kind)"]
-    lines += [f"    struct.{field} = values[{i}]" for i, field in enumerate(fields)]
-    scope = {"new": structref.new, "kind": kind}
-    exec("\n".join([*lines, "    return struct"]), scope)  # noqa: S102 - names are our own fields
-    return scope["build"]
+register_model(StructType)(models.OpaqueModel)
+
+
+@typeof_impl.register(Struct)
+def _typeof(value: Struct, context: Any) -> StructType:
+    return value.kind
+
+
+@unbox(StructType)
+def _unbox(kind: StructType, value: Any, c: Any) -> NativeValue:
+    address = c.pyapi.object_getattr_string(value, "address")
+    word = c.pyapi.long_as_longlong(address)
+    c.pyapi.decref(address)
+    return NativeValue(c.builder.inttoptr(word, cgutils.voidptr_t))
+
+
+@infer_getattr
+class _Fields(AttributeTemplate):
+    key = StructType
+
+    def generic_resolve(self, kind: StructType, name: str) -> Any:
+        return kind.fields.get(name)
+
+
+def _place(builder: Any, struct: Any, word: int, kind: Any) -> Any:
+    """Pointer to a word of the struct, as one to LLVM type ``kind``."""
+    table = builder.bitcast(struct, WORD.as_pointer())
+    place = builder.gep(table, [WORD(word)])
+    return builder.bitcast(place, kind.as_pointer())
+
+
+@lower_getattr_generic(StructType)
+def _get(context: Any, builder: Any, struct: Any, value: Any, name: str) -> Any:
+    kind, first = struct.fields[name], struct.first[name]
+    if isinstance(kind, types.Array):
+        return _array(context, builder, kind, value, first)
+    if isinstance(kind, types.Boolean):
+        word = builder.load(_place(builder, value, first, WORD))
+        return builder.icmp_unsigned("!=", word, word.type(0))
+    return builder.load(_place(builder, value, first, context.get_value_type(kind)))
+
+
+def _array(context: Any, builder: Any, kind: Any, value: Any, first: int) -> Any:
+    """An array over memory that nobody counts references to."""
+    data = context.get_data_type(kind.dtype).as_pointer()
+    shape = [builder.load(_place(builder, value, first + 1 + i, WORD)) for i in range(kind.ndim)]
+    size = context.get_abi_sizeof(context.get_data_type(kind.dtype))
+    strides = [WORD(size)]
+    for length in reversed(shape[1:]):
+        strides.insert(0, builder.mul(length, strides[0]))
+    array = context.make_array(kind)(context, builder)
+    populate_array(
+        array,
+        data=builder.load(_place(builder, value, first, data)),
+        shape=shape,
+        strides=strides,
+        itemsize=WORD(size),
+        meminfo=None,
+    )
+    return array._getvalue()
+
+
+@lower_setattr_generic(StructType)
+def _set(context: Any, builder: Any, signature: Any, args: Any, name: str) -> None:
+    struct, value = args
+    first = signature.args[0].first[name]
+    if isinstance(signature.args[1], types.Boolean):
+        value = builder.zext(value, WORD)
+    builder.store(value, _place(builder, struct, first, value.type))

@@ -99,7 +99,7 @@ def _workloads(snapshot: m.Snapshot) -> Iterator[Fault]:
         ):
             if level is not None and level not in a.LEVELS:
                 yield f"{at}.topology.{kind}", repr(level), f"one of {', '.join(a.LEVELS)}"
-        if work.phase is m.Phase.RUNNING:
+        if work.phase is m.Phase.RUNNING or (work.awaits_victims and work.placement):
             yield from _running(at, work, classes, nodes)
 
 

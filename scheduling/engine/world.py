@@ -7,38 +7,25 @@ from typing import NamedTuple
 from scheduling.engine.arrays import (
     Book,
     Division,
-    Flags,
-    Floats,
     Holds,
-    Ints,
+    Index,
     Nodes,
     Out,
+    Pool,
     Quotas,
     Ranks,
     Room,
     Rules,
     Seats,
     Tree,
+    Users,
     Work,
 )
 from scheduling.engine.line import Line
+from scheduling.engine.memo import Memo
+from scheduling.engine.mix import Mix
+from scheduling.engine.prey import Prey
 from scheduling.engine.structs import declare
-
-
-@declare
-class Prey(NamedTuple):
-    """Running preemptible work, least work lost first, and by node in the same order."""
-
-    ranked: Ints
-    start: Ints
-    on_node: Ints
-    lost: Floats  # [slot] GPU-seconds thrown away by an eviction
-    chosen: Flags  # [slot]
-    picked: Ints  # the chosen in order of choice
-    count: Ints  # type: ignore[assignment] # [1]; nobody asks a struct for tuple.count
-    fresh: Ints  # [node] epoch at which its cost was computed, 0 never
-    cost: Floats  # [node]
-    lowest: Ints  # [queue] lowest priority value among them
 
 
 @declare
@@ -50,10 +37,17 @@ class World(NamedTuple):
     ranks: Ranks
     holds: Holds
     rules: Rules
-    line: Line
     division: Division
     room: Room
     book: Book
     seats: Seats
     out: Out
     prey: Prey
+    users: Users
+    former: Quotas
+    guard: Division
+    line: Line
+    memo: Memo
+    index: Index  # type: ignore[assignment] # nobody asks a struct for tuple.index
+    pool: Pool
+    mix: Mix

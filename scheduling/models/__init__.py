@@ -1,6 +1,6 @@
 """What is queued, decided and enforced."""
 
-from scheduling.engine.model import MILLI, Action, Reason, Stop, WorkloadType
+from scheduling.engine.model import MILLI, Action, Reason, StepKind, Stop, WorkloadType
 from scheduling.engine.reasons import headline
 from scheduling.models.clusters import (
     Cluster,
@@ -11,7 +11,15 @@ from scheduling.models.clusters import (
     NodePool,
     Standing,
 )
-from scheduling.models.ledger import Cycle, Decision, Eviction, EvictionRule, Share, UsageSample
+from scheduling.models.ledger import (
+    Cycle,
+    Decision,
+    Eviction,
+    EvictionRule,
+    Share,
+    UsageSample,
+    UserUsage,
+)
 from scheduling.models.queues import Queue, Quota, QuotaChange
 from scheduling.models.workloads import Outcome, PriorityClass, State, Transition, Workload
 
@@ -37,9 +45,11 @@ __all__ = [
     "Share",
     "Standing",
     "State",
+    "StepKind",
     "Stop",
     "Transition",
     "UsageSample",
+    "UserUsage",
     "Workload",
     "WorkloadType",
     "headline",

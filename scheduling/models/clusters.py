@@ -52,6 +52,17 @@ class Cluster(models.Model):
     )
     order = models.CharField(max_length=30, default="arrival")
     stale_gang_grace_s = models.PositiveIntegerField(default=60)
+    user_history_strength = models.FloatField(default=1, validators=[MinValueValidator(0)])
+    """Weight of what a user held of late against what the user holds now, in the order of a leaf."""
+    charge_s = models.PositiveIntegerField(default=3600)
+    """A start is charged for so long at once, so a burst between samples gains nothing."""
+    lowering_grace_s = models.PositiveIntegerField(default=3600)
+    """A lowered quota evicts nobody for so long."""
+    reserve_after_s = models.PositiveIntegerField(default=3600)
+    cooldown_s = models.PositiveIntegerField(default=600)
+    fair_share_delay_s = models.PositiveIntegerField(default=0)
+    max_evictions = models.PositiveIntegerField(null=True, blank=True)
+    max_moves = models.PositiveIntegerField(default=0)
     cycle_interval_s = models.FloatField(default=5, validators=[MinValueValidator(0.1)])
 
     clock_real = models.DateTimeField(null=True, blank=True, editable=False)

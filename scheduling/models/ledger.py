@@ -126,6 +126,10 @@ class Share(models.Model):
     oversubscribed = models.BooleanField(default=False)
     usage = models.FloatField(default=0)
     """Decayed usage as a share of the class's capacity."""
+    steps = models.JSONField(default=list)
+    """[{kind, gpus, n, u, w, tier}] as the division took them, GPUs as numbers of GPUs; their sum is
+    ``fair_share``.
+    """
 
     class Meta:
         ordering = ["queue", "gpu_class"]
@@ -135,6 +139,22 @@ class Share(models.Model):
 
     def __str__(self) -> str:
         return f"{self.queue} {self.gpu_class}"
+
+
+class UserUsage(models.Model):
+    """What a user held in a leaf on average up to ``at``, older time counting less. Milli-GPU."""
+
+    queue = models.ForeignKey(Queue, on_delete=models.CASCADE, related_name="user_usage")
+    user = models.CharField(max_length=150)
+    gpus = models.FloatField(default=0)
+    at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["queue", "user"]
+        constraints = [models.UniqueConstraint(fields=["queue", "user"], name="user_usage_unique")]
+
+    def __str__(self) -> str:
+        return f"{self.user} in {self.queue}"
 
 
 class Resolution(models.TextChoices):

@@ -50,6 +50,11 @@ class Queue(models.Model):
     of this queue and of those below it."""
     eviction_budget_gpus = models.PositiveIntegerField(null=True, blank=True)
     """Milli-GPU that may be evicted from it per day; NULL is unlimited."""
+    max_running = models.PositiveIntegerField(null=True, blank=True)
+    """Workloads at once in it and all below it; NULL is unlimited, as for the two limits on each user."""
+    max_running_per_user = models.PositiveIntegerField(null=True, blank=True)
+    max_gpus_per_user = models.PositiveIntegerField(null=True, blank=True)
+    """Milli-GPU."""
 
     history = HistoricalRecords(excluded_fields=["path"])
     objects: models.Manager[Queue] = TreeQuerySet.as_manager()
@@ -146,6 +151,8 @@ class Quota(models.Model):
     weight = models.DecimalField(
         max_digits=9, decimal_places=3, default=1, validators=[MinValueValidator(0)]
     )
+    budget_gpu_hours = models.PositiveIntegerField(null=True, blank=True)
+    """GPU-hours that may be used in a calendar month (UTC); NULL is unlimited."""
     effective_from = models.DateTimeField()
     effective_until = models.DateTimeField(null=True, blank=True)
     change = models.ForeignKey(

@@ -49,6 +49,8 @@ class PriorityClass(models.Model):
         choices=[(t.value, t.value.title()) for t in WorkloadType],
         default=WorkloadType.TRAINING.value,
     )
+    max_wait_s = models.PositiveIntegerField(null=True, blank=True)
+    """Who has waited longer goes first in its leaf; NULL is never."""
     is_default = models.BooleanField(default=False)
 
     history = HistoricalRecords()

@@ -122,7 +122,8 @@ def _run(cluster: Cluster, worker: ClusterWorker, trigger: str) -> CycleResult:
     plan_ms = (time.monotonic() - plan_began) * 1000
     with transaction.atomic():
         # The span that ends now was spent under the division that still stands in the rows.
-        worker.ledger.book(view.rows, now=view.now)
+        held = worker.projection.rows.values()
+        worker.ledger.book(view.rows, held, now=view.now)
         save(view.changes)
         labels = {n.name: n.labels for n in view.picture.nodes}
         moved = worker.projection.nodes.save(snapshot, view.rows, labels)

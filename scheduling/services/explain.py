@@ -1,15 +1,22 @@
 """A plan and one workload's part of it as documents: what the commands print and pages quote.
 
-Pure: the same ``plan()`` that runs the cluster is called on the snapshot at hand, so an explanation
+The same ``plan()`` that runs the cluster is called on the snapshot at hand, so an explanation
 cannot drift from behaviour.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+from kubernetes.config import ConfigException
+
+from scheduling.cluster.client import ApiError
 from scheduling.engine import model as m
 from scheduling.engine import plan as engine_plan
+from scheduling.engine.counterfactual import Change, Reach, Relaxation, relaxations
+from scheduling.models import Workload
+from scheduling.services import snapshots
 from scheduling.services.errors import ServiceError
 
 Json = dict[str, Any]
@@ -91,4 +98,45 @@ def explain(snapshot: m.Snapshot, name: str) -> Json:
         "state": workload.phase.value,
         "decisions": decisions,
         "queue_shares": {c: _share(s) for c, s in shares.items()},
+        "would_start": [_relaxation(r) for r in relaxations(snapshot, name)],
+    }
+
+
+def what_would_start(
+    workload: Workload, *, queues: Sequence[str], priority_classes: Sequence[str]
+) -> list[Json]:
+    """The changes of one input that would start ``workload`` now, cheapest first.
+
+    Read from the cluster as it is; ``queues`` and ``priority_classes`` are those the person who asks
+    may choose. Raises ServiceError when the cluster does not answer.
+    """
+    try:
+        snapshot = snapshots.live(workload.cluster)
+    except (ApiError, ConfigException, OSError) as error:
+        raise ServiceError(
+            "cluster_unreachable",
+            f"Cluster {workload.cluster.name} does not answer.",
+            "Ask again in a moment.",
+        ) from error
+    name = f"{workload.namespace}/{workload.name}"
+    if all(w.name != name for w in snapshot.workloads):
+        return []
+    known, classes = {q.name for q in snapshot.queues}, {p.name for p in snapshot.priority_classes}
+    reach = Reach(
+        [queue for queue in queues if queue in known],
+        [kind for kind in priority_classes if kind in classes],
+    )
+    return [_relaxation(found) for found in relaxations(snapshot, name, reach)]
+
+
+def _relaxation(found: Relaxation) -> Json:
+    """GPUs are numbers of GPUs."""
+    milli = found.change in (Change.FEWER_GPUS, Change.LIMIT)
+    return {
+        "change": found.change.value,
+        "value": int(found.value) / m.MILLI if milli else found.value,
+        "queue": found.queue,
+        "gpu_class": found.gpu_class,
+        "evicts_gpus": found.evicts / m.MILLI,
+        "sentence": found.sentence,
     }

@@ -103,6 +103,13 @@ class History(Observer):
         self._step(workload, State.RUNNING, now, actor="cluster")
         self.usage.hold(now, job.workload.queue, decision.gpu_class or "", job.run.gpus)
 
+    def on_resize(self, now: datetime, job: Job, decision: Line) -> None:
+        workload = self.workloads[job.name]
+        workload.members, workload.placement = decision.members, dict(decision.placement)
+        self._decide(workload, decision)
+        more = job.run.gpus - job.runs[-2].gpus
+        self.usage.hold(now, job.workload.queue, decision.gpu_class or "", more)
+
     def on_evict(self, now: datetime, job: Job, decision: Line) -> None:
         workload = self.workloads[job.name]
         winner = self.workloads.get(decision.for_workload or "")

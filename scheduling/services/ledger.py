@@ -7,12 +7,13 @@ a sample says how much of its minute was seen.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from scheduling.models import Cluster, Share, UsageSample
+from scheduling.models import Cluster, Share, UsageSample, Workload
 from scheduling.models.ledger import Resolution
+from scheduling.services import user_usage
 from scheduling.services.policy import Key, PolicyRows
 
 MINUTE_S = 60
@@ -34,17 +35,23 @@ class Ledger:
 
     cluster: Cluster
     booked_to: datetime | None = None
+    users_to: datetime | None = None
+    """The same for users."""
     _open: dict[tuple[Key, datetime], UsageSample] = field(default_factory=dict, init=False)
 
     def usage(self, rows: PolicyRows, *, now: datetime) -> dict[Key, float]:
         """The decayed usage at ``now``."""
         return usage_at(rows, since=self.booked_to or now, now=now)
 
-    def book(self, rows: PolicyRows, *, now: datetime) -> None:
-        """Book the span up to ``now`` with the shares of the last cycle, as ``rows`` holds them.
+    def book(self, rows: PolicyRows, workloads: Iterable[Workload], *, now: datetime) -> None:
+        """Book the span up to ``now`` with the shares of the last cycle, as ``rows`` holds them, and
+        once a minute what the users of ``workloads`` hold.
 
         Writes the minutes it touched, in the caller's transaction.
         """
+        then = self.users_to
+        if then is None or user_usage.move_on(self.cluster, workloads, since=then, now=now):
+            self.users_to = now
         since = self.booked_to
         self.booked_to = now
         if since is not None and 0 < (now - since).total_seconds() <= self._watched_s():

@@ -16,8 +16,9 @@ from scheduling.services.handover import hand_over
 from scheduling.services.history import History, unfinished
 from scheduling.services.streams import Arrival, manifest_of
 from scheduling.simulation.jobs import Submission
+from scheduling.simulation.options import Options
 from scheduling.simulation.scenario import Kind, Organisation, Source, generate, kinds, stream
-from scheduling.simulation.simulator import Options, simulate
+from scheduling.simulation.simulator import simulate
 
 SEED = 20261119
 PLAN_EVERY_S = 60

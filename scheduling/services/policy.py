@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
+from typing import Any
 
-from django.db.models import Sum
+from django.db.models import Min, Sum
 
 from scheduling.cluster.adapters import ClassSpec
 from scheduling.engine import model as m
@@ -21,6 +22,8 @@ from scheduling.models import (
     Quota,
     Share,
 )
+from scheduling.services import user_usage
+from scheduling.services.entitlements import Entitlements
 
 Key = tuple[int, int]
 """(queue id, class id)"""
@@ -37,13 +40,17 @@ class PolicyRows:
     gpu_classes: tuple[GpuClass, ...]
     node_pools: tuple[NodePool, ...]
     queues: tuple[Queue, ...]
-    quotas: tuple[Quota, ...]
+    entitlements: Entitlements
     priority_classes: tuple[PriorityClass, ...]
     shares: tuple[Share, ...]
     usage: Mapping[Key, float]
     """Decayed usage as a share of the class's capacity."""
-    evicted_today: Mapping[int, int]
-    """Queue id -> milli-GPU evicted from it in the last day; only queues with a budget."""
+    evicted_today: Mapping[int, tuple[int, datetime]]
+    """Queue id -> milli-GPU evicted from it in the last day, and when the first of them went; only queues
+    with a budget.
+    """
+    user_usage: Mapping[tuple[int, str], float]
+    """(queue id, user) -> milli-GPU that the user held there of late."""
 
     @cached_property
     def class_by_name(self) -> dict[str, GpuClass]:
@@ -51,7 +58,7 @@ class PolicyRows:
 
     @cached_property
     def quota_by_key(self) -> dict[Key, Quota]:
-        return {(q.queue_id, q.gpu_class_id): q for q in self.quotas}
+        return {(q.queue_id, q.gpu_class_id): q for q in self.entitlements.quotas}
 
     @cached_property
     def queue_by_name(self) -> dict[str, Queue]:
@@ -94,24 +101,25 @@ def load(cluster: Cluster, *, at: datetime) -> PolicyRows:
         gpu_classes=tuple(GpuClass.objects.filter(cluster=cluster)),
         node_pools=tuple(NodePool.objects.filter(cluster=cluster)),
         queues=queues,
-        quotas=tuple(Quota.objects.filter(queue__cluster=cluster).in_force(at)),
+        entitlements=Entitlements.load(cluster, at),
         priority_classes=tuple(PriorityClass.objects.all()),
         shares=shares,
         usage={(s.queue_id, s.gpu_class_id): s.usage for s in shares},
         evicted_today=_evicted(queues, at),
+        user_usage=user_usage.at(cluster, at),
     )
 
 
-def _evicted(queues: tuple[Queue, ...], at: datetime) -> dict[int, int]:
+def _evicted(queues: tuple[Queue, ...], at: datetime) -> dict[int, tuple[int, datetime]]:
     bounded = [q.pk for q in queues if q.eviction_budget_gpus is not None]
     if not bounded:
         return {}
     rows = (
         Eviction.objects.filter(queue__in=bounded, at__gt=at - timedelta(days=1))
         .values("queue")
-        .annotate(total=Sum("gpus"))
+        .annotate(total=Sum("gpus"), first=Min("at"))
     )
-    return {row["queue"]: row["total"] for row in rows.order_by("queue")}
+    return {row["queue"]: (row["total"], row["first"]) for row in rows.order_by("queue")}
 
 
 def engine_queues(rows: PolicyRows) -> tuple[m.Queue, ...]:
@@ -119,13 +127,11 @@ def engine_queues(rows: PolicyRows) -> tuple[m.Queue, ...]:
     class_names = {c.pk: c.name for c in rows.gpu_classes}
     names = {q.pk: q.name for q in rows.queues}
     quotas: dict[int, dict[str, m.Quota]] = {}
-    for quota in rows.quotas:
-        quotas.setdefault(quota.queue_id, {})[class_names[quota.gpu_class_id]] = m.Quota(
-            nominal=quota.nominal_gpus,
-            borrowing_limit=quota.borrowing_limit_gpus,
-            lending_limit=quota.lending_limit_gpus,
-            weight=float(quota.weight),
-        )
+    for (queue_pk, class_pk), quota in rows.entitlements.engine_quotas().items():
+        quotas.setdefault(queue_pk, {})[class_names[class_pk]] = quota
+    users: dict[int, dict[str, int]] = {}
+    for (queue_pk, user), gpus in rows.user_usage.items():
+        users.setdefault(queue_pk, {})[user] = round(gpus)
     usage: dict[int, dict[str, float]] = {}
     for (queue_pk, class_pk), share in rows.usage.items():
         usage.setdefault(queue_pk, {})[class_names[class_pk]] = share
@@ -138,22 +144,38 @@ def engine_queues(rows: PolicyRows) -> tuple[m.Queue, ...]:
             stop=m.Stop(queue.stop),
             quotas=quotas.get(queue.pk, {}),
             usage=usage.get(queue.pk, {}),
-            eviction_budget_gpus=_budget(queue, rows),
+            **_budget(queue, rows),
+            max_running=queue.max_running,
+            max_running_per_user=queue.max_running_per_user,
+            max_gpus_per_user=queue.max_gpus_per_user,
+            user_usage=users.get(queue.pk, {}),
         )
         for queue in rows.queues
         if queue.parent_id is not None
     )
 
 
-def _budget(queue: Queue, rows: PolicyRows) -> int | None:
+def _budget(queue: Queue, rows: PolicyRows) -> dict[str, Any]:
+    """What is left of the day's eviction budget, and when the first eviction of the day counts no more."""
     if queue.eviction_budget_gpus is None:
-        return None
-    return max(0, queue.eviction_budget_gpus - rows.evicted_today.get(queue.pk, 0))
+        return {}
+    gpus, first = rows.evicted_today.get(queue.pk, (0, None))
+    return {
+        "eviction_budget_gpus": max(0, queue.eviction_budget_gpus - gpus),
+        "eviction_budget_until": first + timedelta(days=1) if first else None,
+    }
 
 
 def engine_priority_classes(rows: PolicyRows) -> tuple[m.PriorityClass, ...]:
     known = tuple(
-        m.PriorityClass(p.name, p.value, p.preemptible, p.min_run_time_s, m.WorkloadType(p.type))
+        m.PriorityClass(
+            name=p.name,
+            value=p.value,
+            preemptible=p.preemptible,
+            min_run_time_s=p.min_run_time_s,
+            type=m.WorkloadType(p.type),
+            max_wait_s=p.max_wait_s,
+        )
         for p in rows.priority_classes
     )
     return known if rows.default_priority else (*known, NO_PRIORITY_CLASS)
@@ -167,4 +189,12 @@ def engine_policy(cluster: Cluster) -> m.Policy:
         placement=cluster.placement,
         order=cluster.order,
         stale_gang_grace_s=cluster.stale_gang_grace_s,
+        user_history_strength=cluster.user_history_strength,
+        usage_half_life_s=cluster.usage_half_life_s,
+        charge_s=cluster.charge_s,
+        reserve_after_s=cluster.reserve_after_s,
+        cooldown_s=cluster.cooldown_s,
+        fair_share_delay_s=cluster.fair_share_delay_s,
+        max_evictions=cluster.max_evictions,
+        max_moves=cluster.max_moves,
     )

@@ -7,6 +7,7 @@ it stays while workloads carry it. Every refusal names the field at fault.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import asdict, dataclass, fields
 
 from django.contrib.auth.models import AbstractBaseUser
 from django.core.exceptions import ValidationError
@@ -20,6 +21,17 @@ from scheduling.services.quota_faults import figure
 from scheduling.services.quota_values import instants, value_at
 
 MOST_PRIORITY = 1000
+MOST_LIMIT = 2_000_000_000
+"""What the columns hold."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Workloads at once, and what each user may run and hold (milli-GPU); None is unlimited."""
+
+    max_running: int | None = None
+    max_running_per_user: int | None = None
+    max_gpus_per_user: int | None = None
 
 
 def subtree(queue: Queue) -> list[tuple[Queue, int]]:
@@ -56,6 +68,7 @@ def create_queue(
     stop: Stop = Stop.NONE,
     namespace: str = "",
     access_group: str = "",
+    limits: Limits | None = None,
 ) -> Queue:
     """A leaf below ``parent``, last among its siblings, without quota. Raises ServiceError."""
     cluster = lock_tree(parent.cluster)
@@ -69,6 +82,7 @@ def create_queue(
         stop=stop.value,
         namespace=namespace,
         access_group=access_group,
+        **asdict(limits or Limits()),
     )
     _refuse_holding_parent(parent)
     return _save(queue, author)
@@ -85,8 +99,9 @@ def change_queue(
     stop: Stop | None = None,
     namespace: str | None = None,
     access_group: str | None = None,
+    limits: Limits | None = None,
 ) -> Queue:
-    """Rename, move, or set tier, stop policy, namespace and access group; None leaves as it is.
+    """Rename, move, set tier, stop policy, namespace, access group, limits; None leaves as it is.
 
     Raises ServiceError at ``name`` (taken, malformed, carried by workloads) or at ``parent`` (below
     the queue itself, of another cluster, holding workloads, or given too little for what arrives).
@@ -106,6 +121,8 @@ def change_queue(
     queue.stop = queue.stop if stop is None else stop.value
     queue.namespace = queue.namespace if namespace is None else namespace
     queue.access_group = queue.access_group if access_group is None else access_group
+    for field, most in asdict(limits).items() if limits else ():
+        setattr(queue, field, most)
     return _save(queue, author)
 
 
@@ -152,7 +169,8 @@ def _save(queue: Queue, author: AbstractBaseUser | None) -> Queue:
 
 
 def _check(queue: Queue) -> None:
-    """The model's own rules: form of the name, uniqueness, no cycle, one cluster; and the tier's range."""
+    """The model's own rules: form of the name, uniqueness, no cycle, one cluster; and ranges."""
+    _refuse_limits(queue)
     if abs(queue.priority) > MOST_PRIORITY:
         raise ServiceError(
             "bad_priority",
@@ -168,6 +186,18 @@ def _check(queue: Queue) -> None:
             field, messages = "name", [f"{queue.cluster} has a queue named {queue.name}."]
         first, _, rest = messages[0].partition(". ")
         raise ServiceError(f"bad_{field}", f"{first.rstrip('.')}.", rest, field=field) from error
+
+
+def _refuse_limits(queue: Queue) -> None:
+    for field in fields(Limits):
+        most = getattr(queue, field.name)
+        if most is not None and not 0 <= most <= MOST_LIMIT:
+            raise ServiceError(
+                "bad_limit",
+                f"{field.name.replace('_', ' ')} is out of range.",
+                "Use 0 or more, or leave it empty for no limit.",
+                field=field.name,
+            )
 
 
 def _sign(queue: Queue, author: AbstractBaseUser | None) -> None:

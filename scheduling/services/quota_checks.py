@@ -60,7 +60,13 @@ def segment_of(row: Quota) -> Segment:
 
 
 def values_of(row: Quota) -> Values:
-    return Values(row.nominal_gpus, row.borrowing_limit_gpus, row.lending_limit_gpus, row.weight)
+    return Values(
+        row.nominal_gpus,
+        row.borrowing_limit_gpus,
+        row.lending_limit_gpus,
+        row.weight,
+        row.budget_gpu_hours,
+    )
 
 
 def range_faults(

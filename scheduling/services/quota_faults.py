@@ -19,12 +19,13 @@ WORDS = {
     Field.BORROWING_LIMIT: "borrowing limit",
     Field.LENDING_LIMIT: "lending limit",
     Field.WEIGHT: "weight",
+    Field.BUDGET: "GPU-hours a month",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class QuotaCell:
-    """One figure of the grid: GPUs (``None`` = unlimited, limits only), or the weight itself."""
+    """One figure of the grid: GPUs or GPU-hours (``None`` = unlimited, limits only), or the weight."""
 
     queue: str
     gpu_class: str
@@ -92,21 +93,23 @@ def _figure_fault(field: Field, value: Decimal | None) -> tuple[str, str, str] |
         return "below_zero", f"{word} {value:g} is below zero.", remedy
     if value > MOST:
         return "too_large", f"{word} {value:g} is too large.", f"Write at most {MOST:,}."
-    if value != round(value, 3):
-        nearest = f"Write {round(value, 3):g}."
-        return "too_fine", f"{word} {value:g} is finer than a thousandth.", nearest
+    step = Decimal(1) if field is Field.BUDGET else Decimal("0.001")
+    if value % step:
+        unit = "one" if field is Field.BUDGET else "a thousandth"
+        nearest = f"Write {value.quantize(step).normalize():f}."
+        return "too_fine", f"{word} {value:g} is finer than {unit}.", nearest
     return None
 
 
 def stored(field: Field, value: Decimal | None) -> int | Decimal | None:
-    """A checked figure in the units of the database: milli-GPU, or the weight as it is."""
+    """A checked figure in the units of the database: milli-GPU, whole hours, or the weight as it is."""
     if value is None or field is Field.WEIGHT:
         return value
-    return int(value * MILLI)
+    return int(value * MILLI) if field.is_gpus else int(value)
 
 
 def shown(field: Field, value: int | Decimal | None) -> Decimal | None:
     """The reverse of ``stored``."""
-    if value is None or field is Field.WEIGHT:
-        return None if value is None else Decimal(value)
-    return Decimal(value) / MILLI
+    if value is None:
+        return None
+    return Decimal(value) / MILLI if field.is_gpus else Decimal(value)

@@ -21,10 +21,15 @@ class Field(StrEnum):
     BORROWING_LIMIT = "borrowing_limit"
     LENDING_LIMIT = "lending_limit"
     WEIGHT = "weight"
+    BUDGET = "budget_gpu_hours"
 
     @property
     def may_be_unlimited(self) -> bool:
-        return self in (Field.BORROWING_LIMIT, Field.LENDING_LIMIT)
+        return self in (Field.BORROWING_LIMIT, Field.LENDING_LIMIT, Field.BUDGET)
+
+    @property
+    def is_gpus(self) -> bool:
+        return self not in (Field.WEIGHT, Field.BUDGET)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +40,7 @@ class Values:
     borrowing_limit: int | None = None
     lending_limit: int | None = None
     weight: Decimal = Decimal(1)
+    budget_gpu_hours: int | None = None
 
     def get(self, field: Field) -> int | Decimal | None:
         value: int | Decimal | None = getattr(self, field.value)

@@ -245,6 +245,7 @@ def _write(key: tuple[int, int], wanted: Sequence[Segment], change: QuotaChange)
             borrowing_limit_gpus=segment.values.borrowing_limit,
             lending_limit_gpus=segment.values.lending_limit,
             weight=segment.values.weight,
+            budget_gpu_hours=segment.values.budget_gpu_hours,
             effective_from=segment.start,
             effective_until=segment.end,
             change=change,

@@ -28,6 +28,7 @@ SHARE_COLUMNS = [
     "lent",
     "kept_back",
     "oversubscribed",
+    "steps",
     "usage",
 ]
 
@@ -196,8 +197,23 @@ def _capacity(snapshot: m.Snapshot) -> dict[str, tuple[int, int]]:
 def _set_share(row: Share, share: m.Share) -> bool:
     differs = False
     for name in SHARE_COLUMNS[:-1]:
-        value = getattr(share, name)
+        value = _steps(share) if name == "steps" else getattr(share, name)
         if getattr(row, name) != value:
             setattr(row, name, value)
             differs = True
     return differs
+
+
+def _steps(share: m.Share) -> list[dict[str, float | str]]:
+    """As people read them; n, u and w are the same where nothing a page shows has changed."""
+    return [
+        {
+            "kind": step.kind.value,
+            "gpus": round(step.amount / m.MILLI, 3),
+            "n": round(step.n, 3),
+            "u": round(step.u, 3),
+            "w": round(step.w, 3),
+            "tier": step.tier,
+        }
+        for step in share.steps
+    ]

@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import numpy as np
 
 from scheduling.engine import ArrayPlan, Frame, decode, encode, plan_frame
-from scheduling.engine.arrays import ANYWHERE, LEVELS
-from scheduling.engine.codes import ACTIONS, ADMIT, AWAITS_VICTIMS, EVICT, REASONS
-from scheduling.engine.model import MILLI, Action, Decision, Phase, Plan, Reason, Snapshot
+from scheduling.engine.arrays import ANYWHERE, LEVELS, RUNNING
+from scheduling.engine.codes import ACTIONS, ADMIT, AWAITS_VICTIMS, EVICT, GROW, REASONS, SHRINK
+from scheduling.engine.model import MILLI, Action, Decision, Phase, Plan, Reason, Snapshot, Workload
 
 from .jobs import Job
 from .laws import check
+from .usage import Tally
 
+ACTS = (ADMIT, EVICT, GROW, SHRINK)
 Seen = Callable[[Snapshot, Plan], None]
 
 
@@ -42,84 +45,82 @@ class FramePlanner:
         self._frame: Frame = encode(self._template)
         self._origin_s = template.now.timestamp()
         self._checked, self._seen = checked, seen
-        self._leaves = leaves(self._frame)
+        self._scribe = Scribe(self._frame)
         self._classes = {name: i for i, name in enumerate(self._frame.class_names)}
-        self._priorities = {name: i for i, name in enumerate(self._frame.priority_names)}
         self._nodes = {name: i for i, name in enumerate(self._frame.node_names)}
-        rate = self._frame.nodes.rate
-        self._cheapest_first = sorted(self._classes.values(), key=lambda c: (rate[c], c))
         self._slot_of: dict[int, int] = {}
         self._job_in: dict[int, Job] = {}
         self._clocks = Clocks()
+        self._rival_of: dict[int, int] = {}
+        self._tally = Tally(self._frame)
+        self._now_s = 0
+
+    def pass_time(self, now_s: int) -> None:
+        self._now_s = now_s
 
     def put(self, job: Job) -> None:
         slot = self._slot_of.get(job.number)
         if slot is None:
             self._add(job)
         elif job.workload.leaving:
-            self._frame.leave(slot)
+            self._frame.leave(slot, self._rival_of.pop(slot, -1))
         elif job.workload.phase is Phase.RUNNING:
             self._start(slot, job)
         elif self._frame.work.members[slot]:
             self._clocks.stop(slot)
-            self._frame.requeue(slot, claims=job.workload.awaits_victims)
+            self._frame.requeue(slot)
+        elif job.workload.awaits_victims:
+            self._frame.promise(slot, *self._seats(job.workload))
         else:
-            self._frame.claim(slot, job.workload.awaits_victims)
+            self._frame.forget_promise(slot)
+        self._tally.see(job, self._origin_s + self._now_s)
 
     def drop(self, job: Job) -> None:
         slot = self._slot_of.pop(job.number)
         del self._job_in[slot]
         self._clocks.stop(slot)
         self._frame.finish(slot)
+        self._tally.forget(job, self._origin_s + self._now_s)
 
     def plan(self, now_s: int) -> Iterable[Decision]:
         frame = self._frame
         frame.now = self._origin_s + now_s
+        self._tally.count_up(frame.now)
         self._clocks.write(frame.work.checkpointed, now_s, self._origin_s)
         plan = plan_frame(frame)
+        self._rival_of = {slot: int(plan.rival[slot]) for slot in plan.evicted()}
         if self._seen is None and not self._checked:
             return self._acts(plan)
         return self._spelled_out(plan, now_s)
 
     def _add(self, job: Job) -> None:
-        work = job.workload
-        wish = [self._classes[name] for name in work.gpu_classes if name in self._classes]
-        slot = self._frame.add_workload(
-            queue=self._leaves.get(work.queue, -1),
-            user=work.user,
-            priority=self._priorities[work.priority_class],
-            submitted=self._origin_s + job.submit_s,
-            gpus=work.gpus,
-            cpus=work.cpus,
-            memory_mib=work.memory_mib,
-            members=(work.members.min, work.members.max),
-            classes=wish if work.gpu_classes else self._cheapest_first,
-            elastic=work.elastic,
-            required=level(work.topology.required),
-            preferred=level(work.topology.preferred),
-            predicted=work.predicted.p50 if work.predicted else np.inf,
-            held=work.held,
-            restart=work.restart_cost_s,
-            name=work.name,
-        )
+        slot = self._frame.add_workload(**self._scribe.columns(job.workload), name=job.name)
         self._slot_of[job.number] = slot
         self._job_in[slot] = job
 
     def _start(self, slot: int, job: Job) -> None:
-        work = job.workload
+        """Or go on, resized."""
+        gpu_class, seats = self._seats(job.workload)
+        if self._frame.work.phase[slot] == RUNNING:
+            self._frame.reseat(slot, seats)
+            self._frame.checkpoint(slot)
+        else:
+            self._frame.start_on(slot, gpu_class, seats)
+        self._clocks.start(slot, job.run.warm_s, job.submission.checkpoint_s)
+
+    def _seats(self, work: Workload) -> tuple[int, list[tuple[int, int]]]:
+        """Number of the class, then node and device of each member."""
         seats = []
         for name, members in work.placement.items():
             devices = work.devices.get(name, ()) if work.gpus < MILLI else ()
             node = self._nodes[name]
             seats += [(node, devices[i] if i < len(devices) else -1) for i in range(members)]
-        self._frame.start_on(slot, self._classes[work.gpu_class or ""], seats)
-        first_s = job.run.start_s + job.run.restart_s
-        self._clocks.start(slot, first_s, job.submission.checkpoint_s)
+        return self._classes[work.gpu_class or ""], seats
 
     def _acts(self, plan: ArrayPlan) -> Iterable[Decision]:
         order = plan.order
         action = plan.action[order]
-        matters = (action == ADMIT) | (action == EVICT) | (plan.reason[order] == AWAITS_VICTIMS)
+        matters = np.isin(action, ACTS) | (plan.reason[order] == AWAITS_VICTIMS)
         acts = [self._decision(plan, slot) for slot in order[matters].tolist()]
         return [*acts, *self._alarm(plan)]
 
@@ -137,7 +138,7 @@ class FramePlanner:
         placement: dict[str, int] = {}
         devices: dict[str, tuple[int, ...]] = {}
         action = ACTIONS[plan.action[slot]]
-        if action is Action.ADMIT:
+        if plan.members[slot] and action is not Action.EVICT:
             for node, device in zip(*plan.seats(slot), strict=True):
                 name = frame.node_names[node]
                 placement[name] = placement.get(name, 0) + 1
@@ -152,20 +153,23 @@ class FramePlanner:
             members=int(plan.members[slot]),
             placement=placement,
             devices=devices,
+            for_workload=frame.slot_names.get(int(plan.rival[slot])),
             lost_gpu_s=float(plan.lost[slot]),
         )
 
     def _spelled_out(self, array_plan: ArrayPlan, now_s: int) -> Iterable[Decision]:
+        now = self._template.now + timedelta(seconds=now_s)
         for job in self._job_in.values():
             if job.workload.phase is Phase.RUNNING:
-                job.checkpoint(now_s)
+                job.checkpoint(now_s, now)
         snapshot = replace(
             self._template,
-            now=self._template.now + timedelta(seconds=now_s),
+            now=now,
+            queues=self._tally.shown(self._template.queues),
             workloads=tuple(job.workload for job in self._job_in.values()),
         )
         self._frame.source = snapshot
-        brief = now_s - self._spelled_s < self._spell_s
+        brief = not self._checked and now_s - self._spelled_s < self._spell_s
         plan = decode(self._frame, array_plan, brief=brief)
         if not brief:
             self._spelled_s = now_s
@@ -174,6 +178,39 @@ class FramePlanner:
         if self._seen is not None:
             self._seen(snapshot, plan)
         return [*plan.decisions, *self._alarm(array_plan)] if brief else plan.decisions
+
+
+class Scribe:
+    """What a frame's tables say of a pending workload: numbers for names."""
+
+    def __init__(self, frame: Frame) -> None:
+        self._leaves = leaves(frame)
+        self._classes = {name: i for i, name in enumerate(frame.class_names)}
+        self._priorities = {name: i for i, name in enumerate(frame.priority_names)}
+        rate = frame.nodes.rate
+        self._cheapest_first = sorted(self._classes.values(), key=lambda c: (rate[c], c))
+
+    def columns(self, work: Workload) -> dict[str, Any]:
+        """The arguments of ``Frame.describe``."""
+        wish = [self._classes[name] for name in work.gpu_classes if name in self._classes]
+        return {
+            "queue": self._leaves.get(work.queue, -1),
+            "user": work.user,
+            "priority": self._priorities[work.priority_class],
+            "submitted": work.submitted.timestamp(),
+            "gpus": work.gpus,
+            "cpus": work.cpus,
+            "memory_mib": work.memory_mib,
+            "members": (work.members.min, work.members.max),
+            "classes": wish if work.gpu_classes else self._cheapest_first,
+            "elastic": work.elastic,
+            "required": level(work.topology.required),
+            "preferred": level(work.topology.preferred),
+            "predicted": work.predicted.p50 if work.predicted else np.inf,
+            "predicted_p90": work.predicted.p90 if work.predicted else np.inf,
+            "held": work.held,
+            "restart": work.restart_cost_s,
+        }
 
 
 def leaves(frame: Frame) -> dict[str, int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from typing import Any
 
 from scheduling.engine.model import Decision, Phase, Workload
 
@@ -33,23 +34,33 @@ class Submission:
 
 @dataclass(slots=True)
 class Run:
-    """One stretch of holding GPUs; ``end_s`` None while it lasts. ``gpus`` is all its members' milli-GPU."""
+    """One stretch of holding GPUs with the same members; ``end_s`` None while it lasts. ``gpus`` is all its
+    members' milli-GPU."""
 
     start_s: int
     gpus: int
     restart_s: int = 0
     end_s: int | None = None
+    members: int = 1
+
+    @property
+    def warm_s(self) -> int:
+        """When its useful time begins."""
+        return self.start_s + self.restart_s
 
 
 @dataclass(slots=True, eq=False)
 class Job:
-    """One submission on its way: ``workload`` is what the engine sees, seconds count from the origin."""
+    """One submission on its way: ``workload`` is what the engine sees, seconds count from the origin.
+
+    Work that is ``left`` is counted in member-seconds: half the members take twice as long.
+    """
 
     number: int
     submission: Submission
     workload: Workload
     submit_s: int
-    left_s: int
+    left: int
     runs: list[Run] = field(default_factory=list)
     evictions: int = 0
     end_s: int | None = None
@@ -58,7 +69,8 @@ class Job:
     def of(cls, number: int, submission: Submission, origin: datetime) -> Job:
         workload = replace(submission.workload, restart_cost_s=submission.restart_s)
         submit_s = round((submission.submitted - origin).total_seconds())
-        return cls(number, submission, workload, submit_s, submission.duration_s)
+        left = submission.duration_s * workload.members.max
+        return cls(number, submission, workload, submit_s, left)
 
     @property
     def name(self) -> str:
@@ -71,7 +83,12 @@ class Job:
     @property
     def ends_s(self) -> int:
         """When the current run will have done all the work, if nothing comes between."""
-        return self.run.start_s + self.run.restart_s + self.left_s
+        return self.run.warm_s + -(-self.left // self.run.members)
+
+    @property
+    def left_s(self) -> int:
+        """Seconds that all members would still take."""
+        return -(-self.left // self.workload.members.max)
 
     @property
     def first_start_s(self) -> int | None:
@@ -85,21 +102,18 @@ class Job:
     @property
     def lost_gpu_s(self) -> float:
         """GPU-seconds held beyond the useful run time, once it has ended."""
-        useful = self.runs[-1].gpus / 1000 * self.submission.duration_s if self.runs else 0.0
-        return max(0.0, self.held_gpu_s - useful)
-
-    def progress_s(self, now_s: int) -> int:
-        """Useful seconds of the current run."""
-        return min(self.left_s, max(0, now_s - self.run.start_s - self.run.restart_s))
+        work = self.workload
+        useful = work.gpus * work.members.max / 1000 * self.submission.duration_s
+        return max(0.0, self.held_gpu_s - useful) if self.runs else 0.0
 
     def saved_s(self, now_s: int) -> int:
-        """The part of the current run's progress that an eviction would not undo."""
+        """The part of the current run's useful seconds that an eviction would not undo."""
         step = self.submission.checkpoint_s
-        return self.progress_s(now_s) // step * step if step else 0
+        return max(0, now_s - self.run.warm_s) // step * step if step else 0
 
     def start(self, now_s: int, now: datetime, decision: Decision) -> None:
         restart_s = self.submission.restart_s if self.runs else 0
-        self.runs.append(Run(now_s, self.workload.gpus * decision.members, restart_s))
+        self._run(now_s, decision.members, restart_s)
         self.workload = replace(
             self.workload,
             phase=Phase.RUNNING,
@@ -111,22 +125,65 @@ class Job:
             devices=dict(decision.devices),
         )
 
-    def checkpoint(self, now_s: int) -> bool:
+    def resize(self, now_s: int, now: datetime, decision: Decision) -> None:
+        """It goes on with other members from where it is, which is as good as a checkpoint."""
+        run = self.run
+        self.left -= max(0, now_s - run.warm_s) * run.members
+        run.end_s = now_s
+        self._run(now_s, decision.members, max(0, run.warm_s - now_s))
+        self.workload = replace(
+            self.workload,
+            checkpointed=now,
+            placement=dict(decision.placement),
+            devices=dict(decision.devices),
+        )
+
+    def _run(self, now_s: int, members: int, restart_s: int) -> None:
+        gpus = self.workload.gpus * members
+        self.runs.append(Run(now_s, gpus, restart_s, members=members))
+
+    def promise(self, decision: Decision) -> bool:
+        """It waits for its victims to leave these seats; whether that is new."""
+        promised = replace(
+            self.workload,
+            awaits_victims=True,
+            gpu_class=decision.gpu_class,
+            placement=dict(decision.placement),
+            devices=dict(decision.devices),
+        )
+        changed, self.workload = promised != self.workload, promised
+        return changed
+
+    def forget_promise(self) -> bool:
+        """It waits like any other; whether it did not before."""
+        if not self.workload.awaits_victims:
+            return False
+        nothing: dict[str, Any] = {"gpu_class": None, "placement": {}, "devices": {}}
+        self.workload = replace(self.workload, awaits_victims=False, **nothing)
+        return True
+
+    def checkpoint(self, now_s: int, now: datetime) -> bool:
         """Notes the last checkpoint in ``workload``; whether that changed it."""
         saved_s = self.saved_s(now_s)
-        if not saved_s or self.workload.started is None:
+        if not saved_s:
             return False
-        at = self.workload.started + timedelta(seconds=self.run.restart_s + saved_s)
+        at = now - timedelta(seconds=now_s - self.run.warm_s - saved_s)
         if at == self.workload.checkpointed:
             return False
         self.workload = replace(self.workload, checkpointed=at)
         return True
 
-    def evict(self, now_s: int) -> None:
+    def evict(self, now_s: int, now: datetime, rival: str | None) -> None:
         """Work since the last checkpoint is lost; its GPUs stay held until ``release``."""
-        self.left_s -= self.saved_s(now_s)
+        self.left -= min(self.left, self.saved_s(now_s) * self.run.members)
         self.evictions += 1
-        self.workload = replace(self.workload, leaving=True)
+        self.workload = replace(
+            self.workload,
+            leaving=True,
+            evictions=self.evictions,
+            last_evicted=now,
+            last_evicted_for=rival,
+        )
 
     def release(self, now_s: int) -> None:
         """Its GPUs are free: it waits again."""

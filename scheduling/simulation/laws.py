@@ -1,14 +1,32 @@
-"""The engine's laws, held against one plan: tests switch this on for every cycle of a simulation."""
+"""The engine's laws, held against one plan: tests switch this on for every cycle of a simulation.
+
+Here is what a plan makes of the cluster (laws 1, 3, 5 and 10); ``mercy`` has who may be displaced.
+"""
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Iterator
 
-from scheduling.engine.model import Action, Decision, Phase, Plan, Quota, Snapshot, Workload
+from scheduling.engine.model import (
+    MILLI,
+    Action,
+    Decision,
+    Node,
+    Phase,
+    Plan,
+    Quota,
+    Snapshot,
+    Workload,
+)
 
-Held = dict[tuple[str, str], int]
-"""(queue or node, GPU class) -> milli-GPU."""
+from .mercy import unmerciful
+
+Held = Counter[tuple[str, str]]
+"""(queue, GPU class) -> milli-GPU."""
+SEATED = (Action.ADMIT, Action.GROW, Action.SHRINK, Action.MOVE)
+ROUNDING = 0.01
+"""Shares are floats of milli-GPU."""
 
 
 class LawError(AssertionError):
@@ -23,100 +41,177 @@ def check(snapshot: Snapshot, plan: Plan) -> None:
 
 
 def broken_laws(snapshot: Snapshot, plan: Plan) -> Iterator[str]:
-    """Capacity of nodes, gangs whole, limits of every ancestor, protected work, a word to everyone."""
+    """Capacity of nodes, gangs whole, limits of every ancestor, shares that add up, firm work inside
+    nominal, nobody displaced whom the rules protect, a word to everyone. A plan without shares is spared
+    what needs them.
+    """
     yield from over_nodes(snapshot, plan)
     yield from torn_gangs(snapshot, plan)
     yield from over_limits(snapshot, plan)
-    yield from protected_victims(snapshot, plan)
+    yield from over_nominal(snapshot, plan)
+    yield from unmerciful(snapshot, plan)
     yield from unexplained(snapshot, plan)
+    if plan.fair_share:
+        yield from over_shared(snapshot, plan)
 
 
-def admitted(snapshot: Snapshot, plan: Plan) -> Iterator[tuple[Workload, Decision]]:
-    by_name = {workload.name: workload for workload in snapshot.workloads}
-    for decision in plan.decisions:
-        if decision.action is Action.ADMIT:
-            yield by_name[decision.workload], decision
+def told(snapshot: Snapshot, plan: Plan) -> Iterator[tuple[Workload, Decision | None]]:
+    """Each workload with what the plan says of it."""
+    lines = {decision.workload: decision for decision in plan.decisions}
+    return ((workload, lines.get(workload.name)) for workload in snapshot.workloads)
 
 
 def over_nodes(snapshot: Snapshot, plan: Plan) -> Iterator[str]:
     """Victims still hold their GPUs: whoever is admitted in the same plan must fit beside them."""
-    held: defaultdict[str, int] = defaultdict(int)
-    for workload in snapshot.workloads:
-        for name, members in workload.placement.items():
-            held[name] += members * workload.gpus
-    for workload, decision in admitted(snapshot, plan):
-        for name, members in decision.placement.items():
-            held[name] += members * workload.gpus
+    gpus, cpus, memory = Counter[str](), Counter[str](), Counter[str]()
+    shared = Counter[tuple[str, int]]()
+    for workload, decision in told(snapshot, plan):
+        for name, members in sits(workload, decision).items():
+            gpus[name] += members * workload.gpus
+            cpus[name] += members * workload.cpus
+            memory[name] += members * workload.memory_mib
+        for name, devices in shares_of(workload, decision):
+            for device in devices:
+                shared[name, device] += workload.gpus
     for node in snapshot.nodes:
-        room = node.gpus - node.foreign_gpus if node.ready else held_before(snapshot, node.name)
-        if held[node.name] > room:
-            yield f"node {node.name} holds {held[node.name]} of {room} milli-GPU"
+        yield from overfull(node, gpus[node.name], room(snapshot, node), "milli-GPU")
+        if node.ready:
+            yield from overfull(node, cpus[node.name], node.cpus, "milli-CPU")
+            yield from overfull(node, memory[node.name], node.memory_mib, "MiB")
+    for (name, device), used in shared.items():
+        if used > MILLI:
+            yield f"GPU {device} of node {name} holds {used} of {MILLI} milli-GPU"
 
 
-def held_before(snapshot: Snapshot, node: str) -> int:
+def overfull(node: Node, held: int, most: int | None, unit: str) -> Iterator[str]:
+    if most is not None and held > most:
+        yield f"node {node.name} holds {held} of {most} {unit}"
+
+
+def sits(workload: Workload, decision: Decision | None) -> Counter[str]:
+    """Members by node once the plan has begun: what grows or moves has both, what leaves is still there."""
+    seats = Counter(workload.placement if workload.phase is Phase.RUNNING else {})
+    if decision is not None and decision.action in SEATED:
+        seats |= Counter(decision.placement)
+    return seats + Counter(workload.leaving_members)
+
+
+def shares_of(
+    workload: Workload, decision: Decision | None
+) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """Devices by node on which it holds, or gets, a share of a GPU."""
+    if workload.gpus >= MILLI:
+        return
+    if workload.phase is Phase.RUNNING:
+        yield from workload.devices.items()
+    elif decision is not None and decision.action is Action.ADMIT:
+        yield from decision.devices.items()
+
+
+def room(snapshot: Snapshot, node: Node) -> int:
     """What sits on a node that is no longer ready may stay there, no more may come."""
-    return sum(w.gpus * w.placement.get(node, 0) for w in snapshot.workloads)
+    if node.ready:
+        return node.gpus - node.foreign_gpus
+    return sum(w.gpus * sits(w, None)[node.name] for w in snapshot.workloads)
 
 
 def torn_gangs(snapshot: Snapshot, plan: Plan) -> Iterator[str]:
-    for workload, decision in admitted(snapshot, plan):
+    for workload, decision in told(snapshot, plan):
+        if decision is None or decision.action not in SEATED:
+            continue
         placed = sum(decision.placement.values())
         least, most = workload.members.min, workload.members.max
         if placed != decision.members or not least <= placed <= most:
             yield f"{workload.name} got {placed} members, its gang is {least} to {most}"
-        if workload.phase is not Phase.PENDING:
+        runs = workload.phase is Phase.RUNNING and not workload.leaving
+        if runs and decision.action is Action.ADMIT:
             yield f"{workload.name} is admitted while it runs"
+        if not runs and decision.action is not Action.ADMIT:
+            yield f"{workload.name} is to {decision.action} but does not run"
+        yield from wrong_way(workload, decision)
+
+
+def wrong_way(workload: Workload, decision: Decision) -> Iterator[str]:
+    """Growing adds members to those that sit, shrinking only takes some away, moving keeps the number."""
+    had, has = Counter(workload.placement), Counter(decision.placement)
+    fine = {
+        Action.GROW: had < has,
+        Action.SHRINK: has < had,
+        Action.MOVE: had.total() == has.total() and had != has,
+    }.get(decision.action, True)
+    if not fine:
+        yield f"{workload.name} is to {decision.action} from {dict(had)} to {dict(has)}"
+
+
+def held_after(snapshot: Snapshot, plan: Plan, *, firm: bool = False) -> tuple[Held, Held]:
+    """What each queue and all above it hold once victims are gone, and what the plan adds to them.
+
+    ``firm``: only of what cannot be preempted.
+    """
+    above = {queue.name: queue.parent for queue in snapshot.queues}
+    fixed = {rank.name for rank in snapshot.priority_classes if not rank.preemptible}
+    held, added = Held(), Held()
+    for workload, decision in told(snapshot, plan):
+        if firm and workload.priority_class not in fixed:
+            continue
+        gpu_class, before, after = workload.gpu_class or "", 0, 0
+        if workload.phase is Phase.RUNNING and not workload.leaving:
+            before = after = sum(workload.placement.values())
+        if decision is not None and decision.action in SEATED:
+            gpu_class, after = decision.gpu_class or gpu_class, decision.members
+        elif decision is not None and decision.action is Action.EVICT:
+            after = 0
+        queue: str | None = workload.queue
+        while after and queue is not None:
+            held[queue, gpu_class] += workload.gpus * after
+            added[queue, gpu_class] += workload.gpus * max(0, after - before)
+            queue = above.get(queue)
+    return held, added
 
 
 def over_limits(snapshot: Snapshot, plan: Plan) -> Iterator[str]:
     """Only queues that the plan adds to: a limit lowered under running work is no fault of the plan."""
-    gone = {d.workload for d in plan.decisions if d.action is Action.EVICT}
-    held: Held = defaultdict(int)
-    touched: set[tuple[str, str]] = set()
-    above = {queue.name: queue.parent for queue in snapshot.queues}
-
-    def charge(queue: str | None, gpu_class: str, gpus: int, new: bool) -> None:
-        while queue is not None:
-            held[queue, gpu_class] += gpus
-            if new:
-                touched.add((queue, gpu_class))
-            queue = above.get(queue)
-
-    for workload in snapshot.workloads:
-        if workload.gpu_class and workload.name not in gone and not workload.leaving:
-            gpus = workload.gpus * sum(workload.placement.values())
-            charge(workload.queue, workload.gpu_class, gpus, False)
-    for workload, decision in admitted(snapshot, plan):
-        charge(workload.queue, decision.gpu_class or "", workload.gpus * decision.members, True)
+    held, added = held_after(snapshot, plan)
     quotas = {queue.name: queue.quotas for queue in snapshot.queues}
-    for queue, gpu_class in sorted(touched):
-        quota = quotas[queue].get(gpu_class, Quota())
-        if quota.borrowing_limit is None:
-            continue
-        limit = quota.nominal + quota.borrowing_limit
-        if held[queue, gpu_class] > limit:
+    for queue, gpu_class in sorted(key for key, gpus in added.items() if gpus > 0):
+        limit = limit_of(quotas.get(queue, {}).get(gpu_class, Quota()))
+        if limit is not None and held[queue, gpu_class] > limit:
             yield f"queue {queue} holds {held[queue, gpu_class]} of {limit} milli-GPU of {gpu_class}"
 
 
-def protected_victims(snapshot: Snapshot, plan: Plan) -> Iterator[str]:
-    by_name = {workload.name: workload for workload in snapshot.workloads}
-    classes = {c.name: c for c in snapshot.priority_classes}
-    for decision in plan.decisions:
-        if decision.action is not Action.EVICT or decision.for_workload is None:
-            continue
-        victim = by_name[decision.workload]
-        rank = classes[victim.priority_class]
-        if not rank.preemptible:
-            yield f"{victim.name} is evicted though {rank.name} is not preemptible"
-        if victim.started is None:
-            continue
-        ran_s = (snapshot.now - victim.started).total_seconds()
-        if ran_s < rank.min_run_time_s:
-            yield f"{victim.name} is evicted after {ran_s:.0f} of {rank.min_run_time_s} s"
+def limit_of(quota: Quota) -> int | None:
+    """Weight zero gets nothing above nominal."""
+    if quota.weight == 0:
+        return quota.nominal
+    return None if quota.borrowing_limit is None else quota.nominal + quota.borrowing_limit
+
+
+def over_nominal(snapshot: Snapshot, plan: Plan) -> Iterator[str]:
+    """Work that cannot be preempted starts only inside nominal."""
+    held, added = held_after(snapshot, plan, firm=True)
+    quotas = {queue.name: queue.quotas for queue in snapshot.queues}
+    for queue, gpu_class in sorted(key for key, gpus in added.items() if gpus > 0):
+        nominal = quotas.get(queue, {}).get(gpu_class, Quota()).nominal
+        if held[queue, gpu_class] > nominal:
+            yield (
+                f"queue {queue} holds {held[queue, gpu_class]} milli-GPU of {gpu_class} that cannot be "
+                f"preempted, its nominal is {nominal}"
+            )
+
+
+def over_shared(snapshot: Snapshot, plan: Plan) -> Iterator[str]:
+    """Fair shares of siblings never sum past what their parent divides."""
+    kids: dict[str, list[str]] = {}
+    for queue in snapshot.queues:
+        kids.setdefault(queue.parent or "", []).append(queue.name)
+    for parent, names in kids.items():
+        for gpu_class, share in plan.fair_share.get(parent, {}).items():
+            total = sum(plan.fair_share[name][gpu_class].fair_share for name in names)
+            if total > share.fair_share + share.kept_back + ROUNDING:
+                yield f"shares of {gpu_class} below {parent!r} sum to {total} of {share.fair_share}"
 
 
 def unexplained(snapshot: Snapshot, plan: Plan) -> Iterator[str]:
-    told = {decision.workload for decision in plan.decisions}
-    for workload in snapshot.workloads:
-        if workload.phase is Phase.PENDING and workload.name not in told:
+    for workload, decision in told(snapshot, plan):
+        if workload.phase is Phase.PENDING and decision is None:
             yield f"{workload.name} waits without a reason"

@@ -7,16 +7,21 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Protocol
 
+from scheduling.engine.encode import encode
 from scheduling.engine.model import Decision, Phase, Plan, Snapshot, Workload
 
 from .jobs import Job
 from .laws import check
+from .usage import Tally
 
 PlanFunction = Callable[[Snapshot], Plan]
 
 
 class Planner(Protocol):
     """Keeps the engine's view of the cluster between plans."""
+
+    def pass_time(self, now_s: int) -> None:
+        """What comes next happens at this second."""
 
     def put(self, job: Job) -> None:
         """The workload arrived, or what the engine sees of it changed."""
@@ -50,12 +55,19 @@ class SnapshotPlanner:
         self._checked = checked
         self._seen = seen
         self._open: dict[int, Job] = {}
+        self._tally = Tally(encode(replace(template, workloads=())))
+        self._now = origin
+
+    def pass_time(self, now_s: int) -> None:
+        self._now = self._origin + timedelta(seconds=now_s)
 
     def put(self, job: Job) -> None:
         self._open[job.number] = job
+        self._tally.see(job, self._now.timestamp())
 
     def drop(self, job: Job) -> None:
         del self._open[job.number]
+        self._tally.forget(job, self._now.timestamp())
 
     def plan(self, now_s: int) -> Iterable[Decision]:
         snapshot = self.snapshot(now_s)
@@ -67,13 +79,16 @@ class SnapshotPlanner:
         return plan.decisions
 
     def snapshot(self, now_s: int) -> Snapshot:
+        now = self._origin + timedelta(seconds=now_s)
+        self._tally.count_up(now.timestamp())
         return replace(
             self._template,
-            now=self._origin + timedelta(seconds=now_s),
+            now=now,
+            queues=self._tally.shown(self._template.queues),
             workloads=tuple(self._seen_by_engine(job, now_s) for job in self._open.values()),
         )
 
     def _seen_by_engine(self, job: Job, now_s: int) -> Workload:
         if job.workload.phase is Phase.RUNNING:
-            job.checkpoint(now_s)
+            job.checkpoint(now_s, self._origin + timedelta(seconds=now_s))
         return job.workload

@@ -8,7 +8,7 @@ checkpointed work, wait again, and pay for the restart.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from scheduling.engine.model import Action, Decision, Phase, Plan, Reason, Snapshot
@@ -16,28 +16,8 @@ from scheduling.engine.model import Action, Decision, Phase, Plan, Reason, Snaps
 from .agenda import Agenda, Turn
 from .frames import FramePlanner
 from .jobs import Job, Submission
+from .options import EVERY_EVENT, MAX_PLANS_AT_ONCE, Options, UnsettledError
 from .planners import PlanFunction, Planner, SnapshotPlanner
-
-MAX_PLANS_AT_ONCE = 1000
-"""More plans than this within one second mean that the engine undoes what it did."""
-
-
-class UnsettledError(RuntimeError):
-    """The engine keeps changing its mind without time passing."""
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """``cycle_s``: at least so long between plans (0: at every event). ``leave_s``: how long victims hold
-    their GPUs after the eviction. ``until``: stop there, whatever still runs. ``checked``: hold every plan
-    against the laws."""
-
-    cycle_s: int = 0
-    leave_s: int = 0
-    until: datetime | None = None
-    checked: bool = False
-    spell_s: int = 0
-    """What an observer hears of shares and waits, at most so often; acts always come at once."""
 
 
 class Observer:
@@ -51,6 +31,9 @@ class Observer:
 
     def on_start(self, now: datetime, job: Job, decision: Decision) -> None:
         """A workload was admitted and holds its GPUs."""
+
+    def on_resize(self, now: datetime, job: Job, decision: Decision) -> None:
+        """An elastic workload goes on with more members, or fewer."""
 
     def on_evict(self, now: datetime, job: Job, decision: Decision) -> None:
         """A workload was evicted; with a ``leave_s`` it holds its GPUs a little longer."""
@@ -91,6 +74,7 @@ class Simulator:
         self._observer = observer
         self._agenda = Agenda()
         self._open: dict[str, Job] = {}
+        self._promised: dict[str, Job] = {}
         self._planned_s = -(1 << 40)
         self._plan_due_s: int | None = None
         self._plans_at_once = 0
@@ -108,6 +92,7 @@ class Simulator:
                 now_s = stop_s
                 break
             now_s, turn, what = self._agenda.pop()
+            self._planner.pass_time(now_s)
             if turn is Turn.END:
                 what()
             elif turn is Turn.ARRIVE:
@@ -144,16 +129,22 @@ class Simulator:
             raise UnsettledError(f"{MAX_PLANS_AT_ONCE} plans at {self._time(now_s).isoformat()}")
         self._planned_s, self._plan_due_s = now_s, None
         self.outcome.plans += 1
+        before, self._promised = self._promised, {}
         for decision in list(self._planner.plan(now_s)):
             self._carry_out(now_s, decision)
+        for name, job in before.items():
+            if name not in self._promised and job.forget_promise():
+                self._planner.put(job)
 
     def _carry_out(self, now_s: int, decision: Decision) -> None:
         if decision.action is Action.ADMIT:
             self._start(now_s, self._open[decision.workload], decision)
         elif decision.action is Action.EVICT:
             self._evict(now_s, self._open[decision.workload], decision)
+        elif decision.action in (Action.GROW, Action.SHRINK):
+            self._resize(now_s, self._open[decision.workload], decision)
         elif decision.reason is Reason.AWAITS_VICTIMS:
-            self._promise(self._open[decision.workload])
+            self._promise(self._open[decision.workload], decision)
         elif decision.until is not None:
             # Whatever blocks it passes by itself, without an event: look again then.
             self._ask_for_plan(max(now_s + 1, self._seconds(decision.until)))
@@ -161,15 +152,28 @@ class Simulator:
     def _start(self, now_s: int, job: Job, decision: Decision) -> None:
         now = self._time(now_s)
         job.start(now_s, now, decision)
+        self._go_on(job)
+        self._observer.on_start(now, job, decision)
+
+    def _go_on(self, job: Job) -> None:
+        """The job runs on from now, and to the end if nothing comes between."""
         self._planner.put(job)
         runs = len(job.runs)
         self._agenda.add(job.ends_s, Turn.END, lambda: self._finish(job, runs))
-        self._observer.on_start(now, job, decision)
 
-    def _promise(self, job: Job) -> None:
-        """Its victims' GPUs are meant for it: the engine seats it before all else."""
-        if not job.workload.awaits_victims:
-            job.workload = replace(job.workload, awaits_victims=True)
+    def _resize(self, now_s: int, job: Job, decision: Decision) -> None:
+        """Members given up are gone at once, and their GPUs free for whom they were wanted."""
+        now = self._time(now_s)
+        job.resize(now_s, now, decision)
+        self._go_on(job)
+        self._observer.on_resize(now, job, decision)
+        if decision.action is Action.SHRINK:
+            self._ask_for_plan(now_s)
+
+    def _promise(self, job: Job, decision: Decision) -> None:
+        """Its victims' GPUs are meant for it: the engine seats it before all else, on these seats."""
+        self._promised[job.name] = job
+        if job.promise(decision):
             self._planner.put(job)
 
     def _finish(self, job: Job, runs: int) -> None:
@@ -184,12 +188,12 @@ class Simulator:
         self._ask_for_plan(now_s)
 
     def _evict(self, now_s: int, job: Job, decision: Decision) -> None:
-        job.evict(now_s)
+        job.evict(now_s, self._time(now_s), decision.for_workload)
+        self._planner.put(job)
         self._observer.on_evict(self._time(now_s), job, decision)
         if self._options.leave_s == 0:
             self._release(now_s, job)
             return
-        self._planner.put(job)
         leaves_s = now_s + self._options.leave_s
         self._agenda.add(leaves_s, Turn.END, lambda: self._release(leaves_s, job))
 
@@ -212,7 +216,7 @@ def simulate(
     submissions: Iterable[Submission],
     *,
     plan: PlanFunction | None = None,
-    options: Options = Options(),
+    options: Options = EVERY_EVENT,
     observer: Observer | None = None,
 ) -> Outcome:
     """Runs ``submissions`` (in order of submission) through the engine on the template's cluster.

@@ -8,6 +8,9 @@ from datetime import UTC, timedelta
 
 import numpy as np
 
+from scheduling.engine import Frame, encode
+from scheduling.engine.arrays import GPUS, PENDING, Work
+from scheduling.engine.frame import empty_work
 from scheduling.engine.model import (
     MILLI,
     GpuClass,
@@ -22,14 +25,17 @@ from scheduling.engine.model import (
 )
 
 from .jobs import CHECKPOINT_S, RESTART_S, Job, Submission
+from .life import new_jobs
+from .lives import Life, live_through
+from .options import EVERY_EVENT, Options
 from .partition import nominal_gpus, static_nodes
 from .planners import PlanFunction
 from .result import Replay
 from .rivals import check_size
-from .simulator import Options, simulate
+from .simulator import simulate
 from .traces import Trace, TraceJob
 
-DEFAULT_POLICY, EVERY_EVENT = Policy(), Options()
+DEFAULT_POLICY = Policy()
 GPU_CLASS = "gpu"
 PRIORITY_CLASS = "trace"
 
@@ -91,38 +97,102 @@ class EngineRun:
     checkpoint_s: int | None = CHECKPOINT_S
     restart_s: int = RESTART_S
     plan: PlanFunction | None = None
+    policy: Policy = DEFAULT_POLICY
 
-    def jobs(self, trace: Trace, nodes: int) -> list[Job]:
-        """Raises TooLargeError."""
+    @property
+    def spelled_out(self) -> bool:
+        """Whether each plan is needed as an object, which the compiled loop does not make."""
+        return self.options.checked or self.plan is not None
+
+    def replay(self, trace: Trace, nodes: int) -> Replay:
+        """Raises TooLargeError; ValueError if a job never ends."""
         check_size(trace, nodes)
+        cluster = pool(trace, nodes, self.policy)
+        capacity_gpus = nodes * trace.gpus_per_node
+        if not self.spelled_out:
+            return lived_replay(trace, self.live(trace, nodes), capacity_gpus)
         work = submissions(trace, self.checkpoint_s, self.restart_s)
-        return simulate(pool(trace, nodes), work, plan=self.plan, options=self.options).jobs
+        jobs = simulate(cluster, work, plan=self.plan, options=self.options).jobs
+        return as_replay(trace, jobs, capacity_gpus)
+
+    def live(self, trace: Trace, nodes: int) -> Life:
+        """The whole trace in the compiled loop, with the ledger of what the engine did."""
+        frame = encode(pool(trace, nodes, self.policy))
+        cast = cast_of(trace, frame)
+        cast.restart[:] = self.restart_s
+        checkpoint_s = np.full(len(trace), self.checkpoint_s or 0, np.int64)
+        restart_s = np.full(len(trace), self.restart_s, np.int64)
+        jobs = new_jobs(trace.submit_s, trace.duration_s, checkpoint_s, restart_s, cast.most)
+        return live_through(frame, cast, jobs, self.options)
 
 
 SHIPPED = EngineRun()
 
 
+def cast_of(trace: Trace, frame: Frame) -> Work:
+    """The trace's jobs as a table of workloads for ``frame``."""
+    cast = empty_work(len(trace), 1)
+    number = np.array([frame.queue_names.index(name) for name in trace.queues], np.int64)
+    cast.queue[:] = number[trace.queue]
+    both = trace.queue * len(trace.users) + trace.user
+    pairs, which = np.unique(both, return_inverse=True)
+    users = [(number[p // len(trace.users)], trace.users[p % len(trace.users)]) for p in pairs]
+    cast.user[:] = np.array([frame.pair(int(q), user) for q, user in users], np.int64)[which]
+    sizes, which = np.unique(trace.gpus, return_inverse=True)
+    members = np.array([gang(int(gpus), trace.gpus_per_node) for gpus in sizes], np.int64)[which]
+    cast.least[:] = cast.most[:] = members
+    cast.need[GPUS] = trace.gpus // members * MILLI
+    cast.wish[0], cast.priority[:], cast.phase[:] = 0, 0, PENDING
+    cast.submitted[:] = frame.now + trace.submit_s
+    cast.tie[:] = np.arange(len(trace))
+    return cast
+
+
 def replay_engine(trace: Trace, nodes: int | None, run: EngineRun = SHIPPED) -> Replay:
     """``nodes`` pooled nodes, or None: each queue alone on its static part. Raises TooLargeError."""
-    if nodes is None:
-        return replay_parts(trace, run)
-    return as_replay(trace, run.jobs(trace, nodes), nodes * trace.gpus_per_node)
+    return replay_parts(trace, run) if nodes is None else run.replay(trace, nodes)
 
 
 def replay_parts(trace: Trace, run: EngineRun) -> Replay:
     nodes = static_nodes(trace)
-    jobs: dict[int, Job] = {}
+    table = np.zeros((4, len(trace)))
     for number, queue in enumerate(trace.queues):
         mine = np.flatnonzero(trace.queue == number)
+        if not len(mine):
+            continue
         part = replace(
             trace.take(mine),
             queues=(queue,),
             queue=np.zeros(len(mine), dtype=np.int64),
             queue_nodes={queue: nodes[queue]},
         )
-        jobs |= zip(mine.tolist(), run.jobs(part, nodes[queue]), strict=True)
-    in_order = [jobs[position] for position in range(len(trace))]
-    return as_replay(trace, in_order, sum(nodes.values()) * trace.gpus_per_node)
+        alone = run.replay(part, nodes[queue])
+        table[:, mine] = alone.start_s, alone.end_s, alone.evictions, alone.lost_gpu_s
+    start_s, end_s, evictions, lost_gpu_s = table
+    return Replay.of(
+        trace,
+        start_s=start_s.astype(np.int64),
+        end_s=end_s.astype(np.int64),
+        capacity_gpus=sum(nodes.values()) * trace.gpus_per_node,
+        evictions=evictions.astype(np.int64),
+        lost_gpu_s=lost_gpu_s,
+    )
+
+
+def lived_replay(trace: Trace, life: Life, capacity_gpus: int) -> Replay:
+    """Raises ValueError when a job never ended: figures without it would flatter."""
+    jobs = life.jobs
+    stuck = np.flatnonzero(jobs.end < 0)
+    if stuck.size:
+        raise ValueError(f"{stuck.size} jobs never ended, the first is {trace[int(stuck[0])].name}")
+    return Replay.of(
+        trace,
+        start_s=jobs.first,
+        end_s=jobs.end,
+        capacity_gpus=capacity_gpus,
+        evictions=jobs.evictions,
+        lost_gpu_s=np.maximum(0.0, jobs.held / MILLI - trace.gpus * trace.duration_s),
+    )
 
 
 def as_replay(trace: Trace, jobs: list[Job], capacity_gpus: int) -> Replay:

@@ -1,8 +1,8 @@
 // Keeps a page up to date: the cluster's clock, the stream of plans, and fragments swapped in place.
 //
 // A fragment is any element with an id and data-live-url. When the cluster has changed it is fetched and
-// replaced; <details> that were open stay open and the focus stays on the element of the same id or
-// address. Pages may instead use hx-trigger="weir:plan from:body".
+// replaced; <details> that were open stay open, what says data-live-keep stays as it is, and the focus
+// stays on the element of the same id or address. Pages may instead use hx-trigger="weir:plan from:body".
 (() => {
   "use strict";
 
@@ -65,7 +65,12 @@
 
   function swap(element, html) {
     const next = new DOMParser().parseFromString(html, "text/html").getElementById(element.id);
-    if (!next || next.outerHTML === element.outerHTML) return;
+    if (!next) return;
+    element.querySelectorAll("[data-live-keep][id]").forEach((kept) => {
+      const same = next.querySelector(`#${CSS.escape(kept.id)}`);
+      if (same) same.replaceWith(document.adoptNode(kept.cloneNode(true)));
+    });
+    if (next.outerHTML === element.outerHTML) return;
     const key = element.contains(document.activeElement) ? focusKey() : null;
     element.querySelectorAll("details[id]").forEach((row) => {
       const same = next.querySelector(`#${CSS.escape(row.id)}`);

@@ -5,7 +5,7 @@
 
   const MILLI = 1000;
   const UNLIMITED = new Set(["", "all", "unlimited", "none", "no limit", "∞"]);
-  const LIMITS = new Set(["borrowing_limit", "lending_limit"]);
+  const LIMITS = new Set(["borrowing_limit", "lending_limit", "budget_gpu_hours"]);
 
   const table = document.querySelector("[data-grid]");
   const form = document.getElementById("quotas-form");

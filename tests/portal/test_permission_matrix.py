@@ -71,6 +71,7 @@ ROWS = {
     "web:submit": Row(HERE, HERE),
     "web:submit_preview": Row(None, HERE),
     "web:workload": Row(TEAM, args=WORK),
+    "web:sooner": Row(TEAM, args=WORK),
     "web:cancel": Row(LEADS, LEADS, WORK),
     "web:hold": Row(None, LEADS, WORK),
     "web:release": Row(None, LEADS, WORK),

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from portal.web.entitlement import Axis, Span
-from scheduling.models import Queue, Share
+from scheduling.models import Queue, Share, StepKind
 
 
 @dataclass(frozen=True)
@@ -135,6 +136,40 @@ class Division:
         title = f"Spare of {above}" if parent.is_root else f"Spare above {above}"
         steps.append(Step(title, "what no guarantee takes", at, left, True))
         return steps
+
+
+@dataclass(frozen=True)
+class Part:
+    """One step as the engine wrote it down while dividing."""
+
+    title: str
+    why: str
+    amount: float
+
+
+TITLES = {
+    StepKind.NOMINAL: ("Nominal quota", "what it is given"),
+    StepKind.LENT: ("Idle, lent", "it does not ask for them; others may use them"),
+    StepKind.KEPT_BACK: ("Idle, kept back", "its lending limit keeps them for it"),
+    StepKind.RATIONED: ("Guarantee cut", "the guarantees beside it exceed what there is"),
+    StepKind.SPARE: ("Spare", "all it asks for: nothing is short"),
+    StepKind.REMAINDER: ("Left over", "by weight alone, after those who used less had enough"),
+}
+
+
+def parts(share: Share) -> list[Part]:
+    """The steps of ``share``; they sum to its fair share."""
+    return [Part(*_words(step), 1000 * step["gpus"]) for step in share.steps]
+
+
+def _words(step: Mapping[str, Any]) -> tuple[str, str]:
+    kind = StepKind(step["kind"])
+    title, why = TITLES[kind]
+    if kind is StepKind.SPARE and step["n"]:
+        why = (
+            f"weight {step['n']:g} of those who still want, used {step['u']:g}: pull {step['w']:g}"
+        )
+    return title, why
 
 
 def _guarantee(own: Share) -> Step:

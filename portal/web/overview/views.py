@@ -17,7 +17,7 @@ from portal.web.classes import unit
 from portal.web.entitlement import Figures, axis, bar
 from portal.web.labels import WIDTHS_PX, labels
 from portal.web.overview import figures, queue_figures
-from portal.web.overview.division import draw
+from portal.web.overview.division import draw, parts
 from portal.web.requests import PersonRequest
 from portal.web.shell import get_cluster
 from scheduling.models import Cluster, GpuClass, Queue
@@ -104,6 +104,7 @@ def _entitlement(cluster: Cluster, user: User, queue: Queue, chosen: GpuClass) -
         "labels": {width: labels(figures_, on, width=width) for width in WIDTHS_PX},
         "chain": division.chain(queue)[1:-1],
         "levels": division.levels(queue),
+        "parts": parts(share),
         "waterfall": waterfall,
         "steps": draw(steps, waterfall),
         "waterfall_fair": waterfall.percent(share.fair_share),

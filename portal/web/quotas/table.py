@@ -14,12 +14,12 @@ from scheduling.services.quota_faults import WORDS, figure, stored
 from scheduling.services.quotas import Fault, Field, Grid, GridRow, Values
 
 HEADS = {"Nominal": Field.NOMINAL, "Borrow": Field.BORROWING_LIMIT,
-         "Lend": Field.LENDING_LIMIT, "Weight": Field.WEIGHT}  # fmt: skip
+         "Lend": Field.LENDING_LIMIT, "Weight": Field.WEIGHT, "Hours": Field.BUDGET}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A GPU class over its four figures."""
+    """A GPU class over its figures."""
 
     gpu_class: GpuClass
     shown: bool

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 from django import forms
@@ -16,15 +17,29 @@ from portal.accounts.views import person
 from portal.teams.access import dividable_queues, is_operator
 from portal.web.quotas.views import crumbs, get_queue, may_divide, may_edit_queue
 from portal.web.shell import get_cluster
-from scheduling.models import Queue, Stop
+from scheduling.models import MILLI, Queue, Stop
 from scheduling.services.errors import ServiceError
-from scheduling.services.queues import MOST_PRIORITY, change_queue, create_queue, delete_queue
+from scheduling.services.queues import (
+    MOST_PRIORITY,
+    Limits,
+    change_queue,
+    create_queue,
+    delete_queue,
+)
+from scheduling.services.quota_faults import figure
 
 STOPS = [
     (Stop.NONE.value, "No: work is admitted"),
     (Stop.HOLD.value, "Hold: nothing new is admitted, what runs goes on"),
     (Stop.DRAIN.value, "Drain: nothing new is admitted, what runs is evicted"),
 ]
+
+
+LIMIT_ERRORS = {
+    "invalid": "Write a number, or leave it empty for no limit.",
+    "min_value": "Write 0 or more, or leave it empty for no limit.",
+}
+MOST_AT_ONCE = 1_000_000
 
 
 class QueueForm(forms.Form):
@@ -53,6 +68,19 @@ class QueueForm(forms.Form):
     stop = forms.ChoiceField(choices=STOPS)
     namespace = forms.CharField(max_length=63, required=False)
     access_group = forms.CharField(max_length=200, required=False)
+    max_running = forms.IntegerField(
+        required=False, min_value=0, max_value=MOST_AT_ONCE, error_messages=LIMIT_ERRORS
+    )
+    max_running_per_user = forms.IntegerField(
+        required=False, min_value=0, max_value=MOST_AT_ONCE, error_messages=LIMIT_ERRORS
+    )
+    max_gpus_per_user = forms.DecimalField(
+        required=False,
+        min_value=0,
+        max_value=MOST_AT_ONCE,
+        decimal_places=3,
+        error_messages={**LIMIT_ERRORS, "max_decimal_places": "Write at most three decimals."},
+    )
 
     def __init__(self, *args: Any, parents: QuerySet[Queue], operator: bool, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -82,7 +110,10 @@ class QueueForm(forms.Form):
         self.add_error(known, str(error))
 
     def values(self) -> dict[str, Any]:
-        return {**self.cleaned_data, "stop": Stop(self.cleaned_data["stop"])}
+        told = dict(self.cleaned_data)
+        running, each, gpus = (told.pop(field.name) for field in dataclasses.fields(Limits))
+        held = None if gpus is None else int(gpus * MILLI)
+        return {**told, "stop": Stop(told["stop"]), "limits": Limits(running, each, held)}
 
 
 def _form(request: HttpRequest, top: Queue, initial: dict[str, Any]) -> QueueForm:
@@ -122,7 +153,7 @@ def add(request: HttpRequest, cluster: str, queue: str) -> HttpResponse:
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def edit(request: HttpRequest, cluster: str, queue: str) -> HttpResponse:
-    """Name, place, tier, stop policy, namespace and access group of a queue."""
+    """Name, place, tier, stop policy, namespace, access group and limits of a queue."""
     found = _editable(request, cluster, queue)
     initial = {
         "name": found.name,
@@ -131,6 +162,9 @@ def edit(request: HttpRequest, cluster: str, queue: str) -> HttpResponse:
         "stop": found.stop,
         "namespace": found.namespace,
         "access_group": found.access_group,
+        "max_running": found.max_running,
+        "max_running_per_user": found.max_running_per_user,
+        "max_gpus_per_user": _gpus(found.max_gpus_per_user),
     }
     form = _form(request, found, initial)
     if request.method == "POST" and form.is_valid():
@@ -157,6 +191,10 @@ def delete(request: HttpRequest, cluster: str, queue: str) -> HttpResponse:
         return redirect("web:queue_edit", cluster, queue)
     messages.success(request, f"Queue {queue} is gone.")
     return redirect("web:quotas", cluster, parent.name if parent else "")
+
+
+def _gpus(milli: int | None) -> str:
+    return "" if milli is None else figure(milli)
 
 
 def _editable(request: HttpRequest, cluster: str, name: str) -> Queue:

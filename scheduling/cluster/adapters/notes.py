@@ -76,11 +76,11 @@ def target_note(gpu_class: str, placement: Mapping[str, int]) -> str:
 
 
 def _topology(notes: Mapping[str, str]) -> dict[str, str]:
-    if required := notes.get(labels.TOPOLOGY_REQUIRED):
-        return {"required": required}
-    if preferred := notes.get(labels.TOPOLOGY_PREFERRED):
-        return {"preferred": preferred}
-    return {}
+    wanted = {
+        "required": notes.get(labels.TOPOLOGY_REQUIRED),
+        "preferred": notes.get(labels.TOPOLOGY_PREFERRED),
+    }
+    return {kind: level for kind, level in wanted.items() if level}
 
 
 def _seconds(text: str | None) -> int | None:

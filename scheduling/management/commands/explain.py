@@ -1,4 +1,4 @@
-"""manage.py explain FILE WORKLOAD: why it waits, by the numbers. Touches nothing."""
+"""manage.py explain FILE WORKLOAD: why it waits, and what would start it. Touches nothing."""
 
 from __future__ import annotations
 
@@ -51,3 +51,5 @@ class Command(BaseCommand):
         for gpu_class, share in told["queue_shares"].items():
             numbers = ", ".join(f"{k.replace('_', ' ')} {v}" for k, v in share.items())
             self.stdout.write(f"{told['queue']}, {gpu_class}: {numbers}")
+        for found in told["would_start"]:
+            self.stdout.write(f"would start it: {found['sentence']}")

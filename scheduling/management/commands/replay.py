@@ -13,11 +13,11 @@ from typing import Any
 from django.core.management.base import BaseCommand
 
 from scheduling.simulation.jobs import CHECKPOINT_S, RESTART_S
+from scheduling.simulation.options import Options
 from scheduling.simulation.partition import static_nodes
 from scheduling.simulation.replays import POLICIES, WEIR, measure, replay
 from scheduling.simulation.result import Metrics
 from scheduling.simulation.rivals import TooLargeError
-from scheduling.simulation.simulator import Options
 from scheduling.simulation.traces import Ties, Trace, TraceError, read_trace
 from scheduling.simulation.weir import EngineRun
 

@@ -114,4 +114,9 @@ class Trace:
 
     def checksums(self) -> dict[str, str]:
         """File name -> sha256 of the bytes read."""
-        return {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in self.files}
+        return {file.name: checksum(file) for file in self.files}
+
+
+def checksum(file: Path) -> str:
+    """sha256 of the file's bytes."""
+    return hashlib.sha256(file.read_bytes()).hexdigest()

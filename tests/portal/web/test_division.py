@@ -10,7 +10,7 @@ root 88 ready
 
 import pytest
 
-from portal.web.overview.division import Division
+from portal.web.overview.division import Division, parts
 from scheduling.models import Queue, Share
 
 G = 1000
@@ -103,3 +103,23 @@ def test_what_is_kept_back_is_no_spare():
 
 def test_queue_without_division_gets_nothing():
     assert made([]).steps(VISION)[-1].end == 0
+
+
+def test_parts_are_the_steps_of_the_engine_and_sum_to_the_share():
+    step = {"n": 0.0, "u": 0.0, "w": 0.0, "tier": 0}
+    shared = {"n": 0.25, "u": 0.1, "w": 0.4, "tier": 0}
+    steps = [
+        {"kind": "nominal", "gpus": 36, **step},
+        {"kind": "lent", "gpus": -4, **step},
+        {"kind": "spare", "gpus": 12.5, **shared},
+    ]
+
+    told = parts(Share(fair_share=44.5 * G, steps=steps))
+
+    assert [(one.title, one.amount / G) for one in told] == [
+        ("Nominal quota", 36),
+        ("Idle, lent", -4),
+        ("Spare", 12.5),
+    ]
+    assert told[-1].why == "weight 0.25 of those who still want, used 0.1: pull 0.4"
+    assert sum(one.amount for one in told) == 44.5 * G

@@ -6,7 +6,17 @@ from collections import Counter
 from dataclasses import replace
 from datetime import timedelta
 
-from scheduling.engine import MILLI, Action, Decision, Phase, Plan, Snapshot, Workload
+from scheduling.engine import (
+    MILLI,
+    Action,
+    Decision,
+    Phase,
+    Plan,
+    Queue,
+    Reason,
+    Snapshot,
+    Workload,
+)
 
 ACTS = {Action.ADMIT, Action.EVICT, Action.GROW, Action.SHRINK, Action.MOVE}
 
@@ -16,12 +26,40 @@ def acts(plan: Plan) -> list[Decision]:
     return [d for d in plan.decisions if d.action in ACTS]
 
 
+def acts_and_promises(plan: Plan) -> list[Decision]:
+    """The decisions that change who holds what, now or once victims are gone."""
+    promised = (d for d in plan.decisions if d.reason is Reason.AWAITS_VICTIMS)
+    names = {d.workload for d in promised}
+    return [d for d in plan.decisions if d.action in ACTS or d.workload in names]
+
+
 def apply(snapshot: Snapshot, plan: Plan) -> Snapshot:
     """Admitted work runs, evicted work is leaving, promised work waits for its victims."""
     by_name = {d.workload: d for d in plan.decisions}
     return replace(
         snapshot,
         workloads=tuple(_after(w, by_name.get(w.name), snapshot) for w in snapshot.workloads),
+        queues=_with_budgets_spent(snapshot, plan),
+    )
+
+
+def _with_budgets_spent(snapshot: Snapshot, plan: Plan) -> tuple[Queue, ...]:
+    """What was evicted from a queue and all below it is gone from its budget."""
+    parents = {q.name: q.parent for q in snapshot.queues}
+    work = {w.name: w for w in snapshot.workloads}
+    spent: Counter[str] = Counter()
+    for decision in plan.decisions:
+        victim = work[decision.workload]
+        leaves = decision.action in (Action.EVICT, Action.MOVE)
+        queue: str | None = victim.queue if leaves else None
+        while queue is not None:
+            spent[queue] += victim.gpus * decision.members
+            queue = parents[queue]
+    return tuple(
+        q
+        if q.eviction_budget_gpus is None
+        else replace(q, eviction_budget_gpus=max(0, q.eviction_budget_gpus - spent[q.name]))
+        for q in snapshot.queues
     )
 
 
@@ -39,8 +77,41 @@ def _after(work: Workload, decision: Decision | None, snapshot: Snapshot) -> Wor
             awaits_victims=False,
         )
     if decision.action is Action.EVICT:
-        return replace(work, leaving=True)
-    return replace(work, awaits_victims=decision.reason.value == "awaits_victims")
+        return replace(
+            work,
+            leaving=True,
+            evictions=work.evictions + 1,
+            last_evicted=snapshot.now,
+            last_evicted_for=decision.for_workload,
+        )
+    if decision.action is Action.SHRINK:
+        return _parted(work, decision)
+    if decision.action is Action.MOVE:
+        return replace(_parted(work, decision), started=snapshot.now, checkpointed=None)
+    promised = decision.reason is Reason.AWAITS_VICTIMS
+    return replace(
+        work,
+        awaits_victims=promised,
+        gpu_class=decision.gpu_class if promised else None,
+        placement=decision.placement if promised else {},
+        devices=decision.devices if promised else {},
+    )
+
+
+def _parted(work: Workload, decision: Decision) -> Workload:
+    """It goes on where the decision says; elsewhere its members are leaving."""
+    parting = Counter(work.placement) - Counter(decision.placement)
+    devices = {
+        node: tuple((Counter(used) - Counter(decision.devices.get(node, ()))).elements())
+        for node, used in work.devices.items()
+    }
+    return replace(
+        work,
+        placement=decision.placement,
+        devices=decision.devices,
+        leaving_members=dict(parting),
+        leaving_devices={node: used for node, used in devices.items() if used},
+    )
 
 
 def let_leave(snapshot: Snapshot, *, requeue: bool = True) -> Snapshot:
@@ -48,7 +119,7 @@ def let_leave(snapshot: Snapshot, *, requeue: bool = True) -> Snapshot:
     kept = []
     for work in snapshot.workloads:
         if not work.leaving:
-            kept.append(work)
+            kept.append(replace(work, leaving_members={}, leaving_devices={}))
         elif requeue:
             kept.append(
                 replace(
@@ -78,8 +149,10 @@ def held(snapshot: Snapshot, *, with_leaving: bool = True) -> Counter[tuple[str,
         if work.phase is not Phase.RUNNING or (work.leaving and not with_leaving):
             continue
         queue: str | None = work.queue if work.queue in parents else None
+        members = sum(work.placement.values())
+        members += sum(work.leaving_members.values()) if with_leaving else 0
         while queue is not None:
-            found[queue, work.gpu_class or ""] += work.gpus * sum(work.placement.values())
+            found[queue, work.gpu_class or ""] += work.gpus * members
             queue = parents[queue]
     return found
 
@@ -92,12 +165,13 @@ def check_nodes(snapshot: Snapshot) -> None:
         if work.phase is not Phase.RUNNING:
             continue
         kind = work.gpu_class or ""
-        for node, members in work.placement.items():
+        there = Counter(work.placement) + Counter(work.leaving_members)
+        for node, members in there.items():
             used[node, kind, "cpus"] += members * work.cpus
             used[node, kind, "memory"] += members * work.memory_mib
             if work.gpus >= MILLI:
                 used[node, kind, "gpus"] += members * work.gpus
-            for device in work.devices.get(node, ()):
+            for device in (*work.devices.get(node, ()), *work.leaving_devices.get(node, ())):
                 shared[node, kind, device] += work.gpus
     for (node, kind, _), gpus in shared.items():
         assert gpus <= MILLI, f"a GPU of {node} is shared past one"

@@ -14,7 +14,6 @@ from scheduling.engine import (
     Action,
     GpuClass,
     Node,
-    Phase,
     Plan,
     PriorityClass,
     Queue,
@@ -29,8 +28,15 @@ from scheduling.engine import (
     plan_frame,
 )
 from tests.scheduling.engine import oracle
-from tests.scheduling.engine.evolve import acts, apply, check_plan, held, let_leave
-from tests.scheduling.engine.worlds import CLASSES, NOW, organisations, worlds
+from tests.scheduling.engine.evolve import (
+    acts,
+    acts_and_promises,
+    apply,
+    check_plan,
+    held,
+    let_leave,
+)
+from tests.scheduling.engine.worlds import CLASSES, NOW, lent, organisations, scattered, worlds
 
 
 @given(worlds())
@@ -123,28 +129,42 @@ def test_planning_again_on_what_the_plan_produces_does_nothing(world: Snapshot) 
     assert evicted == []
 
 
-@given(worlds())
-def test_reclaim_strictly_reduces_what_is_held_above_fair_share(world: Snapshot) -> None:
-    """Law 4, second half, for each preemptor by itself."""
+@given(lent())
+def test_each_reclaim_strictly_reduces_what_leaves_hold_above_fair_share(world: Snapshot) -> None:
+    """Law 4, second half: every victim's leaf is above its share when it goes, and the leaf it goes
+    for stays inside. Decisions stand in the order in which they fell.
+    """
     made = plan(world)
-    reclaims = [d for d in made.decisions if d.reason is Reason.RECLAIMED]
-    assume(reclaims)
-    after = held(apply(world, made), with_leaving=False)
-    before = held(world)
-    for decision in reclaims:
-        queue = _queues_up(world, decision.workload)
-        above = [
-            (
-                q,
-                before[q, decision.gpu_class or ""]
-                - made.fair_share[q][decision.gpu_class or ""].fair_share,
-            )
-            for q in queue
-        ]
-        assert any(excess > 0 for _, excess in above), decision
-    assert sum(after.values()) <= sum(before.values()) + sum(
-        w.gpus * w.members.max for w in world.workloads if w.phase is Phase.PENDING
-    )
+    work = {w.name: w for w in world.workloads}
+    holds = held(world, with_leaving=False)
+    for decision in acts_and_promises(made):
+        mine, kind = work[decision.workload], decision.gpu_class or ""
+        key = (mine.queue, kind)
+        fair = made.fair_share[mine.queue][kind].fair_share
+        gpus = mine.gpus * decision.members
+        if decision.action is Action.SHRINK:
+            gpus -= mine.gpus * sum(mine.placement.values())
+        if decision.reason is Reason.RECLAIMED:
+            assert holds[key] > fair, decision
+        holds[key] += -gpus if decision.action is Action.EVICT else gpus
+        served = {d.for_workload for d in made.decisions if d.reason is Reason.RECLAIMED}
+        if decision.workload in served and decision.action is Action.RESERVE:
+            assert holds[key] <= fair + 0.01, decision
+
+
+@given(scattered())
+def test_who_moves_is_seated_again_and_the_gang_it_moves_for_starts(world: Snapshot) -> None:
+    made = plan(world)
+    moves = [d for d in made.decisions if d.action is Action.MOVE]
+    work = {w.name: w for w in world.workloads}
+    for move in moves:
+        assert sum(move.placement.values()) == sum(work[move.workload].placement.values())
+        assert not set(move.placement) & set(work[move.workload].placement)
+        assert move.lost_gpu_s > 0 or work[move.workload].started == world.now
+    after = plan(let_leave(apply(world, made), requeue=False))
+    started = {d.workload for d in after.decisions if d.action is Action.ADMIT}
+    assert {d.for_workload for d in moves} <= started
+    assert len(moves) <= world.policy.max_moves * len(started)
 
 
 def _queues_up(world: Snapshot, name: str) -> list[str]:
@@ -190,9 +210,12 @@ def test_evictions_respect_time_budget_and_cap(world: Snapshot) -> None:
         kind = rank[victim.priority_class]
         assert kind.preemptible
         assert victim.started is not None
-        assert victim.started + timedelta(seconds=kind.min_run_time_s) <= world.now
+        shield = _min_run_time_s(world, victim.name, winner.name)
+        shield = kind.min_run_time_s if shield is None else shield
+        assert victim.started + timedelta(seconds=shield) <= world.now
         assert winner.submitted + timedelta(seconds=world.policy.preemption_delay_s) <= world.now
-        gpus = victim.gpus * sum(victim.placement.values())
+        core = min(decision.members, victim.members.min) if victim.elastic else decision.members
+        gpus = victim.gpus * core
         for_whom[winner.name] = for_whom.get(winner.name, 0) + gpus
         for queue in _queues_up(world, victim.name):
             spent[queue] = spent.get(queue, 0) + gpus
@@ -203,6 +226,15 @@ def test_evictions_respect_time_budget_and_cap(world: Snapshot) -> None:
         for name, gpus in for_whom.items():
             asked = work[name].gpus * work[name].members.min
             assert gpus <= world.policy.eviction_cap * asked
+
+
+def _min_run_time_s(world: Snapshot, victim: str, winner: str) -> int | None:
+    """What the victim's queue below the common ancestor states, or the nearest above that does."""
+    mine, other = _queues_up(world, victim), _queues_up(world, winner)
+    apart = max((i for i, queue in enumerate(mine) if queue not in other), default=0)
+    by_name = {q.name: q for q in world.queues}
+    stated = (by_name[queue].min_run_time_s for queue in mine[apart:])
+    return next((seconds for seconds in stated if seconds is not None), None)
 
 
 @given(worlds(), st.integers(0, 10**6))

@@ -11,6 +11,7 @@ from scheduling.engine import (
     GpuClass,
     Members,
     Node,
+    Phase,
     Policy,
     PriorityClass,
     Queue,
@@ -91,6 +92,7 @@ def workloads(draw: st.DrawFn, names: str, queues: list[str], most: int = 10) ->
     made = []
     for i in range(draw(st.integers(0, most))):
         least = draw(st.sampled_from([1, 1, 1, 2, 3]))
+        extra = draw(st.sampled_from([0, 0, 0, 1, 4]))
         made.append(
             Workload(
                 name=f"{names}{i}",
@@ -100,7 +102,8 @@ def workloads(draw: st.DrawFn, names: str, queues: list[str], most: int = 10) ->
                 gpus=draw(st.sampled_from([1000, 1000, 2000, 4000, 500, 250])),
                 cpus=draw(st.sampled_from([0, 0, 1000])),
                 user=draw(st.sampled_from(["ann", "bob"])),
-                members=Members(least, least),
+                members=Members(least, least + extra),
+                elastic=extra > 0,
                 gpu_classes=draw(st.sampled_from([("a100",), ("h100",)])),
                 topology=Topology(required=draw(st.sampled_from([None, None, None, "rack"]))),
             )
@@ -126,15 +129,173 @@ def organisations(draw: st.DrawFn) -> Snapshot:
             preemption_delay_s=draw(st.sampled_from([0, 0, 600])),
             eviction_cap=draw(st.sampled_from([None, None, 1.5])),
             placement=draw(st.sampled_from(["pack", "pack", "spread"])),
+            max_moves=draw(st.sampled_from([0, 3])),
         ),
     )
 
 
 @st.composite
-def worlds(draw: st.DrawFn) -> Snapshot:
-    """A snapshot in the middle of its work: some of it runs, by earlier plans, then more came and the
-    quotas were changed.
-    """
+def contended(draw: st.DrawFn) -> Snapshot:
+    """Some queues came first and took all there is; then their owners came."""
+    count = draw(st.integers(2, 4))
+    top = [Queue(f"d{i}", quotas={"h100": Quota(8000)}) for i in range(2)]
+    queues = [
+        Queue(
+            f"q{i}",
+            parent=draw(st.sampled_from([None, "d0", "d1"])),
+            quotas={"h100": Quota(1000 * draw(st.integers(1, 6)))},
+            eviction_budget_gpus=draw(st.sampled_from([None, None, 4000])),
+        )
+        for i in range(count)
+    ]
+    size = draw(st.integers(1, 3))
+    start = Snapshot(
+        now=NOW,
+        gpu_classes=(GpuClass("h100"),),
+        nodes=tuple(
+            Node(f"n{i}", "h100", 8000, topology={"rack": draw(st.sampled_from(["r1", "r2"]))})
+            for i in range(size)
+        ),
+        queues=(*top, *queues),
+        priority_classes=PRIORITIES,
+        policy=Policy(
+            preemption_delay_s=draw(st.sampled_from([0, 0, 0, 600])),
+            max_moves=draw(st.sampled_from([0, 3])),
+            eviction_cap=draw(st.sampled_from([None, None, 1.5])),
+        ),
+    )
+    early = draw(st.lists(st.sampled_from([q.name for q in queues]), min_size=1, max_size=2))
+    for wave, names in (("w", early), ("x", [q.name for q in queues])):
+        more = [_for_h100(w, i) for i, w in enumerate(draw(workloads(wave, names, 12)))]
+        start = replace(start, workloads=(*start.workloads, *more))
+        if wave == "w":
+            start = wait(apply(start, plan(start)), draw(st.sampled_from([60, 1000, 9000])))
+    return start
+
+
+@st.composite
+def lent(draw: st.DrawFn) -> Snapshot:
+    """Full nodes, most of them lent out, and work of the owners: somebody is nearly always taken from."""
+    count = draw(st.integers(2, 4))
+    nodes = [Node(f"n{i}", "h100", 8000) for i in range(draw(st.integers(1, 3)))]
+    queues = [
+        Queue(
+            f"q{i}",
+            parent=draw(st.sampled_from([None, None, "d0", "d1"])),
+            quotas={"h100": Quota(8000 * len(nodes) // count)},
+            eviction_budget_gpus=draw(st.sampled_from([None, None, None, 4000])),
+            min_run_time_s=draw(st.sampled_from([None, None, 0, 3600])),
+        )
+        for i in range(count)
+    ]
+    early = draw(st.lists(st.sampled_from([q.name for q in queues]), min_size=1, max_size=2))
+    running: list[Workload] = []
+    for node in nodes:
+        free = 8
+        while free:
+            running.append(_lent_to(draw, len(running), draw(st.sampled_from(early)), node, free))
+            free -= running[-1].gpus // 1000 * running[-1].placement[node.name]
+    late = [
+        replace(_for_h100(w, i), topology=Topology(), cpus=0)
+        for i, w in enumerate(draw(workloads("x", [q.name for q in queues], 6)))
+    ]
+    return Snapshot(
+        now=NOW,
+        gpu_classes=(GpuClass("h100"),),
+        nodes=tuple(nodes),
+        queues=(Queue("d0", quotas={"h100": Quota(8000)}), Queue("d1"), *queues),
+        priority_classes=PRIORITIES,
+        workloads=(*running, *late),
+        policy=Policy(
+            eviction_cap=draw(st.sampled_from([None, None, 1.5])),
+            fair_share_delay_s=draw(st.sampled_from([0, 0, 600])),
+        ),
+    )
+
+
+def _lent_to(draw: st.DrawFn, i: int, queue: str, node: Node, free: int) -> Workload:
+    """A gang of members of one or two GPUs on one node, elastic or not."""
+    gpus = draw(st.sampled_from([1, 1, 2])) if free > 1 else 1
+    members = draw(st.integers(1, free // gpus))
+    least = draw(st.integers(1, members))
+    elastic = draw(st.booleans())
+    return Workload(
+        name=f"w{i}",
+        queue=queue,
+        priority_class=draw(st.sampled_from(["low", "normal", "normal", "steady"])),
+        submitted=NOW - timedelta(hours=9),
+        started=NOW - timedelta(seconds=draw(st.integers(0, 9000))),
+        gpus=1000 * gpus,
+        members=Members(least if elastic else members, members),
+        elastic=elastic,
+        phase=Phase.RUNNING,
+        gpu_class="h100",
+        gpu_classes=("h100",),
+        placement={node.name: members},
+    )
+
+
+@st.composite
+def scattered(draw: st.DrawFn) -> Snapshot:
+    """Nodes that are partly full, and gangs for which the free GPUs lie in the wrong places."""
+    count = draw(st.integers(2, 4))
+    nodes = [
+        Node(f"n{i}", "h100", 8000, topology={"rack": draw(st.sampled_from(["r1", "r2"]))})
+        for i in range(count)
+    ]
+    running: list[Workload] = []
+    for node in nodes:
+        free = 8
+        while free and draw(st.integers(0, 3)):
+            gpus = min(free, draw(st.sampled_from([1, 2, 3])))
+            work = _lent_to(draw, len(running), draw(st.sampled_from(["a", "b"])), node, 1)
+            running.append(replace(work, gpus=1000 * gpus))
+            free -= gpus
+    late = [
+        replace(
+            _for_h100(work, i),
+            gpus=1000 * draw(st.sampled_from([2, 4, 6, 8])),
+            topology=Topology(required=draw(st.sampled_from([None, None, "rack", "node"]))),
+            cpus=0,
+        )
+        for i, work in enumerate(draw(workloads("x", ["a", "b"], 3)))
+    ]
+    return Snapshot(
+        now=NOW,
+        gpu_classes=(GpuClass("h100"),),
+        nodes=tuple(nodes),
+        queues=tuple(
+            Queue(
+                name,
+                quotas={"h100": Quota(4000 * count)},
+                eviction_budget_gpus=draw(st.sampled_from([None, None, 3000])),
+            )
+            for name in ("a", "b")
+        ),
+        priority_classes=PRIORITIES,
+        workloads=(*running, *late),
+        policy=Policy(max_moves=3, eviction_cap=draw(st.sampled_from([None, None, 1.0]))),
+    )
+
+
+def _for_h100(work: Workload, i: int) -> Workload:
+    """Mostly work that can be preempted."""
+    kind = "fixed" if work.priority_class == "fixed" and i % 3 == 0 else "normal"
+    return replace(
+        work,
+        gpu_classes=("h100",),
+        priority_class=kind if work.priority_class == "fixed" else work.priority_class,
+    )
+
+
+def worlds() -> st.SearchStrategy[Snapshot]:
+    """Snapshots in the middle of their work."""
+    return st.one_of(changed(), contended(), lent(), scattered())
+
+
+@st.composite
+def changed(draw: st.DrawFn) -> Snapshot:
+    """Some work runs, by earlier plans, then more came and quotas were changed."""
     start = draw(organisations())
     for _ in range(draw(st.integers(1, 2))):
         start = let_leave(apply(start, plan(start)))

@@ -39,7 +39,7 @@ def cluster(db: None) -> Cluster:
 
 def book(ledger: Ledger, *moments: float) -> None:
     for moment in moments:
-        ledger.book(policies.load(ledger.cluster, at=at(moment)), now=at(moment))
+        ledger.book(policies.load(ledger.cluster, at=at(moment)), (), now=at(moment))
 
 
 def hold(gpus: int) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -7,7 +8,26 @@ import numpy as np
 import pytest
 from django.conf import settings
 
+from scheduling.simulation.frames import FramePlanner
+from scheduling.simulation.planners import SnapshotPlanner
 from scheduling.simulation.traces import BUSY_FROM, BUSY_TO, Ties, Trace, read_trace
+
+
+@pytest.fixture(autouse=True)
+def laws_on_every_cycle(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each plan of each simulation is held against the laws, but where a test plans lawlessly."""
+    if "lawless" in request.keywords:
+        return
+    for planner in (FramePlanner, SnapshotPlanner):
+        monkeypatch.setattr(planner, "__init__", checked(planner.__init__))
+
+
+def checked(make: Callable[..., None]) -> Callable[..., None]:
+    def make_checked(self, *args, **kwargs) -> None:
+        make(self, *args, **(kwargs | {"checked": True}))
+
+    return make_checked
+
 
 ORIGIN = datetime(2026, 1, 5, tzinfo=UTC)
 

@@ -2,7 +2,45 @@
 
 from __future__ import annotations
 
-from scheduling.engine.model import Action, Decision, Phase, Plan, Reason, Snapshot
+from scheduling.engine.model import (
+    Action,
+    Decision,
+    GpuClass,
+    Node,
+    Phase,
+    Plan,
+    Policy,
+    PriorityClass,
+    Queue,
+    Quota,
+    Reason,
+    Snapshot,
+)
+
+from .conftest import ORIGIN
+
+
+def small_cluster() -> Snapshot:
+    """Four nodes of each of two classes; queues a and b share three quarters of them below one parent."""
+    return Snapshot(
+        now=ORIGIN,
+        gpu_classes=(GpuClass("big"), GpuClass("small", 0.5)),
+        nodes=tuple(
+            Node(f"{c}{i}", c, 8000, topology={"rack": f"r{i // 2}"})
+            for c in ("big", "small")
+            for i in range(4)
+        ),
+        queues=(
+            Queue("top", quotas={c: Quota(24_000) for c in ("big", "small")}),
+            Queue("a", "top", quotas={"big": Quota(8000), "small": Quota(12_000, 8000)}),
+            Queue("b", "top", quotas={"big": Quota(16_000), "small": Quota(12_000, None, 4000)}),
+        ),
+        priority_classes=(
+            PriorityClass("normal", 50, min_run_time_s=600),
+            PriorityClass("high", 60, min_run_time_s=600),
+        ),
+        policy=Policy(preemption_delay_s=60),
+    )
 
 
 def first_come(snapshot: Snapshot) -> Plan:

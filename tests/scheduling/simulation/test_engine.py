@@ -12,7 +12,6 @@ from scheduling.engine.model import (
     GpuClass,
     Members,
     Node,
-    Policy,
     PriorityClass,
     Queue,
     Quota,
@@ -33,6 +32,7 @@ from scheduling.simulation.simulator import Observer, Options, simulate
 from scheduling.simulation.weir import EngineRun, replay_engine
 
 from .conftest import ORIGIN, make_trace
+from .fakes import small_cluster
 
 CHECKED = Options(checked=True)
 
@@ -49,26 +49,7 @@ def organisation_and_cluster(load: float) -> tuple[Organisation, Snapshot]:
     )
     demand = {"a": {"big": 3.0, "small": 1.0}, "b": {"big": 1.0, "small": 1.0}}
     sources = tuple(Source(q, ("u", "v"), d, ((kind, 1.0),)) for q, d in demand.items())
-    cluster = Snapshot(
-        now=ORIGIN,
-        gpu_classes=(GpuClass("big"), GpuClass("small", 0.5)),
-        nodes=tuple(
-            Node(f"{c}{i}", c, 8000, topology={"rack": f"r{i // 2}"})
-            for c in ("big", "small")
-            for i in range(4)
-        ),
-        queues=(
-            Queue("top", quotas={c: Quota(24_000) for c in ("big", "small")}),
-            Queue("a", "top", quotas={"big": Quota(8000), "small": Quota(12_000, 8000)}),
-            Queue("b", "top", quotas={"big": Quota(16_000), "small": Quota(12_000, None, 4000)}),
-        ),
-        priority_classes=(
-            PriorityClass("normal", 50, min_run_time_s=600),
-            PriorityClass("high", 60, min_run_time_s=600),
-        ),
-        policy=Policy(preemption_delay_s=60),
-    )
-    return Organisation(sources, {"big": 32, "small": 32}, load), cluster
+    return Organisation(sources, {"big": 32, "small": 32}, load), small_cluster()
 
 
 def lives(outcome) -> list:

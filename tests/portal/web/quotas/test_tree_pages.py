@@ -149,3 +149,32 @@ def test_access_group_is_set_by_operators_alone(lead, client):
     client.force_login(User.objects.get(username="admin"))
     client.post(url("vision", "edit"), typed)
     assert Queue.objects.get(name="vision").access_group == "vision-people"
+
+
+def test_lead_sets_limits_and_takes_them_away(lead):
+    limits = {"max_running": "9", "max_running_per_user": "3", "max_gpus_per_user": "2.5"}
+    lead.post(url("speech", "edit"), fields("speech", "research", **limits))
+
+    found = Queue.objects.get(name="speech")
+    assert (found.max_running, found.max_running_per_user, found.max_gpus_per_user) == (9, 3, 2500)
+    page = lead.get(url("speech", "edit")).content.decode()
+    assert 'name="max_gpus_per_user" inputmode="decimal" value="2.5"' in page
+
+    lead.post(url("speech", "edit"), fields("speech", "research"))
+    found.refresh_from_db()
+    assert (found.max_running, found.max_running_per_user, found.max_gpus_per_user) == (None,) * 3
+
+
+@pytest.mark.parametrize(
+    ("field", "typed", "said"),
+    [
+        ("max_running", "-1", "0 or more"),
+        ("max_running_per_user", "many", "Write a number"),
+        ("max_gpus_per_user", "0.0001", "three decimals"),
+    ],
+)
+def test_limit_that_is_no_limit_is_refused_at_its_field(lead, field, typed, said):
+    answer = lead.post(url("speech", "edit"), fields("speech", "research", **{field: typed}))
+
+    assert answer.status_code == 400
+    assert said in answer.context["form"].errors[field][0]

@@ -1,0 +1,339 @@
+"""What would start a waiting workload now: the same cycle planned again with one input relaxed.
+
+Only those on whom the answer can turn are asked again: who started, was promised room, keeps a turn or
+holds nodes. Whoever was refused stays refused when another asks for room too; what they ask for counts
+in the division all the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from scheduling.engine import codes
+from scheduling.engine.arrays import ANYWHERE, GPUS, LEVELS, PENDING, UNLIMITED, Ints
+from scheduling.engine.encode import encode
+from scheduling.engine.frame import ArrayPlan, Frame
+from scheduling.engine.line import FRESH
+from scheduling.engine.model import MILLI, Snapshot
+from scheduling.engine.planner import plan_frame
+from scheduling.engine.sentences import amount
+
+
+class Change(StrEnum):
+    """Which input is relaxed. The order is that of cost: what a person decides alone comes first."""
+
+    TOPOLOGY = "topology"
+    GPU_CLASS = "gpu_class"
+    FEWER_MEMBERS = "fewer_members"
+    FEWER_GPUS = "fewer_gpus"
+    QUEUE = "queue"
+    PRIORITY = "priority"
+    LIMIT = "limit"
+
+
+@dataclass(frozen=True, slots=True)
+class Relaxation:
+    """One change that would start the workload.
+
+    ``value`` is what the input would be: a name, a number of members, milli-GPU per member, or the
+    limit of ``queue`` in milli-GPU. ``evicts`` is how many GPUs (milli) others would have to give up
+    first; 0 starts at once.
+    """
+
+    change: Change
+    value: str | int
+    sentence: str
+    gpu_class: str
+    evicts: int = 0
+    queue: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """What the person who asks may choose from: queue names and priority class names."""
+
+    queues: Sequence[str] = ()
+    priority_classes: Sequence[str] = ()
+
+
+def relaxations(snapshot: Snapshot, workload: str, reach: Reach | None = None) -> list[Relaxation]:
+    """The changes of one input that start ``workload``, cheapest first; empty if it starts anyway.
+
+    Without ``reach`` every leaf and every priority class may be chosen. Raises KeyError for an unknown
+    workload, SnapshotError as ``plan`` does.
+    """
+    frame = encode(snapshot)
+    slots = {name: slot for slot, name in frame.slot_names.items()}
+    if reach is None:
+        leaves = [name for name in frame.queue_names if name and _is_leaf(frame, name)]
+        reach = Reach(leaves, frame.priority_names)
+    return relaxations_in(frame, slots[workload], reach)
+
+
+def relaxations_in(frame: Frame, slot: int, reach: Reach) -> list[Relaxation]:
+    """The same for a slot of a frame that is kept up in place; its last plan is not valid afterwards."""
+    for queue in reach.queues:
+        frame.user_in(slot, frame.queue_names.index(queue))
+    plan = plan_frame(frame)
+    if frame.work.phase[slot] != PENDING or plan.action[slot] not in (codes.WAIT, codes.RESERVE):
+        return []
+    if frame.work.held[slot] or plan.reason[slot] == codes.AWAITS_VICTIMS:
+        return []
+    with _Again(frame, slot, plan) as again:
+        return list(_found(again, reach))
+
+
+def _is_leaf(frame: Frame, name: str) -> bool:
+    queue = frame.queue_names.index(name)
+    return bool(frame.tree.kid_start[queue] == frame.tree.kid_start[queue + 1])
+
+
+class _Again:
+    """Plans the frame again and again with one slot changed, among the few who matter."""
+
+    def __init__(self, frame: Frame, slot: int, plan: ArrayPlan) -> None:
+        self.frame, self.slot = frame, slot
+        self.blame, self.gpu_class = int(plan.blame[slot]), max(0, int(plan.gpu_class[slot]))
+        self.reason = int(plan.reason[slot])
+        self.held = int(plan.book.held[self.gpu_class, self.blame])
+        self._few = self._who_matters(plan)
+
+    def __enter__(self) -> _Again:
+        line, book = self.frame.buffers.line, self.frame.buffers.book
+        self._line = line.item[: line.count[0]].copy()
+        self._asked = book.asked.copy()
+        line.count[3] = 1
+        self.plan()
+        book.extra[...] = self._asked - book.asked
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        line = self.frame.buffers.line
+        line.item[: self._line.size] = self._line
+        line.count[0], line.count[1], line.count[3] = self._line.size, 0, 0
+        line.state[self.slot] = 1
+        self.frame.buffers.book.extra[...] = 0
+
+    def _who_matters(self, plan: ArrayPlan) -> Ints:
+        line, book = self.frame.buffers.line, plan.book
+        item = line.item[: line.count[0]]
+        matters = np.zeros(self.frame.work.phase.size, np.bool_)
+        action = plan.action[item]
+        matters[item[(action != codes.WAIT) & (action != codes.UNDECIDED)]] = True
+        for kept in (book.turn, book.holder, book.promised):
+            matters[kept[kept >= 0]] = True
+        matters[self.slot] = False
+        return item[matters[item]]
+
+    def plan(self) -> ArrayPlan:
+        """The plan with the slot as it is now."""
+        line = self.frame.buffers.line
+        line.item[: self._few.size] = self._few
+        line.count[0], line.count[1] = self._few.size, 1
+        line.fresh[0] = self.slot
+        line.state[self.slot] = FRESH
+        return plan_frame(self.frame)
+
+    def starts(
+        self, change: Change, value: str | int, sentence: str, queue: str = ""
+    ) -> Relaxation | None:
+        """The relaxation if the slot starts, or is promised room, as it is now."""
+        plan, frame, slot = self.plan(), self.frame, self.slot
+        promised = plan.reason[slot] == codes.AWAITS_VICTIMS
+        if plan.action[slot] != codes.ADMIT and not promised:
+            return None
+        kind = frame.class_names[int(plan.gpu_class[slot])]
+        gone = (
+            sum(int(plan.members[v] * frame.work.need[GPUS, v]) for v in plan.evicted())
+            if promised
+            else 0
+        )
+        after = f", once {amount(gone)} GPUs of others have left" if gone else ""
+        return Relaxation(change, value, f"{sentence} {kind}{after}.", kind, gone, queue)
+
+    def with_fields(
+        self, fields: dict[str, Any], ask: Callable[[], Relaxation | None]
+    ) -> Relaxation | None:
+        """``ask`` while ``fields`` of the slot have other values."""
+        work, slot = self.frame.work, self.slot
+        kept = {name: getattr(work, name)[..., slot].copy() for name in fields}
+        for name, value in fields.items():
+            getattr(work, name)[..., slot] = value
+        try:
+            return ask()
+        finally:
+            for name, value in kept.items():
+                getattr(work, name)[..., slot] = value
+
+
+def _found(again: _Again, reach: Reach) -> Iterator[Relaxation]:
+    tries = (
+        _topology(again),
+        _other_classes(again),
+        _fewer_members(again),
+        _fewer_gpus(again),
+        _other_queues(again, reach),
+        _higher_priority(again, reach),
+        _higher_limit(again),
+    )
+    for found in tries:
+        if found is not None:
+            yield found
+
+
+def _topology(again: _Again) -> Relaxation | None:
+    level = int(again.frame.work.required[again.slot])
+    if level == ANYWHERE:
+        return None
+    return again.with_fields(
+        {"required": ANYWHERE, "preferred": level},
+        partial(
+            again.starts,
+            Change.TOPOLOGY,
+            "preferred",
+            f"Preferring one {LEVELS[level]} instead of requiring it, it would start on",
+        ),
+    )
+
+
+def _other_classes(again: _Again) -> Relaxation | None:
+    """Every class that it does not list, the cheapest by exchange rate first."""
+    frame, slot = again.frame, again.slot
+    listed = set(frame.work.wish[:, slot].tolist())
+    for c in np.argsort(frame.nodes.rate, kind="stable").tolist():
+        if c in listed:
+            continue
+        wish = np.full(frame.work.wish.shape[0], -1, np.int64)
+        wish[0] = c
+        found = again.with_fields(
+            {"wish": wish},
+            partial(
+                again.starts,
+                Change.GPU_CLASS,
+                frame.class_names[c],
+                "Accepting another class, it would start on",
+            ),
+        )
+        if found:
+            return found
+    return None
+
+
+def _fewer_members(again: _Again) -> Relaxation | None:
+    """The largest smaller gang that starts, found by halving."""
+    least = int(again.frame.work.least[again.slot])
+
+    def ask(members: int) -> Relaxation | None:
+        return again.with_fields(
+            {"least": members, "most": members},
+            partial(
+                again.starts,
+                Change.FEWER_MEMBERS,
+                members,
+                f"With {members} instead of {least} members it would start on",
+            ),
+        )
+
+    return _largest(1, least - 1, ask)
+
+
+def _fewer_gpus(again: _Again) -> Relaxation | None:
+    """The most whole GPUs per member, below those asked for, with which it starts."""
+    gpus = int(again.frame.work.need[GPUS, again.slot])
+    need = again.frame.work.need[:, again.slot]
+
+    def ask(whole: int) -> Relaxation | None:
+        fewer = need * whole * MILLI // gpus
+        fewer[GPUS] = whole * MILLI
+        return again.with_fields(
+            {"need": fewer},
+            partial(
+                again.starts,
+                Change.FEWER_GPUS,
+                whole * MILLI,
+                f"With {whole} instead of {amount(gpus)} GPUs per member, CPUs and memory in proportion,"
+                " it would start on",
+            ),
+        )
+
+    return _largest(1, (gpus - 1) // MILLI, ask)
+
+
+def _largest(low: int, high: int, ask: Callable[[int], Relaxation | None]) -> Relaxation | None:
+    best = None
+    while low <= high:
+        middle = (low + high + 1) // 2
+        found = ask(middle)
+        if found:
+            best, low = found, middle + 1
+        else:
+            high = middle - 1
+    return best
+
+
+def _other_queues(again: _Again, reach: Reach) -> Relaxation | None:
+    """The first of the person's other queues, by name, in which it starts."""
+    frame, slot = again.frame, again.slot
+    for name in sorted(reach.queues):
+        queue = frame.queue_names.index(name)
+        if queue == frame.work.queue[slot] or frame.tree.stop[queue] > 0:
+            continue
+        user = frame.user_in(slot, queue)
+        found = again.with_fields(
+            {"queue": queue, "user": user},
+            partial(again.starts, Change.QUEUE, name, f"In queue {name} it would start on"),
+        )
+        if found:
+            return found
+    return None
+
+
+def _higher_priority(again: _Again, reach: Reach) -> Relaxation | None:
+    """The lowest class of higher value, as preemptible as its own, that starts it."""
+    frame, slot = again.frame, again.slot
+    ranks, own = frame.ranks, int(frame.work.priority[slot])
+    allowed = {frame.priority_names.index(name) for name in reach.priority_classes}
+    for p in np.argsort(ranks.value, kind="stable").tolist():
+        if p not in allowed or ranks.value[p] <= ranks.value[own]:
+            continue
+        if ranks.preemptible[p] != ranks.preemptible[own]:
+            continue
+        name = frame.priority_names[p]
+        found = again.with_fields(
+            {"priority": p},
+            partial(
+                again.starts, Change.PRIORITY, name, f"With priority class {name} it would start on"
+            ),
+        )
+        if found:
+            return found
+    return None
+
+
+def _higher_limit(again: _Again) -> Relaxation | None:
+    """Just so much more limit of the queue that stands in the way that the gang fits under it."""
+    if again.reason not in (codes.AT_LIMIT, codes.NEVER_FITS) or again.blame <= 0:
+        return None
+    frame, slot, q, c = again.frame, again.slot, again.blame, again.gpu_class
+    quotas = frame.quotas
+    limit = again.held + int(frame.work.least[slot] * frame.work.need[GPUS, slot])
+    kept = int(quotas.limit[c, q]), int(quotas.cap[c, q])
+    if quotas.weight[c, q] <= 0 or kept[1] >= UNLIMITED:
+        return None
+    quotas.limit[c, q] = quotas.cap[c, q] = limit
+    name = frame.queue_names[q]
+    try:
+        return again.starts(
+            Change.LIMIT,
+            limit,
+            f"With a limit of {amount(limit)} for {name} it would start on",
+            queue=name,
+        )
+    finally:
+        quotas.limit[c, q], quotas.cap[c, q] = kept

@@ -1,0 +1,131 @@
+"""What happens to workloads between cycles: every change of their slots and holds.
+
+Python tells a frame of it through its methods, a compiled loop calls the same functions.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from scheduling.engine.arrays import FREE, PENDING, RUNNING, Ints
+from scheduling.engine.compiled import inner, kernel
+from scheduling.engine.line import enlist
+
+SLOTS, HOLDS = 0, 1
+"""Stacks of what is unused, in ``Pool.left``."""
+
+
+@kernel
+def take_slot(world: Any) -> int:
+    """A slot that nobody uses; the caller has made sure that one is left."""
+    pool = world.pool
+    pool.left[SLOTS] -= 1
+    return int(pool.slots[pool.left[SLOTS]])
+
+
+@kernel
+def arrive(world: Any, w: int) -> None:
+    """The workload described in slot ``w`` is pending."""
+    world.work.phase[w] = PENDING
+    enlist(world.line, w)
+
+
+@kernel
+def start(world: Any, w: int, c: int, nodes: Ints, devices: Ints, now: float) -> None:
+    """``w`` runs from now on, a member on each of the seats (device -1: whole GPUs)."""
+    work = world.work
+    work.phase[w], work.members[w] = RUNNING, nodes.size
+    work.started[w], work.checkpointed[w] = now, -np.inf
+    work.claims[w] = False
+    sit_down(world, w, c, nodes, devices)
+
+
+@kernel
+def promise(world: Any, w: int, c: int, nodes: Ints, devices: Ints) -> None:
+    """The seats are kept for ``w``, which is pending."""
+    world.work.claims[w] = True
+    sit_down(world, w, c, nodes, devices)
+
+
+@kernel
+def forget_promise(world: Any, w: int) -> None:
+    """``w`` waits like any other."""
+    world.work.claims[w], world.work.gpu_class[w] = False, -1
+    let_go(world, w)
+
+
+@kernel
+def leave(world: Any, w: int, rival: int, now: float) -> None:
+    """``w`` is evicted, to make room for ``rival`` if there is one (-1); its pods still hold GPUs."""
+    work = world.work
+    work.leaving[w], work.evicted[w] = True, now
+    work.evictions[w] += 1
+    work.evicted_for[w] = work.tie[rival] if rival >= 0 else -1
+
+
+@kernel
+def resize(world: Any, w: int, nodes: Ints, devices: Ints) -> None:
+    """Running ``w`` has a member on each of the seats from now on."""
+    sit_down(world, w, world.work.gpu_class[w], nodes, devices)
+    world.work.members[w] = nodes.size
+
+
+@kernel
+def requeue(world: Any, w: int) -> None:
+    """An evicted workload is pending again; it keeps its submit time."""
+    work = world.work
+    let_go(world, w)
+    work.phase[w], work.leaving[w], work.members[w] = PENDING, False, 0
+    work.claims[w], work.gpu_class[w], work.stale[w] = False, -1, np.inf
+    enlist(world.line, w)
+
+
+@kernel
+def finish(world: Any, w: int) -> None:
+    """``w`` is over or cancelled; its slot is free."""
+    let_go(world, w)
+    world.work.phase[w], world.work.leaving[w] = FREE, False
+    pool = world.pool
+    pool.slots[pool.left[SLOTS]] = w
+    pool.left[SLOTS] += 1
+
+
+@inner
+def sit_down(world: Any, w: int, c: int, nodes: Ints, devices: Ints) -> None:
+    let_go(world, w)
+    world.work.gpu_class[w] = c
+    for i in range(nodes.size):
+        _hold(world, w, nodes[i], devices[i])
+
+
+@inner
+def let_go(world: Any, w: int) -> None:
+    pool, holds = world.pool, world.holds
+    h = holds.head[w]
+    while h >= 0:
+        pool.holds[pool.left[HOLDS]] = h
+        pool.left[HOLDS] += 1
+        h = holds.next[h]
+    holds.head[w] = -1
+
+
+@inner
+def _hold(world: Any, w: int, n: int, device: int) -> None:
+    """One member more on the seat. Holds stand in descending order, whatever the order of the seats."""
+    pool, holds = world.pool, world.holds
+    before, h = -1, holds.head[w]
+    while h >= 0 and (holds.node[h] > n or (holds.node[h] == n and holds.device[h] > device)):
+        before, h = h, holds.next[h]
+    if h >= 0 and holds.node[h] == n and holds.device[h] == device:
+        holds.members[h] += 1
+        return
+    pool.left[HOLDS] -= 1
+    fresh = pool.holds[pool.left[HOLDS]]
+    holds.node[fresh], holds.device[fresh], holds.members[fresh] = n, device, 1
+    holds.next[fresh] = h
+    if before < 0:
+        holds.head[w] = fresh
+    else:
+        holds.next[before] = fresh

@@ -1,0 +1,287 @@
+"""The node index: where members of one shape fit, known without looking at every node each time.
+
+Room keeps, class by class, the nodes in order of their last change. A row of the index is one shape
+(GPUs, CPUs and memory of a member, and which room counts) on one class. When it is asked for, only the
+nodes changed since it was asked last are looked at again; after the tables were cleared, all of them.
+So a question costs what has changed, and "nothing fits" costs nothing where nothing has changed. The
+least recently used row of its set makes room for a shape not yet known.
+"""
+
+from __future__ import annotations
+
+from scheduling.engine.arrays import ANYWHERE, CPUS, GPUS, MEMORY, NODE, NOW, Index, Room
+from scheduling.engine.compiled import inner, once
+from scheduling.engine.mix import learn, loss
+from scheduling.engine.seating import ONE, free_of, slots_on
+from scheduling.engine.world import World
+
+BLOCK_SIZE = 64
+"""Positions that share one summary."""
+KEY_PARTS = 5
+WAYS = 8
+"""Rows in which a shape may stand."""
+FULLER = 1e-9
+"""Far below any loss that counts."""
+MANY = 1 << 20
+"""Stands for "as many members as you like" on a node, for work without GPUs."""
+
+
+@inner
+def row_of(world: World, w: int, c: int, when: int) -> int:
+    """The row for members like those of ``w`` on class ``c``, brought up to date."""
+    index, need = world.index, world.work.need
+    key = (c, need[GPUS, w], need[CPUS, w], need[MEMORY, w], when)
+    at = 0
+    for part in key:
+        at = (at * 1000003 + part) % (index.seen.size // WAYS)
+    row = at = at * WAYS
+    index.clock[0] += 1
+    for i in range(at, at + WAYS):
+        if _is_of(index, i, key):
+            row = i
+            break
+        if index.used[i] < index.used[row]:
+            row = i
+    if not _is_of(index, row, key):
+        index.seen[row] = -1
+        for i in range(KEY_PARTS):
+            index.key[row, i] = key[i]
+    index.used[row] = index.clock[0]
+    _refresh(world, row, w, c, when)
+    return row
+
+
+@inner
+def _is_of(index: Index, row: int, key: tuple[int, int, int, int, int]) -> bool:
+    if index.seen[row] < 0:
+        return False
+    for i in range(KEY_PARTS):
+        if index.key[row, i] != key[i]:
+            return False
+    return True
+
+
+@once
+def _refresh(world: World, row: int, w: int, c: int, when: int) -> None:
+    index, room = world.index, world.room
+    if index.seen[row] < room.tick[1]:
+        _fill(world, row, w, c, when)
+    else:
+        n = room.newest[c]
+        while n >= 0 and room.touched[n] > index.seen[row]:
+            look_at(world, row, w, n, when)
+            n = room.older[n]
+    index.seen[row] = room.tick[0]
+
+
+@once
+def _fill(world: World, row: int, w: int, c: int, when: int) -> None:
+    """Look at all nodes of the class. Positions of other classes in the same blocks have no slots."""
+    index, nodes = world.index, world.nodes
+    first, last = nodes.class_start[c], nodes.class_start[c + 1]
+    lowest = first // BLOCK_SIZE
+    highest = (last + BLOCK_SIZE - 1) // BLOCK_SIZE
+    index.total[row] = 0
+    for i in range(index.alike.size):
+        index.alike[i] = -1
+    for d in range(index.inside.shape[1]):
+        index.inside[row, d] = 0
+    for p in range(lowest * BLOCK_SIZE, min(highest * BLOCK_SIZE, index.position.size)):
+        index.slots[row, p] = 0
+        if first <= p < last:
+            _measure(
+                world, row, w, nodes.of_class[p], p, when, _twin(world, nodes.of_class[p], when)
+            )
+    for b in range(lowest, highest):
+        sum_up(index, row, b)
+
+
+@inner
+def look_at(world: World, row: int, w: int, n: int, when: int) -> None:
+    """Node ``n`` has changed."""
+    p = world.index.position[n]
+    _measure(world, row, w, n, p, when, -1)
+    sum_up(world.index, row, p // BLOCK_SIZE)
+
+
+@inner
+def _measure(world: World, row: int, w: int, n: int, p: int, when: int, twin: int) -> None:
+    """What the row knows of node ``n`` at position ``p``; of ``twin``, a node just like it, if any."""
+    index, room = world.index, world.room
+    slots = min(MANY, slots_on(room, world.work, w, n, when))
+    more = slots - index.slots[row, p]
+    if slots > 0 and twin >= 0:
+        index.score[row, p] = index.score[row, index.position[twin]]
+    elif slots > 0:
+        index.score[row, p] = _score(world, w, n, when)
+    if more == 0:
+        return
+    index.slots[row, p] = slots
+    index.total[row] += more
+    for level in range(NODE):
+        index.inside[row, index.base[level] + world.nodes.domain[level, n]] += more
+
+
+@inner
+def _twin(world: World, n: int, when: int) -> int:
+    """A node looked at before in this class that has the same free and shares no GPU either, or -1."""
+    room, alike = world.room, world.index.alike
+    for d in range(room.shared_now.shape[1]):
+        if room.shared_now[n, d] > 0 or room.shared_later[n, d] > 0:
+            return -1
+    free = (free_of(room, 0, n, when), free_of(room, 1, n, when), free_of(room, 2, n, when))
+    cell = (free[0] + free[1] // 1000 * 31 + free[2] // 1024 * 1009) % alike.size
+    twin = alike[cell]
+    alike[cell] = n
+    for r in range(3):
+        if twin >= 0 and free_of(room, r, twin, when) != free[r]:
+            return -1
+    return twin
+
+
+@inner
+def _score(world: World, w: int, n: int, when: int) -> float:
+    """Packing takes least from the demand mix and among equals fills the fullest node; spreading takes
+    the emptiest.
+    """
+    room, mix = world.room, world.mix
+    free = free_of(room, GPUS, n, when) / ONE
+    if world.rules.spread:
+        return -free
+    if mix.size[3] < room.tick[1]:
+        learn(mix, world.line, world.work, world.nodes, room)
+    return loss(mix, room, world.work, w, n, room.kind[n], when) + FULLER * free
+
+
+@inner
+def sum_up(index: Index, row: int, b: int) -> None:
+    widest, best = 0, -1
+    for p in range(b * BLOCK_SIZE, min((b + 1) * BLOCK_SIZE, index.position.size)):
+        slots = index.slots[row, p]
+        if slots == 0:
+            continue
+        widest = max(widest, slots)
+        if best < 0 or _goes_first(index, row, p, best):
+            best = p
+    index.widest[row, b], index.best[row, b] = widest, best
+
+
+@inner
+def pick_node(world: World, row: int, c: int, left: int, level: int, domain: int) -> int:
+    """The node of lowest score that takes all ``left`` members, else of those that take most of them.
+
+    Lowest name on ties; -1 if nothing fits. ``level`` BLOCK or RACK looks in ``domain`` alone; NODE is
+    that node.
+    """
+    if level == NODE:
+        return domain
+    if level != ANYWHERE:
+        return _pick_inside(world, row, c, left, level, domain)
+    index, nodes = world.index, world.nodes
+    lowest = nodes.class_start[c] // BLOCK_SIZE
+    highest = (nodes.class_start[c + 1] + BLOCK_SIZE - 1) // BLOCK_SIZE
+    widest = 0
+    for b in range(lowest, highest):
+        widest = max(widest, index.widest[row, b])
+    least, best = min(left, widest), -1
+    if least == 0:
+        return -1
+    for b in range(lowest, highest):
+        if index.widest[row, b] < least:
+            continue
+        p = index.best[row, b] if least == 1 else _best_of(index, row, b, least)
+        if best < 0 or _goes_first(index, row, p, best):
+            best = p
+    return nodes.of_class[best]
+
+
+@once
+def _goes_first(index: Index, row: int, p: int, other: int) -> bool:
+    if index.score[row, p] == index.score[row, other]:
+        return index.order[p] < index.order[other]
+    return index.score[row, p] < index.score[row, other]
+
+
+@once
+def _best_of(index: Index, row: int, b: int, least: int) -> int:
+    best = -1
+    for p in range(b * BLOCK_SIZE, min((b + 1) * BLOCK_SIZE, index.position.size)):
+        if index.slots[row, p] < least:
+            continue
+        if best < 0 or _goes_first(index, row, p, best):
+            best = p
+    return best
+
+
+@once
+def _pick_inside(world: World, row: int, c: int, left: int, level: int, domain: int) -> int:
+    index = world.index
+    best, most = -1, 0
+    for i in range(index.begin[level, domain], index.begin[level, domain + 1]):
+        n = index.member[level, i]
+        if world.room.kind[n] != c:
+            continue
+        p = index.position[n]
+        slots = min(index.slots[row, p], left)
+        if slots > most or (slots == most > 0 and _goes_first(index, row, p, best)):
+            best, most = p, slots
+    return world.nodes.of_class[best] if best >= 0 else -1
+
+
+@inner
+def pick_domain(
+    world: World, row: int, level: int, least: int, most: int, above: int, whole: int
+) -> tuple[int, int]:
+    """The tightest domain of ``level`` (BLOCK or RACK) that takes ``most`` members, else the one that
+    takes most, and how many; (-1, 0) if none takes ``least``.
+
+    With ``above`` not ANYWHERE, only domains inside ``whole`` of that level.
+    """
+    index = world.index
+    first, best, reach = index.base[level], -1, 0
+    for d in range(index.base[level + 1] - first):
+        slots = index.inside[row, first + d]
+        if slots < least or (best >= 0 and not _closer(slots, reach, most)):
+            continue
+        if above != ANYWHERE:
+            n = index.member[level, index.begin[level, d]]
+            if world.nodes.domain[above, n] != whole:
+                continue
+        best, reach = d, slots
+    return best, reach
+
+
+@once
+def _closer(slots: int, best: int, most: int) -> bool:
+    if slots >= most:
+        return best < most or slots < best
+    return slots > best
+
+
+@inner
+def tally(world: World, c: int) -> None:
+    """Bring ``index.free_sum[c]`` and ``index.free_nodes[c]`` up to date."""
+    index, nodes, room = world.index, world.nodes, world.room
+    if index.free_seen[c] < room.tick[1]:
+        index.free_sum[c] = index.free_nodes[c] = 0
+        for i in range(nodes.class_start[c], nodes.class_start[c + 1]):
+            index.free[nodes.of_class[i]] = index.whole[nodes.of_class[i]] = 0
+            _count(index, room, nodes.of_class[i], c)
+    else:
+        n = room.newest[c]
+        while n >= 0 and room.touched[n] > index.free_seen[c]:
+            _count(index, room, n, c)
+            n = room.older[n]
+    index.free_seen[c] = room.tick[0]
+
+
+@inner
+def _count(index: Index, room: Room, n: int, c: int) -> None:
+    whole = max(0, free_of(room, GPUS, n, NOW))
+    free = whole
+    for d in range(room.shared_now.shape[1]):
+        if room.shared_now[n, d] > 0:
+            free += max(0, ONE - max(room.shared_now[n, d], room.shared_later[n, d]))
+    index.free_nodes[c] += int(whole > 0) - int(index.whole[n] > 0)
+    index.free_sum[c] += free - index.free[n]
+    index.free[n], index.whole[n] = free, whole

@@ -1,0 +1,242 @@
+"""Whom an eviction could take: running preemptible work, listed when first somebody hunts in a cycle."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from scheduling.engine import codes
+from scheduling.engine.arrays import (
+    GPUS,
+    RUNNING,
+    Flags,
+    Floats,
+    Holds,
+    Ints,
+    Out,
+    Ranks,
+    Rules,
+    Tree,
+    Work,
+)
+from scheduling.engine.compiled import inner, once
+from scheduling.engine.line import Line
+from scheduling.engine.sorting import order_of
+from scheduling.engine.structs import declare
+
+UNLISTED, LISTED, RANKED = 0, 1, 2
+"""Sorting waits for the first hunt that sums do not rule out."""
+LOOSE, BOUND = 0, 1
+"""Prey that may go for somebody, and prey inside its min run time whoever hunts."""
+
+
+@declare
+class Prey(NamedTuple):
+    """Running preemptible work, least work lost first, and by node in the same order."""
+
+    listed: Ints  # [1]: how far it is prepared in this cycle
+    ranked: Ints  # by class: ranked[begin[c]:begin[c + 1]] run on class c
+    begin: Ints
+    start: Ints
+    on_node: Ints
+    lost: Floats  # [slot] GPU-seconds thrown away by an eviction
+    chosen: Flags  # [slot]
+    picked: Ints  # the chosen in order of choice, whole gangs and single members
+    part: Ints  # the hold of which one member is given up, -1 for a whole gang
+    count: Ints  # type: ignore[assignment] # [1]; nobody asks a struct for tuple.count
+    given: Ints  # [slot] members given up, which are no longer its own
+    gone: Ints  # [hold] the same of one hold
+    heap: Ints  # nodes by cost, see ``heap``
+    spot: Ints  # [node] its position in the heap
+    size: Ints  # [1] nodes in the heap
+    fresh: Ints  # [node] epoch at which its cost was computed
+    cost: Floats  # [node]
+    mass: Ints  # [loose or bound, class, queue, rank] milli-GPU that leaves could lose
+    biggest: Ints  # [class, queue] the largest gang in the subtree
+    take: Ints  # [queue] what a hunt could take from the subtree, of its children, and scratch
+    below: Ints  # [queue]
+    refused: (
+        Ints  # [class, queue] the last workload whose hunt failed since somebody was evicted, -1
+    )
+
+
+def empty_prey(
+    slots: int, nodes: int, holds: int, classes: int, queues: int, ranks: int, seats: int
+) -> Prey:
+    """Tables for these numbers of things; nothing is listed."""
+    ints = np.zeros
+    return Prey(
+        listed=ints(1, np.int64), ranked=ints(slots + 1, np.int64),
+        begin=ints(classes + 2, np.int64), start=ints(nodes + 2, np.int64),
+        on_node=ints(max(holds, slots), np.int64), lost=np.zeros(slots),
+        chosen=np.zeros(slots, np.bool_), picked=ints(slots + seats, np.int64),
+        part=ints(slots + seats, np.int64),
+        given=ints(slots, np.int64), gone=ints(holds, np.int64),
+        count=ints(1, np.int64), heap=ints(nodes, np.int64), spot=ints(nodes, np.int64),
+        size=ints(1, np.int64), fresh=ints(nodes, np.int64), cost=np.zeros(nodes),
+        mass=ints((2, classes, queues, ranks), np.int64),
+        biggest=ints((classes, queues), np.int64), take=ints(queues, np.int64),
+        below=ints(queues, np.int64), refused=ints((classes, queues), np.int64),
+    )  # fmt: skip
+
+
+@once
+def gpus_of(work: Work, v: int) -> int:
+    return work.need[GPUS, v] * work.members[v]
+
+
+@inner
+def work_lost(work: Work, v: int, now: float) -> float:
+    """GPU-seconds an eviction throws away: GPUs x (time since the last checkpoint + restart)."""
+    since = max(work.checkpointed[v], work.started[v])
+    return gpus_of(work, v) / 1000.0 * (max(0.0, now - since) + work.restart[v])
+
+
+@inner
+def list_prey(
+    work: Work, ranks: Ranks, rules: Rules, tree: Tree, line: Line, action: Ints, prey: Prey
+) -> None:
+    """Fill ``prey``, in no order, but for whom this cycle has decided on (``action``) already."""
+    count = 0
+    for k in range(line.runs[1], line.count[2]):
+        w = line.running[k]
+        prey.chosen[w] = False
+        if work.leaving[w]:
+            continue
+        if work.priority[w] < 0 or not ranks.preemptible[work.priority[w]]:
+            continue
+        if action[w] != codes.UNDECIDED:
+            continue
+        prey.lost[w] = work_lost(work, w, rules.now)
+        prey.ranked[count] = w
+        count += 1
+    _count_classes(work, prey, count)
+    _weigh(work, ranks, rules, tree, prey, count)
+    prey.listed[0] = LISTED
+
+
+@once
+def _count_classes(work: Work, prey: Prey, count: int) -> None:
+    for c in range(prey.begin.size):
+        prey.begin[c] = 0
+    for k in range(count):
+        prey.begin[work.gpu_class[prey.ranked[k]] + 1] += 1
+    for c in range(1, prey.begin.size):
+        prey.begin[c] += prey.begin[c - 1]
+
+
+@inner
+def rank_prey(work: Work, holds: Holds, prey: Prey) -> None:
+    """Put those listed in order. Ladder inside a class: least work lost, started last, lowest name."""
+    count = prey.begin[prey.begin.size - 1]
+    _rank(work, prey, count)
+    _list_by_node(holds, prey, count)
+    for n in range(prey.spot.size):
+        prey.spot[n] = -1
+    prey.size[0] = 0
+    prey.listed[0] = RANKED
+
+
+@once
+def _rank(work: Work, prey: Prey, count: int) -> None:
+    """One stable sort for each rung of the ladder, the lowest first."""
+    key = np.empty(count)
+    for rung in range(4):
+        for k in range(count):
+            w = prey.ranked[k]
+            key[k] = _rungs(work, prey, w)[rung]
+        order = order_of(key)
+        for k in range(count):
+            prey.on_node[k] = prey.ranked[order[k]]
+        for k in range(count):
+            prey.ranked[k] = prey.on_node[k]
+
+
+@once
+def _rungs(work: Work, prey: Prey, w: int) -> tuple[float, float, float, float]:
+    return float(work.tie[w]), -work.started[w], prey.lost[w], float(work.gpu_class[w])
+
+
+@inner
+def _list_by_node(holds: Holds, prey: Prey, count: int) -> None:
+    """Counting sort of the victims' holds by node; it keeps their order."""
+    for n in range(prey.start.size):
+        prey.start[n] = 0
+    for k in range(count):
+        h = holds.head[prey.ranked[k]]
+        while h >= 0:
+            prey.start[holds.node[h] + 2] += 1
+            h = holds.next[h]
+    for n in range(2, prey.start.size):
+        prey.start[n] += prey.start[n - 1]
+    for k in range(count):
+        h = holds.head[prey.ranked[k]]
+        while h >= 0:
+            at = holds.node[h] + 1
+            prey.on_node[prey.start[at]] = prey.ranked[k]
+            prey.start[at] += 1
+            h = holds.next[h]
+
+
+@inner
+def _weigh(work: Work, ranks: Ranks, rules: Rules, tree: Tree, prey: Prey, count: int) -> None:
+    """What each leaf could lose; nobody's hunt has failed yet."""
+    classes, queues = prey.biggest.shape
+    for c in range(classes):
+        for q in range(queues):
+            prey.biggest[c, q] = 0
+            prey.refused[c, q] = -1
+            for p in range(prey.mass.shape[3]):
+                prey.mass[LOOSE, c, q, p] = prey.mass[BOUND, c, q, p] = 0
+    for k in range(count):
+        v = prey.ranked[k]
+        c, q = work.gpu_class[v], work.queue[v]
+        weigh_in(work, ranks, rules, tree, prey, v, 1)
+        while q >= 0:
+            prey.biggest[c, q] = max(prey.biggest[c, q], gpus_of(work, v))
+            q = tree.parent[q]
+
+
+@inner
+def weigh_in(
+    work: Work, ranks: Ranks, rules: Rules, tree: Tree, prey: Prey, v: int, sign: int
+) -> None:
+    """Add ``v`` to what its leaf could lose, or take it away. No time protects its extra members."""
+    kind, c, q, p = (
+        kind_of(work, ranks, rules, tree, v), work.gpu_class[v], work.queue[v], work.priority[v],
+    )  # fmt: skip
+    gpus, extra = work.need[GPUS, v], extra_of(work, v)
+    prey.mass[LOOSE, c, q, p] += sign * gpus * (extra - prey.given[v])
+    prey.mass[kind, c, q, p] += sign * gpus * (work.members[v] - extra)
+
+
+@inner
+def forget_given(work: Work, holds: Holds, out: Out, prey: Prey) -> None:
+    """The notes of what was given up are for one cycle."""
+    for k in range(out.used[0]):
+        v = out.order[k]
+        if work.phase[v] != RUNNING or prey.given[v] == 0:
+            continue
+        prey.given[v] = 0
+        h = holds.head[v]
+        while h >= 0:
+            prey.gone[h] = 0
+            h = holds.next[h]
+
+
+@once
+def extra_of(work: Work, v: int) -> int:
+    """Members that an elastic gang can do without."""
+    return max(0, work.members[v] - work.least[v]) if work.elastic[v] else 0
+
+
+@inner
+def kind_of(work: Work, ranks: Ranks, rules: Rules, tree: Tree, v: int) -> int:
+    """Whether the shortest of the min run times that may shield ``v`` still does."""
+    q, least = work.queue[v], np.inf
+    while q > 0:
+        own = tree.min_run[q]
+        least = min(least, own if own >= 0.0 else ranks.min_run[work.priority[v]])
+        q = tree.parent[q]
+    return BOUND if rules.now < work.started[v] + least else LOOSE

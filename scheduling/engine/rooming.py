@@ -1,0 +1,214 @@
+"""Making room for one workload: move others, reclaim, preempt, or say what forbids it."""
+
+from __future__ import annotations
+
+from scheduling.engine import codes
+from scheduling.engine.admission import need_of, quota_allows, start_or_promise
+from scheduling.engine.arrays import GPUS, RAW
+from scheduling.engine.compiled import inner, once
+from scheduling.engine.consolidation import consolidate
+from scheduling.engine.eviction import (
+    BUDGET,
+    CAP,
+    DELAY,
+    PREEMPT,
+    PROTECTED,
+    RECLAIM,
+    STRICT,
+    Hunt,
+)
+from scheduling.engine.index import row_of
+from scheduling.engine.prey import UNLISTED, gpus_of, list_prey
+from scheduling.engine.prospects import (
+    fails_like_another,
+    forget_failures,
+    is_promising,
+    note_loss,
+)
+from scheduling.engine.record import decide, evict_for, is_shrunk, quote, shrink_for
+from scheduling.engine.standing import grace_over, over_nominal, reach
+from scheduling.engine.victims import give_up, hunt_down, last_release
+from scheduling.engine.world import World
+
+NOBODY, RESERVED_FREE = 0, -1
+"""In place of what a hunt needs: it failed, or free GPUs that are kept for another would do."""
+
+
+@inner
+def make_room(world: World, w: int, c: int) -> bool:
+    """Step c: move others, reclaim, preempt. Where only time, budget or cap forbid it, that is the reason."""
+    need, prey = need_of(world, w), world.prey
+    q = world.work.queue[w]
+    if not world.ranks.preemptible[world.work.priority[w]] and over_nominal(world, q, c, need) >= 0:
+        return False
+    if prey.listed[0] == UNLISTED:
+        list_prey(
+            world.work,
+            world.ranks,
+            world.rules,
+            world.tree,
+            world.line,
+            world.out.action,
+            prey,
+        )
+    if prey.begin[c] == prey.begin[c + 1]:
+        return False
+    if fails_like_another(world, w, c):
+        return False
+    if consolidate(world, w, c):
+        return True
+    return _hunt(world, w, c, need)
+
+
+@once
+def _hunt(world: World, w: int, c: int, need: int) -> bool:
+    top = reach(world.tree, world.book, world.division, world.work.queue[w], c, need)
+    forbidden = world.book.forbidden
+    for overlook in (STRICT, DELAY, PROTECTED, BUDGET, CAP):
+        forbidden[overlook] = 0
+    for overlook in (STRICT, DELAY, PROTECTED, BUDGET, CAP):
+        if overlook != STRICT and forbidden[overlook] == 0:
+            continue
+        hunt = _search(world, w, c, top, need, overlook)
+        if hunt.need == RESERVED_FREE:
+            return False
+        if hunt.need == NOBODY:
+            continue
+        if overlook == STRICT:
+            _carry_out(world, hunt)
+            return True
+        if world.out.action[w] == codes.UNDECIDED:
+            _blame_protection(world, hunt)
+        give_up(world, hunt)
+        break
+    if world.rules.now >= world.work.evicted[w] + world.rules.cooldown:
+        world.prey.refused[c, world.work.queue[w]] = w
+    return False
+
+
+@once
+def _search(world: World, w: int, c: int, top: int, need: int, overlook: int) -> Hunt:
+    """The first search that succeeds; its ``need`` is NOBODY if none does.
+
+    Reclaim sparing gangs that lie partly inside their queue's fair share or were evicted often; reclaim
+    them too, for a workload inside its nominal; preempt, unless free GPUs would do, were they not kept
+    for another.
+    """
+    nominal = _inside_nominal(world, w, c, top, need)
+    for attempt in range(3):
+        rule = PREEMPT if attempt == 2 else RECLAIM
+        if rule == RECLAIM and (top == world.work.queue[w] or (attempt == 1 and not nominal)):
+            continue
+        if overlook == STRICT and world.rules.now < _patient_until(world, w, rule, nominal):
+            world.book.forbidden[DELAY] = 1
+            continue
+        hunt = Hunt(w, c, rule, top, attempt > 0, overlook, need)
+        if not is_promising(world, hunt):
+            continue
+        if rule == PREEMPT and _only_reserved(world, w, c, need):
+            return Hunt(w, c, PREEMPT, top, True, overlook, RESERVED_FREE)
+        if hunt_down(world, hunt):
+            return hunt
+    return Hunt(w, c, PREEMPT, top, True, overlook, NOBODY)
+
+
+@once
+def _patient_until(world: World, w: int, rule: int, nominal: bool) -> float:
+    """Until when ``w`` has to wait before others leave for it: longer for what it would borrow."""
+    rules = world.rules
+    wait = rules.delay if rule == PREEMPT or nominal else max(rules.delay, rules.fair_delay)
+    return world.work.submitted[w] + wait
+
+
+@inner
+def _only_reserved(world: World, w: int, c: int, need: int) -> bool:
+    """No reason to displace the own queue's work."""
+    if not quota_allows(world, w, c, need, world.tree.depth[world.work.queue[w]]):
+        return False
+    return bool(world.index.total[row_of(world, w, c, RAW)] >= world.work.least[w])
+
+
+@inner
+def _inside_nominal(world: World, w: int, c: int, top: int, need: int) -> bool:
+    q = world.work.queue[w]
+    while q != top:
+        if world.book.held[c, q] + need > world.quotas.nominal[c, q]:
+            return False
+        q = world.tree.parent[q]
+    return True
+
+
+@inner
+def _carry_out(world: World, hunt: Hunt) -> None:
+    """The chosen leave, the workload keeps the seats it has claimed.
+
+    They may be free already, held for a gang that goes first: that one gets what the victims leave.
+    """
+    reason = codes.RECLAIMED if hunt.rule == RECLAIM else codes.PREEMPTED
+    prey, out, gone = world.prey, world.out, 0
+    for k in range(prey.count[0]):
+        v = prey.picked[k]
+        note_loss(world, k)
+        if prey.part[k] < 0:
+            evict_for(world, hunt, v, reason)
+            gone += 1
+        elif not prey.chosen[v] and not is_shrunk(world, v):
+            shrink_for(world, hunt, v)
+            gone += 1
+    forget_failures(world, hunt.c)
+    start_or_promise(world, hunt.w, hunt.c, world.work.least[hunt.w])
+    if out.action[hunt.w] == codes.RESERVE:
+        out.figures[hunt.w, 4] = gone
+
+
+@inner
+def _blame_protection(world: World, hunt: Hunt) -> None:
+    """Quote the first victim that would go, its queue, and until when it is safe."""
+    w, v, out = hunt.w, world.prey.picked[0], world.out
+    reason = codes.VICTIMS_PROTECTED
+    if hunt.overlook == DELAY:
+        nominal = _inside_nominal(world, w, hunt.c, hunt.top, hunt.need)
+        out.until[w] = _patient_until(world, w, hunt.rule, nominal)
+    elif hunt.overlook == PROTECTED:
+        out.until[w] = last_release(world, hunt)
+    elif hunt.overlook == BUDGET:
+        reason = codes.BUDGET_SPENT
+        out.until[w] = _budgets_until(world)
+    else:
+        reason = codes.EVICTION_CAP
+    decide(out, w, codes.WAIT, reason, hunt.c, 0)
+    q = world.work.queue[v]
+    fair = world.division.fair[hunt.c, q]
+    held = world.book.held[hunt.c, q] + _chosen_of(world, q)
+    quote(out, w, q, held, fair, hunt.need, world.book.spent[0])
+    out.rival[w] = v
+    out.figures[w, 4] = 0 if hunt.overlook == DELAY else hunt.overlook
+    graced = hunt.overlook == PROTECTED and grace_over(world, hunt.c, q) == out.until[w]
+    out.figures[w, 5] = 1.0 if graced else 0.0
+
+
+@inner
+def _budgets_until(world: World) -> float:
+    """When the last of the budgets that the chosen would overdraw may be drawn on again, 0 unknown."""
+    until = 0.0
+    for k in range(world.prey.count[0]):
+        q = world.work.queue[world.prey.picked[k]]
+        while q > 0 and world.prey.part[k] < 0:
+            if world.book.budget[q] < 0:
+                until = max(until, world.tree.budget_until[q])
+            q = world.tree.parent[q]
+    return until
+
+
+@once
+def _chosen_of(world: World, q: int) -> int:
+    gpus = 0
+    for k in range(world.prey.count[0]):
+        v = world.prey.picked[k]
+        if world.work.queue[v] != q:
+            continue
+        if world.prey.part[k] < 0:
+            gpus += gpus_of(world.work, v)
+        elif not world.prey.chosen[v]:
+            gpus += world.work.need[GPUS, v]
+    return gpus

@@ -1,0 +1,373 @@
+"""One sentence for each reason, naming both parties, with numbers and units.
+
+Queues are written from the top.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from scheduling.engine.model import MILLI, Reason
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What a sentence may quote. ``figures`` are milli-GPU unless a sentence reads them otherwise."""
+
+    reason: Reason
+    queue: str
+    blame: str
+    gpu_class: str
+    figures: tuple[float, ...]
+    gpus: int = MILLI
+    least: int = 1
+    members: int = 0
+    rival: str = ""
+    rival_queue: str = ""
+    until: datetime | None = None
+    lost_gpu_s: float = 0.0
+    wanted: str = ""
+    """What the user asked for by name: the queue label, the GPU classes, the topology level."""
+    held_by_user: bool = False
+
+
+def amount(milli: float) -> str:
+    """GPUs as people read them: at most one decimal, shares of one GPU at most three."""
+    gpus = milli / MILLI
+    digits = 3 if 0 < abs(gpus) < 1 else 1
+    return f"{gpus:.{digits}f}".rstrip("0").rstrip(".") if gpus % 1 else f"{gpus:.0f}"
+
+
+def clock(instant: datetime | None) -> str:
+    return "unknown" if instant is None else f"{instant.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+
+
+def span(seconds: float) -> str:
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours} h {minutes} min"
+    return f"{minutes} min" if minutes else f"{rest} s"
+
+
+def _gang(f: Facts) -> str:
+    """How many GPUs it needs at once: "16 on 2 members" only for gangs."""
+    need = amount(f.gpus * f.least)
+    return f"{need} at once" if f.least * f.gpus > MILLI else need
+
+
+def _this(f: Facts) -> str:
+    return "this gang" if f.least > 1 or f.gpus > MILLI else "this workload"
+
+
+def _parts(f: Facts) -> str:
+    return f" in {f.least} parts of {amount(f.gpus)}" if f.least > 1 else ""
+
+
+def _fits_nominal(f: Facts) -> str:
+    held, nominal = f.figures[:2]
+    return f"{f.queue} now holds {amount(held)} of its nominal {amount(nominal)} {f.gpu_class}."
+
+
+def _borrows(f: Facts) -> str:
+    held, nominal = f.figures[:2]
+    return (
+        f"{f.queue} now holds {amount(held)} {f.gpu_class}, {amount(held - nominal)} above its nominal"
+        f" {amount(nominal)}: idle GPUs that their owners can take back."
+    )
+
+
+def _grows(f: Facts) -> str:
+    running, total, most, held = f.figures[:4]
+    return (
+        f"It grows from {running:.0f} to {total:.0f} of at most {most:.0f} members, as nobody who waits"
+        f" can use the free GPUs; {f.queue} now holds {amount(held)} {f.gpu_class}."
+    )
+
+
+def _reclaimed(f: Facts) -> str:
+    held, fair, after = f.figures[:3]
+    return (
+        f"{f.blame} held {amount(held)} {f.gpu_class}, {amount(held - fair)} above its fair share of"
+        f" {amount(fair)}; {f.rival} of {f.rival_queue} is entitled to them. {_loss(f)}"
+        f" {f.blame} keeps {amount(after)}."
+    )
+
+
+def _loss(f: Facts) -> str:
+    return f"Work lost: {f.lost_gpu_s / 3600:.1f} GPU-hours."
+
+
+def _preempted(f: Facts) -> str:
+    return (
+        f"{f.rival} has a higher priority in {f.queue} and needs {amount(f.figures[3])}"
+        f" {f.gpu_class}. {_loss(f)}"
+    )
+
+
+def _shrinks(f: Facts) -> str:
+    held, fair = f.figures[:2]
+    gives, keeps = int(f.figures[4]), f.members - int(f.figures[4])
+    why = f", its fair share is {amount(fair)}" if held > fair else ""
+    return (
+        f"It can do without {gives} of its {f.members} members and goes on with {keeps}: {f.rival} of"
+        f" {f.rival_queue} needs {amount(f.figures[3])} {f.gpu_class}. {f.blame} held {amount(held)}{why}."
+    )
+
+
+def _consolidates(f: Facts) -> str:
+    gpus, need, moved = f.figures[:3]
+    others = f", with {moved - 1:.0f} more," if moved > 1 else ""
+    return (
+        f"It moves{others} so that {f.rival} of {f.rival_queue} finds room for {amount(need)} {f.gpu_class}"
+        f" side by side; its {amount(gpus)} are free elsewhere. {_loss(f)}"
+    )
+
+
+def _stale_gang(f: Facts) -> str:
+    running, least, age = f.figures[:3]
+    return (
+        f"{running:.0f} of at least {least:.0f} members run since {span(age)}, longer than the grace;"
+        f" {f.queue} gets its {amount(f.figures[3])} {f.gpu_class} back."
+    )
+
+
+def _drained(f: Facts) -> str:
+    return f"{f.queue} is being drained: nothing starts in it and what runs leaves."
+
+
+def _awaits(f: Facts) -> str:
+    victims = int(f.figures[4])
+    who = (
+        f"{victims} workload{'s' * (victims != 1)} it displaced"
+        if victims
+        else "what already leaves"
+    )
+    return f"{amount(f.figures[0])} {f.gpu_class} are kept for {_this(f)}; it starts when {who} is gone."
+
+
+def _reserved(f: Facts) -> str:
+    free, need = f.figures[:2]
+    return (
+        f"{_this(f).capitalize()} of {f.queue} needs {amount(need)} {f.gpu_class}{_parts(f)};"
+        f" {amount(free)} are free, of which {amount(f.figures[4])} are kept for it until the rest ends."
+    )
+
+
+def _never_fits(f: Facts) -> str:
+    need, most = f.figures[:2]
+    if f.blame:
+        return (
+            f"{_this(f).capitalize()} needs {amount(need)} {f.gpu_class} at once, and {f.blame} may"
+            f" hold at most {amount(most)}."
+        )
+    if need > most:
+        what = _this(f).capitalize()
+        return f"{what} needs {amount(need)} {f.gpu_class}, and the cluster has {amount(most)}."
+    where = f" in one {f.wanted}" if f.wanted else ""
+    return (
+        f"The nodes of {f.gpu_class} never take {f.least} members of {amount(f.gpus)} GPUs{where},"
+        f" even when empty; the cluster has {amount(most)} GPUs."
+    )
+
+
+def _at_limit(f: Facts) -> str:
+    held, cap, _, limit = f.figures[:4]
+    if cap < limit:
+        return (
+            f"{f.blame} holds {amount(held)} of its nominal {amount(cap)} {f.gpu_class} and, with weight"
+            f" 0, borrows nothing; {_this(f)} needs {_gang(f)}."
+        )
+    return (
+        f"{f.blame} holds {amount(held)} of its limit of {amount(cap)} {f.gpu_class};"
+        f" {_this(f)} needs {_gang(f)}."
+    )
+
+
+def _hours_spent(f: Facts) -> str:
+    used, budget = f.figures[:2]
+    until = f"; the next period begins {clock(f.until)}" if f.until else ""
+    return (
+        f"{f.blame} has used {used:,.0f} of its {budget:,.0f} GPU-hours of {f.gpu_class} in this period,"
+        f" so nothing more starts{until}."
+    )
+
+
+def _queue_at_job_limit(f: Facts) -> str:
+    running, most = f.figures[:2]
+    return (
+        f"{f.blame} runs {running:.0f} of at most {most:.0f} workloads at once; {_this(f)} starts when one"
+        " ends."
+    )
+
+
+def _user_at_limit(f: Facts) -> str:
+    running, most, held, most_gpus = f.figures[:4]
+    if running >= most:
+        return (
+            f"Its user runs {running:.0f} of at most {most:.0f} workloads at once in {f.blame};"
+            f" {_this(f)} starts when one ends."
+        )
+    return (
+        f"Its user holds {amount(held)} of at most {amount(most_gpus)} GPUs in {f.blame}, and {_this(f)}"
+        f" needs {_gang(f)}."
+    )
+
+
+def _above(f: Facts) -> str:
+    held, fair, _, free = f.figures[:4]
+    return (
+        f"{f.blame} holds {amount(held)} {f.gpu_class}, {amount(held - fair)} above its fair share of"
+        f" {amount(fair)}, so it may take only what no queue below its share can use:"
+        f" {amount(free)} are free and {_this(f)} needs {_gang(f)}."
+    )
+
+
+def _waits_for_quota(f: Facts) -> str:
+    held, fair, need, free = f.figures[:4]
+    kept = f.figures[4]
+    left = (
+        f"of {amount(free)} free, {amount(kept)} are kept back"
+        if kept
+        else f"{amount(free)} are free"
+    )
+    return (
+        f"{f.blame} holds {amount(held)} of a fair share of {amount(fair)} {f.gpu_class};"
+        f" {amount(need)} more make {amount(held + need)}, and nothing is left to borrow: {left}."
+    )
+
+
+def _non_preemptible(f: Facts) -> str:
+    held, nominal, need, fair = f.figures[:4]
+    inside, bound = ("nominal", nominal) if nominal <= fair else ("fair share", fair)
+    return (
+        f"Work that cannot be preempted runs only inside nominal: {f.blame} holds {amount(held)} of"
+        f" its {inside} {amount(bound)} {f.gpu_class} that way, and {amount(need)} more would pass it."
+    )
+
+
+def _turn(f: Facts) -> str:
+    held, fair, need = f.figures[:3]
+    return (
+        f"{f.rival} goes first in {f.queue}: it needs {amount(need)} {f.gpu_class}, and the queue holds"
+        f" {amount(held)} of its fair share of {amount(fair)}."
+    )
+
+
+def _no_room(f: Facts) -> str:
+    together = int(f.figures[4])
+    return (
+        f"{amount(f.figures[0])} {f.gpu_class} are free, but no {f.wanted} has room for all {f.least}"
+        f" members of {amount(f.gpus)}; the best takes {together}."
+    )
+
+
+def _fragmented(f: Facts) -> str:
+    free, need, nodes, slots = f.figures[:4]
+    return (
+        f"{amount(free)} {f.gpu_class} are free on {nodes:.0f} node{'s' * (nodes != 1)}, and {_this(f)}"
+        f" needs {amount(need)}{_parts(f)}: they take {slots:.0f} of {f.least} members of {amount(f.gpus)}."
+    )
+
+
+def _no_free(f: Facts) -> str:
+    free, need = f.figures[:2]
+    return (
+        f"{amount(free)} {f.gpu_class} are free and {_this(f)} of {f.queue} needs {amount(need)}; it is"
+        " entitled to them, and nothing above its fair share can be taken back for it."
+    )
+
+
+def _reserved_for_other(f: Facts) -> str:
+    return (
+        f"The free {f.gpu_class} that {_this(f)} could use are kept for {f.rival} of {f.rival_queue},"
+        f" which goes first; {amount(f.figures[0])} others are free and it needs {amount(f.figures[1])}."
+    )
+
+
+def _protected(f: Facts) -> str:
+    held, fair, need, gone = f.figures[:4]
+    if not f.figures[4]:
+        return (
+            f"{f.rival} of {f.blame} would leave for it, but {_this(f)} may displace others only after"
+            f" waiting until {clock(f.until)}; it needs {amount(need)} {f.gpu_class}."
+        )
+    what = "the grace of its lowered quota" if f.figures[5] else "min run time"
+    return (
+        f"{f.blame} holds {amount(held)} {f.gpu_class}, its fair share is {amount(fair)};"
+        f" {what} protects the {amount(gone)} that would leave for {_this(f)} until {clock(f.until)}."
+    )
+
+
+def _budget(f: Facts) -> str:
+    till = f" until {clock(f.until)}" if f.until else ""
+    return (
+        f"{amount(f.figures[3])} {f.gpu_class} of {f.blame} would have to leave for {_this(f)}, and its"
+        f" eviction budget is spent{till}; it needs {amount(f.figures[2])}."
+    )
+
+
+def _cap(f: Facts) -> str:
+    return (
+        f"{amount(f.figures[3])} {f.gpu_class} would have to leave, {f.rival} of {f.blame} among them,"
+        f" for the {amount(f.figures[2])} that {_this(f)} needs: more than the policy's eviction cap allows."
+    )
+
+
+def _held(f: Facts) -> str:
+    if f.held_by_user:
+        return "Its owner put it on hold; release it to let it wait for GPUs again."
+    return f"{f.queue} is on hold: what runs goes on, nothing new starts."
+
+
+def _misrouted(f: Facts) -> str:
+    return (
+        f"The label names the queue {f.wanted!r}, and no queue that takes workloads has that name."
+    )
+
+
+def _no_such_class(f: Facts) -> str:
+    return f"It asks for {f.wanted}, and the cluster has no GPU class of that name."
+
+
+def _incomplete(f: Facts) -> str:
+    return (
+        f"{f.members} of at least {f.least} members exist; the gang starts when they are all there."
+    )
+
+
+SENTENCES: dict[Reason, Callable[[Facts], str]] = {
+    Reason.FITS_NOMINAL: _fits_nominal,
+    Reason.BORROWS: _borrows,
+    Reason.GROWS: _grows,
+    Reason.RECLAIMED: _reclaimed,
+    Reason.PREEMPTED: _preempted,
+    Reason.STALE_GANG: _stale_gang,
+    Reason.DRAINED: _drained,
+    Reason.AWAITS_VICTIMS: _awaits,
+    Reason.SHRINKS: _shrinks,
+    Reason.CONSOLIDATES: _consolidates,
+    Reason.RESERVED: _reserved,
+    Reason.NEVER_FITS: _never_fits,
+    Reason.AT_LIMIT: _at_limit,
+    Reason.HOURS_SPENT: _hours_spent,
+    Reason.QUEUE_AT_JOB_LIMIT: _queue_at_job_limit,
+    Reason.USER_AT_LIMIT: _user_at_limit,
+    Reason.ABOVE_FAIR_SHARE: _above,
+    Reason.NON_PREEMPTIBLE_OVER_NOMINAL: _non_preemptible,
+    Reason.WAITS_FOR_QUOTA: _waits_for_quota,
+    Reason.WAITS_FOR_TURN: _turn,
+    Reason.NO_ROOM_IN_TOPOLOGY: _no_room,
+    Reason.FRAGMENTED: _fragmented,
+    Reason.NO_FREE_GPUS: _no_free,
+    Reason.RESERVED_FOR_OTHER: _reserved_for_other,
+    Reason.VICTIMS_PROTECTED: _protected,
+    Reason.BUDGET_SPENT: _budget,
+    Reason.EVICTION_CAP: _cap,
+    Reason.GANG_INCOMPLETE: _incomplete,
+    Reason.HELD: _held,
+    Reason.MISROUTED: _misrouted,
+    Reason.NO_SUCH_CLASS: _no_such_class,
+}

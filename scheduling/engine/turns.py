@@ -1,0 +1,119 @@
+"""Whose turn it is in a leaf: nobody starves behind smaller work of the own queue.
+
+A gang that its queue's share could hold, if less of the queue ran, keeps its turn: what comes after it
+may start only if the share holds both, or if it ends before the gang's turn is expected. Where nobody
+knows when running work ends, the gang must have waited ``reserve_after_s`` first: before that, small
+work may go ahead and keep the GPUs busy.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from scheduling.engine import codes
+from scheduling.engine.admission import need_of
+from scheduling.engine.arrays import EPS, Ints
+from scheduling.engine.compiled import inner, once
+from scheduling.engine.prey import gpus_of
+from scheduling.engine.sorting import order_of
+from scheduling.engine.world import World
+
+
+@inner
+def forget_open_turns(world: World) -> None:
+    """Turns kept by those that may still start: who comes first is asked afresh in each pass."""
+    turn = world.book.turn
+    for c in range(turn.shape[0]):
+        for q in range(turn.shape[1]):
+            if turn[c, q] >= 0 and world.out.action[turn[c, q]] == codes.UNDECIDED:
+                turn[c, q] = -1
+
+
+@inner
+def ahead_of(world: World, w: int, c: int) -> int:
+    """The workload of the same queue that keeps its turn on class ``c`` and that ``w`` would delay.
+
+    ``w`` may pass only if the share holds both, or if it is over (P90) before the turn comes.
+    """
+    q = world.work.queue[w]
+    first = world.book.turn[c, q]
+    if first < 0 or first == w:
+        return -1
+    if world.rules.now + world.work.predicted_p90[w] <= world.book.turn_until[c, q] < np.inf:
+        return -1
+    fixed = not world.ranks.preemptible[world.work.priority[w]]
+    if world.out.reason[first] == codes.NON_PREEMPTIBLE and not fixed:
+        return -1
+    both = need_of(world, first) + need_of(world, w)
+    inside = world.book.held[c, q] + both <= world.division.fair[c, q] + EPS
+    return -1 if inside else first
+
+
+@inner
+def keep_turn(world: World, w: int) -> None:
+    """``w`` goes before what comes after it in its queue, on each class whose share could hold it."""
+    q = world.work.queue[w]
+    fixed = not world.ranks.preemptible[world.work.priority[w]]
+    for k in range(world.work.wish.shape[0]):
+        c = world.work.wish[k, w]
+        if c < 0:
+            return
+        inside = world.division.fair[c, q]
+        if fixed:
+            inside = min(inside, float(world.quotas.nominal[c, q]))
+        if world.book.turn[c, q] >= 0 or need_of(world, w) > inside + EPS:
+            continue
+        until = _expected_turn(world, w, c)
+        if until < np.inf or waited(world, w):
+            world.book.turn[c, q] = w
+            world.book.turn_until[c, q] = until
+
+
+@inner
+def give_up_turn(world: World, w: int) -> bool:
+    """Returns whether ``w`` kept one."""
+    q, kept = world.work.queue[w], False
+    for c in range(world.book.turn.shape[0]):
+        if world.book.turn[c, q] == w:
+            world.book.turn[c, q] = -1
+            kept = True
+    return kept
+
+
+@once
+def waited(world: World, w: int) -> bool:
+    """Long enough to be held room for without knowing when."""
+    return world.rules.now >= world.work.submitted[w] + world.rules.reserve_after
+
+
+@once
+def expected_end(world: World, w: int) -> float:
+    """P90 of the end of running ``w``, infinite if unknown; overdue work may end any moment."""
+    return max(world.rules.now, world.work.started[w] + world.work.predicted_p90[w])
+
+
+@inner
+def _expected_turn(world: World, w: int, c: int) -> float:
+    """When enough of the queue's own work on class ``c`` has ended for its share to hold ``w``."""
+    work, line, q = world.work, world.line, world.work.queue[w]
+    above = world.book.held[c, q] + need_of(world, w) - world.division.fair[c, q]
+    if above <= EPS:
+        return world.rules.now
+    ends = np.empty(line.runs[q + 2] - line.runs[q + 1])
+    slots = np.empty(ends.size, np.int64)
+    size = 0
+    for k in range(line.runs[q + 1], line.runs[q + 2]):
+        v = line.running[k]
+        if work.gpu_class[v] == c and work.predicted_p90[v] < np.inf and not work.leaving[v]:
+            ends[size], slots[size] = expected_end(world, v), v
+            size += 1
+    return _when_freed(world, ends[:size], slots, above)
+
+
+@once
+def _when_freed(world: World, ends: object, slots: Ints, gpus: float) -> float:
+    for k in order_of(ends):
+        gpus -= gpus_of(world.work, slots[k])
+        if gpus <= EPS:
+            return ends[k]  # type: ignore[index]
+    return np.inf

@@ -1,0 +1,191 @@
+"""What would start a waiting workload: one input relaxed, the same cycle planned again."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from hypothesis import given
+
+from scheduling.engine import Action, Members, Plan, Reason, Snapshot, Topology, Workload, plan
+from scheduling.engine.counterfactual import Change, Reach, Relaxation, relaxations
+from scheduling.engine.document import parse
+from tests.scheduling.engine.worlds import worlds
+
+NOW = datetime(2026, 1, 5, 10, tzinfo=UTC)
+
+
+def _snapshot(**parts: Any) -> Snapshot:
+    return parse(
+        {
+            "now": NOW,
+            "gpu_classes": [{"name": "h100"}, {"name": "a100", "exchange_rate": 0.5}],
+            "nodes": [{"name": "n1", "gpu_class": "h100", "gpus": 8}],
+            "queues": [
+                {"name": "team", "quotas": {"h100": {"nominal": 8}, "a100": {"nominal": 8}}}
+            ],
+            "priority_classes": [{"name": "train", "value": 50}, {"name": "urgent", "value": 90}],
+            **parts,
+        }
+    )
+
+
+def _runs(name: str, gpus: int, queue: str = "team", node: str = "n1") -> dict[str, Any]:
+    return {
+        "name": name,
+        "queue": queue,
+        "priority_class": "train",
+        "gpus": gpus,
+        "gpu_classes": ["h100"],
+        "submitted": "2026-01-05T08:00:00Z",
+        "state": "running",
+        "started": "2026-01-05T08:00:00Z",
+        "placement": {node: 1},
+    }
+
+
+def _waits(gpus: int, **more: Any) -> dict[str, Any]:
+    return {
+        "name": "w",
+        "queue": "team",
+        "priority_class": "train",
+        "gpus": gpus,
+        "gpu_classes": ["h100"],
+        "submitted": "2026-01-05T09:30:00Z",
+        **more,
+    }
+
+
+def _changes(found: list[Relaxation]) -> dict[Change, str | int]:
+    return {r.change: r.value for r in found}
+
+
+def test_most_gpus_that_are_free_start_it() -> None:
+    found = relaxations(_snapshot(workloads=[_runs("old", 5), _waits(8)]), "w")
+
+    assert _changes(found)[Change.FEWER_GPUS] == 3000
+    assert found[0].sentence == (
+        "With 3 instead of 8 GPUs per member, CPUs and memory in proportion, it would start on h100."
+    )
+
+
+def test_largest_smaller_gang_starts() -> None:
+    waiting = _waits(2, members={"min": 4})
+
+    found = relaxations(_snapshot(workloads=[_runs("old", 3), waiting]), "w")
+
+    assert _changes(found)[Change.FEWER_MEMBERS] == 2
+
+
+def test_class_that_it_does_not_list_starts_it() -> None:
+    nodes = [
+        {"name": "n1", "gpu_class": "h100", "gpus": 8},
+        {"name": "n2", "gpu_class": "a100", "gpus": 8},
+    ]
+
+    found = relaxations(_snapshot(nodes=nodes, workloads=[_runs("old", 8), _waits(4)]), "w")
+
+    assert (found[0].change, found[0].value) == (Change.GPU_CLASS, "a100")
+
+
+def test_required_domain_preferred_instead_starts_it() -> None:
+    nodes = [
+        {"name": f"n{i}", "gpu_class": "h100", "gpus": 8, "topology": {"rack": f"r{i}"}}
+        for i in (1, 2)
+    ]
+    waiting = _waits(4, members={"min": 2}, topology={"required": "rack"})
+    running = [_runs("a", 4), _runs("b", 4, node="n2")]
+    queues = [{"name": "team", "quotas": {"h100": {"nominal": 16}}}]
+
+    found = relaxations(_snapshot(nodes=nodes, queues=queues, workloads=[*running, waiting]), "w")
+
+    assert found[0].change is Change.TOPOLOGY
+
+
+def test_higher_priority_says_what_others_give_up() -> None:
+    found = relaxations(_snapshot(workloads=[_runs("old", 8), _waits(8)]), "w")
+
+    raised = next(r for r in found if r.change is Change.PRIORITY)
+    assert (raised.value, raised.evicts) == ("urgent", 8000)
+    assert "once 8 GPUs of others have left" in raised.sentence
+
+
+def test_other_queue_of_the_person_starts_it() -> None:
+    queues = [
+        {"name": "other", "quotas": {"h100": {"nominal": 4}}},
+        {"name": "team", "quotas": {"h100": {"nominal": 4, "borrowing_limit": 0}}},
+    ]
+    snapshot = _snapshot(queues=queues, workloads=[_runs("old", 4), _waits(4)])
+
+    mine = relaxations(snapshot, "w", Reach(["other", "team"]))
+    nothing = relaxations(snapshot, "w", Reach(["team"]))
+
+    assert _changes(mine)[Change.QUEUE] == "other"
+    assert Change.QUEUE not in _changes(nothing)
+
+
+def test_limit_in_the_way_is_raised_by_just_enough() -> None:
+    queues = [{"name": "team", "quotas": {"h100": {"nominal": 4, "borrowing_limit": 1}}}]
+
+    found = relaxations(_snapshot(queues=queues, workloads=[_runs("old", 4), _waits(3)]), "w")
+
+    limit = next(r for r in found if r.change is Change.LIMIT)
+    assert (limit.value, limit.queue) == (7000, "team")
+
+
+def test_what_starts_anyway_needs_no_change() -> None:
+    assert relaxations(_snapshot(workloads=[_waits(8)]), "w") == []
+
+
+def test_unknown_workload_is_an_error() -> None:
+    with pytest.raises(KeyError):
+        relaxations(_snapshot(), "nobody")
+
+
+def _relaxed(snapshot: Snapshot, found: Relaxation, name: str) -> Snapshot:
+    """The snapshot with the change made by hand."""
+    work = next(w for w in snapshot.workloads if w.name == name)
+    value: Any = found.value
+    changed: Workload = {
+        Change.TOPOLOGY: lambda: replace(work, topology=Topology(preferred=work.topology.required)),
+        Change.GPU_CLASS: lambda: replace(work, gpu_classes=(value,)),
+        Change.FEWER_MEMBERS: lambda: replace(work, members=Members(value, value)),
+        Change.FEWER_GPUS: lambda: replace(
+            work,
+            gpus=value,
+            cpus=work.cpus * value // work.gpus,
+            memory_mib=work.memory_mib * value // work.gpus,
+        ),
+        Change.QUEUE: lambda: replace(work, queue=value),
+        Change.PRIORITY: lambda: replace(work, priority_class=value),
+        Change.LIMIT: lambda: work,
+    }[found.change]()
+    queues = snapshot.queues
+    if found.change is Change.LIMIT:
+        queues = tuple(_with_limit(q, found) if q.name == found.queue else q for q in queues)
+    works = tuple(changed if w.name == name else w for w in snapshot.workloads)
+    return replace(snapshot, workloads=works, queues=queues)
+
+
+def _with_limit(queue: Any, found: Relaxation) -> Any:
+    quota = queue.quotas[found.gpu_class]
+    raised = replace(quota, borrowing_limit=int(found.value) - quota.nominal)
+    return replace(queue, quotas={**queue.quotas, found.gpu_class: raised})
+
+
+def _starts(made: Plan, name: str) -> bool:
+    line = next(d for d in made.decisions if d.workload == name)
+    return line.action is Action.ADMIT or line.reason is Reason.AWAITS_VICTIMS
+
+
+@given(worlds())
+def test_each_change_starts_the_workload_when_it_is_really_made(world: Snapshot) -> None:
+    """Law 12: the few who are asked again stand for all."""
+    for line in plan(world).decisions:
+        if line.action not in (Action.WAIT, Action.RESERVE):
+            continue
+        for found in relaxations(world, line.workload):
+            assert _starts(plan(_relaxed(world, found, line.workload)), line.workload), found
+        break

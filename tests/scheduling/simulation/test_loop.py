@@ -1,0 +1,141 @@
+"""The compiled loop lives the life that the simulator spells out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scheduling.engine import MILLI, Action, Members, Policy, Reason, Workload
+from scheduling.simulation.jobs import Submission
+from scheduling.simulation.lives import live_submissions
+from scheduling.simulation.options import Options
+from scheduling.simulation.simulator import simulate
+from scheduling.simulation.weir import EngineRun, lived_replay
+
+from .conftest import ORIGIN, make_trace
+from .fakes import small_cluster
+
+SIZES = [(1, 1), (2, 1), (4, 1), (8, 1), (8, 2), (8, 3)]
+
+
+@st.composite
+def works(draw) -> list[Submission]:
+    """Up to 40 jobs of two queues within an hour, in order of submission."""
+    count = draw(st.integers(1, 40))
+    seconds = sorted(draw(st.lists(st.integers(0, 3600), min_size=count, max_size=count)))
+    return [work(draw, number, at) for number, at in enumerate(seconds)]
+
+
+def work(draw, number: int, at: int) -> Submission:
+    gpus, members = draw(st.sampled_from(SIZES))
+    more = draw(st.sampled_from([0, 0, 1, 3]))
+    workload = Workload(
+        name=f"w{number:02}",
+        queue=draw(st.sampled_from(["a", "b"])),
+        priority_class=draw(st.sampled_from(["normal", "high"])),
+        submitted=ORIGIN + timedelta(seconds=at),
+        user=draw(st.sampled_from(["u", "v"])),
+        gpus=gpus * MILLI,
+        members=Members(members, members + more),
+        elastic=more > 0 and draw(st.booleans()),
+        gpu_classes=draw(st.sampled_from([("big",), ("big", "small"), ()])),
+    )
+    return Submission(
+        workload,
+        duration_s=draw(st.integers(1, 4000)),
+        checkpoint_s=draw(st.sampled_from([None, 60, 600])),
+        restart_s=draw(st.sampled_from([0, 30])),
+    )
+
+
+def fates(jobs) -> list[tuple]:
+    return [(j.first_start_s, j.end_s, j.evictions, round(j.held_gpu_s * 1000)) for j in jobs]
+
+
+def fates_of_life(life) -> list[tuple]:
+    def known(seconds: int) -> int | None:
+        return None if seconds < 0 else seconds
+
+    rows = zip(life.jobs.first, life.jobs.end, life.jobs.evictions, life.jobs.held, strict=True)
+    return [(known(first), known(end), lost, held) for first, end, lost, held in rows]
+
+
+@given(works(), st.sampled_from([0, 30]), st.sampled_from([0, 60]))
+def test_compiled_loop_lives_the_same_life_as_the_simulator(
+    submissions: list[Submission], leave_s: int, cycle_s: int
+) -> None:
+    cluster, options = small_cluster(), Options(leave_s=leave_s, cycle_s=cycle_s)
+
+    spelled_out = simulate(cluster, submissions, options=options)
+    compiled = live_submissions(cluster, submissions, options)
+
+    assert fates_of_life(compiled) == fates(spelled_out.jobs)
+
+
+def test_life_ends_at_until_with_the_rest_unfinished() -> None:
+    cluster = small_cluster()
+    jobs = [Submission(pending(f"w{i}", i * 10), 1000) for i in range(5)]
+
+    life = live_submissions(cluster, jobs, Options(until=ORIGIN + timedelta(seconds=25)))
+
+    assert (life.jobs.end == -1).all()
+    assert life.jobs.first.tolist() == [0, 10, 20, -1, -1]
+    assert life.end_s == 25
+
+
+def test_ledger_names_each_act_with_its_reason_and_loss() -> None:
+    cluster = replace(small_cluster(), policy=Policy())
+    loans = [Submission(pending(f"loan-{i}", 0, queue="a", gpus=8), 9000, 600) for i in range(4)]
+    owner = Submission(pending("owner", 1000, queue="b", gpus=8), 60)
+
+    acts = list(live_submissions(cluster, [*loans, owner]).acts())
+
+    evicted = [act for act in acts if act.action is Action.EVICT]
+    assert [(act.at_s, act.reason, act.gpus) for act in evicted] == [(1000, Reason.RECLAIMED, 8000)]
+    assert evicted[0].lost_gpu_s == 8 * (400 + 30)
+    assert [a.at_s for a in acts if a.job == 4] == [1000]
+
+
+def test_tables_grow_with_the_jobs_that_are_open_at_once() -> None:
+    jobs = [Submission(pending(f"w{i:03}", 0, gpus=1), 10 + i) for i in range(300)]
+
+    life = live_submissions(small_cluster(), jobs)
+
+    assert (life.jobs.end > 0).all()
+    assert life.ledger.used[0] == 300
+
+
+def test_elastic_gang_takes_what_comes_free_and_ends_the_sooner() -> None:
+    gang = replace(pending("gang", 0, gpus=8), members=Members(1, 4), elastic=True)
+    others = [Submission(pending(f"w{i}", 0, gpus=8), 100) for i in range(2)]
+
+    life = live_submissions(small_cluster(), [*others, Submission(gang, 200, None)])
+
+    grown = [act for act in life.acts() if act.action is Action.GROW]
+    assert [(act.at_s, act.gpus) for act in grown] == [(100, 32_000)]
+    # 800 member-seconds: 2 members for 100 s, then 4.
+    assert life.jobs.end.tolist() == [100, 100, 250]
+
+
+def pending(name: str, submit_s: int, *, queue: str = "a", gpus: int = 4) -> Workload:
+    at = ORIGIN + timedelta(seconds=submit_s)
+    return Workload(name, queue, "normal", at, gpus * MILLI, gpu_classes=("big",))
+
+
+@pytest.mark.parametrize("checkpoint_s", [None, 600])
+def test_trace_in_the_loop_has_the_figures_of_the_simulator(checkpoint_s: int | None) -> None:
+    trace = make_trace(
+        *((i * 37, 50 + i * 61 % 900, 1 << i % 5, "ab"[i % 3 > 0]) for i in range(80))
+    )
+    run = EngineRun(checkpoint_s=checkpoint_s)
+
+    lived = lived_replay(trace, run.live(trace, 2), 16)
+    told = EngineRun(Options(checked=True), checkpoint_s=checkpoint_s).replay(trace, 2)
+
+    for column in ("start_s", "end_s", "evictions", "lost_gpu_s"):
+        assert np.array_equal(getattr(lived, column), getattr(told, column)), column
