@@ -7,12 +7,14 @@ what etcd has stored outlives a stop.
 
 from __future__ import annotations
 
+import random
 import shutil
 import signal
 import socket
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -26,6 +28,9 @@ from .processes import Process, end_all
 HOST = "127.0.0.1"
 READY_S = 60.0
 _POLL_S = 0.05
+_OUTGOING = Path("/proc/sys/net/ipv4/ip_local_port_range")
+_SPAN = 10_000
+"""Ports to choose from, below that range."""
 
 ALL = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelets")
 """In the order of their start."""
@@ -157,11 +162,19 @@ def forget(folder: Path) -> list[str]:
 
 
 def _free_ports(number: int) -> list[int]:
-    """Ports nobody listens on; held together, so that they differ."""
-    sockets = [socket.socket() for _ in range(number)]
-    for each in sockets:
-        each.bind((HOST, 0))
-    ports = [each.getsockname()[1] for each in sockets]
-    for each in sockets:
-        each.close()
-    return ports
+    """Ports nobody listens on; held together, so that they differ.
+
+    None of those that the kernel gives to outgoing connections: while the API server is away, a client
+    that tries again would sooner or later get that very port for its own end, and keep it.
+    """
+    first = int(_OUTGOING.read_text().split()[0])
+    with ExitStack() as held:
+        ports: list[int] = []
+        candidates = range(max(1025, first - _SPAN), max(first, _SPAN))
+        for port in random.sample(candidates, len(candidates)):
+            with suppress(OSError):
+                held.enter_context(socket.socket()).bind((HOST, port))
+                ports.append(port)
+            if len(ports) == number:
+                return ports
+    raise NotReadyError(f"No port is free between {candidates.start} and {candidates.stop}.")
