@@ -24,7 +24,7 @@ class SubmitSerializer(serializers.Serializer[Any]):
     """Either ``manifest``, or ``name``, ``queue``, ``image`` and the rest."""
 
     manifest: Any = serializers.DictField(
-        required=False, help_text="A batch/v1 Job, as kubectl apply takes it."
+        required=False, help_text="An object of a kind that is queued, as kubectl apply takes it."
     )
     name = serializers.CharField(required=False, max_length=63)
     queue = serializers.CharField(required=False, help_text="Name of a leaf you may submit to.")

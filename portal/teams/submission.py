@@ -57,13 +57,16 @@ def submit(user: User, cluster: Cluster, manifest: Mapping[str, Any]) -> Json:
 
 
 def read_manifest(cluster: Cluster, manifest: Mapping[str, Any]) -> Ask:
-    """What a Job's manifest asks for; parts of the wrong shape count as left out.
+    """What a manifest asks for; in a Job's, parts of the wrong shape count as left out.
 
-    Whether it is a valid Job is for the API server to say; this reads what personas bound.
+    Whether it is a valid Job is for the API server to say; this reads what personas bound. Raises
+    ServiceError for a kind that is not queued, or one that cannot be read.
     """
     meta, spec = _part(manifest, "metadata"), _part(manifest, "spec")
-    labels, notes = _part(meta, "labels"), _part(meta, "annotations")
     pod = _part(_part(spec, "template"), "spec")
+    if manifest.get("kind") not in (None, "Job") or pod.get("resourceClaims"):
+        return _read_as_queued(cluster, manifest)
+    labels, notes = _part(meta, "labels"), _part(meta, "annotations")
     pods = _whole(spec.get("parallelism"), 1)
     classes = str(notes.get(CLASSES_ANNOTATION) or "").split(",")
     return Ask(
@@ -75,6 +78,23 @@ def read_manifest(cluster: Cluster, manifest: Mapping[str, Any]) -> Ask:
         pods_max=pods,
         gpu_classes=tuple(name.strip() for name in classes if name.strip()),
         run_time_limit_s=_whole(spec.get("activeDeadlineSeconds"), 0) or None,
+    )
+
+
+def _read_as_queued(cluster: Cluster, manifest: Mapping[str, Any]) -> Ask:
+    """As the cycle will read it, so that no kind and no claim slips past what personas bound."""
+    seen = workloads.read(cluster, manifest)
+    if seen.fault:
+        raise ServiceError("invalid", seen.fault, field="spec")
+    return Ask(
+        queue=seen.queue_label,
+        namespace=str(_part(manifest, "metadata").get("namespace") or ""),
+        priority_class=seen.priority_class,
+        gpus=seen.gpus,
+        pods_min=seen.min_members,
+        pods_max=seen.max_members,
+        gpu_classes=seen.gpu_classes,
+        run_time_limit_s=seen.run_time_limit_s,
     )
 
 

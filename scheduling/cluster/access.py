@@ -89,5 +89,7 @@ def _keeps(kind: Kind) -> Need:
 
 def submitting() -> Iterator[Need]:
     """What the portal needs: it acts in people's names, so their own rights bound what it does."""
+    for resource in ("deviceclasses", "resourceclaimtemplates"):
+        yield Need("resource.k8s.io", resource, ("list",), "to count the devices that work claims")
     yield Need("", "users", ("impersonate",), "to submit, hold and cancel in a person's name")
     yield Need("", "groups", ("impersonate",), "to act with the rights of the person's team")

@@ -30,8 +30,9 @@ _COMPARED = re.compile(
 )
 
 
-def list_path(resource: str) -> str:
-    return f"/apis/resource.k8s.io/v1/{resource}"
+def list_path(resource: str, namespace: str = "") -> str:
+    within = f"namespaces/{namespace}/" if namespace else ""
+    return f"/apis/resource.k8s.io/v1/{within}{resource}"
 
 
 def resource_of(device_class: Json) -> str:

@@ -7,6 +7,7 @@ projects what it shows.
 from __future__ import annotations
 
 import copy
+import json
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -14,8 +15,8 @@ from typing import Any
 
 from kubernetes.config import ConfigException
 
-from scheduling.cluster import labels
-from scheduling.cluster.adapters import ADAPTERS, Adapter
+from scheduling.cluster import devices, labels
+from scheduling.cluster.adapters import ADAPTERS, Adapter, ClassSpec, Observed
 from scheduling.cluster.adapters.podgroup import gather
 from scheduling.cluster.client import (
     ApiError,
@@ -26,6 +27,7 @@ from scheduling.cluster.client import (
     Person,
     UnreachableError,
 )
+from scheduling.cluster.devices import Claims
 from scheduling.models import Cluster, PriorityClass, Queue, State, Workload
 from scheduling.models.workloads import WAITING
 from scheduling.services.errors import ServiceError
@@ -35,12 +37,13 @@ Json = dict[str, Any]
 
 
 def submit(cluster: Cluster, *, manifest: Mapping[str, Any], user: str) -> Json:
-    """Create the Job that ``manifest`` describes as ``user`` (a user name), suspended.
+    """Create the object that ``manifest`` describes as ``user`` (a user name), to wait.
 
-    Sets ``spec.suspend`` and the annotation ``weir.dev/user``, whatever the manifest says, and the
+    Suspends it and sets the annotation ``weir.dev/user``, whatever the manifest says, and the
     queue's namespace where it names none. Returns the object as the API server made it
     (``metadata.uid`` is the Workload's ``uid``). Raises ServiceError with the field at fault when the
-    manifest is no Job of a leaf queue of this cluster, and with the server's own words when it refuses.
+    manifest is of no kind that is queued or of no leaf queue here, and with the server's own words
+    when it refuses.
     """
     body, adapter = copy.deepcopy(dict(manifest)), _adapter_of(manifest)
     meta = body.get("metadata")
@@ -57,6 +60,47 @@ def submit(cluster: Cluster, *, manifest: Mapping[str, Any], user: str) -> Json:
         return client.create(
             adapter.path(meta["namespace"], ""), body, as_person=_person(user, queue)
         )
+
+
+def read(cluster: Cluster, manifest: Mapping[str, Any]) -> Observed:
+    """What ``manifest`` would be as a workload of ``cluster``, whatever its kind, before it is created.
+
+    Asks the cluster for claim templates where its pods name one. Raises ServiceError for a kind that
+    Weir does not queue, and for a manifest it cannot read.
+    """
+    adapter = _adapter_of(manifest)
+    classes = [
+        ClassSpec(c.name, c.resource_name, dict(c.node_labels)) for c in cluster.gpu_classes.all()
+    ]
+    body = copy.deepcopy(dict(manifest))
+    unset = {"uid": "", "name": "", "namespace": "", "creationTimestamp": "1970-01-01T00:00:00Z"}
+    try:
+        body["metadata"] = {**unset, **body["metadata"]}
+        _unmark(body["metadata"].get("annotations") or {})
+        claims = _claims(cluster, body)
+        return adapter.observe(adapter.queued(body), (), classes, claims)
+    except (ArithmeticError, AttributeError, KeyError, TypeError, ValueError, IndexError) as error:
+        # A person's text of the wrong shape can fail at any step of reading.
+        what = f"This {adapter.kind} cannot be read: {error}."
+        raise ServiceError("invalid", what, "Correct the manifest.", field="spec") from error
+
+
+def _claims(cluster: Cluster, manifest: Json) -> Claims:
+    """What the claim templates of its namespace ask for; nothing is asked where it names none."""
+    if '"resourceClaimTemplateName"' not in json.dumps(manifest, default=str):
+        return {}
+    namespace = manifest["metadata"]["namespace"] or _namespace(cluster, manifest)
+    with _talking_to(cluster) as client, suppress(NotFoundError):
+        classes = client.get(devices.list_path("deviceclasses"))["items"]
+        templates = client.get(devices.list_path("resourceclaimtemplates", namespace))["items"]
+        return devices.count(classes, (), templates).claims(namespace)
+    return {}
+
+
+def _namespace(cluster: Cluster, manifest: Json) -> str:
+    name = labels.queue_of(manifest["metadata"].get("labels"))
+    queue = Queue.objects.filter(cluster=cluster, name=name).first()
+    return (queue.namespace if queue else "") or "default"
 
 
 def cancel(workload: Workload, *, user: str) -> None:
@@ -118,7 +162,7 @@ def set_priority_class(workload: Workload, *, name: str, user: str) -> None:
 def _adapter_of(manifest: Mapping[str, Any]) -> Adapter:
     kind, version = manifest.get("kind"), manifest.get("apiVersion")
     for adapter in ADAPTERS:
-        if (kind, version) == (adapter.kind, adapter.api_version):
+        if (kind, version) == (adapter.kind, adapter.api_version) and adapter.resource == kind:
             return adapter
     raise ServiceError(
         "unknown_kind",

@@ -182,11 +182,15 @@ class PasteForm(forms.Form):
     def clean_text(self) -> str:
         text: str = self.cleaned_data["text"]
         self.manifest = texts.read(text)
-        for fault in find_faults(
-            self.user, self.cluster, read_manifest(self.cluster, self.manifest)
-        ):
+        for fault in self._faults(self.manifest):
             self.add_fault(fault)
         return text
+
+    def _faults(self, manifest: Json) -> list[ServiceError]:
+        try:
+            return find_faults(self.user, self.cluster, read_manifest(self.cluster, manifest))
+        except ServiceError as unread:
+            return [unread]
 
     def add_fault(self, fault: ServiceError) -> None:
         place = f"{fault.field.replace('_', ' ')}: " if fault.field else ""

@@ -43,7 +43,7 @@ def read(text: str) -> Json:
     Raises ValidationError that says line and column, or what else is wrong.
     """
     if len(text) > LONGEST:
-        raise ValidationError(f"This is longer than {LONGEST // 1024} KiB. Paste one Job.")
+        raise ValidationError(f"This is longer than {LONGEST // 1024} KiB. Paste one object.")
     try:
         found = [d for d in yaml.load_all(text, Loader=_PlainLoader) if d is not None]
     except yaml.MarkedYAMLError as error:
@@ -51,7 +51,9 @@ def read(text: str) -> Json:
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise ValidationError("This is no YAML. Paste what kubectl apply takes.") from error
     if len(found) != 1 or not isinstance(found[0], dict):
-        raise ValidationError("This is not one object. Paste one Job, and only that.")
+        raise ValidationError(
+            "This is not one object. Paste what kubectl apply takes for one workload."
+        )
     return found[0]
 
 

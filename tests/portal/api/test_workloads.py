@@ -2,9 +2,11 @@ import pytest
 
 from portal.accounts.models import Persona
 from scheduling.cluster.client import NotFoundError
-from scheduling.models import MILLI, State, Workload
+from scheduling.models import MILLI, GpuClass, State, Workload
 from tests.factories import make_cluster, make_member, make_workload
 from tests.portal.kubernetes import job
+from tests.scheduling.manifests import MANIFESTS
+from tests.scheduling.operators import adapter_of, install
 
 pytestmark = pytest.mark.django_db
 WORKLOADS = "/api/v1/clusters/fra1/workloads"
@@ -162,6 +164,87 @@ def test_submit_into_a_foreign_namespace_is_refused(api):
     }  # fmt: skip
     response = api("researcher").post(WORKLOADS, {"manifest": manifest}, format="json")
     assert list(response.data["fields"]) == ["namespace"]
+
+
+def of_kind(kind, gpus=1):
+    """A manifest of ``kind`` with two GPU pods, as a researcher may submit it."""
+    manifest = MANIFESTS[kind]("probe", gpus)
+    meta = manifest["metadata"]
+    meta["namespace"] = meta["labels"]["weir.dev/queue"] = "pretraining"
+    meta.setdefault("annotations", {})["weir.dev/gpu-classes"] = "h100-80gb"
+    return manifest
+
+
+@pytest.mark.parametrize("kind", sorted(MANIFESTS))
+def test_work_of_every_kind_is_submitted_to_wait(api, kube, kind):
+    install(kube)
+    Persona.objects.filter(name="researcher").update(max_run_time_s=None)
+    response = api("researcher").post(WORKLOADS, {"manifest": of_kind(kind)}, format="json")
+    assert response.status_code == 201, response.data
+    assert adapter_of(kind).is_suspended(response.data["manifest"])
+
+
+@pytest.mark.parametrize("kind", sorted(MANIFESTS))
+def test_what_a_persona_may_not_do_is_refused_in_every_kind(api, kind):
+    Persona.objects.filter(name="researcher").update(max_run_time_s=None)
+    response = api("researcher").post(WORKLOADS, {"manifest": of_kind(kind, 32)}, format="json")
+    assert (response.status_code, list(response.data["fields"])) == (400, ["gpus_per_pod"])
+    assert "64 GPUs are more than" in str(response.data["fields"])
+
+
+def test_run_time_limit_of_a_persona_binds_kinds_that_have_one(api):
+    manifest = of_kind("PyTorchJob")
+    response = api("researcher").post(WORKLOADS, {"manifest": manifest}, format="json")
+    assert list(response.data["fields"]) == ["run_time_limit"]
+
+
+@pytest.mark.parametrize(
+    ("manifest", "field", "says"),
+    [
+        ({"apiVersion": "v1", "kind": "Pod"}, "kind", "which Weir does not queue"),
+        ({"apiVersion": "v1", "kind": "PodGroup"}, "kind", "which Weir does not queue"),
+        ({"apiVersion": "jobset.x-k8s.io/v2", "kind": "JobSet"}, "kind", "Submit one of"),
+        ({"apiVersion": "ray.io/v1", "kind": "RayJob"}, "spec", "cannot be read"),
+        (
+            {"apiVersion": "ray.io/v1", "kind": "RayJob", "metadata": {}, "spec": {}},
+            "spec",
+            "Queue that cluster instead",
+        ),
+    ],
+)
+def test_what_cannot_be_queued_is_refused_with_the_way_out(api, manifest, field, says):
+    response = api("researcher").post(WORKLOADS, {"manifest": manifest}, format="json")
+    assert list(response.data["fields"]) == [field]
+    assert says in str(response.data)
+
+
+def test_devices_that_are_claimed_count_like_gpus(api, kube, cluster):
+    claimed = "deviceclass.resource.kubernetes.io/big.weir.test"
+    GpuClass.objects.filter(name="h100-80gb").update(resource_name=claimed)
+    offer_claims(kube, "pretraining", count=32)
+    manifest = of_kind("JobSet")
+    for part in manifest["spec"]["replicatedJobs"][1:]:
+        pod = part["template"]["spec"]["template"]["spec"]
+        pod["resourceClaims"] = [{"name": "gpus", "resourceClaimTemplateName": "many"}]
+    manifest["spec"]["replicatedJobs"][0]["template"]["spec"]["activeDeadlineSeconds"] = 60
+    response = api("researcher").post(WORKLOADS, {"manifest": manifest}, format="json")
+    assert "64 GPUs are more than" in str(response.data["fields"]["gpus_per_pod"])
+
+
+def offer_claims(kube, namespace, count):
+    """A template ``many`` in ``namespace`` that claims ``count`` devices of one class."""
+    api = "/apis/resource.k8s.io/v1"
+    version = {"apiVersion": "resource.k8s.io/v1"}
+    big = {"kind": "DeviceClass", "metadata": {"name": "big.weir.test"}, "spec": {}}
+    kube.create(f"{api}/deviceclasses", {**version, **big})
+    request = {"name": "gpu", "exactly": {"deviceClassName": "big.weir.test", "count": count}}
+    template = {
+        "kind": "ResourceClaimTemplate",
+        "metadata": {"name": "many"},
+        "spec": {"spec": {"devices": {"requests": [request]}}},
+    }
+    path = f"{api}/namespaces/{namespace}/resourceclaimtemplates"
+    kube.create(path, {**version, **template})
 
 
 def test_persona_without_submit_may_not(api, cluster):

@@ -149,9 +149,18 @@ def test_pasted_manifest_keeps_its_text_with_the_fault(as_user, cluster):
     assert "search" in response.context["form"].errors["text"][0]
 
 
-@pytest.mark.parametrize("text", ["", "- a", "kind: [", "kind: Pod"])
+@pytest.mark.parametrize("text", ["", "- a", "kind: [", "kind: Job"])
 def test_pasted_nonsense_is_refused(as_user, cluster, text):
     assert as_user("researcher").post(PASTE, {"text": text}).status_code == 422
+
+
+def test_pasted_object_of_a_kind_that_is_not_queued_is_refused_with_those_that_are(
+    as_user, cluster
+):
+    response = as_user("researcher").post(PASTE, {"text": "apiVersion: v1\nkind: Pod\n"})
+    [said] = faults(response)["text"]
+    assert said.startswith("kind: The manifest is a v1 Pod, which Weir does not queue.")
+    assert "JobSet" in said
 
 
 def test_clone_begins_with_what_was(as_user, cluster):
