@@ -1,7 +1,11 @@
 """The rule that GPU work in managed namespaces names a queue and starts suspended, as admission policies.
 
 One policy a kind, because each keeps its pod templates and its switch elsewhere. Only what no other
-object controls is judged: pods of a Job, and Jobs of a larger object, follow their owner's turn.
+object controls is judged: pods of a Job, and Jobs of a larger object, follow their owner's turn. So the
+kinds that would carry GPU pods past the queues are judged as well: those that cannot wait are refused.
+
+A policy cannot look up the template that a ResourceClaim is made from: whoever claims devices counts as
+GPU work.
 """
 
 from __future__ import annotations
@@ -22,7 +26,9 @@ class Kind:
     """How admission policies read a kind, in CEL.
 
     ``pod_specs`` is the list of its pods' specs, ``waits`` whether it is created waiting, and
-    ``remedy`` says how to make it so. ``resources``, where given, is the one place that states GPUs.
+    ``remedy`` says how to make it so. One without ``waits`` has no way to, and may not ask for GPUs:
+    ``remedy`` says what to use. ``resources``, where given, is the one place that states GPUs;
+    ``meta`` holds the labels.
     """
 
     resource: str
@@ -32,6 +38,7 @@ class Kind:
     waits: str
     remedy: str
     resources: str = ""
+    meta: str = "object.metadata"
 
 
 SUSPEND = ("has(object.spec.suspend) && object.spec.suspend == true", "Set spec.suspend: true")
@@ -110,31 +117,47 @@ KINDS: tuple[Kind, ...] = (
         *NO_REPLICAS,
     ),
 )
+"""Kinds that are queued."""
+
+_CRON = "object.spec.jobTemplate"
+CARRIERS: tuple[Kind, ...] = (
+    Kind(
+        "cronjobs",
+        "batch",
+        "v1",
+        f"[{_CRON}.spec.template.spec]",
+        f"has({_CRON}.spec.suspend) && {_CRON}.spec.suspend == true",
+        "Set spec.jobTemplate.spec.suspend: true",
+        meta=f"{_CRON}.metadata",
+    ),
+    *(
+        Kind(
+            resource, group, "v1", _TEMPLATE, "", f"GPU work cannot wait in {what}. Use {instead}."
+        )
+        for resource, group, what, instead in (
+            ("statefulsets", "apps", "a StatefulSet", "a Deployment or a LeaderWorkerSet"),
+            ("replicasets", "apps", "a ReplicaSet", "a Deployment"),
+            ("replicationcontrollers", "", "a ReplicationController", "a Deployment"),
+            ("daemonsets", "apps", "a DaemonSet", "a Job of its own for each node"),
+        )
+    ),
+)
+"""Kinds that are not queued and make pods or Jobs which could be."""
 
 _NO_CONTROLLER = (
     "!has(object.metadata.ownerReferences) || "
     "!object.metadata.ownerReferences.exists(o, has(o.controller) && o.controller)"
-)
-_QUEUE = (
-    "has(object.metadata.labels) && "
-    f"(('{labels.QUEUE}' in object.metadata.labels && object.metadata.labels['{labels.QUEUE}'] != '') || "
-    f"('{labels.KUEUE_QUEUE}' in object.metadata.labels && "
-    f"object.metadata.labels['{labels.KUEUE_QUEUE}'] != ''))"
 )
 _QUEUES_HERE = (
     "has(namespaceObject.metadata.annotations) && "
     f"'{labels.QUEUES}' in namespaceObject.metadata.annotations "
     f"? ' Queues of this namespace: ' + namespaceObject.metadata.annotations['{labels.QUEUES}'] + '.' : ''"
 )
-_NAME_ONE = (
-    f"'GPU work in namespace ' + request.namespace + ' has to name a queue. Add the label "
-    f"{labels.QUEUE}: QUEUE.' + ({_QUEUES_HERE})"
-)
 
 
 def policies(gpu_resources: Sequence[str]) -> list[Json]:
     """A ValidatingAdmissionPolicy and its binding for every kind."""
-    return [manifest for kind in KINDS for manifest in _policy(kind, gpu_resources)]
+    return [part for kind in (*KINDS, *CARRIERS) for part in _policy(kind, gpu_resources)]
 
 
 def _policy(kind: Kind, gpu_resources: Sequence[str]) -> list[Json]:
@@ -145,7 +168,6 @@ def _policy(kind: Kind, gpu_resources: Sequence[str]) -> list[Json]:
         "operations": ["CREATE"],
         "resources": [kind.resource],
     }
-    waits = f"{kind.remedy}: GPU work is created waiting, and Weir starts it when its turn comes."
     spec = {
         "failurePolicy": "Fail",
         "matchConstraints": {"resourceRules": [rule]},
@@ -155,14 +177,7 @@ def _policy(kind: Kind, gpu_resources: Sequence[str]) -> list[Json]:
             {"name": "asksGpus", "expression": _asks_gpus(kind)},
         ],
         "matchConditions": [{"name": "no-controller", "expression": _NO_CONTROLLER}],
-        "validations": [
-            {
-                "expression": f"!variables.asksGpus || ({_QUEUE})",
-                "messageExpression": _NAME_ONE,
-                "message": f"GPU work has to name a queue. Add the label {labels.QUEUE}: QUEUE.",
-            },
-            {"expression": f"!variables.asksGpus || ({kind.waits})", "message": waits},
-        ],
+        "validations": _validations(kind),
     }
     inside = {"namespaceSelector": {"matchLabels": {labels.MANAGED: "true"}}}
     binding = {"policyName": name, "validationActions": ["Deny"], "matchResources": inside}
@@ -173,6 +188,31 @@ def _policy(kind: Kind, gpu_resources: Sequence[str]) -> list[Json]:
             ("ValidatingAdmissionPolicyBinding", binding),
         )
     ]
+
+
+def _validations(kind: Kind) -> list[Json]:
+    if not kind.waits:
+        return [{"expression": "!variables.asksGpus", "message": kind.remedy}]
+    place = "" if kind.meta == "object.metadata" else f" in {kind.meta.removeprefix('object.')}"
+    label = f"Add the label {labels.QUEUE}: QUEUE{place}."
+    named = f"'GPU work in namespace ' + request.namespace + ' has to name a queue. {label}'"
+    waiting = f"{kind.remedy}: GPU work is created waiting, and Weir starts it when its turn comes."
+    return [
+        {
+            "expression": f"!variables.asksGpus || ({_names_a_queue(kind.meta)})",
+            "messageExpression": f"{named} + ({_QUEUES_HERE})",
+            "message": f"GPU work has to name a queue. {label}",
+        },
+        {"expression": f"!variables.asksGpus || ({kind.waits})", "message": waiting},
+    ]
+
+
+def _names_a_queue(meta: str) -> str:
+    either = " || ".join(
+        f"('{label}' in {meta}.labels && {meta}.labels['{label}'] != '')"
+        for label in (labels.QUEUE, labels.KUEUE_QUEUE)
+    )
+    return f"has({meta}) && has({meta}.labels) && ({either})"
 
 
 def _asks_gpus(kind: Kind) -> str:
@@ -188,7 +228,8 @@ def _asks_gpus(kind: Kind) -> str:
         f"c.resources.limits.{wanted}))"
         for part in ("containers", "initContainers")
     )
-    return f"variables.podSpecs.exists(s, {containers})"
+    claims = "(has(s.resourceClaims) && size(s.resourceClaims) > 0)"
+    return f"variables.podSpecs.exists(s, {claims} || {containers})"
 
 
 def _listed(names: Sequence[str]) -> str:
