@@ -6,12 +6,16 @@ from typing import Any
 
 from django.db.models import QuerySet
 from django.http import Http404
+from drf_spectacular.utils import extend_schema
 from rest_framework import generics, serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
 
 from portal.api.fields import GpusField
 from portal.api.scope import ClusterView, PersonView
 from portal.teams.access import is_operator, visible_clusters
-from scheduling.models import Cluster, GpuClass, Guardrail, Node, PriorityClass
+from scheduling.models import Cluster, ClusterMode, GpuClass, Guardrail, Node, PriorityClass
+from scheduling.services.clusters import set_mode
 
 
 class ClusterSerializer(serializers.ModelSerializer[Cluster]):
@@ -66,6 +70,24 @@ class ClusterDetail(ClusterView, generics.RetrieveAPIView[Cluster]):
 
     def get_object(self) -> Cluster:
         return self.cluster
+
+
+class ModeSerializer(serializers.Serializer[Any]):
+    mode = serializers.ChoiceField(choices=ClusterMode.choices)
+
+
+class ClusterModeView(ClusterView):
+    serializer_class = ModeSerializer
+
+    @extend_schema(request=ModeSerializer, responses=ClusterSerializer)
+    def post(self, request: Request, cluster: str) -> Response:
+        """Observe, enforce or pause the cluster from the next cycle on. For operators."""
+        if not is_operator(self.person):
+            raise Http404
+        asked = ModeSerializer(data=request.data)
+        asked.is_valid(raise_exception=True)
+        set_mode(self.cluster, ClusterMode(asked.validated_data["mode"]), author=self.person)
+        return Response(ClusterSerializer(self.cluster).data)
 
 
 class GpuClassSerializer(serializers.ModelSerializer[GpuClass]):

@@ -19,6 +19,7 @@ urlpatterns = [
     path("priority-classes", clusters.PriorityClassList.as_view(), name="priority_classes"),
     path("clusters", clusters.ClusterList.as_view(), name="clusters"),
     path(CLUSTER, clusters.ClusterDetail.as_view(), name="cluster"),
+    path(f"{CLUSTER}/mode", clusters.ClusterModeView.as_view(), name="cluster_mode"),
     path(f"{CLUSTER}/gpu-classes", clusters.GpuClassList.as_view(), name="gpu_classes"),
     path(f"{CLUSTER}/nodes", clusters.NodeList.as_view(), name="nodes"),
     path(f"{CLUSTER}/guardrails", clusters.GuardrailList.as_view(), name="guardrails"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from django.contrib.auth.base_user import AbstractBaseUser
 from django.core.exceptions import ValidationError
 from django.db import transaction
 
@@ -42,12 +43,19 @@ def add(name: str, **address: str) -> Cluster:
     return cluster
 
 
-def set_mode(cluster: Cluster, mode: ClusterMode) -> bool:
-    """Set the mode from the next cycle on; whether it was another one. History keeps it."""
+def set_mode(
+    cluster: Cluster, mode: ClusterMode, *, author: AbstractBaseUser | None = None
+) -> bool:
+    """Set the mode from the next cycle on; whether it was another one.
+
+    History keeps it with ``author``, a user or None.
+    """
     if cluster.mode == mode:
         return False
     cluster.mode = mode
-    cluster.save()
+    cluster._history_user = author  # type: ignore[attr-defined]  # read by simple_history
+    # The other columns change under the engine's hands meanwhile.
+    cluster.save(update_fields=["mode"])
     cluster.touch()
     return True
 

@@ -82,6 +82,7 @@ ROWS = {
     "web:queue_add": Row(LEADS, LEADS, DIVIDED),
     "web:queue_edit": Row(LEADS, LEADS, QUEUE),
     "web:cluster": Row(OPERATORS),
+    "web:cluster_mode": Row(OPERATORS, OPERATORS, {"mode": "paused"}),
     "web:queue_delete": Row(None, LEADS, QUEUE),
     **{
         f"reports:{name}{ending}": Row(HERE)
@@ -97,6 +98,7 @@ ROWS = {
     "api:priority_classes": Row(ANYBODY),
     "api:clusters": Row(ANYBODY),
     "api:cluster": Row(HERE),
+    "api:cluster_mode": Row(None, OPERATORS),
     "api:gpu_classes": Row(HERE),
     "api:nodes": Row(HERE),
     "api:guardrails": Row(OPERATORS),
@@ -123,6 +125,7 @@ OPEN = {"accounts:sign_in"}
 
 ABSENT = {
     "cluster": "nowhere", "queue": "nowhere", "name": "nowhere", "uid": "uid-nowhere",
+    "mode": "nowhere",
     "pk": 999_999, "number": 999_999,
 }  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""How Weir stands to the cluster: its mode, and the guardrails it keeps there. For operators."""
+"""How Weir stands to the cluster: the guardrails it keeps there, and its mode. For operators."""
 
 from __future__ import annotations
 
@@ -6,23 +6,17 @@ from collections import Counter
 from dataclasses import dataclass
 
 from django.contrib.auth.decorators import login_required
-from django.http import Http404, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
-from portal.teams.access import is_operator
+from portal.web.operations.mode import MEANING, choices, last_set, operated
 from portal.web.requests import PersonRequest
-from portal.web.shell import get_cluster
 from scheduling.models import Cluster, ClusterMode, Guardrail, Standing
 
 MOST = 200
 """Rows of a table; drift that long has one cause."""
-MEANING = {
-    ClusterMode.OBSERVE: "Weir plans and shows what it would do, and writes nothing to the cluster.",
-    ClusterMode.ENFORCE: "Weir admits and evicts work, and keeps the guardrails in step.",
-    ClusterMode.PAUSED: "Weir leaves the cluster alone. Nothing is planned or compared.",
-}
 TONES = {
     Standing.IN_STEP: ("ok", "finished"),
     Standing.MISSING: ("warn", "pending"),
@@ -52,15 +46,15 @@ class Kind:
 @login_required
 @require_safe
 def cluster(request: PersonRequest, cluster: str) -> HttpResponse:
-    found = get_cluster(request, cluster)
-    if not is_operator(request.user):
-        raise Http404
+    found = operated(request, cluster)
     rails = list(found.guardrails.all())
     out = [rail for rail in rails if rail.standing != Standing.IN_STEP]
     context = {
         "cluster": found,
         "meaning": MEANING[ClusterMode(found.mode)],
         "where": _where(found),
+        "modes": choices(found),
+        "set": last_set(found),
         "kinds": _kinds(rails),
         "rows": [Row(rail, *TONES[Standing(rail.standing)]) for rail in out[:MOST]],
         "out": len(out),

@@ -5,9 +5,11 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
+from django.test import Client
 from django.utils import timezone
 
 from scheduling.models import Cluster, ClusterMode, Guardrail, Standing
+from scheduling.services.clusters import set_mode
 
 pytestmark = pytest.mark.django_db
 URL = "/c/fra1/cluster/"
@@ -77,11 +79,50 @@ def test_settled_and_never_compared_clusters_are_told_apart(operator):
     assert "Everything stands as it should" in page(operator)
 
 
+def test_mode_is_set_after_its_effects_were_read(operator, cluster):
+    compared()
+    rail("weir")
+    rail("kept", Standing.IN_STEP)
+    set_mode(cluster, ClusterMode.OBSERVE)
+    url = f"{URL}mode/enforce/"
+    assert url in page(operator)
+    said = operator.get(url).content.decode()
+    assert "1 of 2 guardrails are not as they should be: they are written first." in said
+    assert Cluster.objects.get(name="fra1").mode == ClusterMode.OBSERVE
+
+    assert operator.post(url).headers["Location"] == URL
+    assert Cluster.objects.get(name="fra1").mode == ClusterMode.ENFORCE
+    assert "Weir admits and evicts work" in page(operator)
+    assert "Enforce, set 0 s ago by admin" in page(operator)
+
+
+def test_pausing_says_what_goes_on_and_what_does_not(operator, cluster):
+    said = operator.get(f"{URL}mode/paused/").content.decode()
+    holding = cluster.workloads.filter(state__in=("admitted", "running")).count()
+    assert f"{holding} workloads that hold GPUs go on; none is evicted." in said
+
+
+def test_mode_takes_a_token_of_the_form(cluster, django_user_model):
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(django_user_model.objects.get(username="admin"))
+    assert client.post(f"{URL}mode/paused/").status_code == 403
+    assert Cluster.objects.get(name="fra1").mode != ClusterMode.PAUSED
+
+
+def test_mode_is_set_through_the_api_by_operators_alone(cluster, as_user):
+    url = "/api/v1/clusters/fra1/mode"
+    asked = {"data": {"mode": "paused"}, "content_type": "application/json"}
+    assert as_user("lead").post(url, **asked).status_code == 404
+    assert as_user("admin").post(url, **asked).json()["mode"] == "paused"
+    last = Cluster.objects.get(name="fra1").history.latest("history_id")
+    assert (last.mode, last.history_user.username) == ("paused", "admin")
+
+
 @pytest.mark.parametrize("rows", [1, 3])
 def test_queries_do_not_grow_with_rows(operator, rows, django_assert_num_queries):
     for i in range(rows):
         rail(f"weir-{i}")
-    with django_assert_num_queries(18):
+    with django_assert_num_queries(19):
         operator.get(URL)
 
 

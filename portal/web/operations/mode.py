@@ -1,0 +1,102 @@
+"""Setting the mode of a cluster. It says first, in numbers, what that begins or ends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_http_methods
+
+from portal.teams.access import is_operator
+from portal.web.requests import PersonRequest
+from portal.web.shell import get_cluster
+from scheduling.models import Cluster, ClusterMode, Standing, State
+from scheduling.models.workloads import WAITING
+from scheduling.services import clusters
+
+MEANING = {
+    ClusterMode.OBSERVE: "Weir plans and shows what it would do, and writes nothing to the cluster.",
+    ClusterMode.ENFORCE: "Weir admits and evicts work, and keeps the guardrails in step.",
+    ClusterMode.PAUSED: "Weir leaves the cluster alone. Nothing is planned or compared.",
+}
+ACTS = {
+    ClusterMode.OBSERVE: "Observe",
+    ClusterMode.ENFORCE: "Enforce",
+    ClusterMode.PAUSED: "Pause",
+}
+
+
+@login_required
+@require_http_methods(["GET", "POST"])
+def mode(request: PersonRequest, cluster: str, mode: str) -> HttpResponse:
+    found = operated(request, cluster)
+    if mode not in ClusterMode.values:
+        raise Http404
+    wanted = ClusterMode(mode)
+    if request.method == "POST":
+        changed = clusters.set_mode(found, wanted, author=request.user)
+        begins = "" if changed else " It was so already."
+        messages.success(request, f"{found.name}: {MEANING[wanted]}{begins}")
+        return redirect("web:cluster", cluster=found.name)
+    shown = {
+        "cluster": found,
+        "act": ACTS[wanted],
+        "meaning": MEANING[wanted],
+        "effects": list(effects(found, wanted)),
+    }
+    return render(request, "web/operations/mode.html", shown)
+
+
+def operated(request: PersonRequest, name: str) -> Cluster:
+    """The cluster called ``name``, for operators. Raises Http404 for everybody else."""
+    found = get_cluster(request, name)
+    if not is_operator(request.user):
+        raise Http404
+    return found
+
+
+def choices(cluster: Cluster) -> list[tuple[str, str]]:
+    """(mode, what its button says) of every mode but its own."""
+    return [(mode.value, ACTS[mode]) for mode in ClusterMode if mode != cluster.mode]
+
+
+def last_set(cluster: Cluster) -> Any:
+    """The line of history with which its mode began; None for one that never had another."""
+    before = cluster.history.exclude(mode=cluster.mode).order_by("history_id").last()
+    if before is None:
+        return None
+    since = cluster.history.filter(history_id__gt=before.history_id).select_related("history_user")
+    return since.order_by("history_id").first()
+
+
+def effects(cluster: Cluster, mode: ClusterMode) -> Iterator[str]:
+    """What setting ``mode`` begins and ends, in numbers."""
+    waiting = cluster.workloads.filter(state__in=WAITING).count()
+    holding = cluster.workloads.filter(state__in=(State.ADMITTED, State.RUNNING)).count()
+    if mode != ClusterMode.ENFORCE:
+        yield f"{_count(waiting)} that wait{'s' * (waiting == 1)} now will not be started by Weir."
+        yield f"{_count(holding)} that hold{'s' * (holding == 1)} GPUs go on; none is evicted."
+        yield "Guardrails stay on the cluster as they are: GPU work still has to name a queue."
+        yield "Enforcing again goes on from what the cluster then shows."
+        return
+    yield from _first_writes(cluster)
+    yield f"{_count(waiting)} waiting now: what the plan has room for is started in the next cycle."
+    yield f"{_count(holding)} holding GPUs: adopted as they run, and evicted where the plan says so."
+    yield "Work that is unsuspended past its queue from then on is suspended again."
+
+
+def _first_writes(cluster: Cluster) -> Iterator[str]:
+    if cluster.guarded_at is None:
+        yield "The guardrails were never compared; what they would write is not known."
+        return
+    total = cluster.guardrails.count()
+    out = cluster.guardrails.exclude(standing=Standing.IN_STEP).count()
+    yield f"{out} of {total} guardrails are not as they should be: they are written first."
+
+
+def _count(workloads: int) -> str:
+    return f"{workloads} workload{'' if workloads == 1 else 's'}"
