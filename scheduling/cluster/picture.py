@@ -119,14 +119,17 @@ def fetch(client: Client, classes: Sequence[ClassSpec]) -> Picture:
     return compose(held["nodes"], held["pods"], objects, classes, counted)
 
 
-def count_devices(client: Client) -> Devices:
-    """The devices of a cluster now, and what claims on them take."""
-    return devices.count(
-        *(
-            _list(client, devices.list_path(name), untrimmed, optional=True)
-            for name in devices.RESOURCES
-        )
+def count_devices(client: Client, *, drivers: str = "") -> Devices:
+    """The devices of a cluster now, and what claims on them take.
+
+    ``drivers`` bounds them to those whose driver's name begins so.
+    """
+    classes, slices, templates = (
+        _list(client, devices.list_path(name), untrimmed, optional=True)
+        for name in devices.RESOURCES
     )
+    driven = [s for s in slices if str(s["spec"]["driver"]).startswith(drivers)]
+    return devices.count(classes, driven, templates)
 
 
 def _list(client: Client, path: str, trim: Callable[[Json], Json], *, optional: bool) -> list[Json]:

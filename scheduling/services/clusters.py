@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from django.contrib.auth.base_user import AbstractBaseUser
@@ -10,6 +11,8 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 
 from scheduling.cluster.client import Client
+from scheduling.cluster.devices import PREFIX
+from scheduling.cluster.picture import count_devices
 from scheduling.cluster.quantities import quantity
 from scheduling.models import Cluster, ClusterMode, GpuClass, Queue
 from scheduling.services.errors import ServiceError
@@ -23,6 +26,8 @@ PRODUCT_LABELS = (
     "node.kubernetes.io/instance-type",
 )
 """Node labels that tell GPUs of one resource apart, the best first."""
+GPU_DRIVERS = "gpu."
+"""The drivers of devices that are GPUs: gpu.nvidia.com, gpu.amd.com, gpu.intel.com."""
 GPU_RESOURCE = re.compile(r"^(nvidia\.com/(gpu|mig-.+)|amd\.com/gpu|gpu\.intel\.com/.+)$")
 
 
@@ -63,11 +68,13 @@ def set_mode(
 def find_classes(cluster: Cluster) -> list[GpuClass]:
     """Make a GPU class for each kind of GPU that the nodes show and no class covers yet.
 
-    A kind is a resource name and the value of a product label. Raises ApiError.
+    A kind is a resource name (of a device plugin, or of a DeviceClass that a GPU driver's devices are of)
+    and the value of a product label. Raises ApiError.
     """
     client = Client.connect(cluster)
     try:
         nodes = client.get("/api/v1/nodes")["items"]
+        counted = count_devices(client, drivers=GPU_DRIVERS)
     finally:
         client.close()
     known = {
@@ -75,7 +82,8 @@ def find_classes(cluster: Cluster) -> list[GpuClass]:
     }
     names = set(cluster.gpu_classes.values_list("name", flat=True))
     made = []
-    for resource, label in sorted({kind for node in nodes for kind in _kinds(node)}):
+    kinds = {k for n in nodes for k in _kinds(n, counted.offered(n["metadata"]["name"]))}
+    for resource, label in sorted(kinds):
         if (resource, tuple(sorted(label))) in known:
             continue
         name = _name(resource, dict(label), names)
@@ -92,20 +100,28 @@ def find_classes(cluster: Cluster) -> list[GpuClass]:
     return made
 
 
-def _kinds(node: Json) -> list[tuple[str, tuple[tuple[str, str], ...]]]:
+def _kinds(
+    node: Json, devices: Mapping[str, int]
+) -> Iterator[tuple[str, tuple[tuple[str, str], ...]]]:
+    """(resource, its product label) of everything on ``node`` that is a GPU."""
     held = node["metadata"].get("labels") or {}
     key = next((k for k in PRODUCT_LABELS if k in held), None)
     label = ((key, held[key]),) if key else ()
     allocatable = (node.get("status") or {}).get("allocatable") or {}
-    return [
-        (resource, label)
-        for resource, amount in allocatable.items()
-        if GPU_RESOURCE.match(resource) and quantity(amount) > 0
-    ]
+    for resource, amount in allocatable.items():
+        if GPU_RESOURCE.match(resource) and quantity(amount) > 0:
+            yield resource, label
+    for resource in devices:
+        yield resource, label
 
 
 def _name(resource: str, label: dict[str, str], taken: set[str]) -> str:
-    """``a100-sxm4-80gb`` for a product, with the profile of a MIG slice behind it."""
+    """``a100-sxm4-80gb`` for a product, with the profile of a MIG slice behind it.
+
+    Devices are called as their class is: it tells them apart, and its prefix belongs to who wrote it.
+    """
+    if resource.startswith(PREFIX):
+        label = {}
     product = next(iter(label.values()), resource.rpartition("/")[2]).lower()
     parts = [re.sub(r"^(nvidia|amd|tesla)-", "", re.sub(r"[^a-z0-9.]+", "-", product)).strip("-.")]
     if "/mig-" in resource:

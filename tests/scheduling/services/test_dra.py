@@ -7,6 +7,7 @@ from typing import Any
 
 from scheduling.models import GpuClass, Node, State
 from scheduling.services.checkup import check
+from scheduling.services.clusters import find_classes
 from tests.scheduling.kube import JOBS, World, node
 
 Json = dict[str, Any]
@@ -81,6 +82,20 @@ def test_check_of_the_cluster_counts_devices(world: World) -> None:
     furnish(world, devices=5)
 
     assert "l40: 5 GPUs on 1 node." in [item.sentence for item in check(world.cluster)]
+
+
+def test_class_is_found_for_devices_of_a_gpu_driver(world: World) -> None:
+    furnish(world, devices=5)
+    world.cluster.gpu_classes.filter(name="l40").delete()
+    nic = {"driver": "nic.weir.test", "nodeName": "d1", "devices": [{"name": "nic-0"}]}
+    nic["pool"] = {"name": "d1-nics", "generation": 1, "resourceSliceCount": 1}
+    _put(world, "resourceslices", "ResourceSlice", {"name": "d1-nics"}, nic)
+    cel = {"cel": {"expression": "device.driver == 'nic.weir.test'"}}
+    _put(world, "deviceclasses", "DeviceClass", {"name": "nic.weir.test"}, {"selectors": [cel]})
+
+    found = {c.name: c.resource_name for c in find_classes(world.cluster)}
+    assert found[NAME] == f"deviceclass.resource.kubernetes.io/{NAME}"
+    assert "nic" not in str(found)
 
 
 def test_mig_profiles_of_one_node_are_counted_apart(world: World) -> None:
