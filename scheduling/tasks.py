@@ -69,7 +69,8 @@ def ask_for_cycle(cluster_id: int, name: str) -> None:
         if cluster_id in _asked:
             return
         _asked.add(cluster_id)
-    run_cycle.apply_async(args=[cluster_id, "event"], queue=queue_of(name), expires=EXPIRES_S)
+    # It does not expire: the change that it was asked for would then wait for the timer.
+    run_cycle.apply_async(args=[cluster_id, "event"], queue=queue_of(name))
 
 
 @shared_task(name="scheduling.tasks.request_guards")

@@ -31,7 +31,7 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> list[tuple[list[object], str]]:
     monkeypatch.setattr(
         tasks.run_cycle,
         "apply_async",
-        lambda args, queue, expires: asked.append((args, queue)),
+        lambda args, queue, expires=None: asked.append((args, queue)),
     )
     monkeypatch.setattr(tasks, "_asked", set())
     return asked
@@ -70,6 +70,18 @@ def test_burst_of_events_puts_one_cycle_on_the_queue(
         tasks.ask_for_cycle(cluster.pk, "test")
 
     assert sent == [([cluster.pk, "event"], "cluster-test")]
+
+
+def test_cycle_of_an_event_waits_as_long_as_it_takes(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No other is asked for meanwhile, so one that expired would leave the event to the timer."""
+    asked: list[dict[str, object]] = []
+    monkeypatch.setattr(tasks, "_asked", set())
+    monkeypatch.setattr(tasks.run_cycle, "apply_async", lambda **given: asked.append(given))
+    tasks.ask_for_cycle(cluster.pk, "test")
+
+    assert [given.get("expires") for given in asked] == [None]
 
 
 def test_event_during_a_cycle_asks_for_another(
