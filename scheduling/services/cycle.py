@@ -156,7 +156,8 @@ def _look(cluster: Cluster, worker: ClusterWorker, projection: Projection) -> _V
     )
     enforce = cluster.mode == ClusterMode.ENFORCE
     changes, known = projection.project(picture, rows, now=now, enforce=enforce)
-    projection.note_missing_members(picture, known, now=now)
+    grace_s = cluster.stale_gang_grace_s
+    projection.note_missing_members(picture, known, now=now, grace_s=grace_s)
     worker.refusals.forget({o.uid for o in picture.workloads})
     for observed in picture.workloads:
         if why := blocked(observed, worker.refusals, now=now):

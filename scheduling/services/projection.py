@@ -232,9 +232,12 @@ class Projection:
                     self._finished.add(row.uid)
 
     def note_missing_members(
-        self, picture: Picture, known: dict[str, Known], *, now: datetime
+        self, picture: Picture, known: dict[str, Known], *, now: datetime, grace_s: int
     ) -> None:
-        """Say in ``known`` since when a gang has been below its least members."""
+        """Say in ``known`` since when a gang is below its least members, once that is past the grace.
+
+        Until then it stands as it was admitted, so that nobody is let in on the quota it still has.
+        """
         tick = time.monotonic()
         short: dict[str, tuple[datetime, float]] = {}
         for observed in picture.workloads:
@@ -246,7 +249,8 @@ class Projection:
             since = self._short_since.get(observed.uid, (now, tick))
             short[observed.uid] = since
             patience_s = SETTLE_S if row.state == State.RUNNING else UNSEEN_PODS_S
-            if tick - since[1] >= patience_s:
+            late = (now - since[0]).total_seconds() >= grace_s
+            if late and tick - since[1] >= patience_s:
                 known[observed.uid] = replace(known[observed.uid], stale_since=since[0])
         self._short_since = short
 

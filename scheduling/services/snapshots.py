@@ -27,6 +27,7 @@ class Known:
     started: datetime | None = None
     """Since when it holds GPUs, from its row."""
     stale_since: datetime | None = None
+    """Since when it is below its least members; set once that is longer than the grace."""
     ran: bool = False
     """All its members were up at some time since its admission."""
     blocked: Blocked | None = None
@@ -41,8 +42,9 @@ def build(
     Workloads are named ``namespace/name``. What is done and gone is left out; what is done or was
     suspended but still has pods on nodes is *leaving*.
     """
-    class_by_node = {n.name: n.gpu_class for n in reversed(picture.nodes)}
-    present = {n.name for n in picture.nodes}
+    nodes = [*map(_node, picture.nodes), *_vanished(picture, known)]
+    class_by_node = {n.name: n.gpu_class for n in reversed(nodes)}
+    present = set(class_by_node)
     made = (
         _workload(
             observed,
@@ -58,7 +60,7 @@ def build(
     return m.Snapshot(
         now=now,
         gpu_classes=tuple(m.GpuClass(c.name, float(c.exchange_rate)) for c in rows.gpu_classes),
-        nodes=tuple(_node(n) for n in picture.nodes),
+        nodes=tuple(nodes),
         queues=policies.engine_queues(rows),
         priority_classes=policies.engine_priority_classes(rows),
         workloads=(
@@ -109,6 +111,28 @@ def _node(node: ObservedNode) -> m.Node:
         ready=node.ready,
         foreign_gpus=node.foreign_gpus,
     )
+
+
+def _vanished(picture: Picture, known: Mapping[str, Known]) -> list[m.Node]:
+    """Nodes that are gone and that work is still admitted to, as nodes that are down.
+
+    Its quota stays its own until it is evicted: else others would be let in past the limits.
+    """
+    present = {n.name for n in picture.nodes}
+    held: dict[tuple[str, str], list[int]] = {}
+    for observed in picture.workloads:
+        what = known.get(observed.uid)
+        if what is None or what.situation is not Situation.HOLDING or not observed.gpu_class:
+            continue
+        for node, members in placement_of(observed).items():
+            if node not in present:
+                room = held.setdefault((node, observed.gpu_class), [0, 0, 0])
+                amounts = (observed.gpus, observed.cpus, observed.memory_mib)
+                room[:] = [had + members * more for had, more in zip(room, amounts, strict=True)]
+    return [
+        m.Node(name=name, gpu_class=gpu_class, gpus=gpus, cpus=cpus, memory_mib=mib, ready=False)
+        for (name, gpu_class), (gpus, cpus, mib) in sorted(held.items())
+    ]
 
 
 def _workload(
@@ -188,14 +212,28 @@ def _left_behind(
     present: set[str],
     now: datetime,
 ) -> list[m.Workload]:
-    """What workloads on the move still hold on the nodes they leave."""
-    moving = (
-        Orphans(o.namespace, o.name, o.gpus, o.placement)
+    """What workloads on the move still hold on the nodes they leave, and stale gangs with pods that
+    do not run."""
+    left = (
+        Orphans(o.namespace, o.name, o.gpus, placement)
         for o in picture.workloads
-        if o.uid in known and known[o.uid].situation is Situation.MOVING
+        if o.uid in known and (placement := _given_up(o, known[o.uid]))
     )
-    going = replace(picture, orphans=tuple(moving))
-    return _orphans(going, rows, class_by_node, present, now, what="moving")
+    going = replace(picture, orphans=tuple(left))
+    return _orphans(going, rows, class_by_node, present, now, what="leaving")
+
+
+def _given_up(observed: Observed, known: Known) -> Mapping[str, int]:
+    """Members by node whose pods hold GPUs there and do not count for it any more."""
+    if known.situation is Situation.MOVING:
+        return observed.placement
+    if known.stale_since is None or known.situation is not Situation.HOLDING:
+        return {}
+    return {
+        node: members - observed.up.get(node, 0)
+        for node, members in observed.placement.items()
+        if members > observed.up.get(node, 0)
+    }
 
 
 def _running(
@@ -215,8 +253,9 @@ def _running(
     if gpu_class is None or known.situation is Situation.WAITING:
         return None
     leaving = known.situation is not Situation.HOLDING
-    bound_only = leaving or known.stale_since is not None
-    placement = observed.placement if bound_only else placement_of(observed)
+    placement = observed.placement if leaving else placement_of(observed)
+    if known.stale_since is not None and not leaving:
+        placement = observed.up
     placement = {node: count for node, count in placement.items() if node in present}
     if leaving and not placement:
         return None

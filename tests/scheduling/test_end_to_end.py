@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ from django.conf import settings
 
 from scheduling.cluster.client import Client, configuration_from
 from scheduling.cluster.real.control_plane import ControlPlane
+from tests.scheduling.killing import LEASE
 from tests.scheduling.kube import JOBS, eventually
 
 pytestmark = pytest.mark.real
@@ -102,3 +104,26 @@ def test_workers_that_are_killed_again_and_again_bring_everything_to_its_end(
             eventually(lambda wanted=wanted: len(ended(client)) >= wanted, RAN_S)
     with worker(kubernetes, tmp_path):
         eventually(lambda: sorted(ended(client)) == sorted(names), RAN_S)
+
+
+def test_two_workers_at_once_of_which_the_writing_one_is_frozen_in_mid_work(
+    kubernetes: ControlPlane, client: Client, tmp_path: Path
+) -> None:
+    """Thawed after its lease ran out, it finds another at work and leaves it alone."""
+    names = [f"{queue}-{i}" for queue in ("research", "products") for i in range(6)]
+    for name in names:
+        client.create(JOBS, job(name, name.partition("-")[0]))
+    with worker(kubernetes, tmp_path) as first:
+        eventually(lambda: ended(client), RAN_S)
+        with worker(kubernetes, tmp_path):
+            before = holder(client)
+            first.send_signal(signal.SIGSTOP)
+            done = len(ended(client))
+            eventually(lambda: holder(client) != before and len(ended(client)) > done, RAN_S)
+            first.send_signal(signal.SIGCONT)
+            eventually(lambda: sorted(ended(client)) == sorted(names), RAN_S)
+            assert holder(client) != before
+
+
+def holder(client: Client) -> str:
+    return str(client.get(LEASE)["spec"].get("holderIdentity") or "")

@@ -96,6 +96,8 @@ class Observed:
     members_wanted: int = 0
     """Members that still have work to do: all of them, less what a Job with completions is past."""
     placement: Mapping[str, int] = field(default_factory=dict)
+    up: Mapping[str, int] = field(default_factory=dict)
+    """Those of ``placement`` whose pods are ready."""
     pods_left: int = 0
     parts: tuple[tuple[str, str], ...] = ()
     """(name, uid) of the objects that acts are carried out on, where it is not one object itself."""

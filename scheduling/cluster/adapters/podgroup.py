@@ -105,6 +105,7 @@ class PodGroupAdapter:
                 (t for p in pods if (t := instant(p["status"].get("startTime")))), default=None
             ),
             placement=pods_of.by_node(pods),
+            up=pods_of.by_node(p for p in pods if pods_of.is_ready(p)),
             pods_left=sum(not pods_of.is_over(p) and p not in gated for p in pods),
             parts=tuple((p["metadata"]["name"], p["metadata"]["uid"]) for p in pods),
             fault=(mixed(amounts) if total else UNCOUNTED)

@@ -266,6 +266,7 @@ class RoleAdapter:
             "sized": original.members,
             "gpu_classes": self._classes(obj, counted[0], original, classes, claims),
             "placement": pods_of.by_node(mine),
+            "up": pods_of.by_node(p for p in mine if pods_of.is_ready(p)),
             "fault": self.fault(obj, amounts) or _claims_fault(roles, claims),
         }
 

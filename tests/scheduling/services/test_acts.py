@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from scheduling.cluster.kubelets import STOPPED
 from scheduling.engine import model as m
 from scheduling.engine import plan as engine_plan
 from scheduling.models import Cluster, GpuClass, State
@@ -162,6 +163,27 @@ def test_gang_that_does_not_start_in_time_waits_longer_each_time(
     assert "not all ready in time" in world.row("stuck").sentence
     world.cycles_until(lambda: world.notes("stuck").get("weir.dev/start-failures") == "2")
     assert "Evicted" in world.events("stuck")
+
+
+@pytest.mark.real
+def test_gang_whose_pods_are_bound_and_do_not_run_is_started_anew(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No kubelet starts them, as where an image cannot be pulled. Their GPUs are nobody's till they go."""
+    monkeypatch.setattr(projection, "UNSEEN_PODS_S", 0.0)
+    Cluster.objects.update(stale_gang_grace_s=1)
+    for name in ("n1", "n2"):
+        world.kube.patch(f"/api/v1/nodes/{name}", {"metadata": {"annotations": {STOPPED: "true"}}})
+    world.job("stuck", gpus=8, pods=2, grace_s=2)
+    world.cycles_until(lambda: world.notes("stuck").get("weir.dev/start-failures") == "1", 15)
+    world.job("next", gpus=1)
+    world.cycle()
+
+    assert "0 of at least 2 members run" in world.row("stuck").transitions.latest("id").sentence
+    assert world.read("next")["spec"]["suspend"]
+    for name in ("n1", "n2"):
+        world.kube.patch(f"/api/v1/nodes/{name}", {"metadata": {"annotations": {STOPPED: None}}})
+    world.cycles_until(lambda: running(world, "next"), 30)
 
 
 def test_running_job_made_larger_by_hand_is_cut_back(world: World) -> None:

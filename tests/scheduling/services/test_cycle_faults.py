@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import threading
 from typing import Any
 
 import pytest
 
 from scheduling.cluster import client as client_module
-from scheduling.cluster.client import ApiError, Client
+from scheduling.cluster.client import ApiError
 from scheduling.models import Cycle, Decision, Eviction, State, Transition
 from scheduling.services import workers
 from scheduling.services.cycle import run_cycle
+from tests.scheduling.killing import LEASE, KilledError, die_at_write, restart
 from tests.scheduling.kube import JOBS, World, eventually
 
 S = State
-LEASE = "/apis/coordination.k8s.io/v1/namespaces/weir-system/leases/weir-engine"
-
-
-class KilledError(BaseException):
-    """The process is gone, in the middle of whatever it did."""
 
 
 @pytest.fixture(autouse=True)
@@ -29,40 +24,6 @@ def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def running(world: World, *names: str) -> bool:
     return all(world.row(name).state == S.RUNNING for name in names)
-
-
-def die_at_write(monkeypatch: pytest.MonkeyPatch, number: int, *, after: bool) -> list[str]:
-    """Kill the process at its ``number``-th write to a Job or Event, before or after it was done."""
-    seen: list[str] = []
-    lock = threading.Lock()
-    request = Client.request
-
-    def fragile(self: Client, method: str, path: str, **more: Any) -> Any:
-        counted = method in ("PATCH", "POST") and ("/jobs/" in path or path.endswith("/events"))
-        if not counted:
-            return request(self, method, path, **more)
-        with lock:
-            seen.append(path)
-            fatal = len(seen) == number
-        if fatal and not after:
-            raise KilledError
-        answer = request(self, method, path, **more)
-        if fatal:
-            raise KilledError
-        return answer
-
-    monkeypatch.setattr(Client, "request", fragile)
-    return seen
-
-
-def restart(world: World) -> None:
-    """A new process: nothing in memory, and the dead one's lease has run out."""
-    dead = workers._workers.pop(world.cluster.pk, None)
-    if dead is not None:
-        dead.trigger.close()
-        dead.mirror.stop()
-        dead.enforcer.close()
-    world.kube.delete(LEASE)
 
 
 def picture(world: World) -> dict[str, Any]:

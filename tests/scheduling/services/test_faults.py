@@ -26,10 +26,10 @@ from scheduling.cluster.kubelets import STOPPED
 from scheduling.models import Cluster, Quota, State
 from scheduling.services import workers
 from scheduling.services.cycle import CycleResult, run_cycle
-from tests.scheduling.kube import JOBS, World
+from tests.scheduling.killing import LEASE, KilledError, die_at_write, restart
+from tests.scheduling.kube import JOBS, World, node
 from tests.scheduling.real_server import RealServer
 
-LEASE = "/apis/coordination.k8s.io/v1/namespaces/weir-system/leases/weir-engine"
 SETTLED_S = 30.0
 """After the end of a fault."""
 COLLECTED_S = 120.0
@@ -193,7 +193,7 @@ def cut_watches(world: World) -> None:
     world.server.faults.clear()
 
 
-def somebody_edits(world: World) -> None:
+def somebody_annotates(world: World) -> None:
     """A person (or a script of theirs) writes notes on every Job, all the time."""
     until = time.monotonic() + 3
     number = 0
@@ -203,6 +203,30 @@ def somebody_edits(world: World) -> None:
             note = {"metadata": {"annotations": {"example.org/note": str(number)}}}
             with suppress(ApiError):
                 world.kube.patch(f"{JOBS}/{job['metadata']['name']}", note)
+
+
+def somebody_resizes(world: World) -> None:
+    """A person makes what waits larger and smaller again: plans meet a demand that they were not made for."""
+    until = time.monotonic() + 3
+    while time.monotonic() < until:
+        resize_waiting(world, pods=2)
+        resize_waiting(world, pods=1)
+    insist(lambda: resize_waiting(world, pods=1, heed=True))
+
+
+def resize_waiting(world: World, *, pods: int, heed: bool = False) -> None:
+    """As an editor saves it: refused where the Job is no longer what was read."""
+    for job in jobs_of(world.server):
+        meta = job["metadata"]
+        if not job["spec"]["suspend"] or not meta["name"].startswith("r"):
+            continue
+        read = {"resourceVersion": meta["resourceVersion"]}
+        wanted = {"metadata": read, "spec": {"parallelism": pods, "completions": pods}}
+        try:
+            world.kube.patch(f"{JOBS}/{meta['name']}", wanted)
+        except ApiError:
+            if heed:
+                raise
 
 
 def rival_works(world: World) -> None:
@@ -223,17 +247,22 @@ FAULTS: dict[str, Fault] = {
     "answers-late": for_a_while(latency_s=0.5, jitter_s=1.0),
     "watches-cut": cut_watches,
     "history-compacted": compacted,
-    "edited-by-a-person": somebody_edits,
+    "annotated-by-a-person": somebody_annotates,
+    "resized-by-a-person": somebody_resizes,
     "lease-lost-to-a-rival": rival_works,
 }
 
 
 @pytest.fixture
 def story(world: World) -> World:
+    return begin(world)
+
+
+def begin(world: World, grace_s: int = 0) -> World:
     """Three Jobs of ``research`` run, the fourth is past its limit."""
     Quota.objects.filter(queue__name="research").update(borrowing_limit_gpus=4000)
     for i in range(4):
-        world.job(f"r{i}", gpus=4)
+        world.job(f"r{i}", gpus=4, grace_s=grace_s)
     settle(world, {"research": 12, "products": 0})
     return world
 
@@ -300,10 +329,60 @@ def silence(value: str | None) -> Any:
     return {"metadata": {"annotations": {STOPPED: value}}}
 
 
-def test_lost_node_takes_no_work_along(story: World) -> None:
-    """Its object is deleted, and with it go the pods, in a minute's time on a real cluster. What fits
-    on the other node runs there, the rest waits in line."""
+@pytest.mark.real
+def test_node_that_dies_and_comes_back_gives_up_what_it_held(world: World) -> None:
+    """Its pods are deleted and stay until its kubelet is back; nothing of theirs starts twice meanwhile."""
+    story = begin(world, grace_s=2)
     Cluster.objects.update(stale_gang_grace_s=2)
+    with Auditor(story.server) as auditor:
+        story.kube.patch("/api/v1/nodes/n2", silence("true"))
+        until = time.monotonic() + COLLECTED_S
+        while not any(pod["metadata"].get("deletionTimestamp") for pod in pods_on(story, "n2")):
+            assert time.monotonic() < until, "no gang of the dead node was ever evicted"
+            cycle(story)
+            time.sleep(0.1)
+        story.kube.patch("/api/v1/nodes/n2", silence(None))
+        settle(story, {"research": 12, "products": 0})
+
+    assert {j["metadata"]["name"] for j in jobs_of(story.server)} == {f"r{i}" for i in range(4)}
+    assert auditor.found == []
+
+
+def test_workers_that_live_for_one_write_each_bring_all_to_its_end(
+    story: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("scheduling.cluster.enforcement.BATCH", 1)
+    wanted, deaths = {"research": 8, "products": 8}, 0
+    with Auditor(story.server) as auditor:
+        for number in range(4):
+            story.job(f"p{number}", gpus=2, queue="products")
+        until, survived = time.monotonic() + SETTLED_S, False
+        while not survived or running_gpus(story) != wanted:
+            assert time.monotonic() < until, f"{deaths} workers came no further"
+            with monkeypatch.context() as fragile:
+                die_at_write(fragile, 1, after=True)
+                survived = is_survived(story)
+                deaths += not survived
+            restart(story)
+        settle(story, wanted)
+
+    assert deaths >= 4
+    assert auditor.found == []
+
+
+def is_survived(world: World) -> bool:
+    try:
+        cycle(world)
+    except KilledError:
+        return False
+    return True
+
+
+def test_lost_node_takes_no_work_along(story: World) -> None:
+    """Its object is deleted, and with it go the pods, in a minute's time on a real cluster. There is room
+    on another node all the while; whose turn it would be gets none of it past the limit."""
+    Cluster.objects.update(stale_gang_grace_s=2)
+    story.kube.create("/api/v1/nodes", node("n3"))
     with Auditor(story.server) as auditor:
         story.kube.delete("/api/v1/nodes/n2")
         until = time.monotonic() + COLLECTED_S
@@ -311,12 +390,12 @@ def test_lost_node_takes_no_work_along(story: World) -> None:
             assert time.monotonic() < until, "the cluster never collected the pods"
             cycle(story)
             time.sleep(0.1)
-        settle(story, {"research": 8, "products": 0})
+        settle(story, {"research": 12, "products": 0})
 
     assert {j["metadata"]["name"] for j in jobs_of(story.server)} == {f"r{i}" for i in range(4)}
     assert auditor.found == []
 
 
-def pods_on(world: World, node: str) -> list[Any]:
+def pods_on(world: World, name: str) -> list[Any]:
     pods = world.kube.get("/api/v1/namespaces/default/pods")["items"]
-    return [pod for pod in pods if pod["spec"].get("nodeName") == node]
+    return [pod for pod in pods if pod["spec"].get("nodeName") == name]
