@@ -10,6 +10,9 @@ from scheduling.engine.frame import ArrayPlan, Frame
 from scheduling.engine.sentences import Facts
 from scheduling.engine.shares import read_shares
 
+Told = tuple[Facts, str, dict[str, reasons.Number]]
+"""Facts, and the sentence and numbers that follow from them."""
+
 SEATED = (m.Action.ADMIT, m.Action.GROW, m.Action.SHRINK, m.Action.MOVE)
 
 
@@ -19,47 +22,72 @@ def decode(frame: Frame, plan: ArrayPlan, *, brief: bool = False) -> m.Plan:
     ``brief``: the acts alone, without shares and waits, for who plans a simulated past.
     """
     reader = _Reader(frame, plan)
-    order = plan.order.tolist()
-    acts = [slot for slot in order if plan.action[slot] != codes.WAIT]
+    order, action = plan.order.tolist(), plan.action.tolist()
+    acts = [slot for slot in order if action[slot] != codes.WAIT]
     if brief:
         return m.Plan({}, tuple(reader.decision(slot) for slot in acts))
-    waits = [slot for slot in order if plan.action[slot] == codes.WAIT]
+    waits = [slot for slot in order if action[slot] == codes.WAIT]
     return m.Plan(read_shares(frame), tuple(reader.decision(slot) for slot in acts + waits))
 
 
 class _Reader:
-    """Reads decisions of one array plan."""
+    """Reads decisions of one array plan. Thousands wait for the same reason with the same figures: what
+    is said of it is put into words once."""
 
     def __init__(self, frame: Frame, plan: ArrayPlan) -> None:
         assert frame.source is not None  # noqa: S101 - decode is for frames made by encode
         self.frame, self.plan = frame, plan
         self.work = {w.name: w for w in frame.source.workloads}
         self.now = frame.source.now
+        self.action, self.members = plan.action.tolist(), plan.members.tolist()
         self.position = self._positions()
         self.path = lru_cache(maxsize=None)(self._path)
+        work = frame.work
+        self.rows = list(
+            zip(
+                plan.reason.tolist(), plan.blame.tolist(), plan.rival.tolist(),
+                plan.gpu_class.tolist(), plan.until.tolist(), plan.lost.tolist(),
+                map(tuple, plan.figures.tolist()), work.queue.tolist(), work.members.tolist(),
+                strict=False,
+            )
+        )  # fmt: skip
+        """By slot, all that is said of it but what the workload itself states."""
+        self.told: dict[tuple[object, ...], Told] = {}
 
     def decision(self, slot: int) -> m.Decision:
-        plan, work = self.plan, self.work[self.frame.slot_names[slot]]
-        action, reason = codes.ACTIONS[plan.action[slot]], codes.REASONS[plan.reason[slot]]
-        facts = self._facts(slot, work, reason)
+        work = self.work[self.frame.slot_names[slot]]
+        facts, sentence, numbers = self._told(slot, work)
+        action, reason = codes.ACTIONS[self.action[slot]], facts.reason
         seated = action in SEATED or reason is m.Reason.AWAITS_VICTIMS
         placement, devices = self._seats(slot, work) if seated else ({}, {})
         return m.Decision(
             workload=work.name,
             action=action,
             reason=reason,
-            sentence=reasons.sentence(facts),
-            numbers=reasons.numbers(facts),
+            sentence=sentence,
+            numbers=numbers,
             queue=work.queue,
             gpu_class=facts.gpu_class or None,
-            members=int(plan.members[slot]),
+            members=self.members[slot],
             placement=placement,
             devices=devices,
             for_workload=facts.rival or None,
             until=facts.until,
             position=self.position.get(slot),
-            lost_gpu_s=float(plan.lost[slot]),
+            lost_gpu_s=facts.lost_gpu_s,
         )
+
+    def _told(self, slot: int, work: m.Workload) -> Told:
+        """What is said of ``slot``, made anew only for what was not said of another one."""
+        row = self.rows[slot]
+        reason = codes.REASONS[row[0]]
+        asked = (work.queue, work.gpus, work.members.min, work.held, _wanted(work, reason))
+        key = (*row, *asked)
+        told = self.told.get(key)
+        if told is None:
+            facts = self._facts(slot, work, reason)
+            told = self.told[key] = (facts, reasons.sentence(facts), reasons.numbers(facts))
+        return told
 
     def _facts(self, slot: int, work: m.Workload, reason: m.Reason) -> Facts:
         plan, frame = self.plan, self.frame
@@ -106,10 +134,11 @@ class _Reader:
         """1-based place of each workload that does not start, among those of its queue."""
         count: dict[int, int] = {}
         position = {}
+        queue_of = self.frame.work.queue.tolist()
         for slot in self.plan.order.tolist():
-            if self.plan.action[slot] not in (codes.WAIT, codes.RESERVE):
+            if self.action[slot] not in (codes.WAIT, codes.RESERVE):
                 continue
-            queue = int(self.frame.work.queue[slot])
+            queue = queue_of[slot]
             count[queue] = position[slot] = count.get(queue, 0) + 1
         return position
 
