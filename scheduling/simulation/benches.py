@@ -46,10 +46,14 @@ class Outcome:
     notes: list[str] = field(default_factory=list)
 
 
-def run(name: str, traces: Path, progress: Progress) -> dict[str, Any]:
-    """The benchmark's report as one JSON object. Raises KeyError for an unknown name, TraceError."""
+Bench = Callable[[Path, Progress], Outcome]
+"""Takes the folder of traces and whom to tell how far it is."""
+
+
+def run(name: str, bench: Bench, traces: Path, progress: Progress) -> dict[str, Any]:
+    """The report of ``bench`` as one JSON object. Raises TraceError."""
     wall_s, cpu_s = time.perf_counter(), time.process_time()
-    outcome = BENCHES[name](traces, progress)
+    outcome = bench(traces, progress)
     return {
         "bench": name,
         "inputs": outcome.inputs,
@@ -231,7 +235,7 @@ def bench_openb(traces: Path, progress: Progress) -> Outcome:
     return outcome
 
 
-BENCHES: Mapping[str, Callable[[Path, Progress], Outcome]] = {
+BENCHES: Mapping[str, Bench] = {
     "replay": bench_replay,
     "jct-philly": bench_jct_philly,
     "reclaim": bench_reclaim,

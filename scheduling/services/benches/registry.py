@@ -1,0 +1,44 @@
+"""Benchmarks through a real API server: Weir's own worker process on Jobs that another one creates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+
+from django.conf import settings
+
+from scheduling.services.benches.record import Record, latency, throughput
+from scheduling.services.benches.stage import play, stage
+from scheduling.services.benches.work import BASELINE, LARGE, LIVE, Load
+from scheduling.simulation.benches import Bench, Outcome, Progress
+
+Figures = Callable[[Record, Load], dict[str, float]]
+
+SEEN_BY_CREATOR = (
+    "times to admission: from sending the creation to seeing it unsuspended, by the runner's clock"
+)
+
+
+def run_load(load: Load, figures: Figures, folder: Path, progress: Progress) -> Outcome:
+    """Play ``load`` on a control plane in ``folder``. Raises NoBinariesError and other reasons why none
+    starts."""
+    progress(f"{load.jobs} Jobs, {len(load.queue_names)} queues")
+    with stage(load, folder, progress) as at:
+        record = play(load, at, progress)
+    notes = [
+        SEEN_BY_CREATOR,
+        "worker_*: the process of Weir; cpu_s and peak_mib: the one that looked on",
+    ]
+    return Outcome(figures(record, load), notes=notes)
+
+
+def _bench(load: Load, figures: Figures, _traces: Path, progress: Progress) -> Outcome:
+    return run_load(load, figures, settings.BASE_DIR / "var" / "bench", progress)
+
+
+CLUSTER_BENCHES: Mapping[str, Bench] = {
+    "kueue-baseline": partial(_bench, BASELINE, throughput),
+    "kueue-large": partial(_bench, LARGE, throughput),
+    "live": partial(_bench, LIVE, latency),
+}
