@@ -25,7 +25,7 @@ from scheduling.cluster.client import (
     InvalidError,
     NotFoundError,
 )
-from scheduling.cluster.events import Event, post
+from scheduling.cluster.events import Event, Voice, post
 from scheduling.cluster.lease import Lease
 from scheduling.cluster.mirror import Mirror
 
@@ -38,6 +38,8 @@ CONFLICTS = 5
 """Times an act is decided anew before the next cycle has to."""
 BATCH = 64
 """Acts between two looks at the lease."""
+WORDS = 16
+"""Words, and Events, between two looks whether there is something better to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +47,7 @@ class Act:
     """One write on the object of ``target``: ``decide`` returns a merge patch or nothing.
 
     ``before`` Events are posted first (a fault then repeats a harmless Event), ``after`` only when
-    the patch was written.
+    the patch was written, at a bounded rate and behind all acts.
     """
 
     adapter: Adapter
@@ -77,22 +79,52 @@ class Enforcer:
         self._client = client
         self._mirror = mirror
         self._lease = lease
+        self._voice = Voice()
         self._pool = ThreadPoolExecutor(CONNECTIONS, thread_name_prefix="enforce")
 
     def close(self) -> None:
         self._pool.shutdown(wait=True, cancel_futures=True)
 
-    def carry_out(self, phases: Iterable[Sequence[Act]]) -> Report:
+    def carry_out(
+        self,
+        phases: Iterable[Sequence[Act]],
+        words: Sequence[Act] = (),
+        *,
+        is_called: Callable[[], bool] = lambda: False,
+    ) -> Report:
         """Carry out the acts of each phase, all of one before the next.
 
-        Raises LeaseLostError, with the rest not done, when another worker may be writing.
+        ``words`` and Events come last and only until ``is_called`` says that a cycle is waiting; what
+        is not said then is left to it. Raises LeaseLostError, with the rest not done, when another
+        worker may be writing.
         """
         report = Report()
         for acts in phases:
             for start in range(0, len(acts), BATCH):
                 self._lease.check()
                 self._run(acts[start : start + BATCH], report)
+        for start in range(0, len(words), WORDS):
+            if start and is_called():
+                break
+            self._lease.check()
+            self._run(words[start : start + WORDS], report)
+        self._speak(is_called)
         return report
+
+    def _speak(self, is_called: Callable[[], bool]) -> None:
+        while events := self._voice.due(WORDS):
+            for error in self._pool.map(self._post, events):
+                if error is not None:
+                    log.warning("an Event was not posted: %s", error)
+            if is_called():
+                break
+
+    def _post(self, event: Event) -> ApiError | None:
+        try:
+            post(self._client, event)
+        except ApiError as error:
+            return error
+        return None
 
     def _run(self, acts: Sequence[Act], report: Report) -> None:
         run = self._pool.map if len(acts) > 1 else map
@@ -116,10 +148,10 @@ class Enforcer:
             for event in act.before:
                 post(self._client, event)
             written = self._write(act)
-            for event in act.after if written else ():
-                post(self._client, event)
         except ApiError as error:
             return error
+        if written:
+            self._voice.add(act.after)
         return written
 
     def _write(self, act: Act) -> bool:

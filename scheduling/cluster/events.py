@@ -7,13 +7,19 @@ name that follows from what it says, so there is no counter to update and no sto
 from __future__ import annotations
 
 import hashlib
+from collections import deque
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from scheduling.cluster.adapters.base import Observed
 from scheduling.cluster.client import Client, ConflictError, NotFoundError
+from scheduling.cluster.rate import Allowance
 
 SOURCE = "weir"
+EVENTS_AT_ONCE, EVENTS_PER_S = 200, 20.0
+UNSAID = 1000
+"""Events that may wait for their turn; of more the oldest are dropped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +39,24 @@ class Event:
     def name(self) -> str:
         digest = hashlib.sha256(f"{self.target.uid} {self.reason} {self.once}".encode())
         return f"{self.target.name[:200]}.{digest.hexdigest()[:16]}"
+
+
+class Voice:
+    """Events that wait until they may be posted: what they tell of has been done, and doing goes first."""
+
+    def __init__(self) -> None:
+        self._unsaid: deque[Event] = deque(maxlen=UNSAID)
+        self._allowance = Allowance(EVENTS_PER_S, EVENTS_AT_ONCE)
+
+    def add(self, events: Iterable[Event]) -> None:
+        """Safe to call from many threads."""
+        self._unsaid.extend(events)
+
+    def due(self, most: int) -> list[Event]:
+        """The oldest that may be posted now, at most so many; they are forgotten here."""
+        number = min(most, self._allowance.left(), len(self._unsaid))
+        self._allowance.spend(number)
+        return [self._unsaid.popleft() for _ in range(number)]
 
 
 def post(client: Client, event: Event) -> None:

@@ -17,9 +17,17 @@ Json = dict[str, Any]
 
 
 class Kinship:
-    """The owners among ``objects`` (kind -> what the mirror holds of it)."""
+    """The owners among ``objects`` (kind -> what the mirror holds of it).
 
-    def __init__(self, objects: Mapping[str, Sequence[Json]], adapters: Iterable[Adapter]) -> None:
+    ``before`` is that of an earlier look: what nobody owns and did not change is not climbed again.
+    """
+
+    def __init__(
+        self,
+        objects: Mapping[str, Sequence[Json]],
+        adapters: Iterable[Adapter],
+        before: Kinship | None = None,
+    ) -> None:
         self._adapters = tuple(adapters)
         self._by_uid = {o["metadata"]["uid"]: o for found in objects.values() for o in found}
         self._by_name = {
@@ -28,12 +36,13 @@ class Kinship:
             if kind != "Job"
             for o in found
         }
-        self._roots = {uid: self._climb(uid) for uid in self._by_uid}
+        self._alone: dict[str, tuple[Json, str | None]] = {}
+        """uid -> object without an owner, and its root."""
+        self._roots = self._all_roots(before._alone if before else {})
 
-    @property
-    def workloads(self) -> set[str]:
-        """uids of the queued objects that are no part of another."""
-        return {uid for uid, root in self._roots.items() if uid == root}
+    def is_workload(self, uid: str) -> bool:
+        """Whether it is a queued object that is no part of another."""
+        return self._roots.get(uid) == uid
 
     def root_of(self, pod: Json) -> str | None:
         """uid of the workload that ``pod`` belongs to; None for a pod outside the queues."""
@@ -55,6 +64,19 @@ class Kinship:
                 if found:
                     return found
         return None
+
+    def _all_roots(self, before: Mapping[str, tuple[Json, str | None]]) -> dict[str, str | None]:
+        roots: dict[str, str | None] = {}
+        for uid, obj in self._by_uid.items():
+            kept = before.get(uid)
+            if kept is not None and kept[0] is obj:
+                self._alone[uid] = kept
+                roots[uid] = kept[1]
+                continue
+            roots[uid] = self._climb(uid)
+            if not pods_of.owner_of(obj):
+                self._alone[uid] = (obj, roots[uid])
+        return roots
 
     def _climb(self, uid: str) -> str | None:
         """The topmost queued object above ``uid`` or it itself; None when none is queued."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from scheduling.cluster.adapters import Adapter, ClassSpec, Observed
 from scheduling.cluster.devices import Claims, Devices
+from scheduling.cluster.kinship import Kinship
 
 Json = dict[str, Any]
 
@@ -15,6 +16,10 @@ class Memo:
     """Observations by uid. The mirror replaces what changes, so identity tells what did not."""
 
     def __init__(self) -> None:
+        self.kin: Kinship | None = None
+        """Of the last picture."""
+        self._retired: dict[str, Json] = {}
+        self._seen_retired: dict[str, Json] = {}
         self._circumstances: tuple[Sequence[ClassSpec], object] = ((), None)
         self._held: dict[str, tuple[Json, list[Json], Observed]] = {}
         self._used: dict[str, tuple[Json, list[Json], Observed]] = {}
@@ -24,6 +29,17 @@ class Memo:
         circumstances = (classes, counted.by_namespace)
         self._held = self._used if circumstances == self._circumstances else {}
         self._circumstances, self._used = circumstances, {}
+        self._retired, self._seen_retired = self._seen_retired, {}
+
+    def retire(self, uids: Iterable[str]) -> None:
+        """Leave out of later pictures what has ended and been noted, until it changes or has pods again."""
+        self._seen_retired |= {uid: self._used[uid][0] for uid in uids if uid in self._used}
+
+    def is_retired(self, uid: str, obj: Json) -> bool:
+        if self._retired.get(uid) is not obj:
+            return False
+        self._seen_retired[uid] = obj
+        return True
 
     def observe(
         self,

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Container, Iterable
 from typing import Any
 
+import orjson
 import urllib3
 
 from scheduling.cluster.client import (
@@ -243,7 +244,7 @@ class Reflector:
             for line in _lines(response):
                 if self._stop.is_set():
                     return
-                self._take(json.loads(line))
+                self._take(orjson.loads(line))
                 self._touch()
 
     def _take(self, event: Json) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from typing import Any
 
 from scheduling.cluster import devices, labels
@@ -51,6 +52,8 @@ class Orphans:
 
 
 NO_DEVICES = Devices()
+NO_PODS: list[Json] = []
+BY_AGE = attrgetter("created", "namespace", "name", "kind")
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +107,7 @@ def take(
     owned: dict[str, list[Json]] = {
         obj["metadata"]["uid"]: [] for found in departed.values() for obj in found
     }
-    last, _ = _observe(departed, owned, classes, NO_DEVICES, Memo())
+    last, _ = _observe(departed, owned.__contains__, owned, classes, NO_DEVICES, Memo())
     return replace(picture, departed={observed.uid: observed for observed in last})
 
 
@@ -159,11 +162,12 @@ def compose(
     memo: Memo | None = None,
 ) -> Picture:
     """A picture of raw objects; those without a queue label are foreign and so are their pods."""
-    kin = Kinship(objects, ADAPTERS)
+    memo = memo or Memo()
+    kin = memo.kin = Kinship(objects, ADAPTERS, before=memo.kin)
     groups = gather(pod for pod in pods if kin.root_of(pod) is None)
     objects = {**objects, "PodGroup": [group for group, _ in groups]}
-    owned: dict[str, list[Json]] = {uid: [] for uid in kin.workloads}
-    owned |= {group["metadata"]["uid"]: mine for group, mine in groups}
+    owned = {group["metadata"]["uid"]: mine for group, mine in groups}
+    formed = frozenset(owned)
     grouped = {pod["metadata"]["uid"] for _, mine in groups for pod in mine}
     foreign: dict[str, list[Json]] = {}
     orphaned: dict[str, list[Json]] = {}
@@ -172,14 +176,18 @@ def compose(
         if pod["metadata"].get("uid") in grouped:
             continue
         if root is not None:
-            owned[root].append(pod)
+            owned.setdefault(root, []).append(pod)
         elif not pods_of.holds(pod):
             continue
         elif pods_of.owner_of(pod).get("kind") in objects and not kin.is_known(pod):
             orphaned.setdefault(pods_of.owner_of(pod)["uid"], []).append(pod)
         else:
             foreign.setdefault(pod["spec"]["nodeName"], []).append(pod)
-    workloads, unreadable = _observe(objects, owned, classes, counted, memo or Memo())
+
+    def is_workload(uid: str) -> bool:
+        return uid in formed or kin.is_workload(uid)
+
+    workloads, unreadable = _observe(objects, is_workload, owned, classes, counted, memo)
     return Picture(
         workloads=workloads,
         nodes=tuple(
@@ -206,6 +214,7 @@ def _orphans(pods: Sequence[Json], classes: Sequence[ClassSpec], counted: Device
 
 def _observe(
     objects: Mapping[str, Sequence[Json]],
+    is_workload: Callable[[str], bool],
     owned: Mapping[str, list[Json]],
     classes: Sequence[ClassSpec],
     counted: Devices,
@@ -217,11 +226,14 @@ def _observe(
     for adapter in ADAPTERS:
         for obj in objects.get(adapter.kind, ()):
             uid = obj["metadata"]["uid"]
-            if uid not in owned:
+            pods = owned.get(uid, NO_PODS)
+            if not is_workload(uid):
+                continue
+            if memo.is_retired(uid, obj) and all(map(pods_of.is_over, pods)):
                 continue
             try:
                 claims = counted.claims(obj["metadata"]["namespace"])
-                found.append(memo.observe(adapter, obj, owned[uid], classes, claims))
+                found.append(memo.observe(adapter, obj, pods, classes, claims))
             except (ValueError, KeyError, TypeError) as error:
                 # One broken object must not stop the others from being planned.
                 log.warning("%s %s: %s", adapter.kind, obj["metadata"]["name"], error)
@@ -229,7 +241,7 @@ def _observe(
                     found.append(waits)
                 else:
                     unreadable[uid] = str(error)
-    return tuple(sorted(found, key=lambda o: (o.created, o.key))), unreadable
+    return tuple(sorted(found, key=BY_AGE)), unreadable
 
 
 def _broken(adapter: Adapter, obj: Json, why: str) -> Observed | None:

@@ -40,24 +40,23 @@ class Scene:
     classes: Mapping[str, ClassSpec]
     cycle: int
     now: datetime
-
-    @property
-    def nodes(self) -> dict[str, ObservedNode]:
-        return {n.name: n for n in self.picture.nodes}
+    nodes: Mapping[str, ObservedNode]
 
     @property
     def resource_names(self) -> tuple[str, ...]:
         return tuple(spec.resource_name for spec in self.classes.values())
 
 
-def phases_of(scene: Scene, spoken: Spoken) -> list[list[Act]]:
-    """Acts in the order they are to be done: corrections, room made, room taken, words."""
+def phases_of(scene: Scene, spoken: Spoken) -> tuple[list[list[Act]], list[Act]]:
+    """Acts in the order they are to be done (corrections, room made, room taken), and words."""
     adapters = {a.kind: a for a in ADAPTERS}
     by_key = {o.key: o for o in scene.picture.workloads}
     corrections = [
         act
         for observed in scene.picture.workloads
-        if (act := _correction(observed, adapters[observed.kind], scene)) is not None
+        # What waits unmarked is as it should be: nearly all of a long line.
+        if (not observed.suspended or observed.marked or observed.moves_to is not None)
+        and (act := _correction(observed, adapters[observed.kind], scene)) is not None
     ]
     corrected = {act.target.uid for act in corrections}
     leaving: list[Act] = []
@@ -86,7 +85,7 @@ def phases_of(scene: Scene, spoken: Spoken) -> list[list[Act]]:
     phases = [
         [p for act in phase for p in parts_of(act)] for phase in (corrections, leaving, arriving)
     ]
-    return [*phases, said]
+    return phases, said
 
 
 def parts_of(act: Act) -> list[Act]:

@@ -5,7 +5,7 @@ The engine sees them as held; what people read comes from here.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
@@ -63,6 +63,20 @@ def blocked(observed: Observed, refusals: Refusals, *, now: datetime) -> Blocked
             m.Reason.GANG_INCOMPLETE, _late(observed, observed.retry_at), observed.retry_at
         )
     return refusals.of(observed, now)
+
+
+def all_blocked(
+    workloads: Iterable[Observed], refusals: Refusals, *, now: datetime
+) -> list[tuple[Observed, Blocked]]:
+    """Those of ``workloads`` that are blocked, with the cause."""
+    refused = refusals.held
+    return [
+        (o, why)
+        for o in workloads
+        # Nearly all say at a glance that nothing is wrong with them.
+        if (o.fault or o.incomplete or o.retry_at or o.uid in refused)
+        and (why := blocked(o, refusals, now=now))
+    ]
 
 
 def reworded(plan: m.Plan, blocked_by: Mapping[str, Blocked]) -> m.Plan:

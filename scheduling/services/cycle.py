@@ -7,7 +7,8 @@
 5. Make the snapshot and plan.
 6. Record the plan and commit.
 7. Enforce: only a committed plan reaches the cluster.
-8. Settle: project once more, so that people see what was done without waiting for the next cycle.
+8. Settle: project once more, so that people see what was done without waiting for the next cycle. A
+   large cluster that is called for the next one already leaves it to that.
 
 Killed at any point and run again, it ends in the same state: steps 4 and 8 read what the cluster shows,
 step 7 decides each write on the object as it is.
@@ -30,12 +31,12 @@ from scheduling.cluster.enforcement import Report
 from scheduling.cluster.lease import LeaseLostError
 from scheduling.cluster.picture import Picture
 from scheduling.engine import plan as engine_plan
-from scheduling.engine.model import Plan, Snapshot
+from scheduling.engine.model import Action, Plan, Snapshot
 from scheduling.models import Cluster, ClusterMode, Workload
 from scheduling.services import policy as policies
 from scheduling.services import recording, snapshots
 from scheduling.services.acts import Scene, phases_of
-from scheduling.services.blocked import Blocked, blocked, reworded
+from scheduling.services.blocked import Blocked, all_blocked, reworded
 from scheduling.services.policy import PolicyRows
 from scheduling.services.projection import Changes, Projection, save
 from scheduling.services.recording import Pass, Recorded
@@ -46,6 +47,11 @@ log = logging.getLogger(__name__)
 
 SYNC_S = 20.0
 """Wall seconds a cycle waits for the first list."""
+ADMISSIONS = 200
+"""Starts in one cycle at most: writing them takes its time, in which others end and more important ones
+come. The rest is planned anew."""
+MANY = 500
+"""Workloads of a cluster whose second look costs more than it shows."""
 LAG_S = 30.0
 """No plan is made of a picture that has been out of touch for longer (wall seconds)."""
 
@@ -73,6 +79,8 @@ class _View:
     known: Mapping[str, Known]
     now: datetime
     changes: Changes
+    blocked: Mapping[str, Blocked]
+    """Engine name -> what keeps it from being started."""
 
 
 def run_cycle(
@@ -115,10 +123,15 @@ def _run(cluster: Cluster, worker: ClusterWorker, trigger: str) -> CycleResult:
     if worker.projection is None or not enforce:
         worker.projection = Projection(cluster)
 
-    view = _look(cluster, worker, worker.projection)
+    now = cluster.now()
+    rows = policies.load(cluster, at=now)
+    rows = replace(rows, usage=worker.ledger.usage(rows, now=now))
+    view = _look(worker, worker.projection, rows, now)
     plan_began = time.monotonic()
-    snapshot = snapshots.build(view.rows, view.picture, view.known, now=view.now)
-    plan = reworded(engine_plan(snapshot), _blocked(view))
+    snapshot = snapshots.build(
+        view.rows, view.picture, view.known, now=view.now, waiting=worker.waiting
+    )
+    plan, is_whole = cut(reworded(engine_plan(snapshot), view.blocked))
     plan_ms = (time.monotonic() - plan_began) * 1000
     with transaction.atomic():
         # The span that ends now was spent under the division that still stands in the rows.
@@ -131,8 +144,12 @@ def _run(cluster: Cluster, worker: ClusterWorker, trigger: str) -> CycleResult:
         recorded.cycle.took_ms = (time.monotonic() - began) * 1000
         recorded.cycle.save(update_fields=["took_ms"])
 
+    worker.memo.retire(worker.projection.ended(view.picture))
     report = _enforce(worker, view, plan, recorded) if enforce else Report()
-    settled = report.written > 0 and _settle(cluster, worker)
+    many = len(view.picture.workloads) > MANY and worker.trigger.is_due()
+    settled = report.written > 0 and not many and _settle(worker, view)
+    if enforce and not is_whole:
+        worker.trigger()
     if view.changes or moved or recorded.visible or settled:
         cluster.touch()
     Cluster.objects.filter(pk=cluster.pk).update(planned_at=timezone.now())
@@ -146,32 +163,34 @@ def _run(cluster: Cluster, worker: ClusterWorker, trigger: str) -> CycleResult:
     )
 
 
-def _look(cluster: Cluster, worker: ClusterWorker, projection: Projection) -> _View:
+def cut(plan: Plan) -> tuple[Plan, bool]:
+    """``plan`` without the admissions after the first ``ADMISSIONS``, and whether that is all of it.
+
+    What makes room stays whole: who it is made for is promised it in the next plan.
+    """
+    admitted = [d for d in plan.decisions if d.action is Action.ADMIT]
+    if len(admitted) <= ADMISSIONS:
+        return plan, True
+    late = {d.workload for d in admitted[ADMISSIONS:]}
+    rest = tuple(d for d in plan.decisions if d.workload not in late)
+    return replace(plan, decisions=rest), False
+
+
+def _look(worker: ClusterWorker, projection: Projection, rows: PolicyRows, now: datetime) -> _View:
     """What the mirror holds now, projected into the rows in memory."""
-    now = cluster.now()
-    rows = policies.load(cluster, at=now)
-    rows = replace(rows, usage=worker.ledger.usage(rows, now=now))
     picture = pictures.take(
         worker.mirror, rows.class_specs, worker.memo, awaited=projection.rows.keys()
     )
-    enforce = cluster.mode == ClusterMode.ENFORCE
+    enforce = rows.cluster.mode == ClusterMode.ENFORCE
     changes, known = projection.project(picture, rows, now=now, enforce=enforce)
-    grace_s = cluster.stale_gang_grace_s
+    grace_s = rows.cluster.stale_gang_grace_s
     projection.note_missing_members(picture, known, now=now, grace_s=grace_s)
     worker.refusals.forget({o.uid for o in picture.workloads})
-    for observed in picture.workloads:
-        if why := blocked(observed, worker.refusals, now=now):
-            known[observed.uid] = replace(known[observed.uid], blocked=why)
-    return _View(cluster, picture, rows, known, now, changes)
-
-
-def _blocked(view: _View) -> dict[str, Blocked]:
-    """Engine name -> what keeps it from being started."""
-    return {
-        observed.key: why
-        for observed in view.picture.workloads
-        if (why := view.known[observed.uid].blocked) is not None
-    }
+    found = all_blocked(picture.workloads, worker.refusals, now=now)
+    for observed, why in found:
+        known[observed.uid] = replace(known[observed.uid], blocked=why)
+    blocked_by = {observed.key: why for observed, why in found}
+    return _View(rows.cluster, picture, rows, known, now, changes, blocked_by)
 
 
 def _record(
@@ -180,15 +199,16 @@ def _record(
     by_name: dict[str, Workload] = {
         key_of(row.kind, row.namespace, row.name): row for row in projection.rows.values()
     }
-    done = Pass(view.cluster, snapshot, plan, view.rows, by_name, view.now, trigger)
+    turn = projection.passes
+    done = Pass(view.cluster, snapshot, plan, view.rows, by_name, view.now, trigger, turn)
     return recording.record(done)
 
 
-def _settle(cluster: Cluster, worker: ClusterWorker) -> bool:
+def _settle(worker: ClusterWorker, view: _View) -> bool:
     """Show what enforcing did; whether that changed anything a page shows."""
     if worker.projection is None:
         return False
-    changes = _look(cluster, worker, worker.projection).changes
+    changes = _look(worker, worker.projection, view.rows, view.cluster.now()).changes
     with transaction.atomic():
         save(changes)
     return bool(changes)
@@ -202,9 +222,11 @@ def _enforce(worker: ClusterWorker, view: _View, plan: Plan, recorded: Recorded)
         classes={c.name: c for c in view.rows.class_specs},
         cycle=recorded.cycle.number,
         now=view.now,
+        nodes={n.name: n for n in view.picture.nodes},
     )
     try:
-        report = worker.enforcer.carry_out(phases_of(scene, worker.spoken))
+        phases, words = phases_of(scene, worker.spoken)
+        report = worker.enforcer.carry_out(phases, words, is_called=worker.trigger.is_due)
         worker.refusals.note(report.refused, now=view.now)
         return report
     except LeaseLostError as lost:

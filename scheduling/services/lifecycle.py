@@ -19,7 +19,7 @@ from typing import Any
 from django.db import transaction
 
 from scheduling.models import GpuClass, Outcome, State, Transition, Workload
-from scheduling.services.columns import write_columns
+from scheduling.services.columns import insert_rows, write_columns
 from scheduling.services.errors import LifecycleError
 
 LEGAL: dict[str, tuple[State, ...]] = {
@@ -157,7 +157,10 @@ def way(from_state: str, to_state: State) -> tuple[State, ...]:
 def save(workloads: Iterable[Workload], transitions: Iterable[Transition]) -> None:
     """Write the stepped columns of ``workloads`` (known rows) and all ``transitions``."""
     write_columns(list(workloads), HELD_BY_STEP)
-    Transition.objects.bulk_create(list(transitions), batch_size=500)
+    steps = list(transitions)
+    for each in steps:
+        each.workload_id = each.workload.pk  # the row may have been new when the step was made
+    insert_rows(steps)
 
 
 @transaction.atomic

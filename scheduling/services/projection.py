@@ -15,7 +15,7 @@ from typing import Any
 from scheduling.cluster.adapters import Observed
 from scheduling.cluster.picture import Picture
 from scheduling.models import Cluster, Eviction, State, Transition, Workload
-from scheduling.models.workloads import HOLDING
+from scheduling.models.workloads import HOLDING, WAITING
 from scheduling.services import lifecycle
 from scheduling.services.columns import write_columns
 from scheduling.services.evictions import eviction_of
@@ -82,6 +82,11 @@ class Projection:
         self.nodes = NodeRows(cluster)
         self.newcomer = not Workload.objects.filter(cluster=cluster).exists()
         self._finished: set[str] = set()
+        self.passes = 0
+        self._quiet: dict[str, tuple[Observed, Known]] = {}
+        """Of those that wait: what they were seen as when their row was found to be in line with it."""
+        self._names: tuple[object, ...] = ()
+        """What ``_copy`` looks up in the policy."""
         self._short_since: dict[str, tuple[datetime, float]] = {}
         """uid -> cluster time and monotonic time since when members are missing."""
 
@@ -92,12 +97,18 @@ class Projection:
 
         ``save`` writes the changes.
         """
+        self.passes += 1
         self._recall_finished(picture)
+        self._hear_of(rows)
         changes = Changes()
         known: dict[str, Known] = {}
         class_by_node = {n.name: n.gpu_class for n in reversed(picture.nodes)}
         moves: list[Move] = []
         for observed in picture.workloads:
+            quiet = self._quiet.get(observed.uid)
+            if quiet is not None and quiet[0] is observed:
+                known[observed.uid] = quiet[1]
+                continue
             row = self.rows.get(observed.uid)
             if row is None and observed.uid in self._finished:
                 known[observed.uid] = Known(Situation.DONE)
@@ -114,13 +125,35 @@ class Projection:
             known[observed.uid] = Known(situation)
         moves += [_farewell(row, picture) for row in self._vanished(picture)]
         self._step(moves, rows, now, class_by_node, changes)
-        for uid, row in self.rows.items():
-            if uid in known:
-                since = row.started_at if row.state == State.RUNNING else row.admitted_at
-                ran = row.state == State.RUNNING
-                known[uid] = Known(known[uid].situation, started=since, ran=ran)
+        for row, seen, _ in moves:
+            if seen is not None and row.uid in self.rows:
+                known[row.uid] = self._note(row, seen, known[row.uid].situation)
         self.newcomer = False
         return changes, known
+
+    def _note(self, row: Workload, observed: Observed, situation: Situation) -> Known:
+        """What is known of a live workload whose row is in line with what was ``observed``."""
+        ran = row.state == State.RUNNING
+        known = Known(situation, started=row.started_at if ran else row.admitted_at, ran=ran)
+        if situation is Situation.WAITING and row.state in WAITING:
+            self._quiet[row.uid] = (observed, known)
+        else:
+            self._quiet.pop(row.uid, None)
+        return known
+
+    def _hear_of(self, rows: PolicyRows) -> None:
+        """Look at every row anew when queues or priority classes are other ones than before."""
+        names = (
+            *((q.pk, q.name) for q in rows.queues),
+            *((p.pk, p.name, p.type, p.is_default) for p in rows.priority_classes),
+        )
+        if names != self._names:
+            self._names = names
+            self._quiet.clear()
+
+    def ended(self, picture: Picture) -> list[str]:
+        """uids of what has ended, left its nodes and is noted so: there is no more to say of it."""
+        return [o.uid for o in picture.workloads if o.uid in self._finished and not o.pods_left]
 
     def _recall_finished(self, picture: Picture) -> None:
         """Learn which of the finished objects still in the cluster have a row that says so."""
@@ -227,6 +260,7 @@ class Projection:
             changes.stepped[row.uid] = row
             if row.state == State.FINISHED:
                 del self.rows[row.uid]
+                self._quiet.pop(row.uid, None)
                 self._short_since.pop(row.uid, None)
                 if observed is not None:
                     self._finished.add(row.uid)

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
 from scheduling.engine import model as m
-from scheduling.models import Cluster, Cycle, Decision, Share, State, Workload
+from scheduling.models import Cluster, ClusterMode, Cycle, Decision, Share, State, Workload
 from scheduling.models.workloads import HOLDING
-from scheduling.services.columns import write_columns
+from scheduling.services.columns import insert_rows, write_columns
 from scheduling.services.evictions import numbers_at
 from scheduling.services.policy import Key, PolicyRows
 
 WAITS = (m.Action.WAIT, m.Action.RESERVE)
 TOLD = ["reason", "sentence", "numbers", "until", "position"]
+TOLD_ROWS = 500
+"""Rows a cycle whose reason changed, and as many of the others, that are told anew: everybody's place
+moves with every start, and who waits in a long line reads it less often than that."""
 SHARE_COLUMNS = [
     "fair_share",
     "potential",
@@ -59,37 +62,59 @@ class Pass:
     """Engine name -> row."""
     at: datetime
     trigger: str
+    turn: int = 0
+    """Rises with every pass, so that everybody is told anew in turn."""
 
 
 def record(done: Pass) -> Recorded:
     """Write ``done`` in the caller's transaction.
 
     1. Decide which decisions are news: acts in enforce mode always, anything else when the workload
-       was told otherwise before. 2. Write the cycle, over the newest one if that brought no news.
-    3. Write the news. 4. Tell the workloads. 5. Replace the division where it changed.
+       was told otherwise before. 2. Tell the workloads that wait. 3. Write the cycle, over the newest
+       one if that brought no news. 4. Write the news. 5. Replace the division where it changed.
     """
-    news = [d for d in done.plan.decisions if _is_news(d, done)]
+    lines = _sort(done)
+    told = _tell(lines)
     cycle = _cycle(done)
-    recorded = Recorded(cycle=cycle, decisions=len(news))
-    if news:
-        Decision.objects.bulk_create(
-            [_decision(d, cycle, done) for d in news if d.workload in done.by_name], batch_size=200
-        )
-    told = _tell(done)
-    if told:
-        write_columns(told, TOLD)
-    recorded.told = len(told)
+    news = lines.news
+    recorded = Recorded(cycle=cycle, decisions=len(news), told=len(told))
+    insert_rows([_decision(d, cycle, done) for d in news])
+    write_columns(told, TOLD)
     recorded.shares = _replace_shares(done)
     return recorded
 
 
-def _is_news(decision: m.Decision, done: Pass) -> bool:
-    row = done.by_name.get(decision.workload)
-    if row is None:
-        return False
-    if decision.action not in WAITS and done.cluster.mode == "enforce":
-        return True
-    return row.reason != decision.reason
+@dataclass(slots=True)
+class _Lines:
+    """Decisions of a plan by what becomes of them."""
+
+    news: list[m.Decision] = field(default_factory=list)
+    """Kept in the ledger."""
+    told: list[tuple[Workload, m.Decision]] = field(default_factory=list)
+    """Rows that do not hold GPUs, with what they are told now."""
+
+
+def _sort(done: Pass) -> _Lines:
+    """What has a new reason is told in the plan's order, as far as ``TOLD_ROWS`` go, and is news once it
+    is told; the others take turns."""
+    lines = _Lines()
+    changed: list[tuple[Workload, m.Decision]] = []
+    moved: list[tuple[Workload, m.Decision]] = []
+    enforced = done.cluster.mode == ClusterMode.ENFORCE
+    for decision in done.plan.decisions:
+        row = done.by_name.get(decision.workload)
+        if row is None:
+            continue
+        if enforced and decision.action not in WAITS:
+            lines.news.append(decision)
+        else:
+            (moved if row.reason == decision.reason else changed).append((row, decision))
+    changed = changed[:TOLD_ROWS]
+    lines.news += [decision for _, decision in changed]
+    start = done.turn * TOLD_ROWS % len(moved) if len(moved) > TOLD_ROWS else 0
+    told = changed + moved[start : start + TOLD_ROWS]
+    lines.told = [(row, decision) for row, decision in told if row.state not in HOLDING]
+    return lines
 
 
 def _cycle(done: Pass) -> Cycle:
@@ -126,13 +151,10 @@ def _decision(decision: m.Decision, cycle: Cycle, done: Pass) -> Decision:
     )
 
 
-def _tell(done: Pass) -> list[Workload]:
+def _tell(lines: _Lines) -> list[Workload]:
     """Set what each waiting workload is told; the rows that differ. What runs keeps its last word."""
     told = []
-    for decision in done.plan.decisions:
-        row = done.by_name.get(decision.workload)
-        if row is None or row.state in HOLDING:
-            continue
+    for row, decision in lines.told:
         values: dict[str, Any] = {
             "reason": decision.reason.value,
             "sentence": decision.sentence,

@@ -34,29 +34,63 @@ class Known:
     """What keeps it from being started now."""
 
 
+class Waiting:
+    """The engine's values of what waits, kept from snapshot to snapshot while nothing of it changes."""
+
+    def __init__(self) -> None:
+        self._priorities: tuple[object, ...] = ()
+        self._held: dict[str, tuple[Observed, Known, m.Workload]] = {}
+        self._used: dict[str, tuple[Observed, Known, m.Workload]] = {}
+
+    def open(self, rows: PolicyRows) -> None:
+        """Begin a snapshot; all is made anew when the priority classes changed."""
+        priorities = tuple((p.name, p.is_default) for p in rows.priority_classes)
+        self._held = self._used if priorities == self._priorities else {}
+        self._priorities, self._used = priorities, {}
+
+    def find(self, observed: Observed, known: Known) -> m.Workload | None:
+        kept = self._held.get(observed.uid)
+        if kept is None or kept[0] is not observed or kept[1] is not known:
+            return None
+        self._used[observed.uid] = kept
+        return kept[2]
+
+    def keep(self, observed: Observed, known: Known, made: m.Workload) -> None:
+        if known.situation is Situation.WAITING:
+            self._used[observed.uid] = (observed, known, made)
+
+
 def build(
-    rows: PolicyRows, picture: Picture, known: Mapping[str, Known], *, now: datetime
+    rows: PolicyRows,
+    picture: Picture,
+    known: Mapping[str, Known],
+    *,
+    now: datetime,
+    waiting: Waiting | None = None,
 ) -> m.Snapshot:
     """A Snapshot at cluster time ``now``; ``known`` maps uid to what the cycle knows.
 
-    Workloads are named ``namespace/name``. What is done and gone is left out; what is done or was
-    suspended but still has pods on nodes is *leaving*.
+    ``waiting`` remembers from one snapshot of a cluster to the next. Workloads are named
+    ``namespace/name``. What is done and gone is left out; what is done or was suspended but still has
+    pods on nodes is *leaving*.
     """
     nodes = [*map(_node, picture.nodes), *_vanished(picture, known)]
     class_by_node = {n.name: n.gpu_class for n in reversed(nodes)}
     present = set(class_by_node)
-    made = (
-        _workload(
-            observed,
-            known[observed.uid],
-            rows=rows,
-            class_by_node=class_by_node,
-            present=present,
-            now=now,
-        )
-        for observed in picture.workloads
-        if observed.uid in known
-    )
+    waiting = waiting or Waiting()
+    waiting.open(rows)
+    works: list[m.Workload] = []
+    for observed in picture.workloads:
+        what = known.get(observed.uid)
+        if what is None:
+            continue
+        work = waiting.find(observed, what)
+        if work is None:
+            work = _workload(observed, what, rows, class_by_node, present, now)
+            if work is None:
+                continue
+            waiting.keep(observed, what, work)
+        works.append(work)
     return m.Snapshot(
         now=now,
         gpu_classes=tuple(m.GpuClass(c.name, float(c.exchange_rate)) for c in rows.gpu_classes),
@@ -64,7 +98,7 @@ def build(
         queues=policies.engine_queues(rows),
         priority_classes=policies.engine_priority_classes(rows),
         workloads=(
-            *(w for w in made if w is not None),
+            *works,
             *_left_behind(picture, known, rows, class_by_node, present, now),
             *_orphans(picture, rows, class_by_node, present, now),
         ),
@@ -138,7 +172,6 @@ def _vanished(picture: Picture, known: Mapping[str, Known]) -> list[m.Node]:
 def _workload(
     observed: Observed,
     known: Known,
-    *,
     rows: PolicyRows,
     class_by_node: Mapping[str, str],
     present: set[str],

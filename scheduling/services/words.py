@@ -17,14 +17,17 @@ from scheduling.cluster import labels
 from scheduling.cluster.adapters import Adapter, Observed
 from scheduling.cluster.enforcement import Act
 from scheduling.cluster.events import Event
+from scheduling.cluster.rate import Allowance
 from scheduling.engine import model as m
 
 Json = dict[str, Any]
 Words = tuple[str, ...]
 """The values of ``labels.STATUS``, in its order; empty where there is nothing to say."""
 
-STATUS_WRITES = 100
-"""Status annotations written per cycle at most; the rest waits for the next cycle."""
+STATUS_AT_ONCE, STATUS_PER_S = 100, 10.0
+"""Objects that are told their status at once, and a second in the long run; the rest waits."""
+WORTH_A_LOOK = 10
+"""A line longer than what may be said is looked through for so many words, not for one or two."""
 STATUS_EVERY_S = 10.0
 """Wall seconds between two status writes on one object, unless its reason changed."""
 WARNED = (m.Reason.MISROUTED, m.Reason.NEVER_FITS)
@@ -38,6 +41,7 @@ class Spoken:
     """When (monotonic) each object was told its status last: positions move faster than people read."""
 
     at: dict[str, float] = field(default_factory=dict)
+    allowance: Allowance = field(default_factory=lambda: Allowance(STATUS_PER_S, STATUS_AT_ONCE))
 
     def may_repeat(self, uid: str) -> bool:
         return time.monotonic() - self.last(uid) >= STATUS_EVERY_S
@@ -63,22 +67,41 @@ def status_acts(
 
     ``alive`` are the uids of all workloads: of others ``spoken`` forgets.
     """
-    urgent: list[Act] = []
-    later: list[Act] = []
-    for decision, observed in waiting:
-        words = words_of(decision)
-        if observed.deleting or not is_news(observed.said, words):
-            continue
-        adapter = adapters[observed.kind]
-        if observed.said[0] != words[0]:
-            event = _event(decision, observed, adapter, now)
-            urgent.append(Act(adapter, observed, _telling(decision), before=(event,)))
-        elif spoken.may_repeat(observed.uid):
-            later.append(Act(adapter, observed, _telling(decision)))
-    later.sort(key=lambda act: (spoken.last(act.target.uid), act.target.uid))
-    chosen = (urgent + later)[:STATUS_WRITES]
+    waiting = list(waiting)
+    room = spoken.allowance.left()
+    if room < min(len(waiting), WORTH_A_LOOK):
+        return []
+    chosen = [
+        Act(
+            adapters[observed.kind],
+            observed,
+            _telling(decision),
+            before=(_event(decision, observed, adapters[observed.kind], now),) if is_new else (),
+        )
+        for decision, observed, is_new in _chosen(waiting, spoken, room)
+    ]
+    spoken.allowance.spend(len(chosen))
     spoken.note((act.target.uid for act in chosen), alive)
     return chosen
+
+
+def _chosen(
+    waiting: Iterable[tuple[m.Decision, Observed]], spoken: Spoken, room: int
+) -> list[tuple[m.Decision, Observed, bool]]:
+    """At most ``room`` of those whose words are news, and whether their reason is."""
+    urgent: list[tuple[m.Decision, Observed, bool]] = []
+    later: list[tuple[m.Decision, Observed, bool]] = []
+    for decision, observed in waiting:
+        if len(urgent) == room:
+            return urgent
+        if observed.deleting:
+            continue
+        if observed.said[0] != decision.reason.value:
+            urgent.append((decision, observed, True))
+        elif spoken.may_repeat(observed.uid) and is_news(observed.said, words_of(decision)):
+            later.append((decision, observed, False))
+    later.sort(key=lambda told: (spoken.last(told[1].uid), told[1].uid))
+    return (urgent + later)[:room]
 
 
 def is_news(said: Words, words: Words) -> bool:

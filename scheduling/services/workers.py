@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 import time
 from collections.abc import Callable, Collection
@@ -17,19 +18,27 @@ from scheduling.models import Cluster
 from scheduling.services.blocked import Refusals
 from scheduling.services.ledger import Ledger
 from scheduling.services.projection import Projection
+from scheduling.services.snapshots import Waiting
 from scheduling.services.words import Spoken
 
-DEBOUNCE_S = 0.15
+DEBOUNCE_S = 0.05
 """Events that follow each other within this share one cycle."""
+COLLECTED = (100_000, 20, 100)
+"""Allocations between two looks for garbage cycles, by generation. A mirror is millions of objects that
+stay: Python's own thresholds look through all of them several times in a cycle of the engine."""
 
 Address = tuple[str, str, str, str, str]
 
 
 class Debounce:
-    """Calls ``act`` once, ``delay_s`` after the first of a burst of calls."""
+    """Calls ``act`` once, ``delay_s`` after the first of a burst of calls, and never while ``busy`` is
+    held: what comes during a cycle waits for its end."""
 
-    def __init__(self, act: Callable[[], None], delay_s: float = DEBOUNCE_S) -> None:
+    def __init__(
+        self, act: Callable[[], None], busy: threading.Lock, delay_s: float = DEBOUNCE_S
+    ) -> None:
         self._act = act
+        self._busy = busy
         self._delay_s = delay_s
         self._due = threading.Event()
         self._closed = False
@@ -39,6 +48,10 @@ class Debounce:
     def __call__(self) -> None:
         self._due.set()
 
+    def is_due(self) -> bool:
+        """Whether ``act`` is about to be called."""
+        return self._due.is_set()
+
     def close(self) -> None:
         self._closed = True
         self._due.set()
@@ -47,7 +60,8 @@ class Debounce:
         while not self._closed:
             self._due.wait()
             time.sleep(self._delay_s)
-            self._due.clear()
+            with self._busy:
+                self._due.clear()
             if not self._closed:
                 self._act()
 
@@ -63,11 +77,12 @@ class ClusterWorker:
     enforcer: Enforcer
     ledger: Ledger
     trigger: Debounce
+    busy: threading.Lock
     spoken: Spoken = field(default_factory=Spoken)
     memo: Memo = field(default_factory=Memo)
+    waiting: Waiting = field(default_factory=Waiting)
     refusals: Refusals = field(default_factory=Refusals)
     projection: Projection | None = None
-    busy: threading.Lock = field(default_factory=threading.Lock)
 
     def close(self) -> None:
         """Stop the mirror and let the lease go, so that another worker takes over at once."""
@@ -127,8 +142,10 @@ def address_of(cluster: Cluster) -> Address:
 
 
 def _start(cluster: Cluster, on_change: Callable[[], None]) -> ClusterWorker:
+    gc.set_threshold(*COLLECTED)
     client = Client.connect(cluster)
-    trigger = Debounce(on_change)
+    busy = threading.Lock()
+    trigger = Debounce(on_change, busy)
     mirror = Mirror(client, picture.resources(), on_change=trigger, optional=picture.OPTIONAL)
     lease = Lease(client)
     mirror.start()
@@ -140,4 +157,5 @@ def _start(cluster: Cluster, on_change: Callable[[], None]) -> ClusterWorker:
         enforcer=Enforcer(client, mirror, lease),
         ledger=Ledger(cluster),
         trigger=trigger,
+        busy=busy,
     )

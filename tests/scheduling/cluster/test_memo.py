@@ -7,6 +7,7 @@ from typing import Any
 from scheduling.cluster.adapters import ClassSpec, JobAdapter, Observed
 from scheduling.cluster.devices import Devices
 from scheduling.cluster.memo import Memo
+from scheduling.cluster.picture import compose
 
 CLASSES = (ClassSpec("h100", "nvidia.com/gpu", {}),)
 
@@ -48,3 +49,36 @@ def test_what_is_gone_is_forgotten() -> None:
     memo.open(CLASSES, Devices())
 
     assert look(memo, obj) is not first
+
+
+def shown(memo: Memo, *objects: Any, pods: Any = ()) -> list[str]:
+    found = compose([], list(pods), {"Job": list(objects)}, CLASSES, memo=memo)
+    return [observed.name for observed in found.workloads]
+
+
+def queued(uid: str, **meta: Any) -> dict[str, Any]:
+    made = job()
+    made["metadata"] |= {"uid": uid, "name": uid, "labels": {"weir.dev/queue": "q"}, **meta}
+    return made
+
+
+def test_retired_is_left_out_until_it_changes_or_runs_again() -> None:
+    memo, old, other = Memo(), queued("old"), queued("other")
+    shown(memo, old, other)
+    memo.retire(["old"])
+
+    assert shown(memo, old, other) == ["other"]
+    assert shown(memo, old, other) == ["other"]
+    assert shown(memo, dict(old), other) == ["old", "other"]
+    memo.retire(["old"])
+    back = pod()
+    back["metadata"] = {"uid": "p", "ownerReferences": [{"uid": "other", "kind": "Job"}]}
+    assert shown(memo, old, other, pods=[back]) == ["old", "other"]
+
+
+def test_owner_that_is_seen_later_takes_its_parts_in() -> None:
+    memo, part = Memo(), queued("part", ownerReferences=[{"uid": "whole", "kind": "Job"}])
+
+    assert shown(memo, part) == ["part"]
+    assert shown(memo, part, queued("whole")) == ["whole"]
+    assert shown(memo, part) == ["part"]

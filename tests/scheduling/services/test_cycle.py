@@ -17,7 +17,7 @@ from scheduling.models import (
     Share,
     State,
 )
-from scheduling.services import workers
+from scheduling.services import cycle, recording, workers
 from scheduling.services.cycle import run_cycle
 from tests.scheduling.kube import JOBS, World, eventually, node
 
@@ -86,6 +86,33 @@ def test_waiting_job_is_told_why_on_the_object_and_in_the_row(world: World) -> N
     assert notes["weir.dev/position"] == "1"
     assert world.events("first") == ["Admitted"]
     assert world.events("second") == ["Pending"]
+
+
+def test_starts_past_a_cycles_measure_are_planned_anew_by_the_next(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cycle, "ADMISSIONS", 2)
+    for i in range(3):
+        world.job(f"w{i}")
+    world.cycle()
+    assert [world.read(f"w{i}")["spec"]["suspend"] for i in range(3)] == [False, False, True]
+    assert Decision.objects.count() == 2
+
+    world.cycle()
+    assert not world.read("w2")["spec"]["suspend"]
+
+
+def test_long_line_is_told_in_turn(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recording, "TOLD_ROWS", 1)
+    world.job("first", gpus=8, pods=2)
+    for i in range(3):
+        world.job(f"w{i}", gpus=8)
+    world.cycle()
+    assert [bool(world.row(f"w{i}").reason) for i in range(3)] == [True, False, False]
+
+    world.cycle()
+    world.cycle()
+    assert [world.row(f"w{i}").position for i in range(3)] == [1, 2, 3]
 
 
 def test_second_pass_on_a_settled_cluster_writes_nothing(

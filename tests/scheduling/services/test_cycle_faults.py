@@ -124,9 +124,9 @@ def test_edit_between_plan_and_write_is_not_overrun(
     world.catch_up()
     carry_out = workers.Enforcer.carry_out
 
-    def edited_first(self: Any, phases: Any) -> Any:
+    def edited_first(self: Any, *acts: Any, **more: Any) -> Any:
         world.edit("w1", {"spec": {"parallelism": 3, "completions": 3}})
-        return carry_out(self, phases)
+        return carry_out(self, *acts, **more)
 
     with monkeypatch.context() as late:
         late.setattr(workers.Enforcer, "carry_out", edited_first)

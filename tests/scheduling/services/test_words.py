@@ -77,7 +77,9 @@ def test_moved_position_waits_until_the_last_word_is_old(monkeypatch: pytest.Mon
 
 
 def test_bounded_rate_reaches_everybody_in_turn(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(words, "STATUS_WRITES", 2)
+    monkeypatch.setattr(words, "STATUS_AT_ONCE", 2)
+    monkeypatch.setattr(words, "STATUS_PER_S", 1e9)
+    monkeypatch.setattr(words, "WORTH_A_LOOK", 1)
     monkeypatch.setattr(words, "STATUS_EVERY_S", 0.0)
     names = [f"w{i}" for i in range(5)]
     spoken, heard = Spoken(), []
