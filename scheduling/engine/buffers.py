@@ -52,7 +52,7 @@ def buffers_for(
         empty_prey(slots, size, holds.node.size, classes, queues, ranks, seats),
         empty_division(classes, queues),
         empty_line(slots, queues),
-        empty_memo(),
+        empty_memo(slots),
         empty_mix(slots),
         _index(nodes),
     )

@@ -19,7 +19,7 @@ from scheduling.engine import codes
 from scheduling.engine.arrays import ANYWHERE, GPUS, LEVELS, PENDING, UNLIMITED, Ints
 from scheduling.engine.encode import encode
 from scheduling.engine.frame import ArrayPlan, Frame
-from scheduling.engine.line import FRESH
+from scheduling.engine.line import FRESH, LISTED
 from scheduling.engine.model import MILLI, Snapshot
 from scheduling.engine.planner import plan_frame
 from scheduling.engine.sentences import amount
@@ -108,6 +108,7 @@ class _Again:
         line, book = self.frame.buffers.line, self.frame.buffers.book
         self._line = line.item[: line.count[0]].copy()
         self._asked = book.asked.copy()
+        self._kind = int(self.frame.buffers.memo.of[self.slot])
         line.count[3] = 1
         self.plan()
         book.extra[...] = self._asked - book.asked
@@ -117,7 +118,8 @@ class _Again:
         line = self.frame.buffers.line
         line.item[: self._line.size] = self._line
         line.count[0], line.count[1], line.count[3] = self._line.size, 0, 0
-        line.state[self.slot] = 1
+        line.state[self.slot] = LISTED
+        self.frame.buffers.memo.of[self.slot] = self._kind
         self.frame.buffers.book.extra[...] = 0
 
     def _who_matters(self, plan: ArrayPlan) -> Ints:

@@ -32,7 +32,13 @@ from scheduling.engine.placement import place
 from scheduling.engine.prey import gpus_of, work_lost
 from scheduling.engine.promised import seat_the_promised
 from scheduling.engine.record import admit, evict, promise, quote
-from scheduling.engine.refusals import forget_refusals, note_refusal, refused_alike
+from scheduling.engine.refusals import (
+    forget_refusals,
+    note_cells,
+    note_refusal,
+    refused_alike,
+    tell_the_like,
+)
 from scheduling.engine.reserve import backfills, reserve
 from scheduling.engine.rooming import make_room
 from scheduling.engine.rounds import reopen, stirred
@@ -55,6 +61,7 @@ def decide_all(world: World) -> None:
         if again == 0 or not stirred(world, before):
             break
         reopen(world)
+    tell_the_like(world)
     grow_all(world)
 
 
@@ -62,15 +69,16 @@ def decide_all(world: World) -> None:
 def _ask_all(world: World) -> None:
     """Step 3; the pass before the first is for those in step 2 whose seats do not hold."""
     line, action = world.line, world.out.action
-    skip = np.ones(world.work.phase.size, np.bool_)
+    note_cells(world)
+    skip = np.ones(line.count[0], np.bool_)
     deepest = world.tree.depth.max()
     for turn in range(-1, deepest + 1):
         open_ones = 0
         for k in range(line.count[0]):
             w = line.item[k]
             decided = action[w] != codes.UNDECIDED
-            skip[w] = decided or (turn < 0 and not world.work.claims[w])
-            open_ones += not skip[w]
+            skip[k] = decided or (turn < 0 and not world.work.claims[w])
+            open_ones += not skip[k]
         if open_ones > 0:
             _one_pass(world, turn, skip)
 
@@ -99,13 +107,17 @@ def evict_the_unwanted(world: World) -> None:
 
 @inner
 def _one_pass(world: World, turn: int, skip: Flags) -> None:
-    """Ask every workload not in ``skip`` once, the neediest queue first."""
+    """Ask every workload but those at the positions to ``skip`` once, the neediest queue first.
+
+    ``left`` has the workloads of leaves and, above them, the leaves that have any.
+    """
     line, tree = world.line, world.tree
     left = np.zeros(tree.parent.size, np.int64)
-    for k in range(line.count[0]):
-        w = line.item[k]
-        if not skip[w]:
-            _count(world, left, world.work.queue[w], 1)
+    for q in range(tree.parent.size):
+        for k in range(line.start[line.leaf[q]], line.start[line.leaf[q + 1]]):
+            left[q] += not skip[k]
+        if left[q] > 0 and tree.kid_start[q] == tree.kid_start[q + 1]:
+            _count(world, left, tree.parent[q], 1)
     at = line.start.copy()
     forget_open_turns(world)
     forget_refusals(world)
@@ -114,9 +126,11 @@ def _one_pass(world: World, turn: int, skip: Flags) -> None:
         # Who is neediest stays so until somebody starts or its line is empty.
         if changed or left[leaf] == 0:
             leaf = neediest(tree, world.book, left)
-        w = next_in_line(line, world.work, world.book, at, skip, leaf, world.rules.shortest)
-        changed = consider(world, w, turn)
-        _count(world, left, leaf, -1)
+        k = next_in_line(line, world.work, world.book, at, skip, leaf, world.rules.shortest)
+        changed = consider(world, line.item[k], line.cell[k], turn)
+        left[leaf] -= 1
+        if left[leaf] == 0:
+            _count(world, left, tree.parent[leaf], -1)
 
 
 @once
@@ -127,14 +141,15 @@ def _count(world: World, left: object, q: int, one: int) -> None:
 
 
 @once
-def consider(world: World, w: int, turn: int) -> bool:
-    """Step 3 for one workload; it stays undecided if a later pass may do better.
+def consider(world: World, w: int, cell: int, turn: int) -> bool:
+    """Step 3 for one workload; it stays undecided if a later pass may do better, or as the like of one
+    that was refused.
 
     Returns whether the queues stand differently now.
     """
     if turn >= 0 and _stops_at_a_limit(world, w):
         return False
-    if refused_alike(world, w):
+    if refused_alike(world, w, cell):
         return False
     state = _try_all(world, w, turn if turn >= 0 else world.tree.depth.max())
     if state == DONE:
@@ -165,15 +180,18 @@ def _refused(world: World, w: int) -> bool:
         first = c if first < 0 else first
     if world.out.action[w] == codes.UNDECIDED:
         conclude(world, w, first if first >= 0 else work.wish[0, w], ahead if first < 0 else -1)
-    note_refusal(world, w, True)
-    if first >= 0:
-        _hold_on(world, w, first)
+    if first >= 0 and _hold_on(world, w, first):
+        forget_refusals(world)
+    else:
+        note_refusal(world, w, True)
     return False
 
 
 @once
-def _hold_on(world: World, w: int, c: int) -> None:
-    """A gang that waits for room on class ``c`` keeps its turn; owed the GPUs, it keeps nodes too."""
+def _hold_on(world: World, w: int, c: int) -> bool:
+    """A gang that waits for room on class ``c`` keeps its turn; owed the GPUs, it keeps nodes too, and
+    others have fewer to choose from. Returns whether it does.
+    """
     keep_turn(world, w)
     reason = world.out.reason[w]
     if reason in (
@@ -182,11 +200,11 @@ def _hold_on(world: World, w: int, c: int) -> None:
         codes.WAITS_FOR_QUOTA,
         codes.HOURS_SPENT,
     ):
-        return
+        return False
     need = world.work.least[w] * world.work.need[GPUS, w]
     over = levels_over(world.tree, world.book, world.division, world.work.queue[w], c, need)
-    if over == 0 and need >= 1000 and world.book.holder[c] < 0 and reserve(world, w, c):
-        forget_refusals(world)
+    owed = over == 0 and need >= 1000 and world.book.holder[c] < 0
+    return owed and reserve(world, w, c)
 
 
 @once

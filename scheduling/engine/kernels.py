@@ -30,7 +30,7 @@ def run_cycle(world: Any, now: float, acts: bool) -> None:
     """``plan_world`` for kernels."""
     rules = world.rules
     rules.now = now
-    renew(world.line, world.work, world.ranks, now, rules.shortest)
+    renew(world.line, world.memo, world.work, world.ranks, now, rules.shortest)
     if acts:
         clear(world)
         occupy_nodes(world)

@@ -12,6 +12,7 @@ import numpy as np
 
 from scheduling.engine.arrays import PENDING, RUNNING, Book, Flags, Ints, Ranks, Work
 from scheduling.engine.compiled import inner, once
+from scheduling.engine.memo import KINDS, Memo, forget_kinds, note_kind
 from scheduling.engine.structs import declare
 
 OUT, LISTED, FRESH = 0, 1, 2
@@ -29,6 +30,7 @@ class Line(NamedTuple):
     """
 
     item: Ints
+    cell: Ints  # [position]: see ``memo``
     fresh: Ints
     spare: Ints
     state: Ints  # [slot]: OUT, LISTED, FRESH
@@ -39,15 +41,17 @@ class Line(NamedTuple):
     runs: (
         Ints  # ``running[runs[q + 1]:runs[q + 2]]`` are those of queue ``q``; unknown queues first
     )
+    foretold: Ints  # [queue] running work whose end is predicted
     count: Ints  # type: ignore[assignment] # nobody asks a struct for tuple.count; [3] 1: not all are in it
 
 
 def empty_line(slots: int, queues: int) -> Line:
     """A line for ``slots`` workloads of ``queues`` queues, nobody in it."""
-    by_slot = [np.zeros(slots + 1, np.int64) for _ in range(7)]
-    item, fresh, spare, state, rank, start, running = by_slot
-    leaf, runs = np.zeros(queues + 1, np.int64), np.zeros(queues + 3, np.int64)
-    return Line(item, fresh, spare, state, rank, start, leaf, running, runs, np.zeros(4, np.int64))
+    by_slot = [np.zeros(slots + 1, np.int64) for _ in range(8)]
+    item, cell, fresh, spare, state, rank, start, running = by_slot
+    leaf, foretold = np.zeros(queues + 1, np.int64), np.zeros(queues + 1, np.int64)
+    runs, count = np.zeros(queues + 3, np.int64), np.zeros(4, np.int64)
+    return Line(item, cell, fresh, spare, state, rank, start, leaf, running, runs, foretold, count)
 
 
 @inner
@@ -67,7 +71,7 @@ def list_afresh(line: Line, slots: Ints) -> None:
 
 
 @inner
-def renew(line: Line, work: Work, ranks: Ranks, now: float, shortest: bool) -> None:
+def renew(line: Line, memo: Memo, work: Work, ranks: Ranks, now: float, shortest: bool) -> None:
     """Bring line and roster up to date: ``shortest`` orders by predicted run time before arrival."""
     _raise_the_late(line, work, ranks, now)
     kept = 0
@@ -81,8 +85,12 @@ def renew(line: Line, work: Work, ranks: Ranks, now: float, shortest: bool) -> N
         else:
             line.state[w] = OUT
     line.count[0] = kept
+    if memo.now[KINDS] == memo.parts.shape[0]:
+        forget_kinds(memo)
+        for k in range(kept):
+            note_kind(memo, work, line.item[k])
     if line.count[1] > 0:
-        _merge_in(line, work, ranks, now, shortest)
+        _merge_in(line, memo, work, ranks, now, shortest)
     _group(line, work)
     _list_running(line, work)
 
@@ -93,9 +101,12 @@ def _list_running(line: Line, work: Work) -> None:
     runs = line.runs
     for q in range(runs.size):
         runs[q] = 0
+    for q in range(line.foretold.size):
+        line.foretold[q] = 0
     for w in range(work.phase.size):
         if work.phase[w] == RUNNING:
             runs[work.queue[w] + 2] += 1
+            line.foretold[work.queue[w]] += work.predicted_p90[w] < np.inf
     for q in range(2, runs.size):
         runs[q] += runs[q - 1]
     for w in range(work.phase.size):
@@ -125,7 +136,7 @@ def _rank(work: Work, ranks: Ranks, w: int, now: float) -> int:
 
 
 @inner
-def _merge_in(line: Line, work: Work, ranks: Ranks, now: float, shortest: bool) -> None:
+def _merge_in(line: Line, memo: Memo, work: Work, ranks: Ranks, now: float, shortest: bool) -> None:
     """Sort those who are fresh, then merge them with those in line."""
     fresh = 0
     for k in range(line.count[1]):
@@ -134,6 +145,7 @@ def _merge_in(line: Line, work: Work, ranks: Ranks, now: float, shortest: bool) 
         if work.phase[w] == PENDING:
             line.state[w] = LISTED
             line.rank[w] = _rank(work, ranks, w, now)
+            note_kind(memo, work, w)
             line.fresh[fresh] = w
             fresh += 1
     line.count[1] = 0
@@ -225,23 +237,23 @@ def _other_group(line: Line, work: Work, a: int, b: int) -> bool:
 def next_in_line(
     line: Line, work: Work, book: Book, at: Ints, skip: Flags, q: int, shortest: bool
 ) -> int:
-    """Take the workload of leaf ``q`` that goes next, passing over ``skip``; ``at`` is each group's
-    cursor. Ladder: rank, least used by its user in the leaf, then ``later``. -1 if none.
+    """The position of the workload of leaf ``q`` that goes next, passing over positions to ``skip``;
+    ``at`` is each group's cursor. Ladder: rank, least used by its user in the leaf, then ``later``.
+    The leaf must have one.
     """
     best, best_item = -1, -1
     for g in range(line.leaf[q], line.leaf[q + 1]):
         if best >= 0 and line.rank[line.item[line.start[g]]] < line.rank[best_item]:
             break
-        while at[g] < line.start[g + 1] and skip[line.item[at[g]]]:
+        while at[g] < line.start[g + 1] and skip[at[g]]:
             at[g] += 1
         if at[g] == line.start[g + 1]:
             continue
         item = line.item[at[g]]
         if best < 0 or _sooner(work, book, item, best_item, shortest):
             best, best_item = g, item
-    if best >= 0:
-        at[best] += 1
-    return best_item
+    at[best] += 1
+    return int(at[best]) - 1
 
 
 @once

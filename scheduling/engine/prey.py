@@ -22,7 +22,6 @@ from scheduling.engine.arrays import (
 )
 from scheduling.engine.compiled import inner, once
 from scheduling.engine.line import Line
-from scheduling.engine.sorting import order_of
 from scheduling.engine.structs import declare
 
 UNLISTED, LISTED, RANKED = 0, 1, 2
@@ -35,11 +34,13 @@ LOOSE, BOUND = 0, 1
 class Prey(NamedTuple):
     """Running preemptible work, least work lost first, and by node in the same order."""
 
-    listed: Ints  # [1]: how far it is prepared in this cycle
+    listed: Ints  # [0] how far it is prepared in this cycle, [1] number of hunts
     ranked: Ints  # by class: ranked[begin[c]:begin[c + 1]] run on class c
     begin: Ints
     start: Ints
     on_node: Ints
+    leaf_start: Ints  # by leaf: in_leaf[leaf_start[q]:leaf_start[q + 1]]
+    in_leaf: Ints
     lost: Floats  # [slot] GPU-seconds thrown away by an eviction
     chosen: Flags  # [slot]
     picked: Ints  # the chosen in order of choice, whole gangs and single members
@@ -50,7 +51,9 @@ class Prey(NamedTuple):
     heap: Ints  # nodes by cost, see ``heap``
     spot: Ints  # [node] its position in the heap
     size: Ints  # [1] nodes in the heap
-    fresh: Ints  # [node] epoch at which its cost was computed
+    fresh: Ints  # [node] epoch at which its cost was computed, 0: never
+    near: Ints  # [node] number of the last hunt whose rule might take somebody there
+    rate: Floats  # [node] least lost per milli-GPU of any of them
     cost: Floats  # [node]
     mass: Ints  # [loose or bound, class, queue, rank] milli-GPU that leaves could lose
     biggest: Ints  # [class, queue] the largest gang in the subtree
@@ -67,14 +70,16 @@ def empty_prey(
     """Tables for these numbers of things; nothing is listed."""
     ints = np.zeros
     return Prey(
-        listed=ints(1, np.int64), ranked=ints(slots + 1, np.int64),
+        listed=ints(2, np.int64), ranked=ints(slots + 1, np.int64),
         begin=ints(classes + 2, np.int64), start=ints(nodes + 2, np.int64),
-        on_node=ints(max(holds, slots), np.int64), lost=np.zeros(slots),
+        on_node=ints(max(holds, slots), np.int64), leaf_start=ints(queues + 2, np.int64),
+        in_leaf=ints(slots, np.int64), lost=np.zeros(slots),
         chosen=np.zeros(slots, np.bool_), picked=ints(slots + seats, np.int64),
         part=ints(slots + seats, np.int64),
         given=ints(slots, np.int64), gone=ints(holds, np.int64),
         count=ints(1, np.int64), heap=ints(nodes, np.int64), spot=ints(nodes, np.int64),
-        size=ints(1, np.int64), fresh=ints(nodes, np.int64), cost=np.zeros(nodes),
+        size=ints(1, np.int64), fresh=ints(nodes, np.int64),
+        near=ints(nodes, np.int64), rate=np.zeros(nodes), cost=np.zeros(nodes),
         mass=ints((2, classes, queues, ranks), np.int64),
         biggest=ints((classes, queues), np.int64), take=ints(queues, np.int64),
         below=ints(queues, np.int64), refused=ints((classes, queues), np.int64),
@@ -132,30 +137,59 @@ def rank_prey(work: Work, holds: Holds, prey: Prey) -> None:
     count = prey.begin[prey.begin.size - 1]
     _rank(work, prey, count)
     _list_by_node(holds, prey, count)
+    _list_by_leaf(work, prey, count)
     for n in range(prey.spot.size):
         prey.spot[n] = -1
     prey.size[0] = 0
     prey.listed[0] = RANKED
 
 
-@once
+@inner
 def _rank(work: Work, prey: Prey, count: int) -> None:
-    """One stable sort for each rung of the ladder, the lowest first."""
-    key = np.empty(count)
-    for rung in range(4):
-        for k in range(count):
-            w = prey.ranked[k]
-            key[k] = _rungs(work, prey, w)[rung]
-        order = order_of(key)
-        for k in range(count):
-            prey.on_node[k] = prey.ranked[order[k]]
-        for k in range(count):
-            prey.ranked[k] = prey.on_node[k]
+    """Bottom-up merge sort of ``ranked[:count]``."""
+    order, spare, width = prey.ranked, prey.on_node, 1
+    while width < count:
+        for low in range(0, count, 2 * width):
+            middle, high = min(low + width, count), min(low + 2 * width, count)
+            i, j = low, middle
+            for k in range(low, high):
+                if j >= high or (i < middle and not _after(work, prey, order[i], order[j])):
+                    spare[k] = order[i]
+                    i += 1
+                else:
+                    spare[k] = order[j]
+                    j += 1
+        order, spare = spare, order
+        width *= 2
+    for k in range(count):
+        prey.ranked[k] = order[k]
 
 
-@once
-def _rungs(work: Work, prey: Prey, w: int) -> tuple[float, float, float, float]:
-    return float(work.tie[w]), -work.started[w], prey.lost[w], float(work.gpu_class[w])
+@inner
+def _after(work: Work, prey: Prey, a: int, b: int) -> bool:
+    if work.gpu_class[a] != work.gpu_class[b]:
+        return work.gpu_class[a] > work.gpu_class[b]
+    if prey.lost[a] != prey.lost[b]:
+        return prey.lost[a] > prey.lost[b]
+    if work.started[a] != work.started[b]:
+        return work.started[a] < work.started[b]
+    return work.tie[a] > work.tie[b]
+
+
+@inner
+def _list_by_leaf(work: Work, prey: Prey, count: int) -> None:
+    """Counting sort by queue; it keeps their order."""
+    start = prey.leaf_start
+    for q in range(start.size):
+        start[q] = 0
+    for k in range(count):
+        start[work.queue[prey.ranked[k]] + 2] += 1
+    for q in range(2, start.size):
+        start[q] += start[q - 1]
+    for k in range(count):
+        q = work.queue[prey.ranked[k]]
+        prey.in_leaf[start[q + 1]] = prey.ranked[k]
+        start[q + 1] += 1
 
 
 @inner

@@ -1,7 +1,8 @@
-"""What was refused in this pass: gangs that differ only by name and age are refused alike.
+"""What was refused in this pass: gangs of one kind are refused alike.
 
 A cycle with a hundred thousand waiting workloads has few kinds of them. What refuses one goes on
 refusing its like until somebody leaves or gives up a turn: free room and quota only shrink meanwhile.
+Nor can one start by backfilling that takes longer than its like.
 """
 
 from __future__ import annotations
@@ -9,9 +10,8 @@ from __future__ import annotations
 import numpy as np
 
 from scheduling.engine import codes
-from scheduling.engine.arrays import CPUS, GPUS, MEMORY
 from scheduling.engine.compiled import inner, once
-from scheduling.engine.memo import ROWS, UNSETTLED, WISHES
+from scheduling.engine.memo import CELL, DUES, EPOCH, OWN
 from scheduling.engine.record import decide
 from scheduling.engine.world import World
 
@@ -19,74 +19,58 @@ from scheduling.engine.world import World
 @once
 def forget_refusals(world: World) -> None:
     """Somebody left, gave up a turn or keeps one: all are asked again."""
-    world.memo.now[0] += 1
+    world.memo.now[EPOCH] += 1
 
 
 @inner
-def refused_alike(world: World, w: int) -> bool:
-    """Whether the like of ``w`` was refused since anything changed for the better; ``w`` gets its line."""
+def note_cells(world: World) -> None:
+    """The cell of each that waits, by position in line."""
+    line = world.line
+    for k in range(line.count[0]):
+        line.cell[k] = _cell_of(world, line.item[k])
+
+
+@once
+def refused_alike(world: World, w: int, cell: int) -> bool:
+    """Whether the like of ``w`` was refused since anything changed for the better."""
     memo = world.memo
-    row = _row_of(world, w)
-    memo.now[1] = row
-    if row < 0 or memo.epoch[row] != memo.now[0]:
+    memo.now[CELL] = cell
+    if cell < 0 or memo.epoch[cell] != memo.now[EPOCH]:
         return False
-    if memo.like[row] != UNSETTLED:
-        _copy_line(world, memo.like[row], w)
-    return True
+    return memo.p90[cell] == -np.inf or world.work.predicted_p90[w] >= memo.p90[cell]
 
 
 @once
 def note_refusal(world: World, w: int, settled: bool) -> None:
     """``w``, for whom ``refused_alike`` was just asked, was refused; ``settled``: its line is written."""
     memo = world.memo
-    row = memo.now[1]
-    if row >= 0:
-        memo.epoch[row] = memo.now[0]
-        memo.like[row] = w if settled else UNSETTLED
+    cell = memo.now[CELL]
+    if cell >= 0:
+        p90 = world.work.predicted_p90[w]
+        memo.epoch[cell], memo.p90[cell] = memo.now[EPOCH], p90 if p90 < np.inf else -np.inf
+        if settled:
+            memo.like[cell] = w
 
 
 @inner
-def _row_of(world: World, w: int) -> int:
-    """The row of the kind of ``w``, -1 if it is one of its own: it may end in time to backfill, was
-    promised room, or has an unusual list of classes. Another kind in the row is written over.
-    """
-    work, memo = world.work, world.memo
-    many = work.wish.shape[0]
-    if (
-        work.claims[w]
-        or work.predicted_p90[w] < np.inf
-        or world.rules.now < work.evicted[w] + world.rules.cooldown
-        or (many > WISHES and work.wish[WISHES, w] >= 0)
-    ):
+def tell_the_like(world: World) -> None:
+    """Whoever was refused like another in the last pass gets its line."""
+    line, out = world.line, world.out
+    for k in range(line.count[0]):
+        w = line.item[k]
+        if out.action[w] == codes.UNDECIDED:
+            _copy_line(world, world.memo.like[line.cell[k]], w)
+
+
+@inner
+def _cell_of(world: World, w: int) -> int:
+    """-1 if ``w`` is a kind of its own: it was promised room, or evicted for somebody a while ago."""
+    work, rules = world.work, world.rules
+    kind = world.memo.of[w]
+    if kind == OWN or work.claims[w] or rules.now < work.evicted[w] + rules.cooldown:
         return -1
-    waited = world.rules.now - work.submitted[w]
-    due = int(waited >= world.rules.delay) + int(waited >= world.rules.fair_delay)
-    parts = (
-        work.queue[w],
-        work.priority[w],
-        work.need[GPUS, w],
-        work.need[CPUS, w],
-        work.need[MEMORY, w],
-        work.least[w] * 3 + due,
-        work.most[w],
-        work.required[w],
-        work.preferred[w],
-        work.wish[0, w],
-        work.wish[1, w] if many > 1 else -1,
-        work.wish[2, w] if many > 2 else -1,
-        work.wish[3, w] if many > 3 else -1,
-    )
-    row = 0
-    for part in parts:
-        row = (row * 1000003 + part) % ROWS
-    same = True
-    for i in range(13):
-        same = same and memo.parts[row, i] == parts[i]
-    if not same:
-        memo.epoch[row] = 0
-        for i in range(13):
-            memo.parts[row, i] = parts[i]
-    return row
+    waited = rules.now - work.submitted[w]
+    return int(kind * DUES + int(waited >= rules.delay) + int(waited >= rules.fair_delay))
 
 
 @once

@@ -99,6 +99,8 @@ def _expected_turn(world: World, w: int, c: int) -> float:
     above = world.book.held[c, q] + need_of(world, w) - world.division.fair[c, q]
     if above <= EPS:
         return world.rules.now
+    if line.foretold[q] == 0:
+        return np.inf
     ends = np.empty(line.runs[q + 2] - line.runs[q + 1])
     slots = np.empty(ends.size, np.int64)
     size = 0

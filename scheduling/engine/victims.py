@@ -23,6 +23,7 @@ from scheduling.engine.eviction import (
     take_again,
 )
 from scheduling.engine.heap import change, push
+from scheduling.engine.nearby import least_cost, mark_nodes
 from scheduling.engine.needed import (
     do_without,
     is_still_fair,
@@ -49,6 +50,7 @@ def hunt_down(world: World, hunt: Hunt) -> bool:
     world.prey.count[0] = 0
     world.book.spent[0] = world.book.spent[1] = 0
     sat = 0
+    mark_nodes(world, hunt)
     if _free_quota(world, hunt):
         sat = _free_domain(world, hunt)
     if sat == least:
@@ -88,8 +90,9 @@ def _free_quota(world: World, hunt: Hunt) -> bool:
     while q > 0:
         if lacks_quota(world, hunt, q):
             _shrink_in(world, hunt, q)
-        for k in range(world.prey.begin[hunt.c], world.prey.begin[hunt.c + 1]):
-            v = world.prey.ranked[k]
+        among, first, last = _prey_in(world, hunt, q)
+        for k in range(first, last):
+            v = among[k]
             if not lacks_quota(world, hunt, q):
                 break
             if world.prey.chosen[v] or not _inside(world, world.work.queue[v], q):
@@ -106,8 +109,9 @@ def _free_quota(world: World, hunt: Hunt) -> bool:
 def _shrink_in(world: World, hunt: Hunt, q: int) -> None:
     """Elastic gangs of ``q`` and below give up members until it does not lack quota."""
     prey = world.prey
-    for k in range(prey.begin[hunt.c], prey.begin[hunt.c + 1]):
-        v = prey.ranked[k]
+    among, first, last = _prey_in(world, hunt, q)
+    for k in range(first, last):
+        v = among[k]
         if not _inside(world, world.work.queue[v], q):
             continue
         h = world.holds.head[v]
@@ -116,6 +120,15 @@ def _shrink_in(world: World, hunt: Hunt, q: int) -> None:
                 choose_member(world, v, h)
             else:
                 h = world.holds.next[h]
+
+
+@once
+def _prey_in(world: World, hunt: Hunt, q: int) -> tuple[Ints, int, int]:
+    """Where to look for victims of ``q`` in order: its own if it is a leaf, else all of the class."""
+    tree, prey = world.tree, world.prey
+    if tree.kid_start[q] == tree.kid_start[q + 1]:
+        return prey.in_leaf, prey.leaf_start[q], prey.leaf_start[q + 1]
+    return prey.ranked, prey.begin[hunt.c], prey.begin[hunt.c + 1]
 
 
 @once
@@ -176,13 +189,17 @@ def _free_room(world: World, hunt: Hunt, among: Ints) -> int:
     """Seat the least members one by one, each on the node where it loses least; returns how many sat.
 
     A node's cost holds until the node is touched. Elsewhere each victim taken can only make others
-    dearer, so the cheapest node is computed again before it is taken, and that is enough.
+    dearer, so the cheapest node is computed again before it is taken, and that is enough. Nodes enter
+    with a lower bound of their cost.
     """
     w, prey, seats = hunt.w, world.prey, world.seats
     epoch, sat = 1, 0
     for n in among:
-        push(prey, n, _cost(world, hunt, n, False))
-        prey.fresh[n] = epoch
+        if slots_on(world.room, world.work, w, n, LATER) > 0:
+            push(prey, n, 0.0)
+        elif prey.near[n] == prey.listed[1]:
+            push(prey, n, least_cost(world, w, n))
+        prey.fresh[n] = 0
     while sat < world.work.least[w] and prey.size[0] > 0:
         n = prey.heap[0]
         if prey.fresh[n] != epoch:

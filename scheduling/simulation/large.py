@@ -17,9 +17,9 @@ from .frames import leaves
 
 NOW = datetime(2026, 1, 5, 10, tzinfo=UTC)
 CLASSES, TEAMS, RACK = 4, 40, 16
-SIZES = ((1, 1), (1, 2), (1, 4), (1, 8), (4, 8), (16, 8))
-"""Members and GPUs of each of the gangs drawn, and how often:"""
-ODDS = (0.55, 0.18, 0.12, 0.12, 0.025, 0.005)
+SIZES = ((1, 1), (1, 2), (1, 4), (1, 8), (2, 8))
+"""Members and GPUs of each of the gangs drawn, and how often: as in Philly's trace."""
+ODDS = (0.932, 0.022, 0.023, 0.02, 0.003)
 
 
 @dataclass(frozen=True, slots=True)
