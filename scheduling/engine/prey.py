@@ -24,15 +24,18 @@ from scheduling.engine.compiled import inner, once
 from scheduling.engine.line import Line
 from scheduling.engine.structs import declare
 
-UNLISTED, LISTED, RANKED = 0, 1, 2
-"""Sorting waits for the first hunt that sums do not rule out."""
+UNLISTED, LISTED, SPREAD = 0, 1, 2
+"""Lists by node and by leaf wait for the first hunt that sums do not rule out."""
 LOOSE, BOUND = 0, 1
 """Prey that may go for somebody, and prey inside its min run time whoever hunts."""
 
 
 @declare
 class Prey(NamedTuple):
-    """Running preemptible work, least work lost first, and by node in the same order."""
+    """Running preemptible work by class, node and leaf.
+
+    Each part of a list is put in order, least work lost first, when somebody looks there.
+    """
 
     listed: Ints  # [0] how far it is prepared in this cycle, [1] number of hunts
     ranked: Ints  # by class: ranked[begin[c]:begin[c + 1]] run on class c
@@ -41,6 +44,10 @@ class Prey(NamedTuple):
     on_node: Ints
     leaf_start: Ints  # by leaf: in_leaf[leaf_start[q]:leaf_start[q + 1]]
     in_leaf: Ints
+    spare: Ints
+    class_done: Flags  # [class] its part of ``ranked`` is in order
+    node_done: Flags  # [node]
+    leaf_done: Flags  # [queue]
     lost: Floats  # [slot] GPU-seconds thrown away by an eviction
     chosen: Flags  # [slot]
     picked: Ints  # the chosen in order of choice, whole gangs and single members
@@ -73,7 +80,9 @@ def empty_prey(
         listed=ints(2, np.int64), ranked=ints(slots + 1, np.int64),
         begin=ints(classes + 2, np.int64), start=ints(nodes + 2, np.int64),
         on_node=ints(max(holds, slots), np.int64), leaf_start=ints(queues + 2, np.int64),
-        in_leaf=ints(slots, np.int64), lost=np.zeros(slots),
+        in_leaf=ints(slots, np.int64), spare=ints(max(holds, slots), np.int64),
+        class_done=np.zeros(classes, np.bool_), node_done=np.zeros(nodes, np.bool_),
+        leaf_done=np.zeros(queues, np.bool_), lost=np.zeros(slots),
         chosen=np.zeros(slots, np.bool_), picked=ints(slots + seats, np.int64),
         part=ints(slots + seats, np.int64),
         given=ints(slots, np.int64), gone=ints(holds, np.int64),
@@ -116,59 +125,89 @@ def list_prey(
         prey.lost[w] = work_lost(work, w, rules.now)
         prey.ranked[count] = w
         count += 1
-    _count_classes(work, prey, count)
+    _list_by_class(work, prey, count)
     _weigh(work, ranks, rules, tree, prey, count)
     prey.listed[0] = LISTED
 
 
 @once
-def _count_classes(work: Work, prey: Prey, count: int) -> None:
-    for c in range(prey.begin.size):
-        prey.begin[c] = 0
+def _list_by_class(work: Work, prey: Prey, count: int) -> None:
+    """Counting sort of ``ranked[:count]``."""
+    begin = prey.begin
+    for c in range(begin.size):
+        begin[c] = 0
     for k in range(count):
-        prey.begin[work.gpu_class[prey.ranked[k]] + 1] += 1
-    for c in range(1, prey.begin.size):
-        prey.begin[c] += prey.begin[c - 1]
+        prey.spare[k] = prey.ranked[k]
+        begin[work.gpu_class[prey.ranked[k]] + 2] += 1
+    for c in range(2, begin.size):
+        begin[c] += begin[c - 1]
+    for k in range(count):
+        at = work.gpu_class[prey.spare[k]] + 1
+        prey.ranked[begin[at]] = prey.spare[k]
+        begin[at] += 1
+    for c in range(prey.class_done.size):
+        prey.class_done[c] = False
 
 
 @inner
-def rank_prey(work: Work, holds: Holds, prey: Prey) -> None:
-    """Put those listed in order. Ladder inside a class: least work lost, started last, lowest name."""
-    count = prey.begin[prey.begin.size - 1]
-    _rank(work, prey, count)
+def spread_prey(work: Work, holds: Holds, prey: Prey) -> None:
+    """List by node and by leaf those listed by class."""
+    count = prey.begin[prey.class_done.size]
     _list_by_node(holds, prey, count)
     _list_by_leaf(work, prey, count)
     for n in range(prey.spot.size):
         prey.spot[n] = -1
+        prey.node_done[n] = False
+    for q in range(prey.leaf_done.size):
+        prey.leaf_done[q] = False
     prey.size[0] = 0
-    prey.listed[0] = RANKED
+    prey.listed[0] = SPREAD
 
 
 @inner
-def _rank(work: Work, prey: Prey, count: int) -> None:
-    """Bottom-up merge sort of ``ranked[:count]``."""
-    order, spare, width = prey.ranked, prey.on_node, 1
-    while width < count:
-        for low in range(0, count, 2 * width):
-            middle, high = min(low + width, count), min(low + 2 * width, count)
+def order_class(work: Work, prey: Prey, c: int) -> None:
+    if not prey.class_done[c]:
+        _order(work, prey, prey.ranked, prey.begin[c], prey.begin[c + 1])
+        prey.class_done[c] = True
+
+
+@inner
+def order_node(work: Work, prey: Prey, n: int) -> None:
+    if not prey.node_done[n]:
+        _order(work, prey, prey.on_node, prey.start[n], prey.start[n + 1])
+        prey.node_done[n] = True
+
+
+@inner
+def order_leaf(work: Work, prey: Prey, q: int) -> None:
+    if not prey.leaf_done[q]:
+        _order(work, prey, prey.in_leaf, prey.leaf_start[q], prey.leaf_start[q + 1])
+        prey.leaf_done[q] = True
+
+
+@inner
+def _order(work: Work, prey: Prey, table: Ints, first: int, last: int) -> None:
+    """Bottom-up merge sort of ``table[first:last]``."""
+    width, spare = 1, prey.spare
+    while width < last - first:
+        for low in range(first, last, 2 * width):
+            middle, high = min(low + width, last), min(low + 2 * width, last)
             i, j = low, middle
             for k in range(low, high):
-                if j >= high or (i < middle and not _after(work, prey, order[i], order[j])):
-                    spare[k] = order[i]
+                if j >= high or (i < middle and not _after(work, prey, table[i], table[j])):
+                    spare[k - first] = table[i]
                     i += 1
                 else:
-                    spare[k] = order[j]
+                    spare[k - first] = table[j]
                     j += 1
-        order, spare = spare, order
+        for k in range(first, last):
+            table[k] = spare[k - first]
         width *= 2
-    for k in range(count):
-        prey.ranked[k] = order[k]
 
 
 @inner
 def _after(work: Work, prey: Prey, a: int, b: int) -> bool:
-    if work.gpu_class[a] != work.gpu_class[b]:
-        return work.gpu_class[a] > work.gpu_class[b]
+    """Ladder: least work lost, started last, lowest name."""
     if prey.lost[a] != prey.lost[b]:
         return prey.lost[a] > prey.lost[b]
     if work.started[a] != work.started[b]:
@@ -178,7 +217,7 @@ def _after(work: Work, prey: Prey, a: int, b: int) -> bool:
 
 @inner
 def _list_by_leaf(work: Work, prey: Prey, count: int) -> None:
-    """Counting sort by queue; it keeps their order."""
+    """Counting sort by queue."""
     start = prey.leaf_start
     for q in range(start.size):
         start[q] = 0
@@ -194,7 +233,7 @@ def _list_by_leaf(work: Work, prey: Prey, count: int) -> None:
 
 @inner
 def _list_by_node(holds: Holds, prey: Prey, count: int) -> None:
-    """Counting sort of the victims' holds by node; it keeps their order."""
+    """Counting sort of the victims' holds by node."""
     for n in range(prey.start.size):
         prey.start[n] = 0
     for k in range(count):

@@ -34,7 +34,14 @@ from scheduling.engine.needed import (
     squeeze,
     unseat,
 )
-from scheduling.engine.prey import RANKED, extra_of, rank_prey
+from scheduling.engine.prey import (
+    SPREAD,
+    extra_of,
+    order_class,
+    order_leaf,
+    order_node,
+    spread_prey,
+)
 from scheduling.engine.seating import pick_device, sit, slots_on
 from scheduling.engine.world import World
 
@@ -45,8 +52,8 @@ def hunt_down(world: World, hunt: Hunt) -> bool:
     members have claimed their seats; on failure everything is as before.
     """
     least = world.work.least[hunt.w]
-    if world.prey.listed[0] != RANKED:
-        rank_prey(world.work, world.holds, world.prey)
+    if world.prey.listed[0] != SPREAD:
+        spread_prey(world.work, world.holds, world.prey)
     world.prey.count[0] = 0
     world.book.spent[0] = world.book.spent[1] = 0
     sat = 0
@@ -127,7 +134,9 @@ def _prey_in(world: World, hunt: Hunt, q: int) -> tuple[Ints, int, int]:
     """Where to look for victims of ``q`` in order: its own if it is a leaf, else all of the class."""
     tree, prey = world.tree, world.prey
     if tree.kid_start[q] == tree.kid_start[q + 1]:
+        order_leaf(world.work, prey, q)
         return prey.in_leaf, prey.leaf_start[q], prey.leaf_start[q + 1]
+    order_class(world.work, prey, hunt.c)
     return prey.ranked, prey.begin[hunt.c], prey.begin[hunt.c + 1]
 
 
@@ -246,6 +255,7 @@ def _cost(world: World, hunt: Hunt, n: int, take: bool) -> float:
     room, work, prey = world.room, world.work, world.prey
     if slots_on(room, work, hunt.w, n, LATER) > 0:
         return 0.0
+    order_node(work, prey, n)
     before = prey.count[0]
     fits = _shrink_on(world, hunt, n)
     for k in range(prey.start[n], prey.start[n + 1]):

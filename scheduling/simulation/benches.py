@@ -17,6 +17,7 @@ import numpy as np
 from scheduling.engine import MILLI, Frame, codes
 from scheduling.simulation.dividing import SEED, division_ms, organisation
 from scheduling.simulation.fragmentation import allocated_pct, frame_of
+from scheduling.simulation.large import TRAINING, Load, figures, measure_large
 from scheduling.simulation.lp import shares_by_lp
 from scheduling.simulation.reclaim import reclaim_large_job
 from scheduling.simulation.replays import POLICIES, WEIR, measure, replay
@@ -211,6 +212,22 @@ def largest_error(frame: Frame) -> float:
     )
 
 
+def bench_cycle(_traces: Path, progress: Progress) -> Outcome:
+    """One cycle of 10,000 nodes, 1,000 leaves and 120,000 workloads; what would start one of them."""
+    progress("job sizes as in Philly")
+    measured = figures(measure_large(seed=SEED))
+    progress("larger jobs")
+    larger = figures(measure_large(Load(odds=TRAINING), SEED))
+    return Outcome(
+        measured | {f"larger_{name}": value for name, value in larger.items()},
+        seeds=[SEED],
+        notes=[
+            "CPU seconds; scratch_s: the frame's tables laid out, division, placements, reasons",
+            "larger_*: the same with 3.8 GPUs a job on average, where 20,000 running fill the cluster",
+        ],
+    )
+
+
 def bench_openb(traces: Path, progress: Progress) -> Outcome:
     """Allocated share of GPUs on Alibaba's trace by FGD's protocol, nodes renamed at every placement."""
     folder = traces / "openb"
@@ -240,5 +257,6 @@ BENCHES: Mapping[str, Bench] = {
     "jct-philly": bench_jct_philly,
     "reclaim": bench_reclaim,
     "division": bench_division,
+    "cycle": bench_cycle,
     "openb": bench_openb,
 }

@@ -77,7 +77,7 @@ def allocated_pct(frame: Frame, pods: int, seed: int) -> float:
 def fill(world: Any, order: Ints, seed: int, every: int) -> int:
     """Place ``order`` one by one on empty nodes; returns the milli-GPU that were given."""
     np.random.seed(seed)
-    renew(world.line, world.work, world.ranks, world.rules.now, world.rules.shortest)
+    renew(world.line, world.memo, world.work, world.ranks, world.rules.now, world.rules.shortest)
     clear(world)
     given = 0
     for c in range(world.room.open.size):
