@@ -234,6 +234,8 @@ class Room(NamedTuple):
     older: Ints  # [node] the one of its class changed before it, -1 none
     newer: Ints  # [node] the one of its class changed after it, -1 none
     kind: Ints  # [node] its class
+    kept: Ints  # [now's three resources, then later's; node]: see ``prepare.keep_room``
+    kept_shared: Ints  # [now or later, node, device]
 
 
 @declare

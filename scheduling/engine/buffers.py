@@ -87,6 +87,8 @@ def _room(nodes: a.Nodes, size: int, classes: int) -> a.Room:
         older=_ints(size),
         newer=_ints(size),
         kind=nodes.gpu_class,
+        kept=_ints(6, size),
+        kept_shared=_ints(2, *shared),
     )
 
 
@@ -132,8 +134,8 @@ def _book(classes: int, queues: int, pairs: int) -> a.Book:
 
 def _out(slots: int, seats: int) -> a.Out:
     return a.Out(
-        action=_ints(slots), reason=_ints(slots), gpu_class=_ints(slots), members=_ints(slots),
-        rival=_ints(slots), blame=_ints(slots), until=np.zeros(slots), lost=np.zeros(slots),
+        action=_ints(slots) - 1, reason=_ints(slots) - 1, gpu_class=_ints(slots), members=_ints(slots),
+        rival=_ints(slots) - 1, blame=_ints(slots) - 1, until=np.zeros(slots), lost=np.zeros(slots),
         figures=np.zeros((slots, 6)), noted=np.zeros(slots, np.bool_), order=_ints(slots), first=_ints(slots),
         pool_node=_ints(4 * seats + slots), pool_device=_ints(4 * seats + slots), used=_ints(2),
     )  # fmt: skip

@@ -19,7 +19,8 @@ from scheduling.engine import codes
 from scheduling.engine.arrays import ANYWHERE, GPUS, LEVELS, PENDING, UNLIMITED, Ints
 from scheduling.engine.encode import encode
 from scheduling.engine.frame import ArrayPlan, Frame
-from scheduling.engine.line import FRESH, LISTED
+from scheduling.engine.kernels import plan_world
+from scheduling.engine.line import ALL, FEW, FRESH, LISTED
 from scheduling.engine.model import MILLI, Snapshot
 from scheduling.engine.planner import plan_frame
 from scheduling.engine.sentences import amount
@@ -76,11 +77,16 @@ def relaxations(snapshot: Snapshot, workload: str, reach: Reach | None = None) -
     return relaxations_in(frame, slots[workload], reach)
 
 
-def relaxations_in(frame: Frame, slot: int, reach: Reach) -> list[Relaxation]:
-    """The same for a slot of a frame that is kept up in place; its last plan is not valid afterwards."""
+def relaxations_in(
+    frame: Frame, slot: int, reach: Reach, plan: ArrayPlan | None = None
+) -> list[Relaxation]:
+    """The same for a slot of a frame that is kept up in place. ``plan`` is its last one, if nothing has
+    changed since and it has a user in every queue of ``reach``; it is not valid afterwards.
+    """
     for queue in reach.queues:
         frame.user_in(slot, frame.queue_names.index(queue))
-    plan = plan_frame(frame)
+    if plan is None or frame.world is None or plan.out is not frame.buffers.out:
+        plan = plan_frame(frame)
     if frame.work.phase[slot] != PENDING or plan.action[slot] not in (codes.WAIT, codes.RESERVE):
         return []
     if frame.work.held[slot] or plan.reason[slot] == codes.AWAITS_VICTIMS:
@@ -109,15 +115,16 @@ class _Again:
         self._line = line.item[: line.count[0]].copy()
         self._asked = book.asked.copy()
         self._kind = int(self.frame.buffers.memo.of[self.slot])
-        line.count[3] = 1
-        self.plan()
+        line.count[3] = FEW
+        self._list_the_few()
+        plan_world(self.frame.world, self.frame.now, False)
         book.extra[...] = self._asked - book.asked
         return self
 
     def __exit__(self, *_: object) -> None:
         line = self.frame.buffers.line
         line.item[: self._line.size] = self._line
-        line.count[0], line.count[1], line.count[3] = self._line.size, 0, 0
+        line.count[0], line.count[1], line.count[3] = self._line.size, 0, ALL
         line.state[self.slot] = LISTED
         self.frame.buffers.memo.of[self.slot] = self._kind
         self.frame.buffers.book.extra[...] = 0
@@ -135,12 +142,15 @@ class _Again:
 
     def plan(self) -> ArrayPlan:
         """The plan with the slot as it is now."""
+        self._list_the_few()
+        return plan_frame(self.frame)
+
+    def _list_the_few(self) -> None:
         line = self.frame.buffers.line
         line.item[: self._few.size] = self._few
         line.count[0], line.count[1] = self._few.size, 1
         line.fresh[0] = self.slot
         line.state[self.slot] = FRESH
-        return plan_frame(self.frame)
 
     def starts(
         self, change: Change, value: str | int, sentence: str, queue: str = ""

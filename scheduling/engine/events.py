@@ -12,6 +12,7 @@ import numpy as np
 from scheduling.engine.arrays import FREE, PENDING, RUNNING, Ints
 from scheduling.engine.compiled import inner, kernel
 from scheduling.engine.line import enlist
+from scheduling.engine.memo import UNKNOWN
 
 SLOTS, HOLDS = 0, 1
 """Stacks of what is unused, in ``Pool.left``."""
@@ -29,6 +30,7 @@ def take_slot(world: Any) -> int:
 def arrive(world: Any, w: int) -> None:
     """The workload described in slot ``w`` is pending."""
     world.work.phase[w] = PENDING
+    world.memo.of[w] = UNKNOWN
     enlist(world.line, w)
 
 

@@ -261,6 +261,8 @@ def _reclaimable(world: World, hunt: Hunt, v: int, gpus: int, graced: bool) -> b
     """
     tree, book, fair = world.tree, world.book, world.division.fair
     q = world.work.queue[v]
+    if book.held[hunt.c, q] <= fair[hunt.c, q] + EPS:
+        return False
     meet = common_ancestor(tree, q, world.work.queue[hunt.w])
     if meet == q or tree.depth[meet] < tree.depth[hunt.top]:
         return False

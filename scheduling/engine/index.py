@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from scheduling.engine.arrays import ANYWHERE, CPUS, GPUS, MEMORY, NODE, NOW, Index, Room
 from scheduling.engine.compiled import inner, once
+from scheduling.engine.line import ALL
 from scheduling.engine.mix import learn, loss
 from scheduling.engine.seating import ONE, free_of, slots_on
 from scheduling.engine.world import World
@@ -148,8 +149,8 @@ def _score(world: World, w: int, n: int, when: int) -> float:
     free = free_of(room, GPUS, n, when) / ONE
     if world.rules.spread:
         return -free
-    if mix.size[3] < room.tick[1]:
-        learn(mix, world.line, world.work, world.nodes, room)
+    if mix.size[3] < room.tick[1] and (world.line.count[3] == ALL or mix.size[0] == 0):
+        learn(mix, world.line, world.memo, world.work, world.nodes, room)
     return loss(mix, room, world.work, w, n, room.kind[n], when) + FULLER * free
 
 

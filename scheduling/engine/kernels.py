@@ -5,17 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 from scheduling.engine.arrays import Floats
-from scheduling.engine.compiled import inner, kernel
+from scheduling.engine.compiled import inner, kernel, once
 from scheduling.engine.cycle import decide_all
 from scheduling.engine.division import potential
-from scheduling.engine.line import renew
+from scheduling.engine.line import FEW, renew
 from scheduling.engine.prepare import (
-    clear,
+    clear_out,
+    clear_room,
+    keep_room,
     note_the_settled,
     occupy_nodes,
+    recall_room,
     weigh,
 )
-from scheduling.engine.prey import UNLISTED, forget_given
+from scheduling.engine.prey import UNLISTED, forget_given, relist
 from scheduling.engine.sharing import share_out
 
 
@@ -31,23 +34,41 @@ def run_cycle(world: Any, now: float, acts: bool) -> None:
     rules = world.rules
     rules.now = now
     renew(world.line, world.memo, world.work, world.ranks, now, rules.shortest)
+    clear_out(world)
+    again = world.line.count[3] == FEW
     if acts:
-        clear(world)
-        occupy_nodes(world)
+        _lay_out(world, again)
     share_out(world)
     if not acts:
+        note_the_settled(world)
         return
     weigh(world)
-    world.prey.listed[0] = UNLISTED
+    if again:
+        relist(world.prey)
+    else:
+        world.prey.listed[0] = UNLISTED
     decide_all(world)
     forget_given(world.work, world.holds, world.out, world.prey)
     note_the_settled(world)
 
 
+@once
+def _lay_out(world: Any, again: bool) -> None:
+    """Running work sits where it sits."""
+    if again:
+        recall_room(world)
+        return
+    clear_room(world)
+    occupy_nodes(world)
+    keep_room(world)
+
+
 @kernel
 def divide_world(world: Any) -> None:
     """The division alone, over the line as it stands: demand summed again, shares in ``world``."""
+    clear_out(world)
     share_out(world)
+    note_the_settled(world)
 
 
 @kernel

@@ -12,11 +12,13 @@ import numpy as np
 
 from scheduling.engine.arrays import PENDING, RUNNING, Book, Flags, Ints, Ranks, Work
 from scheduling.engine.compiled import inner, once
-from scheduling.engine.memo import KINDS, Memo, forget_kinds, note_kind
+from scheduling.engine.memo import KINDS, UNKNOWN, Memo, forget_kinds, note_kind
 from scheduling.engine.structs import declare
 
 OUT, LISTED, FRESH = 0, 1, 2
 """Where a slot stands: not in the line, in it, or among those to be merged in."""
+ALL, FEW = 0, 1
+"""Who is in the line: all that wait, or only some, beside the running work of the plan before."""
 RISEN = 1 << 40
 """Rank of a workload that waited past its class's bound: above every priority value."""
 
@@ -42,7 +44,7 @@ class Line(NamedTuple):
         Ints  # ``running[runs[q + 1]:runs[q + 2]]`` are those of queue ``q``; unknown queues first
     )
     foretold: Ints  # [queue] running work whose end is predicted
-    count: Ints  # type: ignore[assignment] # nobody asks a struct for tuple.count; [3] 1: not all are in it
+    count: Ints  # type: ignore[assignment] # nobody asks a struct for tuple.count; [3] ALL or FEW; [4] sum of foretold
 
 
 def empty_line(slots: int, queues: int) -> Line:
@@ -50,7 +52,7 @@ def empty_line(slots: int, queues: int) -> Line:
     by_slot = [np.zeros(slots + 1, np.int64) for _ in range(8)]
     item, cell, fresh, spare, state, rank, start, running = by_slot
     leaf, foretold = np.zeros(queues + 1, np.int64), np.zeros(queues + 1, np.int64)
-    runs, count = np.zeros(queues + 3, np.int64), np.zeros(4, np.int64)
+    runs, count = np.zeros(queues + 3, np.int64), np.zeros(5, np.int64)
     return Line(item, cell, fresh, spare, state, rank, start, leaf, running, runs, foretold, count)
 
 
@@ -87,26 +89,33 @@ def renew(line: Line, memo: Memo, work: Work, ranks: Ranks, now: float, shortest
     line.count[0] = kept
     if memo.now[KINDS] == memo.parts.shape[0]:
         forget_kinds(memo)
-        for k in range(kept):
-            note_kind(memo, work, line.item[k])
+        for w in range(work.phase.size):
+            if work.phase[w] == PENDING or work.phase[w] == RUNNING:
+                note_kind(memo, work, w)
     if line.count[1] > 0:
         _merge_in(line, memo, work, ranks, now, shortest)
     _group(line, work)
-    _list_running(line, work)
+    if line.count[3] == ALL:
+        _list_running(line, memo, work)
 
 
 @once
-def _list_running(line: Line, work: Work) -> None:
-    """Counting sort by queue."""
+def _list_running(line: Line, memo: Memo, work: Work) -> None:
+    """Counting sort by queue; who never waited here is told its kind."""
     runs = line.runs
     for q in range(runs.size):
         runs[q] = 0
     for q in range(line.foretold.size):
         line.foretold[q] = 0
+    line.count[4] = 0
     for w in range(work.phase.size):
         if work.phase[w] == RUNNING:
             runs[work.queue[w] + 2] += 1
-            line.foretold[work.queue[w]] += work.predicted_p90[w] < np.inf
+            known = work.predicted_p90[w] < np.inf
+            line.foretold[work.queue[w]] += known
+            line.count[4] += known
+            if memo.of[w] == UNKNOWN:
+                note_kind(memo, work, w)
     for q in range(2, runs.size):
         runs[q] += runs[q - 1]
     for w in range(work.phase.size):

@@ -1,4 +1,4 @@
-"""Kinds of pending work: gangs that differ only by name, user, age and how long they are predicted to run.
+"""Kinds of work: gangs that differ only by name, user, age and how long they are predicted to run.
 
 Whoever joins the line is told its kind once. ``refusals`` keeps by kind what was refused.
 """
@@ -16,7 +16,7 @@ from scheduling.engine.structs import declare
 WISHES, PARTS, DUES = 4, 14, 3
 MOST_KINDS = 1 << 14
 """Beyond so many, workloads are kinds of their own until the table is laid out anew."""
-OWN = -1
+OWN, UNKNOWN = -1, -2
 EPOCH, KINDS, CELL = 0, 1, 2
 
 
@@ -27,8 +27,10 @@ class Memo(NamedTuple):
     A cell is a kind and how many of the delays before evictions it has waited: ``kind * DUES + due``.
     """
 
-    of: Ints  # [slot] kind, or OWN
+    of: Ints  # [slot] kind, or OWN, or UNKNOWN until it first waits or runs
     parts: Ints  # [kind, part]
+    members: Ints  # [kind] how many wait and run, see ``mix``
+    one: Ints  # [kind] a slot of them
     table: Ints  # [row] kind or -1, open addressing
     epoch: Ints  # [cell] of the last refusal
     like: Ints  # [cell] the slot whose line tells why
@@ -42,7 +44,8 @@ def empty_memo(slots: int) -> Memo:
     rows = 1 << (2 * kinds).bit_length()
     cells = kinds * DUES
     return Memo(
-        of=np.full(slots, OWN, np.int64), parts=np.zeros((kinds, PARTS), np.int64),
+        of=np.full(slots, UNKNOWN, np.int64), parts=np.zeros((kinds, PARTS), np.int64),
+        members=np.zeros(kinds, np.int64), one=np.zeros(kinds, np.int64),
         table=np.full(rows, -1, np.int64), epoch=np.zeros(cells, np.int64),
         like=np.zeros(cells, np.int64), p90=np.zeros(cells), now=np.array([1, 0, -1]),
     )  # fmt: skip

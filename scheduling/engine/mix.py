@@ -32,6 +32,7 @@ from scheduling.engine.arrays import (
 )
 from scheduling.engine.compiled import inner, once
 from scheduling.engine.line import Line
+from scheduling.engine.memo import KINDS, Memo
 from scheduling.engine.seating import ONE, free_of, left_on, pick_device
 from scheduling.engine.structs import declare
 
@@ -68,15 +69,20 @@ def empty_mix(slots: int) -> Mix:
 
 
 @inner
-def learn(mix: Mix, line: Line, work: Work, nodes: Nodes, room: Room) -> None:
+def learn(mix: Mix, line: Line, memo: Memo, work: Work, nodes: Nodes, room: Room) -> None:
     """Read the mix off who waits and runs, and what the cluster fits of it at this moment."""
     mix.size[1] = 0
     mix.size[2] += 1
     total = 0
+    for kind in range(memo.now[KINDS]):
+        memo.members[kind] = 0
     for k in range(line.count[0]):
-        total += _count(mix, work, line.item[k], work.least[line.item[k]])
+        total += _tally(mix, memo, work, line.item[k], work.least[line.item[k]])
     for k in range(line.count[2]):
-        total += _count(mix, work, line.running[k], work.members[line.running[k]])
+        total += _tally(mix, memo, work, line.running[k], work.members[line.running[k]])
+    for kind in range(memo.now[KINDS]):
+        if memo.members[kind] > 0:
+            total += _count(mix, work, memo.one[kind], memo.members[kind])
     mix.size[0] = min(SHAPES, mix.size[1])
     scale = 0.0
     for t in range(mix.size[0]):
@@ -91,6 +97,17 @@ def learn(mix: Mix, line: Line, work: Work, nodes: Nodes, room: Room) -> None:
     for t in range(mix.size[0]):
         mix.weight[t] /= scale
     mix.size[3] = room.tick[0]
+
+
+@inner
+def _tally(mix: Mix, memo: Memo, work: Work, w: int, members: int) -> int:
+    """Members of a kind are added together; the others at once: returns how many were."""
+    kind = memo.of[w]
+    if kind < 0:
+        return _count(mix, work, w, members)
+    memo.members[kind] += members
+    memo.one[kind] = w
+    return 0
 
 
 @inner

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from scheduling.engine import codes
-from scheduling.engine.arrays import GPUS
+from scheduling.engine.arrays import GPUS, Room
 from scheduling.engine.compiled import inner, once
 from scheduling.engine.limits import find_limits
 from scheduling.engine.seating import leave, occupy, touch_all
@@ -11,10 +11,9 @@ from scheduling.engine.standing import dominant_ratio
 from scheduling.engine.world import World
 
 
-@once
-def clear(world: World) -> None:
-    """Empty tables, all nodes free. Loops, because assigning arrays to slices compiles slowly."""
-    _clear_out(world)
+@inner
+def clear_room(world: World) -> None:
+    """All nodes free. Loops, because assigning arrays to slices compiles slowly."""
     room, size = world.room, world.nodes.size
     for n in range(size.shape[1]):
         for r in range(3):
@@ -53,17 +52,15 @@ def clear_queues(world: World) -> None:
 
 
 @inner
-def _clear_out(world: World) -> None:
-    """Only of those who wait or run: other slots are never looked at."""
-    line, out = world.line, world.out
+def clear_out(world: World) -> None:
+    """Nothing is decided. Only lines of the plan before are not empty."""
+    out = world.out
+    for k in range(out.used[0]):
+        _clear_slot(world, out.order[k])
     out.used[0] = out.used[1] = 0
-    for k in range(line.count[0]):
-        _clear_slot(world, line.item[k])
-    for k in range(line.count[2]):
-        _clear_slot(world, line.running[k])
 
 
-@inner
+@once
 def _clear_slot(world: World, w: int) -> None:
     out = world.out
     out.action[w] = out.reason[w] = codes.UNDECIDED
@@ -88,6 +85,37 @@ def occupy_nodes(world: World) -> None:
             if work.leaving[w]:
                 leave(world.room, work, w, holds.node[h], holds.device[h], holds.members[h])
             h = holds.next[h]
+
+
+@inner
+def keep_room(world: World) -> None:
+    """Note who sits where, for the next plan of the same running work."""
+    _copy_room(world.room, True)
+
+
+@inner
+def recall_room(world: World) -> None:
+    """Who sits where, as noted."""
+    _copy_room(world.room, False)
+    touch_all(world.room)
+
+
+@inner
+def _copy_room(room: Room, keep: bool) -> None:
+    for n in range(room.now.shape[1]):
+        for r in range(3):
+            if keep:
+                room.kept[r, n], room.kept[3 + r, n] = room.now[r, n], room.later[r, n]
+            else:
+                room.now[r, n], room.later[r, n] = room.kept[r, n], room.kept[3 + r, n]
+                room.pledged[r, n] = 0
+        for d in range(room.shared_now.shape[1]):
+            if keep:
+                room.kept_shared[0, n, d] = room.shared_now[n, d]
+                room.kept_shared[1, n, d] = room.shared_later[n, d]
+            else:
+                room.shared_now[n, d] = room.kept_shared[0, n, d]
+                room.shared_later[n, d] = room.kept_shared[1, n, d]
 
 
 @inner

@@ -37,7 +37,8 @@ class Prey(NamedTuple):
     Each part of a list is put in order, least work lost first, when somebody looks there.
     """
 
-    listed: Ints  # [0] how far it is prepared in this cycle, [1] number of hunts
+    listed: Ints  # [1]: how far it is prepared in this cycle
+    hunts: Ints  # [1]: their number
     ranked: Ints  # by class: ranked[begin[c]:begin[c + 1]] run on class c
     begin: Ints
     start: Ints
@@ -59,10 +60,11 @@ class Prey(NamedTuple):
     spot: Ints  # [node] its position in the heap
     size: Ints  # [1] nodes in the heap
     fresh: Ints  # [node] epoch at which its cost was computed, 0: never
-    near: Ints  # [node] number of the last hunt whose rule might take somebody there
-    rate: Floats  # [node] least lost per milli-GPU of any of them
+    near: Ints  # [node] number of the last hunt inside a queue that has work there
+    rate: Floats  # [node] least that any prey there loses per milli-GPU, infinite without
     cost: Floats  # [node]
     mass: Ints  # [loose or bound, class, queue, rank] milli-GPU that leaves could lose
+    kept_mass: Ints  # the same before anybody was taken
     biggest: Ints  # [class, queue] the largest gang in the subtree
     take: Ints  # [queue] what a hunt could take from the subtree, of its children, and scratch
     below: Ints  # [queue]
@@ -77,7 +79,7 @@ def empty_prey(
     """Tables for these numbers of things; nothing is listed."""
     ints = np.zeros
     return Prey(
-        listed=ints(2, np.int64), ranked=ints(slots + 1, np.int64),
+        listed=ints(1, np.int64), hunts=ints(1, np.int64), ranked=ints(slots + 1, np.int64),
         begin=ints(classes + 2, np.int64), start=ints(nodes + 2, np.int64),
         on_node=ints(max(holds, slots), np.int64), leaf_start=ints(queues + 2, np.int64),
         in_leaf=ints(slots, np.int64), spare=ints(max(holds, slots), np.int64),
@@ -90,6 +92,7 @@ def empty_prey(
         size=ints(1, np.int64), fresh=ints(nodes, np.int64),
         near=ints(nodes, np.int64), rate=np.zeros(nodes), cost=np.zeros(nodes),
         mass=ints((2, classes, queues, ranks), np.int64),
+        kept_mass=ints((2, classes, queues, ranks), np.int64),
         biggest=ints((classes, queues), np.int64), take=ints(queues, np.int64),
         below=ints(queues, np.int64), refused=ints((classes, queues), np.int64),
     )  # fmt: skip
@@ -158,10 +161,25 @@ def spread_prey(work: Work, holds: Holds, prey: Prey) -> None:
     for n in range(prey.spot.size):
         prey.spot[n] = -1
         prey.node_done[n] = False
+        prey.rate[n] = np.inf
     for q in range(prey.leaf_done.size):
         prey.leaf_done[q] = False
     prey.size[0] = 0
+    _rate(work, holds, prey, count)
     prey.listed[0] = SPREAD
+
+
+@once
+def _rate(work: Work, holds: Holds, prey: Prey, count: int) -> None:
+    """Members that a gang can do without cost next to nothing, so they bound nothing."""
+    for k in range(count):
+        v = prey.ranked[k]
+        lost = 0.0 if extra_of(work, v) > 0 else prey.lost[v] + gpus_of(work, v) / 1000.0
+        h = holds.head[v]
+        while h >= 0:
+            n, gpus = holds.node[h], holds.members[h] * work.need[GPUS, v]
+            prey.rate[n] = min(prey.rate[n], lost / gpus if gpus > 0 else 0.0)
+            h = holds.next[h]
 
 
 @inner
@@ -269,6 +287,27 @@ def _weigh(work: Work, ranks: Ranks, rules: Rules, tree: Tree, prey: Prey, count
         while q >= 0:
             prey.biggest[c, q] = max(prey.biggest[c, q], gpus_of(work, v))
             q = tree.parent[q]
+    _copy_mass(prey.mass, prey.kept_mass)
+
+
+@inner
+def relist(prey: Prey) -> None:
+    """Nobody has been taken yet, of the same prey as in the plan before."""
+    if prey.listed[0] == UNLISTED:
+        return
+    _copy_mass(prey.kept_mass, prey.mass)
+    for c in range(prey.refused.shape[0]):
+        for q in range(prey.refused.shape[1]):
+            prey.refused[c, q] = -1
+
+
+@inner
+def _copy_mass(mass: Ints, to: Ints) -> None:
+    for kind in range(mass.shape[0]):
+        for c in range(mass.shape[1]):
+            for q in range(mass.shape[2]):
+                for p in range(mass.shape[3]):
+                    to[kind, c, q, p] = mass[kind, c, q, p]
 
 
 @inner

@@ -11,7 +11,7 @@ import numpy as np
 
 from scheduling.engine import codes
 from scheduling.engine.compiled import inner, once
-from scheduling.engine.memo import CELL, DUES, EPOCH, OWN
+from scheduling.engine.memo import CELL, DUES, EPOCH
 from scheduling.engine.record import decide
 from scheduling.engine.world import World
 
@@ -67,7 +67,7 @@ def _cell_of(world: World, w: int) -> int:
     """-1 if ``w`` is a kind of its own: it was promised room, or evicted for somebody a while ago."""
     work, rules = world.work, world.rules
     kind = world.memo.of[w]
-    if kind == OWN or work.claims[w] or rules.now < work.evicted[w] + rules.cooldown:
+    if kind < 0 or work.claims[w] or rules.now < work.evicted[w] + rules.cooldown:
         return -1
     waited = rules.now - work.submitted[w]
     return int(kind * DUES + int(waited >= rules.delay) + int(waited >= rules.fair_delay))

@@ -34,12 +34,15 @@ def reserve(world: World, w: int, c: int) -> bool:
     """Claim the least members of ``w`` on class ``c``; its wait becomes a reservation, unless a
     protection is what it waits for. False if it has to wait longer for that.
     """
+    shielded = world.out.reason[w] == codes.VICTIMS_PROTECTED
+    if world.line.count[4] == 0 and not shielded and not waited(world, w):
+        return False
     free, most = _free_and_most(world, w, c)
     domain, until = _when_it_fits(world, w, c, free, most)
     out, book, level = world.out, world.book, world.work.required[w]
     if until == np.inf and level != ANYWHERE:
         domain = _emptiest_domain(world, w, c, level)
-    if until == np.inf and out.reason[w] == codes.VICTIMS_PROTECTED:
+    if until == np.inf and shielded:
         until = out.until[w]
     if until == np.inf and not waited(world, w):
         return False

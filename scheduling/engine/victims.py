@@ -23,7 +23,7 @@ from scheduling.engine.eviction import (
     take_again,
 )
 from scheduling.engine.heap import change, push
-from scheduling.engine.nearby import least_cost, mark_nodes
+from scheduling.engine.nearby import is_near, least_cost, mark_nodes
 from scheduling.engine.needed import (
     do_without,
     is_still_fair,
@@ -97,19 +97,25 @@ def _free_quota(world: World, hunt: Hunt) -> bool:
     while q > 0:
         if lacks_quota(world, hunt, q):
             _shrink_in(world, hunt, q)
-        among, first, last = _prey_in(world, hunt, q)
-        for k in range(first, last):
-            v = among[k]
-            if not lacks_quota(world, hunt, q):
-                break
-            if world.prey.chosen[v] or not _inside(world, world.work.queue[v], q):
-                continue
-            if allowed(world, hunt, v):
-                choose(world, v)
+            _evict_in(world, hunt, q)
         if lacks_quota(world, hunt, q):
             return False
         q = world.tree.parent[q]
     return True
+
+
+@once
+def _evict_in(world: World, hunt: Hunt, q: int) -> None:
+    """Victims in ``q`` and below go until it does not lack quota."""
+    among, first, last = _prey_in(world, hunt, q)
+    for k in range(first, last):
+        v = among[k]
+        if not lacks_quota(world, hunt, q):
+            return
+        if world.prey.chosen[v] or not _inside(world, world.work.queue[v], q):
+            continue
+        if allowed(world, hunt, v):
+            choose(world, v)
 
 
 @once
@@ -206,7 +212,7 @@ def _free_room(world: World, hunt: Hunt, among: Ints) -> int:
     for n in among:
         if slots_on(world.room, world.work, w, n, LATER) > 0:
             push(prey, n, 0.0)
-        elif prey.near[n] == prey.listed[1]:
+        elif is_near(world, hunt, n):
             push(prey, n, least_cost(world, w, n))
         prey.fresh[n] = 0
     while sat < world.work.least[w] and prey.size[0] > 0:

@@ -20,7 +20,7 @@ from scheduling.engine.frame import Frame
 from scheduling.engine.index import BLOCK_SIZE, row_of, sum_up
 from scheduling.engine.line import renew
 from scheduling.engine.placement import choose_class, place
-from scheduling.engine.prepare import clear
+from scheduling.engine.prepare import clear_room
 from scheduling.engine.seating import touch_all
 
 from .traces.openb import OpenbNode, OpenbPod
@@ -78,7 +78,7 @@ def fill(world: Any, order: Ints, seed: int, every: int) -> int:
     """Place ``order`` one by one on empty nodes; returns the milli-GPU that were given."""
     np.random.seed(seed)
     renew(world.line, world.memo, world.work, world.ranks, world.rules.now, world.rules.shortest)
-    clear(world)
+    clear_room(world)
     given = 0
     for c in range(world.room.open.size):
         world.room.open[c] = world.nodes.capacity[c]

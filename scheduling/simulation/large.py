@@ -150,13 +150,17 @@ def _changes(frame: Frame, load: Load, dice: np.random.Generator) -> Iterator[fl
 
 
 def _questions(frame: Frame, load: Load, dice: np.random.Generator) -> Iterator[float]:
-    """Of people who may use four queues and any priority class."""
+    """Of people who may use four queues and any priority class, asked right after a plan."""
     waiting = np.flatnonzero(frame.work.phase == PENDING)
     names = [name for name in frame.queue_names if name.startswith("leaf")]
     for slot in dice.choice(waiting, size=load.questions, replace=False):
         queues = [names[i] for i in dice.integers(len(names), size=4)]
+        reach = Reach(queues, frame.priority_names)
+        for name in queues:
+            frame.user_in(int(slot), frame.queue_names.index(name))
+        plan = plan_frame(frame)
         began_s = time.process_time()
-        relaxations_in(frame, int(slot), Reach(queues, frame.priority_names))
+        relaxations_in(frame, int(slot), reach, plan)
         yield time.process_time() - began_s
 
 

@@ -50,7 +50,9 @@ def test_measurement_of_a_small_cluster_has_every_figure() -> None:
     assert found.placements > 100
     assert len(found.after_change_s) == SMALL.rounds
     assert len(found.explain_s) == SMALL.questions
-    assert {"scratch_s", "one_percent_ms", "placements_per_s", "explain_ms"} <= figures(found).keys()
+    assert {"scratch_s", "one_percent_ms", "placements_per_s", "explain_ms"} <= figures(
+        found
+    ).keys()
 
 
 def test_plan_from_scratch_fills_the_cluster() -> None:
