@@ -49,10 +49,11 @@ def running(world: World, *names: str) -> bool:
 def test_suspended_job_is_admitted_runs_and_finishes(world: World) -> None:
     world.job("w1", gpus=4, pods=2, run_s=2)
     world.cycle()
-    eventually(lambda: world.read("w1")["status"].get("succeeded") == 2)
+    eventually(lambda: world.read("w1")["status"].get("completionTime"), within_s=15)
     world.cycle()
 
     row = world.row("w1")
+    assert world.read("w1")["status"]["succeeded"] == 2
     assert world.states("w1") == [S.PENDING, S.ADMITTED, S.RUNNING, S.FINISHED]
     assert (row.outcome, row.members, row.gpu_class.name) == (Outcome.SUCCEEDED, 2, "h100")
     assert row.used_gpu_s >= 8  # 8 GPUs for 2 s, less what whole-second stamps cut off
