@@ -59,6 +59,21 @@ def test_work_of_every_kind_runs_on_its_class_when_its_turn_comes(site: World, k
         assert "h100" in steered
 
 
+@pytest.mark.real
+def test_job_that_a_cron_job_made_is_a_workload_of_its_own(world: World) -> None:
+    jobs = "/apis/batch/v1/namespaces/default"
+    template = {"spec": world.manifest("w1")["spec"]}
+    spec = {"schedule": "0 3 1 1 *", "suspend": True, "jobTemplate": template}
+    cron = world.kube.create(f"{jobs}/cronjobs", {"metadata": {"name": "nightly"}, "spec": spec})
+    owner = {"apiVersion": "batch/v1", "kind": "CronJob", "name": "nightly", "controller": True}
+    made = world.manifest("w1")
+    made["metadata"]["ownerReferences"] = [{**owner, "uid": cron["metadata"]["uid"]}]
+    world.kube.create(f"{jobs}/jobs", made)
+
+    world.cycles_until(lambda: world.row("w1").state == S.RUNNING)
+    world.kube.delete(f"{jobs}/cronjobs/nightly", {"propagationPolicy": "Background"})
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_work_of_every_kind_waits_while_its_queue_is_full(site: World, kind: str) -> None:
     Queue.objects.filter(name="research").update(stop="hold")
