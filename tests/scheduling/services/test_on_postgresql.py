@@ -15,7 +15,7 @@ from tests import postgresql
 MODULES = (
     "tests/scheduling/models/test_constraints.py",
     "tests/scheduling/services/test_quotas_at_once.py",
-    "tests/scheduling/services/test_quotas.py",
+    "tests/scheduling/services/quotas",
 )
 KEYWORDS = "TestConstraints or two_saves or save or revert or fit or grid"
 """What touches rows; the refusals that only compute are the same everywhere."""
