@@ -166,7 +166,7 @@ def _adapter_of(manifest: Mapping[str, Any]) -> Adapter:
             return adapter
     raise ServiceError(
         "unknown_kind",
-        f"The manifest is a {version or 'nameless'} {kind or 'object'}, which Weir does not queue.",
+        f"The manifest is a {version or 'nameless'} {kind or 'object'}, which cannot be submitted here.",
         f"Submit one of: {', '.join(sorted(a.kind for a in ADAPTERS if a.resource == a.kind))}.",
         field="kind",
     )

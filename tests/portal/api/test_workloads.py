@@ -201,8 +201,8 @@ def test_run_time_limit_of_a_persona_binds_kinds_that_have_one(api):
 @pytest.mark.parametrize(
     ("manifest", "field", "says"),
     [
-        ({"apiVersion": "v1", "kind": "Pod"}, "kind", "which Weir does not queue"),
-        ({"apiVersion": "v1", "kind": "PodGroup"}, "kind", "which Weir does not queue"),
+        ({"apiVersion": "v1", "kind": "Pod"}, "kind", "which cannot be submitted here"),
+        ({"apiVersion": "v1", "kind": "PodGroup"}, "kind", "which cannot be submitted here"),
         ({"apiVersion": "jobset.x-k8s.io/v2", "kind": "JobSet"}, "kind", "Submit one of"),
         ({"apiVersion": "ray.io/v1", "kind": "RayJob"}, "spec", "cannot be read"),
         (

@@ -159,7 +159,7 @@ def test_pasted_object_of_a_kind_that_is_not_queued_is_refused_with_those_that_a
 ):
     response = as_user("researcher").post(PASTE, {"text": "apiVersion: v1\nkind: Pod\n"})
     [said] = faults(response)["text"]
-    assert said.startswith("kind: The manifest is a v1 Pod, which Weir does not queue.")
+    assert said.startswith("kind: The manifest is a v1 Pod, which cannot be submitted here.")
     assert "JobSet" in said
 
 
