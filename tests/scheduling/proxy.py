@@ -143,7 +143,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Type", "application/json")
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
-        cut = threading.Timer(lifetime_s, self.connection.shutdown, (socket.SHUT_RDWR,))
+        cut = threading.Timer(lifetime_s or 0.0, self._cut)
         if lifetime_s is not None:
             cut.start()
         try:
@@ -153,6 +153,10 @@ class _Handler(BaseHTTPRequestHandler):
         finally:
             cut.cancel()
             self._upstream.close()
+
+    def _cut(self) -> None:
+        with suppress(OSError):  # the client has gone already
+            self.connection.shutdown(socket.SHUT_RDWR)
 
     def log_message(self, *_: object) -> None:
         """Faults are many and meant."""

@@ -33,6 +33,7 @@ _EMPTIED = (
     "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings",
 )
 _PRIORITIES = "/apis/scheduling.k8s.io/v1/priorityclasses"
+_MEMBER_ROLE = "/apis/rbac.authorization.k8s.io/v1/clusterroles/weir-member"
 _EVERYBODY_EDITS = {
     "metadata": {"name": "everybody-edits"},
     "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "edit"},
@@ -88,7 +89,7 @@ def empty(plane: ControlPlane) -> None:
 
 
 def _empty(client: Client) -> None:
-    for path in _EMPTIED:
+    for path in (*_EMPTIED, _MEMBER_ROLE):
         with suppress(NotFoundError):
             client.delete(path, _AT_ONCE)
     for name in _names(client, "/api/v1/nodes") - _NODES:
