@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 from scheduling.engine import codes, reasons
 from scheduling.engine import model as m
 from scheduling.engine.frame import ArrayPlan, Frame
@@ -41,7 +39,7 @@ class _Reader:
         self.now = frame.source.now
         self.action, self.members = plan.action.tolist(), plan.members.tolist()
         self.position = self._positions()
-        self.path = lru_cache(maxsize=None)(self._path)
+        self.paths: dict[int, str] = {}
         work = frame.work
         self.rows = list(
             zip(
@@ -123,12 +121,15 @@ class _Reader:
                 devices[name] = (*devices.get(name, ()), device)
         return placement, devices
 
-    def _path(self, queue: int) -> str:
-        names = []
-        while queue > 0:
-            names.append(self.frame.queue_names[queue])
-            queue = int(self.frame.tree.parent[queue])
-        return "/".join(reversed(names))
+    def path(self, queue: int) -> str:
+        """Names from below the root; empty for the root and for none."""
+        if queue <= 0:
+            return ""
+        if queue not in self.paths:
+            above = self.path(int(self.frame.tree.parent[queue]))
+            name = self.frame.queue_names[queue]
+            self.paths[queue] = f"{above}/{name}" if above else name
+        return self.paths[queue]
 
     def _positions(self) -> dict[int, int]:
         """1-based place of each workload that does not start, among those of its queue."""

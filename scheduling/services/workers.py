@@ -23,7 +23,7 @@ from scheduling.services.words import Spoken
 
 DEBOUNCE_S = 0.05
 """Events that follow each other within this share one cycle."""
-COLLECTED = (100_000, 20, 100)
+COLLECTED = (50_000, 20, 20)
 """Allocations between two looks for garbage cycles, by generation. A mirror is millions of objects that
 stay: Python's own thresholds look through all of them several times in a cycle of the engine."""
 
