@@ -18,9 +18,15 @@ def need_of(world: World, w: int) -> int:
 
 @inner
 def quota_allows(world: World, w: int, c: int, gpus: int, turn: int) -> bool:
-    q = world.work.queue[w]
     if full_queue(world, w) >= 0 or user_limit(world, w, gpus) >= 0:
         return False
+    return share_allows(world, w, c, gpus, turn)
+
+
+@inner
+def share_allows(world: World, w: int, c: int, gpus: int, turn: int) -> bool:
+    """Limits and nominal allow ``gpus`` more, and at no more than ``turn`` levels they pass the share."""
+    q = world.work.queue[w]
     over = levels_over(world.tree, world.book, world.division, q, c, gpus)
     if over > turn or over_limit(world, q, c, gpus) >= 0:
         return False

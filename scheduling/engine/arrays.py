@@ -132,6 +132,9 @@ class Work(NamedTuple):
     evictions: Ints
     evicted: Floats  # when last; minus infinity if never
     evicted_for: Ints  # tie of whom the last eviction made room for, -1 if gone
+    part_of: (
+        Ints  # members that leave: slot of the gang they were of, ``evicted_for`` its tie; else -1
+    )
 
 
 @declare
@@ -236,6 +239,7 @@ class Room(NamedTuple):
     kind: Ints  # [node] its class
     kept: Ints  # [now's three resources, then later's; node]: see ``prepare.keep_room``
     kept_shared: Ints  # [now or later, node, device]
+    beside: Ints  # [node] the next row of the same machine, in a ring: they share CPUs and memory
 
 
 @declare
@@ -303,6 +307,8 @@ class Book(NamedTuple):
     user_queued: Ints  # [pair]
     user_asks: Ints  # [pair] what they ask for
     extra: Ints  # [class, queue]: what those ask for who are left out of the line
+    begun: Ints  # [class, queue]: what started in this cycle
+    begun_until: Floats  # [class, queue]: when the last of it is expected to be over (P90)
 
 
 @declare

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from scheduling.engine import codes
-from scheduling.engine.arrays import ANYWHERE, EPS, GPUS, NOW, RAW
+from scheduling.engine.arrays import ANYWHERE, BACKFILL, EPS, GPUS, NOW, RAW
 from scheduling.engine.compiled import inner, once
 from scheduling.engine.index import row_of, tally
 from scheduling.engine.limits import full_queue, pair_in, spent_hours, user_limit
 from scheduling.engine.placement import reach_of
 from scheduling.engine.record import decide, quote
-from scheduling.engine.standing import levels_over, over_limit, over_nominal, takes_kept
+from scheduling.engine.standing import (
+    is_worn,
+    levels_over,
+    over_limit,
+    over_nominal,
+    takes_kept,
+)
 from scheduling.engine.world import World
 
 
@@ -79,12 +85,14 @@ def _quota_reason(world: World, w: int, c: int, need: int) -> int:
         return -1
     free = _free(world, c)
     kept = takes_kept(world, q, c, need)
-    if kept < 0 and free >= need:
+    left = kept < 0 and free >= need
+    if left and not is_worn(world, w):
         return -1
     x = _lowest_over(world, q, c, need)
     fair = world.division.fair[c, x]
     quote(out, w, x, book.held[c, x], fair, need, free)
     out.figures[w, 4] = world.division.kept_below[c, kept] if kept >= 0 else 0.0
+    out.figures[w, 5] = world.work.evictions[w] if left else 0.0
     return codes.ABOVE_FAIR_SHARE if book.held[c, x] > fair + EPS else codes.WAITS_FOR_QUOTA
 
 
@@ -111,8 +119,8 @@ def _room_reason(world: World, w: int, c: int, need: int) -> int:
     row = row_of(world, w, c, NOW)
     slots = index.total[row]
     quote(out, w, work.queue[w], free, need, index.free_nodes[c], slots)
-    first = world.book.holder[c] if world.book.holder[c] >= 0 else world.book.promised[c]
-    if raw >= least and slots < least and first >= 0:
+    first = _kept_for(world, w, c) if raw >= least and slots < least else -1
+    if first >= 0:
         out.rival[w] = first
         return codes.RESERVED_FOR_OTHER
     if slots < least:
@@ -122,6 +130,18 @@ def _room_reason(world: World, w: int, c: int, need: int) -> int:
     many = reach_of(world, row, c, work.required[w], least)
     out.figures[w, 4] = many
     return codes.NO_ROOM_IN_TOPOLOGY if many < least else -1
+
+
+@once
+def _kept_for(world: World, w: int, c: int) -> int:
+    """Who has claimed free GPUs that ``w`` could use: the holder of nodes, else the first who was promised
+    room; -1 if nobody.
+    """
+    holder, promised = world.book.holder[c], world.book.promised[c]
+    if holder < 0 or promised < 0:
+        return max(holder, promised)
+    unpromised = world.index.total[row_of(world, w, c, BACKFILL)]
+    return holder if unpromised >= world.work.least[w] else promised
 
 
 @inner

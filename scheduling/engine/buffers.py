@@ -34,10 +34,10 @@ class Buffers(NamedTuple):
 
 
 def buffers_for(
-    tree: a.Tree, nodes: a.Nodes, work: a.Work, holds: a.Holds, pairs: int, ranks: int
+    tree: a.Tree, nodes: a.Nodes, work: a.Work, holds: a.Holds, pairs: int, ranks: int, pool: int
 ) -> Buffers:
     """Fresh tables for these numbers of queues, nodes, slots, holds and priority classes; ``pairs`` of
-    queue and user.
+    queue and user; at least ``pool`` seats in all decisions together.
     """
     slots, size = work.phase.size, nodes.gpu_class.size
     classes, queues = nodes.rate.size, tree.parent.size
@@ -48,7 +48,7 @@ def buffers_for(
         _room(nodes, size, classes),
         _book(classes, queues, pairs),
         a.Seats(_ints(seats), _ints(seats), _ints(size), np.full((KNOWN_SHAPES, 7), -1, np.int64)),
-        _out(slots, seats),
+        _out(slots, max(pool, 4 * seats + slots)),
         empty_prey(slots, size, holds.node.size, classes, queues, ranks, seats),
         empty_division(classes, queues),
         empty_line(slots, queues),
@@ -89,7 +89,19 @@ def _room(nodes: a.Nodes, size: int, classes: int) -> a.Room:
         kind=nodes.gpu_class,
         kept=_ints(6, size),
         kept_shared=_ints(2, *shared),
+        beside=_rings(nodes.domain[a.NODE]),
     )
+
+
+def _rings(machine: a.Ints) -> a.Ints:
+    """For each row the next of the same machine; itself where it is the only one."""
+    order = np.argsort(machine, kind="stable")
+    sorted_ = machine[order]
+    is_last = np.append(sorted_[1:] != sorted_[:-1], True)[: order.size]
+    first = order[np.searchsorted(sorted_, sorted_)]
+    ring = _ints(machine.size)
+    ring[order] = np.where(is_last, first, np.roll(order, -1))
+    return ring
 
 
 def _index(nodes: a.Nodes) -> a.Index:
@@ -128,14 +140,14 @@ def _book(classes: int, queues: int, pairs: int) -> a.Book:
         graced=np.zeros(classes), limited=_ints(1), running=_ints(queues),
         user_running=_ints(pairs), user_gpus=_ints(pairs), queued=_ints(queues),
         ceiling=_ints(*table), rationed=_ints(classes), user_queued=_ints(pairs), user_asks=_ints(pairs),
-        extra=_ints(*table),
+        extra=_ints(*table), begun=_ints(*table), begun_until=np.zeros(table),
     )  # fmt: skip
 
 
-def _out(slots: int, seats: int) -> a.Out:
+def _out(slots: int, pool: int) -> a.Out:
     return a.Out(
         action=_ints(slots) - 1, reason=_ints(slots) - 1, gpu_class=_ints(slots), members=_ints(slots),
         rival=_ints(slots) - 1, blame=_ints(slots) - 1, until=np.zeros(slots), lost=np.zeros(slots),
         figures=np.zeros((slots, 6)), noted=np.zeros(slots, np.bool_), order=_ints(slots), first=_ints(slots),
-        pool_node=_ints(4 * seats + slots), pool_device=_ints(4 * seats + slots), used=_ints(2),
+        pool_node=_ints(pool), pool_device=_ints(pool), used=_ints(2),
     )  # fmt: skip

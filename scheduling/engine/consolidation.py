@@ -2,8 +2,9 @@
 
 Nobody moves who is not seated again at once, on GPUs that are free now. A move interrupts and restarts
 its workload like an eviction: it counts as lost work, in the eviction budgets and in the cap, and min run
-time forbids it. It needs no excess, because nobody's share changes. Only workloads that sit on one node
-and do not outrank the gang move, at most ``Policy.max_moves`` of them.
+time forbids it; so does the cooldown, from its last start or move on. It needs no excess, because nobody's
+share changes. Only workloads that sit on one node and do not outrank the gang move, at most
+``Policy.max_moves`` of them.
 """
 
 from __future__ import annotations
@@ -176,7 +177,8 @@ def _may_move(world: World, w: int, c: int, v: int) -> bool:
     ):
         return False
     hunt = Hunt(w, c, RECLAIM, 0, False, STRICT, need_of(world, w))
-    if world.rules.now < shielded_until(world, hunt, v):
+    rested = work.started[v] + world.rules.cooldown
+    if world.rules.now < max(rested, shielded_until(world, hunt, v)):
         return False
     capped = world.book.spent[0] + gpus > world.rules.eviction_cap * hunt.need
     return not capped and not fills_what_leaves(world, work.queue[v], c, gpus)

@@ -137,6 +137,8 @@ class _Again:
         matters[item[(action != codes.WAIT) & (action != codes.UNDECIDED)]] = True
         for kept in (book.turn, book.holder, book.promised):
             matters[kept[kept >= 0]] = True
+        waits = line.leaf[:-1] < line.leaf[1:]
+        matters[line.item[line.start[line.leaf[:-1][waits]]]] = True  # who goes first in each leaf
         matters[self.slot] = False
         return item[matters[item]]
 

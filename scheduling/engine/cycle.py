@@ -42,7 +42,7 @@ from scheduling.engine.refusals import (
 from scheduling.engine.reserve import backfills, reserve
 from scheduling.engine.rooming import make_room
 from scheduling.engine.rounds import reopen, stirred
-from scheduling.engine.standing import levels_over, neediest
+from scheduling.engine.standing import is_worn, levels_over, neediest
 from scheduling.engine.turns import ahead_of, forget_open_turns, give_up_turn, keep_turn
 from scheduling.engine.world import World
 
@@ -245,8 +245,11 @@ def _try_class(world: World, w: int, c: int, turn: int) -> int:
     """Start on class ``c`` now, or claim what is about to come free."""
     work, q = world.work, world.work.queue[w]
     gpus = work.need[GPUS, w]
-    if levels_over(world.tree, world.book, world.division, q, c, work.least[w] * gpus) > turn:
-        return NOT_YET
+    over = levels_over(world.tree, world.book, world.division, q, c, work.least[w] * gpus)
+    if is_worn(world, w):
+        turn = 0
+    if over > turn:
+        return REFUSED if is_worn(world, w) else NOT_YET
     most = work.most[w]
     while most >= work.least[w] and not quota_allows(world, w, c, most * gpus, turn):
         most -= 1

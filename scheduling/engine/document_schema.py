@@ -42,7 +42,7 @@ class PolicyDoc(_Strict):
     user_history_strength: Annotated[float, Field(ge=0)] = 1
     usage_half_life_s: Annotated[int, Field(ge=1)] = 7 * 86400
     charge_s: WholeSeconds = 3600
-    reserve_after_s: WholeSeconds = 3600
+    reserve_after_s: WholeSeconds = 86400
     cooldown_s: WholeSeconds = 600
     fair_share_delay_s: WholeSeconds = 3600
     max_evictions: Count | None = 3

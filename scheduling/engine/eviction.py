@@ -17,7 +17,7 @@ from scheduling.engine.compiled import inner, once
 from scheduling.engine.limits import book_start
 from scheduling.engine.prey import extra_of
 from scheduling.engine.seating import leave, stay
-from scheduling.engine.standing import charge, common_ancestor, grace_over, guarded
+from scheduling.engine.standing import charge, common_ancestor, grace_over, guarded, is_worn
 from scheduling.engine.world import World
 
 RECLAIM, PREEMPT = 0, 1
@@ -199,7 +199,7 @@ def allowed(world: World, hunt: Hunt, v: int) -> bool:
     """
     work = world.work
     gpus, forbidden = core_of(work, v), STRICT
-    worn = work.evictions[v] >= world.rules.max_evictions and not hunt.owed
+    worn = is_worn(world, v) and not hunt.owed
     if work.gpu_class[v] != hunt.c or worn or not _is_fair_game(world, hunt, v, gpus):
         return False
     if hunt.overlook != PROTECTED and _is_protected(world, hunt, v):
@@ -230,7 +230,9 @@ def may_give(world: World, hunt: Hunt, v: int) -> bool:
     work, prey = world.work, world.prey
     if prey.chosen[v] or work.gpu_class[v] != hunt.c or prey.given[v] >= extra_of(work, v):
         return False
-    if prey.count[0] == prey.picked.size or not _is_fair_game(world, hunt, v, work.need[GPUS, v]):
+    if prey.count[0] + prey.chosen.size >= prey.picked.size or not _is_fair_game(
+        world, hunt, v, work.need[GPUS, v]
+    ):
         return False
     graced = hunt.rule == RECLAIM and hunt.overlook != PROTECTED and world.book.graced[hunt.c] > 0.0
     return not graced or _reclaimable(world, hunt, v, work.need[GPUS, v], True)

@@ -82,6 +82,7 @@ class Frame:
         self.slot_names: dict[int, str] = {}
         self.pairs: dict[tuple[int, str], int] = {}
         self._next_tie = 0
+        self._pool = 0
         self._world: Struct | None = None
         self._grow(max(slots, 1), 2 * max(slots, 1), 1)
 
@@ -144,6 +145,7 @@ class Frame:
         self._next_tie = max(self._next_tie, int(w.tie[slot])) + 1
         w.predicted_p90[slot] = predicted_p90
         w.evictions[slot], w.evicted[slot], w.evicted_for[slot] = 0, -np.inf, -1
+        w.part_of[slot] = -1
         w.started[slot] = w.checkpointed[slot] = -np.inf
         w.stale[slot] = np.inf
         w.leaving[slot] = False
@@ -226,6 +228,7 @@ class Frame:
         )
         work = self.work
         work.user[parting], work.priority[parting] = work.user[slot], work.priority[slot]
+        work.part_of[parting], work.evicted_for[parting] = slot, work.tie[slot]
         self.start_on(parting, int(work.gpu_class[slot]), seats)
         self.work.leaving[parting] = True
         return parting
@@ -318,6 +321,7 @@ class Frame:
                 self.holds,
                 self.users.above.size,
                 self.ranks.value.size,
+                self._pool,
             )
             b = self.buffers
             parts = (
@@ -328,6 +332,16 @@ class Frame:
             self._world = as_struct(World(*parts))
             list_afresh(b.line, np.flatnonzero(self.work.phase == a.PENDING))
         return self._world
+
+    def widen(self) -> bool:
+        """Whether the last plan had more seats to write down than the tables take. They have room now:
+        plan again.
+        """
+        short = int(self.buffers.out.used[1]) > self.buffers.out.pool_node.size
+        if short:
+            self._pool = 2 * int(self.buffers.out.used[1])
+            self._world = None
+        return short
 
     # -- inside --------------------------------------------------------------------------------
 
@@ -406,7 +420,7 @@ def empty_work(slots: int, wishes: int) -> a.Work:
         submitted=floats(), predicted=floats(np.inf), tie=ints(), held=flags(), claims=flags(),
         started=floats(-np.inf), checkpointed=floats(-np.inf), restart=floats(), stale=floats(np.inf),
         leaving=flags(), gpu_class=ints(-1), members=ints(), predicted_p90=floats(np.inf),
-        evictions=ints(), evicted=floats(-np.inf), evicted_for=ints(-1),
+        evictions=ints(), evicted=floats(-np.inf), evicted_for=ints(-1), part_of=ints(-1),
     )  # fmt: skip
 
 

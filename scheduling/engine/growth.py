@@ -1,4 +1,5 @@
-"""Growing elastic gangs into what nobody who waits can use.
+"""Growing elastic gangs, those that run and those that have just started, into what nobody who waits can
+use.
 
 One member at a time, the neediest queue first and inside it by the ladder of the line, so equals grow
 alike. What was grown is the first to be given back: shrinking precedes every eviction.
@@ -9,10 +10,11 @@ from __future__ import annotations
 import numpy as np
 
 from scheduling.engine import codes
-from scheduling.engine.admission import fills_what_leaves, quota_allows
-from scheduling.engine.arrays import ANYWHERE, GPUS, NOW, Flags, Ints
+from scheduling.engine.admission import fills_what_leaves, share_allows
+from scheduling.engine.arrays import ANYWHERE, GPUS, NOW, RUNNING, Flags, Ints
 from scheduling.engine.compiled import inner, once
-from scheduling.engine.record import decide, quote, seat_out
+from scheduling.engine.limits import user_gpu_limit
+from scheduling.engine.record import decide, quote, recall, seat_out, tell_start
 from scheduling.engine.seating import free_of, pick_device, sit, slots_on
 from scheduling.engine.standing import charge, neediest
 from scheduling.engine.world import World
@@ -20,15 +22,18 @@ from scheduling.engine.world import World
 
 @inner
 def grow_all(world: World) -> None:
-    """Decide GROW for elastic gangs below their most members, as far as room and quota go."""
-    line, tree = world.line, world.tree
-    may = np.zeros(world.work.phase.size, np.bool_)
+    """Elastic gangs below their most members, running or just admitted, grow as far as room and quota
+    go: decides GROW for those that run, adds to the line of those that start.
+    """
+    line, tree, out = world.line, world.tree, world.out
     left = np.zeros(tree.parent.size, np.int64)
+    first, after = np.full(left.size, -1, np.int64), np.empty(world.work.phase.size, np.int64)
+    parting = _parting(world)
     for k in range(line.runs[2], line.count[2]):
-        w = line.running[k]
-        if _may_grow(world, w):
-            may[w] = True
-            _count(world, left, world.work.queue[w], 1)
+        if not parting[line.running[k]]:
+            _list(world, first, after, left, line.running[k])
+    for k in range(out.used[0]):
+        _list(world, first, after, left, out.order[k])
     if left[0] == 0:
         return
     room_for = int(world.seats.node.size)
@@ -36,17 +41,51 @@ def grow_all(world: World) -> None:
     device = np.empty(room_for, np.int64)
     grown = 0
     while left[0] > 0 and grown < room_for:
-        w = _next_to_grow(world, may, neediest(tree, world.book, left))
+        q = neediest(tree, world.book, left)
+        w = _next_to_grow(world, first[q], after)
         n = _node_for(world, w)
         if n >= 0:
             who[grown], node[grown], device[grown] = w, n, _add_member(world, w, n)
             grown += 1
         if n < 0 or not _may_grow(world, w):
-            may[w] = False
-            _count(world, left, world.work.queue[w], -1)
+            _strike(first, after, q, w)
+            _count(world, left, q, -1)
     for i in range(grown):
-        if world.out.action[who[i]] == codes.UNDECIDED:
+        if who[i] >= 0:
             _write_down(world, who, node, device, i, grown)
+
+
+@once
+def _parting(world: World) -> Flags:
+    """Gangs of which members still leave: what they have just given up they would only take again."""
+    work, line = world.work, world.line
+    found = np.zeros(work.phase.size, np.bool_)
+    for k in range(line.runs[2], line.count[2]):
+        w = line.running[k]
+        gang = work.part_of[w]
+        if gang >= 0 and work.tie[gang] == work.evicted_for[w]:
+            found[gang] = True
+    return found
+
+
+@once
+def _list(world: World, first: Ints, after: Ints, left: Ints, w: int) -> None:
+    """``w`` joins those of its queue that may grow: ``first``, then ``after`` each, -1 ends."""
+    if _may_grow(world, w):
+        q = world.work.queue[w]
+        after[w], first[q] = first[q], w
+        _count(world, left, q, 1)
+
+
+@once
+def _strike(first: Ints, after: Ints, q: int, w: int) -> None:
+    if first[q] == w:
+        first[q] = after[w]
+        return
+    before = first[q]
+    while after[before] != w:
+        before = after[before]
+    after[before] = after[w]
 
 
 @once
@@ -58,37 +97,52 @@ def _count(world: World, left: Ints, q: int, one: int) -> None:
 
 @inner
 def _may_grow(world: World, w: int) -> bool:
-    """``out.members`` counts what it has grown by in this cycle."""
-    work = world.work
-    if not work.elastic[w] or work.leaving[w] or world.out.action[w] != codes.UNDECIDED:
+    """``out.members`` counts what it starts with, or has grown by, in this cycle."""
+    work, out = world.work, world.out
+    starts = out.action[w] == codes.ADMIT
+    runs = work.phase[w] == RUNNING and out.action[w] == codes.UNDECIDED
+    if not work.elastic[w] or work.leaving[w] or not (starts or runs):
         return False
-    if work.members[w] + world.out.members[w] >= work.most[w] or work.members[w] < work.least[w]:
+    if work.members[w] + out.members[w] >= work.most[w]:
         return False
-    q, c, gpus = work.queue[w], work.gpu_class[w], work.need[GPUS, w]
+    if runs and work.members[w] < work.least[w]:
+        return False
+    q, c, gpus = work.queue[w], _class_of(world, w), work.need[GPUS, w]
     if world.tree.stop[q] > 0 or fills_what_leaves(world, q, c, gpus):
         return False
-    return quota_allows(world, w, c, gpus, world.tree.depth[q])
+    if user_gpu_limit(world, w, gpus) >= 0:
+        return False
+    return share_allows(world, w, c, gpus, world.tree.depth[q])
+
+
+@once
+def _class_of(world: World, w: int) -> int:
+    starts = world.out.action[w] == codes.ADMIT
+    return world.out.gpu_class[w] if starts else world.work.gpu_class[w]
 
 
 @inner
-def _next_to_grow(world: World, may: Flags, q: int) -> int:
-    line, best = world.line, -1
-    for k in range(line.runs[q + 1], line.runs[q + 2]):
-        w = line.running[k]
-        if may[w] and (best < 0 or _grows_before(world, w, best)):
+def _next_to_grow(world: World, w: int, after: Ints) -> int:
+    """The first by the ladder of ``w`` and all ``after`` it."""
+    best = w
+    while w >= 0:
+        if _grows_before(world, w, best):
             best = w
+        w = after[w]
     return best
 
 
 @once
 def _grows_before(world: World, a: int, b: int) -> bool:
-    """Priority value, least held by its user, started first, tie."""
+    """Priority value, least held by its user, who runs before who starts, started first, tie."""
     work, value, held = world.work, world.ranks.value, world.book.by_user
     x, y = value[work.priority[a]], value[work.priority[b]]
     if x != y:
         return x > y
     if held[work.user[a]] != held[work.user[b]]:
         return held[work.user[a]] < held[work.user[b]]
+    if work.phase[a] != work.phase[b]:
+        return work.phase[a] == RUNNING
     if work.started[a] != work.started[b]:
         return work.started[a] < work.started[b]
     return work.tie[a] < work.tie[b]
@@ -98,8 +152,7 @@ def _grows_before(world: World, a: int, b: int) -> bool:
 def _node_for(world: World, w: int) -> int:
     """The fullest node that takes one more member, in its domain if it needs one; -1 if none does."""
     work, nodes, room = world.work, world.nodes, world.room
-    c, level = work.gpu_class[w], work.required[w]
-    home = world.holds.node[world.holds.head[w]]
+    c, level, home = _class_of(world, w), work.required[w], _first_node(world, w)
     best, least = -1, 0
     for i in range(nodes.class_start[c], nodes.class_start[c + 1]):
         n = nodes.of_class[i]
@@ -112,9 +165,17 @@ def _node_for(world: World, w: int) -> int:
 
 
 @once
+def _first_node(world: World, w: int) -> int:
+    """A node on which it sits, now or once it has started."""
+    if world.out.action[w] == codes.ADMIT:
+        return world.out.pool_node[world.out.first[w]]
+    return world.holds.node[world.holds.head[w]]
+
+
+@once
 def _add_member(world: World, w: int, n: int) -> int:
     """Returns the device it sits on."""
-    work, c = world.work, world.work.gpu_class[w]
+    work, c = world.work, _class_of(world, w)
     device = pick_device(world.room, work, w, n, NOW)
     sit(world.room, work, w, n, device, NOW)
     world.room.open[c] -= work.need[GPUS, w]
@@ -125,19 +186,42 @@ def _add_member(world: World, w: int, n: int) -> int:
 
 @inner
 def _write_down(world: World, who: Ints, node: Ints, device: Ints, first: int, grown: int) -> None:
-    """The gang's whole placement: where it sits, then the seats it grew by."""
-    work, holds, seats, w = world.work, world.holds, world.seats, who[first]
-    c, q = work.gpu_class[w], work.queue[w]
-    total, h = 0, holds.head[w]
+    """The gang's whole placement: where it sits, then the seats it grew by, which are struck out."""
+    work, out, seats, w = world.work, world.out, world.seats, who[first]
+    starts = out.action[w] == codes.ADMIT
+    total = _recall_start(world, w, who, first, grown) if starts else _recall_holds(world, w)
+    for i in range(first, grown):
+        if who[i] == w:
+            seats.node[total], seats.device[total] = node[i], device[i]
+            who[i] = -1
+            total += 1
+    if starts:
+        out.members[w] = total
+        tell_start(world, w, out.gpu_class[w])
+    else:
+        c, held = work.gpu_class[w], world.book.held
+        decide(out, w, codes.GROW, codes.GROWS, c, total)
+        q = work.queue[w]
+        quote(out, w, q, work.members[w], total, work.most[w], held[c, q])
+    seat_out(out, seats, w, total)
+
+
+@once
+def _recall_start(world: World, w: int, who: Ints, first: int, grown: int) -> int:
+    """The seats with which it starts; returns how many."""
+    for i in range(first, grown):
+        if who[i] == w:
+            world.out.members[w] -= 1
+    return recall(world.out, world.seats, w)
+
+
+@once
+def _recall_holds(world: World, w: int) -> int:
+    """The seats on which it runs; returns how many."""
+    holds, seats, total, h = world.holds, world.seats, 0, world.holds.head[w]
     while h >= 0:
         for _ in range(holds.members[h]):
             seats.node[total], seats.device[total] = holds.node[h], holds.device[h]
             total += 1
         h = holds.next[h]
-    for i in range(first, grown):
-        if who[i] == w:
-            seats.node[total], seats.device[total] = node[i], device[i]
-            total += 1
-    decide(world.out, w, codes.GROW, codes.GROWS, c, total)
-    quote(world.out, w, q, work.members[w], total, work.most[w], world.book.held[c, q])
-    seat_out(world.out, seats, w, total)
+    return total

@@ -121,6 +121,17 @@ def user_limit(world: World, w: int, gpus: int) -> int:
 
 
 @inner
+def user_gpu_limit(world: World, w: int, gpus: int) -> int:
+    """The lowest queue in which the user of ``w`` would hold more than it may, -1 if none."""
+    q, pair = world.work.queue[w], world.work.user[w]
+    while world.book.limited[0] and q > 0:
+        if world.book.user_gpus[pair] + gpus > world.tree.most_gpus_per_user[q]:
+            return q
+        q, pair = world.tree.parent[q], world.users.above[pair]
+    return -1
+
+
+@inner
 def pair_in(world: World, w: int, x: int) -> int:
     """The pair of queue ``x``, above the queue of ``w``, and the user of ``w``."""
     q, pair = world.work.queue[w], world.work.user[w]

@@ -172,7 +172,9 @@ class Queue:
 
 @dataclass(frozen=True, slots=True)
 class PriorityClass:
-    """``max_wait_s``: who has waited longer goes first in its leaf; None is never."""
+    """``max_wait_s``: who has waited longer goes first in its leaf, and nobody behind it delays it any
+    more; None is never.
+    """
 
     name: str
     value: int = 0
@@ -259,10 +261,11 @@ class Policy:
 
     ``history_strength`` is k of the division, ``user_history_strength`` weighs a user's decayed usage
     against what the user holds now. Usage halves in ``usage_half_life_s``; a start is charged for its
-    first ``charge_s`` seconds at once. A gang among work without predicted run times gets a reservation
+    first ``charge_s`` seconds at once. Nodes are kept for a gang among work without predicted run times
     only after ``reserve_after_s``. Within ``cooldown_s`` who was evicted evicts not in return. Above its
     nominal a queue takes its fair share back only for work that waited ``fair_share_delay_s``, and not
-    from who was evicted ``max_evictions`` times. At most ``max_moves`` workloads move to make room for one.
+    from who was evicted ``max_evictions`` times, who in turn starts again only inside fair share. At most
+    ``max_moves`` workloads move to make room for one.
     """
 
     history_strength: float = 0.0
@@ -274,7 +277,7 @@ class Policy:
     user_history_strength: float = 1.0
     usage_half_life_s: int = 7 * 86400
     charge_s: int = 3600
-    reserve_after_s: int = 3600
+    reserve_after_s: int = 86400
     cooldown_s: int = 600
     fair_share_delay_s: int = 3600
     max_evictions: int | None = 3

@@ -27,8 +27,9 @@ def plan_frame(frame: Frame) -> ArrayPlan:
 
     The result's arrays belong to the frame and are valid until it is planned again.
     """
-    world = frame.world
-    plan_world(world, frame.now, True)
+    plan_world(frame.world, frame.now, True)
+    while frame.widen():
+        plan_world(frame.world, frame.now, True)
     return ArrayPlan(frame)
 
 

@@ -37,6 +37,7 @@ def clear_queues(world: World) -> None:
             book.held[c, q] = book.fixed[c, q] = 0
             book.asked[c, q] = book.extra[c, q]
             book.leaving[c, q] = book.charged[c, q] = 0
+            book.begun[c, q], book.begun_until[c, q] = 0, 0.0
             book.turn[c, q] = -1
         book.holder[c] = book.promised[c] = -1
         book.supply[c] = world.nodes.capacity[c]

@@ -76,9 +76,9 @@ NAMES: dict[Reason, tuple[str, ...]] = {
     Reason.HOURS_SPENT: ("used_gpu_hours", "budget_gpu_hours"),
     Reason.QUEUE_AT_JOB_LIMIT: ("running", "max_running"),
     Reason.USER_AT_LIMIT: ("running", "max_running", "holds", "max_gpus"),
-    Reason.ABOVE_FAIR_SHARE: ("holds", "fair_share", "needs", "free", "kept_back"),
+    Reason.ABOVE_FAIR_SHARE: ("holds", "fair_share", "needs", "free", "kept_back", "?evictions"),
     Reason.NON_PREEMPTIBLE_OVER_NOMINAL: ("holds", "nominal", "needs", "fair_share"),
-    Reason.WAITS_FOR_QUOTA: ("holds", "fair_share", "needs", "free", "kept_back"),
+    Reason.WAITS_FOR_QUOTA: ("holds", "fair_share", "needs", "free", "kept_back", "?evictions"),
     Reason.WAITS_FOR_TURN: ("holds", "fair_share", "first_needs"),
     Reason.NO_ROOM_IN_TOPOLOGY: ("free", "needs", "nodes", "fits_members", "fits_together"),
     Reason.FRAGMENTED: ("free", "needs", "nodes", "fits_members"),
@@ -88,11 +88,11 @@ NAMES: dict[Reason, tuple[str, ...]] = {
     Reason.BUDGET_SPENT: ("holds", "fair_share", "needs", "would_leave"),
     Reason.EVICTION_CAP: ("holds", "fair_share", "needs", "would_leave"),
 }
-"""What the figures of a reason are called; an empty name is not shown."""
+"""What the figures of a reason are called; an empty name is not shown, one with a ``?`` unless it is 0."""
 
 COUNTS = {
     "members", "members_after", "members_max", "min_members", "stale_s", "nodes", "fits_members",
-    "fits_together", "victims", "gives_members", "workloads", "running",
+    "fits_together", "victims", "evictions", "gives_members", "workloads", "running",
     "max_running", "used_gpu_hours", "budget_gpu_hours",
 }  # fmt: skip
 """Figures that are not GPUs."""
@@ -106,7 +106,8 @@ def sentence(facts: Facts) -> str:
 def numbers(facts: Facts) -> dict[str, Number]:
     """The figures by name, GPUs as numbers of GPUs; the blamed queue and the rival beside them."""
     named: dict[str, Number] = {}
-    for name, figure in zip(NAMES.get(facts.reason, ()), facts.figures, strict=False):
+    for known, figure in zip(NAMES.get(facts.reason, ()), facts.figures, strict=False):
+        name = known.lstrip("?") if figure or known[:1] != "?" else ""
         if name in COUNTS:
             named[name] = None if figure >= UNLIMITED else round(figure)
         elif name:

@@ -14,12 +14,27 @@ from scheduling.engine.world import World
 
 @inner
 def decide(out: Out, w: int, action: int, reason: int, c: int, members: int) -> None:
-    """One line of the plan."""
+    """One line of the plan. An earlier one is withdrawn: of a wait for another class, of a gang that gives
+    up still more.
+    """
+    if out.noted[w]:
+        _withdraw(out, w)
     out.action[w], out.reason[w] = action, reason
     out.gpu_class[w], out.members[w] = c, members
     out.noted[w] = True
     out.order[out.used[0]] = w
     out.used[0] += 1
+
+
+@inner
+def _withdraw(out: Out, w: int) -> None:
+    out.rival[w], out.blame[w], out.until[w] = -1, -1, 0.0
+    k = out.used[0] - 1
+    while out.order[k] != w:
+        k -= 1
+    out.used[0] -= 1
+    for i in range(k, out.used[0]):
+        out.order[i] = out.order[i + 1]
 
 
 @once
@@ -32,11 +47,20 @@ def quote(out: Out, w: int, blame: int, a: float, b: float, x: float, y: float) 
 @inner
 def seat_out(out: Out, seats: Seats, w: int, members: int) -> None:
     """Where the members of ``w`` go."""
-    out.first[w] = out.used[1]
+    at = take_seats(out, w, members)
     for i in range(members):
-        out.pool_node[out.used[1]] = seats.node[i]
-        out.pool_device[out.used[1]] = seats.device[i]
-        out.used[1] += 1
+        out.pool_node[at + i], out.pool_device[at + i] = seats.node[i], seats.device[i]
+
+
+@inner
+def take_seats(out: Out, w: int, members: int) -> int:
+    """A place in the pool for ``members`` of ``w``. Past its end the plan is void, and made again with a
+    larger pool: until then the first places serve all, so that nobody reads or writes past it.
+    """
+    fits = out.used[1] + members <= out.pool_node.size
+    out.first[w] = out.used[1] if fits else 0
+    out.used[1] += members
+    return out.first[w]
 
 
 @inner
@@ -51,15 +75,25 @@ def recall(out: Out, seats: Seats, w: int) -> int:
 @inner
 def admit(world: World, w: int, c: int, members: int) -> None:
     """``w`` starts with the ``members`` that are seated."""
-    q = world.work.queue[w]
     fixed = not world.ranks.preemptible[world.work.priority[w]]
     charge(world, w, c, members, fixed)
     book_start(world, w, 1)
-    held, nominal = world.book.held[c, q], world.quotas.nominal[c, q]
-    reason = codes.FITS_NOMINAL if held <= nominal else codes.BORROWS
-    decide(world.out, w, codes.ADMIT, reason, c, members)
-    quote(world.out, w, q, held, nominal, world.division.fair[c, q], 0.0)
+    q, book = world.work.queue[w], world.book
+    until = world.rules.now + world.work.predicted_p90[w]
+    book.begun[c, q] += members * world.work.need[GPUS, w]
+    book.begun_until[c, q] = max(book.begun_until[c, q], until)
+    decide(world.out, w, codes.ADMIT, codes.UNDECIDED, c, members)
+    tell_start(world, w, c)
     seat_out(world.out, world.seats, w, members)
+
+
+@inner
+def tell_start(world: World, w: int, c: int) -> None:
+    """Whether ``w``, which starts, lies inside its queue's nominal or borrows."""
+    q = world.work.queue[w]
+    held, nominal = world.book.held[c, q], world.quotas.nominal[c, q]
+    world.out.reason[w] = codes.FITS_NOMINAL if held <= nominal else codes.BORROWS
+    quote(world.out, w, q, held, nominal, world.division.fair[c, q], 0.0)
 
 
 @inner
@@ -101,17 +135,8 @@ def evict(world: World, v: int, reason: int) -> None:
     """``v`` leaves; ``release`` was or will be called for it. It may have given members up before."""
     out, c = world.out, world.work.gpu_class[v]
     left = out.members[v] if out.action[v] == codes.SHRINK else world.work.members[v]
-    _decide_once(out, v, codes.EVICT, reason, c, left)
+    decide(out, v, codes.EVICT, reason, c, left)
     note_coming(world, v, left * world.work.need[GPUS, v])
-
-
-@once
-def _decide_once(out: Out, v: int, action: int, reason: int, c: int, members: int) -> None:
-    """A second decision on ``v`` in one cycle takes the line of the first."""
-    if out.action[v] == codes.UNDECIDED:
-        decide(out, v, action, reason, c, members)
-    else:
-        out.action[v], out.reason[v], out.members[v] = action, reason, members
 
 
 @once
@@ -139,14 +164,12 @@ def shrink_for(world: World, hunt: Hunt, v: int) -> None:
     members = work.members[v] - prey.given[v]
     before = out.members[v] if out.action[v] == codes.SHRINK else work.members[v]
     gpus = (before - members) * work.need[GPUS, v]
-    _decide_once(out, v, codes.SHRINK, codes.SHRINKS, hunt.c, members)
-    out.first[v] = out.used[1]
-    h = world.holds.head[v]
+    decide(out, v, codes.SHRINK, codes.SHRINKS, hunt.c, members)
+    at, h = take_seats(out, v, members), world.holds.head[v]
     while h >= 0:
         for _ in range(world.holds.members[h] - prey.gone[h]):
-            out.pool_node[out.used[1]] = world.holds.node[h]
-            out.pool_device[out.used[1]] = world.holds.device[h]
-            out.used[1] += 1
+            out.pool_node[at], out.pool_device[at] = world.holds.node[h], world.holds.device[h]
+            at += 1
         h = world.holds.next[h]
     note_coming(world, v, gpus)
     _quote_excess(world, hunt, v, gpus)

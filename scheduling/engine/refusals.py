@@ -13,6 +13,7 @@ from scheduling.engine import codes
 from scheduling.engine.compiled import inner, once
 from scheduling.engine.memo import CELL, DUES, EPOCH
 from scheduling.engine.record import decide
+from scheduling.engine.standing import is_worn
 from scheduling.engine.world import World
 
 
@@ -64,10 +65,12 @@ def tell_the_like(world: World) -> None:
 
 @inner
 def _cell_of(world: World, w: int) -> int:
-    """-1 if ``w`` is a kind of its own: it was promised room, or evicted for somebody a while ago."""
+    """-1 if ``w`` is a kind of its own: it was promised room, evicted often, or for somebody a while ago."""
     work, rules = world.work, world.rules
     kind = world.memo.of[w]
-    if kind < 0 or work.claims[w] or rules.now < work.evicted[w] + rules.cooldown:
+    if kind < 0 or work.claims[w] or is_worn(world, w):
+        return -1
+    if rules.now < work.evicted[w] + rules.cooldown:
         return -1
     waited = rules.now - work.submitted[w]
     return int(kind * DUES + int(waited >= rules.delay) + int(waited >= rules.fair_delay))

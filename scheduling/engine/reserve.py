@@ -17,7 +17,7 @@ from scheduling.engine.fitness import slots_when_empty
 from scheduling.engine.record import seat_out
 from scheduling.engine.seating import free_of, leave, sit
 from scheduling.engine.sorting import order_of
-from scheduling.engine.turns import expected_end, waited
+from scheduling.engine.turns import expected_end
 from scheduling.engine.world import World
 
 
@@ -35,7 +35,7 @@ def reserve(world: World, w: int, c: int) -> bool:
     protection is what it waits for. False if it has to wait longer for that.
     """
     shielded = world.out.reason[w] == codes.VICTIMS_PROTECTED
-    if world.line.count[4] == 0 and not shielded and not waited(world, w):
+    if world.line.count[4] == 0 and not shielded and not _waited(world, w):
         return False
     free, most = _free_and_most(world, w, c)
     domain, until = _when_it_fits(world, w, c, free, most)
@@ -44,7 +44,7 @@ def reserve(world: World, w: int, c: int) -> bool:
         domain = _emptiest_domain(world, w, c, level)
     if until == np.inf and shielded:
         until = out.until[w]
-    if until == np.inf and not waited(world, w):
+    if until == np.inf and not _waited(world, w):
         return False
     held = _claim(world, w, c, domain, free, most)
     if held < 0:
@@ -56,6 +56,12 @@ def reserve(world: World, w: int, c: int) -> bool:
         out.reason[w] = codes.RESERVED
         out.until[w] = until if until < np.inf else 0.0
     return True
+
+
+@once
+def _waited(world: World, w: int) -> bool:
+    """Long enough to be held nodes without knowing when they are free."""
+    return world.rules.now >= world.work.submitted[w] + world.rules.reserve_after
 
 
 @inner

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from scheduling.engine import codes
 from scheduling.engine.admission import need_of, quota_allows, start_or_promise
-from scheduling.engine.arrays import GPUS, RAW
+from scheduling.engine.arrays import BACKFILL, GPUS
 from scheduling.engine.compiled import inner, once
 from scheduling.engine.consolidation import consolidate
 from scheduling.engine.eviction import (
@@ -125,7 +125,7 @@ def _only_reserved(world: World, w: int, c: int, need: int) -> bool:
     """No reason to displace the own queue's work."""
     if not quota_allows(world, w, c, need, world.tree.depth[world.work.queue[w]]):
         return False
-    return bool(world.index.total[row_of(world, w, c, RAW)] >= world.work.least[w])
+    return bool(world.index.total[row_of(world, w, c, BACKFILL)] >= world.work.least[w])
 
 
 @inner

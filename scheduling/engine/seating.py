@@ -125,8 +125,13 @@ def pledge(room: Room, work: Work, w: int, n: int, device: int) -> None:
         need = work.need[r, w]
         if r == GPUS and device >= 0:
             need = ONE if room.shared_now[n, device] == 0 else 0
-        room.pledged[r, n] += max(0, min(need, room.now[r, n] - room.pledged[r, n]))
-    touch(room, n)
+        taken = max(0, min(need, room.now[r, n] - room.pledged[r, n]))
+        room.pledged[r, n] += taken
+        row = room.beside[n]
+        while r != GPUS and row != n:
+            room.pledged[r, row] += taken
+            row = room.beside[row]
+    touch_machine(room, n)
 
 
 @once
@@ -143,12 +148,31 @@ def _move(
     c = work.need[GPUS, w] * members
     if now:
         room.now[GPUS, n] -= _whole(room.shared_now, n, device, c)
-        room.now[CPUS, n] -= work.need[CPUS, w] * members
-        room.now[MEMORY, n] -= work.need[MEMORY, w] * members
+        _take_shared(room.now, room.beside, work, w, n, members)
     if later:
         room.later[GPUS, n] -= _whole(room.shared_later, n, device, c)
-        room.later[CPUS, n] -= work.need[CPUS, w] * members
-        room.later[MEMORY, n] -= work.need[MEMORY, w] * members
+        _take_shared(room.later, room.beside, work, w, n, members)
+    touch_machine(room, n)
+
+
+@once
+def _take_shared(table: Ints, beside: Ints, work: Work, w: int, n: int, members: int) -> None:
+    """CPUs and memory, which all rows of a machine share."""
+    row = n
+    while True:
+        table[CPUS, row] -= work.need[CPUS, w] * members
+        table[MEMORY, row] -= work.need[MEMORY, w] * members
+        row = beside[row]
+        if row == n:
+            return
+
+
+@once
+def touch_machine(room: Room, n: int) -> None:
+    row = room.beside[n]
+    while row != n:
+        touch(room, row)
+        row = room.beside[row]
     touch(room, n)
 
 

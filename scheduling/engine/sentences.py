@@ -167,10 +167,8 @@ def _never_fits(f: Facts) -> str:
         what = _this(f).capitalize()
         return f"{what} needs {amount(need)} {f.gpu_class}, and the cluster has {amount(most)}."
     where = f" in one {f.wanted}" if f.wanted else ""
-    return (
-        f"The nodes of {f.gpu_class} never take {f.least} members of {amount(f.gpus)} GPUs{where},"
-        f" even when empty; the cluster has {amount(most)} GPUs."
-    )
+    gang = f"{f.least} member{'s' * (f.least > 1)} of {amount(f.gpus)} GPUs{where}, even when empty"
+    return f"The nodes of {f.gpu_class} never take {gang}; the cluster has {amount(most)} GPUs."
 
 
 def _at_limit(f: Facts) -> str:
@@ -216,8 +214,18 @@ def _user_at_limit(f: Facts) -> str:
     )
 
 
+def _worn(f: Facts) -> str:
+    held, fair, need = f.figures[:3]
+    return (
+        f"It was evicted {f.figures[5]:.0f} times, so it starts again only inside fair share: {f.blame} holds"
+        f" {amount(held)} of {amount(fair)} {f.gpu_class}, and {_this(f)} needs {amount(need)}."
+    )
+
+
 def _above(f: Facts) -> str:
     held, fair, _, free = f.figures[:4]
+    if f.figures[5]:
+        return _worn(f)
     return (
         f"{f.blame} holds {amount(held)} {f.gpu_class}, {amount(held - fair)} above its fair share of"
         f" {amount(fair)}, so it may take only what no queue below its share can use:"
@@ -227,6 +235,8 @@ def _above(f: Facts) -> str:
 
 def _waits_for_quota(f: Facts) -> str:
     held, fair, need, free = f.figures[:4]
+    if f.figures[5]:
+        return _worn(f)
     kept = f.figures[4]
     left = (
         f"of {amount(free)} free, {amount(kept)} are kept back"

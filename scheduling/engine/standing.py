@@ -103,6 +103,12 @@ def takes_kept(world: World, q: int, c: int, gpus: int) -> int:
     return -1
 
 
+@once
+def is_worn(world: World, w: int) -> bool:
+    """Evicted so often that it is spared, and borrows no more."""
+    return world.work.evictions[w] >= world.rules.max_evictions
+
+
 @inner
 def common_ancestor(tree: Tree, a: int, b: int) -> int:
     while a != b:

@@ -2,8 +2,8 @@
 
 A gang that its queue's share could hold, if less of the queue ran, keeps its turn: what comes after it
 may start only if the share holds both, or if it ends before the gang's turn is expected. Where nobody
-knows when running work ends, the gang must have waited ``reserve_after_s`` first: before that, small
-work may go ahead and keep the GPUs busy.
+knows when running work ends, small work goes ahead and keeps the GPUs busy, unless the gang has waited
+past the bound of its priority class.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from scheduling.engine import codes
 from scheduling.engine.admission import need_of
 from scheduling.engine.arrays import EPS, Ints
 from scheduling.engine.compiled import inner, once
+from scheduling.engine.line import RISEN
 from scheduling.engine.prey import gpus_of
 from scheduling.engine.sorting import order_of
 from scheduling.engine.world import World
@@ -64,7 +65,7 @@ def keep_turn(world: World, w: int) -> None:
         if world.book.turn[c, q] >= 0 or need_of(world, w) > inside + EPS:
             continue
         until = _expected_turn(world, w, c)
-        if until < np.inf or waited(world, w):
+        if until < np.inf or world.line.rank[w] == RISEN:
             world.book.turn[c, q] = w
             world.book.turn_until[c, q] = until
 
@@ -81,12 +82,6 @@ def give_up_turn(world: World, w: int) -> bool:
 
 
 @once
-def waited(world: World, w: int) -> bool:
-    """Long enough to be held room for without knowing when."""
-    return world.rules.now >= world.work.submitted[w] + world.rules.reserve_after
-
-
-@once
 def expected_end(world: World, w: int) -> float:
     """P90 of the end of running ``w``, infinite if unknown; overdue work may end any moment."""
     return max(world.rules.now, world.work.started[w] + world.work.predicted_p90[w])
@@ -94,28 +89,31 @@ def expected_end(world: World, w: int) -> float:
 
 @inner
 def _expected_turn(world: World, w: int, c: int) -> float:
-    """When enough of the queue's own work on class ``c`` has ended for its share to hold ``w``."""
+    """When enough of the queue's own work on class ``c`` has ended for its share to hold ``w``. What has
+    just started ends together, with the last of it.
+    """
     work, line, q = world.work, world.line, world.work.queue[w]
     above = world.book.held[c, q] + need_of(world, w) - world.division.fair[c, q]
     if above <= EPS:
         return world.rules.now
-    if line.foretold[q] == 0:
+    if line.foretold[q] == 0 and world.book.begun[c, q] == 0:
         return np.inf
-    ends = np.empty(line.runs[q + 2] - line.runs[q + 1])
-    slots = np.empty(ends.size, np.int64)
-    size = 0
+    ends = np.empty(line.runs[q + 2] - line.runs[q + 1] + 1)
+    gpus = np.empty(ends.size, np.int64)
+    ends[0], gpus[0] = world.book.begun_until[c, q], world.book.begun[c, q]
+    size = 1
     for k in range(line.runs[q + 1], line.runs[q + 2]):
         v = line.running[k]
         if work.gpu_class[v] == c and work.predicted_p90[v] < np.inf and not work.leaving[v]:
-            ends[size], slots[size] = expected_end(world, v), v
+            ends[size], gpus[size] = expected_end(world, v), gpus_of(work, v)
             size += 1
-    return _when_freed(world, ends[:size], slots, above)
+    return _when_freed(ends[:size], gpus, above)
 
 
 @once
-def _when_freed(world: World, ends: object, slots: Ints, gpus: float) -> float:
+def _when_freed(ends: object, gpus: Ints, above: float) -> float:
     for k in order_of(ends):
-        gpus -= gpus_of(world.work, slots[k])
-        if gpus <= EPS:
+        above -= gpus[k]
+        if above <= EPS:
             return ends[k]  # type: ignore[index]
     return np.inf

@@ -58,7 +58,7 @@ class Cluster(models.Model):
     """A start is charged for so long at once, so a burst between samples gains nothing."""
     lowering_grace_s = models.PositiveIntegerField(default=3600)
     """A lowered quota evicts nobody for so long."""
-    reserve_after_s = models.PositiveIntegerField(default=3600)
+    reserve_after_s = models.PositiveIntegerField(default=86400)
     cooldown_s = models.PositiveIntegerField(default=600)
     fair_share_delay_s = models.PositiveIntegerField(default=0)
     max_evictions = models.PositiveIntegerField(null=True, blank=True)

@@ -110,6 +110,11 @@ class History(Observer):
         more = job.run.gpus - job.runs[-2].gpus
         self.usage.hold(now, job.workload.queue, decision.gpu_class or "", more)
 
+    def on_move(self, now: datetime, job: Job, decision: Line) -> None:
+        workload = self.workloads[job.name]
+        workload.placement = dict(decision.placement)
+        self._decide(workload, decision)
+
     def on_evict(self, now: datetime, job: Job, decision: Line) -> None:
         workload = self.workloads[job.name]
         winner = self.workloads.get(decision.for_workload or "")

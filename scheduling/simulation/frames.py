@@ -11,14 +11,23 @@ import numpy as np
 
 from scheduling.engine import ArrayPlan, Frame, decode, encode, plan_frame
 from scheduling.engine.arrays import ANYWHERE, LEVELS, RUNNING
-from scheduling.engine.codes import ACTIONS, ADMIT, AWAITS_VICTIMS, EVICT, GROW, REASONS, SHRINK
+from scheduling.engine.codes import (
+    ACTIONS,
+    ADMIT,
+    AWAITS_VICTIMS,
+    EVICT,
+    GROW,
+    MOVE,
+    REASONS,
+    SHRINK,
+)
 from scheduling.engine.model import MILLI, Action, Decision, Phase, Plan, Reason, Snapshot, Workload
 
 from .jobs import Job
 from .laws import check
 from .usage import Tally
 
-ACTS = (ADMIT, EVICT, GROW, SHRINK)
+ACTS = (ADMIT, EVICT, GROW, SHRINK, MOVE)
 Seen = Callable[[Snapshot, Plan], None]
 
 
@@ -99,9 +108,10 @@ class FramePlanner:
         self._job_in[slot] = job
 
     def _start(self, slot: int, job: Job) -> None:
-        """Or go on, resized."""
+        """Or start again elsewhere; or go on, resized, which is as good as a checkpoint."""
         gpu_class, seats = self._seats(job.workload)
-        if self._frame.work.phase[slot] == RUNNING:
+        goes_on = job.workload.checkpointed is not None
+        if goes_on and self._frame.work.phase[slot] == RUNNING:
             self._frame.reseat(slot, seats)
             self._frame.checkpoint(slot)
         else:

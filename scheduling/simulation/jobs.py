@@ -138,6 +138,16 @@ class Job:
             devices=dict(decision.devices),
         )
 
+    def move(self, now_s: int, now: datetime, decision: Decision) -> None:
+        """It starts again elsewhere: work since the last checkpoint is lost. Its former GPUs are free."""
+        self._lose(now_s)
+        self.run.end_s = now_s
+        self.start(now_s, now, decision)
+
+    def _lose(self, now_s: int) -> None:
+        """What the last checkpoint does not hold has to be done again."""
+        self.left -= min(self.left, self.saved_s(now_s) * self.run.members)
+
     def _run(self, now_s: int, members: int, restart_s: int) -> None:
         gpus = self.workload.gpus * members
         self.runs.append(Run(now_s, gpus, restart_s, members=members))
@@ -175,7 +185,7 @@ class Job:
 
     def evict(self, now_s: int, now: datetime, rival: str | None) -> None:
         """Work since the last checkpoint is lost; its GPUs stay held until ``release``."""
-        self.left -= min(self.left, self.saved_s(now_s) * self.run.members)
+        self._lose(now_s)
         self.evictions += 1
         self.workload = replace(
             self.workload,

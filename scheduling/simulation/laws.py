@@ -1,6 +1,7 @@
 """The engine's laws, held against one plan: tests switch this on for every cycle of a simulation.
 
-Here is what a plan makes of the cluster (laws 1, 3, 5 and 10); ``mercy`` has who may be displaced.
+Here is what a plan makes of the cluster (laws 1, 3, 5 and 10); ``mercy`` has who may be displaced, and
+``gentle`` that nobody is displaced in vain.
 """
 
 from __future__ import annotations
@@ -16,10 +17,12 @@ from scheduling.engine.model import (
     Phase,
     Plan,
     Quota,
+    Reason,
     Snapshot,
     Workload,
 )
 
+from .gentle import ungentle
 from .mercy import unmerciful
 
 Held = Counter[tuple[str, str]]
@@ -41,15 +44,16 @@ def check(snapshot: Snapshot, plan: Plan) -> None:
 
 
 def broken_laws(snapshot: Snapshot, plan: Plan) -> Iterator[str]:
-    """Capacity of nodes, gangs whole, limits of every ancestor, shares that add up, firm work inside
-    nominal, nobody displaced whom the rules protect, a word to everyone. A plan without shares is spared
-    what needs them.
+    """Capacity of nodes, now and once victims are gone, gangs whole, limits of every ancestor, shares that
+    add up, firm work inside nominal, nobody displaced whom the rules protect or in vain, one word to
+    everyone. A plan without shares is spared what needs them.
     """
-    yield from over_nodes(snapshot, plan)
+    yield from list(over_nodes(snapshot, plan)) or over_nodes(snapshot, plan, later=True)
     yield from torn_gangs(snapshot, plan)
     yield from over_limits(snapshot, plan)
     yield from over_nominal(snapshot, plan)
     yield from unmerciful(snapshot, plan)
+    yield from ungentle(snapshot, plan)
     yield from unexplained(snapshot, plan)
     if plan.fair_share:
         yield from over_shared(snapshot, plan)
@@ -61,26 +65,31 @@ def told(snapshot: Snapshot, plan: Plan) -> Iterator[tuple[Workload, Decision | 
     return ((workload, lines.get(workload.name)) for workload in snapshot.workloads)
 
 
-def over_nodes(snapshot: Snapshot, plan: Plan) -> Iterator[str]:
-    """Victims still hold their GPUs: whoever is admitted in the same plan must fit beside them."""
+def over_nodes(snapshot: Snapshot, plan: Plan, *, later: bool = False) -> Iterator[str]:
+    """Victims still hold their GPUs: whoever is admitted in the same plan must fit beside them.
+
+    ``later``: once they are gone, all who were promised room must have it.
+    """
     gpus, cpus, memory = Counter[str](), Counter[str](), Counter[str]()
     shared = Counter[tuple[str, int]]()
+    seats, shares = (will_sit, will_share) if later else (sits, shares_of)
     for workload, decision in told(snapshot, plan):
-        for name, members in sits(workload, decision).items():
+        for name, members in seats(workload, decision).items():
             gpus[name] += members * workload.gpus
             cpus[name] += members * workload.cpus
             memory[name] += members * workload.memory_mib
-        for name, devices in shares_of(workload, decision):
+        for name, devices in shares(workload, decision):
             for device in devices:
                 shared[name, device] += workload.gpus
+    when = " once victims are gone" if later else ""
     for node in snapshot.nodes:
-        yield from overfull(node, gpus[node.name], room(snapshot, node), "milli-GPU")
+        yield from overfull(node, gpus[node.name], room(snapshot, node), f"milli-GPU{when}")
         if node.ready:
-            yield from overfull(node, cpus[node.name], node.cpus, "milli-CPU")
-            yield from overfull(node, memory[node.name], node.memory_mib, "MiB")
+            yield from overfull(node, cpus[node.name], node.cpus, f"milli-CPU{when}")
+            yield from overfull(node, memory[node.name], node.memory_mib, f"MiB{when}")
     for (name, device), used in shared.items():
         if used > MILLI:
-            yield f"GPU {device} of node {name} holds {used} of {MILLI} milli-GPU"
+            yield f"GPU {device} of node {name} holds {used} of {MILLI} milli-GPU{when}"
 
 
 def overfull(node: Node, held: int, most: int | None, unit: str) -> Iterator[str]:
@@ -91,9 +100,24 @@ def overfull(node: Node, held: int, most: int | None, unit: str) -> Iterator[str
 def sits(workload: Workload, decision: Decision | None) -> Counter[str]:
     """Members by node once the plan has begun: what grows or moves has both, what leaves is still there."""
     seats = Counter(workload.placement if workload.phase is Phase.RUNNING else {})
-    if decision is not None and decision.action in SEATED:
+    if decision is not None and decision.action is Action.MOVE:
+        seats += Counter(decision.placement)
+    elif decision is not None and decision.action in SEATED:
         seats |= Counter(decision.placement)
     return seats + Counter(workload.leaving_members)
+
+
+def will_sit(workload: Workload, decision: Decision | None) -> Counter[str]:
+    """Members by node once all that leaves is gone and the promised ones have started."""
+    if decision is not None and promised(decision):
+        return Counter(decision.placement)
+    goes = workload.leaving or (decision is not None and decision.action is Action.EVICT)
+    return Counter() if goes or workload.phase is not Phase.RUNNING else Counter(workload.placement)
+
+
+def promised(decision: Decision) -> bool:
+    """It has seats, or gets them when its victims are gone."""
+    return decision.action in SEATED or decision.reason is Reason.AWAITS_VICTIMS
 
 
 def shares_of(
@@ -102,10 +126,23 @@ def shares_of(
     """Devices by node on which it holds, or gets, a share of a GPU."""
     if workload.gpus >= MILLI:
         return
-    if workload.phase is Phase.RUNNING:
-        yield from workload.devices.items()
-    elif decision is not None and decision.action is Action.ADMIT:
+    yield from workload.leaving_devices.items()
+    if decision is not None and decision.action is Action.MOVE:
         yield from decision.devices.items()
+    if decision is not None and decision.action in (Action.ADMIT, Action.GROW):
+        yield from decision.devices.items()
+    elif workload.phase is Phase.RUNNING:
+        yield from workload.devices.items()
+
+
+def will_share(
+    workload: Workload, decision: Decision | None
+) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """The same once all that leaves is gone and the promised ones have started."""
+    if workload.gpus >= MILLI or not will_sit(workload, decision):
+        return
+    seated = decision is not None and promised(decision)
+    yield from (decision if decision is not None and seated else workload).devices.items()
 
 
 def room(snapshot: Snapshot, node: Node) -> int:
@@ -135,8 +172,8 @@ def wrong_way(workload: Workload, decision: Decision) -> Iterator[str]:
     """Growing adds members to those that sit, shrinking only takes some away, moving keeps the number."""
     had, has = Counter(workload.placement), Counter(decision.placement)
     fine = {
-        Action.GROW: had < has,
-        Action.SHRINK: has < had,
+        Action.GROW: had < has and workload.elastic,
+        Action.SHRINK: has < had and workload.elastic,
         Action.MOVE: had.total() == has.total() and had != has,
     }.get(decision.action, True)
     if not fine:
@@ -212,6 +249,8 @@ def over_shared(snapshot: Snapshot, plan: Plan) -> Iterator[str]:
 
 
 def unexplained(snapshot: Snapshot, plan: Plan) -> Iterator[str]:
+    lines = Counter(decision.workload for decision in plan.decisions)
+    yield from (f"{name} is told {count} things" for name, count in lines.items() if count > 1)
     for workload, decision in told(snapshot, plan):
         if workload.phase is Phase.PENDING and decision is None:
             yield f"{workload.name} waits without a reason"

@@ -98,7 +98,9 @@ class Course:
         """Turn the ledger's page, and make room in whatever may run short."""
         self._pages.append(copy_entries(self._entries))
         self._entries.used[0] = 0
-        self._frame.make_room(slots=1, holds=int(self._frame.buffers.out.used[1]))
+        seats = int(self._frame.buffers.out.used[1])
+        self._frame.widen()
+        self._frame.make_room(slots=1, holds=seats)
         slots = self._frame.work.phase.size
         self._job_in = np.append(self._job_in, np.full(slots - self._job_in.size, -1, np.int64))
         if ends + 2 * slots > self._ends.size:

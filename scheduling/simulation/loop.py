@@ -80,7 +80,7 @@ def _go_on(
                 continue
             _save(world, jobs, clock, job_in)
             plan_at(plan, world, clock.origin + now, True)
-            if world.pool.left[HOLDS] < world.out.used[1]:
+            if world.out.used[1] > min(world.pool.left[HOLDS], world.out.pool_node.size):
                 clock.due = now
                 return SHORT
             clock.plans += 1
@@ -188,6 +188,9 @@ def _carry_out(
         elif out.action[w] == codes.GROW or out.action[w] == codes.SHRINK:
             _note(world, clock, entries, w, job)
             _resize(world, jobs, clock, usage, ends, w, job)
+        elif out.action[w] == codes.MOVE:
+            _note(world, clock, entries, w, job)
+            _move(world, jobs, clock, ends, w, job)
         elif out.reason[w] == codes.AWAITS_VICTIMS:
             first = out.first[w]
             last = first + out.members[w]
@@ -214,24 +217,46 @@ def _note(world: Any, clock: Any, entries: Any, w: int, job: int) -> None:
 
 @inner
 def _start(world: Any, jobs: Any, clock: Any, usage: Any, ends: Ints, w: int, job: int) -> None:
-    out, now = world.out, clock.now
-    first = out.first[w]
-    members = out.members[w]
-    nodes = out.pool_node[first : first + members]
-    devices = out.pool_device[first : first + members]
-    start(world, w, out.gpu_class[w], nodes, devices, clock.origin + now)
-    work, gpus = world.work, members * world.work.need[GPUS, w]
-    c = work.gpu_class[w]
-    note_held(usage, world, work.user[w], work.queue[w], c, gpus, clock.origin + now)
-    clock.waiting -= 1
+    work, now = world.work, clock.now
     again = jobs.first[job] >= 0
     if not again:
         jobs.first[job] = now
-    jobs.since[job] = now
-    jobs.warm[job] = now + (jobs.restart[job] if again else 0)
+    _set_off(world, jobs, clock, ends, w, job, jobs.restart[job] if again else 0)
+    gpus, c = work.members[w] * work.need[GPUS, w], work.gpu_class[w]
+    note_held(usage, world, work.user[w], work.queue[w], c, gpus, clock.origin + now)
+    clock.waiting -= 1
+
+
+@inner
+def _set_off(world: Any, jobs: Any, clock: Any, ends: Ints, w: int, job: int, late_s: int) -> None:
+    """A run begins on the seats of the plan, its useful time ``late_s`` later."""
+    out, now = world.out, clock.now
+    first, members = out.first[w], out.members[w]
+    nodes = out.pool_node[first : first + members]
+    devices = out.pool_device[first : first + members]
+    start(world, w, out.gpu_class[w], nodes, devices, clock.origin + now)
+    jobs.since[job], jobs.warm[job] = now, now + late_s
     step = jobs.checkpoint[job]
     jobs.saves[job] = jobs.warm[job] + step if step > 0 else NEVER
     _await(jobs, clock, ends, job, jobs.warm[job] + -(-jobs.left[job] // members))
+
+
+@inner
+def _move(world: Any, jobs: Any, clock: Any, ends: Ints, w: int, job: int) -> None:
+    """It starts again elsewhere; its former GPUs are free at once for whom it moved."""
+    members, now = world.work.members[w], clock.now
+    _lose(jobs, now, job, members)
+    jobs.held[job] += world.work.need[GPUS, w] * members * (now - jobs.since[job])
+    _set_off(world, jobs, clock, ends, w, job, jobs.restart[job])
+    _ask_for_plan(clock, now)
+
+
+@inner
+def _lose(jobs: Any, now: int, job: int, members: int) -> None:
+    """What the last checkpoint does not hold has to be done again."""
+    step, useful = jobs.checkpoint[job], max(0, now - jobs.warm[job])
+    saved = useful // step * step if step > 0 else 0
+    jobs.left[job] -= min(jobs.left[job], saved * members)
 
 
 @inner
@@ -264,11 +289,8 @@ def _await(jobs: Any, clock: Any, ends: Ints, job: int, due: int) -> None:
 
 @inner
 def _evict(world: Any, jobs: Any, clock: Any, usage: Any, ends: Ints, w: int, job: int) -> None:
-    """Work since the last checkpoint is lost; the GPUs stay held while the workload leaves."""
-    members, step = world.work.members[w], jobs.checkpoint[job]
-    useful = max(0, clock.now - jobs.warm[job])
-    saved = useful // step * step if step > 0 else 0
-    jobs.left[job] -= min(jobs.left[job], saved * members)
+    """The GPUs stay held while the workload leaves."""
+    _lose(jobs, clock.now, job, world.work.members[w])
     jobs.evictions[job] += 1
     leave(world, w, world.out.rival[w], clock.origin + clock.now)
     if clock.leave == 0:

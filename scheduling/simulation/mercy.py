@@ -1,9 +1,9 @@
-"""Who may be displaced, and by whom: laws 4, 6, 7 and 11, held against one plan."""
+"""Who may be displaced, moved or made smaller, and by whom: laws 4, 6, 7 and 11, held against one plan."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import timedelta
 
 from scheduling.engine.model import (
@@ -19,6 +19,7 @@ from scheduling.engine.model import (
 )
 
 TAKES = (Action.EVICT, Action.SHRINK)
+INTERRUPTS = (Action.EVICT, Action.MOVE)
 
 
 class Case:
@@ -30,10 +31,12 @@ class Case:
         self.ranks: Mapping[str, PriorityClass] = {p.name: p for p in snapshot.priority_classes}
         self.queues: Mapping[str, Queue] = {q.name: q for q in snapshot.queues}
 
-    def victims(self) -> Iterator[tuple[Workload, Workload, Decision]]:
+    def victims(
+        self, actions: Iterable[Action] = TAKES
+    ) -> Iterator[tuple[Workload, Workload, Decision]]:
         """Each that gives something up for another, with that other."""
         for decision in self.plan.decisions:
-            if decision.action in TAKES and decision.for_workload is not None:
+            if decision.action in actions and decision.for_workload is not None:
                 winner = self.work[decision.for_workload]
                 yield self.work[decision.workload], winner, decision
 
@@ -64,17 +67,21 @@ def unmerciful(snapshot: Snapshot, plan: Plan) -> Iterator[str]:
 
 
 def protected_victims(case: Case) -> Iterator[str]:
-    """Law 6: min run time, and work that cannot be preempted. Giving members up is no end of a run."""
-    for victim, winner, decision in case.victims():
+    """Law 6: min run time, and work that cannot be preempted. Giving members up is no end of a run; a
+    move is one, and nobody moves before the cooldown of its last start is over.
+    """
+    for victim, winner, decision in case.victims((*TAKES, Action.MOVE)):
         rank = case.ranks[victim.priority_class]
         if not rank.preemptible:
-            yield f"{victim.name} is evicted though {rank.name} is not preemptible"
-        if victim.started is None or decision.action is not Action.EVICT:
+            yield f"{victim.name} is to {decision.action} though {rank.name} is not preemptible"
+        if victim.started is None or decision.action not in INTERRUPTS:
             continue
         ran_s = (case.snapshot.now - victim.started).total_seconds()
         shield_s = min_run_time_s(case, victim, winner)
+        if decision.action is Action.MOVE:
+            shield_s = max(shield_s, case.snapshot.policy.cooldown_s)
         if ran_s < shield_s:
-            yield f"{victim.name} is evicted after {ran_s:.0f} of {shield_s} s"
+            yield f"{victim.name} is to {decision.action} after {ran_s:.0f} of {shield_s} s"
 
 
 def min_run_time_s(case: Case, victim: Workload, winner: Workload) -> int:
@@ -101,13 +108,20 @@ def given_up(victim: Workload, decision: Decision) -> int:
     return victim.gpus * (sum(victim.placement.values()) - kept)
 
 
+def interrupted(victim: Workload, decision: Decision) -> int:
+    """Milli-GPU that count as evicted: not the members that an elastic gang can do without."""
+    members = decision.members
+    if victim.elastic and decision.action is Action.EVICT:
+        members = min(members, victim.members.min)
+    return victim.gpus * members
+
+
 def over_budgets(case: Case) -> Iterator[str]:
     """Law 6: no queue loses more than its budget."""
     spent: Counter[str] = Counter()
-    for victim, _, decision in case.victims():
-        if decision.action is Action.EVICT:
-            for name in case.path(victim.queue):
-                spent[name] += given_up(victim, decision)
+    for victim, _, decision in case.victims(INTERRUPTS):
+        for name in case.path(victim.queue):
+            spent[name] += interrupted(victim, decision)
     for queue in case.snapshot.queues:
         budget = queue.eviction_budget_gpus
         if budget is not None and spent[queue.name] > budget:
@@ -120,9 +134,8 @@ def over_caps(case: Case) -> Iterator[str]:
     if cap is None:
         return
     evicted: Counter[str] = Counter()
-    for victim, winner, decision in case.victims():
-        if decision.action is Action.EVICT:
-            evicted[winner.name] += given_up(victim, decision)
+    for victim, winner, decision in case.victims(INTERRUPTS):
+        evicted[winner.name] += interrupted(victim, decision)
     for name, gpus in evicted.items():
         asked = case.work[name].gpus * case.work[name].members.min
         if gpus > cap * asked:

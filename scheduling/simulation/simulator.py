@@ -35,6 +35,9 @@ class Observer:
     def on_resize(self, now: datetime, job: Job, decision: Decision) -> None:
         """An elastic workload goes on with more members, or fewer."""
 
+    def on_move(self, now: datetime, job: Job, decision: Decision) -> None:
+        """A workload starts again elsewhere to make room for another."""
+
     def on_evict(self, now: datetime, job: Job, decision: Decision) -> None:
         """A workload was evicted; with a ``leave_s`` it holds its GPUs a little longer."""
 
@@ -143,6 +146,8 @@ class Simulator:
             self._evict(now_s, self._open[decision.workload], decision)
         elif decision.action in (Action.GROW, Action.SHRINK):
             self._resize(now_s, self._open[decision.workload], decision)
+        elif decision.action is Action.MOVE:
+            self._move(now_s, self._open[decision.workload], decision)
         elif decision.reason is Reason.AWAITS_VICTIMS:
             self._promise(self._open[decision.workload], decision)
         elif decision.until is not None:
@@ -169,6 +174,14 @@ class Simulator:
         self._observer.on_resize(now, job, decision)
         if decision.action is Action.SHRINK:
             self._ask_for_plan(now_s)
+
+    def _move(self, now_s: int, job: Job, decision: Decision) -> None:
+        """Its former GPUs are free at once for whom it moved."""
+        now = self._time(now_s)
+        job.move(now_s, now, decision)
+        self._go_on(job)
+        self._observer.on_move(now, job, decision)
+        self._ask_for_plan(now_s)
 
     def _promise(self, job: Job, decision: Decision) -> None:
         """Its victims' GPUs are meant for it: the engine seats it before all else, on these seats."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 from scheduling.engine import (
     MILLI,
@@ -64,54 +65,49 @@ def _with_budgets_spent(snapshot: Snapshot, plan: Plan) -> tuple[Queue, ...]:
 
 
 def _after(work: Workload, decision: Decision | None, snapshot: Snapshot) -> Workload:
-    if decision is None:
-        return work
-    if decision.action is Action.ADMIT:
-        return replace(
-            work,
-            phase=Phase.RUNNING,
-            started=snapshot.now,
-            gpu_class=decision.gpu_class,
-            placement=decision.placement,
-            devices=decision.devices,
-            awaits_victims=False,
-        )
-    if decision.action is Action.EVICT:
-        return replace(
-            work,
-            leaving=True,
-            evictions=work.evictions + 1,
-            last_evicted=snapshot.now,
-            last_evicted_for=decision.for_workload,
-        )
-    if decision.action is Action.SHRINK:
-        return _parted(work, decision)
-    if decision.action is Action.MOVE:
-        return replace(_parted(work, decision), started=snapshot.now, checkpointed=None)
+    return work if decision is None else replace(work, **_changes(work, decision, snapshot))
+
+
+def _changes(work: Workload, decision: Decision, snapshot: Snapshot) -> dict[str, Any]:
+    match decision.action:
+        case Action.ADMIT:
+            begun = {"phase": Phase.RUNNING, "started": snapshot.now, "awaits_victims": False}
+            return begun | _seats(decision)
+        case Action.EVICT:
+            return {
+                "leaving": True,
+                "evictions": work.evictions + 1,
+                "last_evicted": snapshot.now,
+                "last_evicted_for": decision.for_workload,
+            }
+        case Action.GROW:
+            return _seats(decision)
+        case Action.SHRINK:
+            return _parting(work, decision)
+        case Action.MOVE:
+            return _parting(work, decision) | {"started": snapshot.now, "checkpointed": None}
     promised = decision.reason is Reason.AWAITS_VICTIMS
-    return replace(
-        work,
-        awaits_victims=promised,
-        gpu_class=decision.gpu_class if promised else None,
-        placement=decision.placement if promised else {},
-        devices=decision.devices if promised else {},
-    )
+    seats = _seats(decision) if promised else {"gpu_class": None, "placement": {}, "devices": {}}
+    return {"awaits_victims": promised} | seats
 
 
-def _parted(work: Workload, decision: Decision) -> Workload:
+def _seats(decision: Decision) -> dict[str, Any]:
+    return {
+        "gpu_class": decision.gpu_class,
+        "placement": decision.placement,
+        "devices": decision.devices,
+    }
+
+
+def _parting(work: Workload, decision: Decision) -> dict[str, Any]:
     """It goes on where the decision says; elsewhere its members are leaving."""
     parting = Counter(work.placement) - Counter(decision.placement)
     devices = {
         node: tuple((Counter(used) - Counter(decision.devices.get(node, ()))).elements())
         for node, used in work.devices.items()
     }
-    return replace(
-        work,
-        placement=decision.placement,
-        devices=decision.devices,
-        leaving_members=dict(parting),
-        leaving_devices={node: used for node, used in devices.items() if used},
-    )
+    left = {node: used for node, used in devices.items() if used}
+    return _seats(decision) | {"leaving_members": dict(parting), "leaving_devices": left}
 
 
 def let_leave(snapshot: Snapshot, *, requeue: bool = True) -> Snapshot:
@@ -167,8 +163,8 @@ def check_nodes(snapshot: Snapshot) -> None:
         kind = work.gpu_class or ""
         there = Counter(work.placement) + Counter(work.leaving_members)
         for node, members in there.items():
-            used[node, kind, "cpus"] += members * work.cpus
-            used[node, kind, "memory"] += members * work.memory_mib
+            used[node, "", "cpus"] += members * work.cpus
+            used[node, "", "memory"] += members * work.memory_mib
             if work.gpus >= MILLI:
                 used[node, kind, "gpus"] += members * work.gpus
             for device in (*work.devices.get(node, ()), *work.leaving_devices.get(node, ())):
@@ -179,8 +175,8 @@ def check_nodes(snapshot: Snapshot) -> None:
     for node in snapshot.nodes:
         key = (node.name, node.gpu_class)
         assert used[*key, "gpus"] <= node.gpus - node.foreign_gpus, f"{node.name} is overfull"
-        assert node.cpus is None or used[*key, "cpus"] <= node.cpus
-        assert node.memory_mib is None or used[*key, "memory"] <= node.memory_mib
+        assert node.cpus is None or used[node.name, "", "cpus"] <= node.cpus
+        assert node.memory_mib is None or used[node.name, "", "memory"] <= node.memory_mib
 
 
 def check_plan(snapshot: Snapshot, plan: Plan) -> None:

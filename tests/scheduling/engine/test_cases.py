@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from scheduling.engine import divide, plan, whole_gpus
+from scheduling.engine import Reason, divide, plan, whole_gpus
 from scheduling.engine.document import parse
 from tests.scheduling.engine.evolve import check_plan
 
@@ -75,3 +75,16 @@ def _line(decision: Any, want: dict[str, Any]) -> dict[str, Any]:
         "numbers": dict(decision.numbers),
     }
     return {key: known[key] for key in want}
+
+
+def test_tables_state_a_sentence_for_every_reason_of_a_plan() -> None:
+    told = {
+        line["reason"]
+        for param in _cases("plan")
+        for case in param.values
+        for line in case["plan"]
+        if "sentence" in line
+    }
+
+    # Whether all pods of a gang exist is known outside the engine.
+    assert set(Reason) - told == {Reason.GANG_INCOMPLETE}

@@ -70,6 +70,17 @@ def test_frame_grows_past_its_first_size() -> None:
     assert plan_frame(frame).admitted() == []
 
 
+def test_gangs_of_many_small_shares_find_room_for_all_their_seats() -> None:
+    frame = encode(_cluster(2))
+    for _ in range(16):
+        frame.add_workload(queue=1, submitted=frame.now, gpus=10, members=(90, 90))
+
+    made = plan_frame(frame)
+
+    assert len(made.admitted()) == 16
+    assert {len(made.seats(slot)[0]) for slot in made.admitted()} == {90}
+
+
 def test_evicted_workload_is_pending_again_and_starts_later() -> None:
     frame = encode(_cluster(1))
     lent = [_add(frame, "a", 4), _add(frame, "a", 4)]

@@ -27,6 +27,7 @@ from scheduling.engine import (
     plan,
     plan_frame,
 )
+from scheduling.simulation.laws import check
 from tests.scheduling.engine import oracle
 from tests.scheduling.engine.evolve import (
     acts,
@@ -41,8 +42,10 @@ from tests.scheduling.engine.worlds import CLASSES, NOW, lent, organisations, sc
 
 @given(worlds())
 def test_limits_nodes_gangs_and_reasons_hold_in_any_plan(world: Snapshot) -> None:
-    """Laws 1, 3 and 10."""
-    check_plan(world, plan(world))
+    """Laws 1, 3 and 10; and every law that simulations check."""
+    made = plan(world)
+    check_plan(world, made)
+    check(world, made)
 
 
 @given(organisations())
@@ -284,8 +287,10 @@ def test_frame_kept_up_in_place_plans_like_a_fresh_one(world: Snapshot) -> None:
     made = plan_frame(frame)
     assert decode(frame, made) == plan(world)
 
-    before = [d.workload for d in acts(plan(world))]
+    first = plan(world)
+    before = [d.workload for d in acts(first)]
     frame.apply(made, instantly=False)
+    frame.tree.budget[:] = encode(apply(world, first)).tree.budget
     again = plan_frame(frame)
     assert not again.admitted(), before
     assert not again.evicted(), before

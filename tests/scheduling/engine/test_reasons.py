@@ -8,8 +8,8 @@ from dataclasses import fields
 import pytest
 
 from scheduling.engine import Decision, Plan, Reason, headline
-from scheduling.engine.reasons import NAMES
-from scheduling.engine.sentences import SENTENCES, amount, span
+from scheduling.engine.reasons import NAMES, sentence
+from scheduling.engine.sentences import SENTENCES, Facts, amount, span
 
 
 def test_every_reason_has_a_headline_of_a_few_words() -> None:
@@ -33,6 +33,14 @@ def test_amount_of_gpus_is_short(milli: int, text: str) -> None:
 @pytest.mark.parametrize(("seconds", "text"), [(59, "59 s"), (120, "2 min"), (9840, "2 h 44 min")])
 def test_span_reads_as_people_say_it(seconds: int, text: str) -> None:
     assert span(seconds) == text
+
+
+def test_incomplete_gang_says_how_many_members_there_are() -> None:
+    facts = Facts(Reason.GANG_INCOMPLETE, "team", "", "", (), least=4, members=3)
+
+    assert (
+        sentence(facts) == "3 of at least 4 members exist; the gang starts when they are all there."
+    )
 
 
 def test_wait_has_position_in_its_queue(planned: Callable[..., Plan]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import timedelta
 
@@ -52,14 +53,25 @@ def organisation_and_cluster(load: float) -> tuple[Organisation, Snapshot]:
     return Organisation(sources, {"big": 32, "small": 32}, load), small_cluster()
 
 
+def named_by_arrival(work: Iterable[Submission]) -> list[Submission]:
+    """Frames break ties by arrival, snapshots by name."""
+    return [
+        replace(s, workload=replace(s.workload, name=f"{number:05}-{s.workload.name}"))
+        for number, s in enumerate(work)
+    ]
+
+
 def lives(outcome) -> list:
     return [(j.name, [(r.start_s, r.end_s) for r in j.runs], j.evictions) for j in outcome.jobs]
 
 
 @pytest.mark.parametrize("leave_s", [0, 30])
-@pytest.mark.parametrize("cycle_s", [0, 60])
-def test_busy_day_breaks_no_law_and_leaves_nobody_behind(cycle_s: int, leave_s: int) -> None:
+@pytest.mark.parametrize(("cycle_s", "max_moves"), [(0, 0), (60, 0), (0, 4)])
+def test_busy_day_breaks_no_law_and_leaves_nobody_behind(
+    cycle_s: int, leave_s: int, max_moves: int
+) -> None:
     organisation, cluster = organisation_and_cluster(load=1.1)
+    cluster = replace(cluster, policy=replace(cluster.policy, max_moves=max_moves))
     work = generate(organisation, ORIGIN, 0.6, seed=3)
 
     outcome = simulate(cluster, work, options=replace(CHECKED, cycle_s=cycle_s, leave_s=leave_s))
@@ -70,10 +82,13 @@ def test_busy_day_breaks_no_law_and_leaves_nobody_behind(cycle_s: int, leave_s: 
         assert sum(r.end_s - r.start_s - r.restart_s for r in job.runs) >= job.submission.duration_s
 
 
-@pytest.mark.parametrize("leave_s", [0, 30])
-def test_frame_in_place_and_fresh_snapshots_live_the_same_life(leave_s: int) -> None:
+@pytest.mark.parametrize(("leave_s", "max_moves"), [(0, 0), (30, 0), (30, 4)])
+def test_frame_in_place_and_fresh_snapshots_live_the_same_life(
+    leave_s: int, max_moves: int
+) -> None:
     organisation, cluster = organisation_and_cluster(load=1.1)
-    work = generate(organisation, ORIGIN, 0.5, seed=4)
+    cluster = replace(cluster, policy=replace(cluster.policy, max_moves=max_moves))
+    work = named_by_arrival(generate(organisation, ORIGIN, 0.5, seed=4))
     options = replace(CHECKED, leave_s=leave_s)
 
     in_place = simulate(cluster, work, options=Options(leave_s=leave_s))

@@ -86,7 +86,7 @@ def broken(
     return list(broken_laws(snapshot, Plan(fair_share, decisions)))
 
 
-ELASTIC = running("w", "a", {"n0": 2})
+ELASTIC = running("w", "a", {"n0": 2}, elastic=True)
 
 
 @pytest.mark.parametrize(
@@ -108,6 +108,15 @@ def test_resized_or_moved_gang_is_whole_and_fits(decision: Decision, words: str 
     found = "; ".join(broken(cluster(ELASTIC), decision))
 
     assert words in found if words else found == ""
+
+
+@pytest.mark.parametrize("action", [Action.GROW, Action.SHRINK])
+def test_gang_that_is_not_elastic_keeps_its_members(action: Action) -> None:
+    members = {"n0": 3 if action is Action.GROW else 1}
+
+    [found] = broken(cluster(running("w", "a", {"n0": 2})), seat("w", action, members))
+
+    assert found.startswith(f"w is to {action} from")
 
 
 def test_gang_that_waits_is_not_resized() -> None:
@@ -187,7 +196,7 @@ VICTIMS = (running("v1", "a", {"n0": 4}), running("v2", "a", {"n1": 4}))
         ),
         (
             {"queues": [Queue("a", min_run_time_s=90_000), Queue("b")]},
-            "v1 is evicted after 86400 of 90000 s",
+            "v1 is to evict after 86400 of 90000 s",
         ),
     ],
 )
@@ -200,6 +209,100 @@ def test_eviction_respects_delay_cap_budget_and_the_queues_min_run_time(
     found = "; ".join(broken(snapshot, evict("v1", "new"), wait))
 
     assert words in found if words else found == ""
+
+
+GETS_ROOM = Decision(
+    "new", Action.RESERVE, Reason.AWAITS_VICTIMS, gpu_class="gpu", members=1, placement={"n0": 1}
+)
+
+
+@pytest.mark.parametrize(
+    ("mover", "change", "decisions", "words"),
+    [
+        ({}, {}, (GETS_ROOM,), None),
+        ({}, {}, (replace(GETS_ROOM, reason=Reason.RESERVED),), "which gets no room"),
+        ({}, {"policy": Policy(max_moves=0)}, (GETS_ROOM,), "1 workloads move for new, 0 may"),
+        ({"started": ORIGIN - timedelta(seconds=300)}, {}, (GETS_ROOM,), "after 300 of 600 s"),
+        ({}, {"policy": Policy(max_moves=1, eviction_cap=1.5)}, (GETS_ROOM,), "has 2000 evicted"),
+        (
+            {},
+            {"queues": [Queue("a", eviction_budget_gpus=1000), Queue("b")]},
+            (GETS_ROOM,),
+            "queue a loses 2000 of 1000 milli-GPU",
+        ),
+    ],
+)
+def test_who_moves_has_rested_and_moves_for_who_gets_the_room(
+    mover: dict, change: dict, decisions: tuple[Decision, ...], words: str | None
+) -> None:
+    movable = running("w", "a", {"n0": 2}, **mover)
+    snapshot = cluster(movable, waiting("new", "b"), **({"policy": Policy(max_moves=1)} | change))
+    move = seat("w", Action.MOVE, {"n1": 2}, for_workload="new")
+
+    found = "; ".join(broken(snapshot, move, *decisions))
+
+    assert words in found if words else found == ""
+
+
+def test_nobody_moves_for_a_lower_priority() -> None:
+    high = replace(running("w", "a", {"n0": 2}), priority_class="high")
+    snapshot = cluster(high, waiting("new", "b"), policy=Policy(max_moves=1))
+    ranks = (*snapshot.priority_classes, PriorityClass("high", 5))
+    move = seat("w", Action.MOVE, {"n1": 2}, for_workload="new")
+
+    found = broken(replace(snapshot, priority_classes=ranks), move, GETS_ROOM)
+
+    assert found == ["w moves for new, which has a lower priority"]
+
+
+def test_victims_stand_before_whom_they_make_room_for() -> None:
+    snapshot = cluster(*VICTIMS, waiting("new", "b"))
+
+    assert broken(snapshot, evict("v1", "new"), GETS_ROOM) == []
+    [found] = broken(snapshot, GETS_ROOM, evict("v1", "new"))
+    assert found == "v1 is to evict after new, for whom it does"
+
+
+@pytest.mark.parametrize(
+    ("gang", "spared"),
+    [
+        ({"elastic": True}, True),
+        ({"elastic": True, "members": Members(2, 8)}, False),
+        ({}, False),
+        ({"elastic": True, "gpus": 4000, "placement": {"n0": 1}, "members": Members(0, 1)}, False),
+        ({"elastic": True, "priority_class": "firm"}, False),
+    ],
+)
+def test_nobody_is_evicted_where_members_would_have_done(gang: dict, spared: bool) -> None:
+    """a holds 5 of 4: its elastic gang of 2 could give one member where the victim sat."""
+    held = (
+        replace(running("g", "a", {"n0": 2}), **gang),
+        running("v", "a", {"n0": 1}),
+        running("u", "a", {"n1": 2}),
+    )
+    shares = {"": replace(SHARE, fair_share=8000.0), "a": SHARE, "b": SHARE}
+
+    found = broken(
+        cluster(*held, waiting("new", "b")), evict("v", "new", 1), GETS_ROOM, shares=shares
+    )
+
+    words = "v is evicted though g can do without as many members"
+    assert (words in found) == spared
+
+
+def test_promised_room_is_there_once_victims_are_gone() -> None:
+    snapshot = cluster(running("w", "a", {"n0": 4}), waiting("new", "b"))
+
+    assert broken(snapshot, GETS_ROOM) == [
+        "node n0 holds 5000 of 4000 milli-GPU once victims are gone"
+    ]
+    assert broken(snapshot, evict("w", "new"), GETS_ROOM) == []
+
+
+def test_nobody_is_told_two_things() -> None:
+    wait = Decision("w", Action.WAIT, Reason.NO_FREE_GPUS)
+
+    assert broken(cluster(waiting("w", "a")), wait, wait) == ["w is told 2 things"]
 
 
 def test_reclaim_takes_only_from_who_holds_more_than_its_share() -> None:

@@ -65,11 +65,12 @@ def fates_of_life(life) -> list[tuple]:
     return [(known(first), known(end), lost, held) for first, end, lost, held in rows]
 
 
-@given(works(), st.sampled_from([0, 30]), st.sampled_from([0, 60]))
+@given(works(), st.sampled_from([0, 30]), st.sampled_from([0, 60]), st.sampled_from([0, 3]))
 def test_compiled_loop_lives_the_same_life_as_the_simulator(
-    submissions: list[Submission], leave_s: int, cycle_s: int
+    submissions: list[Submission], leave_s: int, cycle_s: int, max_moves: int
 ) -> None:
-    cluster, options = small_cluster(), Options(leave_s=leave_s, cycle_s=cycle_s)
+    options = Options(leave_s=leave_s, cycle_s=cycle_s)
+    cluster = replace(small_cluster(), policy=Policy(max_moves=max_moves, cooldown_s=300))
 
     spelled_out = simulate(cluster, submissions, options=options)
     compiled = live_submissions(cluster, submissions, options)
@@ -120,6 +121,24 @@ def test_elastic_gang_takes_what_comes_free_and_ends_the_sooner() -> None:
     assert [(act.at_s, act.gpus) for act in grown] == [(100, 32_000)]
     # 800 member-seconds: 2 members for 100 s, then 4.
     assert life.jobs.end.tolist() == [100, 100, 250]
+
+
+def test_who_moves_loses_the_work_since_its_last_checkpoint_and_restarts() -> None:
+    cluster = replace(small_cluster(), policy=Policy(max_moves=2))
+    ends, halves = [100, 5000, 100, 5000], []
+    for i, end in enumerate(ends):
+        halves.append(Submission(pending(f"w{i}", i, gpus=4), end, 600, restart_s=30))
+    rest = [Submission(pending(f"full{i}", 4 + i, gpus=8), 9000) for i in range(2)]
+    wide = Submission(pending("wide", 1000, gpus=8), 60)
+
+    life = live_submissions(cluster, [*halves, *rest, wide])
+
+    [move] = [act for act in life.acts() if act.action is Action.MOVE]
+    assert (move.at_s, move.reason, move.gpus) == (1000, Reason.CONSOLIDATES, 4000)
+    began = int(life.jobs.first[move.job])
+    assert move.lost_gpu_s == 4 * ((1000 - began) - 600 + 30)
+    assert life.jobs.end[move.job] == 1000 + 30 + 5000 - 600
+    assert life.jobs.first[6] == 1000
 
 
 def pending(name: str, submit_s: int, *, queue: str = "a", gpus: int = 4) -> Workload:

@@ -284,10 +284,12 @@ def test_law_checker_protects_min_run_time_and_non_preemptible_work() -> None:
         for name in ("young", "firm")
     )
 
-    broken = list(broken_laws(snapshot, Plan({}, evictions)))
-    assert [line for line in broken if "evicted" in line] == [
-        "young is evicted after 50 of 100 s",
-        "firm is evicted though firm is not preemptible",
+    promise = Decision("x", Action.RESERVE, Reason.AWAITS_VICTIMS)
+
+    broken = list(broken_laws(snapshot, Plan({}, (*evictions, promise))))
+    assert [line for line in broken if "to evict" in line] == [
+        "young is to evict after 50 of 100 s",
+        "firm is to evict though firm is not preemptible",
     ]
 
 
