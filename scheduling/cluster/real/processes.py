@@ -143,6 +143,8 @@ def _birth(pid: int) -> str:
     """Clock ticks since boot at which ``pid`` began; "" if it is gone or only waits to be reaped."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        threads = len(os.listdir(f"/proc/{pid}/task"))
     except OSError:
         return ""
-    return "" if fields[0] in ("Z", "X") else fields[19]
+    # A killed program's first thread may be done before the others, which hold its ports till they are.
+    return "" if fields[0] in ("Z", "X") and threads < 2 else fields[19]
