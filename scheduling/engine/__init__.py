@@ -1,8 +1,9 @@
 """The engine: a pure function from a snapshot to a plan. No Django, no clock, no dice, no log."""
 
+from scheduling.engine.array_plan import ArrayPlan
 from scheduling.engine.decode import decode
 from scheduling.engine.encode import encode
-from scheduling.engine.frame import ArrayPlan, Frame
+from scheduling.engine.frame import Frame
 from scheduling.engine.model import (
     MILLI,
     Action,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -150,4 +150,20 @@ def _out(slots: int, pool: int) -> a.Out:
         rival=_ints(slots) - 1, blame=_ints(slots) - 1, until=np.zeros(slots), lost=np.zeros(slots),
         figures=np.zeros((slots, 6)), noted=np.zeros(slots, np.bool_), order=_ints(slots), first=_ints(slots),
         pool_node=_ints(pool), pool_device=_ints(pool), used=_ints(2),
+    )  # fmt: skip
+
+
+def empty_work(slots: int, wishes: int) -> a.Work:
+    """A table of so many workloads that accept up to ``wishes`` classes each."""
+    ints: Any = lambda fill=0: np.full(slots, fill, np.int64)  # noqa: E731
+    floats: Any = lambda fill=0.0: np.full(slots, fill)  # noqa: E731
+    flags: Any = lambda: np.zeros(slots, np.bool_)  # noqa: E731
+    return a.Work(
+        phase=ints(), queue=ints(-1), user=ints(), priority=ints(-1),
+        need=np.zeros((3, slots), np.int64), least=ints(1), most=ints(1), elastic=flags(),
+        wish=np.full((wishes, slots), -1, np.int64), required=ints(-1), preferred=ints(-1),
+        submitted=floats(), predicted=floats(np.inf), tie=ints(), held=flags(), claims=flags(),
+        started=floats(-np.inf), checkpointed=floats(-np.inf), restart=floats(), stale=floats(np.inf),
+        leaving=flags(), gpu_class=ints(-1), members=ints(), predicted_p90=floats(np.inf),
+        evictions=ints(), evicted=floats(-np.inf), evicted_for=ints(-1), part_of=ints(-1),
     )  # fmt: skip

@@ -16,9 +16,10 @@ from typing import Any
 import numpy as np
 
 from scheduling.engine import codes
+from scheduling.engine.array_plan import ArrayPlan
 from scheduling.engine.arrays import ANYWHERE, GPUS, LEVELS, PENDING, UNLIMITED, Ints
 from scheduling.engine.encode import encode
-from scheduling.engine.frame import ArrayPlan, Frame
+from scheduling.engine.frame import Frame
 from scheduling.engine.kernels import plan_world
 from scheduling.engine.line import ALL, FEW, FRESH, LISTED
 from scheduling.engine.model import MILLI, Snapshot

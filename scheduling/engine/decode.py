@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from scheduling.engine import codes, reasons
 from scheduling.engine import model as m
-from scheduling.engine.frame import ArrayPlan, Frame
+from scheduling.engine.array_plan import ArrayPlan
+from scheduling.engine.frame import Frame
 from scheduling.engine.sentences import Facts
 from scheduling.engine.shares import read_shares
 

@@ -5,6 +5,7 @@ Python tells a frame of it through its methods, a compiled loop calls the same f
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -131,3 +132,9 @@ def _hold(world: Any, w: int, n: int, device: int) -> None:
         holds.head[w] = fresh
     else:
         holds.next[before] = fresh
+
+
+def columns(seats: Iterable[tuple[int, int]]) -> tuple[Ints, Ints]:
+    """Nodes and devices."""
+    table = np.array(list(seats), np.int64).reshape(-1, 2)
+    return np.ascontiguousarray(table[:, 0]), np.ascontiguousarray(table[:, 1])

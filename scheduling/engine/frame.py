@@ -21,7 +21,8 @@ import numpy as np
 
 from scheduling.engine import arrays as a
 from scheduling.engine import codes, events
-from scheduling.engine.buffers import buffers_for
+from scheduling.engine.array_plan import ArrayPlan
+from scheduling.engine.buffers import buffers_for, empty_work
 from scheduling.engine.line import list_afresh
 from scheduling.engine.model import Policy, Snapshot
 from scheduling.engine.structs import Struct, as_struct
@@ -185,7 +186,7 @@ class Frame:
 
     def start_on(self, slot: int, gpu_class: int, seats: Iterable[tuple[int, int]]) -> None:
         """The workload starts now; ``seats`` are (node, device) by member, device -1 for whole GPUs."""
-        nodes, devices = _columns(seats)
+        nodes, devices = events.columns(seats)
         self.make_room(holds=nodes.size)
         events.start(self.world, slot, gpu_class, nodes, devices, float(self.now))
 
@@ -246,7 +247,7 @@ class Frame:
 
     def promise(self, slot: int, gpu_class: int, seats: Iterable[tuple[int, int]]) -> None:
         """Keep ``seats`` (node, device) for a pending workload."""
-        nodes, devices = _columns(seats)
+        nodes, devices = events.columns(seats)
         self.make_room(holds=nodes.size)
         events.promise(self.world, slot, gpu_class, nodes, devices)
 
@@ -260,7 +261,7 @@ class Frame:
 
     def reseat(self, slot: int, seats: Iterable[tuple[int, int]]) -> None:
         """A running workload has a member on each of ``seats`` (node, device) from now on."""
-        nodes, devices = _columns(seats)
+        nodes, devices = events.columns(seats)
         self.make_room(holds=nodes.size)
         events.resize(self.world, slot, nodes, devices)
 
@@ -308,8 +309,6 @@ class Frame:
         """Drop every table made for planning; the next plan builds them anew, as a new frame's would."""
         self._world = None
 
-    # -- for the planner -----------------------------------------------------------------------
-
     @property
     def world(self) -> Struct:
         """The struct that kernels read; built again only after the arrays grew."""
@@ -342,8 +341,6 @@ class Frame:
             self._pool = 2 * int(self.buffers.out.used[1])
             self._world = None
         return short
-
-    # -- inside --------------------------------------------------------------------------------
 
     def pair(self, queue: int, user: str) -> int:
         """Number of the pair; the same user has one in every queue above as well."""
@@ -400,80 +397,3 @@ class Frame:
             pool.left[k] = size - before + kept.size
         self.work, self.holds, self.pool = work, table, pool
         self._world = None
-
-
-def _columns(seats: Iterable[tuple[int, int]]) -> tuple[a.Ints, a.Ints]:
-    """Nodes and devices."""
-    table = np.array(list(seats), np.int64).reshape(-1, 2)
-    return np.ascontiguousarray(table[:, 0]), np.ascontiguousarray(table[:, 1])
-
-
-def empty_work(slots: int, wishes: int) -> a.Work:
-    """A table of so many workloads that accept up to ``wishes`` classes each."""
-    ints: Any = lambda fill=0: np.full(slots, fill, np.int64)  # noqa: E731
-    floats: Any = lambda fill=0.0: np.full(slots, fill)  # noqa: E731
-    flags: Any = lambda: np.zeros(slots, np.bool_)  # noqa: E731
-    return a.Work(
-        phase=ints(), queue=ints(-1), user=ints(), priority=ints(-1),
-        need=np.zeros((3, slots), np.int64), least=ints(1), most=ints(1), elastic=flags(),
-        wish=np.full((wishes, slots), -1, np.int64), required=ints(-1), preferred=ints(-1),
-        submitted=floats(), predicted=floats(np.inf), tie=ints(), held=flags(), claims=flags(),
-        started=floats(-np.inf), checkpointed=floats(-np.inf), restart=floats(), stale=floats(np.inf),
-        leaving=flags(), gpu_class=ints(-1), members=ints(), predicted_p90=floats(np.inf),
-        evictions=ints(), evicted=floats(-np.inf), evicted_for=ints(-1), part_of=ints(-1),
-    )  # fmt: skip
-
-
-class ArrayPlan:
-    """Decisions by slot, as arrays. They are views: valid until the frame is planned again.
-
-    ``order`` lists the slots decided on, in order; ``action`` and ``reason`` are numbers of ``codes``;
-    ``rival`` and ``blame`` are a slot and a queue or -1; ``until`` is 0 for never; ``fair`` is the
-    division [class, queue] in milli-GPU.
-    """
-
-    def __init__(self, frame: Frame) -> None:
-        out, division = frame.buffers.out, frame.buffers.division
-        self.out: a.Out = out
-        self.division: a.Division = division
-        self.book: a.Book = frame.buffers.book
-        self.order = out.order[: int(out.used[0])]
-        self.action, self.reason = out.action, out.reason
-        self.gpu_class, self.members = out.gpu_class, out.members
-        self.rival, self.blame, self.until, self.lost = out.rival, out.blame, out.until, out.lost
-        self.figures, self.fair = out.figures, division.fair
-
-    def admitted(self) -> list[int]:
-        """Slots that start, in order."""
-        return self._with(codes.ADMIT)
-
-    def evicted(self) -> list[int]:
-        """Slots that leave, in order."""
-        return self._with(codes.EVICT)
-
-    def grown(self) -> list[int]:
-        """Slots of elastic gangs that get more members, in order."""
-        return self._with(codes.GROW)
-
-    def shrunk(self) -> list[int]:
-        """Slots that give members up, in order."""
-        return self._with(codes.SHRINK)
-
-    def moved(self) -> list[int]:
-        """Slots that start again elsewhere, in order."""
-        return self._with(codes.MOVE)
-
-    def promised(self) -> list[int]:
-        """Slots for which room is coming free."""
-        slots = self.order[self.reason[self.order] == codes.AWAITS_VICTIMS]
-        return [int(slot) for slot in slots]
-
-    def seats(self, slot: int) -> tuple[list[int], list[int]]:
-        """Node and device of each member that ``slot`` is given."""
-        first = int(self.out.first[slot])
-        last = first + int(self.members[slot])
-        nodes, devices = self.out.pool_node[first:last], self.out.pool_device[first:last]
-        return nodes.tolist(), devices.tolist()
-
-    def _with(self, action: int) -> list[int]:
-        return self.order[self.action[self.order] == action].tolist()

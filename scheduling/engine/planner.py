@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from scheduling.engine.array_plan import ArrayPlan
 from scheduling.engine.decode import decode
 from scheduling.engine.encode import encode
-from scheduling.engine.frame import ArrayPlan, Frame
+from scheduling.engine.frame import Frame
 from scheduling.engine.kernels import plan_world
 from scheduling.engine.model import Plan, Share, Snapshot
 from scheduling.engine.shares import read_shares
@@ -30,7 +31,7 @@ def plan_frame(frame: Frame) -> ArrayPlan:
     plan_world(frame.world, frame.now, True)
     while frame.widen():
         plan_world(frame.world, frame.now, True)
-    return ArrayPlan(frame)
+    return ArrayPlan(frame.buffers)
 
 
 def divide(snapshot: Snapshot) -> Mapping[str, Mapping[str, Share]]:

@@ -60,8 +60,8 @@ class Cluster(models.Model):
     """A lowered quota evicts nobody for so long."""
     reserve_after_s = models.PositiveIntegerField(default=86400)
     cooldown_s = models.PositiveIntegerField(default=600)
-    fair_share_delay_s = models.PositiveIntegerField(default=0)
-    max_evictions = models.PositiveIntegerField(null=True, blank=True)
+    fair_share_delay_s = models.PositiveIntegerField(default=3600)
+    max_evictions = models.PositiveIntegerField(null=True, blank=True, default=3)
     max_moves = models.PositiveIntegerField(default=0)
     cycle_interval_s = models.FloatField(default=5, validators=[MinValueValidator(0.1)])
 

@@ -10,9 +10,9 @@ import numpy as np
 
 from scheduling.engine import Frame, encode, plan_frame
 from scheduling.engine.arrays import Work
+from scheduling.engine.buffers import empty_work
 from scheduling.engine.codes import ACTIONS, REASONS
 from scheduling.engine.compiled import address_of
-from scheduling.engine.frame import empty_work
 from scheduling.engine.kernels import plan_world
 from scheduling.engine.model import Action, Reason, Snapshot
 from scheduling.engine.structs import as_struct

@@ -10,7 +10,7 @@ import numpy as np
 
 from scheduling.engine import Frame, encode
 from scheduling.engine.arrays import GPUS, PENDING, Work
-from scheduling.engine.frame import empty_work
+from scheduling.engine.buffers import empty_work
 from scheduling.engine.model import (
     MILLI,
     GpuClass,
