@@ -109,17 +109,19 @@ class _Again:
         self.blame, self.gpu_class = int(plan.blame[slot]), max(0, int(plan.gpu_class[slot]))
         self.reason = int(plan.reason[slot])
         self.held = int(plan.book.held[self.gpu_class, self.blame])
-        self._few = self._who_matters(plan)
+        self._circles = [(among, plan.book.asked) for among in self._who_matters(plan)]
 
     def __enter__(self) -> _Again:
         line, book = self.frame.buffers.line, self.frame.buffers.book
         self._line = line.item[: line.count[0]].copy()
-        self._asked = book.asked.copy()
+        asked = book.asked.copy()
         self._kind = int(self.frame.buffers.memo.of[self.slot])
         line.count[3] = FEW
-        self._list_the_few()
-        plan_world(self.frame.world, self.frame.now, False)
-        book.extra[...] = self._asked - book.asked
+        for k, (among, _) in enumerate(self._circles):
+            self._list(among)
+            book.extra[...] = 0
+            plan_world(self.frame.world, self.frame.now, False)
+            self._circles[k] = among, asked - book.asked
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -130,7 +132,8 @@ class _Again:
         self.frame.buffers.memo.of[self.slot] = self._kind
         self.frame.buffers.book.extra[...] = 0
 
-    def _who_matters(self, plan: ArrayPlan) -> Ints:
+    def _who_matters(self, plan: ArrayPlan) -> tuple[Ints, Ints]:
+        """Who got or keeps something; and those with whoever goes first in a leaf."""
         line, book = self.frame.buffers.line, plan.book
         item = line.item[: line.count[0]]
         matters = np.zeros(self.frame.work.phase.size, np.bool_)
@@ -138,20 +141,31 @@ class _Again:
         matters[item[(action != codes.WAIT) & (action != codes.UNDECIDED)]] = True
         for kept in (book.turn, book.holder, book.promised):
             matters[kept[kept >= 0]] = True
-        waits = line.leaf[:-1] < line.leaf[1:]
-        matters[line.item[line.start[line.leaf[:-1][waits]]]] = True  # who goes first in each leaf
         matters[self.slot] = False
-        return item[matters[item]]
+        few = item[matters[item]]
+        waits = line.leaf[:-1] < line.leaf[1:]
+        matters[line.item[line.start[line.leaf[:-1][waits]]]] = True
+        matters[self.slot] = False
+        return few, item[matters[item]]
 
-    def plan(self) -> ArrayPlan:
-        """The plan with the slot as it is now."""
-        self._list_the_few()
-        return plan_frame(self.frame)
+    def plan(self) -> ArrayPlan | None:
+        """The plan with the slot as it is now, None if it does not start, nor is promised room. Who would
+        is asked once more in the wider circle; what those outside it ask for counts in both.
+        """
+        for among, extra in self._circles:
+            self._list(among)
+            self.frame.buffers.book.extra[...] = extra
+            plan = plan_frame(self.frame)
+            promised = plan.reason[self.slot] == codes.AWAITS_VICTIMS
+            if plan.action[self.slot] != codes.ADMIT and not promised:
+                return None
+        return plan
 
-    def _list_the_few(self) -> None:
+    def _list(self, among: Ints) -> None:
+        """``among`` and the slot are in line."""
         line = self.frame.buffers.line
-        line.item[: self._few.size] = self._few
-        line.count[0], line.count[1] = self._few.size, 1
+        line.item[: among.size] = among
+        line.count[0], line.count[1] = among.size, 1
         line.fresh[0] = self.slot
         line.state[self.slot] = FRESH
 
@@ -160,13 +174,12 @@ class _Again:
     ) -> Relaxation | None:
         """The relaxation if the slot starts, or is promised room, as it is now."""
         plan, frame, slot = self.plan(), self.frame, self.slot
-        promised = plan.reason[slot] == codes.AWAITS_VICTIMS
-        if plan.action[slot] != codes.ADMIT and not promised:
+        if plan is None:
             return None
         kind = frame.class_names[int(plan.gpu_class[slot])]
         gone = (
             sum(int(plan.members[v] * frame.work.need[GPUS, v]) for v in plan.evicted())
-            if promised
+            if plan.reason[slot] == codes.AWAITS_VICTIMS
             else 0
         )
         after = f", once {amount(gone)} GPUs of others have left" if gone else ""

@@ -21,10 +21,20 @@ from scheduling.engine.world import World
 
 
 @inner
+def _anybody_elastic(world: World) -> bool:
+    out, found = world.out, world.line.count[5] > 0
+    for k in range(out.used[0]):
+        found = found or world.work.elastic[out.order[k]]
+    return bool(found)
+
+
+@inner
 def grow_all(world: World) -> None:
     """Elastic gangs below their most members, running or just admitted, grow as far as room and quota
     go: decides GROW for those that run, adds to the line of those that start.
     """
+    if not _anybody_elastic(world):
+        return
     line, tree, out = world.line, world.tree, world.out
     left = np.zeros(tree.parent.size, np.int64)
     first, after = np.full(left.size, -1, np.int64), np.empty(world.work.phase.size, np.int64)

@@ -44,7 +44,7 @@ class Line(NamedTuple):
         Ints  # ``running[runs[q + 1]:runs[q + 2]]`` are those of queue ``q``; unknown queues first
     )
     foretold: Ints  # [queue] running work whose end is predicted
-    count: Ints  # type: ignore[assignment] # nobody asks a struct for tuple.count; [3] ALL or FEW; [4] sum of foretold
+    count: Ints  # type: ignore[assignment] # nobody asks a struct for tuple.count; [3] ALL or FEW; [4] sum of foretold, [5] elastic ones of those running
 
 
 def empty_line(slots: int, queues: int) -> Line:
@@ -52,7 +52,7 @@ def empty_line(slots: int, queues: int) -> Line:
     by_slot = [np.zeros(slots + 1, np.int64) for _ in range(8)]
     item, cell, fresh, spare, state, rank, start, running = by_slot
     leaf, foretold = np.zeros(queues + 1, np.int64), np.zeros(queues + 1, np.int64)
-    runs, count = np.zeros(queues + 3, np.int64), np.zeros(5, np.int64)
+    runs, count = np.zeros(queues + 3, np.int64), np.zeros(6, np.int64)
     return Line(item, cell, fresh, spare, state, rank, start, leaf, running, runs, foretold, count)
 
 
@@ -107,13 +107,14 @@ def _list_running(line: Line, memo: Memo, work: Work) -> None:
         runs[q] = 0
     for q in range(line.foretold.size):
         line.foretold[q] = 0
-    line.count[4] = 0
+    line.count[4] = line.count[5] = 0
     for w in range(work.phase.size):
         if work.phase[w] == RUNNING:
             runs[work.queue[w] + 2] += 1
             known = work.predicted_p90[w] < np.inf
             line.foretold[work.queue[w]] += known
             line.count[4] += known
+            line.count[5] += work.elastic[w]
             if memo.of[w] == UNKNOWN:
                 note_kind(memo, work, w)
     for q in range(2, runs.size):

@@ -96,7 +96,8 @@ def _expected_turn(world: World, w: int, c: int) -> float:
     above = world.book.held[c, q] + need_of(world, w) - world.division.fair[c, q]
     if above <= EPS:
         return world.rules.now
-    if line.foretold[q] == 0 and world.book.begun[c, q] == 0:
+    begun = world.book.begun[c, q] > 0 and world.book.begun_until[c, q] < np.inf
+    if line.foretold[q] == 0 and not begun:
         return np.inf
     ends = np.empty(line.runs[q + 2] - line.runs[q + 1] + 1)
     gpus = np.empty(ends.size, np.int64)

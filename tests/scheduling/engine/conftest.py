@@ -16,7 +16,7 @@ from tests.scheduling.engine.evolve import check_plan
 
 QUIET = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
 settings.register_profile(
-    "default", max_examples=150, deadline=None, derandomize=True, suppress_health_check=QUIET
+    "default", max_examples=200, deadline=None, derandomize=True, suppress_health_check=QUIET
 )
 settings.register_profile("nightly", max_examples=2000, deadline=None, suppress_health_check=QUIET)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))

@@ -39,5 +39,11 @@ def test_what_is_no_figure_is_named(text):
 def test_figures_stand_in_cells_without_thousands_apart():
     values = Values(nominal=1_234_500, borrowing_limit=None, weight=Decimal("1.000"))
 
-    texts = [figure_text(values, each) for each in Field]
-    assert texts == ["1234.5", "all", "all", "1"]
+    texts = {each.value: figure_text(values, each) for each in Field}
+    assert texts == {
+        "nominal": "1234.5",
+        "borrowing_limit": "all",
+        "lending_limit": "all",
+        "weight": "1",
+        "budget_gpu_hours": "all",
+    }
