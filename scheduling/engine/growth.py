@@ -53,11 +53,12 @@ def grow_all(world: World) -> None:
     while left[0] > 0 and grown < room_for:
         q = neediest(tree, world.book, left)
         w = _next_to_grow(world, first[q], after)
-        n = _node_for(world, w)
+        # Others of the queue, or of queues beside it, may have taken what was left.
+        n = _node_for(world, w) if _may_grow(world, w) else -1
         if n >= 0:
             who[grown], node[grown], device[grown] = w, n, _add_member(world, w, n)
             grown += 1
-        if n < 0 or not _may_grow(world, w):
+        else:
             _strike(first, after, q, w)
             _count(world, left, q, -1)
     for i in range(grown):
