@@ -77,7 +77,7 @@ def enforcing() -> Iterator[Need]:
 def _acts_on(adapter: Adapter) -> Need:
     group, resource = resource_of(adapter.list_path)
     # Plain pods cannot be suspended: they are evicted by deletion.
-    verbs = ("get", "patch") if adapter.resource == adapter.kind else ("get", "patch", "delete")
+    verbs = ("get", "update") if adapter.is_mirrored_whole else ("get", "patch", "delete")
     return Need(group, resource, verbs, f"to admit and evict work of kind {adapter.kind}")
 
 

@@ -25,7 +25,9 @@ def die_at_write(monkeypatch: pytest.MonkeyPatch, number: int, *, after: bool) -
     request = Client.request
 
     def fragile(self: Client, method: str, path: str, **more: Any) -> Any:
-        counted = method in ("PATCH", "POST") and ("/jobs/" in path or path.endswith("/events"))
+        counted = method in ("PUT", "PATCH", "POST") and (
+            "/jobs/" in path or path.endswith("/events")
+        )
         if not counted:
             return request(self, method, path, **more)
         with lock:

@@ -157,6 +157,8 @@ class Adapter(Protocol):
 
     kind: str
     api_version: str
+    is_mirrored_whole: bool
+    """``trim`` leaves all that a client may write, so that an object can be put back."""
 
     @property
     def resource(self) -> str:

@@ -26,6 +26,20 @@ def edited(obj: Json, edit: Callable[[Json], None]) -> Json:
     return difference(old, {"metadata": {"annotations": notes}, "spec": new["spec"]})
 
 
+def merged(obj: Json, patch: Json) -> Json:
+    """``obj`` with a merge patch (RFC 7386) applied; neither is changed, and untouched parts are shared."""
+    new = dict(obj)
+    for key, value in patch.items():
+        if value is None:
+            new.pop(key, None)
+        elif isinstance(value, dict):
+            before = new.get(key)
+            new[key] = merged(before if isinstance(before, dict) else {}, value)
+        else:
+            new[key] = value
+    return new
+
+
 def difference(old: Json, new: Json) -> Json:
     """The merge patch (RFC 7386) that turns ``old`` into ``new``; empty when they are alike."""
     patch: Json = {key: None for key in old if key not in new}

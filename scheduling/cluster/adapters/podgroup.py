@@ -30,6 +30,7 @@ class PodGroupAdapter:
     api_version = "v1"
     resource = "pods"
     list_path = "/api/v1/pods"
+    is_mirrored_whole = False
 
     def path(self, namespace: str, name: str = "") -> str:
         base = f"/api/v1/namespaces/{namespace}/pods"

@@ -60,6 +60,7 @@ class RoleAdapter:
     """Templates of a suspended object take a node affinity, else a node selector only."""
     swaps_resources = False
     """They take another resource name as well."""
+    is_mirrored_whole = True
     has_helpers = False
     """It makes pods besides those of its roles."""
     ends: ClassVar[Mapping[str, str]] = {"Complete": "succeeded", "Failed": "failed"}
@@ -115,8 +116,8 @@ class RoleAdapter:
         return f"{base}/{name}" if name else base
 
     def trim(self, obj: Json) -> Json:
+        """Only what a server keeps by itself goes: the rest is sent back with each write."""
         obj["metadata"].pop("managedFields", None)
-        notes.of(obj).pop("kubectl.kubernetes.io/last-applied-configuration", None)
         return obj
 
     def is_over(self, obj: Json) -> bool:

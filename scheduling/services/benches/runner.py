@@ -2,7 +2,7 @@
 
 Creates the suspended Jobs of a load at its pace, watches them, and reports each complete its run time
 after it was seen admitted. What is suspended before that starts over at its next admission. There are
-no pods and no Job controller: its part is the one status patch.
+no pods and no Job controller: its part is the one write of the status.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ THREADS = 8
 SAID_EVERY = 500
 """Ends between two lines about how far it is."""
 READ_ON_S = 0.2
-"""Patience with the watch when a status patch met a newer object."""
+"""Patience with the watch when a completion met a newer object."""
 
 
 @dataclass(slots=True)
@@ -140,7 +140,7 @@ class Runner(Reflector):
             if seen is None:
                 return
             try:
-                self.absorb(self._api.patch(f"{JOBS}/{name}/status", completed(seen)))
+                self.absorb(self._api.replace(f"{JOBS}/{name}/status", completed(seen)))
             except ConflictError:
                 time.sleep(READ_ON_S)
                 continue
@@ -179,14 +179,14 @@ def manifest(arrival: Arrival) -> Json:
 
 
 def completed(job: Json) -> Json:
-    """The status patch of a Job controller that saw the pod succeed."""
+    """``job`` with the status that a Job controller puts when it saw the pod succeed."""
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     conditions = [
         {"type": kind, "status": "True", "reason": "Bench", "lastTransitionTime": now}
         for kind in ("SuccessCriteriaMet", "Complete")
     ]
     return {
-        "metadata": {"resourceVersion": job["metadata"]["resourceVersion"]},
+        **job,
         "status": {
             "startTime": now, "completionTime": now, "succeeded": 1, "conditions": conditions,
         },

@@ -62,14 +62,16 @@ def test_needs_are_exactly_what_the_code_asks_for(world: World, grants: set[Gran
     worker = workers._workers[world.cluster.pk]
     worker.lease._held_until = 0.0
     Queue.objects.filter(name="research").update(stop="drain")
-    conflicted = worker.client.patch
+    conflicted = worker.client.replace
 
-    def patch_late(path: str, body: Any, **more: Any) -> Any:
-        worker.client.patch = conflicted
-        conflicted(path, {"metadata": {"labels": {"late": "yes"}}})
-        return conflicted(path, body, **more)
+    def write_late(path: str, body: Any) -> Any:
+        if "/jobs/" not in path:
+            return conflicted(path, body)
+        worker.client.replace = conflicted
+        world.kube.patch(path, {"metadata": {"labels": {"late": "yes"}}})
+        return conflicted(path, body)
 
-    worker.client.patch = patch_late
+    worker.client.replace = write_late
     world.cycle()
     guard(world.cluster, worker)
     Queue.objects.update(namespace="", access_group="")
@@ -81,9 +83,9 @@ def test_needs_are_exactly_what_the_code_asks_for(world: World, grants: set[Gran
         (*access.resource_of(a.list_path), verb)
         for a in ADAPTERS
         if a.kind not in ("Job", "Deployment", "PodGroup")
-        for verb in ("watch", "get", "patch")
+        for verb in ("watch", "get", "update")
     }
-    absent |= {("apps", "deployments", verb) for verb in ("get", "patch")}
+    absent |= {("apps", "deployments", verb) for verb in ("get", "update")}
     absent |= {("", "pods", verb) for verb in ("get", "patch", "delete")}
     needs = [*access.observing(), *access.enforcing()]
     listed = {(n.group, n.resource, verb) for n in needs for verb in n.verbs} - absent

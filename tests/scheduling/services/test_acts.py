@@ -12,7 +12,7 @@ from scheduling.engine import model as m
 from scheduling.engine import plan as engine_plan
 from scheduling.models import Cluster, GpuClass, State
 from scheduling.services import blocked, cycle, projection
-from tests.scheduling.kube import World, eventually, node
+from tests.scheduling.kube import JOBS, World, eventually, node
 
 S = State
 
@@ -255,3 +255,18 @@ def test_refused_admission_says_so_and_is_tried_less_often(
     assert not failed.failed
     assert world.row("w2").reason == "never_fits"
     assert "refuses to start it" in world.row("w2").sentence
+
+
+def test_admission_leaves_alone_what_others_wrote_on_the_job(world: World) -> None:
+    """The whole object is put back, so what nobody here reads has to come back with it."""
+    applied = "kubectl.kubernetes.io/last-applied-configuration"
+    manifest = world.manifest("w1")
+    manifest["metadata"].setdefault("annotations", {})[applied] = "{}"
+    manifest["spec"]["template"]["spec"]["hostname"] = "trainer"
+    world.kube.create(JOBS, manifest)
+    world.cycle()
+
+    job = world.kube.get(f"{JOBS}/w1")
+    assert not job["spec"]["suspend"]
+    assert job["metadata"]["annotations"][applied] == "{}"
+    assert job["spec"]["template"]["spec"]["hostname"] == "trainer"

@@ -62,11 +62,11 @@ def test_observed_cluster_hears_what_enforcing_would_write(world: World) -> None
 def test_permission_to_enforce_is_needed_where_weir_enforces(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    refuse(monkeypatch, ("patch", "jobs"), ("create", "leases"), ("update", "leases"))
+    refuse(monkeypatch, ("update", "jobs"), ("create", "leases"), ("update", "leases"))
     items = [item for item in found(world) if item.topic == "permissions"]
 
     assert [item.sentence for item in items] == [
-        "Weir may not patch jobs.batch to admit and evict work of kind Job.",
+        "Weir may not update jobs.batch to admit and evict work of kind Job.",
         "Weir may not create or update leases.coordination.k8s.io in weir-system "
         "so that one worker writes.",
     ]
@@ -77,7 +77,7 @@ def test_permission_to_enforce_is_counted_where_weir_observes(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Cluster.objects.update(mode=ClusterMode.OBSERVE)
-    refuse(monkeypatch, ("patch", "jobs"), ("create", "leases"))
+    refuse(monkeypatch, ("update", "jobs"), ("create", "leases"))
     (item,) = [item for item in found(world, Grade.ADVICE) if item.topic == "permissions"]
 
     assert item.sentence == "2 permissions that enforcing needs are not granted yet."
@@ -86,7 +86,7 @@ def test_permission_to_enforce_is_counted_where_weir_observes(
 def test_permission_on_a_kind_that_is_not_there_is_not_asked_for(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    refuse(monkeypatch, ("patch", "jobsets"), ("watch", "rayjobs"))
+    refuse(monkeypatch, ("update", "jobsets"), ("watch", "rayjobs"))
     assert found(world) == []
 
 

@@ -164,7 +164,7 @@ def test_refused_admission_is_reported_and_stops_no_other(world: World) -> None:
     world.cycle()
     world.job("w1")
     world.job("w2")
-    world.server.faults.configure(server_error=1.0, path="/jobs/w1$", verbs=["PATCH"])
+    world.server.faults.configure(server_error=1.0, path="/jobs/w1$", verbs=["PUT"])
     result = world.cycle()
 
     assert set(result.failed or {}) == {"default/w1"}

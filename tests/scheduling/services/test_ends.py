@@ -71,21 +71,21 @@ def test_job_deleted_at_any_moment_is_cancelled_and_its_gpus_come_free(
     world.cycles_until(lambda: running(world, "wide"), within_s=20)
 
 
-def test_job_deleted_between_plan_and_patch_stops_nobody_else(
+def test_job_deleted_between_plan_and_write_stops_nobody_else(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world.job("gone", gpus=1)
     world.job("stays", gpus=1)
-    patch = type(world.kube).patch
+    replace = type(world.kube).replace
     deleted: list[str] = []
 
     def late(self: object, path: str, body: object, **more: object) -> object:
         if path.endswith("/jobs/gone") and not deleted:
             deleted.append(path)
             world.kube.delete(path, {"propagationPolicy": "Background", "gracePeriodSeconds": 0})
-        return patch(self, path, body, **more)  # type: ignore[arg-type] # as it was called
+        return replace(self, path, body, **more)  # type: ignore[arg-type] # as it was called
 
-    monkeypatch.setattr(type(world.kube), "patch", late)
+    monkeypatch.setattr(type(world.kube), "replace", late)
     world.cycle()
 
     assert deleted
