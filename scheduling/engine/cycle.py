@@ -55,6 +55,7 @@ MOST_ROUNDS = 8
 def decide_all(world: World) -> None:
     evict_the_unwanted(world)
     seat_the_promised(world)
+    note_cells(world)
     for again in range(MOST_ROUNDS - 1, -1, -1):
         before = world.out.used[0]
         _ask_all(world)
@@ -69,7 +70,6 @@ def decide_all(world: World) -> None:
 def _ask_all(world: World) -> None:
     """Step 3; the pass before the first is for those in step 2 whose seats do not hold."""
     line, action = world.line, world.out.action
-    note_cells(world)
     skip = np.ones(line.count[0], np.bool_)
     deepest = world.tree.depth.max()
     for turn in range(-1, deepest + 1):
@@ -126,11 +126,24 @@ def _one_pass(world: World, turn: int, skip: Flags) -> None:
         # Who is neediest stays so until somebody starts or its line is empty.
         if changed or left[leaf] == 0:
             leaf = neediest(tree, world.book, left)
+            if 0 <= turn < lowest_pass(world, leaf):
+                _count(world, left, tree.parent[leaf], -1)
+                left[leaf] = 0
+                continue
         k = next_in_line(line, world.work, world.book, at, skip, leaf, world.rules.shortest)
         changed = consider(world, line.item[k], line.cell[k], turn)
         left[leaf] -= 1
         if left[leaf] == 0:
             _count(world, left, tree.parent[leaf], -1)
+
+
+@inner
+def lowest_pass(world: World, leaf: int) -> int:
+    """The first pass in which anybody of ``leaf`` may start: before it nobody there has to be asked."""
+    lowest, need = world.tree.depth[leaf], world.line.fewest[leaf]
+    for c in range(world.book.held.shape[0]):
+        lowest = min(lowest, levels_over(world.tree, world.book, world.division, leaf, c, need))
+    return lowest
 
 
 @once

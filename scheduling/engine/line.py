@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scheduling.engine.arrays import PENDING, RUNNING, Book, Flags, Ints, Ranks, Work
+from scheduling.engine.arrays import GPUS, PENDING, RUNNING, Book, Flags, Ints, Ranks, Work
 from scheduling.engine.compiled import inner, once
 from scheduling.engine.memo import KINDS, UNKNOWN, Memo, forget_kinds, note_kind
 from scheduling.engine.structs import declare
@@ -44,6 +44,7 @@ class Line(NamedTuple):
         Ints  # ``running[runs[q + 1]:runs[q + 2]]`` are those of queue ``q``; unknown queues first
     )
     foretold: Ints  # [queue] running work whose end is predicted
+    fewest: Ints  # [queue] milli-GPU that the smallest of those who wait in it needs to start
     count: Ints  # type: ignore[assignment] # nobody asks a struct for tuple.count; [3] ALL or FEW; [4] sum of foretold, [5] elastic ones of those running
 
 
@@ -52,8 +53,10 @@ def empty_line(slots: int, queues: int) -> Line:
     by_slot = [np.zeros(slots + 1, np.int64) for _ in range(8)]
     item, cell, fresh, spare, state, rank, start, running = by_slot
     leaf, foretold = np.zeros(queues + 1, np.int64), np.zeros(queues + 1, np.int64)
-    runs, count = np.zeros(queues + 3, np.int64), np.zeros(6, np.int64)
-    return Line(item, cell, fresh, spare, state, rank, start, leaf, running, runs, foretold, count)
+    runs, count, fewest = np.zeros(queues + 3, np.int64), np.zeros(6, np.int64), foretold.copy()
+    return Line(
+        item, cell, fresh, spare, state, rank, start, leaf, running, runs, foretold, fewest, count
+    )
 
 
 @inner
@@ -224,9 +227,12 @@ def _group(line: Line, work: Work) -> None:
     groups, queue, before = 0, 0, -1
     for k in range(line.count[0]):
         w = line.item[k]
+        least = work.least[w] * work.need[GPUS, w]
         while queue <= work.queue[w]:
-            line.leaf[queue] = groups
+            line.leaf[queue], line.fewest[queue] = groups, least
             queue += 1
+        if queue > 0:
+            line.fewest[queue - 1] = min(line.fewest[queue - 1], least)
         if before < 0 or _other_group(line, work, before, w):
             line.start[groups] = k
             groups += 1
