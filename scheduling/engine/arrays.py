@@ -237,8 +237,13 @@ class Room(NamedTuple):
     older: Ints  # [node] the one of its class changed before it, -1 none
     newer: Ints  # [node] the one of its class changed after it, -1 none
     kind: Ints  # [node] its class
-    kept: Ints  # [now's three resources, then later's; node]: see ``prepare.keep_room``
+    kept: Ints  # [now's three resources, then later's; node]: who sits there, before any decision
     kept_shared: Ints  # [now or later, node, device]
+    stale: Flags  # [node] somebody came or left since that was noted
+    first: Ints  # [node] a hold on it, -1 none; its others through ``before`` and ``after``
+    before: Ints  # [hold]
+    after: Ints  # [hold]
+    owner: Ints  # [hold] whose it is
     beside: Ints  # [node] the next row of the same machine, in a ring: they share CPUs and memory
 
 

@@ -45,7 +45,7 @@ def buffers_for(
     seats = max(most, int(nodes.size[a.GPUS].sum()) // 1000 + 1)
     return Buffers(
         empty_division(classes, queues),
-        _room(nodes, size, classes),
+        _room(nodes, size, classes, holds.node.size),
         _book(classes, queues, pairs),
         a.Seats(_ints(seats), _ints(seats), _ints(size), np.full((KNOWN_SHAPES, 7), -1, np.int64)),
         _out(slots, max(pool, 4 * seats + slots)),
@@ -70,7 +70,7 @@ def _ints(*shape: int) -> a.Ints:
     return np.zeros(shape, np.int64)
 
 
-def _room(nodes: a.Nodes, size: int, classes: int) -> a.Room:
+def _room(nodes: a.Nodes, size: int, classes: int, holds: int) -> a.Room:
     devices = int(nodes.size[a.GPUS].max(initial=0)) // 1000
     shared = (size, devices)
     return a.Room(
@@ -89,6 +89,11 @@ def _room(nodes: a.Nodes, size: int, classes: int) -> a.Room:
         kind=nodes.gpu_class,
         kept=_ints(6, size),
         kept_shared=_ints(2, *shared),
+        stale=np.ones(size, np.bool_),
+        first=_ints(size) - 1,
+        before=_ints(holds),
+        after=_ints(holds),
+        owner=_ints(holds),
         beside=_rings(nodes.domain[a.NODE]),
     )
 

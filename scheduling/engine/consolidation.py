@@ -16,9 +16,10 @@ from scheduling.engine.admission import fills_what_leaves, need_of, quota_allows
 from scheduling.engine.arrays import ANYWHERE, GPUS, LATER, NOW, Ints
 from scheduling.engine.compiled import inner, once
 from scheduling.engine.eviction import RECLAIM, STRICT, Hunt, in_budget, shielded_until, spend
+from scheduling.engine.ladder import order_node
 from scheduling.engine.needed import unseat
 from scheduling.engine.placement import place
-from scheduling.engine.prey import SPREAD, gpus_of, order_node, spread_prey
+from scheduling.engine.prey import gpus_of
 from scheduling.engine.prospects import forget_failures, weigh_out
 from scheduling.engine.record import decide, note_coming, quote, seat_out
 from scheduling.engine.seating import free_of, leave, occupy, pick_device, sit, slots_on, stay
@@ -37,8 +38,6 @@ def consolidate(world: World, w: int, c: int) -> bool:
         return False
     if not quota_allows(world, w, c, need, 0) or fills_what_leaves(world, q, c, need):
         return False
-    if world.prey.listed[0] != SPREAD:
-        spread_prey(world.work, world.holds, world.prey)
     nodes, level = world.nodes, world.work.required[w]
     among = nodes.of_class[nodes.class_start[c] : nodes.class_start[c + 1]]
     if level == ANYWHERE:
@@ -130,8 +129,8 @@ def _gpus_to_move(world: World, w: int, c: int, n: int) -> int:
 def _lift(world: World, w: int, c: int, n: int) -> bool:
     """Movable workloads leave node ``n``, least work lost first, until one seat fits; whether it does."""
     prey = world.prey
-    order_node(world.work, prey, n)
-    for k in range(prey.start[n], prey.start[n + 1]):
+    order_node(world, n)
+    for k in range(prey.start[n], prey.stop[n]):
         v = prey.on_node[k]
         if prey.count[0] == world.rules.max_moves or not _may_move(world, w, c, v):
             continue

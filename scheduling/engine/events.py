@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from scheduling.engine.arrays import FREE, PENDING, RUNNING, Ints
+from scheduling.engine.arrays import FREE, PENDING, RUNNING, Ints, Room
 from scheduling.engine.compiled import inner, kernel
 from scheduling.engine.line import enlist
 from scheduling.engine.memo import UNKNOWN
@@ -60,12 +60,27 @@ def forget_promise(world: Any, w: int) -> None:
 
 
 @kernel
+def find_holds(world: Any) -> None:
+    """Lists by node those who sit anywhere, into fresh tables."""
+    holds = world.holds
+    for w in range(world.work.phase.size):
+        h = holds.head[w]
+        while h >= 0:
+            _link(world.room, w, h, holds.node[h])
+            h = holds.next[h]
+
+
+@kernel
 def leave(world: Any, w: int, rival: int, now: float) -> None:
     """``w`` is evicted, to make room for ``rival`` if there is one (-1); its pods still hold GPUs."""
     work = world.work
     work.leaving[w], work.evicted[w] = True, now
     work.evictions[w] += 1
     work.evicted_for[w] = work.tie[rival] if rival >= 0 else -1
+    h = world.holds.head[w]
+    while h >= 0:
+        _is_stale(world.room, world.holds.node[h])
+        h = world.holds.next[h]
 
 
 @kernel
@@ -108,6 +123,7 @@ def let_go(world: Any, w: int) -> None:
     pool, holds = world.pool, world.holds
     h = holds.head[w]
     while h >= 0:
+        _unlink(world.room, h, holds.node[h])
         pool.holds[pool.left[HOLDS]] = h
         pool.left[HOLDS] += 1
         h = holds.next[h]
@@ -132,6 +148,39 @@ def _hold(world: Any, w: int, n: int, device: int) -> None:
         holds.head[w] = fresh
     else:
         holds.next[before] = fresh
+    _link(world.room, w, fresh, n)
+
+
+@inner
+def _link(room: Room, w: int, h: int, n: int) -> None:
+    front = room.first[n]
+    room.owner[h], room.before[h], room.after[h] = w, -1, front
+    if front >= 0:
+        room.before[front] = h
+    room.first[n] = h
+    _is_stale(room, n)
+
+
+@inner
+def _unlink(room: Room, h: int, n: int) -> None:
+    before, after = room.before[h], room.after[h]
+    if before >= 0:
+        room.after[before] = after
+    else:
+        room.first[n] = after
+    if after >= 0:
+        room.before[after] = before
+    _is_stale(room, n)
+
+
+@inner
+def _is_stale(room: Room, n: int) -> None:
+    """All rows of the machine: they share its CPUs and memory."""
+    room.stale[n] = True
+    row = room.beside[n]
+    while row != n:
+        room.stale[row] = True
+        row = room.beside[row]
 
 
 def columns(seats: Iterable[tuple[int, int]]) -> tuple[Ints, Ints]:

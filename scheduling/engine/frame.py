@@ -296,8 +296,9 @@ class Frame:
         self.users.usage[self.pair(queue, user)] = gpus
 
     def forget_fits(self) -> None:
-        """Drop what is known of which gangs fit on empty nodes."""
+        """Drop what is known of nodes: which gangs fit on empty ones, and what is free."""
         self.buffers.seats.known[:] = -1
+        self.buffers.room.stale[:] = True
 
     def user_in(self, slot: int, queue: int) -> int:
         """Number of the user of ``slot`` in another queue."""
@@ -329,6 +330,7 @@ class Frame:
                 b.line, b.memo, b.index, self.pool, b.mix,
             )  # fmt: skip
             self._world = as_struct(World(*parts))
+            events.find_holds(self._world)
             list_afresh(b.line, np.flatnonzero(self.work.phase == a.PENDING))
         return self._world
 

@@ -5,20 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from scheduling.engine.arrays import Floats
-from scheduling.engine.compiled import inner, kernel, once
+from scheduling.engine.compiled import inner, kernel
 from scheduling.engine.cycle import decide_all
 from scheduling.engine.division import potential
 from scheduling.engine.line import FEW, renew
 from scheduling.engine.prepare import (
     clear_out,
-    clear_room,
-    keep_room,
+    lay_out,
     note_the_settled,
-    occupy_nodes,
-    recall_room,
     weigh,
 )
-from scheduling.engine.prey import UNLISTED, forget_given, relist
+from scheduling.engine.prey import forget_given, relist
 from scheduling.engine.sharing import share_out
 
 
@@ -37,7 +34,7 @@ def run_cycle(world: Any, now: float, acts: bool) -> None:
     clear_out(world)
     again = world.line.count[3] == FEW
     if acts:
-        _lay_out(world, again)
+        lay_out(world)
     share_out(world)
     if not acts:
         note_the_settled(world)
@@ -46,21 +43,10 @@ def run_cycle(world: Any, now: float, acts: bool) -> None:
     if again:
         relist(world.prey)
     else:
-        world.prey.listed[0] = UNLISTED
+        world.prey.listed[0] = False
     decide_all(world)
     forget_given(world.work, world.holds, world.out, world.prey)
     note_the_settled(world)
-
-
-@once
-def _lay_out(world: Any, again: bool) -> None:
-    """Running work sits where it sits."""
-    if again:
-        recall_room(world)
-        return
-    clear_room(world)
-    occupy_nodes(world)
-    keep_room(world)
 
 
 @kernel

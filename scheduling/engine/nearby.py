@@ -7,6 +7,7 @@ import numpy as np
 from scheduling.engine.arrays import GPUS, LATER
 from scheduling.engine.compiled import inner, once
 from scheduling.engine.eviction import RECLAIM, Hunt
+from scheduling.engine.ladder import rate_nodes, rate_of
 from scheduling.engine.seating import free_of
 from scheduling.engine.world import World
 
@@ -14,18 +15,22 @@ from scheduling.engine.world import World
 @inner
 def mark_nodes(world: World, hunt: Hunt) -> None:
     """Number the hunt; inside one queue only the nodes of its own work can give anything."""
-    work, line, prey, holds = world.work, world.line, world.prey, world.holds
+    work, prey, holds = world.work, world.prey, world.holds
     prey.hunts[0] += 1
     if hunt.rule == RECLAIM:
+        rate_nodes(world)
         return
     q = work.queue[hunt.w]
-    for k in range(line.runs[q + 1], line.runs[q + 2]):
-        v = line.running[k]
-        if work.gpu_class[v] != hunt.c or prey.chosen[v] or work.leaving[v]:
+    for k in range(prey.leaf_start[q], prey.leaf_start[q + 1]):
+        v = prey.in_leaf[k]
+        if work.gpu_class[v] != hunt.c or prey.chosen[v]:
             continue
         h = holds.head[v]
         while h >= 0:
-            prey.near[holds.node[h]] = prey.hunts[0]
+            n, rate = holds.node[h], rate_of(world, v, h)
+            if prey.near[n] == prey.hunts[0]:
+                rate = min(rate, prey.own_rate[n])
+            prey.near[n], prey.own_rate[n] = prey.hunts[0], rate
             h = holds.next[h]
 
 
@@ -39,9 +44,9 @@ def is_near(world: World, hunt: Hunt, n: int) -> bool:
 
 
 @once
-def least_cost(world: World, w: int, n: int) -> float:
-    """A lower bound of what a seat of ``w`` on ``n`` loses; 0 where whole GPUs are not what it lacks."""
-    need = world.work.need[GPUS, w]
+def least_cost(world: World, hunt: Hunt, n: int) -> float:
+    """A lower bound of what a seat on ``n`` loses; 0 where whole GPUs are not what the workload lacks."""
+    need = world.work.need[GPUS, hunt.w]
     lacks = need - free_of(world.room, GPUS, n, LATER)
-    rate = world.prey.rate[n]
+    rate = world.prey.rate[n] if hunt.rule == RECLAIM else world.prey.own_rate[n]
     return rate * lacks if need >= 1000 and lacks > 0 and rate < np.inf else 0.0

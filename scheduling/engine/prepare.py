@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from scheduling.engine import codes
-from scheduling.engine.arrays import GPUS, Room
+from scheduling.engine.arrays import GPUS, RUNNING, Room
 from scheduling.engine.compiled import inner, once
 from scheduling.engine.limits import find_limits
 from scheduling.engine.seating import leave, occupy, touch_all
@@ -13,15 +13,73 @@ from scheduling.engine.world import World
 
 @inner
 def clear_room(world: World) -> None:
-    """All nodes free. Loops, because assigning arrays to slices compiles slowly."""
+    """All nodes free."""
+    for n in range(world.room.kind.size):
+        _empty(world, n)
+    touch_all(world.room)
+
+
+@once
+def _empty(world: World, n: int) -> None:
+    """Loops, because assigning arrays to slices compiles slowly."""
     room, size = world.room, world.nodes.size
-    for n in range(size.shape[1]):
-        for r in range(3):
-            room.now[r, n] = room.later[r, n] = size[r, n]
-            room.pledged[r, n] = 0
-        for d in range(room.shared_now.shape[1]):
-            room.shared_now[n, d] = room.shared_later[n, d] = 0
+    for r in range(3):
+        room.now[r, n] = room.later[r, n] = size[r, n]
+        room.pledged[r, n] = 0
+    for d in range(room.shared_now.shape[1]):
+        room.shared_now[n, d] = room.shared_later[n, d] = 0
+
+
+@inner
+def lay_out(world: World) -> None:
+    """Running work sits where it sits. Nodes where nobody came or left are as they were noted."""
+    room = world.room
+    for n in range(room.stale.size):
+        if room.stale[n]:
+            _empty(world, n)
+    for n in range(room.stale.size):
+        if room.stale[n]:
+            _occupy_node(world, n)
+    for n in range(room.stale.size):
+        if room.stale[n]:
+            _note(room, n)
+        else:
+            _recall(room, n)
+        room.stale[n] = False
     touch_all(room)
+
+
+@inner
+def _occupy_node(world: World, n: int) -> None:
+    """Work that leaves holds its room now, not later; who is promised room holds nothing yet."""
+    room, work, holds = world.room, world.work, world.holds
+    h = room.first[n]
+    while h >= 0:
+        w = room.owner[h]
+        if work.phase[w] == RUNNING:
+            occupy(room, work, w, n, holds.device[h], holds.members[h])
+            if work.leaving[w]:
+                leave(room, work, w, n, holds.device[h], holds.members[h])
+        h = room.after[h]
+
+
+@once
+def _note(room: Room, n: int) -> None:
+    for r in range(3):
+        room.kept[r, n], room.kept[3 + r, n] = room.now[r, n], room.later[r, n]
+    for d in range(room.shared_now.shape[1]):
+        room.kept_shared[0, n, d] = room.shared_now[n, d]
+        room.kept_shared[1, n, d] = room.shared_later[n, d]
+
+
+@once
+def _recall(room: Room, n: int) -> None:
+    for r in range(3):
+        room.now[r, n], room.later[r, n] = room.kept[r, n], room.kept[3 + r, n]
+        room.pledged[r, n] = 0
+    for d in range(room.shared_now.shape[1]):
+        room.shared_now[n, d] = room.kept_shared[0, n, d]
+        room.shared_later[n, d] = room.kept_shared[1, n, d]
 
 
 @inner
@@ -72,51 +130,6 @@ def _clear_slot(world: World, w: int) -> None:
     for i in range(out.figures.shape[1]):
         out.figures[w, i] = 0.0
     world.prey.chosen[w] = False
-
-
-@inner
-def occupy_nodes(world: World) -> None:
-    """Who sits where. Work that leaves holds its room now, not later."""
-    work, holds = world.work, world.holds
-    for k in range(world.line.count[2]):
-        w = world.line.running[k]
-        h = holds.head[w]
-        while h >= 0:
-            occupy(world.room, work, w, holds.node[h], holds.device[h], holds.members[h])
-            if work.leaving[w]:
-                leave(world.room, work, w, holds.node[h], holds.device[h], holds.members[h])
-            h = holds.next[h]
-
-
-@inner
-def keep_room(world: World) -> None:
-    """Note who sits where, for the next plan of the same running work."""
-    _copy_room(world.room, True)
-
-
-@inner
-def recall_room(world: World) -> None:
-    """Who sits where, as noted."""
-    _copy_room(world.room, False)
-    touch_all(world.room)
-
-
-@inner
-def _copy_room(room: Room, keep: bool) -> None:
-    for n in range(room.now.shape[1]):
-        for r in range(3):
-            if keep:
-                room.kept[r, n], room.kept[3 + r, n] = room.now[r, n], room.later[r, n]
-            else:
-                room.now[r, n], room.later[r, n] = room.kept[r, n], room.kept[3 + r, n]
-                room.pledged[r, n] = 0
-        for d in range(room.shared_now.shape[1]):
-            if keep:
-                room.kept_shared[0, n, d] = room.shared_now[n, d]
-                room.kept_shared[1, n, d] = room.shared_later[n, d]
-            else:
-                room.shared_now[n, d] = room.kept_shared[0, n, d]
-                room.shared_later[n, d] = room.kept_shared[1, n, d]
 
 
 @inner

@@ -10,7 +10,7 @@ from scheduling.engine.arrays import ANYWHERE, EPS, GPUS
 from scheduling.engine.compiled import inner, once
 from scheduling.engine.eviction import BUDGET, PROTECTED, RECLAIM, Hunt
 from scheduling.engine.limits import spent_hours
-from scheduling.engine.prey import BOUND, LOOSE, weigh_in
+from scheduling.engine.prey import BOUND, LOOSE, drop_weight
 from scheduling.engine.record import decide
 from scheduling.engine.standing import guarded
 from scheduling.engine.world import World
@@ -172,7 +172,7 @@ def note_loss(world: World, k: int) -> None:
 @inner
 def weigh_out(world: World, v: int) -> None:
     """No later hunt of this cycle can take ``v``."""
-    weigh_in(world.work, world.ranks, world.rules, world.tree, world.prey, v, -1)
+    drop_weight(world.work, world.ranks, world.rules, world.tree, world.prey, v)
 
 
 @once

@@ -18,7 +18,7 @@ from scheduling.engine.eviction import (
     Hunt,
 )
 from scheduling.engine.index import row_of
-from scheduling.engine.prey import UNLISTED, gpus_of, list_prey
+from scheduling.engine.prey import gpus_of, list_prey
 from scheduling.engine.prospects import (
     fails_like_another,
     forget_failures,
@@ -41,7 +41,7 @@ def make_room(world: World, w: int, c: int) -> bool:
     q = world.work.queue[w]
     if not world.ranks.preemptible[world.work.priority[w]] and over_nominal(world, q, c, need) >= 0:
         return False
-    if prey.listed[0] == UNLISTED:
+    if not prey.listed[0]:
         list_prey(
             world.work,
             world.ranks,

@@ -23,6 +23,7 @@ from scheduling.engine.eviction import (
     take_again,
 )
 from scheduling.engine.heap import change, push
+from scheduling.engine.ladder import order_class, order_leaf, order_node
 from scheduling.engine.nearby import is_near, least_cost, mark_nodes
 from scheduling.engine.needed import (
     do_without,
@@ -34,14 +35,7 @@ from scheduling.engine.needed import (
     squeeze,
     unseat,
 )
-from scheduling.engine.prey import (
-    SPREAD,
-    extra_of,
-    order_class,
-    order_leaf,
-    order_node,
-    spread_prey,
-)
+from scheduling.engine.prey import extra_of
 from scheduling.engine.seating import pick_device, sit, slots_on
 from scheduling.engine.world import World
 
@@ -52,8 +46,6 @@ def hunt_down(world: World, hunt: Hunt) -> bool:
     members have claimed their seats; on failure everything is as before.
     """
     least = world.work.least[hunt.w]
-    if world.prey.listed[0] != SPREAD:
-        spread_prey(world.work, world.holds, world.prey)
     world.prey.count[0] = 0
     world.book.spent[0] = world.book.spent[1] = 0
     sat = 0
@@ -140,9 +132,9 @@ def _prey_in(world: World, hunt: Hunt, q: int) -> tuple[Ints, int, int]:
     """Where to look for victims of ``q`` in order: its own if it is a leaf, else all of the class."""
     tree, prey = world.tree, world.prey
     if tree.kid_start[q] == tree.kid_start[q + 1]:
-        order_leaf(world.work, prey, q)
+        order_leaf(world, q)
         return prey.in_leaf, prey.leaf_start[q], prey.leaf_start[q + 1]
-    order_class(world.work, prey, hunt.c)
+    order_class(world, hunt.c)
     return prey.ranked, prey.begin[hunt.c], prey.begin[hunt.c + 1]
 
 
@@ -213,7 +205,7 @@ def _free_room(world: World, hunt: Hunt, among: Ints) -> int:
         if slots_on(world.room, world.work, w, n, LATER) > 0:
             push(prey, n, 0.0)
         elif is_near(world, hunt, n):
-            push(prey, n, least_cost(world, w, n))
+            push(prey, n, least_cost(world, hunt, n))
         prey.fresh[n] = 0
     while sat < world.work.least[w] and prey.size[0] > 0:
         n = prey.heap[0]
@@ -261,10 +253,10 @@ def _cost(world: World, hunt: Hunt, n: int, take: bool) -> float:
     room, work, prey = world.room, world.work, world.prey
     if slots_on(room, work, hunt.w, n, LATER) > 0:
         return 0.0
-    order_node(work, prey, n)
+    order_node(world, n)
     before = prey.count[0]
     fits = _shrink_on(world, hunt, n)
-    for k in range(prey.start[n], prey.start[n + 1]):
+    for k in range(prey.start[n], prey.stop[n]):
         v = prey.on_node[k]
         if fits or prey.chosen[v] or not allowed(world, hunt, v):
             continue
@@ -280,7 +272,7 @@ def _cost(world: World, hunt: Hunt, n: int, take: bool) -> float:
 def _shrink_on(world: World, hunt: Hunt, n: int) -> bool:
     """Members on node ``n`` are given up until one seat fits; whether it does."""
     prey, holds = world.prey, world.holds
-    for k in range(prey.start[n], prey.start[n + 1]):
+    for k in range(prey.start[n], prey.stop[n]):
         v = prey.on_node[k]
         if extra_of(world.work, v) == 0:
             continue
