@@ -21,6 +21,8 @@ import urllib3
 from kubernetes import client as official
 from kubernetes import config as official_config
 
+from scheduling.cluster.wire import Header, Stream, Wire
+
 if TYPE_CHECKING:
     from scheduling.models import Cluster
 
@@ -32,8 +34,9 @@ APPLY_PATCH = "application/apply-patch+yaml"
 FIELD_MANAGER = "weir"
 
 CONNECTIONS = 8
-"""Keep-alive connections for writes; watches have their own on top."""
-WATCHES = 16
+"""Requests at a time that the enforcement makes."""
+KEPT = 24
+"""Connections kept for the next request; each watch has one of its own on top."""
 TRIES = 6
 BACK_OFF_S = (0.05, 5.0)
 """First and longest wait between tries."""
@@ -123,7 +126,7 @@ def configuration_of(cluster: Cluster) -> official.Configuration:
         official_config.load_incluster_config(  # type: ignore[no-untyped-call] # as published
             client_configuration=configuration
         )
-    return _pooled(configuration)
+    return configuration
 
 
 def configuration_from(kubeconfig: str, context: str = "") -> official.Configuration:
@@ -132,12 +135,6 @@ def configuration_from(kubeconfig: str, context: str = "") -> official.Configura
     official_config.load_kube_config(  # type: ignore[no-untyped-call] # as published
         config_file=kubeconfig, context=context or None, client_configuration=configuration
     )
-    return _pooled(configuration)
-
-
-def _pooled(configuration: official.Configuration) -> official.Configuration:
-    configuration.retries = False
-    configuration.connection_pool_maxsize = CONNECTIONS + WATCHES
     return configuration
 
 
@@ -157,15 +154,15 @@ class Client:
 
     def __init__(self, configuration: official.Configuration) -> None:
         self._api = official.ApiClient(configuration)
-        self._host = configuration.host
-        self._pool: urllib3.PoolManager = self._api.rest_client.pool_manager
+        manager: urllib3.PoolManager = self._api.rest_client.pool_manager
+        self._wire = Wire(manager, configuration.host, KEPT)
 
     @classmethod
     def connect(cls, cluster: Cluster) -> Client:
         return cls(configuration_of(cluster))
 
     def close(self) -> None:
-        self._pool.clear()
+        self._wire.close()
 
     def get(self, path: str, **query: str | int) -> Json:
         return self.request("GET", path, query=query)
@@ -208,19 +205,15 @@ class Client:
         ``as_person`` acts in that person's name (impersonation). A repeated POST whose first answer
         was lost comes back as 409 AlreadyExists, which the caller sees. Raises ApiError.
         """
-        url = self._url(path, query)
-        headers = self._headers(method, path, body, as_person)
-        if content_type:
-            headers["Content-Type"] = content_type
+        target = _target(path, query)
+        headers = self._headers(method, path, body, as_person, content_type)
         data = None if body is None else orjson.dumps(body)
         waits = back_off(*BACK_OFF_S)
         for attempt in range(1, tries + 1):
             last = attempt == tries
             try:
-                answer = self._pool.request(
-                    method, url, body=data, headers=headers, timeout=timeout_s, retries=False
-                )
-            except urllib3.exceptions.HTTPError as error:
+                answer = self._wire.ask(method, target, headers, data, timeout_s)
+            except (urllib3.exceptions.HTTPError, OSError) as error:
                 if last:
                     raise UnreachableError(0, "Unreachable", str(error)) from error
                 time.sleep(next(waits))
@@ -229,48 +222,44 @@ class Client:
                 return orjson.loads(answer.data)
             if last or answer.status not in RETRIED:
                 raise error_of(answer.status, answer.data)
-            time.sleep(max(retry_after(answer.headers.get("Retry-After")), next(waits)))
+            time.sleep(max(retry_after(answer.headers.get("retry-after")), next(waits)))
         raise AssertionError("unreachable: the last try returns or raises")
 
     @contextmanager
     def stream(
         self, path: str, query: Mapping[str, str | int], *, timeout_s: float
-    ) -> Iterator[urllib3.BaseHTTPResponse]:
-        """An open watch: the response, whose lines come as the server sends them.
+    ) -> Iterator[Stream]:
+        """An open watch, whose lines come as the server sends them.
 
-        ``timeout_s`` bounds the silence between two lines. Raises ApiError when refused.
+        ``timeout_s`` bounds the silence between two lines. Raises ApiError when refused, OSError or
+        urllib3's HTTPError when it breaks.
         """
-        response = self._pool.request(
-            "GET",
-            self._url(path, query),
-            headers=self._headers("GET", path, None, NOBODY),
-            timeout=urllib3.Timeout(connect=10, read=timeout_s),
-            preload_content=False,
-            retries=False,
-        )
+        headers = self._headers("GET", path, None, NOBODY, "")
+        stream = self._wire.open(_target(path, query), headers, timeout_s)
         try:
-            if response.status >= 300:
-                raise error_of(response.status, response.read())
-            yield response
+            if stream.status >= 300:
+                raise error_of(stream.status, stream.read())
+            yield stream
         finally:
-            response.close()
-
-    def _url(self, path: str, query: Mapping[str, str | int] | None) -> str:
-        return f"{self._host}{path}?{urlencode(query)}" if query else f"{self._host}{path}"
+            stream.close()
 
     def _headers(
-        self, method: str, path: str, body: Json | None, as_person: Person
-    ) -> urllib3.HTTPHeaderDict:
+        self, method: str, path: str, body: Json | None, as_person: Person, content_type: str
+    ) -> list[Header]:
         headers = {"Accept": "application/json", "User-Agent": "weir"}
         if body is not None:
-            headers["Content-Type"] = MERGE_PATCH if method == "PATCH" else "application/json"
+            usual = MERGE_PATCH if method == "PATCH" else "application/json"
+            headers["Content-Type"] = content_type or usual
         self._api.update_params_for_auth(headers, [], ["BearerToken"], path, method, body)
-        sent = urllib3.HTTPHeaderDict(headers)
+        sent = list(headers.items())
         if as_person.name:
-            sent["Impersonate-User"] = as_person.name
-            for group in as_person.groups:
-                sent.add("Impersonate-Group", group)
+            sent.append(("Impersonate-User", as_person.name))
+            sent += [("Impersonate-Group", group) for group in as_person.groups]
         return sent
+
+
+def _target(path: str, query: Mapping[str, str | int] | None) -> str:
+    return f"{path}?{urlencode(query)}" if query else path
 
 
 def error_of(status: int, data: bytes) -> ApiError:

@@ -11,7 +11,7 @@ import json
 import logging
 import threading
 import time
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Container
 from typing import Any
 
 import orjson
@@ -26,6 +26,7 @@ from scheduling.cluster.client import (
     back_off,
     error_of,
 )
+from scheduling.cluster.wire import Stream
 
 Json = dict[str, Any]
 Key = tuple[str, str]
@@ -85,7 +86,7 @@ class Reflector:
         self._stop = threading.Event()
         self._in_touch_at = time.monotonic()
         self._connected = False
-        self._response: urllib3.BaseHTTPResponse | None = None
+        self._open: Stream | None = None
         self._version = ""
         self.synced = threading.Event()
         self.served = True
@@ -101,10 +102,9 @@ class Reflector:
 
     def stop(self) -> None:
         self._stop.set()
-        response = self._response
-        if response is not None:
+        if self._open is not None:
             # A blocked read wakes only when its socket dies under it.
-            _sever(response)
+            _sever(self._open)
 
     def join(self, timeout_s: float) -> None:
         if self._thread.is_alive():
@@ -234,14 +234,14 @@ class Reflector:
             "resourceVersion": self._version,
             "timeoutSeconds": WATCH_S,
         }
-        with self._client.stream(self._path, query, timeout_s=SILENCE_S) as response:
-            self._response = response
+        with self._client.stream(self._path, query, timeout_s=SILENCE_S) as stream:
+            self._open = stream
             if self._stop.is_set():
                 return
             self.watches += 1
             self._connected = True
             self._touch()
-            for line in _lines(response):
+            for line in stream.lines():
                 if self._stop.is_set():
                     return
                 self._take(orjson.loads(line))
@@ -346,17 +346,9 @@ class Mirror:
         return sum(r.generation for r in self._reflectors.values())
 
 
-def _lines(response: urllib3.BaseHTTPResponse) -> Iterable[bytes]:
-    """Whole lines of a chunked response, each as soon as it is there."""
-    rest = b""
-    for chunk in response.stream(amt=None, decode_content=True):
-        *lines, rest = (rest + chunk).split(b"\n")
-        yield from (line for line in lines if line)
-
-
-def _sever(response: urllib3.BaseHTTPResponse) -> None:
+def _sever(stream: Stream) -> None:
     """End a read that blocks in another thread."""
     try:
-        response.shutdown()
-    except (OSError, ValueError, RuntimeError):
+        stream.sever()
+    except (OSError, ValueError):
         log.debug("the watch is closed already")

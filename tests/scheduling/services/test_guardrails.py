@@ -18,6 +18,7 @@ from scheduling.cluster.client import (
     InvalidError,
     NotFoundError,
     Person,
+    configuration_of,
 )
 from scheduling.cluster.guardrails.admission import KINDS
 from scheduling.models import (
@@ -460,7 +461,7 @@ def test_cluster_that_does_not_answer_is_raised(
 ) -> None:
     monkeypatch.setattr("scheduling.cluster.client.BACK_OFF_S", (0.0, 0.0))
     worker = workers.worker_of(lab.cluster, on_change=lambda: None)
-    worker.client._host = "http://127.0.0.1:9"
+    worker.client = Client(configuration_of(Cluster(api_url="http://127.0.0.1:9")))
     with pytest.raises(ApiError):
         guarded()
 
