@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -85,6 +85,8 @@ class Enforcer:
         self._lease = lease
         self._voice = Voice()
         self._pool = ThreadPoolExecutor(CONNECTIONS, thread_name_prefix="enforce")
+        self._unheard: list[Future[object]] = []
+        """Words of the last cycle that nobody waited for."""
 
     def close(self) -> None:
         self._pool.shutdown(wait=True, cancel_futures=True)
@@ -107,21 +109,39 @@ class Enforcer:
             for start in range(0, len(acts), BATCH):
                 self._lease.check()
                 self._run(acts[start : start + BATCH], report)
-        for start in range(0, len(words), WORDS):
-            if start and is_called():
-                break
-            self._lease.check()
-            self._run(words[start : start + WORDS], report)
+        wait(self._unheard)
+        self._unheard = []
+        self._tell(words, report, is_called)
         self._speak(is_called)
         return report
 
+    def _tell(self, words: Sequence[Act], report: Report, is_called: Callable[[], bool]) -> None:
+        for start in range(0, len(words), WORDS):
+            batch, waiting = words[start : start + WORDS], is_called()
+            if start and waiting:
+                return
+            self._lease.check()
+            if waiting and len(batch) == WORDS:
+                self._leave(self._attempt, batch)
+            else:
+                self._run(batch, report)
+
     def _speak(self, is_called: Callable[[], bool]) -> None:
         while events := self._voice.due(WORDS):
+            if is_called() and len(events) == WORDS:
+                self._leave(self._post, events)
+                return
             for error in self._pool.map(self._post, events):
-                if error is not None:
-                    log.warning("an Event was not posted: %s", error)
+                _log_unsaid(error)
             if is_called():
-                break
+                return
+
+    def _leave(self, do: Callable[[Any], object], tasks: Sequence[Any]) -> None:
+        """Have it done while the next cycle plans, which is not kept waiting for words of a long line."""
+        for task in tasks:
+            saying = self._pool.submit(do, task)
+            saying.add_done_callback(_log_unheard)
+            self._unheard.append(saying)
 
     def _post(self, event: Event) -> ApiError | None:
         try:
@@ -205,3 +225,13 @@ class Enforcer:
             return None
         held.absorb(obj)
         return obj
+
+
+def _log_unheard(said: Future[object]) -> None:
+    if not said.cancelled():
+        _log_unsaid(said.result())
+
+
+def _log_unsaid(outcome: object) -> None:
+    if isinstance(outcome, ApiError):
+        log.warning("words or an Event were not written: %s", outcome)

@@ -114,7 +114,7 @@ def test_enforcing_without_its_manifest_is_named_as_missing(site: Site) -> None:
     enforce()
     said = [item.sentence for item in site.lacks() if item.topic == "permissions"]
 
-    assert "Weir may not get or patch jobs.batch to admit and evict work of kind Job." in said
+    assert "Weir may not get or update jobs.batch to admit and evict work of kind Job." in said
     assert any("leases.coordination.k8s.io in weir-system" in s for s in said)
 
 

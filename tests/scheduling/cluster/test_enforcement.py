@@ -1,0 +1,92 @@
+"""Whom a cycle waits for: acts always, words of a long line only while nothing else calls."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import pytest
+
+from scheduling.cluster.adapters import JobAdapter
+from scheduling.cluster.client import Client
+from scheduling.cluster.enforcement import WORDS, Act, Enforcer
+from scheduling.cluster.lease import Lease
+from scheduling.cluster.mirror import Mirror
+
+JOBS = JobAdapter()
+
+
+@dataclass
+class SlowClient:
+    """Answers a write when it is ``open``."""
+
+    open: threading.Event = field(default_factory=threading.Event)
+    written: list[str] = field(default_factory=list)
+
+    def replace(self, path: str, body: Any) -> Any:
+        assert self.open.wait(5)
+        self.written.append(path)
+        version = str(int(body["metadata"]["resourceVersion"]) + 1)
+        return {**body, "metadata": {**body["metadata"], "resourceVersion": version}}
+
+
+class Held:
+    def check(self) -> None:
+        pass
+
+
+@dataclass
+class Desk:
+    """An enforcer of Jobs that are mirrored already."""
+
+    client: SlowClient = field(default_factory=SlowClient)
+
+    def __post_init__(self) -> None:
+        client = cast(Client, self.client)
+        self.mirror = Mirror(client, {JOBS.kind: (JOBS.list_path, JOBS.trim)})
+        self.enforcer = Enforcer(client, self.mirror, cast(Lease, Held()))
+
+    def act(self, number: int) -> Act:
+        name = f"j{number}"
+        meta = {"namespace": "n", "name": name, "uid": name, "resourceVersion": "1"}
+        job = {
+            "metadata": {**meta, "creationTimestamp": "2026-01-01T00:00:00Z"},
+            "spec": {"suspend": True, "template": {"spec": {"containers": []}}},
+        }
+        self.mirror[JOBS.kind].absorb(job)
+        target = JOBS.observe(job, [], [])
+        return Act(JOBS, target, lambda obj: {"metadata": {"annotations": {"told": "yes"}}})
+
+    def acts(self, number: int) -> list[Act]:
+        return [self.act(i) for i in range(number)]
+
+
+@pytest.fixture
+def desk() -> Iterator[Desk]:
+    made = Desk()
+    yield made
+    made.client.open.set()
+    made.enforcer.close()
+
+
+def test_words_of_a_long_line_do_not_hold_up_a_waiting_cycle(desk: Desk) -> None:
+    desk.enforcer.carry_out([], desk.acts(2 * WORDS), is_called=lambda: True)
+    assert desk.client.written == []
+
+    desk.client.open.set()
+    desk.enforcer.carry_out([])
+    assert len(desk.client.written) == WORDS
+
+
+def test_all_words_are_waited_for_when_no_cycle_is(desk: Desk) -> None:
+    desk.client.open.set()
+    report = desk.enforcer.carry_out([], desk.acts(2 * WORDS))
+    assert report.written == len(desk.client.written) == 2 * WORDS
+
+
+def test_acts_are_waited_for_even_when_a_cycle_waits(desk: Desk) -> None:
+    desk.client.open.set()
+    report = desk.enforcer.carry_out([desk.acts(WORDS)], is_called=lambda: True)
+    assert report.written == WORDS
