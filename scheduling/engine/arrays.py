@@ -296,7 +296,7 @@ class Book(NamedTuple):
     holder_seats: Ints  # [class]: how many members it holds nodes for
     holder_until: Floats  # [class]: when the reserved GPUs are expected to be free
     promised: Ints  # [class]: the first to whom room was promised, -1 none
-    spent: Ints  # [2]: for the workload at hand, GPUs evicted, GPUs that leave in any way
+    spent: Ints  # [1]: GPUs evicted for the workload at hand
     forbidden: Ints  # [5]: 1 where a search was denied a victim, by what it might overlook
     supply: Ints  # [class]: GPUs to divide
     asked: Ints  # [class, queue]: what leaves hold and ask for
@@ -313,6 +313,7 @@ class Book(NamedTuple):
     user_asks: Ints  # [pair] what they ask for
     extra: Ints  # [class, queue]: what those ask for who are left out of the line
     begun: Ints  # [class, queue]: what started in this cycle
+    rounds: Ints  # [2]: see ``precedence``
     begun_until: Floats  # [class, queue]: when the last of it is expected to be over (P90)
 
 

@@ -140,12 +140,12 @@ def _book(classes: int, queues: int, pairs: int) -> a.Book:
         by_user=_ints(pairs), budget=_ints(queues),
         ratio=np.zeros(queues), turn=_ints(*table), holder=_ints(classes),
         turn_until=np.zeros(table), holder_seats=_ints(classes), holder_until=np.zeros(classes),
-        promised=_ints(classes), spent=_ints(2),
+        promised=_ints(classes), spent=_ints(1),
         forbidden=_ints(5), supply=_ints(classes), asked=_ints(*table), charged=_ints(*table),
         graced=np.zeros(classes), limited=_ints(1), running=_ints(queues),
         user_running=_ints(pairs), user_gpus=_ints(pairs), queued=_ints(queues),
         ceiling=_ints(*table), rationed=_ints(classes), user_queued=_ints(pairs), user_asks=_ints(pairs),
-        extra=_ints(*table), begun=_ints(*table), begun_until=np.zeros(table),
+        extra=_ints(*table), begun=_ints(*table), rounds=_ints(2), begun_until=np.zeros(table),
     )  # fmt: skip
 
 

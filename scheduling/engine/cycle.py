@@ -29,8 +29,10 @@ from scheduling.engine.growth import grow_all
 from scheduling.engine.limits import full_queue, user_limit
 from scheduling.engine.line import next_in_line
 from scheduling.engine.placement import place
+from scheduling.engine.precedence import LEFT, STEPPED_BACK, start_again, step_back
 from scheduling.engine.prey import gpus_of, work_lost
 from scheduling.engine.promised import seat_the_promised
+from scheduling.engine.prospects import forget_failures
 from scheduling.engine.record import admit, evict, promise, quote
 from scheduling.engine.refusals import (
     forget_refusals,
@@ -58,6 +60,7 @@ def decide_all(world: World) -> None:
     note_cells(world)
     for again in range(MOST_ROUNDS - 1, -1, -1):
         before = world.out.used[0]
+        world.book.rounds[LEFT], world.book.rounds[STEPPED_BACK] = again, 0
         _ask_all(world)
         if again == 0 or not stirred(world, before):
             break
@@ -170,11 +173,11 @@ def consider(world: World, w: int, cell: int, turn: int) -> bool:
     if state == NOT_YET or turn < 0:
         note_refusal(world, w, False)
         return False
-    return _refused(world, w)
+    return _refused(world, w, turn)
 
 
 @inner
-def _refused(world: World, w: int) -> bool:
+def _refused(world: World, w: int, turn: int) -> bool:
     """Steps c and d."""
     work = world.work
     first, ahead = -1, -1
@@ -186,7 +189,7 @@ def _refused(world: World, w: int) -> bool:
         if before >= 0:
             ahead = before if ahead < 0 else ahead
             continue
-        if make_room(world, w, c):
+        if make_room(world, w, c) or _goes_before_the_new(world, w, c, turn):
             give_up_turn(world, w)
             forget_refusals(world)
             return True
@@ -198,6 +201,22 @@ def _refused(world: World, w: int) -> bool:
     else:
         note_refusal(world, w, True)
     return False
+
+
+@once
+def _goes_before_the_new(world: World, w: int, c: int, turn: int) -> bool:
+    """Lower priority of its queue that has just started steps back where that lets ``w`` start."""
+    who = step_back(world, w, c)
+    if who.size == 0:
+        return False
+    forget_failures(world, c)
+    if _try_class(world, w, c, turn) != DONE and not make_room(world, w, c):
+        start_again(world, who)
+        return False
+    world.book.rounds[STEPPED_BACK] = 1
+    for v in who:
+        _try_class(world, v, c, 0)
+    return True
 
 
 @once

@@ -58,7 +58,7 @@ def restore(world: World, v: int) -> None:
 @inner
 def _let(world: World, v: int, sign: int) -> None:
     """What ``v`` gave up before has left already."""
-    work, holds, book, prey = world.work, world.holds, world.book, world.prey
+    work, holds, prey = world.work, world.holds, world.prey
     h = holds.head[v]
     while h >= 0:
         members = holds.members[h] - prey.gone[h]
@@ -71,7 +71,6 @@ def _let(world: World, v: int, sign: int) -> None:
     fixed = work.priority[v] >= 0 and not world.ranks.preemptible[work.priority[v]]
     charge(world, v, work.gpu_class[v], -sign * members, fixed)
     book_start(world, v, -sign)
-    book.spent[1] += sign * members * work.need[GPUS, v]
     spend(world, v, sign * core_of(work, v))
 
 
@@ -107,7 +106,6 @@ def give(world: World, v: int, h: int, sign: int) -> None:
     work, holds, prey = world.work, world.holds, world.prey
     leave(world.room, work, v, holds.node[h], holds.device[h], sign)
     charge(world, v, work.gpu_class[v], -sign, False)
-    world.book.spent[1] += sign * work.need[GPUS, v]
     prey.gone[h] += sign
     prey.given[v] += sign
 
@@ -240,11 +238,20 @@ def may_give(world: World, hunt: Hunt, v: int) -> bool:
 
 @inner
 def _is_fair_game(world: World, hunt: Hunt, v: int, gpus: int) -> bool:
-    """Lower priority in the same leaf, or above fair share in another."""
+    """Lower priority in the same leaf that had not risen above it, or above fair share in another."""
     if hunt.rule == RECLAIM:
         return _reclaimable(world, hunt, v, gpus, False)
     value, rank = world.ranks.value, world.work.priority
-    return world.work.queue[v] == world.work.queue[hunt.w] and value[rank[v]] < value[rank[hunt.w]]
+    if world.work.queue[v] != world.work.queue[hunt.w] or _had_risen(world, v):
+        return False
+    return value[rank[v]] < value[rank[hunt.w]]
+
+
+@once
+def _had_risen(world: World, v: int) -> bool:
+    """It had waited past the bound of its class when it started, so it went before any priority."""
+    waited = world.work.started[v] - world.work.submitted[v]
+    return waited >= world.ranks.max_wait[world.work.priority[v]]
 
 
 @inner

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from scheduling.engine.arrays import ANYWHERE, EPS, GPUS, LATER, Room, Seats, Work
+from scheduling.engine.arrays import ANYWHERE, GPUS, LATER, Room, Seats, Work
 from scheduling.engine.compiled import inner, once
 from scheduling.engine.eviction import CAP, PREEMPT, Hunt, put_back, still_above, take_again
 from scheduling.engine.prey import Prey, gpus_of
@@ -23,16 +23,8 @@ def unseat(work: Work, room: Room, seats: Seats, w: int, sat: int) -> None:
 
 @inner
 def lacks_quota(world: World, hunt: Hunt, q: int) -> bool:
-    """With the workload, ``q`` would be above its limit; or, preempting inside a queue, above its fair
-    share and above what it held before.
-    """
-    after = world.book.held[hunt.c, q] + hunt.need
-    if after > world.quotas.cap[hunt.c, q]:
-        return True
-    if hunt.rule != PREEMPT:
-        return False
-    before = float(world.book.held[hunt.c, q] + world.book.spent[1])
-    return after > max(world.division.fair[hunt.c, q], before) + EPS
+    """With the workload, ``q`` would be above its limit."""
+    return bool(world.book.held[hunt.c, q] + hunt.need > world.quotas.cap[hunt.c, q])
 
 
 @once

@@ -18,7 +18,7 @@ def decide(out: Out, w: int, action: int, reason: int, c: int, members: int) -> 
     up still more.
     """
     if out.noted[w]:
-        _withdraw(out, w)
+        withdraw(out, w)
     out.action[w], out.reason[w] = action, reason
     out.gpu_class[w], out.members[w] = c, members
     out.noted[w] = True
@@ -27,7 +27,7 @@ def decide(out: Out, w: int, action: int, reason: int, c: int, members: int) -> 
 
 
 @inner
-def _withdraw(out: Out, w: int) -> None:
+def withdraw(out: Out, w: int) -> None:
     out.rival[w], out.blame[w], out.until[w] = -1, -1, 0.0
     k = out.used[0] - 1
     while out.order[k] != w:

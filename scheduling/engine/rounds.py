@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from scheduling.engine import codes
 from scheduling.engine.compiled import inner, once
+from scheduling.engine.precedence import STEPPED_BACK
 from scheduling.engine.reserve import let_nodes_go
 from scheduling.engine.world import World
 
@@ -16,9 +17,11 @@ from scheduling.engine.world import World
 @inner
 def stirred(world: World, since: int) -> bool:
     """Whether a decision from number ``since`` on may let somebody start who was refused: an eviction,
-    or a start while turns or nodes are kept.
+    or a start while turns or nodes are kept; or whether somebody stepped back.
     """
     out, started = world.out, False
+    if world.book.rounds[STEPPED_BACK]:
+        return True
     for k in range(since, out.used[0]):
         action = out.action[out.order[k]]
         if action not in (codes.ADMIT, codes.RESERVE, codes.WAIT):

@@ -47,7 +47,7 @@ def hunt_down(world: World, hunt: Hunt) -> bool:
     """
     least = world.work.least[hunt.w]
     world.prey.count[0] = 0
-    world.book.spent[0] = world.book.spent[1] = 0
+    world.book.spent[0] = 0
     sat = 0
     mark_nodes(world, hunt)
     if _free_quota(world, hunt):
