@@ -31,9 +31,14 @@ class Memo:
         self._circumstances, self._used = circumstances, {}
         self._retired, self._seen_retired = self._seen_retired, {}
 
-    def retire(self, uids: Iterable[str]) -> None:
-        """Leave out of later pictures what has ended and been noted, until it changes or has pods again."""
-        self._seen_retired |= {uid: self._used[uid][0] for uid in uids if uid in self._used}
+    def retire(self, uids: Iterable[str]) -> list[Json]:
+        """Leave out of later pictures what has ended and been noted, until it changes or has pods again.
+
+        Returns those among them that never owned anything but pods: nobody needs to know them any more.
+        """
+        found = {uid: self._used[uid] for uid in uids if uid in self._used}
+        self._seen_retired |= {uid: kept[0] for uid, kept in found.items()}
+        return [obj for obj, _, observed in found.values() if observed.kind == "Job"]
 
     def is_retired(self, uid: str, obj: Json) -> bool:
         if self._retired.get(uid) is not obj:

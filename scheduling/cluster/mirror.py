@@ -80,6 +80,8 @@ class Reflector:
         self._trim = trim
         self._on_change = on_change
         self._objects: dict[Key, Json] = {}
+        self._aside: dict[Key, int] = {}
+        """Versions of those that were set aside."""
         self._buried: dict[Key, int] = {}
         self._departed: dict[str, Json] = {}
         self._lock = threading.Lock()
@@ -142,6 +144,14 @@ class Reflector:
                 self.generation += 1
                 self.told("DELETED", held)
 
+    def set_aside(self, obj: Json) -> None:
+        """Hold ``obj`` no longer, unless it changed since: it is not there until it does."""
+        key = key_of(obj)
+        with self._lock:
+            if self._objects.get(key) is obj:
+                del self._objects[key]
+                self._aside[key] = version_of(obj)
+
     def told(self, kind: str, obj: Json) -> None:
         """For those who derive from it: called for each change, in order, with the copy locked."""
 
@@ -185,6 +195,7 @@ class Reflector:
         with self._lock:
             gone = bool(self._objects)
             self._objects.clear()
+            self._aside.clear()
             self.generation += gone
         self.synced.set()
         if gone:
@@ -224,6 +235,7 @@ class Reflector:
             ]
             for key in gone:
                 self.told("DELETED", self._objects.pop(key))
+            self._aside = {key: at for key, at in self._aside.items() if key in seen}
             self._buried.clear()
             self.generation += 1
 
@@ -267,8 +279,9 @@ class Reflector:
             held = self._objects.get(key)
             if held is not None and version_of(held) >= version:
                 return False
-            if self._buried.get(key, 0) >= version:
+            if max(self._buried.get(key, 0), self._aside.get(key, 0)) >= version:
                 return False
+            self._aside.pop(key, None)
             self._objects[key] = obj
             self.generation += 1
             self.told("ADDED" if held is None else "MODIFIED", obj)
@@ -278,6 +291,7 @@ class Reflector:
         key, version = key_of(obj), version_of(obj)
         with self._lock:
             held = self._objects.get(key)
+            self._aside.pop(key, None)
             # The answer of a slow write may arrive after the watch told of the deletion.
             self._buried[key] = version
             if len(self._buried) > BURIED:

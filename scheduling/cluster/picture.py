@@ -111,6 +111,13 @@ def take(
     return replace(picture, departed={observed.uid: observed for observed in last})
 
 
+def retire(mirror: Mirror, memo: Memo, uids: Iterable[str]) -> None:
+    """Leave out of later pictures what has ended and been noted, until it changes: there may be many
+    times as many of them as of the others."""
+    for job in memo.retire(uids):
+        mirror["Job"].set_aside(job)
+
+
 def fetch(client: Client, classes: Sequence[ClassSpec]) -> Picture:
     """The same picture from one list of each resource, for a process without a mirror."""
     held = {

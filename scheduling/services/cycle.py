@@ -144,7 +144,7 @@ def _run(cluster: Cluster, worker: ClusterWorker, trigger: str) -> CycleResult:
         recorded.cycle.took_ms = (time.monotonic() - began) * 1000
         recorded.cycle.save(update_fields=["took_ms"])
 
-    worker.memo.retire(worker.projection.ended(view.picture))
+    pictures.retire(worker.mirror, worker.memo, worker.projection.ended(view.picture))
     report = _enforce(worker, view, plan, recorded) if enforce else Report()
     many = len(view.picture.workloads) > MANY and worker.trigger.is_due()
     settled = report.written > 0 and not many and _settle(worker, view)

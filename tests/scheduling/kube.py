@@ -11,6 +11,7 @@ from typing import Any
 from scheduling.cluster.client import Client
 from scheduling.cluster.embedded import EmbeddedServer
 from scheduling.cluster.kubelets import SIMULATED
+from scheduling.cluster.mirror import version_of
 from scheduling.models import Cluster, GpuClass, PriorityClass, Queue, Quota, Workload
 from scheduling.services import workers
 from scheduling.services.cycle import CycleResult, run_cycle
@@ -157,12 +158,12 @@ class World:
 
         return eventually(attempt, within_s)
 
-    def _versions(self, worker: workers.ClusterWorker) -> set[str]:
+    def _versions(self, worker: workers.ClusterWorker) -> set[int]:
         paths = [r._path for r in worker.mirror._reflectors.values() if r.served]
-        items = [o for path in paths for o in self.kube.get(path)["items"]]
-        return {f"{o['metadata']['uid']} {o['metadata']['resourceVersion']}" for o in items}
+        return {version_of(o) for path in paths for o in self.kube.get(path)["items"]}
 
     @staticmethod
-    def _mirrored(worker: workers.ClusterWorker) -> set[str]:
-        items = [o for r in worker.mirror._reflectors.values() for o in r.objects()]
-        return {f"{o['metadata']['uid']} {o['metadata']['resourceVersion']}" for o in items}
+    def _mirrored(worker: workers.ClusterWorker) -> set[int]:
+        reflectors = worker.mirror._reflectors.values()
+        aside = {version for r in reflectors for version in r._aside.values()}
+        return aside | {version_of(o) for r in reflectors for o in r.objects()}

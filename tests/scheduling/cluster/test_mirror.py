@@ -155,3 +155,30 @@ def test_change_is_announced(client: Client) -> None:
 
     eventually(lambda: len(heard) > before)
     mirror.stop()
+
+
+def test_what_was_set_aside_is_not_there_until_it_changes(client: Client, mirror: Mirror) -> None:
+    maps = mirror["maps"]
+    ended, changed = (maps.get("default", name) for name in ("old0", "old1"))
+    assert ended is not None
+    assert changed is not None
+    client.patch(f"{MAPS}/old1", {"data": {"v": "1"}})
+    eventually(lambda: held(mirror)["old1"] == "1")
+    maps.set_aside(ended)
+    maps.set_aside(changed)
+    maps.absorb(ended)
+    assert held(mirror) == {"old1": "1", "old2": ""}
+
+    client.patch(f"{MAPS}/old0", {"data": {"v": "2"}})
+    eventually(lambda: held(mirror) == {"old0": "2", "old1": "1", "old2": ""})
+
+
+def test_what_was_set_aside_may_be_deleted_and_made_anew(client: Client, mirror: Mirror) -> None:
+    ended = mirror["maps"].get("default", "old0")
+    assert ended is not None
+    mirror["maps"].set_aside(ended)
+    client.delete(f"{MAPS}/old0")
+    client.create(MAPS, config_map("old0", "new"))
+
+    eventually(lambda: held(mirror) == {"old0": "new", "old1": "", "old2": ""})
+    assert mirror["maps"].departed({ended["metadata"]["uid"]})
