@@ -29,7 +29,8 @@ from scheduling.engine.model import (
     Workload,
     WorkloadType,
 )
-from scheduling.engine.planner import divide, plan, plan_frame
+from scheduling.engine.outline import Outline, Waits
+from scheduling.engine.planner import Planner, divide, plan, plan_frame
 from scheduling.engine.reasons import headline
 from scheduling.engine.shares import whole_gpus
 
@@ -42,8 +43,10 @@ __all__ = [
     "GpuClass",
     "Members",
     "Node",
+    "Outline",
     "Phase",
     "Plan",
+    "Planner",
     "Policy",
     "Predicted",
     "PriorityClass",
@@ -57,6 +60,7 @@ __all__ = [
     "StepKind",
     "Stop",
     "Topology",
+    "Waits",
     "Workload",
     "WorkloadType",
     "decode",

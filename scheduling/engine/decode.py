@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+
 from scheduling.engine import codes, reasons
 from scheduling.engine import model as m
 from scheduling.engine.array_plan import ArrayPlan
+from scheduling.engine.arrays import Ints
 from scheduling.engine.frame import Frame
+from scheduling.engine.outline import Outline, Waits
 from scheduling.engine.sentences import Facts
 from scheduling.engine.shares import read_shares
 
+Row = tuple[Any, ...]
+"""All that is said of a slot but what the workload itself states."""
 Told = tuple[Facts, str, dict[str, reasons.Number]]
 """Facts, and the sentence and numbers that follow from them."""
 
@@ -20,13 +28,31 @@ def decode(frame: Frame, plan: ArrayPlan, *, brief: bool = False) -> m.Plan:
 
     ``brief``: the acts alone, without shares and waits, for who plans a simulated past.
     """
-    reader = _Reader(frame, plan)
-    order, action = plan.order.tolist(), plan.action.tolist()
-    acts = [slot for slot in order if action[slot] != codes.WAIT]
+    acts = plan.order[plan.action[plan.order] != codes.WAIT]
     if brief:
-        return m.Plan({}, tuple(reader.decision(slot) for slot in acts))
-    waits = [slot for slot in order if action[slot] == codes.WAIT]
-    return m.Plan(read_shares(frame), tuple(reader.decision(slot) for slot in acts + waits))
+        return m.Plan({}, tuple(_Reader(frame, plan).decisions(acts)))
+    waits = plan.order[plan.action[plan.order] == codes.WAIT]
+    reader = _Reader(frame, plan)
+    return m.Plan(read_shares(frame), tuple(reader.decisions(np.append(acts, waits))))
+
+
+def outline(frame: Frame, plan: ArrayPlan) -> Outline:
+    """The same plan, of which the waits are put into words when they are asked for.
+
+    The waits hold on to the frame, which must not be planned again meanwhile.
+    """
+    reader = _Reader(frame, plan)
+    order, action = plan.order, plan.action[plan.order]
+    starts_not = (action == codes.WAIT) | (action == codes.RESERVE)
+    slots = np.append(order[action == codes.RESERVE], order[action == codes.WAIT])
+    waits = Waits(
+        names=[frame.slot_names[slot] for slot in slots.tolist()],
+        reasons=[codes.REASONS[number] for number in plan.reason[slots].tolist()],
+        positions=reader.positions[slots].tolist(),
+        spell=lambda places: reader.decisions(slots[np.array(places, np.int64)]),
+    )
+    acts = reader.decisions(order[~starts_not])
+    return Outline(read_shares(frame), tuple(acts), waits)
 
 
 class _Reader:
@@ -38,25 +64,33 @@ class _Reader:
         self.frame, self.plan = frame, plan
         self.work = {w.name: w for w in frame.source.workloads}
         self.now = frame.source.now
-        self.action, self.members = plan.action.tolist(), plan.members.tolist()
-        self.position = self._positions()
+        self.positions = _positions(frame, plan)
         self.paths: dict[int, str] = {}
-        work = frame.work
-        self.rows = list(
-            zip(
-                plan.reason.tolist(), plan.blame.tolist(), plan.rival.tolist(),
-                plan.gpu_class.tolist(), plan.until.tolist(), plan.lost.tolist(),
-                map(tuple, plan.figures.tolist()), work.queue.tolist(), work.members.tolist(),
-                strict=False,
-            )
-        )  # fmt: skip
-        """By slot, all that is said of it but what the workload itself states."""
-        self.told: dict[tuple[object, ...], Told] = {}
+        self.told: dict[Row, Told] = {}
 
-    def decision(self, slot: int) -> m.Decision:
+    def decisions(self, slots: Ints) -> list[m.Decision]:
+        """Those of ``slots``, in that order."""
+        plan, work = self.plan, self.frame.work
+        rows = zip(
+            plan.reason[slots].tolist(), plan.blame[slots].tolist(), plan.rival[slots].tolist(),
+            plan.gpu_class[slots].tolist(), plan.until[slots].tolist(), plan.lost[slots].tolist(),
+            map(tuple, plan.figures[slots].tolist()), work.queue[slots].tolist(),
+            work.members[slots].tolist(),
+            strict=True,
+        )  # fmt: skip
+        lines = zip(
+            slots.tolist(), plan.action[slots].tolist(), plan.members[slots].tolist(),
+            self.positions[slots].tolist(), rows,
+            strict=True,
+        )  # fmt: skip
+        return [self._decision(*line) for line in lines]
+
+    def _decision(
+        self, slot: int, number: int, members: int, position: int, row: Row
+    ) -> m.Decision:
         work = self.work[self.frame.slot_names[slot]]
-        facts, sentence, numbers = self._told(slot, work)
-        action, reason = codes.ACTIONS[self.action[slot]], facts.reason
+        facts, sentence, numbers = self._told(slot, work, row)
+        action, reason = codes.ACTIONS[number], facts.reason
         seated = action in SEATED or reason is m.Reason.AWAITS_VICTIMS
         placement, devices = self._seats(slot, work) if seated else ({}, {})
         return m.Decision(
@@ -67,18 +101,17 @@ class _Reader:
             numbers=numbers,
             queue=work.queue,
             gpu_class=facts.gpu_class or None,
-            members=self.members[slot],
+            members=members,
             placement=placement,
             devices=devices,
             for_workload=facts.rival or None,
             until=facts.until,
-            position=self.position.get(slot),
+            position=position or None,
             lost_gpu_s=facts.lost_gpu_s,
         )
 
-    def _told(self, slot: int, work: m.Workload) -> Told:
+    def _told(self, slot: int, work: m.Workload, row: Row) -> Told:
         """What is said of ``slot``, made anew only for what was not said of another one."""
-        row = self.rows[slot]
         reason = codes.REASONS[row[0]]
         asked = (work.queue, work.gpus, work.members.min, work.held, _wanted(work, reason))
         key = (*row, *asked)
@@ -132,17 +165,17 @@ class _Reader:
             self.paths[queue] = f"{above}/{name}" if above else name
         return self.paths[queue]
 
-    def _positions(self) -> dict[int, int]:
-        """1-based place of each workload that does not start, among those of its queue."""
-        count: dict[int, int] = {}
-        position = {}
-        queue_of = self.frame.work.queue.tolist()
-        for slot in self.plan.order.tolist():
-            if self.action[slot] not in (codes.WAIT, codes.RESERVE):
-                continue
-            queue = queue_of[slot]
-            count[queue] = position[slot] = count.get(queue, 0) + 1
-        return position
+
+def _positions(frame: Frame, plan: ArrayPlan) -> Ints:
+    """By slot the 1-based place of each workload that does not start, among those of its queue; else 0."""
+    action = plan.action[plan.order]
+    slots = plan.order[(action == codes.WAIT) | (action == codes.RESERVE)]
+    queue = frame.work.queue[slots]
+    by_queue = np.argsort(queue, kind="stable")
+    first = np.searchsorted(queue[by_queue], queue[by_queue])
+    positions = np.zeros(frame.work.queue.size, np.int64)
+    positions[slots[by_queue]] = np.arange(slots.size) - first + 1
+    return positions
 
 
 def _wanted(work: m.Workload, reason: m.Reason) -> str:

@@ -4,28 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from datetime import datetime
-from typing import Any
 
 import numpy as np
 
 from scheduling.engine import arrays as a
 from scheduling.engine import model as m
 from scheduling.engine.frame import Frame
+from scheduling.engine.roster import Numbers, Roster, seconds
 from scheduling.engine.validate import check
 
 STOPS = (m.Stop.NONE, m.Stop.HOLD, m.Stop.DRAIN)
 MANY = a.UNLIMITED
 
 
-def encode(snapshot: m.Snapshot) -> Frame:
-    """The frame of ``snapshot``. Raises SnapshotError if it contradicts itself."""
-    check(snapshot)
+def encode(snapshot: m.Snapshot, roster: Roster | None = None) -> Frame:
+    """The frame of ``snapshot``; ``roster`` holds workloads of an earlier one. Raises SnapshotError if the
+    snapshot contradicts itself: the roster may be half changed then.
+    """
+    roster = roster or Roster()
+    roster.settle(snapshot)
+    check(snapshot, known=roster.holds)
     classes = sorted(snapshot.gpu_classes, key=lambda c: c.name)
     names = [c.name for c in classes]
     queues = _parents_first(snapshot.queues)
     nodes = sorted(snapshot.nodes, key=lambda n: (n.name, n.gpu_class))
     priorities = sorted(snapshot.priority_classes, key=lambda p: p.name)
+    tree = _tree(queues)
+    roster.follow(snapshot.workloads, _numbers(tree, queues, classes, priorities))
     frame = Frame(
         now=snapshot.now.timestamp(),
         policy=snapshot.policy,
@@ -35,7 +40,7 @@ def encode(snapshot: m.Snapshot) -> Frame:
             "nodes": [n.name for n in nodes],
             "priorities": [p.name for p in priorities],
         },
-        tree=_tree(queues),
+        tree=tree,
         quotas=_quotas(queues, names),
         former=_quotas(queues, names, lowered=True),
         nodes=_nodes(nodes, names, [c.exchange_rate for c in classes]),
@@ -51,7 +56,7 @@ def encode(snapshot: m.Snapshot) -> Frame:
     for i, queue in enumerate(queues, 1):
         for user, gpus in sorted(queue.user_usage.items()):
             frame.note_usage(i, user, gpus)
-    _add_workloads(frame, snapshot, nodes)
+    _add_workloads(frame, roster, nodes)
     frame.source = snapshot
     return frame
 
@@ -83,7 +88,7 @@ def _tree(queues: list[m.Queue]) -> a.Tree:
         _bounds([q.eviction_budget_gpus for q in queues]), _bounds([q.max_running for q in queues]),
         _bounds([q.max_running_per_user for q in queues]),
         _bounds([q.max_gpus_per_user for q in queues]),
-        np.array([0.0, *(_seconds(q.eviction_budget_until, 0.0) for q in queues)]),
+        np.array([0.0, *(seconds(q.eviction_budget_until, 0.0) for q in queues)]),
         _min_run(queues, parent),
     )  # fmt: skip
 
@@ -121,7 +126,7 @@ def _quotas(queues: list[m.Queue], names: list[str], lowered: bool = False) -> a
             usage[c, i] = queue.usage.get(name, 0.0)
             if quota.budget_gpu_hours is not None:
                 budget[c, i], used[c, i] = quota.budget_gpu_hours, quota.used_gpu_hours
-                ends[c, i] = _seconds(quota.period_ends, 0.0)
+                ends[c, i] = seconds(quota.period_ends, 0.0)
             if quota.lowered:
                 grace[c, i] = quota.lowered.until.timestamp()
     cap = np.where(weight > 0, limit, np.minimum(limit, nominal))
@@ -175,69 +180,38 @@ def _or_endless(seconds: float | None) -> float:
     return np.inf if seconds is None else float(seconds)
 
 
-def _seconds(instant: datetime | None, otherwise: float) -> float:
-    return otherwise if instant is None else instant.timestamp()
-
-
-def _add_workloads(frame: Frame, snapshot: m.Snapshot, nodes: list[m.Node]) -> None:
+def _add_workloads(frame: Frame, roster: Roster, nodes: list[m.Node]) -> None:
     """All workloads at once, by name: their slots are 0, 1, 2 …"""
-    works = sorted(snapshot.workloads, key=lambda w: w.name)
+    columns = dict(roster.columns)
+    phase = columns.pop("phase")
+    frame.load(roster.names, columns, list(roster.holders))
     classes = {name: i for i, name in enumerate(frame.class_names)}
-    frame.load([w.name for w in works], _pairs(frame, works), _columns(frame, works, classes))
     places = {(n.name, n.gpu_class): i for i, n in enumerate(nodes)}
-    for slot, work in enumerate(works):
-        if work.phase is m.Phase.RUNNING:
+    for slot in np.flatnonzero((phase == a.RUNNING) | columns["claims"]).tolist():
+        work = roster.works[slot]
+        if phase[slot] == a.RUNNING:
             _run(frame, slot, work, classes, places)
             if work.leaving_members:
                 frame.part(slot, _parting_seats(work, places))
-        elif work.awaits_victims and work.placement and work.gpu_class:
+        elif work.placement and work.gpu_class:
             frame.promise(slot, classes[work.gpu_class], _seats(work, work.gpu_class, places))
 
 
-def _pairs(frame: Frame, works: list[m.Workload]) -> list[tuple[int, str]]:
-    """Queue and user of each; only leaves take workloads."""
-    start = frame.tree.kid_start
-    leaves = {name: i for i, name in enumerate(frame.queue_names) if i and start[i] == start[i + 1]}
-    return [(leaves.get(w.queue, -1), w.user) for w in works]
-
-
-def _columns(
-    frame: Frame, works: list[m.Workload], classes: Mapping[str, int]
-) -> dict[str, list[Any]]:
-    """Columns of ``Work`` by name; where none is given, the frame's default stands."""
-    priorities = {name: i for i, name in enumerate(frame.priority_names)}
-    cheapest_first = sorted(classes.values(), key=lambda c: (frame.nodes.rate[c], c))
-    wishes = [
-        [classes[name] for name in w.gpu_classes if name in classes]
-        if w.gpu_classes
-        else cheapest_first
-        for w in works
-    ]
-    longest = max([1, *map(len, wishes)])
-    slot_of = {w.name: i for i, w in enumerate(works)}  # equals the tie, see ``Frame.load``
-    return {
-        "priority": [priorities[w.priority_class] for w in works],
-        "need": [[w.gpus for w in works], [w.cpus for w in works], [w.memory_mib for w in works]],
-        "least": [w.members.min for w in works],
-        "most": [w.members.max for w in works],
-        "elastic": [w.elastic for w in works],
-        "wish": [[row[k] if k < len(row) else -1 for row in wishes] for k in range(longest)],
-        "required": [_level(w.topology.required) for w in works],
-        "preferred": [_level(w.topology.preferred) for w in works],
-        "submitted": [w.submitted.timestamp() for w in works],
-        "predicted": [w.predicted.p50 if w.predicted else np.inf for w in works],
-        "predicted_p90": [w.predicted.p90 if w.predicted else np.inf for w in works],
-        "held": [w.held for w in works],
-        "claims": [w.awaits_victims for w in works],
-        "restart": [w.restart_cost_s for w in works],
-        "evictions": [w.evictions for w in works],
-        "evicted": [_seconds(w.last_evicted, -np.inf) for w in works],
-        "evicted_for": [slot_of.get(w.last_evicted_for or "", -1) for w in works],
-    }
-
-
-def _level(name: str | None) -> int:
-    return a.ANYWHERE if name is None else a.LEVELS.index(name)
+def _numbers(
+    tree: a.Tree,
+    queues: list[m.Queue],
+    classes: list[m.GpuClass],
+    priorities: list[m.PriorityClass],
+) -> Numbers:
+    rates = [c.exchange_rate for c in classes]
+    start = tree.kid_start
+    return Numbers(
+        classes={c.name: i for i, c in enumerate(classes)},
+        cheapest_first=sorted(range(len(classes)), key=lambda c: (rates[c], c)),
+        priorities={p.name: i for i, p in enumerate(priorities)},
+        # Only leaves take workloads.
+        leaves={q.name: i for i, q in enumerate(queues, 1) if start[i] == start[i + 1]},
+    )
 
 
 def _run(
@@ -251,9 +225,9 @@ def _run(
     kind = _kind(work)
     frame.start_on(slot, classes[kind], _seats(work, kind, places))
     w = frame.work
-    w.started[slot] = _seconds(work.started, frame.now)
-    w.checkpointed[slot] = _seconds(work.checkpointed, -np.inf)
-    w.stale[slot] = _seconds(work.stale_since, np.inf)
+    w.started[slot] = seconds(work.started, frame.now)
+    w.checkpointed[slot] = seconds(work.checkpointed, -np.inf)
+    w.stale[slot] = seconds(work.stale_since, np.inf)
     w.leaving[slot] = work.leaving
 
 

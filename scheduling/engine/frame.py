@@ -153,23 +153,24 @@ class Frame:
         w.gpu_class[slot], w.members[slot] = -1, 0
 
     def load(
-        self, names: list[str], pairs: list[tuple[int, str]], columns: dict[str, list[Any]]
+        self, names: list[str], columns: dict[str, Any], holders: Sequence[tuple[int, str]]
     ) -> None:
         """Fill an empty frame with pending workloads, column by column of ``arrays.Work``.
 
-        ``pairs`` are queue and user. Slots, and ties, are in the order of ``names``.
+        ``user`` is a place among ``holders``, pairs of queue and user. Slots, and ties, are in the order
+        of ``names``.
         """
         count = len(names)
         slots = max(count + 1, self.work.phase.size)
         if count:
             self._grow(slots, 2 * slots, max(self.work.wish.shape[0], len(columns["wish"])))
-        for name, column in columns.items():
-            if count:
+            pairs = np.array([self.pair(queue, user) for queue, user in holders], np.int64)
+            columns = columns | {"user": pairs[columns["user"]]}
+            for name, column in columns.items():
                 table = getattr(self.work, name)
-                table[..., :count] = np.asarray(column, table.dtype)
+                rows = (slice(len(column)),) if table.ndim > 1 else ()
+                table[*rows, :count] = column
         self.work.phase[:count] = a.PENDING
-        self.work.queue[:count] = [queue for queue, _ in pairs]
-        self.work.user[:count] = [self.pair(queue, user) for queue, user in pairs]
         self.work.tie[:count] = np.arange(count)
         self.slot_names = dict(enumerate(names))
         self._next_tie = count

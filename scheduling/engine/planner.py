@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from scheduling.engine.array_plan import ArrayPlan
-from scheduling.engine.decode import decode
+from scheduling.engine.decode import decode, outline
 from scheduling.engine.encode import encode
 from scheduling.engine.frame import Frame
 from scheduling.engine.kernels import plan_world
 from scheduling.engine.model import Plan, Share, Snapshot
+from scheduling.engine.outline import Outline
+from scheduling.engine.roster import Roster
 from scheduling.engine.shares import read_shares
 
 
@@ -21,6 +23,24 @@ def plan(snapshot: Snapshot) -> Plan:
     """
     frame = encode(snapshot)
     return decode(frame, plan_frame(frame))
+
+
+class Planner:
+    """Plans one snapshot after the other: what it has read of an object before, it does not read again.
+
+    ``Planner().plan(s)`` says what ``plan(s)`` says, and so it does after any other snapshots.
+    """
+
+    def __init__(self) -> None:
+        self._roster = Roster()
+
+    def plan(self, snapshot: Snapshot) -> Outline:
+        """Raises SnapshotError as ``plan`` does; what is remembered is forgotten then."""
+        roster, self._roster = self._roster, Roster()
+        frame = encode(snapshot, roster)
+        made = outline(frame, plan_frame(frame))
+        self._roster = roster
+        return made
 
 
 def plan_frame(frame: Frame) -> ArrayPlan:

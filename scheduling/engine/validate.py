@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from scheduling.engine import arrays as a
 from scheduling.engine import model as m
@@ -10,26 +10,30 @@ from scheduling.engine import model as m
 Fault = tuple[str, str, str]
 
 
-def check(snapshot: m.Snapshot) -> None:
+def check(snapshot: m.Snapshot, known: Callable[[m.Workload], bool] = lambda work: False) -> None:
     """Raise SnapshotError with every fault of ``snapshot``.
 
-    A workload of an unknown queue or GPU class is no fault: it waits with that reason.
+    A workload of an unknown queue or GPU class is no fault: it waits with that reason. Of the workloads
+    that are ``known`` to have been right beside the same names only their places are looked at.
     """
     faults = [
-        *_doubles("gpu_classes", (c.name for c in snapshot.gpu_classes)),
-        *_doubles("queues", (q.name for q in snapshot.queues)),
-        *_doubles("priority_classes", (p.name for p in snapshot.priority_classes)),
-        *_doubles("workloads", (w.name for w in snapshot.workloads)),
+        *_doubles("gpu_classes", [c.name for c in snapshot.gpu_classes]),
+        *_doubles("queues", [q.name for q in snapshot.queues]),
+        *_doubles("priority_classes", [p.name for p in snapshot.priority_classes]),
+        *_doubles("workloads", [w.name for w in snapshot.workloads]),
         *_nodes(snapshot),
         *_queues(snapshot),
-        *_workloads(snapshot),
+        *_workloads(snapshot, known),
     ]
     if faults:
         raise m.SnapshotError(faults)
 
 
-def _doubles(part: str, names: Iterable[str]) -> Iterator[Fault]:
-    seen: set[str] = set()
+def _doubles(part: str, names: Sequence[str]) -> Iterator[Fault]:
+    seen: set[str] = set(names)
+    if len(seen) == len(names) and "" not in seen:
+        return
+    seen.clear()
     for i, name in enumerate(names):
         if name in seen or not name:
             yield f"{part}[{i}].name", repr(name), "a name that stands once"
@@ -80,27 +84,31 @@ def _below_itself(name: str, parents: dict[str, str | None]) -> bool:
     return False
 
 
-def _workloads(snapshot: m.Snapshot) -> Iterator[Fault]:
+def _workloads(snapshot: m.Snapshot, known: Callable[[m.Workload], bool]) -> Iterator[Fault]:
     priorities = {p.name for p in snapshot.priority_classes}
     classes = {c.name for c in snapshot.gpu_classes}
     nodes = {(n.name, n.gpu_class) for n in snapshot.nodes}
     for i, work in enumerate(snapshot.workloads):
-        at = f"workloads[{i}]"
-        if work.priority_class not in priorities:
-            yield f"{at}.priority_class", repr(work.priority_class), "a name of priority_classes"
-        if not 1 <= work.members.min <= work.members.max:
-            found = f"min {work.members.min}, max {work.members.max}"
-            yield f"{at}.members", found, "1 <= min <= max"
-        if work.gpus < 0:
-            yield f"{at}.gpus", str(work.gpus), "zero or more"
-        for kind, level in (
-            ("required", work.topology.required),
-            ("preferred", work.topology.preferred),
-        ):
-            if level is not None and level not in a.LEVELS:
-                yield f"{at}.topology.{kind}", repr(level), f"one of {', '.join(a.LEVELS)}"
+        if not known(work):
+            yield from _wishes(f"workloads[{i}]", work, priorities)
         if work.phase is m.Phase.RUNNING or (work.awaits_victims and work.placement):
-            yield from _running(at, work, classes, nodes)
+            yield from _running(f"workloads[{i}]", work, classes, nodes)
+
+
+def _wishes(at: str, work: m.Workload, priorities: set[str]) -> Iterator[Fault]:
+    if work.priority_class not in priorities:
+        yield f"{at}.priority_class", repr(work.priority_class), "a name of priority_classes"
+    if not 1 <= work.members.min <= work.members.max:
+        found = f"min {work.members.min}, max {work.members.max}"
+        yield f"{at}.members", found, "1 <= min <= max"
+    if work.gpus < 0:
+        yield f"{at}.gpus", str(work.gpus), "zero or more"
+    for kind, level in (
+        ("required", work.topology.required),
+        ("preferred", work.topology.preferred),
+    ):
+        if level is not None and level not in a.LEVELS:
+            yield f"{at}.topology.{kind}", repr(level), f"one of {', '.join(a.LEVELS)}"
 
 
 def _running(

@@ -17,6 +17,7 @@ from scheduling.cluster.enforcement import Act
 from scheduling.cluster.events import Event
 from scheduling.cluster.picture import ObservedNode, Picture
 from scheduling.cluster.quantities import rfc3339
+from scheduling.engine import Outline
 from scheduling.engine import model as m
 from scheduling.services.blocked import START_BACK_OFF_S, waits
 from scheduling.services.situations import Situation, class_of, placement_of
@@ -34,7 +35,7 @@ MOVED = "Starts again on the nodes it was moved to."
 class Scene:
     """All that acts are made of."""
 
-    plan: m.Plan
+    plan: Outline
     picture: Picture
     known: Mapping[str, Known]
     classes: Mapping[str, ClassSpec]
@@ -58,13 +59,12 @@ def phases_of(scene: Scene, spoken: Spoken) -> tuple[list[list[Act]], list[Act]]
         if (not observed.suspended or observed.marked or observed.moves_to is not None)
         and (act := _correction(observed, adapters[observed.kind], scene)) is not None
     ]
-    corrected = {act.target.uid for act in corrections}
+    corrected = {act.target.key for act in corrections}
     leaving: list[Act] = []
     arriving: list[Act] = []
-    waiting: list[tuple[m.Decision, Observed]] = []
-    for decision in scene.plan.decisions:
+    for decision in scene.plan.acts:
         observed = by_key.get(decision.workload)
-        if observed is None or observed.uid in corrected:
+        if observed is None or decision.workload in corrected:
             continue
         adapter = adapters[observed.kind]
         if decision.action is m.Action.MOVE and observed.parts:
@@ -77,10 +77,10 @@ def phases_of(scene: Scene, spoken: Spoken) -> tuple[list[list[Act]], list[Act]]
             arriving.append(_resize(decision, observed, adapter, scene))
         elif decision.action is m.Action.ADMIT:
             arriving.append(_admission(decision, observed, adapter, scene))
-        else:
-            waiting.append((decision, observed))
     alive = [o.uid for o in scene.picture.workloads]
-    words = status_acts(waiting, adapters, spoken, alive=alive, now=scene.now)
+    for key in corrected:
+        del by_key[key]
+    words = status_acts(scene.plan.waits, by_key, adapters, spoken, alive=alive, now=scene.now)
     said = [part for act in words for part in parts_of(act)[:1]]
     phases = [
         [p for act in phase for p in parts_of(act)] for phase in (corrections, leaving, arriving)

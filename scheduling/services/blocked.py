@@ -5,11 +5,12 @@ The engine sees them as held; what people read comes from here.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from scheduling.cluster.adapters import Observed
+from scheduling.engine import Outline
 from scheduling.engine import model as m
 from scheduling.engine.sentences import clock
 
@@ -79,11 +80,24 @@ def all_blocked(
     ]
 
 
-def reworded(plan: m.Plan, blocked_by: Mapping[str, Blocked]) -> m.Plan:
+def reworded(plan: Outline, blocked_by: Mapping[str, Blocked]) -> Outline:
     """``plan`` with what really blocks a workload (engine name -> why) in place of its hold."""
     if not blocked_by:
         return plan
-    return replace(plan, decisions=tuple(_reworded(d, blocked_by) for d in plan.decisions))
+    waits, reasons = plan.waits, list(plan.waits.reasons)
+    places = [place for place, name in enumerate(waits.names) if name in blocked_by]
+    said = {
+        place: _reworded(decision, blocked_by)
+        for place, decision in zip(places, waits.spell(places), strict=True)
+    }
+    for place, decision in said.items():
+        reasons[place] = decision.reason
+
+    def spell(wanted: Sequence[int]) -> list[m.Decision]:
+        others = iter(waits.spell([place for place in wanted if place not in said]))
+        return [said[place] if place in said else next(others) for place in wanted]
+
+    return replace(plan, waits=replace(waits, reasons=reasons, spell=spell))
 
 
 def waits(bounds_s: tuple[float, float], times: int) -> float:

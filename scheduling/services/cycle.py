@@ -30,8 +30,7 @@ from scheduling.cluster.adapters import key_of
 from scheduling.cluster.enforcement import Report
 from scheduling.cluster.lease import LeaseLostError
 from scheduling.cluster.picture import Picture
-from scheduling.engine import plan as engine_plan
-from scheduling.engine.model import Action, Plan, Snapshot
+from scheduling.engine import Action, Outline, Snapshot
 from scheduling.models import Cluster, ClusterMode, Workload
 from scheduling.services import policy as policies
 from scheduling.services import recording, snapshots
@@ -131,7 +130,7 @@ def _run(cluster: Cluster, worker: ClusterWorker, trigger: str) -> CycleResult:
     snapshot = snapshots.build(
         view.rows, view.picture, view.known, now=view.now, waiting=worker.waiting
     )
-    plan, is_whole = cut(reworded(engine_plan(snapshot), view.blocked))
+    plan, is_whole = cut(reworded(worker.planner.plan(snapshot), view.blocked))
     plan_ms = (time.monotonic() - plan_began) * 1000
     with transaction.atomic():
         # The span that ends now was spent under the division that still stands in the rows.
@@ -163,17 +162,16 @@ def _run(cluster: Cluster, worker: ClusterWorker, trigger: str) -> CycleResult:
     )
 
 
-def cut(plan: Plan) -> tuple[Plan, bool]:
+def cut(plan: Outline) -> tuple[Outline, bool]:
     """``plan`` without the admissions after the first ``ADMISSIONS``, and whether that is all of it.
 
     What makes room stays whole: who it is made for is promised it in the next plan.
     """
-    admitted = [d for d in plan.decisions if d.action is Action.ADMIT]
+    admitted = [d for d in plan.acts if d.action is Action.ADMIT]
     if len(admitted) <= ADMISSIONS:
         return plan, True
     late = {d.workload for d in admitted[ADMISSIONS:]}
-    rest = tuple(d for d in plan.decisions if d.workload not in late)
-    return replace(plan, decisions=rest), False
+    return replace(plan, acts=tuple(d for d in plan.acts if d.workload not in late)), False
 
 
 def _look(worker: ClusterWorker, projection: Projection, rows: PolicyRows, now: datetime) -> _View:
@@ -194,7 +192,7 @@ def _look(worker: ClusterWorker, projection: Projection, rows: PolicyRows, now: 
 
 
 def _record(
-    view: _View, projection: Projection, snapshot: Snapshot, plan: Plan, trigger: str
+    view: _View, projection: Projection, snapshot: Snapshot, plan: Outline, trigger: str
 ) -> Recorded:
     by_name: dict[str, Workload] = {
         key_of(row.kind, row.namespace, row.name): row for row in projection.rows.values()
@@ -214,7 +212,7 @@ def _settle(worker: ClusterWorker, view: _View) -> bool:
     return bool(changes)
 
 
-def _enforce(worker: ClusterWorker, view: _View, plan: Plan, recorded: Recorded) -> Report:
+def _enforce(worker: ClusterWorker, view: _View, plan: Outline, recorded: Recorded) -> Report:
     scene = Scene(
         plan=plan,
         picture=view.picture,

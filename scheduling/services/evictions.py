@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from scheduling.engine import Outline
 from scheduling.engine import model as m
 from scheduling.models import Decision, Eviction, EvictionRule, Workload
 
@@ -40,7 +41,7 @@ def eviction_of(victim: Workload, decision: Decision, *, at: datetime) -> Evicti
 
 
 def numbers_at(
-    decision: m.Decision, plan: m.Plan, by_name: Mapping[str, Workload]
+    decision: m.Decision, plan: Outline, by_name: Mapping[str, Workload]
 ) -> dict[str, Any]:
     """The decision's own numbers; for an eviction also what both queues held, before and after.
 
@@ -54,7 +55,7 @@ def numbers_at(
     victim, gpu_class = by_name.get(decision.workload), decision.gpu_class
     if victim is None or gpu_class is None:
         return numbers
-    leaving = _evicted_gpus(plan.decisions, by_name, victim.queue_label, gpu_class)
+    leaving = _evicted_gpus(plan.acts, by_name, victim.queue_label, gpu_class)
     numbers |= _held("victim", plan, victim.queue_label, gpu_class, -leaving)
     preemptor = by_name.get(decision.for_workload or "")
     if preemptor is not None:
@@ -63,7 +64,7 @@ def numbers_at(
     return numbers
 
 
-def _held(who: str, plan: m.Plan, queue: str, gpu_class: str, change: int) -> dict[str, float]:
+def _held(who: str, plan: Outline, queue: str, gpu_class: str, change: int) -> dict[str, float]:
     share = plan.fair_share.get(queue, {}).get(gpu_class)
     if share is None:
         return {}

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
+from scheduling.engine import Outline
 from scheduling.engine import model as m
-from scheduling.models import Cluster, ClusterMode, Cycle, Decision, Share, State, Workload
-from scheduling.models.workloads import HOLDING
+from scheduling.models import Cluster, ClusterMode, Cycle, Decision, Share, Workload
+from scheduling.models.workloads import HOLDING, WAITING
 from scheduling.services.columns import insert_rows, write_columns
 from scheduling.services.evictions import numbers_at
 from scheduling.services.policy import Key, PolicyRows
 
-WAITS = (m.Action.WAIT, m.Action.RESERVE)
 TOLD = ["reason", "sentence", "numbers", "until", "position"]
 TOLD_ROWS = 500
 """Rows a cycle whose reason changed, and as many of the others, that are told anew: everybody's place
@@ -56,7 +57,7 @@ class Pass:
 
     cluster: Cluster
     snapshot: m.Snapshot
-    plan: m.Plan
+    plan: Outline
     rows: PolicyRows
     by_name: Mapping[str, Workload]
     """Engine name -> row."""
@@ -97,24 +98,27 @@ class _Lines:
 def _sort(done: Pass) -> _Lines:
     """What has a new reason is told in the plan's order, as far as ``TOLD_ROWS`` go, and is news once it
     is told; the others take turns."""
-    lines = _Lines()
-    changed: list[tuple[Workload, m.Decision]] = []
-    moved: list[tuple[Workload, m.Decision]] = []
+    plan = done.plan
     enforced = done.cluster.mode == ClusterMode.ENFORCE
-    for decision in done.plan.decisions:
-        row = done.by_name.get(decision.workload)
-        if row is None:
-            continue
-        if enforced and decision.action not in WAITS:
-            lines.news.append(decision)
-        else:
-            (moved if row.reason == decision.reason else changed).append((row, decision))
-    changed = changed[:TOLD_ROWS]
-    lines.news += [decision for _, decision in changed]
+    acts = [act for act in plan.acts if act.workload in done.by_name]
+    said = [] if enforced else acts
+    """Decisions that are told beside the waits: nobody carries them out."""
+    rows = [done.by_name.get(name) for name in [*(d.workload for d in said), *plan.waits.names]]
+    reasons = [*(d.reason for d in said), *plan.waits.reasons]
+    changed: list[int] = []
+    moved: list[int] = []
+    for place, (row, reason) in enumerate(zip(rows, reasons, strict=True)):
+        if row is not None:
+            (moved if row.reason == reason else changed).append(place)
     start = done.turn * TOLD_ROWS % len(moved) if len(moved) > TOLD_ROWS else 0
-    told = changed + moved[start : start + TOLD_ROWS]
-    lines.told = [(row, decision) for row, decision in told if row.state not in HOLDING]
-    return lines
+    told = changed[:TOLD_ROWS] + moved[start : start + TOLD_ROWS]
+    waits = iter(plan.waits.spell([place - len(said) for place in told if place >= len(said)]))
+    decisions = [said[place] if place < len(said) else next(waits) for place in told]
+    pairs = zip((rows[place] for place in told), decisions, strict=True)
+    return _Lines(
+        news=[*(acts if enforced else ()), *decisions[: len(changed[:TOLD_ROWS])]],
+        told=[(row, decision) for row, decision in pairs if row and row.state not in HOLDING],
+    )
 
 
 def _cycle(done: Pass) -> Cycle:
@@ -124,10 +128,10 @@ def _cycle(done: Pass) -> Cycle:
     cycle = newest if newest is not None and reuse else Cycle(cluster=done.cluster)
     cycle.number = (newest.number if newest else 0) + 1
     cycle.at, cycle.mode, cycle.trigger = done.at, done.cluster.mode, done.trigger
-    states = [row.state for row in done.by_name.values()]
-    cycle.pending = sum(state in (State.PENDING, State.REQUEUED) for state in states)
-    cycle.running = sum(state in HOLDING for state in states)
-    actions = [d.action for d in done.plan.decisions]
+    states = Counter([row.state for row in done.by_name.values()])
+    cycle.pending = sum(states[state] for state in WAITING)
+    cycle.running = sum(states[state] for state in HOLDING)
+    actions = [d.action for d in done.plan.acts]
     cycle.admitted = actions.count(m.Action.ADMIT)
     cycle.evicted = actions.count(m.Action.EVICT)
     cycle.save()

@@ -8,7 +8,7 @@ and the longest unsaid first, so that a bounded rate reaches everybody.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -18,6 +18,7 @@ from scheduling.cluster.adapters import Adapter, Observed
 from scheduling.cluster.enforcement import Act
 from scheduling.cluster.events import Event
 from scheduling.cluster.rate import Allowance
+from scheduling.engine import Waits
 from scheduling.engine import model as m
 
 Json = dict[str, Any]
@@ -43,9 +44,6 @@ class Spoken:
     at: dict[str, float] = field(default_factory=dict)
     allowance: Allowance = field(default_factory=lambda: Allowance(STATUS_PER_S, STATUS_AT_ONCE))
 
-    def may_repeat(self, uid: str) -> bool:
-        return time.monotonic() - self.last(uid) >= STATUS_EVERY_S
-
     def last(self, uid: str) -> float:
         return self.at.get(uid, float("-inf"))
 
@@ -56,7 +54,8 @@ class Spoken:
 
 
 def status_acts(
-    waiting: Iterable[tuple[m.Decision, Observed]],
+    waits: Waits,
+    shown: Mapping[str, Observed],
     adapters: Mapping[str, Adapter],
     spoken: Spoken,
     *,
@@ -65,11 +64,11 @@ def status_acts(
 ) -> list[Act]:
     """Acts that tell those who wait: new reasons first, then who was told longest ago.
 
-    ``alive`` are the uids of all workloads: of others ``spoken`` forgets.
+    ``shown`` are those who may be told, by the engine's name; ``alive`` the uids of all workloads: of
+    others ``spoken`` forgets.
     """
-    waiting = list(waiting)
     room = spoken.allowance.left()
-    if room < min(len(waiting), WORTH_A_LOOK):
+    if room < min(len(waits), WORTH_A_LOOK):
         return []
     chosen = [
         Act(
@@ -78,30 +77,59 @@ def status_acts(
             _telling(decision),
             before=(_event(decision, observed, adapters[observed.kind], now),) if is_new else (),
         )
-        for decision, observed, is_new in _chosen(waiting, spoken, room)
+        for decision, observed, is_new in _chosen(waits, shown, spoken, room)
     ]
     spoken.allowance.spend(len(chosen))
     spoken.note((act.target.uid for act in chosen), alive)
     return chosen
 
 
+Candidate = tuple[int, Observed]
+"""A place among the waits, and whom it is about."""
+
+
 def _chosen(
-    waiting: Iterable[tuple[m.Decision, Observed]], spoken: Spoken, room: int
+    waits: Waits, shown: Mapping[str, Observed], spoken: Spoken, room: int
 ) -> list[tuple[m.Decision, Observed, bool]]:
     """At most ``room`` of those whose words are news, and whether their reason is."""
-    urgent: list[tuple[m.Decision, Observed, bool]] = []
-    later: list[tuple[m.Decision, Observed, bool]] = []
-    for decision, observed in waiting:
-        if len(urgent) == room:
-            return urgent
-        if observed.deleting:
+    urgent: list[Candidate] = []
+    later: list[Candidate] = []
+    tick = time.monotonic() - STATUS_EVERY_S
+    for place, (name, reason) in enumerate(zip(waits.names, waits.reasons, strict=True)):
+        observed = shown.get(name)
+        if observed is None or observed.deleting:
             continue
-        if observed.said[0] != decision.reason.value:
-            urgent.append((decision, observed, True))
-        elif spoken.may_repeat(observed.uid) and is_news(observed.said, words_of(decision)):
-            later.append((decision, observed, False))
-    later.sort(key=lambda told: (spoken.last(told[1].uid), told[1].uid))
-    return (urgent + later)[:room]
+        if observed.said[0] != reason:
+            urgent.append((place, observed))
+            if len(urgent) == room:
+                break
+        elif spoken.last(observed.uid) <= tick and is_far(observed.said, waits.positions[place]):
+            later.append((place, observed))
+    told = [(decision, observed, True) for decision, observed in _spelled(waits, urgent)]
+    later.sort(key=lambda candidate: (spoken.last(candidate[1].uid), candidate[1].uid))
+    while later and len(told) < room:
+        batch, later = later[:room], later[room:]
+        told += [
+            (decision, observed, False)
+            for decision, observed in _spelled(waits, batch)
+            if is_news(observed.said, words_of(decision))
+        ]
+    return told[:room]
+
+
+def _spelled(
+    waits: Waits, candidates: Sequence[Candidate]
+) -> Iterator[tuple[m.Decision, Observed]]:
+    decisions = waits.spell([place for place, _ in candidates])
+    return zip(decisions, (observed for _, observed in candidates), strict=True)
+
+
+def is_far(said: Words, position: int) -> bool:
+    """Whether words of the same reason may be news at ``position``: what a glance tells of ``is_news``."""
+    before = said[2]
+    if position <= NEAR or not before.isdigit():
+        return True
+    return abs(position - int(before)) * 10 >= int(before)
 
 
 def is_news(said: Words, words: Words) -> bool:
@@ -111,12 +139,8 @@ def is_news(said: Words, words: Words) -> bool:
     """
     if said == words:
         return False
-    before, after = said[2], words[2]
-    if said[0] != words[0] or not (before.isdigit() and after.isdigit()):
-        return True
-    if int(after) <= NEAR:
-        return True
-    return abs(int(after) - int(before)) * 10 >= int(before)
+    after = words[2]
+    return said[0] != words[0] or not after.isdigit() or is_far(said, int(after))
 
 
 def words_of(decision: m.Decision) -> Words:

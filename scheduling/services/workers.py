@@ -14,6 +14,7 @@ from scheduling.cluster.enforcement import Enforcer
 from scheduling.cluster.lease import Lease
 from scheduling.cluster.memo import Memo
 from scheduling.cluster.mirror import Mirror
+from scheduling.engine import Planner
 from scheduling.models import Cluster
 from scheduling.services.blocked import Refusals
 from scheduling.services.ledger import Ledger
@@ -81,6 +82,7 @@ class ClusterWorker:
     spoken: Spoken = field(default_factory=Spoken)
     memo: Memo = field(default_factory=Memo)
     waiting: Waiting = field(default_factory=Waiting)
+    planner: Planner = field(default_factory=Planner)
     refusals: Refusals = field(default_factory=Refusals)
     projection: Projection | None = None
 

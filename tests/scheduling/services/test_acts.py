@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from scheduling.cluster.kubelets import STOPPED
+from scheduling.engine import Outline, Planner
 from scheduling.engine import model as m
-from scheduling.engine import plan as engine_plan
 from scheduling.models import Cluster, GpuClass, State
-from scheduling.services import blocked, cycle, projection
+from scheduling.services import blocked, projection
 from tests.scheduling.kube import JOBS, World, eventually, node
 
 S = State
+PLAN = Planner.plan
 
 
 def running(world: World, *names: str) -> bool:
@@ -25,12 +27,18 @@ def decide(monkeypatch: pytest.MonkeyPatch, *decisions: m.Decision) -> None:
     """The next plans say ``decisions`` for these workloads, whatever the engine thinks."""
     spoken_for = {d.workload for d in decisions}
 
-    def plan(snapshot: m.Snapshot) -> m.Plan:
-        made = engine_plan(snapshot)
-        rest = tuple(d for d in made.decisions if d.workload not in spoken_for)
-        return m.Plan(made.fair_share, (*decisions, *rest))
+    def plan(planner: Planner, snapshot: m.Snapshot) -> Outline:
+        made = PLAN(planner, snapshot)
+        rest = tuple(d for d in made.acts if d.workload not in spoken_for)
+        assert spoken_for.isdisjoint(made.waits.names)
+        return replace(made, acts=(*decisions, *rest))
 
-    monkeypatch.setattr(cycle, "engine_plan", plan)
+    monkeypatch.setattr(Planner, "plan", plan)
+
+
+def decide_freely(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The next plans are the engine's own again."""
+    monkeypatch.setattr(Planner, "plan", PLAN)
 
 
 def sized(action: m.Action, name: str, **placement: int) -> m.Decision:
@@ -77,7 +85,7 @@ def test_gang_grows_and_shrinks_while_it_runs(
     decide(monkeypatch, sized(m.Action.GROW, "wide", n1=2, n2=1))
     world.cycle()
     eventually(lambda: len(pods(world, "wide")) == 3 and all(nodes(world, "wide")))
-    monkeypatch.setattr(cycle, "engine_plan", engine_plan)
+    decide_freely(monkeypatch)
     world.cycles_until(lambda: world.row("wide").members >= 3)
     assert world.row("wide").max_members == 4
     assert world.read("wide")["status"].get("failed", 0) == before
@@ -107,7 +115,7 @@ def test_moved_gang_leaves_its_nodes_and_starts_where_its_place_was_kept(
 
     decide(monkeypatch, sized(m.Action.MOVE, "w1", **{new: 1}))
     world.cycle()
-    monkeypatch.setattr(cycle, "engine_plan", engine_plan)
+    decide_freely(monkeypatch)
     assert world.read("w1")["spec"]["suspend"]
     world.job("rival", gpus=8, queue="products")
     world.cycles_until(lambda: running(world, "w1", "rival"))
@@ -124,7 +132,7 @@ def test_gang_held_on_its_way_is_planned_anew_once_released(
     (old,) = nodes(world, "w1")
     decide(monkeypatch, sized(m.Action.MOVE, "w1", **{{"n1": "n2", "n2": "n1"}[old]: 1}))
     world.cycle()
-    monkeypatch.setattr(cycle, "engine_plan", engine_plan)
+    decide_freely(monkeypatch)
     world.edit("w1", {"metadata": {"annotations": {"weir.dev/hold": "true"}}})
     world.cycles_until(lambda: "weir.dev/moves-to" not in world.notes("w1"))
     assert world.read("w1")["spec"]["suspend"]
@@ -141,7 +149,7 @@ def test_move_to_a_node_that_is_gone_is_planned_anew(
 
     decide(monkeypatch, sized(m.Action.MOVE, "w1", n9=1))
     world.cycle()
-    monkeypatch.setattr(cycle, "engine_plan", engine_plan)
+    decide_freely(monkeypatch)
     world.cycles_until(lambda: running(world, "w1"))
     assert set(nodes(world, "w1")) <= {"n1", "n2"}
 
@@ -235,7 +243,7 @@ def test_evicted_job_starts_again_on_a_class_of_another_resource(
     elsewhere = sized(m.Action.MOVE, "w1", n2=1)
     decide(monkeypatch, elsewhere)
     world.cycle()
-    monkeypatch.setattr(cycle, "engine_plan", engine_plan)
+    decide_freely(monkeypatch)
     world.cycles_until(lambda: running(world, "w1"))
     assert nodes(world, "w1") == ["n2"]
     container = world.read("w1")["spec"]["template"]["spec"]["containers"][0]

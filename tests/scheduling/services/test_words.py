@@ -8,6 +8,8 @@ import pytest
 
 from scheduling.cluster import labels
 from scheduling.cluster.adapters import ADAPTERS, Observed
+from scheduling.cluster.enforcement import Act
+from scheduling.engine import Waits
 from scheduling.engine import model as m
 from scheduling.services import words
 from scheduling.services.words import Spoken, is_news, say, status_acts, words_of
@@ -33,9 +35,21 @@ def told(name: str, position: int, reason: str = "no_free_gpus") -> Observed:
     return observed(name, (reason, f"{position} before it", str(position), ""))
 
 
-def acts(pairs: list[tuple[m.Decision, Observed]], spoken: Spoken) -> list[str]:
+def tell(pairs: list[tuple[m.Decision, Observed]], spoken: Spoken) -> list[Act]:
+    decisions = [d for d, _ in pairs]
+    waits = Waits(
+        names=[d.workload for d in decisions],
+        reasons=[d.reason for d in decisions],
+        positions=[d.position or 0 for d in decisions],
+        spell=lambda places: [decisions[place] for place in places],
+    )
+    shown = {d.workload: o for d, o in pairs}
     alive = [o.uid for _, o in pairs]
-    return [a.target.name for a in status_acts(pairs, JOB, spoken, alive=alive, now=NOW)]
+    return status_acts(waits, shown, JOB, spoken, alive=alive, now=NOW)
+
+
+def acts(pairs: list[tuple[m.Decision, Observed]], spoken: Spoken) -> list[str]:
+    return [a.target.name for a in tell(pairs, spoken)]
 
 
 @pytest.mark.parametrize(
@@ -59,7 +73,7 @@ def test_new_reason_is_said_at_once_with_an_event() -> None:
     spoken = Spoken()
     spoken.note(["w"], ["w"])
     pair = (decision("default/w", 3), told("w", 4, reason="at_limit"))
-    (act,) = status_acts([pair], JOB, spoken, alive=["w"], now=NOW)
+    (act,) = tell([pair], spoken)
 
     assert [e.reason for e in act.before] == ["Pending"]
     patch = act.decide({"metadata": {}})

@@ -1,0 +1,166 @@
+"""The workloads of one snapshot after the other as columns: what both hold is read once.
+
+A snapshot's values are frozen, so the very same object says the same as before. Columns do not depend on
+what was held earlier: they are those that a roster would make of the newest snapshot alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import compress
+from operator import attrgetter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scheduling.engine import arrays as a
+from scheduling.engine import model as m
+from scheduling.engine.buffers import empty_work
+
+Columns = dict[str, NDArray[Any]]
+"""By the names of ``arrays.Work``; the last axis runs over workloads."""
+
+BY_NAME = attrgetter("name")
+DTYPES = {name: table.dtype for name, table in empty_work(0, 1)._asdict().items()}
+PHASES = {m.Phase.PENDING: a.PENDING, m.Phase.RUNNING: a.RUNNING}
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """What the names of a snapshot stand for."""
+
+    classes: Mapping[str, int]
+    cheapest_first: Sequence[int]
+    priorities: Mapping[str, int]
+    leaves: Mapping[str, int]
+    """Queues that take workloads."""
+
+
+class Roster:
+    """Workloads by name, and their columns."""
+
+    def __init__(self) -> None:
+        self.works: list[m.Workload] = []
+        self.names: list[str] = []
+        self.columns: Columns = {}
+        self.holders: dict[tuple[int, str], int] = {}
+        """(leaf, user) -> number in the column ``user``."""
+        self._ids: dict[int, m.Workload] = {}
+        self._names: object = None
+
+    def holds(self, work: m.Workload) -> bool:
+        """Whether this very object was in the last snapshot."""
+        return id(work) in self._ids
+
+    def settle(self, snapshot: m.Snapshot) -> None:
+        """Begin ``snapshot``: all is forgotten when its names stand for other numbers, or when most
+        holders are of workloads that are long gone."""
+        names = (
+            snapshot.gpu_classes,
+            [(q.name, q.parent) for q in snapshot.queues],
+            [p.name for p in snapshot.priority_classes],
+        )
+        if names != self._names or len(self.holders) > 64 + 2 * len(self.works):
+            self.__init__()  # type: ignore[misc] # as new
+            self._names = names
+
+    def follow(self, workloads: Sequence[m.Workload], numbers: Numbers) -> None:
+        """Bring the columns in line with ``workloads`` of the snapshot that was begun."""
+        ids = {id(work): work for work in workloads}
+        fresh = [work for key, work in ids.items() if key not in self._ids]
+        stays = [id(work) in ids for work in self.works]
+        if fresh or not all(stays) or not self.columns:
+            self._merge(sorted(fresh, key=BY_NAME), stays, numbers)
+        self._ids = ids
+        self._note_rivals()
+
+    def _merge(self, fresh: list[m.Workload], stays: list[bool], numbers: Numbers) -> None:
+        works = [*compress(self.works, stays), *fresh]
+        names = [*compress(self.names, stays), *(work.name for work in fresh)]
+        # Two sorted runs: one pass.
+        order = np.array(sorted(range(len(names)), key=names.__getitem__), np.int64)
+        self.works, self.names = [works[i] for i in order], [names[i] for i in order]
+        columns = self._read(fresh, numbers)
+        if any(stays):
+            columns = _joined(self.columns, np.array(stays), columns)
+        self.columns = {name: column[..., order] for name, column in columns.items()}
+
+    def _read(self, works: list[m.Workload], numbers: Numbers) -> Columns:
+        """Columns of ``works`` alone; where none is given, the frame's default stands."""
+        classes = numbers.classes
+        wishes = [
+            [classes[name] for name in w.gpu_classes if name in classes]
+            if w.gpu_classes
+            else numbers.cheapest_first
+            for w in works
+        ]
+        longest = max([1, *map(len, wishes)])
+        queue = [numbers.leaves.get(w.queue, -1) for w in works]
+        columns: dict[str, list[Any]] = {
+            "phase": [PHASES[w.phase] for w in works],
+            "queue": queue,
+            "user": [
+                self.holders.setdefault((leaf, w.user), len(self.holders))
+                for leaf, w in zip(queue, works, strict=True)
+            ],
+            "priority": [numbers.priorities[w.priority_class] for w in works],
+            "need": [
+                [w.gpus for w in works],
+                [w.cpus for w in works],
+                [w.memory_mib for w in works],
+            ],
+            "least": [w.members.min for w in works],
+            "most": [w.members.max for w in works],
+            "elastic": [w.elastic for w in works],
+            "wish": [[row[k] if k < len(row) else -1 for row in wishes] for k in range(longest)],
+            "required": [_level(w.topology.required) for w in works],
+            "preferred": [_level(w.topology.preferred) for w in works],
+            "submitted": [w.submitted.timestamp() for w in works],
+            "predicted": [w.predicted.p50 if w.predicted else np.inf for w in works],
+            "predicted_p90": [w.predicted.p90 if w.predicted else np.inf for w in works],
+            "held": [w.held for w in works],
+            "claims": [w.awaits_victims for w in works],
+            "restart": [w.restart_cost_s for w in works],
+            "evictions": [w.evictions for w in works],
+            "evicted": [seconds(w.last_evicted, -np.inf) for w in works],
+        }
+        return {name: np.array(column, DTYPES[name]) for name, column in columns.items()}
+
+    def _note_rivals(self) -> None:
+        """For whom each was evicted last, by tie: that is the place in the order of names."""
+        rivals = [(i, w.last_evicted_for) for i, w in enumerate(self.works) if w.last_evicted_for]
+        column = np.full(len(self.works), -1, DTYPES["evicted_for"])
+        if rivals:
+            place = {name: i for i, name in enumerate(self.names)}
+            for i, name in rivals:
+                column[i] = place.get(name, -1)
+        self.columns["evicted_for"] = column
+
+
+def _joined(before: Columns, stays: NDArray[Any], fresh: Columns) -> Columns:
+    """The columns of those that stay, then those of ``fresh``; one without so many wishes has fewer."""
+    wishes = max(before["wish"].shape[0], fresh["wish"].shape[0])
+    return {
+        name: np.concatenate(
+            [_padded(before[name][..., stays], wishes), _padded(column, wishes)], -1
+        )
+        if name == "wish"
+        else np.concatenate([before[name][..., stays], column], -1)
+        for name, column in fresh.items()
+    }
+
+
+def _padded(wish: NDArray[Any], rows: int) -> NDArray[Any]:
+    return np.pad(wish, ((0, rows - wish.shape[0]), (0, 0)), constant_values=-1)
+
+
+def _level(name: str | None) -> int:
+    return a.ANYWHERE if name is None else a.LEVELS.index(name)
+
+
+def seconds(instant: datetime | None, otherwise: float) -> float:
+    """Seconds since the epoch."""
+    return otherwise if instant is None else instant.timestamp()

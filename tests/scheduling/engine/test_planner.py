@@ -1,0 +1,142 @@
+"""A planner that remembers earlier snapshots says what a plan from scratch says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scheduling.engine import (
+    GpuClass,
+    Members,
+    Outline,
+    Plan,
+    Planner,
+    PriorityClass,
+    Queue,
+    Quota,
+    Snapshot,
+    SnapshotError,
+    Workload,
+    plan,
+)
+from tests.scheduling.engine.evolve import apply, let_leave, wait
+from tests.scheduling.engine.worlds import NOW, leaves, workloads, worlds
+
+
+def carried_out(draw: st.DrawFn, snapshot: Snapshot) -> Snapshot:
+    return let_leave(apply(wait(snapshot, 100), plan(snapshot)), requeue=draw(st.booleans()))
+
+
+def some_gone(draw: st.DrawFn, snapshot: Snapshot) -> Snapshot:
+    kept = tuple(w for w in snapshot.workloads if draw(st.booleans()))
+    return replace(snapshot, workloads=kept)
+
+
+def some_more(draw: st.DrawFn, snapshot: Snapshot) -> Snapshot:
+    """Their names lie between those of the others, and some ask for more classes."""
+    known = {w.name for w in snapshot.workloads}
+    classes = tuple(c.name for c in snapshot.gpu_classes)
+    more = [
+        replace(w, user=draw(st.sampled_from(["ann", "new"])), gpu_classes=classes, elastic=False)
+        for w in draw(workloads(draw(st.sampled_from("avx")), leaves(snapshot.queues), 4))
+        if w.name not in known
+    ]
+    rigid = [replace(w, members=Members(w.members.min, w.members.min)) for w in more]
+    return replace(snapshot, workloads=(*rigid, *snapshot.workloads))
+
+
+def some_edited(draw: st.DrawFn, snapshot: Snapshot) -> Snapshot:
+    works = tuple(
+        replace(w, held=not w.held) if draw(st.booleans()) else w for w in snapshot.workloads
+    )
+    return replace(snapshot, workloads=works)
+
+
+def one_queue_more(draw: st.DrawFn, snapshot: Snapshot) -> Snapshot:
+    """First in the order of names, so that others get other numbers."""
+    kind = snapshot.gpu_classes[0].name
+    queue = Queue("a0", quotas={kind: Quota(4000)})
+    return replace(snapshot, queues=(*(q for q in snapshot.queues if q.name != "a0"), queue))
+
+
+def other_world(draw: st.DrawFn, snapshot: Snapshot) -> Snapshot:
+    return draw(worlds())
+
+
+Change = Callable[[st.DrawFn, Snapshot], Snapshot]
+CHANGES: tuple[Change, ...] = (
+    carried_out, some_gone, some_more, some_edited, one_queue_more, other_world,
+)  # fmt: skip
+
+
+@st.composite
+def courses(draw: st.DrawFn) -> list[Snapshot]:
+    """Snapshots of one cluster, most values of which are the very objects of the snapshot before."""
+    course = [draw(worlds())]
+    for change in draw(st.lists(st.sampled_from(CHANGES), min_size=1, max_size=5)):
+        course.append(change(draw, course[-1]))
+    return course
+
+
+def assert_says(outline: Outline, whole: Plan) -> None:
+    """The acts in their order, the same words for everybody, and the columns of the waits beside them."""
+    waits = outline.waits.spell(range(len(outline.waits)))
+    names = {d.workload for d in waits}
+    assert outline.fair_share == whole.fair_share
+    assert list(outline.acts) == [d for d in whole.decisions if d.workload not in names]
+    by_name = {d.workload: d for d in whole.decisions}
+    assert waits == [by_name[name] for name in outline.waits.names]
+    assert list(outline.waits.reasons) == [d.reason for d in waits]
+    assert list(outline.waits.positions) == [d.position for d in waits]
+
+
+@given(courses())
+def test_planner_says_after_any_snapshots_what_a_plan_from_scratch_says(
+    course: list[Snapshot],
+) -> None:
+    planner = Planner()
+    for snapshot in course:
+        assert_says(planner.plan(snapshot), plan(snapshot))
+
+
+def cluster(*workloads: Workload) -> Snapshot:
+    return Snapshot(
+        NOW,
+        gpu_classes=(GpuClass("h100"),),
+        queues=(Queue("q"),),
+        priority_classes=(PriorityClass("train"),),
+        workloads=workloads,
+    )
+
+
+def work(name: str, **more: Any) -> Workload:
+    return Workload(name, "q", "train", NOW, **more)
+
+
+def test_waits_asked_for_alone_say_what_they_say_together() -> None:
+    waits = Planner().plan(cluster(*(work(f"w{i}") for i in range(5)))).waits
+
+    assert waits.spell([3, 1]) == [waits.spell(range(5))[i] for i in (3, 1)]
+
+
+def test_planner_plans_on_after_a_snapshot_that_contradicts_itself() -> None:
+    planner, good = Planner(), work("w")
+    planner.plan(cluster(good))
+    with pytest.raises(SnapshotError):
+        planner.plan(cluster(good, work("x", members=Members(3, 2))))
+
+    assert_says(planner.plan(cluster(good)), plan(cluster(good)))
+
+
+def test_contradiction_in_what_is_new_names_its_place_among_all() -> None:
+    planner, good = Planner(), work("w")
+    planner.plan(cluster(good))
+    with pytest.raises(SnapshotError) as caught:
+        planner.plan(cluster(good, work("x"), work("w")))
+
+    assert [fault[0] for fault in caught.value.faults] == ["workloads[2].name"]
