@@ -47,7 +47,8 @@ class Roster:
         self.names: list[str] = []
         self.columns: Columns = {}
         self.holders: dict[tuple[int, str], int] = {}
-        """(leaf, user) -> number in the column ``user``."""
+        """(leaf, user) -> number in the column ``user``, by their first workload: between users who hold
+        as much the order decides."""
         self._ids: dict[int, m.Workload] = {}
         self._names: object = None
 
@@ -56,14 +57,13 @@ class Roster:
         return id(work) in self._ids
 
     def settle(self, snapshot: m.Snapshot) -> None:
-        """Begin ``snapshot``: all is forgotten when its names stand for other numbers, or when most
-        holders are of workloads that are long gone."""
+        """Begin ``snapshot``: all is forgotten when its names stand for other numbers."""
         names = (
             snapshot.gpu_classes,
             [(q.name, q.parent) for q in snapshot.queues],
             [p.name for p in snapshot.priority_classes],
         )
-        if names != self._names or len(self.holders) > 64 + 2 * len(self.works):
+        if names != self._names:
             self.__init__()  # type: ignore[misc] # as new
             self._names = names
 
@@ -87,6 +87,14 @@ class Roster:
         if any(stays):
             columns = _joined(self.columns, np.array(stays), columns)
         self.columns = {name: column[..., order] for name, column in columns.items()}
+        self._number_holders()
+
+    def _number_holders(self) -> None:
+        known = list(self.holders)
+        used, first, place = np.unique(self.columns["user"], return_index=True, return_inverse=True)
+        by_first = np.argsort(first)
+        self.holders = {known[used[i]]: number for number, i in enumerate(by_first)}
+        self.columns["user"] = np.argsort(by_first)[place]
 
     def _read(self, works: list[m.Workload], numbers: Numbers) -> Columns:
         """Columns of ``works`` alone; where none is given, the frame's default stands."""
