@@ -17,7 +17,7 @@ from scheduling.cluster.picture import Picture
 from scheduling.models import Cluster, Eviction, State, Transition, Workload
 from scheduling.models.workloads import HOLDING, WAITING
 from scheduling.services import lifecycle
-from scheduling.services.columns import write_columns
+from scheduling.services.columns import insert_keyed, write_columns
 from scheduling.services.evictions import eviction_of
 from scheduling.services.node_rows import NodeRows
 from scheduling.services.policy import PolicyRows
@@ -299,8 +299,7 @@ def _farewell(row: Workload, picture: Picture) -> Move:
 
 def save(changes: Changes) -> None:
     """Write ``changes``; the caller opens the transaction."""
-    if changes.new:
-        Workload.objects.bulk_create(changes.new, batch_size=200)
+    insert_keyed(changes.new)
     created = {row.uid for row in changes.new}
     edited = [row for uid, row in changes.edited.items() if uid not in created]
     if edited:

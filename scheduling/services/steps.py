@@ -63,7 +63,8 @@ def decisions_behind(
             Decision.objects.filter(
                 workload__in=wanted[start : start + 500], action__in=states.keys()
             )
-            .select_related("cycle", "for_workload")
+            # Evictions name another workload; a join would make one of every admission.
+            .prefetch_related("for_workload")
             .order_by("cycle__number", "id")
         )
         for decision in rows:
