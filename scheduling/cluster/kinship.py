@@ -39,10 +39,8 @@ class Kinship:
         self._alone: dict[str, tuple[Json, str | None]] = {}
         """uid -> object without an owner, and its root."""
         self._roots = self._all_roots(before._alone if before else {})
-
-    def is_workload(self, uid: str) -> bool:
-        """Whether it is a queued object that is no part of another."""
-        return self._roots.get(uid) == uid
+        self.workloads = {uid for uid, root in self._roots.items() if uid == root}
+        """Queued objects that are no part of another."""
 
     def root_of(self, pod: Json) -> str | None:
         """uid of the workload that ``pod`` belongs to; None for a pod outside the queues."""

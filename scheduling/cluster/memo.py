@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from operator import attrgetter
 from typing import Any
 
-from scheduling.cluster.adapters import Adapter, ClassSpec, Observed
-from scheduling.cluster.devices import Claims, Devices
+from scheduling.cluster.adapters import ClassSpec, Observed
+from scheduling.cluster.devices import Devices
 from scheduling.cluster.kinship import Kinship
 
 Json = dict[str, Any]
+Aged = tuple[Any, Observed]
+"""An observation behind what it is sorted by."""
+
+BY_AGE = attrgetter("created", "namespace", "name", "kind")
 
 
 class Memo:
@@ -21,8 +26,8 @@ class Memo:
         self._retired: dict[str, Json] = {}
         self._seen_retired: dict[str, Json] = {}
         self._circumstances: tuple[Sequence[ClassSpec], object] = ((), None)
-        self._held: dict[str, tuple[Json, list[Json], Observed]] = {}
-        self._used: dict[str, tuple[Json, list[Json], Observed]] = {}
+        self._held: dict[str, tuple[Json, list[Json], Aged]] = {}
+        self._used: dict[str, tuple[Json, list[Json], Aged]] = {}
 
     def open(self, classes: Sequence[ClassSpec], counted: Devices) -> None:
         """Begin a pass; all is read anew when classes or claim templates changed."""
@@ -36,9 +41,9 @@ class Memo:
 
         Returns those among them that never owned anything but pods: nobody needs to know them any more.
         """
-        found = {uid: self._used[uid] for uid in uids if uid in self._used}
+        found = {uid: self._used.pop(uid) for uid in uids if uid in self._used}
         self._seen_retired |= {uid: kept[0] for uid, kept in found.items()}
-        return [obj for obj, _, observed in found.values() if observed.kind == "Job"]
+        return [obj for obj, _, (_, observed) in found.values() if observed.kind == "Job"]
 
     def is_retired(self, uid: str, obj: Json) -> bool:
         if self._retired.get(uid) is not obj:
@@ -46,21 +51,19 @@ class Memo:
         self._seen_retired[uid] = obj
         return True
 
-    def observe(
-        self,
-        adapter: Adapter,
-        obj: Json,
-        pods: list[Json],
-        classes: Sequence[ClassSpec],
-        claims: Claims,
-    ) -> Observed:
-        """As ``adapter`` observes ``obj``, from memory where it and its pods are the same objects."""
-        uid = obj["metadata"]["uid"]
+    def recall(self, uid: str, obj: Json, pods: list[Json]) -> Aged | None:
+        """What the last pass read, if it read the very same objects."""
         kept = self._held.get(uid)
-        if kept is None or kept[0] is not obj or not _same(kept[1], pods):
-            kept = (obj, pods, adapter.observe(obj, pods, classes, claims))
+        if kept is None or kept[0] is not obj or not (kept[1] is pods or _same(kept[1], pods)):
+            return None
         self._used[uid] = kept
         return kept[2]
+
+    def note(self, obj: Json, pods: list[Json], observed: Observed) -> Aged:
+        """Remember what was read of ``obj`` and ``pods``."""
+        aged = BY_AGE(observed), observed
+        self._used[observed.uid] = (obj, pods, aged)
+        return aged
 
 
 def _same(before: list[Json], now: list[Json]) -> bool:

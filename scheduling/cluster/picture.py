@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from operator import attrgetter
+from operator import itemgetter
 from typing import Any
 
 from scheduling.cluster import devices, labels
@@ -15,7 +15,7 @@ from scheduling.cluster.adapters.podgroup import gather
 from scheduling.cluster.client import Client, ForbiddenError, NotFoundError
 from scheduling.cluster.devices import Devices
 from scheduling.cluster.kinship import Kinship
-from scheduling.cluster.memo import Memo
+from scheduling.cluster.memo import BY_AGE, Aged, Memo
 from scheduling.cluster.mirror import Mirror, untrimmed
 from scheduling.cluster.quantities import instant, mib_below, milli
 
@@ -53,7 +53,7 @@ class Orphans:
 
 NO_DEVICES = Devices()
 NO_PODS: list[Json] = []
-BY_AGE = attrgetter("created", "namespace", "name", "kind")
+AGE = itemgetter(0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ def take(
     owned: dict[str, list[Json]] = {
         obj["metadata"]["uid"]: [] for found in departed.values() for obj in found
     }
-    last, _ = _observe(departed, owned.__contains__, owned, classes, NO_DEVICES, Memo())
+    last, _ = _observe(departed, owned, owned, classes, NO_DEVICES, Memo())
     return replace(picture, departed={observed.uid: observed for observed in last})
 
 
@@ -190,11 +190,7 @@ def compose(
             orphaned.setdefault(pods_of.owner_of(pod)["uid"], []).append(pod)
         else:
             foreign.setdefault(pod["spec"]["nodeName"], []).append(pod)
-
-    def is_workload(uid: str) -> bool:
-        return uid in formed or kin.is_workload(uid)
-
-    workloads, unreadable = _observe(objects, is_workload, owned, classes, counted, memo)
+    workloads, unreadable = _observe(objects, kin.workloads | formed, owned, classes, counted, memo)
     return Picture(
         workloads=workloads,
         nodes=tuple(
@@ -221,34 +217,39 @@ def _orphans(pods: Sequence[Json], classes: Sequence[ClassSpec], counted: Device
 
 def _observe(
     objects: Mapping[str, Sequence[Json]],
-    is_workload: Callable[[str], bool],
+    queued: Container[str],
     owned: Mapping[str, list[Json]],
     classes: Sequence[ClassSpec],
     counted: Devices,
     memo: Memo,
 ) -> tuple[tuple[Observed, ...], dict[str, str]]:
     memo.open(classes, counted)
-    found: list[Observed] = []
+    """What ``memo`` has not kept is read, of the uids in ``queued``."""
+    found: list[Aged] = []
     unreadable: dict[str, str] = {}
     for adapter in ADAPTERS:
         for obj in objects.get(adapter.kind, ()):
             uid = obj["metadata"]["uid"]
+            if uid not in queued:
+                continue
             pods = owned.get(uid, NO_PODS)
-            if not is_workload(uid):
+            if (kept := memo.recall(uid, obj, pods)) is not None:
+                found.append(kept)
                 continue
             if memo.is_retired(uid, obj) and all(map(pods_of.is_over, pods)):
                 continue
             try:
                 claims = counted.claims(obj["metadata"]["namespace"])
-                found.append(memo.observe(adapter, obj, pods, classes, claims))
+                read = adapter.observe(obj, pods, classes, claims)
+                found.append(memo.note(obj, pods, read))
             except (ValueError, KeyError, TypeError) as error:
                 # One broken object must not stop the others from being planned.
                 log.warning("%s %s: %s", adapter.kind, obj["metadata"]["name"], error)
                 if waits := _broken(adapter, obj, str(error)):
-                    found.append(waits)
+                    found.append((BY_AGE(waits), waits))
                 else:
                     unreadable[uid] = str(error)
-    return tuple(sorted(found, key=BY_AGE)), unreadable
+    return tuple(observed for _, observed in sorted(found, key=AGE)), unreadable
 
 
 def _broken(adapter: Adapter, obj: Json, why: str) -> Observed | None:

@@ -6,8 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from scheduling.cluster.adapters.roles import Role, RoleAdapter
+from scheduling.cluster.sharing import Shared
 
 Json = dict[str, Any]
+
+PODS = Shared()
 
 
 class JobAdapter(RoleAdapter):
@@ -18,6 +21,12 @@ class JobAdapter(RoleAdapter):
     api_version = "batch/v1"
     plural = "jobs"
     swaps_resources = True
+
+    def trim(self, obj: Json) -> Json:
+        obj = super().trim(obj)
+        template = obj["spec"]["template"]
+        template["spec"] = PODS.one(template["spec"])
+        return obj
 
     def roles(self, obj: Json) -> list[Role]:
         spec = obj["spec"]

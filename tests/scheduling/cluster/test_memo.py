@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from scheduling.cluster.adapters import ClassSpec, JobAdapter, Observed
+from scheduling.cluster.adapters import ClassSpec, Observed
 from scheduling.cluster.devices import Devices
 from scheduling.cluster.memo import Memo
 from scheduling.cluster.picture import compose
@@ -23,8 +23,12 @@ def pod() -> dict[str, Any]:
 
 
 def look(memo: Memo, obj: Any, *pods: Any, classes: Any = CLASSES) -> Observed:
-    memo.open(classes, Devices())
-    return memo.observe(JobAdapter(), obj, list(pods), classes, {})
+    obj["metadata"]["labels"] = {"weir.dev/queue": "q"}
+    owners = [{"uid": obj["metadata"]["uid"], "kind": "Job", "controller": True}]
+    for each in pods:
+        each["metadata"]["ownerReferences"] = owners
+    (observed,) = compose([], pods, {"Job": [obj]}, classes, memo=memo).workloads
+    return observed
 
 
 def test_same_object_and_pods_are_read_once() -> None:
