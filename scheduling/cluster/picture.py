@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from operator import itemgetter
 from typing import Any
 
@@ -56,7 +57,7 @@ NO_PODS: list[Json] = []
 AGE = itemgetter(0)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Picture:
     workloads: tuple[Observed, ...]
     nodes: tuple[ObservedNode, ...]
@@ -66,6 +67,10 @@ class Picture:
     devices: Devices = NO_DEVICES
     unreadable: Mapping[str, str] = field(default_factory=dict)
     """uid -> why the object's demand cannot be understood."""
+
+    @cached_property
+    def by_uid(self) -> dict[str, Observed]:
+        return {o.uid: o for o in self.workloads}
 
 
 def resources(

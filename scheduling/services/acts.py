@@ -6,7 +6,7 @@ and on a settled cluster none.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -19,8 +19,14 @@ from scheduling.cluster.picture import ObservedNode, Picture
 from scheduling.cluster.quantities import rfc3339
 from scheduling.engine import Outline
 from scheduling.engine import model as m
+from scheduling.models import Workload
 from scheduling.services.blocked import START_BACK_OFF_S, waits
-from scheduling.services.situations import Situation, class_of, placement_of
+from scheduling.services.situations import (
+    Situation,
+    class_of,
+    is_as_it_should_be,
+    placement_of,
+)
 from scheduling.services.snapshots import Known
 from scheduling.services.words import Spoken, say, status_acts
 
@@ -42,6 +48,15 @@ class Scene:
     cycle: int
     now: datetime
     nodes: Mapping[str, ObservedNode]
+    rows: Mapping[str, Workload]
+    """By the engine's name."""
+    restless: Sequence[Observed]
+    """The workloads but those that wait, as they should, and did not change."""
+
+    def find(self, name: str) -> Observed | None:
+        """The workload by the engine's name."""
+        row = self.rows.get(name)
+        return self.picture.by_uid.get(row.uid) if row else None
 
     @property
     def resource_names(self) -> tuple[str, ...]:
@@ -51,19 +66,17 @@ class Scene:
 def phases_of(scene: Scene, spoken: Spoken) -> tuple[list[list[Act]], list[Act]]:
     """Acts in the order they are to be done (corrections, room made, room taken), and words."""
     adapters = {a.kind: a for a in ADAPTERS}
-    by_key = {o.key: o for o in scene.picture.workloads}
     corrections = [
         act
-        for observed in scene.picture.workloads
-        # What waits unmarked is as it should be: nearly all of a long line.
-        if (not observed.suspended or observed.marked or observed.moves_to is not None)
+        for observed in scene.restless
+        if not is_as_it_should_be(observed)
         and (act := _correction(observed, adapters[observed.kind], scene)) is not None
     ]
     corrected = {act.target.key for act in corrections}
     leaving: list[Act] = []
     arriving: list[Act] = []
     for decision in scene.plan.acts:
-        observed = by_key.get(decision.workload)
+        observed = scene.find(decision.workload)
         if observed is None or decision.workload in corrected:
             continue
         adapter = adapters[observed.kind]
@@ -77,10 +90,14 @@ def phases_of(scene: Scene, spoken: Spoken) -> tuple[list[list[Act]], list[Act]]
             arriving.append(_resize(decision, observed, adapter, scene))
         elif decision.action is m.Action.ADMIT:
             arriving.append(_admission(decision, observed, adapter, scene))
-    alive = [o.uid for o in scene.picture.workloads]
-    for key in corrected:
-        del by_key[key]
-    words = status_acts(scene.plan.waits, by_key, adapters, spoken, alive=alive, now=scene.now)
+    words = status_acts(
+        scene.plan.waits,
+        lambda name: None if name in corrected else scene.find(name),
+        adapters,
+        spoken,
+        alive=scene.picture.by_uid,
+        now=scene.now,
+    )
     said = [part for act in words for part in parts_of(act)[:1]]
     phases = [
         [p for act in phase for p in parts_of(act)] for phase in (corrections, leaving, arriving)

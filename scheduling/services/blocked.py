@@ -5,7 +5,7 @@ The engine sees them as held; what people read comes from here.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
@@ -49,7 +49,7 @@ class Refusals:
         )
         return Blocked(m.Reason.NEVER_FITS, sentence.replace("..", "."), until)
 
-    def forget(self, present: set[str]) -> None:
+    def forget(self, present: Container[str]) -> None:
         self.held = {uid: what for uid, what in self.held.items() if uid in present}
 
 
@@ -70,14 +70,12 @@ def all_blocked(
     workloads: Iterable[Observed], refusals: Refusals, *, now: datetime
 ) -> list[tuple[Observed, Blocked]]:
     """Those of ``workloads`` that are blocked, with the cause."""
-    refused = refusals.held
-    return [
-        (o, why)
-        for o in workloads
-        # Nearly all say at a glance that nothing is wrong with them.
-        if (o.fault or o.incomplete or o.retry_at or o.uid in refused)
-        and (why := blocked(o, refusals, now=now))
-    ]
+    return [(o, why) for o in workloads if (why := blocked(o, refusals, now=now))]
+
+
+def may_be_blocked(observed: Observed) -> bool:
+    """Whether it says of itself what may keep it from being started, now or at another time."""
+    return bool(observed.fault or observed.incomplete or observed.retry_at)
 
 
 def reworded(plan: Outline, blocked_by: Mapping[str, Blocked]) -> Outline:

@@ -26,12 +26,11 @@ from django.db import transaction
 from django.utils import timezone
 
 from scheduling.cluster import picture as pictures
-from scheduling.cluster.adapters import key_of
 from scheduling.cluster.enforcement import Report
 from scheduling.cluster.lease import LeaseLostError
 from scheduling.cluster.picture import Picture
 from scheduling.engine import Action, Outline, Snapshot
-from scheduling.models import Cluster, ClusterMode, Workload
+from scheduling.models import Cluster, ClusterMode
 from scheduling.services import policy as policies
 from scheduling.services import recording, snapshots
 from scheduling.services.acts import Scene, phases_of
@@ -143,8 +142,8 @@ def _run(cluster: Cluster, worker: ClusterWorker, trigger: str) -> CycleResult:
         recorded.cycle.took_ms = (time.monotonic() - began) * 1000
         recorded.cycle.save(update_fields=["took_ms"])
 
-    pictures.retire(worker.mirror, worker.memo, worker.projection.ended(view.picture))
-    report = _enforce(worker, view, plan, recorded) if enforce else Report()
+    pictures.retire(worker.mirror, worker.memo, worker.projection.ended())
+    report = _enforce(worker, worker.projection, view, plan, recorded) if enforce else Report()
     many = len(view.picture.workloads) > MANY and worker.trigger.is_due()
     settled = report.written > 0 and not many and _settle(worker, view)
     if enforce and not is_whole:
@@ -182,9 +181,9 @@ def _look(worker: ClusterWorker, projection: Projection, rows: PolicyRows, now: 
     enforce = rows.cluster.mode == ClusterMode.ENFORCE
     changes, known = projection.project(picture, rows, now=now, enforce=enforce)
     grace_s = rows.cluster.stale_gang_grace_s
-    projection.note_missing_members(picture, known, now=now, grace_s=grace_s)
-    worker.refusals.forget({o.uid for o in picture.workloads})
-    found = all_blocked(picture.workloads, worker.refusals, now=now)
+    projection.note_missing_members(known, now=now, grace_s=grace_s)
+    worker.refusals.forget(picture.by_uid)
+    found = all_blocked(projection.suspects(worker.refusals), worker.refusals, now=now)
     for observed, why in found:
         known[observed.uid] = replace(known[observed.uid], blocked=why)
     blocked_by = {observed.key: why for observed, why in found}
@@ -194,10 +193,7 @@ def _look(worker: ClusterWorker, projection: Projection, rows: PolicyRows, now: 
 def _record(
     view: _View, projection: Projection, snapshot: Snapshot, plan: Outline, trigger: str
 ) -> Recorded:
-    by_name: dict[str, Workload] = {
-        key_of(row.kind, row.namespace, row.name): row for row in projection.rows.values()
-    }
-    turn = projection.passes
+    by_name, turn = projection.by_name, projection.passes
     done = Pass(view.cluster, snapshot, plan, view.rows, by_name, view.now, trigger, turn)
     return recording.record(done)
 
@@ -212,7 +208,9 @@ def _settle(worker: ClusterWorker, view: _View) -> bool:
     return bool(changes)
 
 
-def _enforce(worker: ClusterWorker, view: _View, plan: Outline, recorded: Recorded) -> Report:
+def _enforce(
+    worker: ClusterWorker, projection: Projection, view: _View, plan: Outline, recorded: Recorded
+) -> Report:
     scene = Scene(
         plan=plan,
         picture=view.picture,
@@ -221,6 +219,8 @@ def _enforce(worker: ClusterWorker, view: _View, plan: Outline, recorded: Record
         cycle=recorded.cycle.number,
         now=view.now,
         nodes={n.name: n for n in view.picture.nodes},
+        rows=projection.by_name,
+        restless=projection.restless,
     )
     try:
         phases, words = phases_of(scene, worker.spoken)

@@ -12,16 +12,23 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from scheduling.cluster.adapters import Observed
+from scheduling.cluster.adapters import Observed, key_of
 from scheduling.cluster.picture import Picture
 from scheduling.models import Cluster, Eviction, State, Transition, Workload
 from scheduling.models.workloads import HOLDING, WAITING
 from scheduling.services import lifecycle
+from scheduling.services.blocked import Refusals, may_be_blocked
 from scheduling.services.columns import insert_keyed, write_columns
 from scheduling.services.evictions import eviction_of
 from scheduling.services.node_rows import NodeRows
 from scheduling.services.policy import PolicyRows
-from scheduling.services.situations import Situation, class_of, judge, placement_of
+from scheduling.services.situations import (
+    Situation,
+    class_of,
+    is_as_it_should_be,
+    judge,
+    placement_of,
+)
 from scheduling.services.snapshots import Known
 from scheduling.services.steps import Move, decisions_behind, evicted_by_weir, step_args, way_to
 
@@ -82,9 +89,17 @@ class Projection:
         self.nodes = NodeRows(cluster)
         self.newcomer = not Workload.objects.filter(cluster=cluster).exists()
         self._finished: set[str] = set()
+        self.restless: list[Observed] = []
+        """The workloads of the last picture but those that wait as they did in the picture before."""
         self.passes = 0
-        self._quiet: dict[str, tuple[Observed, Known]] = {}
+        self.by_name = {key_of(w.kind, w.namespace, w.name): w for w in self.rows.values()}
+        """Engine name -> row."""
+        self._quiet: dict[str, Observed] = {}
         """Of those that wait: what they were seen as when their row was found to be in line with it."""
+        self._known: dict[str, Known] = {}
+        """What is known of those."""
+        self._hindered: dict[str, Observed] = {}
+        """Those among them that say themselves that they may be blocked."""
         self._names: tuple[object, ...] = ()
         """What ``_copy`` looks up in the policy."""
         self._short_since: dict[str, tuple[datetime, float]] = {}
@@ -101,14 +116,12 @@ class Projection:
         self._recall_finished(picture)
         self._hear_of(rows)
         changes = Changes()
-        known: dict[str, Known] = {}
+        known = self._known.copy()
         class_by_node = {n.name: n.gpu_class for n in reversed(picture.nodes)}
         moves: list[Move] = []
-        for observed in picture.workloads:
-            quiet = self._quiet.get(observed.uid)
-            if quiet is not None and quiet[0] is observed:
-                known[observed.uid] = quiet[1]
-                continue
+        quiet = self._quiet
+        self.restless = [o for o in picture.workloads if quiet.get(o.uid) is not o]
+        for observed in self.restless:
             row = self.rows.get(observed.uid)
             if row is None and observed.uid in self._finished:
                 known[observed.uid] = Known(Situation.DONE)
@@ -135,11 +148,22 @@ class Projection:
         """What is known of a live workload whose row is in line with what was ``observed``."""
         ran = row.state == State.RUNNING
         known = Known(situation, started=row.started_at if ran else row.admitted_at, ran=ran)
-        if situation is Situation.WAITING and row.state in WAITING:
-            self._quiet[row.uid] = (observed, known)
-        else:
-            self._quiet.pop(row.uid, None)
+        self._disturb(row.uid)
+        if situation is Situation.WAITING and row.state in WAITING and is_as_it_should_be(observed):
+            self._quiet[row.uid], self._known[row.uid] = observed, known
+            if may_be_blocked(observed):
+                self._hindered[row.uid] = observed
         return known
+
+    def _disturb(self, uid: str) -> None:
+        for kept in (self._quiet, self._known, self._hindered):
+            kept.pop(uid, None)
+
+    def suspects(self, refusals: Refusals) -> list[Observed]:
+        """Those of the last picture that may be blocked."""
+        found = {o.uid: o for o in self.restless} | self._hindered
+        found |= {uid: self._quiet[uid] for uid in refusals.held if uid in self._quiet}
+        return list(found.values())
 
     def _hear_of(self, rows: PolicyRows) -> None:
         """Look at every row anew when queues or priority classes are other ones than before."""
@@ -149,17 +173,18 @@ class Projection:
         )
         if names != self._names:
             self._names = names
-            self._quiet.clear()
+            for uid in list(self._quiet):
+                self._disturb(uid)
 
-    def ended(self, picture: Picture) -> list[str]:
+    def ended(self) -> list[str]:
         """uids of what has ended, left its nodes and is noted so: there is no more to say of it."""
-        return [o.uid for o in picture.workloads if o.uid in self._finished and not o.pods_left]
+        return [o.uid for o in self.restless if o.uid in self._finished and not o.pods_left]
 
     def _recall_finished(self, picture: Picture) -> None:
         """Learn which of the finished objects still in the cluster have a row that says so."""
-        present = {o.uid for o in picture.workloads}
+        present = picture.by_uid.keys()
         self._finished &= present
-        unknown = sorted(present - self._finished - self.rows.keys())
+        unknown = sorted(present - self.rows.keys() - self._finished)
         for start in range(0, len(unknown), 500):
             found = Workload.objects.filter(
                 cluster=self.cluster, uid__in=unknown[start : start + 500], state=State.FINISHED
@@ -175,6 +200,7 @@ class Projection:
             name=observed.name,
             submitted_at=observed.created,
         )
+        self.by_name[observed.key] = row
         changes.new.append(row)
         changes.transitions.append(
             lifecycle.step(row, State.PENDING, at=observed.created, actor="cluster", first=True)
@@ -229,8 +255,8 @@ class Projection:
 
     def _vanished(self, picture: Picture) -> list[Workload]:
         """Rows whose object is no longer there: deleted by somebody."""
-        present = {o.uid for o in picture.workloads} | picture.unreadable.keys()
-        return [row for uid, row in self.rows.items() if uid not in present]
+        gone = self.rows.keys() - picture.by_uid.keys() - picture.unreadable.keys()
+        return [self.rows[uid] for uid in self.rows if uid in gone] if gone else []
 
     def _step(
         self,
@@ -259,22 +285,26 @@ class Projection:
                     changes.evictions.append(eviction_of(row, decision, at=args["at"]))
             changes.stepped[row.uid] = row
             if row.state == State.FINISHED:
-                del self.rows[row.uid]
-                self._quiet.pop(row.uid, None)
+                self._forget(row)
                 self._short_since.pop(row.uid, None)
                 if observed is not None:
                     self._finished.add(row.uid)
 
-    def note_missing_members(
-        self, picture: Picture, known: dict[str, Known], *, now: datetime, grace_s: int
-    ) -> None:
+    def _forget(self, row: Workload) -> None:
+        del self.rows[row.uid]
+        self._disturb(row.uid)
+        name = key_of(row.kind, row.namespace, row.name)
+        if self.by_name.get(name) is row:  # Another object may have its name by now.
+            del self.by_name[name]
+
+    def note_missing_members(self, known: dict[str, Known], *, now: datetime, grace_s: int) -> None:
         """Say in ``known`` since when a gang is below its least members, once that is past the grace.
 
         Until then it stands as it was admitted, so that nobody is let in on the quota it still has.
         """
         tick = time.monotonic()
         short: dict[str, tuple[datetime, float]] = {}
-        for observed in picture.workloads:
+        for observed in self.restless:
             row = self.rows.get(observed.uid)
             if row is None or known[observed.uid].situation is not Situation.HOLDING:
                 continue

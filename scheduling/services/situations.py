@@ -42,6 +42,11 @@ def judge(observed: Observed, state: str | None, *, enforce: bool, newcomer: boo
     return Situation.BYPASSING
 
 
+def is_as_it_should_be(observed: Observed) -> bool:
+    """Whether it waits without a trace of an admission or a move that would have to be corrected."""
+    return observed.suspended and not observed.marked and observed.moves_to is None
+
+
 def placement_of(observed: Observed) -> dict[str, int]:
     """Members by node: where their pods are, and where the plan sent those that are not bound yet."""
     placed = dict(observed.placement)

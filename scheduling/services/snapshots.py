@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -39,25 +39,38 @@ class Waiting:
 
     def __init__(self) -> None:
         self._priorities: tuple[object, ...] = ()
-        self._held: dict[str, tuple[Observed, Known, m.Workload]] = {}
-        self._used: dict[str, tuple[Observed, Known, m.Workload]] = {}
+        self._seen: dict[str, Observed] = {}
+        self._known: dict[str, Known] = {}
+        self.works: dict[str, m.Workload] = {}
+        """By uid, once ``sift`` has been called for the snapshot."""
 
-    def open(self, rows: PolicyRows) -> None:
-        """Begin a snapshot; all is made anew when the priority classes changed."""
+    def sift(
+        self, rows: PolicyRows, picture: Picture, known: Mapping[str, Known]
+    ) -> list[Observed]:
+        """Begin a snapshot: the workloads that are not in ``works`` as they are now. All have to be made
+        anew when the priority classes changed."""
         priorities = tuple((p.name, p.is_default) for p in rows.priority_classes)
-        self._held = self._used if priorities == self._priorities else {}
-        self._priorities, self._used = priorities, {}
-
-    def find(self, observed: Observed, known: Known) -> m.Workload | None:
-        kept = self._held.get(observed.uid)
-        if kept is None or kept[0] is not observed or kept[1] is not known:
-            return None
-        self._used[observed.uid] = kept
-        return kept[2]
+        if priorities != self._priorities:
+            self._forget(list(self.works))
+        self._priorities = priorities
+        seen, knew = self._seen, self._known
+        changed = [
+            o
+            for o in picture.workloads
+            if seen.get(o.uid) is not o or knew.get(o.uid) is not known.get(o.uid)
+        ]
+        self._forget(seen.keys() - picture.by_uid.keys())
+        self._forget(o.uid for o in changed)
+        return changed
 
     def keep(self, observed: Observed, known: Known, made: m.Workload) -> None:
-        if known.situation is Situation.WAITING:
-            self._used[observed.uid] = (observed, known, made)
+        self._seen[observed.uid], self._known[observed.uid] = observed, known
+        self.works[observed.uid] = made
+
+    def _forget(self, uids: Iterable[str]) -> None:
+        for uid in uids:
+            for kept in (self._seen, self._known, self.works):
+                kept.pop(uid, None)
 
 
 def build(
@@ -74,23 +87,19 @@ def build(
     ``namespace/name``. What is done and gone is left out; what is done or was suspended but still has
     pods on nodes is *leaving*.
     """
-    nodes = [*map(_node, picture.nodes), *_vanished(picture, known)]
+    waiting = waiting or Waiting()
+    changed = [o for o in waiting.sift(rows, picture, known) if o.uid in known]
+    nodes = [*map(_node, picture.nodes), *_vanished(changed, picture, known)]
     class_by_node = {n.name: n.gpu_class for n in reversed(nodes)}
     present = set(class_by_node)
-    waiting = waiting or Waiting()
-    waiting.open(rows)
     works: list[m.Workload] = []
-    for observed in picture.workloads:
-        what = known.get(observed.uid)
-        if what is None:
-            continue
-        work = waiting.find(observed, what)
-        if work is None:
-            work = _workload(observed, what, rows, class_by_node, present, now)
-            if work is None:
-                continue
+    for observed in changed:
+        what = known[observed.uid]
+        work = _workload(observed, what, rows, class_by_node, present, now)
+        if work is not None and what.situation is Situation.WAITING:
             waiting.keep(observed, what, work)
-        works.append(work)
+        elif work is not None:
+            works.append(work)
     return m.Snapshot(
         now=now,
         gpu_classes=tuple(m.GpuClass(c.name, float(c.exchange_rate)) for c in rows.gpu_classes),
@@ -98,8 +107,9 @@ def build(
         queues=policies.engine_queues(rows),
         priority_classes=policies.engine_priority_classes(rows),
         workloads=(
+            *waiting.works.values(),
             *works,
-            *_left_behind(picture, known, rows, class_by_node, present, now),
+            *_left_behind(changed, picture, known, rows, class_by_node, present, now),
             *_orphans(picture, rows, class_by_node, present, now),
         ),
         policy=policies.engine_policy(rows.cluster),
@@ -147,16 +157,17 @@ def _node(node: ObservedNode) -> m.Node:
     )
 
 
-def _vanished(picture: Picture, known: Mapping[str, Known]) -> list[m.Node]:
-    """Nodes that are gone and that work is still admitted to, as nodes that are down.
+def _vanished(
+    workloads: Iterable[Observed], picture: Picture, known: Mapping[str, Known]
+) -> list[m.Node]:
+    """Nodes that are gone and that ``workloads`` are still admitted to, as nodes that are down.
 
     Its quota stays its own until it is evicted: else others would be let in past the limits.
     """
     present = {n.name for n in picture.nodes}
     held: dict[tuple[str, str], list[int]] = {}
-    for observed in picture.workloads:
-        what = known.get(observed.uid)
-        if what is None or what.situation is not Situation.HOLDING or not observed.gpu_class:
+    for observed in workloads:
+        if known[observed.uid].situation is not Situation.HOLDING or not observed.gpu_class:
             continue
         for node, members in placement_of(observed).items():
             if node not in present:
@@ -238,6 +249,7 @@ def _orphans(
 
 
 def _left_behind(
+    workloads: Iterable[Observed],
     picture: Picture,
     known: Mapping[str, Known],
     rows: PolicyRows,
@@ -245,12 +257,12 @@ def _left_behind(
     present: set[str],
     now: datetime,
 ) -> list[m.Workload]:
-    """What workloads on the move still hold on the nodes they leave, and stale gangs with pods that
-    do not run."""
+    """What those of ``workloads`` on the move still hold on the nodes they leave, and stale gangs with
+    pods that do not run."""
     left = (
         Orphans(o.namespace, o.name, o.gpus, placement)
-        for o in picture.workloads
-        if o.uid in known and (placement := _given_up(o, known[o.uid]))
+        for o in workloads
+        if (placement := _given_up(o, known[o.uid]))
     )
     going = replace(picture, orphans=tuple(left))
     return _orphans(going, rows, class_by_node, present, now, what="leaving")

@@ -8,7 +8,7 @@ and the longest unsaid first, so that a bounded rate reaches everybody.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -55,16 +55,16 @@ class Spoken:
 
 def status_acts(
     waits: Waits,
-    shown: Mapping[str, Observed],
+    find: Callable[[str], Observed | None],
     adapters: Mapping[str, Adapter],
     spoken: Spoken,
     *,
-    alive: Sequence[str],
+    alive: Collection[str],
     now: datetime,
 ) -> list[Act]:
     """Acts that tell those who wait: new reasons first, then who was told longest ago.
 
-    ``shown`` are those who may be told, by the engine's name; ``alive`` the uids of all workloads: of
+    ``find`` gives who may be told, by the engine's name; ``alive`` are the uids of all workloads: of
     others ``spoken`` forgets.
     """
     room = spoken.allowance.left()
@@ -77,7 +77,7 @@ def status_acts(
             _telling(decision),
             before=(_event(decision, observed, adapters[observed.kind], now),) if is_new else (),
         )
-        for decision, observed, is_new in _chosen(waits, shown, spoken, room)
+        for decision, observed, is_new in _chosen(waits, find, spoken, room)
     ]
     spoken.allowance.spend(len(chosen))
     spoken.note((act.target.uid for act in chosen), alive)
@@ -89,14 +89,14 @@ Candidate = tuple[int, Observed]
 
 
 def _chosen(
-    waits: Waits, shown: Mapping[str, Observed], spoken: Spoken, room: int
+    waits: Waits, find: Callable[[str], Observed | None], spoken: Spoken, room: int
 ) -> list[tuple[m.Decision, Observed, bool]]:
     """At most ``room`` of those whose words are news, and whether their reason is."""
     urgent: list[Candidate] = []
     later: list[Candidate] = []
     tick = time.monotonic() - STATUS_EVERY_S
     for place, (name, reason) in enumerate(zip(waits.names, waits.reasons, strict=True)):
-        observed = shown.get(name)
+        observed = find(name)
         if observed is None or observed.deleting:
             continue
         if observed.said[0] != reason:

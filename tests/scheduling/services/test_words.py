@@ -45,7 +45,7 @@ def tell(pairs: list[tuple[m.Decision, Observed]], spoken: Spoken) -> list[Act]:
     )
     shown = {d.workload: o for d, o in pairs}
     alive = [o.uid for _, o in pairs]
-    return status_acts(waits, shown, JOB, spoken, alive=alive, now=NOW)
+    return status_acts(waits, shown.get, JOB, spoken, alive=alive, now=NOW)
 
 
 def acts(pairs: list[tuple[m.Decision, Observed]], spoken: Spoken) -> list[str]:
