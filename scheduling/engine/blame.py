@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from scheduling.engine import codes
-from scheduling.engine.arrays import ANYWHERE, BACKFILL, EPS, GPUS, NOW, RAW
+from scheduling.engine.arrays import ANYWHERE, BACKFILL, CPUS, EPS, GPUS, MEMORY, NOW, RAW
 from scheduling.engine.compiled import inner, once
 from scheduling.engine.index import row_of, tally
 from scheduling.engine.limits import full_queue, pair_in, spent_hours, user_limit
 from scheduling.engine.placement import reach_of
 from scheduling.engine.record import decide, quote
+from scheduling.engine.seating import free_of, slots_of_gpus
 from scheduling.engine.standing import (
     is_worn,
     levels_over,
@@ -122,14 +125,51 @@ def _room_reason(world: World, w: int, c: int, need: int) -> int:
     first = _kept_for(world, w, c) if raw >= least and slots < least else -1
     if first >= 0:
         out.rival[w] = first
+        until = world.book.holder_until[c] if world.book.holder[c] == first else np.inf
+        out.figures[w, 4] = _seconds_to(world, until)
         return codes.RESERVED_FOR_OTHER
+    if free < need:
+        return codes.NO_FREE_GPUS
     if slots < least:
-        return codes.FRAGMENTED if free >= need else codes.NO_FREE_GPUS
+        return _lack_beside_gpus(world, w, c)
     if work.required[w] == ANYWHERE:
         return -1
     many = reach_of(world, row, c, work.required[w], least)
     out.figures[w, 4] = many
     return codes.NO_ROOM_IN_TOPOLOGY if many < least else -1
+
+
+@once
+def _lack_beside_gpus(world: World, w: int, c: int) -> int:
+    """The free GPUs are scattered; or they lie so that the least members would fit, but their nodes lack
+    CPUs or memory: quotes what a member needs and the most that such a node has left.
+    """
+    work, nodes, room, out = world.work, world.nodes, world.room, world.out
+    by_gpus = 0
+    for i in range(nodes.class_start[c], nodes.class_start[c + 1]):
+        by_gpus += slots_of_gpus(room, work, w, nodes.of_class[i], NOW)
+    if by_gpus < work.least[w]:
+        return codes.FRAGMENTED
+    for r in (CPUS, MEMORY):
+        slots, most = _slots_beside(world, w, c, r)
+        if slots < work.least[w] or r == MEMORY:
+            out.figures[w, 4], out.figures[w, 5] = work.need[r, w], most
+            return codes.NO_FREE_CPUS if r == CPUS else codes.NO_FREE_MEMORY
+    return codes.FRAGMENTED
+
+
+@inner
+def _slots_beside(world: World, w: int, c: int, r: int) -> tuple[int, int]:
+    """Members that fit by GPUs and resource ``r``, and the most of it on a node that lacks it."""
+    work, nodes, room = world.work, world.nodes, world.room
+    found, most, need = 0, 0, max(1, work.need[r, w])
+    for i in range(nodes.class_start[c], nodes.class_start[c + 1]):
+        n = nodes.of_class[i]
+        slots, free = slots_of_gpus(room, work, w, n, NOW), max(0, free_of(room, r, n, NOW))
+        if free // need < slots:
+            slots, most = free // need, max(most, free)
+        found += slots
+    return found, most
 
 
 @once
@@ -148,9 +188,17 @@ def _kept_for(world: World, w: int, c: int) -> int:
 def _turn_reason(world: World, w: int, c: int, first: int) -> int:
     q = world.work.queue[w]
     need = world.work.least[first] * world.work.need[GPUS, first]
-    quote(world.out, w, q, world.book.held[c, q], world.division.fair[c, q], need, 0.0)
+    until = world.book.turn_until[c, q] if world.book.turn[c, q] == first else np.inf
+    soon = _seconds_to(world, until)
+    quote(world.out, w, q, world.book.held[c, q], world.division.fair[c, q], need, soon)
     world.out.rival[w] = first
     return codes.WAITS_FOR_TURN
+
+
+@once
+def _seconds_to(world: World, until: float) -> float:
+    """0 if nobody knows."""
+    return max(0.0, until - world.rules.now) if until < np.inf else 0.0
 
 
 @inner

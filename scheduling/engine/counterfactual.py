@@ -24,7 +24,7 @@ from scheduling.engine.kernels import plan_world
 from scheduling.engine.line import ALL, FEW, FRESH, LISTED
 from scheduling.engine.model import MILLI, Snapshot
 from scheduling.engine.planner import plan_frame
-from scheduling.engine.sentences import amount
+from scheduling.engine.wording import amount
 
 
 class Change(StrEnum):

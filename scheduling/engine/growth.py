@@ -54,7 +54,7 @@ def grow_all(world: World) -> None:
         q = neediest(tree, world.book, left)
         w = _next_to_grow(world, first[q], after)
         # Others of the queue, or of queues beside it, may have taken what was left.
-        n = _node_for(world, w) if _may_grow(world, w) else -1
+        n = _node_for(world, w, who, node, grown) if _may_grow(world, w) else -1
         if n >= 0:
             who[grown], node[grown], device[grown] = w, n, _add_member(world, w, n)
             grown += 1
@@ -160,19 +160,48 @@ def _grows_before(world: World, a: int, b: int) -> bool:
 
 
 @inner
-def _node_for(world: World, w: int) -> int:
-    """The fullest node that takes one more member, in its domain if it needs one; -1 if none does."""
+def _node_for(world: World, w: int, who: Ints, node: Ints, grown: int) -> int:
+    """The node that takes one more member, in its domain if it needs one; -1 if none does.
+
+    Ladder, as at the start: fewest members of its own where they sit apart; then the fullest, or the
+    emptiest where the policy spreads; then the lowest name.
+    """
     work, nodes, room = world.work, world.nodes, world.room
     c, level, home = _class_of(world, w), work.required[w], _first_node(world, w)
-    best, least = -1, 0
+    own = _own_members(world, w, who, node, grown)
+    sign = -1 if world.rules.spread else 1
+    best, fewest, least = -1, 0, 0
     for i in range(nodes.class_start[c], nodes.class_start[c + 1]):
         n = nodes.of_class[i]
         if level != ANYWHERE and nodes.domain[level, n] != nodes.domain[level, home]:
             continue
-        free = free_of(room, GPUS, n, NOW)
-        if slots_on(room, work, w, n, NOW) > 0 and (best < 0 or free < least):
-            best, least = n, free
+        if slots_on(room, work, w, n, NOW) == 0:
+            continue
+        here, free = own[n] if own.size > 0 else 0, sign * free_of(room, GPUS, n, NOW)
+        if best < 0 or here < fewest or (here == fewest and free < least):
+            best, fewest, least = n, here, free
     return best
+
+
+@once
+def _own_members(world: World, w: int, who: Ints, node: Ints, grown: int) -> Ints:
+    """Members of ``w`` by node with those it has grown by; nothing where it does not matter."""
+    out, holds = world.out, world.holds
+    if not world.ranks.apart[world.work.priority[w]]:
+        return np.empty(0, np.int64)
+    own = np.zeros(world.nodes.gpu_class.size, np.int64)
+    starts = out.action[w] == codes.ADMIT
+    started, h = out.members[w] if starts else 0, -1 if starts else holds.head[w]
+    for i in range(grown):
+        if who[i] == w:
+            own[node[i]] += 1
+            started -= 1
+    for i in range(started):
+        own[out.pool_node[out.first[w] + i]] += 1
+    while h >= 0:
+        own[holds.node[h]] += holds.members[h]
+        h = holds.next[h]
+    return own
 
 
 @once

@@ -80,6 +80,8 @@ class Reason(StrEnum):
     NO_ROOM_IN_TOPOLOGY = "no_room_in_topology"
     FRAGMENTED = "fragmented"
     NO_FREE_GPUS = "no_free_gpus"
+    NO_FREE_CPUS = "no_free_cpus"
+    NO_FREE_MEMORY = "no_free_memory"
     RESERVED_FOR_OTHER = "reserved_for_other"
     VICTIMS_PROTECTED = "victims_protected"
     BUDGET_SPENT = "budget_spent"

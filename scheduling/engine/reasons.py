@@ -37,6 +37,8 @@ HEADLINES = {
     Reason.NO_ROOM_IN_TOPOLOGY: "No room together",
     Reason.FRAGMENTED: "Fragmented",
     Reason.NO_FREE_GPUS: "Not enough free",
+    Reason.NO_FREE_CPUS: "Too few CPUs",
+    Reason.NO_FREE_MEMORY: "Too little memory",
     Reason.RESERVED_FOR_OTHER: "Reserved for another",
     Reason.VICTIMS_PROTECTED: "Reclaim is on its way",
     Reason.BUDGET_SPENT: "Eviction budget spent",
@@ -79,21 +81,24 @@ NAMES: dict[Reason, tuple[str, ...]] = {
     Reason.ABOVE_FAIR_SHARE: ("holds", "fair_share", "needs", "free", "kept_back", "?evictions"),
     Reason.NON_PREEMPTIBLE_OVER_NOMINAL: ("holds", "nominal", "needs", "fair_share"),
     Reason.WAITS_FOR_QUOTA: ("holds", "fair_share", "needs", "free", "kept_back", "?evictions"),
-    Reason.WAITS_FOR_TURN: ("holds", "fair_share", "first_needs"),
+    Reason.WAITS_FOR_TURN: ("holds", "fair_share", "first_needs", "?turn_in_s"),
     Reason.NO_ROOM_IN_TOPOLOGY: ("free", "needs", "nodes", "fits_members", "fits_together"),
     Reason.FRAGMENTED: ("free", "needs", "nodes", "fits_members"),
     Reason.NO_FREE_GPUS: ("free", "needs", "nodes", "fits_members"),
-    Reason.RESERVED_FOR_OTHER: ("free", "needs", "nodes", "fits_members"),
+    Reason.NO_FREE_CPUS: ("free", "needs", "nodes", "fits_members", "member_cpus", "most_cpus"),
+    Reason.NO_FREE_MEMORY: ("free", "needs", "nodes", "fits_members", "member_mib", "most_mib"),
+    Reason.RESERVED_FOR_OTHER: ("free", "needs", "nodes", "fits_members", "?starts_in_s"),
     Reason.VICTIMS_PROTECTED: ("holds", "fair_share", "needs", "would_leave"),
-    Reason.BUDGET_SPENT: ("holds", "fair_share", "needs", "would_leave"),
-    Reason.EVICTION_CAP: ("holds", "fair_share", "needs", "would_leave"),
+    Reason.BUDGET_SPENT: ("holds", "fair_share", "needs", "would_leave", "", "budget_left"),
+    Reason.EVICTION_CAP: ("holds", "fair_share", "needs", "would_leave", "", "may_leave"),
 }
 """What the figures of a reason are called; an empty name is not shown, one with a ``?`` unless it is 0."""
 
 COUNTS = {
     "members", "members_after", "members_max", "min_members", "stale_s", "nodes", "fits_members",
     "fits_together", "victims", "evictions", "gives_members", "workloads", "running",
-    "max_running", "used_gpu_hours", "budget_gpu_hours",
+    "max_running", "used_gpu_hours", "budget_gpu_hours", "member_mib", "most_mib",
+    "turn_in_s", "starts_in_s",
 }  # fmt: skip
 """Figures that are not GPUs."""
 

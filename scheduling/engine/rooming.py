@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from scheduling.engine import codes
 from scheduling.engine.admission import need_of, quota_allows, start_or_promise
-from scheduling.engine.arrays import BACKFILL, GPUS
+from scheduling.engine.arrays import BACKFILL, GPUS, UNLIMITED
 from scheduling.engine.compiled import inner, once
 from scheduling.engine.consolidation import consolidate
 from scheduling.engine.eviction import (
@@ -16,6 +16,7 @@ from scheduling.engine.eviction import (
     RECLAIM,
     STRICT,
     Hunt,
+    core_of,
 )
 from scheduling.engine.index import row_of
 from scheduling.engine.prey import gpus_of, list_prey
@@ -26,7 +27,7 @@ from scheduling.engine.prospects import (
     note_loss,
 )
 from scheduling.engine.record import decide, evict_for, is_shrunk, quote, shrink_for
-from scheduling.engine.standing import grace_over, over_nominal, reach
+from scheduling.engine.standing import common_ancestor, grace_over, over_nominal, reach
 from scheduling.engine.victims import give_up, hunt_down, last_release
 from scheduling.engine.world import World
 
@@ -183,8 +184,12 @@ def _blame_protection(world: World, hunt: Hunt) -> None:
     quote(out, w, q, held, fair, hunt.need, world.book.spent[0])
     out.rival[w] = v
     out.figures[w, 4] = 0 if hunt.overlook == DELAY else hunt.overlook
-    graced = hunt.overlook == PROTECTED and grace_over(world, hunt.c, q) == out.until[w]
-    out.figures[w, 5] = 1.0 if graced else 0.0
+    if hunt.overlook == PROTECTED:
+        out.figures[w, 5] = 1.0 if grace_over(world, hunt.c, q) == out.until[w] else 0.0
+    elif hunt.overlook == BUDGET:
+        out.figures[w, 5] = _budget_left(world)
+    else:
+        out.figures[w, 5] = world.rules.eviction_cap * hunt.need if hunt.overlook == CAP else 0.0
 
 
 @inner
@@ -198,6 +203,30 @@ def _budgets_until(world: World) -> float:
                 until = max(until, world.tree.budget_until[q])
             q = world.tree.parent[q]
     return until
+
+
+@once
+def _budget_left(world: World) -> int:
+    """What the smallest of the budgets that the chosen would overdraw still had."""
+    prey, least = world.prey, UNLIMITED
+    for k in range(prey.count[0]):
+        q = world.work.queue[prey.picked[k]]
+        while q > 0:
+            if world.book.budget[q] < 0:
+                least = min(least, world.book.budget[q] + _cores_below(world, q))
+            q = world.tree.parent[q]
+    return least
+
+
+@once
+def _cores_below(world: World, top: int) -> int:
+    """Milli-GPU that count as evicted of the chosen in ``top`` and below it."""
+    gpus = 0
+    for k in range(world.prey.count[0]):
+        v = world.prey.picked[k]
+        inside = common_ancestor(world.tree, world.work.queue[v], top) == top
+        gpus += core_of(world.work, v) if inside and world.prey.part[k] < 0 else 0
+    return gpus
 
 
 @once

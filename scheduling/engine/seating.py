@@ -26,6 +26,16 @@ def free_of(room: Room, r: int, n: int, when: int) -> int:
 @inner
 def slots_on(room: Room, work: Work, w: int, n: int, when: int) -> int:
     """Members of ``w`` that fit on node ``n``."""
+    slots = slots_of_gpus(room, work, w, n, when)
+    for r in (CPUS, MEMORY):
+        if work.need[r, w] > 0:
+            slots = min(slots, free_of(room, r, n, when) // work.need[r, w])
+    return max(slots, 0)
+
+
+@inner
+def slots_of_gpus(room: Room, work: Work, w: int, n: int, when: int) -> int:
+    """Members of ``w`` for which node ``n`` has the GPUs."""
     gpus = work.need[GPUS, w]
     free = free_of(room, GPUS, n, when)
     if gpus >= ONE:
@@ -36,9 +46,6 @@ def slots_on(room: Room, work: Work, w: int, n: int, when: int) -> int:
             slots += left_on(room, n, d, when) // gpus
     else:
         slots = work.most[w]
-    for r in (CPUS, MEMORY):
-        if work.need[r, w] > 0:
-            slots = min(slots, free_of(room, r, n, when) // work.need[r, w])
     return max(slots, 0)
 
 

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 
 from scheduling.engine.model import MILLI, Reason
+from scheduling.engine.wording import amount, clock, gib, span
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,25 +32,6 @@ class Facts:
     wanted: str = ""
     """What the user asked for by name: the queue label, the GPU classes, the topology level."""
     held_by_user: bool = False
-
-
-def amount(milli: float) -> str:
-    """GPUs as people read them: at most one decimal, shares of one GPU at most three."""
-    gpus = milli / MILLI
-    digits = 3 if 0 < abs(gpus) < 1 else 1
-    return f"{gpus:.{digits}f}".rstrip("0").rstrip(".") if gpus % 1 else f"{gpus:.0f}"
-
-
-def clock(instant: datetime | None) -> str:
-    return "unknown" if instant is None else f"{instant.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
-
-
-def span(seconds: float) -> str:
-    minutes, rest = divmod(int(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    if hours:
-        return f"{hours} h {minutes} min"
-    return f"{minutes} min" if minutes else f"{rest} s"
 
 
 def _gang(f: Facts) -> str:
@@ -135,7 +117,10 @@ def _stale_gang(f: Facts) -> str:
 
 
 def _drained(f: Facts) -> str:
-    return f"{f.queue} is being drained: nothing starts in it and what runs leaves."
+    return (
+        f"{f.queue} is being drained: nothing starts in it and what runs leaves; this gives back"
+        f" {amount(f.figures[3])} {f.gpu_class}."
+    )
 
 
 def _awaits(f: Facts) -> str:
@@ -152,7 +137,8 @@ def _reserved(f: Facts) -> str:
     free, need = f.figures[:2]
     return (
         f"{_this(f).capitalize()} of {f.queue} needs {amount(need)} {f.gpu_class}{_parts(f)};"
-        f" {amount(free)} are free, of which {amount(f.figures[4])} are kept for it until the rest ends."
+        f" {amount(free)} are free, of which {amount(f.figures[4])} are kept for it until the rest ends"
+        f"{f', expected {clock(f.until)}' if f.until else ''}."
     )
 
 
@@ -262,8 +248,13 @@ def _turn(f: Facts) -> str:
     held, fair, need = f.figures[:3]
     return (
         f"{f.rival} goes first in {f.queue}: it needs {amount(need)} {f.gpu_class}, and the queue holds"
-        f" {amount(held)} of its fair share of {amount(fair)}."
+        f" {amount(held)} of its fair share of {amount(fair)}{_soon('; its turn comes', f.figures[3])}."
     )
+
+
+def _soon(what: str, seconds: float) -> str:
+    """When the predictions of running work let one expect it; nothing without any."""
+    return f"{what} in {span(seconds)}, as predicted" if seconds else ""
 
 
 def _no_room(f: Facts) -> str:
@@ -282,6 +273,26 @@ def _fragmented(f: Facts) -> str:
     )
 
 
+def _no_free_cpus(f: Facts) -> str:
+    each, most = f.figures[4:6]
+    return _short_beside(f, f"{amount(each)} CPUs", amount(most))
+
+
+def _no_free_memory(f: Facts) -> str:
+    each, most = f.figures[4:6]
+    return _short_beside(f, f"{gib(each)} of memory", gib(most))
+
+
+def _short_beside(f: Facts, each: str, most: str) -> str:
+    free, need, _, slots = f.figures[:4]
+    a_member = "each of its members" if f.least > 1 else "it"
+    return (
+        f"{amount(free)} {f.gpu_class} are free and {_this(f)} needs {amount(need)}, but {a_member} needs"
+        f" {each} as well: the nodes with free GPUs that lack them have at most {most} left, and"
+        f" {slots:.0f} of {f.least} fit{'s' * (f.least == 1)}."
+    )
+
+
 def _no_free(f: Facts) -> str:
     free, need = f.figures[:2]
     return (
@@ -293,7 +304,8 @@ def _no_free(f: Facts) -> str:
 def _reserved_for_other(f: Facts) -> str:
     return (
         f"The free {f.gpu_class} that {_this(f)} could use are kept for {f.rival} of {f.rival_queue},"
-        f" which goes first; {amount(f.figures[0])} others are free and it needs {amount(f.figures[1])}."
+        f" which goes first{_soon(' and starts', f.figures[4])}; {amount(f.figures[0])} others are free and"
+        f" it needs {amount(f.figures[1])}."
     )
 
 
@@ -313,16 +325,19 @@ def _protected(f: Facts) -> str:
 
 def _budget(f: Facts) -> str:
     till = f" until {clock(f.until)}" if f.until else ""
+    left = f.figures[5]
+    budget = f"only {amount(left)} are left of its eviction budget" if left else ""
     return (
-        f"{amount(f.figures[3])} {f.gpu_class} of {f.blame} would have to leave for {_this(f)}, and its"
-        f" eviction budget is spent{till}; it needs {amount(f.figures[2])}."
+        f"{amount(f.figures[3])} {f.gpu_class} of {f.blame} would have to leave for {_this(f)}, and"
+        f" {budget or 'its eviction budget is spent'}{till}; it needs {amount(f.figures[2])}."
     )
 
 
 def _cap(f: Facts) -> str:
     return (
         f"{amount(f.figures[3])} {f.gpu_class} would have to leave, {f.rival} of {f.blame} among them,"
-        f" for the {amount(f.figures[2])} that {_this(f)} needs: more than the policy's eviction cap allows."
+        f" for the {amount(f.figures[2])} that {_this(f)} needs: the policy's eviction cap allows"
+        f" {amount(f.figures[5])}."
     )
 
 
@@ -372,6 +387,8 @@ SENTENCES: dict[Reason, Callable[[Facts], str]] = {
     Reason.NO_ROOM_IN_TOPOLOGY: _no_room,
     Reason.FRAGMENTED: _fragmented,
     Reason.NO_FREE_GPUS: _no_free,
+    Reason.NO_FREE_CPUS: _no_free_cpus,
+    Reason.NO_FREE_MEMORY: _no_free_memory,
     Reason.RESERVED_FOR_OTHER: _reserved_for_other,
     Reason.VICTIMS_PROTECTED: _protected,
     Reason.BUDGET_SPENT: _budget,

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from scheduling.cluster.adapters import Observed
 from scheduling.engine import Outline
 from scheduling.engine import model as m
-from scheduling.engine.sentences import clock
+from scheduling.engine.wording import clock
 
 START_BACK_OFF_S = (60.0, 3600.0)
 """First and longest wait of a gang whose pods were not all ready in time; doubled each time."""

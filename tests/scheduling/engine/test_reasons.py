@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import fields
+from datetime import UTC, datetime
 
 import pytest
 
 from scheduling.engine import Decision, Plan, Reason, headline
 from scheduling.engine.reasons import NAMES, sentence
-from scheduling.engine.sentences import SENTENCES, Facts, amount, span
+from scheduling.engine.sentences import SENTENCES, Facts
+from scheduling.engine.wording import amount, span
 
 
 def test_every_reason_has_a_headline_of_a_few_words() -> None:
@@ -20,6 +22,26 @@ def test_every_reason_has_a_headline_of_a_few_words() -> None:
 def test_every_reason_that_plans_give_has_a_sentence() -> None:
     assert set(SENTENCES) == set(Reason)
     assert set(NAMES) <= set(Reason)
+
+
+WITHOUT_NUMBERS = {Reason.HELD, Reason.MISROUTED, Reason.NO_SUCH_CLASS}
+UNTIL = {Reason.RESERVED, Reason.HOURS_SPENT, Reason.VICTIMS_PROTECTED, Reason.BUDGET_SPENT}
+SOON = {Reason.WAITS_FOR_TURN: 3, Reason.RESERVED_FOR_OTHER: 4}
+
+
+@pytest.mark.parametrize("reason", Reason)
+def test_every_sentence_states_the_numbers_there_are(reason: Reason) -> None:
+    at = datetime(2026, 1, 5, 12, 30, tzinfo=UTC)
+    figures = tuple(1000.0 * n for n in (11, 12, 13, 14, 15, 16))
+    facts = Facts(
+        reason, "team", "firm", "gpu", figures, 2000, 3, 4, "other", "other-team", until=at
+    )
+
+    text = sentence(facts)
+
+    assert any(c.isdigit() for c in text) == (reason not in WITHOUT_NUMBERS)
+    assert ("2026-01-05 12:30 UTC" in text) == (reason in UNTIL)
+    assert ("as predicted" in text) == (reason in SOON)
 
 
 @pytest.mark.parametrize(
