@@ -7,7 +7,8 @@ a sample says how much of its minute was seen.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import time
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -25,6 +26,10 @@ MEANS = [
     "fair_share_gpus",
     "pending_gpus",
 ]
+FEW = 200
+"""Samples that are written with every cycle."""
+WRITTEN_EVERY_S = 5.0
+"""Wall seconds between two writes of more than that; a worker that is killed loses as much of a minute."""
 UNSEEN_CYCLES = 12
 """A span longer than so many cycle intervals (wall time) was not watched: Weir was down."""
 
@@ -38,6 +43,8 @@ class Ledger:
     users_to: datetime | None = None
     """The same for users."""
     _open: dict[tuple[Key, datetime], UsageSample] = field(default_factory=dict, init=False)
+    _unwritten: dict[tuple[Key, datetime], UsageSample] = field(default_factory=dict, init=False)
+    _written_at: float = field(default=float("-inf"), init=False)
 
     def usage(self, rows: PolicyRows, *, now: datetime) -> dict[Key, float]:
         """The decayed usage at ``now``."""
@@ -47,7 +54,8 @@ class Ledger:
         """Book the span up to ``now`` with the shares of the last cycle, as ``rows`` holds them, and
         once a minute what the users of ``workloads`` hold.
 
-        Writes the minutes it touched, in the caller's transaction.
+        Writes the minutes it touched, in the caller's transaction: those of a cluster with many queues
+        once they are over, and every few seconds until then.
         """
         then = self.users_to
         if then is None or user_usage.move_on(self.cluster, workloads, since=then, now=now):
@@ -66,22 +74,30 @@ class Ledger:
     ) -> None:
         if not self._open:
             self._reopen(floor_minute(since))
-        touched: list[UsageSample] = []
         root_pk = rows.root.pk if rows.root else None
         for start, seconds in minutes_between(since, now):
             for share in shares:
-                sample = self._sample((share.queue_id, share.gpu_class_id), start)
+                key = (share.queue_id, share.gpu_class_id)
+                sample = self._unwritten[key, start] = self._sample(key, start)
                 add(sample, _means(share, is_root=share.queue_id == root_pk), seconds)
-                touched.append(sample)
+        newest = floor_minute(now)
+        self._write(newest, {(share.queue_id, share.gpu_class_id) for share in shares})
+        self._open = {key: s for key, s in self._open.items() if key[1] >= newest}
+
+    def _write(self, newest: datetime, alive: Container[Key]) -> None:
+        """Write what is due, of queues that are ``alive``: minutes before ``newest``, which are over, at once."""
+        tick = time.monotonic()
+        over = any(start < newest for _, start in self._unwritten)
+        if not over and len(self._unwritten) > FEW and tick - self._written_at < WRITTEN_EVERY_S:
+            return
         UsageSample.objects.bulk_create(
-            touched,
+            [sample for (key, _), sample in self._unwritten.items() if key in alive],
             update_conflicts=True,
             unique_fields=["queue", "gpu_class", "resolution", "start"],
             update_fields=["seconds", *MEANS],
             batch_size=200,
         )
-        newest = floor_minute(now)
-        self._open = {key: s for key, s in self._open.items() if key[1] >= newest}
+        self._unwritten, self._written_at = {}, tick
 
     def _reopen(self, start: datetime) -> None:
         """Take up the minutes that a worker before us began."""

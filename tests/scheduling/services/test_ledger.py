@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from scheduling.models import Cluster, Cycle, Decision, Share, UsageSample, Workload
+from scheduling.services import ledger as module
 from scheduling.services import policy as policies
 from scheduling.services.ledger import Ledger, minutes_between, usage_at
 from scheduling.services.retention import retain
@@ -82,6 +83,25 @@ def test_restarted_worker_goes_on_in_the_same_minute(cluster: Cluster) -> None:
 
     (minute,) = samples()
     assert (minute.seconds, minute.allocated_gpus) == (40, 5000)
+
+
+def test_many_open_minutes_are_written_now_and_then_and_once_they_are_over(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "FEW", 0)
+    ledger = Ledger(cluster)
+    book(ledger, 0, 10, 20)
+    assert {sample.seconds for sample in UsageSample.objects.all()} == {10}
+
+    monkeypatch.setattr(module, "WRITTEN_EVERY_S", 0.0)
+    book(ledger, 30)
+    assert {sample.seconds for sample in UsageSample.objects.all()} == {30}
+
+    monkeypatch.setattr(module, "WRITTEN_EVERY_S", 3600.0)
+    book(ledger, 50)
+    assert {sample.seconds for sample in UsageSample.objects.all()} == {30}
+    book(ledger, 70)
+    assert {sample.seconds for sample in UsageSample.objects.all()} == {60, 10}
 
 
 def test_time_nobody_watched_is_left_out(cluster: Cluster) -> None:
