@@ -85,7 +85,7 @@ class Ledger:
         self._open = {key: s for key, s in self._open.items() if key[1] >= newest}
 
     def _write(self, newest: datetime, alive: Container[Key]) -> None:
-        """Write what is due, of queues that are ``alive``: minutes before ``newest``, which are over, at once."""
+        """Write what is due, of queues that are ``alive``; minutes before ``newest`` are over, and due."""
         tick = time.monotonic()
         over = any(start < newest for _, start in self._unwritten)
         if not over and len(self._unwritten) > FEW and tick - self._written_at < WRITTEN_EVERY_S:
