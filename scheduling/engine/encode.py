@@ -23,7 +23,7 @@ def encode(snapshot: m.Snapshot, roster: Roster | None = None) -> Frame:
     """
     roster = roster or Roster()
     roster.settle(snapshot)
-    check(snapshot, known=roster.holds)
+    check(snapshot, known=roster.known)
     classes = sorted(snapshot.gpu_classes, key=lambda c: c.name)
     names = [c.name for c in classes]
     queues = _parents_first(snapshot.queues)

@@ -6,7 +6,7 @@ what was held earlier: they are those that a roster would make of the newest sna
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import compress
@@ -52,9 +52,10 @@ class Roster:
         self._ids: dict[int, m.Workload] = {}
         self._names: object = None
 
-    def holds(self, work: m.Workload) -> bool:
-        """Whether this very object was in the last snapshot."""
-        return id(work) in self._ids
+    @property
+    def known(self) -> Container[int]:
+        """The addresses of the workloads of the last snapshot."""
+        return self._ids
 
     def settle(self, snapshot: m.Snapshot) -> None:
         """Begin ``snapshot``: all is forgotten when its names stand for other numbers."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 
 from scheduling.engine import arrays as a
 from scheduling.engine import model as m
@@ -10,11 +10,11 @@ from scheduling.engine import model as m
 Fault = tuple[str, str, str]
 
 
-def check(snapshot: m.Snapshot, known: Callable[[m.Workload], bool] = lambda work: False) -> None:
+def check(snapshot: m.Snapshot, known: Container[int] = ()) -> None:
     """Raise SnapshotError with every fault of ``snapshot``.
 
-    A workload of an unknown queue or GPU class is no fault: it waits with that reason. Of the workloads
-    that are ``known`` to have been right beside the same names only their places are looked at.
+    A workload of an unknown queue or GPU class is no fault: it waits with that reason. ``known`` are the
+    addresses of workloads that were right beside the same names: only their places are looked at.
     """
     faults = [
         *_doubles("gpu_classes", [c.name for c in snapshot.gpu_classes]),
@@ -84,12 +84,12 @@ def _below_itself(name: str, parents: dict[str, str | None]) -> bool:
     return False
 
 
-def _workloads(snapshot: m.Snapshot, known: Callable[[m.Workload], bool]) -> Iterator[Fault]:
+def _workloads(snapshot: m.Snapshot, known: Container[int]) -> Iterator[Fault]:
     priorities = {p.name for p in snapshot.priority_classes}
     classes = {c.name for c in snapshot.gpu_classes}
     nodes = {(n.name, n.gpu_class) for n in snapshot.nodes}
     for i, work in enumerate(snapshot.workloads):
-        if not known(work):
+        if id(work) not in known:
             yield from _wishes(f"workloads[{i}]", work, priorities)
         if work.phase is m.Phase.RUNNING or (work.awaits_victims and work.placement):
             yield from _running(f"workloads[{i}]", work, classes, nodes)
