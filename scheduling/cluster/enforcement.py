@@ -40,8 +40,8 @@ log = logging.getLogger(__name__)
 
 CONFLICTS = 5
 """Times an act is decided anew before the next cycle has to."""
-BATCH = 64
-"""Acts between two looks at the lease."""
+BATCH = 256
+"""Acts handed out together: the last of them are waited for before the next begin."""
 WORDS = 16
 """Words, and Events, between two looks whether there is something better to do."""
 
@@ -107,7 +107,6 @@ class Enforcer:
         report = Report()
         for acts in phases:
             for start in range(0, len(acts), BATCH):
-                self._lease.check()
                 self._run(acts[start : start + BATCH], report)
         wait(self._unheard)
         self._unheard = []
@@ -120,7 +119,6 @@ class Enforcer:
             batch, waiting = words[start : start + WORDS], is_called()
             if start and waiting:
                 return
-            self._lease.check()
             if waiting and len(batch) == WORDS:
                 self._leave(self._attempt, batch)
             else:
@@ -167,7 +165,11 @@ class Enforcer:
                 report.dropped += 1
 
     def _attempt(self, act: Act) -> bool | ApiError:
-        """Whether the act wrote; an ApiError is returned, so that one refusal stops no other act."""
+        """Whether the act wrote; an ApiError is returned, so that one refusal stops no other act.
+
+        Raises LeaseLostError before anything is written.
+        """
+        self._lease.check()
         try:
             for event in act.before:
                 post(self._client, event)
@@ -229,9 +231,9 @@ class Enforcer:
 
 def _log_unheard(said: Future[object]) -> None:
     if not said.cancelled():
-        _log_unsaid(said.result())
+        _log_unsaid(said.exception() or said.result())
 
 
 def _log_unsaid(outcome: object) -> None:
-    if isinstance(outcome, ApiError):
+    if isinstance(outcome, BaseException):
         log.warning("words or an Event were not written: %s", outcome)
