@@ -12,6 +12,7 @@ writes what it has as JSON, which makes it half as much work again as a PUT.
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
@@ -42,6 +43,8 @@ CONFLICTS = 5
 """Times an act is decided anew before the next cycle has to."""
 BATCH = 256
 """Acts handed out together: the last of them are waited for before the next begin."""
+TELLING = 64
+"""Acts whose time tells the pace of writing."""
 WORDS = 16
 """Words, and Events, between two looks whether there is something better to do."""
 
@@ -87,9 +90,15 @@ class Enforcer:
         self._pool = ThreadPoolExecutor(CONNECTIONS, thread_name_prefix="enforce")
         self._unheard: list[Future[object]] = []
         """Words of the last cycle that nobody waited for."""
+        self._pace = 0.0
+        """Acts a second, of the last plan that had many."""
 
     def close(self) -> None:
         self._pool.shutdown(wait=True, cancel_futures=True)
+
+    def writable(self, seconds: float) -> int:
+        """Acts that take so long at the pace of late; 0 while nothing is known of that."""
+        return int(seconds * self._pace)
 
     def carry_out(
         self,
@@ -104,10 +113,13 @@ class Enforcer:
         is not said then is left to it. Raises LeaseLostError, with the rest not done, when another
         worker may be writing.
         """
-        report = Report()
+        report, began, number = Report(), time.monotonic(), 0
         for acts in phases:
+            number += len(acts)
             for start in range(0, len(acts), BATCH):
                 self._run(acts[start : start + BATCH], report)
+        if number >= TELLING:
+            self._pace = number / (time.monotonic() - began)
         wait(self._unheard)
         self._unheard = []
         self._tell(words, report, is_called)

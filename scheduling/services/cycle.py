@@ -46,8 +46,8 @@ log = logging.getLogger(__name__)
 SYNC_S = 20.0
 """Wall seconds a cycle waits for the first list."""
 ADMISSIONS = 200
-"""Starts in one cycle at most: writing them takes its time, in which others end and more important ones
-come. The rest is planned anew."""
+"""Starts in one cycle: writing them takes its time, in which others end and more important ones come, so
+the rest is planned anew. Where planning takes longer than writing so many, it is as many as take as long."""
 MANY = 500
 """Workloads of a cluster whose second look costs more than it shows."""
 LAG_S = 30.0
@@ -129,7 +129,9 @@ def _run(cluster: Cluster, worker: ClusterWorker, trigger: str) -> CycleResult:
     snapshot = snapshots.build(
         view.rows, view.picture, view.known, now=view.now, waiting=worker.waiting
     )
-    plan, is_whole = cut(reworded(worker.planner.plan(snapshot), view.blocked))
+    plan = reworded(worker.planner.plan(snapshot), view.blocked)
+    most = max(ADMISSIONS, worker.enforcer.writable(time.monotonic() - began))
+    plan, is_whole = cut(plan, most)
     plan_ms = (time.monotonic() - plan_began) * 1000
     with transaction.atomic():
         # The span that ends now was spent under the division that still stands in the rows.
@@ -161,15 +163,15 @@ def _run(cluster: Cluster, worker: ClusterWorker, trigger: str) -> CycleResult:
     )
 
 
-def cut(plan: Outline) -> tuple[Outline, bool]:
-    """``plan`` without the admissions after the first ``ADMISSIONS``, and whether that is all of it.
+def cut(plan: Outline, most: int) -> tuple[Outline, bool]:
+    """``plan`` without the admissions after the first ``most``, and whether that is all of it.
 
     What makes room stays whole: who it is made for is promised it in the next plan.
     """
     admitted = [d for d in plan.acts if d.action is Action.ADMIT]
-    if len(admitted) <= ADMISSIONS:
+    if len(admitted) <= most:
         return plan, True
-    late = {d.workload for d in admitted[ADMISSIONS:]}
+    late = {d.workload for d in admitted[most:]}
     return replace(plan, acts=tuple(d for d in plan.acts if d.workload not in late)), False
 
 

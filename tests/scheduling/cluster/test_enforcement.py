@@ -11,7 +11,7 @@ import pytest
 
 from scheduling.cluster.adapters import JobAdapter
 from scheduling.cluster.client import Client
-from scheduling.cluster.enforcement import WORDS, Act, Enforcer
+from scheduling.cluster.enforcement import TELLING, WORDS, Act, Enforcer
 from scheduling.cluster.lease import Lease
 from scheduling.cluster.mirror import Mirror
 
@@ -90,3 +90,14 @@ def test_acts_are_waited_for_even_when_a_cycle_waits(desk: Desk) -> None:
     desk.client.open.set()
     report = desk.enforcer.carry_out([desk.acts(WORDS)], is_called=lambda: True)
     assert report.written == WORDS
+
+
+def test_pace_is_that_of_the_last_plan_with_many_acts(desk: Desk) -> None:
+    desk.client.open.set()
+    desk.enforcer.carry_out([desk.acts(TELLING - 1)])
+    assert desk.enforcer.writable(1000) == 0
+
+    desk.enforcer.carry_out([desk.acts(TELLING)])
+    pace = desk.enforcer.writable(1000)
+    desk.enforcer.carry_out([desk.acts(1)])
+    assert desk.enforcer.writable(1000) == pace > 0
