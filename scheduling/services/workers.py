@@ -22,7 +22,7 @@ from scheduling.services.projection import Projection
 from scheduling.services.snapshots import Waiting
 from scheduling.services.words import Spoken
 
-DEBOUNCE_S = 0.05
+DEBOUNCE_S = 0.02
 """Events that follow each other within this share one cycle."""
 COLLECTED = (50_000, 20, 20)
 """Allocations between two looks for garbage cycles, by generation. A mirror is millions of objects that
