@@ -159,8 +159,8 @@ class Wire:
     def close(self) -> None:
         """Close what nobody uses at the moment."""
         self._keep = 0
-        while self._idle:
-            self._idle.pop().close()
+        while connection := self._last():
+            connection.close()
 
     def ask(
         self,
@@ -197,15 +197,17 @@ class Wire:
 
     def _kept(self) -> Connection | None:
         """The connection used last, of those the server did not close meanwhile."""
-        while self._idle:
-            try:
-                connection = self._idle.pop()
-            except IndexError:
-                return None  # another thread was quicker
+        while connection := self._last():
             if connection.is_usable:
                 return connection
             connection.close()
         return None
+
+    def _last(self) -> Connection | None:
+        try:
+            return self._idle.pop()
+        except IndexError:
+            return None
 
     def _connect(self) -> Connection:
         made = cast(urllib3.connection.HTTPConnection, self._pool._new_conn())
