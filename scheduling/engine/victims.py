@@ -270,9 +270,30 @@ def _cost(world: World, hunt: Hunt, n: int, take: bool) -> float:
 
 @inner
 def _shrink_on(world: World, hunt: Hunt, n: int) -> bool:
-    """Members on node ``n`` are given up until one seat fits; whether it does."""
+    """Members on node ``n`` are given up until one seat fits; whether it does.
+
+    A member given first may leave its queue too little above its share for a larger one of another
+    gang, so each gang is tried alone as well.
+    """
+    prey, first, last = world.prey, world.prey.start[n], world.prey.stop[n]
+    before = prey.count[0]
+    if _give_on(world, hunt, n, first, last):
+        return True
+    if prey.count[0] == before:
+        return False
+    for k in range(first, last):
+        drop(world, before)
+        if _give_on(world, hunt, n, k, k + 1):
+            return True
+    drop(world, before)
+    return _give_on(world, hunt, n, first, last)
+
+
+@inner
+def _give_on(world: World, hunt: Hunt, n: int, first: int, last: int) -> bool:
+    """Those listed from ``first`` to ``last`` on node ``n`` give members up until one seat fits."""
     prey, holds = world.prey, world.holds
-    for k in range(prey.start[n], prey.stop[n]):
+    for k in range(first, last):
         v = prey.on_node[k]
         if extra_of(world.work, v) == 0:
             continue
