@@ -17,7 +17,7 @@ from scheduling.engine.arrays import ANYWHERE, GPUS, LATER, NOW, Ints
 from scheduling.engine.compiled import inner, once
 from scheduling.engine.eviction import RECLAIM, STRICT, Hunt, in_budget, shielded_until, spend
 from scheduling.engine.ladder import order_node
-from scheduling.engine.needed import unseat
+from scheduling.engine.needed import squeeze, unseat
 from scheduling.engine.placement import place
 from scheduling.engine.prey import gpus_of
 from scheduling.engine.prospects import forget_failures, weigh_out
@@ -128,41 +128,63 @@ def _gpus_to_move(world: World, w: int, c: int, n: int) -> int:
 @inner
 def _lift(world: World, w: int, c: int, n: int) -> bool:
     """Movable workloads leave node ``n``, least work lost first, until one seat fits; whether it does."""
-    prey = world.prey
+    prey, before = world.prey, world.prey.count[0]
     order_node(world, n)
     for k in range(prey.start[n], prey.stop[n]):
         v = prey.on_node[k]
         if prey.count[0] == world.rules.max_moves or not _may_move(world, w, c, v):
             continue
         _take_off(world, v)
+        prey.picked[prey.count[0]], prey.part[prey.count[0]] = v, -1
+        prey.count[0] += 1
         if slots_on(world.room, world.work, w, n, LATER) > 0:
+            _let_stay(world, w, n, before)
             return True
     return False
 
 
 @once
+def _let_stay(world: World, w: int, n: int, before: int) -> None:
+    """Of those lifted from number ``before`` on, whoever leaves the seat room enough stays, dearest first."""
+    prey = world.prey
+    for k in range(prey.count[0] - 1, before - 1, -1):
+        v = prey.picked[k]
+        _put_on(world, v)
+        if slots_on(world.room, world.work, w, n, LATER) > 0:
+            prey.picked[k] = -1
+        else:
+            _take_off(world, v)
+    squeeze(prey, before)
+
+
+@inner
 def _take_off(world: World, v: int) -> None:
-    prey, h = world.prey, world.holds.head[v]
+    h = world.holds.head[v]
     leave(
         world.room, world.work, v, world.holds.node[h], world.holds.device[h], world.work.members[v]
     )
     spend(world, v, gpus_of(world.work, v))
-    prey.chosen[v] = True
-    prey.picked[prey.count[0]], prey.part[prey.count[0]] = v, -1
-    prey.count[0] += 1
+    world.prey.chosen[v] = True
+
+
+@inner
+def _put_on(world: World, v: int) -> None:
+    """Undo ``_take_off``."""
+    h = world.holds.head[v]
+    stay(
+        world.room, world.work, v, world.holds.node[h], world.holds.device[h], world.work.members[v]
+    )
+    spend(world, v, -gpus_of(world.work, v))
+    world.prey.chosen[v] = False
 
 
 @inner
 def _put_down(world: World, keep: int) -> None:
-    """Undo ``_take_off`` for all but the first ``keep``."""
-    prey, holds = world.prey, world.holds
+    """Undo ``_lift`` for all but the first ``keep``."""
+    prey = world.prey
     while prey.count[0] > keep:
         prey.count[0] -= 1
-        v = prey.picked[prey.count[0]]
-        h = holds.head[v]
-        stay(world.room, world.work, v, holds.node[h], holds.device[h], world.work.members[v])
-        spend(world, v, -gpus_of(world.work, v))
-        prey.chosen[v] = False
+        _put_on(world, prey.picked[prey.count[0]])
 
 
 @inner
