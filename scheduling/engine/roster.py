@@ -88,6 +88,8 @@ class Roster:
         if any(stays):
             columns = _joined(self.columns, np.array(stays), columns)
         self.columns = {name: column[..., order] for name, column in columns.items()}
+        wish = self.columns["wish"]
+        self.columns["wish"] = wish[: max(1, int((wish >= 0).any(axis=1).sum()))]
         self._number_holders()
 
     def _number_holders(self) -> None:

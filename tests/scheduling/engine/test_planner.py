@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -22,8 +23,10 @@ from scheduling.engine import (
     Snapshot,
     SnapshotError,
     Workload,
+    encode,
     plan,
 )
+from scheduling.engine.roster import Roster
 from tests.scheduling.engine.evolve import apply, let_leave, wait
 from tests.scheduling.engine.worlds import NOW, leaves, workloads, worlds
 
@@ -102,6 +105,27 @@ def test_planner_says_after_any_snapshots_what_a_plan_from_scratch_says(
     planner = Planner()
     for snapshot in course:
         assert_says(planner.plan(snapshot), plan(snapshot))
+
+
+@given(courses())
+def test_frame_of_a_roster_is_array_by_array_the_frame_from_scratch(course: list[Snapshot]) -> None:
+    roster = Roster()
+    for snapshot in course:
+        kept, fresh = encode(snapshot, roster), encode(snapshot)
+        for part in ("work", "holds", "pool", "users"):
+            pairs = zip(getattr(kept, part), getattr(fresh, part), strict=True)
+            assert all(np.array_equal(a, b) for a, b in pairs), part
+        assert (kept.slot_names, kept.pairs) == (fresh.slot_names, fresh.pairs)
+
+
+def test_roster_keeps_no_room_for_wishes_of_who_is_gone() -> None:
+    both = (GpuClass("a100"), GpuClass("h100"))
+    picky, other = work("w", gpu_classes=("h100",)), work("x")
+    roster = Roster()
+    encode(replace(cluster(picky, other), gpu_classes=both), roster)
+    frame = encode(replace(cluster(picky), gpu_classes=both), roster)
+
+    assert frame.work.wish.shape[0] == 1
 
 
 def cluster(*workloads: Workload) -> Snapshot:
