@@ -294,7 +294,8 @@ class Frame:
 
     def note_usage(self, queue: int, user: str, gpus: int) -> None:
         """``user`` held ``gpus`` (milli-GPU) in the leaf ``queue`` on average, older time counting less."""
-        self.users.usage[self.pair(queue, user)] = gpus
+        pair = self.pair(queue, user)  # which may make the arrays anew
+        self.users.usage[pair] = gpus
 
     def forget_fits(self) -> None:
         """Drop what is known of nodes: which gangs fit on empty ones, and what is free."""

@@ -99,6 +99,14 @@ def test_evicted_workload_is_pending_again_and_starts_later() -> None:
     assert plan_frame(frame).admitted() == [victim]
 
 
+def test_usage_of_more_users_than_there_was_room_for_is_noted() -> None:
+    used = {f"user-{number}": number for number in range(200)}
+    frame = encode(replace(_cluster(), queues=(Queue("a", user_usage=used),)))
+
+    noted = {user: int(frame.users.usage[pair]) for (_, user), pair in frame.pairs.items()}
+    assert {user: gpus for user, gpus in noted.items() if user} == used
+
+
 @pytest.mark.parametrize(
     ("change", "path"),
     [
