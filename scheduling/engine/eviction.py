@@ -197,6 +197,8 @@ def allowed(world: World, hunt: Hunt, v: int) -> bool:
     """
     work = world.work
     gpus, forbidden = core_of(work, v), STRICT
+    if hunt.rule == RECLAIM and not hunt.owed and world.prey.take[work.queue[v]] < gpus:
+        return False  # What stands in its way was noted when its queue was summed up.
     worn = is_worn(world, v) and not hunt.owed
     if work.gpu_class[v] != hunt.c or worn or not _is_fair_game(world, hunt, v, gpus):
         return False

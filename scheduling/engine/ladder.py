@@ -6,10 +6,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from scheduling.engine.arrays import GPUS, Ints, Work
+from scheduling.engine.arrays import EPS, GPUS, Ints, Work
 from scheduling.engine.compiled import inner, once
-from scheduling.engine.prey import Prey, extra_of, gpus_of
+from scheduling.engine.prey import ANY, READY, Prey, extra_of, find_shields, gpus_of
 from scheduling.engine.world import World
+
+RATED_FOR = 200
+"""Evictions after which rates are found anew."""
 
 
 @inner
@@ -57,20 +60,53 @@ def order_node(world: World, n: int) -> None:
 
 @inner
 def rate_nodes(world: World) -> None:
-    """What a milli-GPU on each node costs at least, whoever there leaves."""
-    prey, holds = world.prey, world.holds
-    if prey.rated[0]:
+    """What a milli-GPU on each node costs at least, whoever there leaves.
+
+    Evictions only take prey away, so rates hold on as lower bounds; now and then they are found anew.
+    """
+    prey = world.prey
+    if prey.rated[0] < RATED_FOR:
         return
-    prey.rated[0] = True
-    for n in range(prey.rate.size):
-        prey.rate[n] = np.inf
-    for k in range(prey.leaf_start[-1]):
-        v = prey.in_leaf[k]
-        h = holds.head[v]
-        while h >= 0:
-            n = holds.node[h]
-            prey.rate[n] = min(prey.rate[n], rate_of(world, v, h))
-            h = holds.next[h]
+    prey.rated[0] = 0
+    for n in range(prey.rate.shape[1]):
+        prey.rate[ANY, n] = prey.rate[READY, n] = np.inf
+    for q in range(prey.leaf_done.size):
+        if prey.leaf_start[q] < prey.leaf_start[q + 1]:
+            find_shields(world.tree, world.ranks, prey, q)
+        for k in range(prey.leaf_start[q], prey.leaf_start[q + 1]):
+            _rate(world, prey.in_leaf[k], _is_ready(world, prey.in_leaf[k]))
+
+
+@inner
+def rate_leaf(world: World, q: int) -> None:
+    """Leaf ``q`` holds more than when nodes were rated: any of its prey may be too much now."""
+    prey = world.prey
+    if prey.listed[0] and prey.rated[0] < RATED_FOR:
+        for k in range(prey.leaf_start[q], prey.leaf_start[q + 1]):
+            _rate(world, prey.in_leaf[k], True)
+
+
+@once
+def _is_ready(world: World, v: int) -> bool:
+    work, prey = world.work, world.prey
+    c, q = work.gpu_class[v], work.queue[v]
+    if extra_of(work, v) > 0:
+        return True
+    above = world.book.held[c, q] - world.division.fair[c, q]
+    bound = world.rules.now < work.started[v] + prey.shield[work.priority[v]]
+    return above > EPS and above >= gpus_of(work, v) - EPS and not bound and not prey.chosen[v]
+
+
+@inner
+def _rate(world: World, v: int, ready: bool) -> None:
+    prey, holds = world.prey, world.holds
+    h = holds.head[v]
+    while h >= 0:
+        n, rate = holds.node[h], rate_of(world, v, h)
+        prey.rate[ANY, n] = min(prey.rate[ANY, n], rate)
+        if ready:
+            prey.rate[READY, n] = min(prey.rate[READY, n], rate)
+        h = holds.next[h]
 
 
 @once

@@ -6,8 +6,9 @@ import numpy as np
 
 from scheduling.engine.arrays import GPUS, LATER
 from scheduling.engine.compiled import inner, once
-from scheduling.engine.eviction import RECLAIM, Hunt
+from scheduling.engine.eviction import DELAY, RECLAIM, STRICT, Hunt
 from scheduling.engine.ladder import rate_nodes, rate_of
+from scheduling.engine.prey import ANY, READY
 from scheduling.engine.seating import free_of
 from scheduling.engine.world import World
 
@@ -35,11 +36,19 @@ def mark_nodes(world: World, hunt: Hunt) -> None:
 
 
 @once
+def _row_of(hunt: Hunt) -> int:
+    """Whom a reclaim may take: who spares gangs that lie partly inside their queue's share, and no min run
+    time, looks at those that are ready only.
+    """
+    return READY if not hunt.owed and hunt.overlook in (STRICT, DELAY) else ANY
+
+
+@once
 def is_near(world: World, hunt: Hunt, n: int) -> bool:
     """Whether node ``n`` has work that the rule of ``hunt`` might take."""
     prey = world.prey
     if hunt.rule == RECLAIM:
-        return prey.rate[n] < np.inf
+        return prey.rate[_row_of(hunt), n] < np.inf
     return prey.near[n] == prey.hunts[0]
 
 
@@ -48,5 +57,7 @@ def least_cost(world: World, hunt: Hunt, n: int) -> float:
     """A lower bound of what a seat on ``n`` loses; 0 where whole GPUs are not what the workload lacks."""
     need = world.work.need[GPUS, hunt.w]
     lacks = need - free_of(world.room, GPUS, n, LATER)
-    rate = world.prey.rate[n] if hunt.rule == RECLAIM else world.prey.own_rate[n]
+    rate = world.prey.own_rate[n]
+    if hunt.rule == RECLAIM:
+        rate = world.prey.rate[_row_of(hunt), n]
     return rate * lacks if need >= 1000 and lacks > 0 and rate < np.inf else 0.0

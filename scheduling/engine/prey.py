@@ -24,6 +24,9 @@ from scheduling.engine.compiled import inner, once
 from scheduling.engine.line import Line
 from scheduling.engine.structs import declare
 
+ANY, READY = 0, 1
+"""All prey, and that of which its queue has too much, inside no min run time whoever hunts."""
+UNRATED = 1 << 40
 LOOSE, BOUND = 0, 1
 """Prey that may go for somebody, and prey inside its min run time whoever hunts."""
 
@@ -64,8 +67,10 @@ class Prey(NamedTuple):
     size: Ints  # [1] nodes in the heap
     fresh: Ints  # [node] epoch at which its cost was computed, 0: never
     near: Ints  # [node] number of the last hunt inside a queue that has work there
-    rated: Flags  # [1]: whether ``rate`` is of this cycle
-    rate: Floats  # [node] least that any prey there loses per milli-GPU, infinite without
+    rated: Ints  # [1]: evictions since ``rate`` was found, or UNRATED
+    rate: (
+        Floats  # [any or ready, node] least that such prey there loses per milli-GPU, else infinite
+    )
     own_rate: Floats  # [node] the same of the leaf of the last hunt inside one
     cost: Floats  # [node]
     mass: Ints  # [loose or bound, class, queue, rank] milli-GPU that leaves could lose
@@ -97,7 +102,7 @@ def empty_prey(
         given=ints(slots, np.int64), gone=ints(holds, np.int64),
         heap=ints(nodes, np.int64), spot=ints(nodes, np.int64) - 1,
         size=ints(1, np.int64), fresh=ints(nodes, np.int64), near=ints(nodes, np.int64),
-        rated=flags(1, np.bool_), rate=np.zeros(nodes), own_rate=np.zeros(nodes),
+        rated=ints(1, np.int64) + UNRATED, rate=np.zeros((2, nodes)), own_rate=np.zeros(nodes),
         cost=np.zeros(nodes), mass=ints((2, classes, queues, ranks), np.int64),
         kept_mass=ints((2, classes, queues, ranks), np.int64),
         biggest=ints((classes, queues), np.int64), take=ints(queues, np.int64),
@@ -130,7 +135,7 @@ def list_prey(
         prey.leaf_start[q] = count
         if line.runs[q + 1] == line.runs[q + 2]:
             continue
-        _find_shields(tree, ranks, prey, q)
+        find_shields(tree, ranks, prey, q)
         for k in range(line.runs[q + 1], line.runs[q + 2]):
             w = line.running[k]
             prey.chosen[w] = False
@@ -151,7 +156,7 @@ def list_prey(
 
 @once
 def _forget(prey: Prey) -> None:
-    prey.listed[0], prey.rated[0] = True, False
+    prey.listed[0], prey.rated[0] = True, UNRATED
     prey.listing[-1] += 1
     prey.filled[0] = 0
     for n in range(prey.node_done.size):
@@ -168,8 +173,8 @@ def _forget(prey: Prey) -> None:
                 prey.mass[LOOSE, c, q, p] = prey.mass[BOUND, c, q, p] = 0
 
 
-@once
-def _find_shields(tree: Tree, ranks: Ranks, prey: Prey, leaf: int) -> None:
+@inner
+def find_shields(tree: Tree, ranks: Ranks, prey: Prey, leaf: int) -> None:
     for p in range(ranks.min_run.size):
         prey.shield[p] = _shield(tree, ranks, leaf, p)
 
@@ -199,6 +204,7 @@ def relist(prey: Prey) -> None:
     """Nobody has been taken yet, of the same prey as in the plan before."""
     if not prey.listed[0]:
         return
+    prey.rated[0] = UNRATED
     _copy_mass(prey.kept_mass, prey.mass)
     for c in range(prey.refused.shape[0]):
         for q in range(prey.refused.shape[1]):

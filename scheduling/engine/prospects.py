@@ -59,6 +59,7 @@ def _sum_up(world: World, hunt: Hunt) -> None:
     partly inside the share, one gang beyond; nor more than its budget.
     """
     tree, book, prey, c = world.tree, world.book, world.prey, hunt.c
+    elastic = world.line.count[5] > 0
     for q in range(tree.parent.size):
         prey.below[q] = prey.take[q] = 0
     for q in range(tree.parent.size - 1, 0, -1):
@@ -73,7 +74,8 @@ def _sum_up(world: World, hunt: Hunt) -> None:
         gain = min(gain, most)
         if hunt.overlook != BUDGET and book.budget[q] < gain:
             book.forbidden[BUDGET] = 1
-            gain = max(0, book.budget[q])
+            # What elastic gangs can do without is not evicted, and no budget speaks for it.
+            gain = gain if elastic else max(0, book.budget[q])
         prey.take[q] = gain
         prey.below[tree.parent[q]] += gain
 

@@ -6,6 +6,7 @@ from scheduling.engine import codes
 from scheduling.engine.arrays import GPUS, Out, Seats
 from scheduling.engine.compiled import inner, once
 from scheduling.engine.eviction import Hunt
+from scheduling.engine.ladder import rate_leaf
 from scheduling.engine.limits import book_start
 from scheduling.engine.seating import pledge
 from scheduling.engine.standing import charge, common_ancestor
@@ -77,6 +78,7 @@ def admit(world: World, w: int, c: int, members: int) -> None:
     """``w`` starts with the ``members`` that are seated."""
     fixed = not world.ranks.preemptible[world.work.priority[w]]
     charge(world, w, c, members, fixed)
+    rate_leaf(world, world.work.queue[w])
     book_start(world, w, 1)
     q, book = world.work.queue[w], world.book
     until = world.rules.now + world.work.predicted_p90[w]
@@ -101,6 +103,7 @@ def promise(world: World, w: int, c: int, members: int) -> None:
     """``w`` has claimed room that is not free yet."""
     q = world.work.queue[w]
     charge(world, w, c, members, not world.ranks.preemptible[world.work.priority[w]])
+    rate_leaf(world, q)
     book_start(world, w, 1)
     decide(world.out, w, codes.RESERVE, codes.AWAITS_VICTIMS, c, members)
     gpus = members * world.work.need[GPUS, w]
@@ -151,6 +154,7 @@ def evict_for(world: World, hunt: Hunt, v: int, reason: int) -> None:
     """``v`` leaves for the workload of ``hunt``; quotes its queue below the common ancestor."""
     evict(world, v, reason)
     world.out.lost[v] = world.prey.lost[v]
+    world.prey.rated[0] += 1
     members = world.work.members[v] - world.prey.given[v]
     _quote_excess(world, hunt, v, members * world.work.need[GPUS, v])
 

@@ -38,6 +38,8 @@ def slots_of_gpus(room: Room, work: Work, w: int, n: int, when: int) -> int:
     """Members of ``w`` for which node ``n`` has the GPUs."""
     gpus = work.need[GPUS, w]
     free = free_of(room, GPUS, n, when)
+    if gpus > free and gpus >= ONE:
+        return 0
     if gpus >= ONE:
         slots = free // gpus
     elif gpus > 0:

@@ -276,6 +276,8 @@ def _shrink_on(world: World, hunt: Hunt, n: int) -> bool:
     gang, so each gang is tried alone as well.
     """
     prey, first, last = world.prey, world.prey.start[n], world.prey.stop[n]
+    if world.line.count[5] == 0:
+        return False
     before = prey.count[0]
     if _give_on(world, hunt, n, first, last):
         return True
