@@ -314,6 +314,8 @@ class Book(NamedTuple):
     extra: Ints  # [class, queue]: what those ask for who are left out of the line
     begun: Ints  # [class, queue]: what started in this cycle
     rounds: Ints  # [2]: see ``precedence``
+    in_vain: Ints  # [class, queue]: the last for whom stepping back would not do
+    in_vain_at: Ints  # [class, queue]: the memo's epoch then
     begun_until: Floats  # [class, queue]: when the last of it is expected to be over (P90)
 
 
@@ -341,6 +343,7 @@ class Out(NamedTuple):
     lost: Floats
     figures: Floats  # [slot, 6]
     noted: Flags  # [slot]: stands in ``order``
+    served: Flags  # [slot]: others leave for it
     order: Ints
     first: Ints  # [slot] first seat in the pool, members seats long
     pool_node: Ints

@@ -249,6 +249,7 @@ def _carry_out(world: World, w: int, c: int) -> None:
         out.rival[v], out.lost[v] = w, prey.lost[v]
         note_coming(world, v, gpus)
         weigh_out(world, v)
+    out.served[w] = True
     forget_failures(world, c)
     start_or_promise(world, w, c, work.least[w])
     if out.action[w] == codes.RESERVE:

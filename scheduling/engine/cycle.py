@@ -29,7 +29,7 @@ from scheduling.engine.growth import grow_all
 from scheduling.engine.limits import full_queue, user_limit
 from scheduling.engine.line import next_in_line
 from scheduling.engine.placement import place
-from scheduling.engine.precedence import LEFT, STEPPED_BACK, start_again, step_back
+from scheduling.engine.precedence import LEFT, STEPPED_BACK, ask_again, start_again, step_back
 from scheduling.engine.prey import gpus_of, work_lost
 from scheduling.engine.promised import seat_the_promised
 from scheduling.engine.prospects import forget_failures
@@ -209,11 +209,14 @@ def _goes_before_the_new(world: World, w: int, c: int, turn: int) -> bool:
     who = step_back(world, w, c)
     if who.size == 0:
         return False
-    forget_failures(world, c)
+    q, refused = world.work.queue[w], world.prey.refused
+    failed, refused[c, q] = refused[c, q], -1
     if _try_class(world, w, c, turn) != DONE and not make_room(world, w, c):
-        start_again(world, who)
+        refused[c, q] = failed
+        start_again(world, w, c, who)
         return False
-    world.book.rounds[STEPPED_BACK] = 1
+    forget_failures(world, c)
+    ask_again(world, who)
     for v in who:
         _try_class(world, v, c, 0)
     return True

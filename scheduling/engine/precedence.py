@@ -11,10 +11,12 @@ import numpy as np
 
 from scheduling.engine import codes
 from scheduling.engine.admission import need_of
-from scheduling.engine.arrays import GPUS, Flags, Ints
+from scheduling.engine.arrays import GPUS, Ints
 from scheduling.engine.compiled import inner, once
+from scheduling.engine.ladder import rate_leaf
 from scheduling.engine.limits import book_start
-from scheduling.engine.record import decide, tell_start, withdraw
+from scheduling.engine.memo import EPOCH
+from scheduling.engine.prospects import asks_for_more
 from scheduling.engine.seating import occupy
 from scheduling.engine.standing import charge
 from scheduling.engine.world import World
@@ -25,70 +27,87 @@ LEFT, STEPPED_BACK = 0, 1
 
 @inner
 def step_back(world: World, w: int, c: int) -> Ints:
-    """Take back the starts on class ``c`` of lower priority in the queue of ``w``; returns whose, none if
-    they would not do or no round is left to ask them again.
+    """Take back the room of those of lower priority in the queue of ``w`` who start on class ``c``.
+
+    Returns whose, none if they would not do or no round is left to ask them again. ``start_again`` or
+    ``ask_again`` must follow.
     """
     book, q = world.book, world.work.queue[w]
-    if book.begun[c, q] == 0 or book.rounds[LEFT] == 0:
+    if book.begun[c, q] == 0 or book.rounds[LEFT] == 0 or _fails_again(world, w, c):
         return np.empty(0, np.int64)
     who, gpus = _begun_below(world, w, c)
     if gpus == 0 or _free_at_most(world, w, c) + gpus < need_of(world, w):
         return who[:0]
     for v in who:
-        members = world.out.members[v]
-        _take(world, v, -members)
-        withdraw(world.out, v)
-        world.out.noted[v] = False
-        world.out.action[v] = world.out.reason[v] = codes.UNDECIDED
-        world.out.members[v] = members
+        _take(world, v, -world.out.members[v])
     return who
 
 
 @inner
-def start_again(world: World, who: Ints) -> None:
-    """Undo ``step_back``."""
+def start_again(world: World, w: int, c: int, who: Ints) -> None:
+    """Undo ``step_back``: ``w`` does not start without them either."""
+    for v in who:
+        _take(world, v, world.out.members[v])
+    q = world.work.queue[w]
+    rate_leaf(world, q)
+    world.book.in_vain[c, q], world.book.in_vain_at[c, q] = w, world.memo.now[EPOCH]
+
+
+@inner
+def ask_again(world: World, who: Ints) -> None:
+    """Nothing is decided on those who stepped back."""
     out = world.out
     for v in who:
-        _take(world, v, out.members[v])
-        decide(out, v, codes.ADMIT, codes.UNDECIDED, out.gpu_class[v], out.members[v])
-        tell_start(world, v, out.gpu_class[v])
+        out.action[v] = out.reason[v] = codes.UNDECIDED
+        out.rival[v], out.blame[v], out.until[v] = -1, -1, 0.0
+        out.members[v], out.noted[v] = 0, False
+    kept = 0
+    for k in range(out.used[0]):
+        if out.noted[out.order[k]]:
+            out.order[kept] = out.order[k]
+            kept += 1
+    out.used[0] = kept
+    world.book.rounds[STEPPED_BACK] = 1
+
+
+@once
+def _fails_again(world: World, w: int, c: int) -> bool:
+    """Whether it was in vain for one that asks for no more, and nobody has left since."""
+    book, q = world.book, world.work.queue[w]
+    if book.in_vain_at[c, q] != world.memo.now[EPOCH]:
+        return False
+    return asks_for_more(world, w, book.in_vain[c, q])
 
 
 @once
 def _begun_below(world: World, w: int, c: int) -> tuple[Ints, int]:
-    """Who started in the queue of ``w`` on class ``c`` at a lower priority, and their milli-GPU.
+    """Who starts in the queue of ``w`` on class ``c`` at a lower priority, and their milli-GPU.
 
     But for those who were promised their GPUs, for whom others left, or who use what is reserved.
     """
-    out, work, value = world.out, world.work, world.ranks.value
-    served, who = _served(world), np.empty(out.used[0], np.int64)
-    size, gpus = 0, 0
-    for k in range(out.used[0]):
-        v = out.order[k]
-        if out.action[v] != codes.ADMIT or out.gpu_class[v] != c or work.queue[v] != work.queue[w]:
-            continue
-        p = work.priority[v]
-        below = value[p] < value[work.priority[w]] and world.line.rank[v] < world.line.rank[w]
-        if not below or not world.ranks.preemptible[p]:
-            continue
-        backfills = world.book.holder[c] >= 0 and work.predicted_p90[v] < np.inf
-        if work.claims[v] or served[v] or backfills:
-            continue
-        who[size] = v
-        size += 1
-        gpus += out.members[v] * work.need[GPUS, v]
+    line, out, work, q = world.line, world.out, world.work, world.work.queue[w]
+    first = line.leaf[q + 1]
+    while first > line.leaf[q] and line.rank[line.item[line.start[first - 1]]] < line.rank[w]:
+        first -= 1
+    begin, end = line.start[first], line.start[line.leaf[q + 1]]
+    who, size, gpus = np.empty(end - begin, np.int64), 0, 0
+    for k in range(begin, end):
+        v = line.item[k]
+        if out.action[v] == codes.ADMIT and out.gpu_class[v] == c and _may_step_back(world, w, v):
+            who[size] = v
+            size += 1
+            gpus += out.members[v] * work.need[GPUS, v]
     return who[:size], gpus
 
 
 @once
-def _served(world: World) -> Flags:
-    """For whom others leave."""
-    out, found = world.out, np.zeros(world.work.phase.size, np.bool_)
-    for k in range(out.used[0]):
-        v = out.order[k]
-        if out.action[v] in (codes.EVICT, codes.SHRINK, codes.MOVE) and out.rival[v] >= 0:
-            found[out.rival[v]] = True
-    return found
+def _may_step_back(world: World, w: int, v: int) -> bool:
+    work, out, ranks = world.work, world.out, world.ranks
+    mine, its = work.priority[w], work.priority[v]
+    if ranks.value[its] >= ranks.value[mine] or not ranks.preemptible[its]:
+        return False
+    reserved = world.book.holder[out.gpu_class[v]] >= 0 and work.predicted_p90[v] < np.inf
+    return not (work.claims[v] or out.served[v] or reserved)
 
 
 @once

@@ -111,7 +111,7 @@ def fails_like_another(world: World, w: int, c: int) -> bool:
     out, before = world.out, world.prey.refused[c, world.work.queue[w]]
     if before < 0 or out.action[before] not in (codes.WAIT, codes.RESERVE):
         return False
-    if not _asks_for_more(world, w, before):
+    if not asks_for_more(world, w, before):
         return False
     told = out.reason[before]
     if out.gpu_class[before] != c or told not in (
@@ -125,7 +125,7 @@ def fails_like_another(world: World, w: int, c: int) -> bool:
         until += world.work.submitted[w] - world.work.submitted[before]
         if until <= world.rules.now:
             return False
-    if not _asks_for_more(world, before, w):
+    if not asks_for_more(world, before, w):
         return False
     if out.action[w] == codes.UNDECIDED:
         _tell_the_same(world, w, before)
@@ -134,7 +134,7 @@ def fails_like_another(world: World, w: int, c: int) -> bool:
 
 
 @inner
-def _asks_for_more(world: World, w: int, than: int) -> bool:
+def asks_for_more(world: World, w: int, than: int) -> bool:
     """``w`` could not start by any eviction that does not let ``than`` start as well, or is its equal.
 
     A larger workload may evict more where the eviction cap counts what is asked for.

@@ -19,7 +19,7 @@ def decide(out: Out, w: int, action: int, reason: int, c: int, members: int) -> 
     up still more.
     """
     if out.noted[w]:
-        withdraw(out, w)
+        _withdraw(out, w)
     out.action[w], out.reason[w] = action, reason
     out.gpu_class[w], out.members[w] = c, members
     out.noted[w] = True
@@ -28,7 +28,7 @@ def decide(out: Out, w: int, action: int, reason: int, c: int, members: int) -> 
 
 
 @inner
-def withdraw(out: Out, w: int) -> None:
+def _withdraw(out: Out, w: int) -> None:
     out.rival[w], out.blame[w], out.until[w] = -1, -1, 0.0
     k = out.used[0] - 1
     while out.order[k] != w:
@@ -189,5 +189,6 @@ def _quote_excess(world: World, hunt: Hunt, v: int, gpus: int) -> None:
     while q != meet and tree.parent[q] != meet:
         q = tree.parent[q]
     out.rival[v] = hunt.w
+    out.served[hunt.w] = True
     held = world.book.held[hunt.c, q]
     quote(out, v, q, held + gpus, world.division.fair[hunt.c, q], held, hunt.need)
