@@ -344,6 +344,7 @@ class Out(NamedTuple):
     figures: Floats  # [slot, 6]
     noted: Flags  # [slot]: stands in ``order``
     served: Flags  # [slot]: others leave for it
+    stepped_back: Flags  # [slot]: see ``precedence``
     order: Ints
     first: Ints  # [slot] first seat in the pool, members seats long
     pool_node: Ints

@@ -133,12 +133,13 @@ class _Again:
         self.frame.buffers.book.extra[...] = 0
 
     def _who_matters(self, plan: ArrayPlan) -> tuple[Ints, Ints]:
-        """Who got or keeps something; and those with whoever goes first in a leaf."""
+        """Who got or keeps something, or stepped back; and those with whoever goes first in a leaf."""
         line, book = self.frame.buffers.line, plan.book
         item = line.item[: line.count[0]]
         matters = np.zeros(self.frame.work.phase.size, np.bool_)
         action = plan.action[item]
-        matters[item[(action != codes.WAIT) & (action != codes.UNDECIDED)]] = True
+        waiting = (action == codes.WAIT) | (action == codes.UNDECIDED)
+        matters[item[~waiting | plan.out.stepped_back[item]]] = True
         for kept in (book.turn, book.holder, book.promised):
             matters[kept[kept >= 0]] = True
         matters[self.slot] = False

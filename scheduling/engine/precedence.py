@@ -60,7 +60,7 @@ def ask_again(world: World, who: Ints) -> None:
     for v in who:
         out.action[v] = out.reason[v] = codes.UNDECIDED
         out.rival[v], out.blame[v], out.until[v] = -1, -1, 0.0
-        out.members[v], out.noted[v] = 0, False
+        out.members[v], out.noted[v], out.stepped_back[v] = 0, False, True
     kept = 0
     for k in range(out.used[0]):
         if out.noted[out.order[k]]:

@@ -125,7 +125,7 @@ def _clear_slot(world: World, w: int) -> None:
     out.action[w] = out.reason[w] = codes.UNDECIDED
     out.rival[w] = out.blame[w] = -1
     out.members[w] = 0
-    out.noted[w] = out.served[w] = False
+    out.noted[w] = out.served[w] = out.stepped_back[w] = False
     out.until[w] = out.lost[w] = 0.0
     for i in range(out.figures.shape[1]):
         out.figures[w, i] = 0.0

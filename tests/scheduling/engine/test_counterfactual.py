@@ -180,6 +180,27 @@ def _starts(made: Plan, name: str) -> bool:
     return line.action is Action.ADMIT or line.reason is Reason.AWAITS_VICTIMS
 
 
+def test_who_stepped_back_for_a_higher_priority_is_asked_again_as_well() -> None:
+    """While low is asked first, two members find no room beside it, and high gets what it gives back."""
+    world = _snapshot(
+        nodes=[{"name": f"n{i}", "gpu_class": "h100", "gpus": 8} for i in range(4)],
+        queues=[{"name": name, "quotas": {"h100": {"nominal": 16}}} for name in ("a", "b")],
+        workloads=[
+            *(
+                _runs(f"{queue}{node}", gpus, queue, f"n{node}")
+                for queue, node, gpus in [
+                    ("a", 0, 5), ("b", 0, 3), ("a", 2, 3), ("b", 2, 2), ("a", 3, 2), ("b", 3, 6)
+                ]
+            ),
+            _waits(4, queue="a", members={"min": 3, "max": 3}),
+            _waits(4, name="low", queue="b"),
+            _waits(8, name="high", queue="b", priority_class="urgent"),
+        ],
+    )  # fmt: skip
+    fewer = next(r for r in relaxations(world, "w") if r.change is Change.FEWER_MEMBERS)
+    assert fewer.value == 1
+
+
 @given(worlds())
 def test_each_change_starts_the_workload_when_it_is_really_made(world: Snapshot) -> None:
     """Law 12: the few who are asked again stand for all."""
