@@ -82,20 +82,20 @@ def reworded(plan: Outline, blocked_by: Mapping[str, Blocked]) -> Outline:
     """``plan`` with what really blocks a workload (engine name -> why) in place of its hold."""
     if not blocked_by:
         return plan
-    waits, reasons = plan.waits, list(plan.waits.reasons)
-    places = [place for place, name in enumerate(waits.names) if name in blocked_by]
+    line, reasons = plan.waits, list(plan.waits.reasons)
+    places = [place for place, name in enumerate(line.names) if name in blocked_by]
     said = {
         place: _reworded(decision, blocked_by)
-        for place, decision in zip(places, waits.spell(places), strict=True)
+        for place, decision in zip(places, line.spell(places), strict=True)
     }
     for place, decision in said.items():
         reasons[place] = decision.reason
 
     def spell(wanted: Sequence[int]) -> list[m.Decision]:
-        others = iter(waits.spell([place for place in wanted if place not in said]))
+        others = iter(line.spell([place for place in wanted if place not in said]))
         return [said[place] if place in said else next(others) for place in wanted]
 
-    return replace(plan, waits=replace(waits, reasons=reasons, spell=spell))
+    return replace(plan, waits=replace(line, reasons=reasons, spell=spell))
 
 
 def waits(bounds_s: tuple[float, float], times: int) -> float:
