@@ -17,6 +17,7 @@ from scheduling.engine.ladder import rate_leaf
 from scheduling.engine.limits import book_start
 from scheduling.engine.memo import EPOCH
 from scheduling.engine.prospects import asks_for_more
+from scheduling.engine.record import undecide
 from scheduling.engine.seating import occupy
 from scheduling.engine.standing import charge
 from scheduling.engine.world import World
@@ -58,9 +59,8 @@ def ask_again(world: World, who: Ints) -> None:
     """Nothing is decided on those who stepped back."""
     out = world.out
     for v in who:
-        out.action[v] = out.reason[v] = codes.UNDECIDED
-        out.rival[v], out.blame[v], out.until[v] = -1, -1, 0.0
-        out.members[v], out.noted[v], out.stepped_back[v] = 0, False, True
+        undecide(out, v)
+        out.stepped_back[v] = True
     kept = 0
     for k in range(out.used[0]):
         if out.noted[out.order[k]]:

@@ -6,6 +6,7 @@ from scheduling.engine import codes
 from scheduling.engine.arrays import GPUS, RUNNING, Room
 from scheduling.engine.compiled import inner, once
 from scheduling.engine.limits import find_limits
+from scheduling.engine.record import undecide
 from scheduling.engine.seating import leave, occupy, touch_all
 from scheduling.engine.standing import dominant_ratio
 from scheduling.engine.world import World
@@ -122,13 +123,9 @@ def clear_out(world: World) -> None:
 @once
 def _clear_slot(world: World, w: int) -> None:
     out = world.out
-    out.action[w] = out.reason[w] = codes.UNDECIDED
-    out.rival[w] = out.blame[w] = -1
-    out.members[w] = 0
-    out.noted[w] = out.served[w] = out.stepped_back[w] = False
-    out.until[w] = out.lost[w] = 0.0
-    for i in range(out.figures.shape[1]):
-        out.figures[w, i] = 0.0
+    undecide(out, w)
+    out.served[w] = out.stepped_back[w] = False
+    out.lost[w] = 0.0
     world.prey.chosen[w] = False
 
 

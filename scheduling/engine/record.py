@@ -28,6 +28,16 @@ def decide(out: Out, w: int, action: int, reason: int, c: int, members: int) -> 
 
 
 @inner
+def undecide(out: Out, w: int) -> None:
+    """Nothing is decided on ``w``. It is taken out of ``order`` by who calls this, for many at a time."""
+    out.action[w] = out.reason[w] = codes.UNDECIDED
+    out.rival[w] = out.blame[w] = -1
+    out.members[w], out.until[w], out.noted[w] = 0, 0.0, False
+    for i in range(out.figures.shape[1]):
+        out.figures[w, i] = 0.0
+
+
+@inner
 def _withdraw(out: Out, w: int) -> None:
     out.rival[w], out.blame[w], out.until[w] = -1, -1, 0.0
     k = out.used[0] - 1

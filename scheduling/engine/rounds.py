@@ -10,6 +10,7 @@ from __future__ import annotations
 from scheduling.engine import codes
 from scheduling.engine.compiled import inner, once
 from scheduling.engine.precedence import STEPPED_BACK
+from scheduling.engine.record import undecide
 from scheduling.engine.reserve import let_nodes_go
 from scheduling.engine.world import World
 
@@ -56,11 +57,7 @@ def reopen(world: World) -> None:
             out.order[kept] = w
             kept += 1
             continue
-        out.action[w] = out.reason[w] = codes.UNDECIDED
-        out.rival[w] = out.blame[w] = -1
-        out.until[w], out.noted[w] = 0.0, False
-        for i in range(out.figures.shape[1]):
-            out.figures[w, i] = 0.0
+        undecide(out, w)
     out.used[0] = kept
     for c in range(book.turn.shape[0]):
         for q in range(book.turn.shape[1]):
