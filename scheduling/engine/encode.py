@@ -33,7 +33,7 @@ def encode(snapshot: m.Snapshot, roster: Roster | None = None) -> Frame:
     roster.follow(snapshot.workloads, _numbers(tree, queues, classes, priorities))
     frame = Frame(
         now=snapshot.now.timestamp(),
-        policy=snapshot.policy,
+        rules=_rules(snapshot.policy, snapshot.now.timestamp()),
         names={
             "classes": names,
             "queues": ["", *(q.name for q in queues)],
@@ -176,8 +176,28 @@ def _numbered(labels: list[tuple[str, ...]]) -> list[int]:
     return [number[label] for label in labels]
 
 
-def _or_endless(seconds: float | None) -> float:
-    return np.inf if seconds is None else float(seconds)
+def _or_endless(bound: float | None) -> float:
+    return np.inf if bound is None else float(bound)
+
+
+def _rules(policy: m.Policy, now: float) -> a.Rules:
+    return a.Rules(
+        now=now,
+        history=float(policy.history_strength),
+        delay=float(policy.preemption_delay_s),
+        eviction_cap=_or_endless(policy.eviction_cap),
+        spread=policy.placement == "spread",
+        grace=float(policy.stale_gang_grace_s),
+        user_history=float(policy.user_history_strength),
+        half_life=float(policy.usage_half_life_s),
+        charge=float(policy.charge_s),
+        reserve_after=float(policy.reserve_after_s),
+        cooldown=float(policy.cooldown_s),
+        fair_delay=float(policy.fair_share_delay_s),
+        max_evictions=_or_endless(policy.max_evictions),
+        max_moves=policy.max_moves,
+        shortest=policy.order == "shortest_predicted",
+    )
 
 
 def _add_workloads(frame: Frame, roster: Roster, nodes: list[m.Node]) -> None:

@@ -24,7 +24,7 @@ from scheduling.engine import codes, events
 from scheduling.engine.array_plan import ArrayPlan
 from scheduling.engine.buffers import buffers_for, empty_work
 from scheduling.engine.line import list_afresh
-from scheduling.engine.model import Policy, Snapshot
+from scheduling.engine.model import Snapshot
 from scheduling.engine.structs import Struct, as_struct
 from scheduling.engine.world import World
 
@@ -44,7 +44,7 @@ class Frame:
         self,
         *,
         now: float,
-        policy: Policy,
+        rules: a.Rules,
         names: dict[str, list[str]],
         tree: a.Tree,
         quotas: a.Quotas,
@@ -54,30 +54,13 @@ class Frame:
         slots: int = 64,
     ) -> None:
         self.now = now
-        self.policy = policy
         self.class_names = names["classes"]
         self.queue_names = names["queues"]
         self.node_names = names["nodes"]
         self.priority_names = names["priorities"]
         self.tree, self.quotas, self.former = tree, quotas, former
         self.nodes, self.ranks = nodes, ranks
-        self.rules = a.Rules(
-            now,
-            float(policy.history_strength),
-            float(policy.preemption_delay_s),
-            np.inf if policy.eviction_cap is None else float(policy.eviction_cap),
-            policy.placement == "spread",
-            float(policy.stale_gang_grace_s),
-            float(policy.user_history_strength),
-            float(policy.usage_half_life_s),
-            float(policy.charge_s),
-            float(policy.reserve_after_s),
-            float(policy.cooldown_s),
-            float(policy.fair_share_delay_s),
-            np.inf if policy.max_evictions is None else float(policy.max_evictions),
-            policy.max_moves,
-            policy.order == "shortest_predicted",
-        )
+        self.rules = rules
         self.users = a.Users(np.full(64, -1, np.int64), np.zeros(64, np.int64))
         self.source: Snapshot | None = None
         self.slot_names: dict[int, str] = {}

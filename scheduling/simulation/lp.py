@@ -31,7 +31,7 @@ class _Class:
 
     def __init__(self, frame: Frame, c: int) -> None:
         self.tree, self.quotas, self.c = frame.tree, frame.quotas, c
-        self.k = Fraction(frame.policy.history_strength)
+        self.k = Fraction(frame.rules.history)
         self.usage = frame.buffers.division.usage
         size = self.tree.parent.size
         self.kids: list[list[int]] = [[] for _ in range(size)]

@@ -43,7 +43,7 @@ def no_usage(frame: Frame) -> Usage:
         held_by=np.zeros(pairs, np.int64),
         capacity=frame.nodes.capacity,
         at=np.array([float(frame.now)]),
-        half_life=float(max(1, frame.policy.usage_half_life_s)),
+        half_life=max(1.0, frame.rules.half_life),
     )
 
 
