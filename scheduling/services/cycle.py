@@ -93,7 +93,7 @@ def run_cycle(
     if cluster.mode == ClusterMode.PAUSED:
         return CycleResult(skipped="paused")
     worker = worker_of(cluster, on_change=on_change)
-    if not worker.busy.acquire(blocking=False):
+    if not worker.turn.take():
         # What called for this cycle may have come after the other one looked.
         worker.trigger()
         return CycleResult(skipped="busy")
@@ -104,7 +104,7 @@ def run_cycle(
         worker.projection = None
         raise
     finally:
-        worker.busy.release()
+        worker.turn.give_back()
 
 
 def _run(cluster: Cluster, worker: ClusterWorker, trigger: str) -> CycleResult:

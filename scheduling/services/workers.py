@@ -31,15 +31,37 @@ stay: Python's own thresholds look through all of them several times in a cycle 
 Address = tuple[str, str, str, str, str]
 
 
-class Debounce:
-    """Calls ``act`` once, ``delay_s`` after the first of a burst of calls, and never while ``busy`` is
-    held: what comes during a cycle waits for its end."""
+class Turn:
+    """Lets one cycle run at a time, and others know when none does."""
 
-    def __init__(
-        self, act: Callable[[], None], busy: threading.Lock, delay_s: float = DEBOUNCE_S
-    ) -> None:
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._is_taken = False
+
+    def take(self) -> bool:
+        """Whether the turn is the caller's now, who gives it back."""
+        with self._changed:
+            taken, self._is_taken = self._is_taken, True
+        return not taken
+
+    def give_back(self) -> None:
+        with self._changed:
+            self._is_taken = False
+            self._changed.notify_all()
+
+    def wait_free(self) -> None:
+        """Wait until nobody has it, without taking it: who wants it then is not kept from it."""
+        with self._changed:
+            self._changed.wait_for(lambda: not self._is_taken)
+
+
+class Debounce:
+    """Calls ``act`` once, ``delay_s`` after the first of a burst of calls, and not while a cycle has its
+    ``turn``: what comes during a cycle waits for its end."""
+
+    def __init__(self, act: Callable[[], None], turn: Turn, delay_s: float = DEBOUNCE_S) -> None:
         self._act = act
-        self._busy = busy
+        self._turn = turn
         self._delay_s = delay_s
         self._due = threading.Event()
         self._closed = False
@@ -61,15 +83,15 @@ class Debounce:
         while not self._closed:
             self._due.wait()
             time.sleep(self._delay_s)
-            with self._busy:
-                self._due.clear()
+            self._turn.wait_free()
+            self._due.clear()
             if not self._closed:
                 self._act()
 
 
 @dataclass(slots=True)
 class ClusterWorker:
-    """The memory of one cluster in this process. ``busy`` is held for the length of a cycle."""
+    """The memory of one cluster in this process. ``turn`` is taken for the length of a cycle."""
 
     address: Address
     client: Client
@@ -78,7 +100,7 @@ class ClusterWorker:
     enforcer: Enforcer
     ledger: Ledger
     trigger: Debounce
-    busy: threading.Lock
+    turn: Turn
     spoken: Spoken = field(default_factory=Spoken)
     memo: Memo = field(default_factory=Memo)
     waiting: Waiting = field(default_factory=Waiting)
@@ -146,8 +168,8 @@ def address_of(cluster: Cluster) -> Address:
 def _start(cluster: Cluster, on_change: Callable[[], None]) -> ClusterWorker:
     gc.set_threshold(*COLLECTED)
     client = Client.connect(cluster)
-    busy = threading.Lock()
-    trigger = Debounce(on_change, busy)
+    turn = Turn()
+    trigger = Debounce(on_change, turn)
     mirror = Mirror(client, picture.resources(), on_change=trigger, optional=picture.OPTIONAL)
     lease = Lease(client)
     mirror.start()
@@ -159,5 +181,5 @@ def _start(cluster: Cluster, on_change: Callable[[], None]) -> ClusterWorker:
         enforcer=Enforcer(client, mirror, lease),
         ledger=Ledger(cluster),
         trigger=trigger,
-        busy=busy,
+        turn=turn,
     )

@@ -371,8 +371,9 @@ def test_two_workers_never_both_write(world: World, requests: list[tuple[str, st
 def test_second_cycle_at_the_same_time_steps_aside(world: World) -> None:
     world.cycle()
     worker = workers._workers[world.cluster.pk]
-    with worker.busy:
-        assert run_cycle(world.cluster.pk).skipped == "busy"
+    assert worker.turn.take()
+    assert run_cycle(world.cluster.pk).skipped == "busy"
+    worker.turn.give_back()
 
 
 def test_revision_rises_only_when_something_visible_changed(world: World) -> None:
