@@ -21,11 +21,19 @@ from scheduling.models.ledger import (
     UserUsage,
 )
 from scheduling.models.queues import Queue, Quota, QuotaChange
-from scheduling.models.workloads import Outcome, PriorityClass, State, Transition, Workload
+from scheduling.models.workloads import (
+    CheckpointHabit,
+    Outcome,
+    PriorityClass,
+    State,
+    Transition,
+    Workload,
+)
 
 __all__ = [
     "MILLI",
     "Action",
+    "CheckpointHabit",
     "Cluster",
     "ClusterMode",
     "Cycle",

@@ -188,3 +188,24 @@ class Transition(models.Model):
 
     def __str__(self) -> str:
         return f"{self.workload}: {self.from_state} → {self.to_state}"
+
+
+class CheckpointHabit(models.Model):
+    """How long the last workloads of a user in a queue went without a checkpoint, as far as they announce it.
+
+    ``recent`` is a list of [uid of a workload, its last intervals in seconds], the latest last; no
+    interval is one that ran on without announcing. ``services.checkpoints`` says what follows from it.
+    """
+
+    queue = models.ForeignKey(Queue, on_delete=models.CASCADE, related_name="checkpoint_habits")
+    user = models.CharField(max_length=150, blank=True)
+    recent = models.JSONField(default=list)
+
+    class Meta:
+        ordering = ["queue", "user"]
+        constraints = [
+            models.UniqueConstraint(fields=["queue", "user"], name="checkpoint_habit_unique")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.user} in {self.queue}"

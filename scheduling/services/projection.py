@@ -14,9 +14,16 @@ from typing import Any
 
 from scheduling.cluster.adapters import Observed, key_of
 from scheduling.cluster.picture import Picture
-from scheduling.models import Cluster, Eviction, State, Transition, Workload
+from scheduling.models import (
+    CheckpointHabit,
+    Cluster,
+    Eviction,
+    State,
+    Transition,
+    Workload,
+)
 from scheduling.models.workloads import HOLDING, WAITING
-from scheduling.services import lifecycle
+from scheduling.services import checkpoints, lifecycle
 from scheduling.services.blocked import Refusals, may_be_blocked
 from scheduling.services.columns import insert_keyed, write_columns
 from scheduling.services.evictions import eviction_of
@@ -74,6 +81,7 @@ class Changes:
     stepped: dict[str, Workload] = field(default_factory=dict)
     transitions: list[Transition] = field(default_factory=list)
     evictions: list[Eviction] = field(default_factory=list)
+    habits: list[CheckpointHabit] = field(default_factory=list)
 
     def __bool__(self) -> bool:
         return bool(self.new or self.edited or self.stepped)
@@ -87,6 +95,7 @@ class Projection:
         live = Workload.objects.filter(cluster=cluster).exclude(state=State.FINISHED)
         self.rows: dict[str, Workload] = {w.uid: w for w in live}
         self.nodes = NodeRows(cluster)
+        self._habits = checkpoints.Habits.of(cluster)
         self.newcomer = not Workload.objects.filter(cluster=cluster).exists()
         self._finished: set[str] = set()
         self.restless: list[Observed] = []
@@ -131,6 +140,8 @@ class Projection:
             )
             if row is None:
                 row = self.rows[observed.uid] = self._make(observed, changes)
+            if observed.checkpointed != row.checkpointed_at:
+                self._habits.hear(row, observed.checkpointed, now)
             self._copy(row, observed, rows, changes)
             moves.append((row, observed, way_to(row, observed, situation)))
             if situation is Situation.HOLDING:
@@ -140,14 +151,22 @@ class Projection:
         self._step(moves, rows, now, class_by_node, changes)
         for row, seen, _ in moves:
             if seen is not None and row.uid in self.rows:
-                known[row.uid] = self._note(row, seen, known[row.uid].situation)
+                known[row.uid] = self._note(row, seen, known[row.uid].situation, now)
+        changes.habits = self._habits.changed()
         self.newcomer = False
         return changes, known
 
-    def _note(self, row: Workload, observed: Observed, situation: Situation) -> Known:
+    def _note(
+        self, row: Workload, observed: Observed, situation: Situation, now: datetime
+    ) -> Known:
         """What is known of a live workload whose row is in line with what was ``observed``."""
         ran = row.state == State.RUNNING
-        known = Known(situation, started=row.started_at if ran else row.admitted_at, ran=ran)
+        known = Known(
+            situation,
+            started=row.started_at if ran else row.admitted_at,
+            ran=ran,
+            presumed=self._habits.presumed(row, now) if ran else None,
+        )
         self._disturb(row.uid)
         if situation is Situation.WAITING and row.state in WAITING and is_as_it_should_be(observed):
             self._quiet[row.uid], self._known[row.uid] = observed, known
@@ -279,6 +298,8 @@ class Projection:
                     class_by_node=class_by_node,
                     now=now,
                 )
+                if row.state == State.RUNNING:
+                    self._habits.end(row, args["at"])
                 changes.transitions.append(lifecycle.step(row, state, **args))
                 decision = decisions.get((row.pk, state))
                 if state == State.EVICTED and decision is not None and evicted_by_weir(observed):
@@ -338,6 +359,8 @@ def save(changes: Changes) -> None:
     lifecycle.save(stepped, changes.transitions)
     if changes.evictions:
         Eviction.objects.bulk_create(changes.evictions)
+    if changes.habits:
+        checkpoints.save(changes.habits)
 
 
 def _assign(row: Workload, values: Mapping[str, Any], changes: Changes) -> None:

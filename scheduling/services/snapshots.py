@@ -15,6 +15,7 @@ from scheduling.engine import model as m
 from scheduling.models import Cluster, ClusterMode, Workload
 from scheduling.services import policy as policies
 from scheduling.services.blocked import Blocked, Refusals, blocked
+from scheduling.services.checkpoints import Habits
 from scheduling.services.policy import NO_PRIORITY_CLASS, PolicyRows
 from scheduling.services.situations import Situation, class_of, judge, placement_of
 
@@ -32,6 +33,8 @@ class Known:
     """All its members were up at some time since its admission."""
     blocked: Blocked | None = None
     """What keeps it from being started now."""
+    presumed: datetime | None = None
+    """The checkpoint it is taken to have made, though it announced and declared nothing."""
 
 
 class Waiting:
@@ -132,11 +135,13 @@ def live(cluster: Cluster) -> m.Snapshot:
     held = {w.uid: w for w in Workload.objects.filter(cluster=cluster, uid__in=uids)}
     newcomer = not Workload.objects.filter(cluster=cluster).exists()
     enforce = cluster.mode == ClusterMode.ENFORCE
+    habits = Habits.of(cluster)
     known = {
         o.uid: Known(
             judge(o, w.state if w else None, enforce=enforce, newcomer=newcomer),
             started=(w.started_at or w.admitted_at) if w else None,
             blocked=blocked(o, Refusals(), now=now),
+            presumed=habits.presumed(w, now) if w else None,
         )
         for o in picture.workloads
         for w in [held.get(o.uid)]
@@ -328,10 +333,14 @@ def _moving(observed: Observed, present: set[str], now: datetime) -> dict[str, A
 
 
 def checkpoint_of(observed: Observed, known: Known, now: datetime) -> datetime | None:
-    """The last checkpoint: the one the work announced, or the last its declared interval made due."""
+    """The last checkpoint: the one the work announced, or the last its declared interval made due; of work
+    that says nothing the one it is presumed to have made."""
     announced, interval_s = observed.checkpointed, observed.checkpoint_interval_s
-    if known.situation is not Situation.HOLDING or not interval_s or known.started is None:
+    if known.situation is not Situation.HOLDING or known.started is None:
         return announced
+    if not interval_s:
+        told = announced is not None and announced >= known.started
+        return announced if told else known.presumed or announced
     whole = (now - known.started).total_seconds() // interval_s
     due = known.started + timedelta(seconds=max(0.0, whole) * interval_s)
     return max(due, announced) if announced else due

@@ -14,10 +14,11 @@ from tests import postgresql
 
 MODULES = (
     "tests/scheduling/models/test_constraints.py",
+    "tests/scheduling/services/test_checkpoints.py",
     "tests/scheduling/services/test_quotas_at_once.py",
     "tests/scheduling/services/quotas",
 )
-KEYWORDS = "TestConstraints or two_saves or save or revert or fit or grid"
+KEYWORDS = "TestConstraints or two_saves or save or revert or fit or grid or outlive"
 """What touches rows; the refusals that only compute are the same everywhere."""
 
 
