@@ -23,6 +23,7 @@ from portal.teams.access import may_operate_workload, visible_workloads
 from portal.teams.costs import Cost, cost_of, may_read_cost
 from scheduling.models import Eviction, Transition, Workload
 from scheduling.services import workloads
+from scheduling.services.checkpoints import Outlook, Source, outlook
 
 
 class WorkloadSerializer(serializers.ModelSerializer[Workload]):
@@ -121,15 +122,43 @@ class CostSerializer(serializers.Serializer[Cost]):
     gpu_hours = serializers.FloatField()
 
 
+class LearnedCheckpointSerializer(serializers.Serializer[Outlook]):
+    interval_s = serializers.IntegerField(source="learned.interval_s")
+    learned_from = serializers.ChoiceField(
+        source="learned.source",
+        choices=[source.value for source in Source],
+        help_text="The nearest who announce theirs and are enough.",
+    )
+    told = serializers.IntegerField(
+        source="learned.told", help_text="Workloads that announced (own: intervals) ..."
+    )
+    seen = serializers.IntegerField(source="learned.seen", help_text="... of so many.")
+    presumed_at = serializers.DateTimeField(
+        allow_null=True, help_text="The checkpoint it is taken to have made without announcing it."
+    )
+    due_at = serializers.DateTimeField(
+        allow_null=True, help_text="When it should announce its next."
+    )
+
+
 class WorkloadDetailSerializer(WorkloadSerializer):
     transitions = TransitionSerializer(many=True, read_only=True)
     evictions = EvictionSerializer(many=True, read_only=True)
     cost = serializers.SerializerMethodField(
         help_text="So far; null for those who may not read costs."
     )
+    learned_checkpoint = serializers.SerializerMethodField(
+        help_text="Null where it declares an interval, where nothing is learned, and at its end."
+    )
 
     class Meta(WorkloadSerializer.Meta):
-        fields = [*WorkloadSerializer.Meta.fields, "transitions", "evictions", "cost"]
+        fields = [
+            *WorkloadSerializer.Meta.fields,
+            "transitions",
+            "evictions",
+            "cost",
+            "learned_checkpoint",
+        ]
         read_only_fields = fields
 
     @extend_schema_field(CostSerializer(allow_null=True))
@@ -138,6 +167,11 @@ class WorkloadDetailSerializer(WorkloadSerializer):
             return None
         cost = cost_of(workload, workload.cluster.now())
         return None if cost is None else CostSerializer(cost).data
+
+    @extend_schema_field(LearnedCheckpointSerializer(allow_null=True))
+    def get_learned_checkpoint(self, workload: Workload) -> Any:
+        expected = outlook(workload, workload.cluster.now())
+        return None if expected is None else LearnedCheckpointSerializer(expected).data
 
 
 class WorkloadView(ClusterView):

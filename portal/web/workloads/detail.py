@@ -23,6 +23,7 @@ from portal.web.workloads import history, timeline
 from portal.web.workloads.bars import LargeBar, large
 from portal.web.workloads.rows import gang
 from scheduling.models import Cluster, Decision, Eviction, GpuClass, Queue, Share, State, Workload
+from scheduling.services.checkpoints import Learned, Source, outlook
 
 SUBMITTED = "submitted"
 """Session key: {uid: {name, namespace, at}} of what the person submitted and no mirror has shown."""
@@ -60,6 +61,7 @@ def context(user: User, cluster: Cluster, work: Workload) -> dict[str, Any]:
     now = cluster.now()
     transitions, evictions = list(work.transitions.all()), list(work.evictions.all())
     may_operate = may_operate_workload(user, work)
+    expected = outlook(work, now)
     return {
         "cluster": cluster,
         "work": work,
@@ -71,6 +73,8 @@ def context(user: User, cluster: Cluster, work: Workload) -> dict[str, Any]:
         "decision": _decision(work),
         "classes": _classes(cluster, work),
         "entitlement": _entitlement(work),
+        "checkpoints": expected,
+        "learned_from": learned_from(work, expected.learned) if expected else "",
         "used_gpu_s": gpu_seconds(work, now),
         "cost": cost_of(work, now) if may_read_cost(user, work) else None,
         "may_cancel": may_operate and work.state != State.FINISHED,
@@ -151,6 +155,15 @@ def _classes(cluster: Cluster, work: Workload) -> list[GpuClass]:
     """Those it asked for, in its order of preference."""
     known = {c.name: c for c in cluster.gpu_classes.all()}
     return [known[name] for name in work.gpu_classes if name in known]
+
+
+def learned_from(work: Workload, learned: Learned) -> str:
+    """Whose checkpoints an interval was learned from: '12 of ann's last 13 workloads in vision'."""
+    if learned.source is Source.OWN:
+        return f"its own last {learned.told}"
+    whose = "the" if learned.source is Source.QUEUE else f"{work.user}'s"
+    where = "" if learned.source is Source.USER else f" in {work.queue}"
+    return f"{learned.told} of {whose} last {learned.seen} workloads{where}"
 
 
 def _entitlement(work: Workload) -> LargeBar | None:

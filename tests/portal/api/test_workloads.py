@@ -1,8 +1,10 @@
+from datetime import datetime, timedelta
+
 import pytest
 
 from portal.accounts.models import Persona
 from scheduling.cluster.client import NotFoundError
-from scheduling.models import MILLI, GpuClass, State, Workload
+from scheduling.models import MILLI, CheckpointHabit, GpuClass, State, Workload
 from tests.factories import make_cluster, make_member, make_workload
 from tests.portal.kubernetes import job
 from tests.scheduling.manifests import MANIFESTS
@@ -75,6 +77,21 @@ def test_detail_tells_history_and_evictions(api):
     states = [step["to_state"] for step in data["transitions"]]
     assert states == ["pending", "admitted", "running", "evicted", "requeued"]
     assert data["evictions"][0]["numbers"]["victim_held_before"] == 56
+
+
+def test_detail_tells_the_learned_checkpoint_interval_and_from_whom(api, cluster):
+    work = Workload.objects.get(name="pretraining-run-1")
+    url = f"{WORKLOADS}/{work.uid}"
+    assert api("researcher").get(url).data["learned_checkpoint"] is None
+    recent = [[uid, [1800]] for uid in "abcdefghi"] + [["j", []]]
+    CheckpointHabit.objects.create(queue=work.queue, user=work.user, recent=recent)
+    Workload.objects.filter(pk=work.pk).update(started_at=cluster.now() - timedelta(minutes=40))
+    told = api("researcher").get(url).data["learned_checkpoint"]
+    at = datetime.fromisoformat(told.pop("presumed_at"))
+    assert (cluster.now() - at).total_seconds() == pytest.approx(600, abs=60)
+    assert told == {
+        "interval_s": 1800, "learned_from": "user_in_queue", "told": 9, "seen": 10, "due_at": None,
+    }  # fmt: skip
 
 
 def test_workload_of_a_queue_not_seen_is_absent(api):

@@ -3,7 +3,16 @@ from datetime import timedelta
 import pytest
 
 from portal.accounts.models import User
-from scheduling.models import Action, Cycle, Decision, Eviction, State, Transition, Workload
+from scheduling.models import (
+    Action,
+    CheckpointHabit,
+    Cycle,
+    Decision,
+    Eviction,
+    State,
+    Transition,
+    Workload,
+)
 from tests.factories import NOW, make_workload
 
 pytestmark = pytest.mark.django_db
@@ -119,6 +128,53 @@ def test_finished_work_ends_its_line(as_user, cluster):
     assert "Failed" in text(response)
 
 
+def announced(queue, *uids, user="m.okafor"):
+    CheckpointHabit.objects.create(
+        queue=queue, user=user, recent=[[uid, [1800, 1700]] for uid in uids]
+    )
+
+
+@pytest.mark.parametrize(
+    ("place", "user", "whose"),
+    [
+        ("pretraining", "m.okafor", "5 of m.okafor&#x27;s last 5 workloads in pretraining"),
+        ("vision", "m.okafor", "5 of m.okafor&#x27;s last 5 workloads</dd>"),
+        ("pretraining", "w.zhao", "5 of the last 5 workloads in pretraining"),
+    ],
+)
+def test_learned_checkpoint_interval_says_from_whom(as_user, cluster, place, user, whose):
+    announced(cluster.queues.get(name=place), *"abcde", user=user)
+    page = text(as_user("m.okafor").get(url("pretraining-run-1")))
+    assert f"about 30 min, learned from {whose}" in page.replace("research/language/", "")
+
+
+def test_checkpoint_that_is_only_presumed_says_so(as_user, cluster):
+    work = Workload.objects.get(name="pretraining-run-1")
+    announced(work.queue, *"abcde")
+    Workload.objects.filter(pk=work.pk).update(started_at=cluster.now() - timedelta(minutes=40))
+    assert "presumed, none announced yet" in text(as_user("m.okafor").get(url(work.name)))
+    Workload.objects.filter(pk=work.pk).update(started_at=cluster.now() - timedelta(minutes=70))
+    assert "Last checkpoint" not in text(as_user("m.okafor").get(url(work.name)))
+
+
+def test_announced_checkpoint_says_when_the_next_is_due(as_user, cluster):
+    work = Workload.objects.get(name="pretraining-run-1")
+    announced(work.queue, work.uid)
+    Workload.objects.filter(pk=work.pk).update(checkpointed_at=cluster.now() - timedelta(minutes=9))
+    page = text(as_user("m.okafor").get(url(work.name)))
+    assert "about 30 min, learned from its own last 2" in page
+    assert ", the next about <time" in page
+
+
+def test_declared_checkpoint_interval_stands_alone(as_user, cluster):
+    work = Workload.objects.get(name="pretraining-run-1")
+    announced(work.queue, *"abcde")
+    Workload.objects.filter(pk=work.pk).update(checkpoint_interval_s=1200)
+    page = text(as_user("m.okafor").get(url(work.name)))
+    assert "<dd>20 min</dd>" in page
+    assert "learned" not in page
+
+
 @pytest.mark.parametrize("rows", [1, 3])
 def test_queries_do_not_grow_with_the_past(client, cluster, rows, django_assert_num_queries):
     work = make_workload(cluster.queues.get(name="search"), user="p.rossi", eviction_count=rows)
@@ -134,5 +190,5 @@ def test_queries_do_not_grow_with_the_past(client, cluster, rows, django_assert_
             for_workload=Workload.objects.get(name="search-run-1"),
         )
     client.force_login(User.objects.get(username="p.rossi"))
-    with django_assert_num_queries(37):
+    with django_assert_num_queries(38):
         client.get(url(work.name))
