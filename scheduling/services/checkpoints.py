@@ -98,8 +98,9 @@ class Fellows:
 
     @property
     def announce(self) -> bool:
-        """Whether one of them that is silent may be taken for one whose announcement is late."""
-        return self.told >= ENOUGH and self.told >= SHARE * self.seen
+        """Whether one of them that is silent may be taken for one whose announcement is late, if they are
+        enough."""
+        return self.told >= SHARE * self.seen
 
 
 @dataclass(frozen=True, slots=True)

@@ -162,7 +162,11 @@ def learned_from(work: Workload, learned: Learned) -> str:
     if learned.source is Source.OWN:
         return f"its own last {learned.told}"
     whose = "the" if learned.source is Source.QUEUE else f"{work.user}'s"
-    where = "" if learned.source is Source.USER else f" in {work.queue}"
+    where = (
+        ""
+        if learned.source is Source.USER
+        else f" in {work.queue.name if work.queue else work.queue_label}"
+    )
     return f"{learned.told} of {whose} last {learned.seen} workloads{where}"
 
 

@@ -131,7 +131,7 @@ def test_silent_run_is_presumed_one_checkpoint_until_a_second_is_missed(
     "work",
     [
         run(declared=600),
-        run(announced=60),
+        run(announced=0),
         run(queue=None),
         run(state=State.ADMITTED),
         run(state=State.EVICTED),
@@ -158,7 +158,12 @@ def test_nothing_is_presumed_of_what_speaks_for_itself_or_does_not_run(work: Wor
         ([habit(told(4), user="bob"), habit(told(1))], "ann", (Source.QUEUE, 5, 5)),
         ([habit(told(5), queue=2, user="bob")], "ann", None),
         # The nearest that knows enough decides, also when it says no.
-        ([habit(silent(5)), habit(told(20), queue=2), habit(told(20), user="bob")], "ann", None),
+        ([habit(silent(5)), *(habit(told(20), queue=q) for q in (2, 3, 4))], "ann", None),
+        (
+            [habit(silent(4)), *(habit(told(20), queue=q) for q in (2, 3))],
+            "ann",
+            (Source.USER, 40, 44),
+        ),
         ([habit(silent(4)), habit(told(20), user="bob")], "ann", None),  # four of 24
         # Who is nobody known has no fellows but those of the queue.
         ([habit(told(9), queue=2, user="")], "", None),
@@ -231,6 +236,12 @@ def test_members_of_a_gang_that_announce_one_after_another_tell_one_interval() -
     habits = Habits([])
     announce(habits, run(), 1800, 1802, 1805, 3600, 3602, 3605)
     assert recent_of(habits) == [("w", (1800, 1795))]
+
+
+def test_checkpoint_a_minute_is_heard_of() -> None:
+    habits = Habits([])
+    announce(habits, run(), 60, 120)
+    assert recent_of(habits) == [("w", (60, 60))]
 
 
 def test_what_is_remembered_is_bounded_and_the_oldest_goes_first() -> None:
