@@ -4,7 +4,7 @@ Nobody moves who is not seated again at once, on GPUs that are free now. A move 
 its workload like an eviction: it counts as lost work, in the eviction budgets and in the cap, and min run
 time forbids it; so does the cooldown, from its last start or move on. It needs no excess, because nobody's
 share changes. Only workloads that sit on one node and do not outrank the gang move, at most
-``Policy.max_moves`` of them.
+``Policy.max_moves`` of them. Those whose shares lie on one GPU may clear it.
 """
 
 from __future__ import annotations
@@ -13,28 +13,42 @@ import numpy as np
 
 from scheduling.engine import codes
 from scheduling.engine.admission import fills_what_leaves, need_of, quota_allows, start_or_promise
-from scheduling.engine.arrays import ANYWHERE, GPUS, LATER, NOW, Ints
+from scheduling.engine.arrays import ANYWHERE, GPUS, LATER, NOW, Flags, Ints
 from scheduling.engine.compiled import inner, once
 from scheduling.engine.eviction import RECLAIM, STRICT, Hunt, in_budget, shielded_until, spend
+from scheduling.engine.index import row_of
 from scheduling.engine.ladder import order_node
 from scheduling.engine.needed import squeeze, unseat
 from scheduling.engine.placement import place
 from scheduling.engine.prey import gpus_of
 from scheduling.engine.prospects import forget_failures, weigh_out
 from scheduling.engine.record import decide, note_coming, quote, seat_out
-from scheduling.engine.seating import free_of, leave, occupy, pick_device, sit, slots_on, stay
+from scheduling.engine.seating import (
+    ONE,
+    free_of,
+    leave,
+    occupy,
+    pick_device,
+    sit,
+    slots_on,
+    stay,
+)
 from scheduling.engine.victims import by_domain
 from scheduling.engine.world import World
 
 MOST_DOMAINS = 8
 """Domains of a required level that are tried, those with most free GPUs first."""
+MOST_TRIES = 8
+"""Nodes that are tried though those who left the ones before did not all find room."""
+ANY_GPU = -1
+"""In place of the one shared GPU that is cleared: anyone on the node may leave."""
 
 
 @inner
 def consolidate(world: World, w: int, c: int) -> bool:
     """Decide moves after which the least members of ``w`` fit, and promise them the room; or False."""
     need, q = need_of(world, w), world.work.queue[w]
-    if world.rules.max_moves == 0 or world.room.open[c] < need:
+    if world.room.open[c] < need:
         return False
     if not quota_allows(world, w, c, need, 0) or fills_what_leaves(world, q, c, need):
         return False
@@ -70,26 +84,30 @@ def _clear(world: World, w: int, c: int, among: Ints) -> bool:
     least, prey = world.work.least[w], world.prey
     node, device = np.empty(least, np.int64), np.empty(least, np.int64)
     prey.count[0] = world.book.spent[0] = 0
-    pool, sat, moved = world.out.used[1], 0, 0
+    pool, sat, tries = world.out.used[1], 0, 0
+    barred = np.zeros(world.room.kind.size, np.bool_)
     for n in among:
         while sat < least and slots_on(world.room, world.work, w, n, LATER) > 0:
             sat = _take_seat(world, w, n, node, device, sat)
-    while 0 <= sat < least:
-        n = _easiest(world, w, c, among)
+    while sat < least and tries < MOST_TRIES:
+        n, d = _easiest(world, w, c, among, barred)
         before = prey.count[0]
-        if n < 0 or not _lift(world, w, c, n):
+        if n < 0 or not _lift(world, w, c, n, d):
             break
         sat = _take_seat(world, w, n, node, device, sat)
-        moved += _resettle(world, c, n, before)
-        if moved < prey.count[0]:
-            break
+        if not _resettle(world, c, n, before):
+            sat -= 1
+            leave(world.room, world.work, w, n, device[sat], 1)
+            _put_down(world, before)
+            barred[n] = True
+            tries += 1
     for i in range(sat):
         world.seats.node[i], world.seats.device[i] = node[i], device[i]
-    if sat == least and 0 < moved == prey.count[0]:
+    if sat == least and prey.count[0] > 0:
         _carry_out(world, w, c)
         return True
     unseat(world.work, world.room, world.seats, w, sat)
-    _undo(world, c, moved)
+    _undo(world, c)
     world.out.used[1] = pool
     return False
 
@@ -102,36 +120,48 @@ def _take_seat(world: World, w: int, n: int, node: Ints, device: Ints, sat: int)
 
 
 @inner
-def _easiest(world: World, w: int, c: int, among: Ints) -> int:
-    """The node on which fewest GPUs have to move for one seat, lowest name on ties; -1 if none."""
-    best, fewest = -1, -1
+def _easiest(world: World, w: int, c: int, among: Ints, barred: Flags) -> tuple[int, int]:
+    """The node, and the shared GPU on it or ANY_GPU, where fewest GPUs have to move for one seat; lowest
+    name on ties; node -1 if none.
+    """
+    room, gpus = world.room, world.work.need[GPUS, w]
+    best, which, fewest = -1, ANY_GPU, -1
+    devices = room.shared_later.shape[1] if 0 < gpus <= ONE else 0
     for n in among:
-        lacks = world.work.need[GPUS, w] - free_of(world.room, GPUS, n, LATER)
-        if best >= 0 and lacks >= fewest:
-            continue
-        gpus = _gpus_to_move(world, w, c, n)
-        if gpus >= 0 and (best < 0 or gpus < fewest):
-            best, fewest = n, gpus
-    return best
+        for d in range(ANY_GPU, devices):
+            if barred[n] or (d >= 0 and room.shared_later[n, d] <= 0):
+                continue
+            free = ONE - room.shared_later[n, d] if d >= 0 else free_of(room, GPUS, n, LATER)
+            if best >= 0 and gpus - free >= fewest:
+                continue
+            moved = _gpus_to_move(world, w, c, n, d)
+            if moved >= 0 and (best < 0 or moved < fewest):
+                best, which, fewest = n, d, moved
+    return best, which
 
 
 @inner
-def _gpus_to_move(world: World, w: int, c: int, n: int) -> int:
+def _gpus_to_move(world: World, w: int, c: int, n: int, d: int) -> int:
     before = world.prey.count[0]
     gpus = world.book.spent[0]
-    fits = _lift(world, w, c, n)
+    fits = _lift(world, w, c, n, d)
     gpus = world.book.spent[0] - gpus
     _put_down(world, before)
     return int(gpus) if fits else -1
 
 
 @inner
-def _lift(world: World, w: int, c: int, n: int) -> bool:
-    """Movable workloads leave node ``n``, least work lost first, until one seat fits; whether it does."""
+def _lift(world: World, w: int, c: int, n: int, d: int) -> bool:
+    """Movable workloads leave node ``n``, least work lost first, until one seat fits; whether it does.
+    Only those on GPU ``d`` and those without GPUs, if it is not ANY_GPU.
+    """
     prey, before = world.prey, world.prey.count[0]
     order_node(world, n)
     for k in range(prey.start[n], prey.stop[n]):
         v = prey.on_node[k]
+        beside = d != ANY_GPU and world.holds.device[world.holds.head[v]] != d
+        if beside and world.work.need[GPUS, v] > 0:
+            continue
         if prey.count[0] == world.rules.max_moves or not _may_move(world, w, c, v):
             continue
         _take_off(world, v)
@@ -202,23 +232,25 @@ def _may_move(world: World, w: int, c: int, v: int) -> bool:
     if world.rules.now < max(rested, shielded_until(world, hunt, v)):
         return False
     capped = world.book.spent[0] + gpus > world.rules.eviction_cap * hunt.need
-    return not capped and not fills_what_leaves(world, work.queue[v], c, gpus)
+    if capped or fills_what_leaves(world, work.queue[v], c, gpus):
+        return False
+    return bool(world.index.total[row_of(world, v, c, NOW)] >= work.members[v])
 
 
 @inner
-def _resettle(world: World, c: int, n: int, first: int) -> int:
-    """Seat those taken off node ``n``, from number ``first`` on, elsewhere now; how many found seats."""
-    work, out, seats, settled = world.work, world.out, world.seats, 0
+def _resettle(world: World, c: int, n: int, first: int) -> bool:
+    """Seat those taken off node ``n``, from number ``first`` on, elsewhere now: all of them, or nobody."""
+    work, out, seats = world.work, world.out, world.seats
     for k in range(first, world.prey.count[0]):
         v = world.prey.picked[k]
         members = place(world, v, c, work.members[v], NOW)
         seat_out(out, seats, v, members)
         out.members[v] = members
         if members < work.members[v] or seats.node[0] == n:
-            _stand_up(world, v, c)
-            break
-        settled += 1
-    return settled
+            for i in range(first, k + 1):
+                _stand_up(world, world.prey.picked[i], c)
+            return False
+    return True
 
 
 @inner
@@ -232,8 +264,8 @@ def _stand_up(world: World, v: int, c: int) -> None:
 
 
 @once
-def _undo(world: World, c: int, moved: int) -> None:
-    for k in range(moved):
+def _undo(world: World, c: int) -> None:
+    for k in range(world.prey.count[0]):
         _stand_up(world, world.prey.picked[k], c)
     _put_down(world, 0)
 

@@ -7,7 +7,7 @@
    before everybody inside the share was asked. It
    a. starts on what is free now,
    b. or claims what is about to come free,
-   c. or makes room: shrinks, moves or evicts others,
+   c. or makes room: moves others on any class, else shrinks or evicts them,
    d. or waits, with a reason. A gang that its share could hold keeps its turn in the queue, and the
       first such gang of a class that is owed its GPUs keeps free nodes (``turns``, ``reserve``).
 4. Where somebody left or a turn was kept, ask those who wait once more, as the next cycle would: a plan
@@ -42,7 +42,7 @@ from scheduling.engine.refusals import (
     tell_the_like,
 )
 from scheduling.engine.reserve import backfills, reserve
-from scheduling.engine.rooming import make_room
+from scheduling.engine.rooming import make_room, move_others
 from scheduling.engine.rounds import reopen, stirred
 from scheduling.engine.standing import is_worn, levels_over, neediest
 from scheduling.engine.turns import ahead_of, forget_open_turns, give_up_turn, keep_turn
@@ -181,6 +181,10 @@ def _refused(world: World, w: int, turn: int) -> bool:
     """Steps c and d."""
     work = world.work
     first, ahead = -1, -1
+    if world.rules.max_moves > 0 and _others_move(world, w):
+        give_up_turn(world, w)
+        forget_refusals(world)
+        return True
     for k in range(work.wish.shape[0]):
         c = work.wish[k, w]
         if c < 0:
@@ -204,6 +208,18 @@ def _refused(world: World, w: int, turn: int) -> bool:
 
 
 @once
+def _others_move(world: World, w: int) -> bool:
+    """On the first class of its wish where that gives ``w`` room."""
+    for k in range(world.work.wish.shape[0]):
+        c = world.work.wish[k, w]
+        if c < 0:
+            break
+        if ahead_of(world, w, c) < 0 and move_others(world, w, c):
+            return True
+    return False
+
+
+@once
 def _goes_before_the_new(world: World, w: int, c: int, turn: int) -> bool:
     """Lower priority of its queue that has just started steps back where that lets ``w`` start."""
     who = step_back(world, w, c)
@@ -211,7 +227,8 @@ def _goes_before_the_new(world: World, w: int, c: int, turn: int) -> bool:
         return False
     q, refused = world.work.queue[w], world.prey.refused
     failed, refused[c, q] = refused[c, q], -1
-    if _try_class(world, w, c, turn) != DONE and not make_room(world, w, c):
+    gets_room = _try_class(world, w, c, turn) == DONE or move_others(world, w, c)
+    if not gets_room and not make_room(world, w, c):
         refused[c, q] = failed
         start_again(world, w, c, who)
         return False

@@ -36,8 +36,20 @@ NOBODY, RESERVED_FREE = 0, -1
 
 
 @inner
+def move_others(world: World, w: int, c: int) -> bool:
+    """Step c, without evictions: others move on class ``c`` where that gives ``w`` room."""
+    return world.rules.max_moves > 0 and _may_gain(world, w, c) and consolidate(world, w, c)
+
+
+@inner
 def make_room(world: World, w: int, c: int) -> bool:
-    """Step c: move others, reclaim, preempt. Where only time, budget or cap forbid it, that is the reason."""
+    """Step c: reclaim, preempt. Where only time, budget or cap forbid it, that is the reason."""
+    return _may_gain(world, w, c) and _hunt(world, w, c, need_of(world, w))
+
+
+@inner
+def _may_gain(world: World, w: int, c: int) -> bool:
+    """Whether anybody runs on class ``c`` who might make room; then the prey is listed."""
     need, prey = need_of(world, w), world.prey
     q = world.work.queue[w]
     if not world.ranks.preemptible[world.work.priority[w]] and over_nominal(world, q, c, need) >= 0:
@@ -54,11 +66,7 @@ def make_room(world: World, w: int, c: int) -> bool:
         )
     if prey.begin[c] == prey.begin[c + 1]:
         return False
-    if fails_like_another(world, w, c):
-        return False
-    if consolidate(world, w, c):
-        return True
-    return _hunt(world, w, c, need)
+    return not fails_like_another(world, w, c)
 
 
 @once

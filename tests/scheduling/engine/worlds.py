@@ -245,16 +245,18 @@ def scattered(draw: st.DrawFn) -> Snapshot:
     ]
     running: list[Workload] = []
     for node in nodes:
-        free = 8
+        free, shared = 8, 0
         while free and draw(st.integers(0, 3)):
-            gpus = min(free, draw(st.sampled_from([1, 2, 3])))
+            gpus = min(1000 * free, draw(st.sampled_from([300, 600, 1000, 2000, 3000])))
             work = _lent_to(draw, len(running), draw(st.sampled_from(["a", "b"])), node, 1)
-            running.append(replace(work, gpus=1000 * gpus))
-            free -= gpus
+            devices = {node.name: (shared,)} if gpus < 1000 else {}
+            running.append(replace(work, gpus=gpus, devices=devices))
+            free -= max(1, gpus // 1000)
+            shared += gpus < 1000
     late = [
         replace(
             _for_h100(work, i),
-            gpus=1000 * draw(st.sampled_from([2, 4, 6, 8])),
+            gpus=draw(st.sampled_from([500, 1000, 2000, 4000, 6000, 8000])),
             topology=Topology(required=draw(st.sampled_from([None, None, "rack", "node"]))),
             cpus=0,
         )
