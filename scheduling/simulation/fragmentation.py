@@ -7,6 +7,7 @@ the share of GPUs allocated then.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -34,24 +35,31 @@ def frame_of(nodes: list[OpenbNode], pods: list[OpenbPod]) -> Frame:
 
     So the demand mix is that of the whole list, as FGD's typical pods are.
     """
-    models = sorted({node.model for node in nodes})
+    classes, machine = machines(nodes)
+    models = tuple(c.name for c in classes)
     snapshot = m.Snapshot(
         now=datetime(2023, 1, 1, tzinfo=UTC),
-        gpu_classes=tuple(m.GpuClass(model) for model in models),
-        nodes=tuple(
-            m.Node(n.name, n.model, n.gpus * m.MILLI, n.cpus, n.memory_mib) for n in nodes
-        ),
+        gpu_classes=classes,
+        nodes=machine,
         queues=(m.Queue("all"),),
         priority_classes=(m.PriorityClass("pod"),),
         workloads=tuple(
             m.Workload(
                 f"{i:06}", "all", "pod", datetime(2023, 1, 1, tzinfo=UTC), gpus=p.gpus, cpus=p.cpus,
-                memory_mib=p.memory_mib, gpu_classes=p.models or tuple(models),
+                memory_mib=p.memory_mib, gpu_classes=p.models or models,
             )
             for i, p in enumerate(pods)
         ),
     )  # fmt: skip
     return encode(snapshot)
+
+
+def machines(nodes: list[OpenbNode]) -> tuple[tuple[m.GpuClass, ...], tuple[m.Node, ...]]:
+    """GPU models as classes, by name, and the nodes."""
+    return (
+        tuple(m.GpuClass(model) for model in sorted({node.model for node in nodes})),
+        tuple(m.Node(n.name, n.model, n.gpus * m.MILLI, n.cpus, n.memory_mib) for n in nodes),
+    )
 
 
 def arrivals(frame: Frame, pods: int, seed: int) -> Ints:
@@ -67,19 +75,37 @@ def arrivals(frame: Frame, pods: int, seed: int) -> Ints:
     return order[: int(np.searchsorted(asked, capacity)) + 1]
 
 
-def allocated_pct(frame: Frame, pods: int, seed: int) -> float:
-    """Share of GPUs allocated at the end, in %, nodes named afresh at random before every placement."""
-    given = fill(frame.world, arrivals(frame, pods, seed), seed, LEARN_EVERY)
-    return float(100 * given / frame.nodes.capacity.sum())
+@dataclass(frozen=True, slots=True)
+class Run:
+    """``pods`` in order of arrival, the ``node`` of each or -1, and the GPU of which it has a share or -1."""
+
+    pods: list[OpenbPod]
+    node: Ints
+    device: Ints
+    allocated_pct: float
+
+    def first_refused(self) -> int:
+        """Number of the first pod without a node; all, if each has one."""
+        refused = np.flatnonzero(self.node < 0)
+        return int(refused[0]) if refused.size else self.node.size
+
+
+def place_all(frame: Frame, pods: list[OpenbPod], seed: int) -> Run:
+    """The arrivals of ``seed`` on the empty cluster, nodes named afresh at random before every placement."""
+    order = arrivals(frame, len(pods), seed)
+    node, device = np.full(order.size, -1, np.int64), np.full(order.size, -1, np.int64)
+    fill(frame.world, order, seed, LEARN_EVERY, node, device)
+    given = frame.work.need[0, order[node >= 0]].sum()
+    share = float(100 * given / frame.nodes.capacity.sum())
+    return Run([pods[i] for i in order], node, device, share)
 
 
 @kernel
-def fill(world: Any, order: Ints, seed: int, every: int) -> int:
-    """Place ``order`` one by one on empty nodes; returns the milli-GPU that were given."""
+def fill(world: Any, order: Ints, seed: int, every: int, node: Ints, device: Ints) -> None:
+    """Place ``order`` one by one on empty nodes; writes where the placed sit to ``node`` and ``device``."""
     np.random.seed(seed)
     renew(world.line, world.memo, world.work, world.ranks, world.rules.now, world.rules.shortest)
     clear_room(world)
-    given = 0
     for c in range(world.room.open.size):
         world.room.open[c] = world.nodes.capacity[c]
     for i in range(order.size):
@@ -87,9 +113,8 @@ def fill(world: Any, order: Ints, seed: int, every: int) -> int:
             touch_all(world.room)
         _rename(world, order[i])
         c = choose_class(world, order[i], NOW)
-        if c >= 0:
-            given += place(world, order[i], c, 1, NOW) * world.work.need[0, order[i]]
-    return int(given)
+        if c >= 0 and place(world, order[i], c, 1, NOW) == 1:
+            node[i], device[i] = world.seats.node[0], world.seats.device[0]
 
 
 @inner

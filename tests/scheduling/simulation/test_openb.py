@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from scheduling.simulation.fragmentation import allocated_pct, arrivals, frame_of
+from scheduling.simulation.bound import most_allocated
+from scheduling.simulation.fragmentation import Run, arrivals, frame_of, place_all
+from scheduling.simulation.moving import bounds_pct, with_moves
 from scheduling.simulation.traces import TraceError
-from scheduling.simulation.traces.openb import find_list, read_nodes, read_pods
+from scheduling.simulation.traces.openb import OpenbNode, OpenbPod, find_list, read_nodes, read_pods
 
 NODES = "sn,cpu_milli,memory_mib,gpu,model\nn1,16000,65536,2,T4\nn2,8000,65536,2,P100\n"
 PODS = (
@@ -64,7 +67,71 @@ def test_allocated_share_is_the_same_for_the_same_seed_and_never_above_all(folde
     pods = read_pods(find_list(folder, "default"))
     frame = frame_of(read_nodes(folder / "openb_node_list_gpu_node.csv"), pods)
 
-    shares = [allocated_pct(frame, len(pods), seed) for seed in (42, 43, 42)]
+    shares = [place_all(frame, pods, seed).allocated_pct for seed in (42, 43, 42)]
 
     assert shares[0] == shares[2]
     assert all(50 <= share <= 100 for share in shares)
+
+
+def pod(gpus: int, cpus: int = 0) -> OpenbPod:
+    return OpenbPod("pod", cpus, 0, gpus, ())
+
+
+def scattered(*cpus: int) -> tuple[list[OpenbNode], Run]:
+    """A node with one pod of .3 for each of ``cpus``, then a pod of a whole GPU, which was refused."""
+    nodes = [OpenbNode(f"n{i}", free, 0, 1, "T4") for i, free in enumerate(cpus)]
+    count = len(nodes)
+    run = Run(
+        [*(pod(300, cpus=8) for _ in nodes), pod(1000)],
+        np.array([*range(count), -1]),
+        np.array([0] * count + [-1]),
+        30.0,
+    )
+    return nodes, run
+
+
+@pytest.mark.parametrize(
+    ("cpus", "allowed", "moves", "allocated_pct"),
+    [
+        ((16, 16), 1, 1, 80.0),
+        ((16, 16), 0, 0, 30.0),
+        ((8, 8), 1, 0, 30.0),
+    ],
+    ids=["moves", "as_no_move_is_allowed", "as_no_other_node_has_cpus"],
+)
+def test_refused_pod_starts_where_another_may_and_can_move(
+    cpus: tuple[int, ...], allowed: int, moves: int, allocated_pct: float
+) -> None:
+    nodes, run = scattered(*cpus)
+
+    moving = with_moves(nodes, run, allowed, seed=42)
+
+    assert (moving.moves, moving.allocated_pct()) == (moves, pytest.approx(allocated_pct))
+
+
+def test_bounds_count_what_shares_leave_and_who_was_kept() -> None:
+    pods = [pod(810), pod(810), pod(190), pod(1000), pod(1000)]
+    run = Run(pods, np.array([0, 1, 1, -1, -1]), np.array([0, 0, 0, -1, -1]), 90.5)
+
+    assert bounds_pct(run, 2) == (pytest.approx(100.0), pytest.approx(90.5))
+
+
+@pytest.mark.parametrize(
+    ("asked", "gpus", "allocated"),
+    [
+        ({810: 2}, 1, 810),
+        ({600: 2, 400: 1}, 1, 1000),
+        ({470: 4}, 2, 1880),
+        ({2000: 1}, 1, 1000),
+        ({300: 9}, 2, 1800),
+    ],
+)
+def test_most_that_gpus_can_give_is_what_the_best_ways_to_fill_them_hold(
+    asked: dict[int, int], gpus: int, allocated: int
+) -> None:
+    assert most_allocated(asked, {}, gpus) == pytest.approx(allocated)
+
+
+def test_bound_refuses_to_keep_more_than_the_gpus_hold() -> None:
+    with pytest.raises(ArithmeticError, match="1 GPUs do not hold those kept"):
+        most_allocated({810: 2}, {810: 2}, 1)
