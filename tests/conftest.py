@@ -6,10 +6,18 @@ from pathlib import Path
 
 import pytest
 from django.db import connections
+from hypothesis import HealthCheck, settings
 
 from tests.scheduling.control_plane import ON, control_plane
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "portal.config.settings")
+
+QUIET = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
+settings.register_profile(
+    "default", max_examples=200, deadline=None, derandomize=True, suppress_health_check=QUIET
+)
+settings.register_profile("nightly", max_examples=2000, deadline=None, suppress_health_check=QUIET)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 
 @pytest.fixture(scope="session")

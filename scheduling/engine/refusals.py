@@ -10,8 +10,9 @@ from __future__ import annotations
 import numpy as np
 
 from scheduling.engine import codes
+from scheduling.engine.arrays import EPS, PENDING
 from scheduling.engine.compiled import inner, once
-from scheduling.engine.memo import CELL, DUES, EPOCH
+from scheduling.engine.memo import CELL, DUES, EPOCH, note_kind
 from scheduling.engine.record import decide
 from scheduling.engine.standing import is_worn
 from scheduling.engine.world import World
@@ -51,6 +52,35 @@ def note_refusal(world: World, w: int, settled: bool) -> None:
         memo.epoch[cell], memo.p90[cell] = memo.now[EPOCH], p90 if p90 < np.inf else -np.inf
         if settled:
             memo.like[cell] = w
+
+
+@inner
+def waits_like_another(world: World, w: int) -> bool:
+    """Whether ``w``, which has just arrived, cannot but wait: one of its kind did in the last plan, and
+    its queue asks for more than its share already, so that the division stays what it is.
+    """
+    memo, work = world.memo, world.work
+    note_kind(memo, work, w)
+    kind = memo.of[w]
+    if kind < 0 or world.book.limited[0] or not _asks_in_vain(world, w):
+        return False
+    for due in range(DUES):
+        like = memo.like[kind * DUES + due]
+        waits = work.phase[like] == PENDING and world.out.action[like] == codes.WAIT
+        ends_later = work.predicted_p90[w] >= work.predicted_p90[like]
+        if waits and ends_later and memo.of[like] == kind and _cell_of(world, like) >= 0:
+            return True
+    return False
+
+
+@once
+def _asks_in_vain(world: World, w: int) -> bool:
+    work, book, q = world.work, world.book, world.work.queue[w]
+    for k in range(work.wish.shape[0]):
+        c = work.wish[k, w]
+        if c >= 0 and book.asked[c, q] <= world.division.fair[c, q] + EPS:
+            return False
+    return True
 
 
 @inner

@@ -1,7 +1,8 @@
 """The event loop, compiled: no Python between events, the shipped engine at every plan.
 
 At one second runs end, then jobs arrive, then the engine plans and what it decides is carried out,
-exactly as ``simulator`` does it with one object a job.
+exactly as ``simulator`` does it with one object a job. Arrivals that cannot but wait, as another of
+their kind does, ask for no plan of their own.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from scheduling.engine.events import (
     start,
     take_slot,
 )
+from scheduling.engine.refusals import waits_like_another
 
 from .heaps import pop, push
 from .life import NEVER, copy_row
@@ -118,7 +120,10 @@ def _arrive(world: Any, cast: Any, jobs: Any, clock: Any, job_in: Ints) -> None:
     jobs.slot[job], job_in[w] = w, job
     copy_row(cast, job, world.work, w)
     arrive(world, w)
-    _ask_for_plan(clock, clock.now)
+    # Between plans that keep a distance one left out would move those after it.
+    asks = clock.cycle > 0 or clock.plans == 0
+    if asks or not waits_like_another(world, w):
+        _ask_for_plan(clock, clock.now)
 
 
 @inner

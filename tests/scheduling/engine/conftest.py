@@ -1,25 +1,16 @@
-"""Hypothesis profiles and a snapshot builder that checks every plan made from it."""
+"""A snapshot builder that checks every plan made from it."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, settings
 
 from scheduling.engine import Plan, Snapshot, plan
 from scheduling.engine.document import parse
 from tests.scheduling.engine.evolve import check_plan
-
-QUIET = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
-settings.register_profile(
-    "default", max_examples=200, deadline=None, derandomize=True, suppress_health_check=QUIET
-)
-settings.register_profile("nightly", max_examples=2000, deadline=None, suppress_health_check=QUIET)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 NOW = datetime(2026, 1, 5, 10, tzinfo=UTC)
 

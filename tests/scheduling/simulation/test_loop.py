@@ -158,3 +158,19 @@ def test_trace_in_the_loop_has_the_figures_of_the_simulator(checkpoint_s: int | 
 
     for column in ("start_s", "end_s", "evictions", "lost_gpu_s"):
         assert np.array_equal(getattr(lived, column), getattr(told, column)), column
+
+
+@pytest.mark.parametrize(
+    ("gpus", "plans"),
+    [(8, 1), (4, 2)],
+    ids=["like those that wait", "of another size"],
+)
+def test_arrival_asks_for_a_plan_unless_its_like_waits(gpus: int, plans: int) -> None:
+    crowd = [Submission(pending(f"w{i}", 0, gpus=8), 100) for i in range(6)]
+    late = Submission(pending("late", 10, gpus=gpus), 100)
+    until = Options(until=ORIGIN + timedelta(seconds=20))
+
+    life = live_submissions(small_cluster(), [*crowd, late], until)
+
+    assert life.plans == plans
+    assert life.jobs.first[-1] == -1
