@@ -10,13 +10,13 @@ from __future__ import annotations
 import numpy as np
 
 from scheduling.engine import codes
-from scheduling.engine.admission import fills_what_leaves, share_allows
+from scheduling.engine.admission import fills_what_leaves, need_of, share_allows
 from scheduling.engine.arrays import ANYWHERE, GPUS, NOW, RUNNING, Flags, Ints
 from scheduling.engine.compiled import inner, once
 from scheduling.engine.limits import user_gpu_limit
 from scheduling.engine.record import decide, quote, recall, seat_out, tell_start
 from scheduling.engine.seating import free_of, pick_device, sit, slots_on
-from scheduling.engine.standing import charge, neediest
+from scheduling.engine.standing import charge, levels_over, neediest
 from scheduling.engine.world import World
 
 
@@ -38,12 +38,12 @@ def grow_all(world: World) -> None:
     line, tree, out = world.line, world.tree, world.out
     left = np.zeros(tree.parent.size, np.int64)
     first, after = np.full(left.size, -1, np.int64), np.empty(world.work.phase.size, np.int64)
-    parting = _parting(world)
+    parting, owed = _parting(world), _is_owed(world)
     for k in range(line.runs[2], line.count[2]):
         if not parting[line.running[k]]:
-            _list(world, first, after, left, line.running[k])
+            _list(world, first, after, left, owed, line.running[k])
     for k in range(out.used[0]):
-        _list(world, first, after, left, out.order[k])
+        _list(world, first, after, left, owed, out.order[k])
     if left[0] == 0:
         return
     room_for = int(world.seats.node.size)
@@ -54,7 +54,7 @@ def grow_all(world: World) -> None:
         q = neediest(tree, world.book, left)
         w = _next_to_grow(world, first[q], after)
         # Others of the queue, or of queues beside it, may have taken what was left.
-        n = _node_for(world, w, who, node, grown) if _may_grow(world, w) else -1
+        n = _node_for(world, w, who, node, grown) if _may_grow(world, w, owed) else -1
         if n >= 0:
             who[grown], node[grown], device[grown] = w, n, _add_member(world, w, n)
             grown += 1
@@ -80,9 +80,26 @@ def _parting(world: World) -> Flags:
 
 
 @once
-def _list(world: World, first: Ints, after: Ints, left: Ints, w: int) -> None:
+def _is_owed(world: World) -> Flags:
+    """Classes of which a gang inside its share waits for GPUs that are free, but scattered.
+
+    Whoever grew into them past its own share would have its queue shrink for that gang in the next cycle.
+    """
+    book, found = world.book, np.zeros(world.book.holder.size, np.bool_)
+    for c in range(found.size):
+        for q in range(book.ratio.size):
+            w = book.turn[c, q]
+            if w < 0 or world.room.open[c] < need_of(world, w):
+                continue
+            over = levels_over(world.tree, book, world.division, q, c, need_of(world, w))
+            found[c] = found[c] or over == 0
+    return found
+
+
+@once
+def _list(world: World, first: Ints, after: Ints, left: Ints, owed: Flags, w: int) -> None:
     """``w`` joins those of its queue that may grow: ``first``, then ``after`` each, -1 ends."""
-    if _may_grow(world, w):
+    if _may_grow(world, w, owed):
         q = world.work.queue[w]
         after[w], first[q] = first[q], w
         _count(world, left, q, 1)
@@ -107,7 +124,7 @@ def _count(world: World, left: Ints, q: int, one: int) -> None:
 
 
 @inner
-def _may_grow(world: World, w: int) -> bool:
+def _may_grow(world: World, w: int, owed: Flags) -> bool:
     """``out.members`` counts what it starts with, or has grown by, in this cycle."""
     work, out = world.work, world.out
     starts = out.action[w] == codes.ADMIT
@@ -123,7 +140,7 @@ def _may_grow(world: World, w: int) -> bool:
         return False
     if user_gpu_limit(world, w, gpus) >= 0:
         return False
-    return share_allows(world, w, c, gpus, world.tree.depth[q])
+    return share_allows(world, w, c, gpus, 0 if owed[c] else world.tree.depth[q])
 
 
 @once
