@@ -36,31 +36,9 @@ def build_job_manifest(
     """
     _check(gpu_classes, gpus_per_pod, pods_min, pods_max)
     pods = pods_max or pods_min
-    notes = {labels.GPU_CLASSES: ",".join(c.name for c in gpu_classes)}
-    if pods > pods_min:
-        notes[labels.MIN_MEMBERS] = str(pods_min)
-    if checkpoint_interval_s:
-        notes[labels.CHECKPOINT_INTERVAL] = f"{checkpoint_interval_s}s"
     resources = _resources(
         gpu_classes[0].resource_name, gpus_per_pod, cpus_per_pod, memory_gib_per_pod
     )
-    container: Json = {"name": "main", "image": image, "resources": resources}
-    if command:
-        container["command"] = list(command)
-    pod: Json = {"restartPolicy": "Never", "containers": [container]}
-    if priority_class:
-        pod["priorityClassName"] = priority_class
-    spec: Json = {
-        "suspend": True,
-        "parallelism": pods,
-        "completions": pods,
-        "completionMode": "Indexed",
-        "backoffLimit": 0,
-        "podFailurePolicy": {"rules": [_NOT_THE_WORKS_FAULT]},
-        "template": {"spec": pod},
-    }
-    if run_time_limit_s:
-        spec["activeDeadlineSeconds"] = run_time_limit_s
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",
@@ -68,9 +46,9 @@ def build_job_manifest(
             "name": name,
             "namespace": namespace,
             "labels": {labels.QUEUE: queue},
-            "annotations": notes,
+            "annotations": _notes(gpu_classes, pods_min, pods, checkpoint_interval_s),
         },
-        "spec": spec,
+        "spec": _suspended(_pod(image, command, resources, priority_class), pods, run_time_limit_s),
     }
 
 
@@ -109,6 +87,44 @@ def _check(
             "Raise the most or lower the least.",
             field="pods_max",
         )
+
+
+def _notes(
+    gpu_classes: Sequence[GpuClass], pods_min: int, pods: int, checkpoint_interval_s: int | None
+) -> dict[str, str]:
+    """What a Job has no field for, as annotations."""
+    notes = {labels.GPU_CLASSES: ",".join(c.name for c in gpu_classes)}
+    if pods > pods_min:
+        notes[labels.MIN_MEMBERS] = str(pods_min)
+    if checkpoint_interval_s:
+        notes[labels.CHECKPOINT_INTERVAL] = f"{checkpoint_interval_s}s"
+    return notes
+
+
+def _suspended(pod: Json, pods: int, run_time_limit_s: int | None) -> Json:
+    """The spec of a Job that runs ``pods`` copies of ``pod`` at once, when it is let go."""
+    spec: Json = {
+        "suspend": True,
+        "parallelism": pods,
+        "completions": pods,
+        "completionMode": "Indexed",
+        "backoffLimit": 0,
+        "podFailurePolicy": {"rules": [_NOT_THE_WORKS_FAULT]},
+        "template": {"spec": pod},
+    }
+    if run_time_limit_s:
+        spec["activeDeadlineSeconds"] = run_time_limit_s
+    return spec
+
+
+def _pod(image: str, command: Sequence[str], resources: Json, priority_class: str) -> Json:
+    container: Json = {"name": "main", "image": image, "resources": resources}
+    if command:
+        container["command"] = list(command)
+    pod: Json = {"restartPolicy": "Never", "containers": [container]}
+    if priority_class:
+        pod["priorityClassName"] = priority_class
+    return pod
 
 
 def _resources(resource_name: str, gpus: int, cpus: float, memory_gib: float) -> Json:
