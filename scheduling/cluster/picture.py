@@ -228,8 +228,8 @@ def _observe(
     counted: Devices,
     memo: Memo,
 ) -> tuple[tuple[Observed, ...], dict[str, str]]:
-    memo.open(classes, counted)
     """What ``memo`` has not kept is read, of the uids in ``queued``."""
+    memo.open(classes, counted)
     found: list[Aged] = []
     unreadable: dict[str, str] = {}
     for adapter in ADAPTERS:
@@ -260,16 +260,10 @@ def _observe(
 def _broken(adapter: Adapter, obj: Json, why: str) -> Observed | None:
     """A waiting object whose demand cannot be read, with the reason for people; None if it runs."""
     meta = obj["metadata"]
-    created = instant(meta.get("creationTimestamp"))
-    if created is None or not adapter.is_suspended(obj):
+    if not instant(meta.get("creationTimestamp")) or not adapter.is_suspended(obj):
         return None
     return Observed(
-        uid=meta["uid"],
-        kind=adapter.kind,
-        namespace=meta["namespace"],
-        name=meta["name"],
         generation=int(meta.get("generation", 0)),
-        queue_label=labels.queue_of(meta.get("labels")),
         user=notes.of(obj).get(labels.USER, ""),
         priority_class="",
         gpus=0,
@@ -279,10 +273,10 @@ def _broken(adapter: Adapter, obj: Json, why: str) -> Observed | None:
         max_members=1,
         members=1,
         gpu_classes=(),
-        created=created,
         fault=why,
         deleting=bool(meta.get("deletionTimestamp")),
         said=labels.status_of(notes.of(obj)),
+        **notes.identity(adapter.kind, obj),
     )
 
 

@@ -1,4 +1,7 @@
-"""What people and Weir write on an object, whatever its kind, as fields of Observed."""
+"""What stands on an object, whatever its kind, as fields of Observed.
+
+What it is called, what people wrote on it, and what Weir did.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +21,22 @@ Json = dict[str, Any]
 def of(obj: Json) -> dict[str, str]:
     """The annotations of ``obj``."""
     return obj["metadata"].get("annotations") or {}
+
+
+def identity(kind: str, obj: Json) -> Json:
+    """What it is called, whose it is and since when. Raises ValueError when that is not there."""
+    meta = obj["metadata"]
+    created = instant(meta.get("creationTimestamp"))
+    if created is None:
+        raise ValueError("metadata.creationTimestamp: not there")
+    return {
+        "uid": meta["uid"],
+        "kind": kind,
+        "namespace": meta["namespace"],
+        "name": meta["name"],
+        "queue_label": labels.queue_of(meta.get("labels")),
+        "created": created,
+    }
 
 
 def wishes(notes: Mapping[str, str], pods: Sequence[Json]) -> Json:

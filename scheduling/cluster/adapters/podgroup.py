@@ -16,7 +16,6 @@ from scheduling.cluster.adapters import pods as pods_of
 from scheduling.cluster.adapters.base import DELETE, Admission, ClassSpec, Observed
 from scheduling.cluster.adapters.roles import mixed, priority_class
 from scheduling.cluster.devices import Claims
-from scheduling.cluster.quantities import instant
 
 Json = dict[str, Any]
 
@@ -64,54 +63,26 @@ class PodGroupAdapter:
         classes: Sequence[ClassSpec],
         claims: Claims = pods_of.NO_CLAIMS,
     ) -> Observed:
-        meta, said, first = obj["metadata"], notes.of(obj), pods[0]
-        names = tuple(c.resource_name for c in classes)
-        asks = pods_of.asked(first["spec"], claims)
-        amounts = {pods_of.gpus(p["spec"], names, claims) for p in pods}
-        total = _total(first)
-        created = instant(meta["creationTimestamp"])
-        if created is None:
-            raise ValueError("metadata.creationTimestamp: not there")
+        said, total = notes.of(obj), _total(pods[0])
         gated = [p for p in pods if _is_gated(p) and pods_of.phase(p) == "Pending"]
-        original = originals.of(first).roles.get("pod") or {}
         return Observed(
-            uid=meta["uid"],
-            kind=self.kind,
-            namespace=meta["namespace"],
-            name=meta["name"],
             generation=0,
-            queue_label=labels.queue_of(meta.get("labels")),
-            priority_class=priority_class(meta, [first["spec"]]),
-            gpus=max(amounts),
-            cpus=int(asks.get("cpu", 0)),
-            memory_mib=int(asks.get("memory", 0)),
+            priority_class=priority_class(obj["metadata"], [pods[0]["spec"]]),
             min_members=total or len(pods),
             max_members=total or len(pods),
             members=len(pods),
             members_wanted=sum(pods_of.phase(p) != "Succeeded" for p in pods),
-            members_up=sum(map(pods_of.is_ready, pods)),
-            gpu_classes=pods_of.fitting_classes(
-                asks,
-                original.get("selector") or first["spec"].get("nodeSelector") or {},
-                classes,
-                said.get(labels.GPU_CLASSES, ""),
-                swaps=False,
-            ),
-            created=created,
             suspended=len(gated) == len(pods),
             unfinished=bool(gated),
             deleting=all(p["metadata"].get("deletionTimestamp") for p in pods),
             outcome=_outcome(pods, total),
-            started=max(
-                (t for p in pods if (t := instant(p["status"].get("startTime")))), default=None
-            ),
-            placement=pods_of.by_node(pods),
-            up=pods_of.by_node(p for p in pods if pods_of.is_ready(p)),
+            started=pods_of.last_start(pods),
             pods_left=sum(not pods_of.is_over(p) and p not in gated for p in pods),
             parts=tuple((p["metadata"]["name"], p["metadata"]["uid"]) for p in pods),
-            fault=(mixed(amounts) if total else UNCOUNTED)
-            or pods_of.claims_fault(first["spec"], claims),
             incomplete=_incomplete(pods, total),
+            **notes.identity(self.kind, obj),
+            **_needs(pods, said.get(labels.GPU_CLASSES, ""), classes, claims),
+            **pods_of.presence(pods),
             **notes.wishes(said, pods),
             **notes.state(said),
         )
@@ -170,6 +141,26 @@ def _as_object(name: str, found: list[Json]) -> tuple[Json, list[Json]]:
 
 def _is_gated(pod: Json) -> bool:
     return any(g.get("name") == labels.GATE for g in pod["spec"].get("schedulingGates") or [])
+
+
+def _needs(
+    pods: Sequence[Json], preferred: str, classes: Sequence[ClassSpec], claims: Claims
+) -> Json:
+    """What a member asks for and where it may run, as the oldest pod has it, or why none can be planned."""
+    spec = pods[0]["spec"]
+    names = tuple(c.resource_name for c in classes)
+    asks = pods_of.asked(spec, claims)
+    amounts = {pods_of.gpus(p["spec"], names, claims) for p in pods}
+    own = originals.of(pods[0]).roles.get("pod") or {}
+    selector = own.get("selector") or spec.get("nodeSelector") or {}
+    return {
+        "gpus": max(amounts),
+        "cpus": int(asks.get("cpu", 0)),
+        "memory_mib": int(asks.get("memory", 0)),
+        "gpu_classes": pods_of.fitting_classes(asks, selector, classes, preferred, swaps=False),
+        "fault": (mixed(amounts) if _total(pods[0]) else UNCOUNTED)
+        or pods_of.claims_fault(spec, claims),
+    }
 
 
 def _total(pod: Json) -> int | None:

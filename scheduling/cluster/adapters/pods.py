@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from scheduling.cluster import labels
 from scheduling.cluster.adapters.base import ClassSpec
 from scheduling.cluster.devices import Claims
-from scheduling.cluster.quantities import mib, milli
+from scheduling.cluster.quantities import instant, mib, milli
 
 Json = dict[str, Any]
 
@@ -115,6 +116,18 @@ def by_node(pods: Iterable[Json]) -> dict[str, int]:
             node = pod["spec"]["nodeName"]
             counts[node] = counts.get(node, 0) + 1
     return dict(sorted(counts.items()))
+
+
+def presence(pods: Sequence[Json]) -> Json:
+    """Which members are up and where they hold resources, as fields of Observed."""
+    ready = [pod for pod in pods if is_ready(pod)]
+    return {"members_up": len(ready), "placement": by_node(pods), "up": by_node(ready)}
+
+
+def last_start(pods: Iterable[Json]) -> datetime | None:
+    """When the last of them started that has; a gang runs once all of it does."""
+    starts = (instant(pod["status"].get("startTime")) for pod in pods)
+    return max((start for start in starts if start), default=None)
 
 
 def trim(pod: Json) -> Json:

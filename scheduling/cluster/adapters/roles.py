@@ -136,29 +136,17 @@ class RoleAdapter:
         claims: Claims = pods_of.NO_CLAIMS,
     ) -> Observed:
         meta, said = obj["metadata"], notes.of(obj)
-        created = instant(meta.get("creationTimestamp"))
-        if created is None:
-            raise ValueError("metadata.creationTimestamp: not there")
         outcome, finished = self.outcome(obj)
-        running = [p for p in pods if pods_of.is_ready(p)]
         return Observed(
-            uid=meta["uid"],
-            kind=self.kind,
-            namespace=meta["namespace"],
-            name=meta["name"],
             generation=int(meta.get("generation", 0)),
-            queue_label=labels.queue_of(meta.get("labels")),
-            created=created,
             run_time_limit_s=self.time_limit_s(obj),
             suspended=self.is_suspended(obj),
             deleting=bool(meta.get("deletionTimestamp")),
             outcome=outcome,
             finished=finished,
-            started=max(
-                (when for p in running if (when := instant(p["status"].get("startTime")))),
-                default=None,
-            ),
+            started=pods_of.last_start(filter(pods_of.is_ready, pods)),
             pods_left=max(sum(not pods_of.is_over(p) for p in pods), self.unsettled(obj)),
+            **notes.identity(self.kind, obj),
             **self._demand(obj, pods, classes, claims),
             **notes.wishes(said, pods),
             **notes.state(said),
@@ -263,12 +251,10 @@ class RoleAdapter:
             "max_members": max(1, highest),
             "members": members,
             "members_wanted": max(0, members - self.done(obj, mine)),
-            "members_up": sum(map(pods_of.is_ready, mine)),
             "sized": original.members,
             "gpu_classes": self._classes(obj, counted[0], original, classes, claims),
-            "placement": pods_of.by_node(mine),
-            "up": pods_of.by_node(p for p in mine if pods_of.is_ready(p)),
             "fault": self.fault(obj, amounts) or _claims_fault(roles, claims),
+            **pods_of.presence(mine),
         }
 
     def _classes(
