@@ -16,7 +16,7 @@ from scheduling.engine.admission import fills_what_leaves, need_of, quota_allows
 from scheduling.engine.arrays import ANYWHERE, GPUS, LATER, NOW, Flags, Ints
 from scheduling.engine.compiled import inner, once
 from scheduling.engine.eviction import RECLAIM, STRICT, Hunt, in_budget, shielded_until, spend
-from scheduling.engine.index import row_of
+from scheduling.engine.index import row_of, shut
 from scheduling.engine.ladder import order_node
 from scheduling.engine.needed import squeeze, unseat
 from scheduling.engine.placement import place
@@ -32,6 +32,7 @@ from scheduling.engine.seating import (
     sit,
     slots_on,
     stay,
+    touch_machine,
 )
 from scheduling.engine.victims import by_domain
 from scheduling.engine.world import World
@@ -243,10 +244,12 @@ def _resettle(world: World, c: int, n: int, first: int) -> bool:
     work, out, seats = world.work, world.out, world.seats
     for k in range(first, world.prey.count[0]):
         v = world.prey.picked[k]
+        shut(world, row_of(world, v, c, NOW), n)
         members = place(world, v, c, work.members[v], NOW)
+        touch_machine(world.room, n)
         seat_out(out, seats, v, members)
         out.members[v] = members
-        if members < work.members[v] or seats.node[0] == n:
+        if members < work.members[v]:
             for i in range(first, k + 1):
                 _stand_up(world, world.prey.picked[i], c)
             return False

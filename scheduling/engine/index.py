@@ -105,6 +105,18 @@ def look_at(world: World, row: int, w: int, n: int, when: int) -> None:
     sum_up(world.index, row, p // BLOCK_SIZE)
 
 
+@once
+def shut(world: World, row: int, n: int) -> None:
+    """For this row nobody fits on node ``n``, until that is touched."""
+    index, p = world.index, world.index.position[n]
+    many = index.slots[row, p]
+    index.slots[row, p] = 0
+    index.total[row] -= many
+    for level in range(NODE):
+        index.inside[row, index.base[level] + world.nodes.domain[level, n]] -= many
+    sum_up(index, row, p // BLOCK_SIZE)
+
+
 @inner
 def _measure(world: World, row: int, w: int, n: int, p: int, when: int, twin: int) -> None:
     """What the row knows of node ``n`` at position ``p``; of ``twin``, a node just like it, if any."""
