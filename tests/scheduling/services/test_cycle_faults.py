@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from scheduling.cluster import client as client_module
 from scheduling.cluster.client import ApiError
-from scheduling.models import Cycle, Decision, Eviction, State, Transition
+from scheduling.models import Cycle, Decision, Eviction, Quota, State, Transition
 from scheduling.services import workers
 from scheduling.services.cycle import run_cycle
+from tests.scheduling.auditing import audited
 from tests.scheduling.killing import LEASE, KilledError, die_at_write, restart
 from tests.scheduling.kube import JOBS, World, eventually
 
@@ -20,6 +22,14 @@ S = State
 @pytest.fixture(autouse=True)
 def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(client_module, "BACK_OFF_S", (0.001, 0.01))
+
+
+@pytest.fixture(autouse=True)
+def nothing_exceeded(world: World) -> Iterator[None]:
+    """Both queues may borrow whatever the other leaves, no node more than it has."""
+    Quota.objects.update(borrowing_limit_gpus=8000)
+    with audited(world):
+        yield
 
 
 def running(world: World, *names: str) -> bool:

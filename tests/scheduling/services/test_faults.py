@@ -20,12 +20,11 @@ import time_machine
 
 from scheduling.cluster import client as client_module
 from scheduling.cluster.client import ApiError
-from scheduling.cluster.embedded import EmbeddedServer
-from scheduling.cluster.embedded.resources import JOBS as JOB_RESOURCE
 from scheduling.cluster.kubelets import STOPPED
 from scheduling.models import Cluster, Quota, State
 from scheduling.services import workers
 from scheduling.services.cycle import CycleResult, run_cycle
+from tests.scheduling.auditing import audited, gpus_of, jobs_of, put_under_one_roof
 from tests.scheduling.killing import LEASE, KilledError, die_at_write, restart
 from tests.scheduling.kube import JOBS, World, node
 from tests.scheduling.real_server import RealServer
@@ -34,9 +33,7 @@ SETTLED_S = 30.0
 """After the end of a fault."""
 COLLECTED_S = 120.0
 """Pods of a deleted node have 40 s of quarantine and wait for a round of the collector."""
-LIMITS = {"research": 12, "products": 16}
-CAPACITY = 16
-Server = EmbeddedServer | RealServer
+QUEUES = ("research", "products")
 Fault = Callable[[World], None]
 """Goes on for a while in a thread of its own, then returns and everything works again."""
 
@@ -44,58 +41,6 @@ Fault = Callable[[World], None]
 @pytest.fixture(autouse=True)
 def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(client_module, "BACK_OFF_S", (0.01, 0.2))
-
-
-class Auditor:
-    """Looks at the Jobs past every fault and notes each moment at which more was admitted than may be."""
-
-    def __init__(self, server: Server) -> None:
-        self._server = server
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, daemon=True)
-        self.looks = 0
-        self.found: list[dict[str, int]] = []
-
-    def __enter__(self) -> Auditor:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stop.set()
-        self._thread.join()
-
-    def _run(self) -> None:
-        while not self._stop.wait(0.05):
-            with suppress(ApiError):  # the real server may be down
-                self._look()
-
-    def _look(self) -> None:
-        admitted = dict.fromkeys(LIMITS, 0)
-        for job in jobs_of(self._server):
-            queue = job["metadata"]["labels"]["weir.dev/queue"]
-            admitted[queue] += gpus_of(job)
-        self.looks += 1
-        over = any(admitted[queue] > limit for queue, limit in LIMITS.items())
-        if over or sum(admitted.values()) > CAPACITY:
-            self.found.append(admitted)
-
-
-def jobs_of(server: Server) -> list[Any]:
-    if isinstance(server, RealServer):
-        return server.direct.get(JOBS)["items"]
-    with server.store.lock:
-        return [record.body for record in server.store.listing(JOB_RESOURCE)]
-
-
-def gpus_of(job: Any) -> int:
-    """GPUs that the Job is admitted to."""
-    spec = job["spec"]
-    if spec["suspend"] or any(
-        c["type"] in ("Complete", "Failed") for c in job["status"].get("conditions") or ()
-    ):
-        return 0
-    container = spec["template"]["spec"]["containers"][0]
-    return int(spec["parallelism"]) * int(container["resources"]["limits"]["nvidia.com/gpu"])
 
 
 def cycle(world: World) -> CycleResult | None:
@@ -127,7 +72,7 @@ def insist(act: Callable[[], Any]) -> None:
 
 def running_gpus(world: World) -> dict[str, int]:
     """Queue -> GPUs of the workloads whose rows say that they run."""
-    found = dict.fromkeys(LIMITS, 0)
+    found = dict.fromkeys(QUEUES, 0)
     for row in world.cluster.workloads.filter(state=State.RUNNING).select_related("queue"):
         found[row.queue.name] += row.members * row.gpus // 1000
     return found
@@ -287,32 +232,27 @@ def people_act(world: World) -> None:
 
 @pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS.keys())
 def test_fault_passes_and_all_is_as_it_should_be(story: World, fault: Fault) -> None:
-    with Auditor(story.server) as auditor:
+    with audited(story):
         with under(fault, story):
             people_act(story)
         settle(story, {"research": 8, "products": 8})
 
-    assert auditor.looks > 5
-    assert auditor.found == []
-
 
 @pytest.mark.parametrize("skew_s", [-60, 60])
 def test_clock_that_is_a_minute_off_changes_nothing(world: World, skew_s: int) -> None:
-    with time_machine.travel(time.time() + skew_s), Auditor(world.server) as auditor:
-        Quota.objects.filter(queue__name="research").update(borrowing_limit_gpus=4000)
+    Quota.objects.filter(queue__name="research").update(borrowing_limit_gpus=4000)
+    with time_machine.travel(time.time() + skew_s), audited(world):
         for i in range(4):
             world.job(f"r{i}", gpus=4)
         settle(world, {"research": 12, "products": 0})
         people_act(world)
         settle(world, {"research": 8, "products": 8})
 
-    assert auditor.found == []
-
 
 def test_node_that_falls_silent_for_a_while_costs_nothing(story: World) -> None:
     """Its pods run on: when it is back, everything is as before."""
     before = {w.name: w.state for w in story.cluster.workloads.all()}
-    with Auditor(story.server) as auditor:
+    with audited(story):
         story.kube.patch("/api/v1/nodes/n2", silence("true"))
         until = time.monotonic() + 3
         while time.monotonic() < until:
@@ -322,7 +262,6 @@ def test_node_that_falls_silent_for_a_while_costs_nothing(story: World) -> None:
         settle(story, {"research": 12, "products": 0})
 
     assert {w.name: w.state for w in story.cluster.workloads.all()} == before
-    assert auditor.found == []
 
 
 def silence(value: str | None) -> Any:
@@ -334,7 +273,7 @@ def test_node_that_dies_and_comes_back_gives_up_what_it_held(world: World) -> No
     """Its pods are deleted and stay until its kubelet is back; nothing of theirs starts twice meanwhile."""
     story = begin(world, grace_s=2)
     Cluster.objects.update(stale_gang_grace_s=2)
-    with Auditor(story.server) as auditor:
+    with audited(story):
         story.kube.patch("/api/v1/nodes/n2", silence("true"))
         until = time.monotonic() + COLLECTED_S
         while not any(pod["metadata"].get("deletionTimestamp") for pod in pods_on(story, "n2")):
@@ -345,29 +284,49 @@ def test_node_that_dies_and_comes_back_gives_up_what_it_held(world: World) -> No
         settle(story, {"research": 12, "products": 0})
 
     assert {j["metadata"]["name"] for j in jobs_of(story.server)} == {f"r{i}" for i in range(4)}
-    assert auditor.found == []
 
 
-def test_workers_that_live_for_one_write_each_bring_all_to_its_end(
-    story: World, monkeypatch: pytest.MonkeyPatch
+# An act may be an Event and then a write to the Job. The Event is the same for every worker: whoever
+# dies before the other comes no further than the one before.
+@pytest.mark.parametrize(
+    ("number", "after"), [(1, True), (2, True), (3, False), (3, True), (4, False)]
+)
+def test_workers_that_die_at_every_few_writes_bring_all_to_its_end(
+    world: World, monkeypatch: pytest.MonkeyPatch, number: int, after: bool
 ) -> None:
+    """Each limit binds on the way: ``research`` fills its own, then both fill that of the queue above."""
     monkeypatch.setattr("scheduling.cluster.enforcement.BATCH", 1)
-    wanted, deaths = {"research": 8, "products": 8}, 0
-    with Auditor(story.server) as auditor:
-        for number in range(4):
-            story.job(f"p{number}", gpus=2, queue="products")
-        until, survived = time.monotonic() + SETTLED_S, False
-        while not survived or running_gpus(story) != wanted:
-            assert time.monotonic() < until, f"{deaths} workers came no further"
-            with monkeypatch.context() as fragile:
-                die_at_write(fragile, 1, after=True)
-                survived = is_survived(story)
-                deaths += not survived
-            restart(story)
-        settle(story, wanted)
+    put_under_one_roof(world, nominal_gpus=6, borrowing={"research": 4, "products": 2}, together=12)
+    deaths = 0
+    with audited(world):
+        for i in range(7):
+            world.job(f"r{i}", gpus=2)
+        deaths += die_until(world, monkeypatch, number, after, {"research": 10, "products": 0})
+        for i in range(5):
+            world.job(f"p{i}", gpus=1, pods=2, queue="products")
+        deaths += die_until(world, monkeypatch, number, after, {"research": 6, "products": 6})
+        settle(world, {"research": 6, "products": 6})
 
-    assert deaths >= 4
-    assert auditor.found == []
+    assert deaths >= 2
+
+
+def die_until(
+    world: World,
+    monkeypatch: pytest.MonkeyPatch,
+    number: int,
+    after: bool,
+    wanted: dict[str, int],
+) -> int:
+    """Workers one after another until ``wanted`` runs and one has lived through its cycle: how many died."""
+    deaths, until, survived = 0, time.monotonic() + SETTLED_S, False
+    while not survived or running_gpus(world) != wanted:
+        assert time.monotonic() < until, f"{deaths} workers came no further"
+        with monkeypatch.context() as fragile:
+            die_at_write(fragile, number, after=after)
+            survived = is_survived(world)
+            deaths += not survived
+        restart(world)
+    return deaths
 
 
 def is_survived(world: World) -> bool:
@@ -383,7 +342,7 @@ def test_lost_node_takes_no_work_along(story: World) -> None:
     on another node all the while; whose turn it would be gets none of it past the limit."""
     Cluster.objects.update(stale_gang_grace_s=2)
     story.kube.create("/api/v1/nodes", node("n3"))
-    with Auditor(story.server) as auditor:
+    with audited(story):
         story.kube.delete("/api/v1/nodes/n2")
         until = time.monotonic() + COLLECTED_S
         while pods_on(story, "n2"):
@@ -393,7 +352,6 @@ def test_lost_node_takes_no_work_along(story: World) -> None:
         settle(story, {"research": 12, "products": 0})
 
     assert {j["metadata"]["name"] for j in jobs_of(story.server)} == {f"r{i}" for i in range(4)}
-    assert auditor.found == []
 
 
 def pods_on(world: World, name: str) -> list[Any]:
