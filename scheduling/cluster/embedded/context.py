@@ -7,6 +7,7 @@ import uuid
 from collections import deque
 from dataclasses import dataclass, field
 
+from .charges import Charges
 from .clock import Clock
 from .resources import Json, Resource
 from .store import Store
@@ -23,6 +24,10 @@ class World:
     dice: random.Random = field(default_factory=random.Random)
     audit: deque[Json] = field(default_factory=lambda: deque(maxlen=1000))
     """The latest writes: who did what to which object, newest last."""
+    charges: Charges = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.charges = Charges(self.store)
 
     def suffix(self, length: int = 5) -> str:
         """Return the random tail of a generated name."""

@@ -30,6 +30,15 @@ def milli(quantity: str | int | float) -> int:
     return -int(-scaled * 1000 // 1)
 
 
+def render_binary(thousandths: int) -> str:
+    """Return whole numbers with the largest binary suffix that leaves them whole, others as `render`."""
+    number, rest = divmod(thousandths, 1000)
+    fitting = [s for s, power in _BINARY.items() if number and not number % 1024**power]
+    if rest or not fitting:
+        return render(thousandths)
+    return f"{number // 1024 ** _BINARY[fitting[-1]]}{fitting[-1]}"
+
+
 def render(thousandths: int) -> str:
     """Return the shortest decimal form: whole numbers plain, others in milli."""
     whole, rest = divmod(thousandths, 1000)

@@ -18,6 +18,7 @@ from .controllers.garbage import EventExpiry, GarbageCollector
 from .controllers.jobs import JobController
 from .controllers.kubelet import Kubelet
 from .controllers.namespaces import NamespaceController
+from .controllers.quotas import QuotaController
 from .controllers.runtime import Runtime
 from .faults import Faults
 from .http.handlers import Application
@@ -76,14 +77,14 @@ class EmbeddedServer:
         self, startup_s: float
     ) -> tuple[
         JobController, Binder, Kubelet, GarbageCollector, NamespaceController,
-        DisruptionController, EventExpiry,
+        DisruptionController, QuotaController, EventExpiry,
     ]:  # fmt: skip
         """The Job controller comes first: it releases a Job's pods before they are orphaned."""
         world = self.world
         return (
             JobController(world), Binder(world), Kubelet(world, startup_s),
             GarbageCollector(world), NamespaceController(world), DisruptionController(world),
-            EventExpiry(world),
+            QuotaController(world), EventExpiry(world),
         )  # fmt: skip
 
     @property
@@ -109,6 +110,7 @@ class EmbeddedServer:
         if self._journal is not None:
             self._journal.restore()
             self._journal.start()
+        self.world.charges.start()
         self._seed_namespaces()
         self._runtime.start()
         self.clock.attach(self._runtime)

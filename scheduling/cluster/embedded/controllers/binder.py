@@ -10,11 +10,12 @@ from collections import Counter
 from collections.abc import Iterable
 
 from ..context import World
+from ..pod_amounts import Amounts
 from ..resources import NODES, PODS, Json
 from ..store import Event, Key, Record, encode
 from ..verbs.pods import assign, set_condition
 from ..verbs.update import write
-from .nodes import Amounts, Demands, NodeInfo, node_info, requests_of
+from .nodes import Demands, NodeInfo, node_info, requests_of
 from .recorder import emit
 from .runtime import After
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from ..admission.quotas import check_quotas
 from ..clock import parse_stamp, stamp
 from ..context import World
+from ..errors import ApiError
 from ..resources import JOBS, PODS, Json
 from ..store import Event, Key, Record
 from ..verbs.delete import DeleteOptions, mark_deleted
@@ -28,6 +30,8 @@ from .tally import (
 SOURCE = "job-controller"
 _FIRST_BACKOFF_S = 10.0
 _LAST_BACKOFF_S = 600.0
+_FIRST_REFUSAL_S = 1.0
+_LAST_REFUSAL_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +51,8 @@ class JobController:
         self._world = world
         self._retry: dict[str, tuple[int, float]] = {}
         """By uid: failures in a row, and the epoch second of the latest."""
+        self._refused: dict[str, tuple[int, float]] = {}
+        """By uid: refusals of its pods in a row, and the epoch second of the latest."""
         self._gone: dict[Key, str] = {}
         """The uid of Jobs that were removed and whose pods have not been looked after yet."""
 
@@ -93,6 +99,7 @@ class JobController:
     def _let_go(self, key: Key, job: Record | None) -> None:
         """A Job on its way out counts nothing any more: its pods need not wait for that."""
         uid = job.uid if job is not None else self._gone.pop(key, "")
+        self._refused.pop(uid, None)
         self._release(p for p in self._world.store.owned_by(uid) if p.resource is PODS)
 
     def _release(self, pods: Iterable[Record]) -> None:
@@ -174,6 +181,7 @@ class JobController:
         spec = job.body["spec"]
         active = counted.active
         if verdict is not None or spec.get("suspend"):
+            self._refused.pop(job.uid, None)
             over = verdict is not None
             counted.terminating += stop_pods(self._world, active, counted=over)
             active = []
@@ -209,27 +217,47 @@ class JobController:
         if missing and (resume := self._resume_at(job)) > self._world.clock.seconds():
             after(job.key, resume)
             return active
-        return active + self._create(job, missing, active, done)
+        return active + self._create(job, missing, active, done, after)
 
     def _resume_at(self, job: Record) -> float:
-        """Return when failed pods may be replaced: 10 s, 20 s, 40 s … up to 10 min."""
-        failures, latest = self._retry.get(job.uid, (0, 0.0))
-        if not failures:
-            return 0.0
-        return latest + min(_FIRST_BACKOFF_S * 2.0 ** min(failures - 1, 10), _LAST_BACKOFF_S)
+        """Return when pods may be made again: 10 s, 20 s, 40 s … up to 10 min after failures in a row,
+        1 s, 2 s, 4 s … up to 1 min after refusals."""
+        failed = _pause(self._retry.get(job.uid), _FIRST_BACKOFF_S, _LAST_BACKOFF_S)
+        return max(failed, _pause(self._refused.get(job.uid), _FIRST_REFUSAL_S, _LAST_REFUSAL_S))
 
     def _create(
-        self, job: Record, missing: int, active: list[Record], done: set[int]
+        self, job: Record, missing: int, active: list[Record], done: set[int], after: After
     ) -> list[Record]:
         indexes: list[int | None] = [None] * missing
         if job.body["spec"].get("completionMode") == "Indexed":
             taken = done | {i for pod in active if (i := index_of(pod)) is not None}
             indexes = list(wanted_indexes(job.body["spec"]["completions"], taken, missing))
-        created = [self._world.store.insert(PODS, new_pod(self._world, job, i)) for i in indexes]
+        created: list[Record] = []
+        try:
+            for index in indexes:
+                created.append(self._create_one(job, index))
+        except ApiError as refusal:
+            self._note_refusal(job, refusal, after)
+        else:
+            self._refused.pop(job.uid, None)
         if created:
             names = created[0].name if len(created) == 1 else f"{len(created)} pods"
             emit(self._world, job, "SuccessfulCreate", f"Created pod: {names}", source=SOURCE)
         return created
+
+    def _create_one(self, job: Record, index: int | None) -> Record:
+        """Raises ApiError (403) where a quota leaves no room."""
+        body = new_pod(self._world, job, index)
+        check_quotas(self._world, PODS, body)
+        return self._world.store.insert(PODS, body)
+
+    def _note_refusal(self, job: Record, refusal: ApiError, after: After) -> None:
+        """Say why, and try again later: room is made by others."""
+        times, _ = self._refused.get(job.uid, (0, 0.0))
+        self._refused[job.uid] = (times + 1, self._world.clock.seconds())
+        message = f"Error creating: {refusal.message}"
+        emit(self._world, job, "FailedCreate", message, source=SOURCE, warning=True)
+        after(job.key, self._resume_at(job))
 
     def _conclude(self, job: Record, status: Json, counted: Tally, verdict: Verdict) -> None:
         """Say how it ends at once, and that it has ended when the last pod is gone."""
@@ -287,6 +315,14 @@ class JobController:
             "lastProbeTime": now, "lastTransitionTime": now,
         }  # fmt: skip
         status["conditions"] = [*(c for c in old if c["type"] != kind), new]
+
+
+def _pause(row: tuple[int, float] | None, first_s: float, last_s: float) -> float:
+    """Return the end of the pause after so many mishaps in a row, the latest at a moment."""
+    if row is None:
+        return 0.0
+    times, latest = row
+    return latest + min(first_s * 2.0 ** min(times - 1, 10), last_s)
 
 
 def _set_count(status: Json, name: str, count: int) -> None:

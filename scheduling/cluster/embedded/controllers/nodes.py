@@ -5,30 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from ..pod_amounts import Amounts, amounts_of
 from ..quantities import milli
 from ..resources import Json
 from ..selectors import Test, parse_expressions, requirement
 from ..store import Key, Record
 
-Amounts = dict[str, int]
-"""Resource name to thousandths of its unit; `pods` counts pods."""
-
 
 def requests_of(spec: Json) -> Amounts:
-    """Return what a pod asks for: its containers together, or its largest init container."""
-    total: Amounts = {"pods": 1000}
-    for container in spec.get("containers") or ():
-        for name, quantity in _requests(container).items():
-            total[name] = total.get(name, 0) + milli(quantity)
-    for container in spec.get("initContainers") or ():
-        for name, quantity in _requests(container).items():
-            total[name] = max(total.get(name, 0), milli(quantity))
-    return total
-
-
-def _requests(container: Json) -> Json:
-    requests: Json = (container.get("resources") or {}).get("requests") or {}
-    return requests
+    """Return what a pod takes of a node; `pods` counts pods."""
+    return {"pods": 1000} | amounts_of(spec, "requests")
 
 
 @dataclass(slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..admission.policies import check_policies
+from ..admission.quotas import check_quotas
 from ..context import Caller, World, record_audit
 from ..defaults import apply_defaults, generate_job_selector
 from ..errors import already_exists, bad_request, forbidden, invalid, not_found
@@ -29,7 +30,7 @@ def create(
     """Store `body` as a new object and return it.
 
     1. names and the namespace are checked, 2. what only the server may set is set,
-    3. defaults are filled in, 4. the whole is validated, 5. policies are asked,
+    3. defaults are filled in, 4. the whole is validated, 5. policies and quotas are asked,
     6. it is stored, unless this is a dry run. `managed` are the managedFields of an apply;
     otherwise the caller owns all.
 
@@ -46,6 +47,7 @@ def create(
     if found:
         raise invalid(resource, body["metadata"]["name"], found)
     check_policies(world, caller, resource, body, None)
+    check_quotas(world, resource, body)
     if managed is None:
         manager = Manager(caller.manager, "Update", "", world.clock.stamp())
         managed = note_update(resource, manager, body, None)

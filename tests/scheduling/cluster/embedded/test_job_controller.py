@@ -125,3 +125,29 @@ def test_object_that_breaks_a_controller_does_not_stop_the_others(cluster: Clust
     cluster.job("good", annotations={"weir.dev/run-seconds": "5"})
     cluster.step(10)
     assert cluster.status("good")["succeeded"] == 1
+
+
+def failed_creates(cluster: Cluster) -> int:
+    events = cluster.api.get("events")["items"]
+    return sum(event["reason"] == "FailedCreate" for event in events)
+
+
+def test_pods_past_a_quota_are_tried_again_later_and_later(cluster: Cluster) -> None:
+    hard = {"requests.nvidia.com/gpu": "0"}
+    cluster.api.create("resourcequotas", {"metadata": {"name": "cap"}, "spec": {"hard": hard}})
+    cluster.job("a", gpus=1)
+    tries = []
+    for seconds in (0, 1, 1, 1, 3, 1):
+        cluster.step(seconds)
+        tries.append(failed_creates(cluster))
+    assert tries == [1, 2, 2, 3, 3, 4]
+
+    cluster.api.patch("jobs", "a", {"spec": {"suspend": True}})
+    cluster.step()
+    cluster.api.patch("jobs", "a", {"spec": {"suspend": False}})
+    cluster.step()
+    assert failed_creates(cluster) == 5
+
+    cluster.api.delete("resourcequotas", "cap")
+    cluster.step(1)
+    assert len(cluster.pods()) == 1

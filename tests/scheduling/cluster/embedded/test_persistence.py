@@ -68,3 +68,18 @@ def test_stop_leaves_no_thread() -> None:
     with EmbeddedServer():
         pass
     assert threading.active_count() == before
+
+
+def test_what_was_made_before_counts_against_a_quota(tmp_path: Path) -> None:
+    path, clock = tmp_path / "cluster.sqlite3", ManualClock()
+    with EmbeddedServer(clock=clock, path=path) as server:
+        first = Cluster(server, clock)
+        first.job("a", gpus=2)
+        first.step()
+    with EmbeddedServer(clock=ManualClock(), path=path) as server:
+        api = Api(server.url, namespace="default")
+        hard = {"requests.nvidia.com/gpu": "2", "pods": "9"}
+        api.create("resourcequotas", {"metadata": {"name": "cap"}, "spec": {"hard": hard}})
+        server.settle()
+        used = api.get("resourcequotas", "cap")["status"]["used"]
+        assert used == {"requests.nvidia.com/gpu": "2", "pods": "1"}
