@@ -212,6 +212,42 @@ def test_changed_limit_reaches_the_quota(lab: Lab, guarded: Pass) -> None:
     assert lab.kube.get(lab.quota)["spec"]["hard"] == {"requests.nvidia.com/gpu": "20"}
 
 
+def test_who_starts_jobs_by_hand_is_stopped_at_the_limit(lab: Lab, guarded: Pass) -> None:
+    guarded()
+    quota = eventually(lambda: lab.kube.get(lab.quota)["status"].get("used"), within_s=15)
+    assert quota == {"requests.nvidia.com/gpu": "0"}
+    jobs = adapter_of("Job").path(lab.namespace, "")
+    for name, gpus in (("inside", 8), ("past", 5)):
+        body = job(lab, gpus=gpus)
+        body["metadata"]["name"] = name
+        lab.kube.create(jobs, body)
+        lab.kube.patch(f"{jobs}/{name}", {"spec": {"suspend": False}})
+        eventually(lambda name=name: words_on(lab, name), within_s=15)
+
+    assert words_on(lab, "inside") == {"SuccessfulCreate"}
+    assert "limited: requests.nvidia.com/gpu=12" in said_on(lab, "past", "FailedCreate")
+    assert [p["metadata"]["labels"]["job-name"] for p in pods(lab)] == ["inside"]
+
+
+def pods(lab: Lab) -> list[Any]:
+    found: list[Any] = lab.kube.get(f"{lab.home}/pods")["items"]
+    return found
+
+
+def words_on(lab: Lab, name: str) -> set[str]:
+    """What became of the pods of a Job, by its Events."""
+    return {e["reason"] for e in events_on(lab, name) if e["reason"].endswith("Create")}
+
+
+def said_on(lab: Lab, name: str, reason: str) -> str:
+    return next(str(e["message"]) for e in events_on(lab, name) if e["reason"] == reason)
+
+
+def events_on(lab: Lab, name: str) -> list[Any]:
+    found = lab.kube.get(f"{lab.home}/events")["items"]
+    return [e for e in found if e["involvedObject"]["name"] == name]
+
+
 def test_unlimited_queue_has_no_backstop_and_the_old_one_goes(lab: Lab, guarded: Pass) -> None:
     guarded()
     Quota.objects.update(borrowing_limit_gpus=None)
