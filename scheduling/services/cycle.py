@@ -122,7 +122,8 @@ def _run(cluster: Cluster, worker: ClusterWorker, trigger: str) -> CycleResult:
         worker.projection = Projection(cluster)
 
     now = cluster.now()
-    rows = policies.load(cluster, at=now)
+    shares = worker.projection.shares
+    rows = policies.load(cluster, at=now, unchanged=worker.unchanged, shares=shares.rows)
     rows = replace(rows, usage=worker.ledger.usage(rows, now=now))
     view = _look(worker, worker.projection, rows, now)
     plan_began = time.monotonic()
@@ -196,8 +197,10 @@ def _record(
     view: _View, projection: Projection, snapshot: Snapshot, plan: Outline, trigger: str
 ) -> Recorded:
     by_name, turn = projection.by_name, projection.passes
-    done = Pass(view.cluster, snapshot, plan, view.rows, by_name, view.now, trigger, turn)
-    return recording.record(done)
+    rows, shares = view.rows, projection.shares
+    return recording.record(
+        Pass(view.cluster, snapshot, plan, rows, by_name, shares, view.now, trigger, turn)
+    )
 
 
 def _settle(worker: ClusterWorker, view: _View) -> bool:

@@ -12,6 +12,7 @@ from django.db.models import F, FloatField, Q, Sum
 from scheduling.engine import model as m
 from scheduling.models import MILLI, Cluster, Quota, UsageSample
 from scheduling.models.ledger import Resolution
+from scheduling.services.unchanged import Unchanged
 
 Key = tuple[int, int]
 """(queue id, class id)"""
@@ -33,15 +34,16 @@ class Entitlements:
     period_ends: datetime
 
     @classmethod
-    def load(cls, cluster: Cluster, at: datetime) -> Entitlements:
-        """Those of ``cluster`` at cluster time ``at``."""
+    def load(cls, cluster: Cluster, at: datetime, held: Unchanged) -> Entitlements:
+        """Those of ``cluster`` at cluster time ``at``; ``held`` remembers from one call to the next."""
         rows = Quota.objects.filter(queue__cluster=cluster)
-        quotas, grace = tuple(rows.in_force(at)), timedelta(seconds=cluster.lowering_grace_s)
+        grace = timedelta(seconds=cluster.lowering_grace_s)
+        quotas = held.rows("quotas", rows.in_force(at))
         ended = rows.filter(effective_until__gt=at - grace, effective_until__lte=at)
         start, end = month(at)
         bounded = [q for q in quotas if q.budget_gpu_hours is not None]
         used = used_gpu_hours(bounded, start, at) if bounded else {}
-        return cls(quotas, tuple(ended), used, grace, end)
+        return cls(quotas, held.rows("former quotas", ended), used, grace, end)
 
     def engine_quotas(self) -> dict[Key, m.Quota]:
         """For the engine; where no row is in force, its defaults stand."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
@@ -24,6 +24,7 @@ from scheduling.models import (
 )
 from scheduling.services import user_usage
 from scheduling.services.entitlements import Entitlements
+from scheduling.services.unchanged import Unchanged
 
 Key = tuple[int, int]
 """(queue id, class id)"""
@@ -92,17 +93,32 @@ class PolicyRows:
         return self.priority_by_name.get(name) or self.default_priority
 
 
-def load(cluster: Cluster, *, at: datetime) -> PolicyRows:
-    """The policy of ``cluster`` in force at cluster time ``at``."""
-    queues = tuple(Queue.objects.filter(cluster=cluster))
-    shares = tuple(Share.objects.filter(queue__cluster=cluster))
+def load(
+    cluster: Cluster,
+    *,
+    at: datetime,
+    unchanged: Unchanged | None = None,
+    shares: Iterable[Share] | None = None,
+) -> PolicyRows:
+    """The policy of ``cluster`` in force at cluster time ``at``.
+
+    ``unchanged`` remembers from one call to the next. ``shares`` are the rows of the last division where
+    their writer keeps them; those of queues or classes that are gone are left out.
+    """
+    held = unchanged or Unchanged()
+    queues = held.rows("queues", Queue.objects.filter(cluster=cluster))
+    gpu_classes = held.rows("classes", GpuClass.objects.filter(cluster=cluster))
+    if shares is None:
+        shares = Share.objects.filter(queue__cluster=cluster)
+    alive, kinds = {q.pk for q in queues}, {c.pk for c in gpu_classes}
+    shares = tuple(s for s in shares if s.queue_id in alive and s.gpu_class_id in kinds)
     return PolicyRows(
         cluster=cluster,
-        gpu_classes=tuple(GpuClass.objects.filter(cluster=cluster)),
-        node_pools=tuple(NodePool.objects.filter(cluster=cluster)),
+        gpu_classes=gpu_classes,
+        node_pools=held.rows("pools", NodePool.objects.filter(cluster=cluster)),
         queues=queues,
-        entitlements=Entitlements.load(cluster, at),
-        priority_classes=tuple(PriorityClass.objects.all()),
+        entitlements=Entitlements.load(cluster, at, held),
+        priority_classes=held.rows("priorities", PriorityClass.objects.all()),
         shares=shares,
         usage={(s.queue_id, s.gpu_class_id): s.usage for s in shares},
         evicted_today=_evicted(queues, at),

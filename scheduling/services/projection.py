@@ -29,6 +29,7 @@ from scheduling.services.columns import insert_keyed, write_columns
 from scheduling.services.evictions import eviction_of
 from scheduling.services.node_rows import NodeRows
 from scheduling.services.policy import PolicyRows
+from scheduling.services.share_rows import ShareRows
 from scheduling.services.situations import (
     Situation,
     class_of,
@@ -95,6 +96,7 @@ class Projection:
         live = Workload.objects.filter(cluster=cluster).exclude(state=State.FINISHED)
         self.rows: dict[str, Workload] = {w.uid: w for w in live}
         self.nodes = NodeRows(cluster)
+        self.shares = ShareRows(cluster)
         self._habits = checkpoints.Habits.of(cluster)
         self.newcomer = not Workload.objects.filter(cluster=cluster).exists()
         self._finished: set[str] = set()

@@ -3,38 +3,24 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 from scheduling.engine import Outline
 from scheduling.engine import model as m
-from scheduling.models import Cluster, ClusterMode, Cycle, Decision, Share, Workload
+from scheduling.models import Cluster, ClusterMode, Cycle, Decision, Workload
 from scheduling.models.workloads import HOLDING, WAITING
 from scheduling.services.columns import insert_rows, write_columns
 from scheduling.services.evictions import numbers_at
-from scheduling.services.policy import Key, PolicyRows
+from scheduling.services.policy import PolicyRows
+from scheduling.services.share_rows import ShareRows
 
 TOLD = ["reason", "sentence", "numbers", "until", "position"]
 TOLD_ROWS = 500
 """Rows a cycle whose reason changed, and as many of the others, that are told anew: everybody's place
 moves with every start, and who waits in a long line reads it less often than that."""
-SHARE_COLUMNS = [
-    "fair_share",
-    "potential",
-    "allocated",
-    "nominal",
-    "limit",
-    "demand",
-    "pending",
-    "guaranteed",
-    "lent",
-    "kept_back",
-    "oversubscribed",
-    "steps",
-    "usage",
-]
 
 
 @dataclass(slots=True)
@@ -61,6 +47,7 @@ class Pass:
     rows: PolicyRows
     by_name: Mapping[str, Workload]
     """Engine name -> row."""
+    shares: ShareRows
     at: datetime
     trigger: str
     turn: int = 0
@@ -81,7 +68,7 @@ def record(done: Pass) -> Recorded:
     recorded = Recorded(cycle=cycle, decisions=len(news), told=len(told))
     insert_rows([_decision(d, cycle, done) for d in news])
     write_columns(told, TOLD)
-    recorded.shares = _replace_shares(done)
+    recorded.shares = done.shares.save(plan=done.plan, snapshot=done.snapshot, rows=done.rows)
     return recorded
 
 
@@ -171,75 +158,3 @@ def _tell(lines: _Lines) -> list[Workload]:
                 setattr(row, name, value)
             told.append(row)
     return told
-
-
-def _replace_shares(done: Pass) -> int:
-    """Rows of the newest division; how many a page shows differently (usage alone decays unseen)."""
-    held = {(s.queue_id, s.gpu_class_id): s for s in done.rows.shares}
-    new: list[Share] = []
-    changed: list[Share] = []
-    visible = 0
-    for key, share in _shares(done):
-        row = held.get(key)
-        usage = done.rows.usage.get(key, 0.0)
-        if row is None:
-            row = Share(queue_id=key[0], gpu_class_id=key[1])
-            new.append(row)
-        differs = _set_share(row, share)
-        visible += differs
-        if row.pk and (differs or abs(row.usage - usage) > 1e-6):
-            changed.append(row)
-        row.usage = usage
-    Share.objects.bulk_create(new, batch_size=200)
-    write_columns(changed, SHARE_COLUMNS)
-    return visible
-
-
-def _shares(done: Pass) -> Iterator[tuple[Key, m.Share]]:
-    """The plan's division by row; the root's says what the cluster has, not what is asked of it."""
-    capacity = _capacity(done.snapshot)
-    queues = {q.name: q for q in done.rows.queues if not q.is_root}
-    for queue_name, by_class in done.plan.fair_share.items():
-        queue = queues.get(queue_name) if queue_name else done.rows.root
-        for class_name, share in by_class.items():
-            gpu_class = done.rows.class_by_name.get(class_name)
-            if queue is None or gpu_class is None:
-                continue
-            installed, ready = capacity.get(class_name, (0, 0))
-            whole = replace(share, fair_share=float(ready), nominal=installed)
-            yield (queue.pk, gpu_class.pk), share if queue_name else whole
-
-
-def _capacity(snapshot: m.Snapshot) -> dict[str, tuple[int, int]]:
-    """(installed, ready) milli-GPU by class."""
-    total: dict[str, tuple[int, int]] = {}
-    for node in snapshot.nodes:
-        installed, ready = total.get(node.gpu_class, (0, 0))
-        ready += node.gpus if node.ready else 0
-        total[node.gpu_class] = (installed + node.gpus, ready)
-    return total
-
-
-def _set_share(row: Share, share: m.Share) -> bool:
-    differs = False
-    for name in SHARE_COLUMNS[:-1]:
-        value = _steps(share) if name == "steps" else getattr(share, name)
-        if getattr(row, name) != value:
-            setattr(row, name, value)
-            differs = True
-    return differs
-
-
-def _steps(share: m.Share) -> list[dict[str, float | str]]:
-    """As people read them; n, u and w are the same where nothing a page shows has changed."""
-    return [
-        {
-            "kind": step.kind.value,
-            "gpus": round(step.amount / m.MILLI, 3),
-            "n": round(step.n, 3),
-            "u": round(step.u, 3),
-            "w": round(step.w, 3),
-            "tier": step.tier,
-        }
-        for step in share.steps
-    ]

@@ -20,6 +20,7 @@ from scheduling.services.blocked import Refusals
 from scheduling.services.ledger import Ledger
 from scheduling.services.projection import Projection
 from scheduling.services.snapshots import Waiting
+from scheduling.services.unchanged import Unchanged
 from scheduling.services.words import Spoken
 
 DEBOUNCE_S = 0.02
@@ -104,6 +105,7 @@ class ClusterWorker:
     spoken: Spoken = field(default_factory=Spoken)
     memo: Memo = field(default_factory=Memo)
     waiting: Waiting = field(default_factory=Waiting)
+    unchanged: Unchanged = field(default_factory=Unchanged)
     planner: Planner = field(default_factory=Planner)
     refusals: Refusals = field(default_factory=Refusals)
     projection: Projection | None = None

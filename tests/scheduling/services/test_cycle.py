@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from scheduling.cluster.embedded import EmbeddedServer
@@ -14,10 +16,11 @@ from scheduling.models import (
     Node,
     Outcome,
     Queue,
+    Quota,
     Share,
     State,
 )
-from scheduling.services import cycle, recording, workers
+from scheduling.services import cycle, recording, share_rows, workers
 from scheduling.services.cycle import run_cycle
 from tests.scheduling.kube import JOBS, World, eventually, node
 
@@ -351,6 +354,38 @@ def test_shares_and_root_capacity_are_recorded(world: World) -> None:
     assert (root.nominal, root.fair_share) == (24000, 16000)
     research = Share.objects.get(queue__name="research")
     assert (research.allocated, research.nominal) == (8000, 8000)
+
+
+def test_usage_of_many_queues_is_written_now_and_then(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def used() -> float:
+        return Share.objects.get(queue__name="research").usage
+
+    Cluster.objects.update(usage_half_life_s=1)
+    world.job("w1", gpus=8)
+    world.cycles_until(lambda: running(world, "w1"))
+    world.cycles_until(lambda: used() > 0)
+    monkeypatch.setattr(share_rows, "FEW", 0)
+    monkeypatch.setattr(share_rows, "WRITTEN_EVERY_S", 3600.0)
+    world.cycle()
+    before = used()
+    time.sleep(0.05)
+    world.cycle()
+    assert used() == before
+
+    monkeypatch.setattr(share_rows, "WRITTEN_EVERY_S", 0.0)
+    world.cycle()
+    assert used() > before
+
+
+def test_share_of_a_queue_that_is_gone_counts_no_more(world: World) -> None:
+    world.cycle()
+    Quota.objects.filter(queue__name="products").delete()
+    Queue.objects.get(name="products").delete()
+    world.cycle()
+
+    assert {s.queue.name for s in Share.objects.all()} == {"root", "research"}
 
 
 def test_two_workers_never_both_write(world: World, requests: list[tuple[str, str]]) -> None:

@@ -1,0 +1,68 @@
+"""Policy rows are the very same objects until one of them changes, however that is done."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from scheduling.models import Cluster, Queue
+from scheduling.services.unchanged import Unchanged
+from tests.scheduling.kube import policy
+
+
+@pytest.fixture
+def cluster(db: None) -> Cluster:
+    return policy("enforce", "http://127.0.0.1:1", "research", "products")
+
+
+def read(held: Unchanged, cluster: Cluster) -> tuple[Queue, ...]:
+    return held.rows("queues", Queue.objects.filter(cluster=cluster))
+
+
+def test_rows_that_did_not_change_are_the_same_objects(cluster: Cluster) -> None:
+    held = Unchanged()
+    before = read(held, cluster)
+
+    assert {q.name for q in before} == {"root", "research", "products"}
+    assert read(held, cluster) is before
+
+
+def rename() -> None:
+    Queue.objects.filter(name="research").update(name="basic")
+
+
+def delete() -> None:
+    Queue.objects.get(name="research").delete()
+
+
+def add() -> None:
+    root = Queue.objects.get(name="root")
+    Queue.objects.create(cluster=root.cluster, name="more", parent=root)
+
+
+@pytest.mark.parametrize(
+    ("change", "names"),
+    [
+        (rename, {"root", "basic", "products"}),
+        (delete, {"root", "products"}),
+        (add, {"root", "research", "products", "more"}),
+    ],
+)
+def test_change_is_seen_by_the_next_reading(
+    cluster: Cluster, change: Callable[[], None], names: set[str]
+) -> None:
+    held = Unchanged()
+    read(held, cluster)
+    change()
+
+    assert {q.name for q in read(held, cluster)} == names
+
+
+def test_queries_of_two_names_are_told_apart(cluster: Cluster) -> None:
+    held = Unchanged()
+    everybody = read(held, cluster)
+    (one,) = held.rows("one", Queue.objects.filter(name="research"))
+
+    assert one.name == "research"
+    assert read(held, cluster) is everybody
