@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from scheduling.engine.arrays import ANYWHERE, LATER, Ints, Nodes
+from scheduling.engine.arrays import ANYWHERE, GPUS, LATER, Ints, Nodes
 from scheduling.engine.compiled import inner, once
 from scheduling.engine.eviction import (
     Hunt,
@@ -36,7 +36,7 @@ from scheduling.engine.needed import (
     unseat,
 )
 from scheduling.engine.prey import extra_of
-from scheduling.engine.seating import pick_device, sit, slots_on
+from scheduling.engine.seating import ONE, pick_device, sit, slots_on
 from scheduling.engine.world import World
 
 
@@ -255,17 +255,50 @@ def _cost(world: World, hunt: Hunt, n: int, take: bool) -> float:
         return 0.0
     order_node(world, n)
     before = prey.count[0]
-    fits = _shrink_on(world, hunt, n)
-    for k in range(prey.start[n], prey.stop[n]):
-        v = prey.on_node[k]
-        if fits or prey.chosen[v] or not allowed(world, hunt, v):
-            continue
-        choose(world, v)
-        fits = slots_on(room, work, hunt.w, n, LATER) > 0
+    fits = _shrink_on(world, hunt, n) or _evict_on(world, hunt, n)
     price = _keep_needed(world, hunt, n, before) if fits else np.inf
     if not (fits and take):
         drop(world, before)
     return price
+
+
+@inner
+def _evict_on(world: World, hunt: Hunt, n: int) -> bool:
+    """Victims on node ``n`` leave in order until one seat fits; whether it does.
+
+    A share of a GPU on which others stay makes no room for whole GPUs and yet leaves its queue less to
+    lose, so they are tried without shares as well.
+    """
+    before = world.prey.count[0]
+    if _clear_node(world, hunt, n, True):
+        return True
+    if world.work.need[GPUS, hunt.w] < ONE or not _has_shares(world, before):
+        return False
+    drop(world, before)
+    return _clear_node(world, hunt, n, False)
+
+
+@inner
+def _clear_node(world: World, hunt: Hunt, n: int, shares: bool) -> bool:
+    prey, work = world.prey, world.work
+    for k in range(prey.start[n], prey.stop[n]):
+        v = prey.on_node[k]
+        if prey.chosen[v] or not (shares or work.need[GPUS, v] >= ONE):
+            continue
+        if allowed(world, hunt, v):
+            choose(world, v)
+            if slots_on(world.room, work, hunt.w, n, LATER) > 0:
+                return True
+    return False
+
+
+@once
+def _has_shares(world: World, first: int) -> bool:
+    """Whether one of the chosen, from number ``first`` on, holds shares of GPUs."""
+    for k in range(first, world.prey.count[0]):
+        if 0 < world.work.need[GPUS, world.prey.picked[k]] < ONE:
+            return True
+    return False
 
 
 @inner

@@ -62,7 +62,8 @@ def _awaits(decision: Decision) -> bool:
 
 def needless_evictions(case: Case) -> Iterator[str]:
     """A victim is spared if on each of its nodes an elastic gang of its own queue can still do without as
-    much: what allowed the one to go would have allowed the others.
+    much: what allowed the one to go would have allowed the others, but for a workload that keeps nodes of
+    the class and would get what the gang gives up.
     """
     held, gone = held_before(case), list[tuple[Workload, Workload, Decision]]()
     victims = {
@@ -82,6 +83,9 @@ def _spared(
     case: Case, held: Held, victim: Workload, winner: Workload, eviction: Decision
 ) -> Iterator[str]:
     lines = {decision.workload: decision for decision in case.plan.decisions}
+    kept_for = (d.workload for d in lines.values() if _keeps_nodes(d, victim.gpu_class))
+    if any(name != winner.name for name in kept_for):
+        return
     for gang in case.snapshot.workloads:
         if gang.queue != victim.queue or gang.gpu_class != victim.gpu_class:
             continue
@@ -89,6 +93,11 @@ def _spared(
         more = gang.gpus * members - victim.gpus * sum(victim.placement.values())
         if members and _may_be_asked(case, gang, winner, eviction, more, held):
             yield f"{victim.name} is evicted though {gang.name} can do without as many members"
+
+
+def _keeps_nodes(decision: Decision, gpu_class: str | None) -> bool:
+    reserves = decision.action is Action.RESERVE and not _awaits(decision)
+    return reserves and decision.gpu_class == gpu_class
 
 
 def _could_give(case: Case, gang: Workload, victim: Workload, line: Decision | None) -> int:
