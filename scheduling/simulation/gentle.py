@@ -70,7 +70,8 @@ def needless_evictions(case: Case) -> Iterator[str]:
         victim.name: found for found in case.victims((Action.EVICT,)) for victim in found[:1]
     }
     for decision in case.plan.decisions:
-        _book(case, held, decision)
+        if decision.action is not Action.SHRINK:
+            _book(case, held, decision)
         if decision.workload in victims:
             gone.append(victims[decision.workload])
             continue
@@ -154,8 +155,13 @@ def keeps(case: Case, queue: str, gpu_class: str) -> float:
 
 
 def held_before(case: Case) -> Held:
-    """(queue, class) -> milli-GPU that it and all below it hold, but for what is leaving."""
+    """(queue, class) -> milli-GPU that it and all below it hold, but for what is leaving and for members
+    that are given up: a gang may give some to several, and its one line stands where the last of them does.
+    """
     held = Held()
+    for decision in case.plan.decisions:
+        if decision.action is Action.SHRINK:
+            _book(case, held, decision)
     for workload in case.snapshot.workloads:
         if workload.phase is Phase.RUNNING and not workload.leaving:
             gpus = workload.gpus * sum(workload.placement.values())
