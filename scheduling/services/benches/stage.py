@@ -116,12 +116,14 @@ def _furnish(access: Access, load: Load) -> None:
 
 
 def _start_worker(plane: ControlPlane, load_file: Path) -> Process:
-    """In a process of its own, with a database of its own beside the control plane."""
+    """In a process of its own, with a database of its own beside the control plane; the environment is that
+    of the image."""
     worker = Process(plane.folder, "worker", _program("worker", plane.access, load_file))
     environment = {
         **os.environ,
         "DATABASE_URL": f"sqlite:///{plane.folder / 'weir.sqlite3'}",
         "WEIR_BROKER_URL": "memory://",
+        "MALLOC_ARENA_MAX": "2",
     }
     worker.start(environment)
     until = time.monotonic() + READY_S
