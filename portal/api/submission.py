@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from drf_spectacular.utils import extend_schema_field
-from rest_framework import serializers
+from rest_framework import fields, serializers
+from rest_framework.utils.html import is_html_input
 
 from portal.accounts.models import User
 from portal.teams.submission import SubmissionError
@@ -20,10 +21,18 @@ MAX_SECONDS = 2_000_000_000
 Json = dict[str, Any]
 
 
+class ManifestField(serializers.DictField):
+    """An object as JSON. A form that has none has an empty one, which is none."""
+
+    def get_value(self, dictionary: Mapping[str, Any]) -> Any:
+        found = super().get_value(dictionary)
+        return fields.empty if is_html_input(dictionary) and not found else found
+
+
 class SubmitSerializer(serializers.Serializer[Any]):
     """Either ``manifest``, or ``name``, ``queue``, ``image`` and the rest."""
 
-    manifest: Any = serializers.DictField(
+    manifest: Any = ManifestField(
         required=False, help_text="An object of a kind that is queued, as kubectl apply takes it."
     )
     name = serializers.CharField(required=False, max_length=63)
@@ -82,7 +91,7 @@ def submit(user: User, cluster: Cluster, asked: Mapping[str, Any]) -> Json:
 
     Raises ValidationError with every fault at its field, or the service's ServiceError.
     """
-    manifest = asked.get("manifest") or build(cluster, asked)
+    manifest = asked["manifest"] if "manifest" in asked else build(cluster, asked)
     try:
         return submit_manifest(user, cluster, manifest)
     except SubmissionError as refused:
@@ -92,11 +101,11 @@ def submit(user: User, cluster: Cluster, asked: Mapping[str, Any]) -> Json:
 
 def build(cluster: Cluster, asked: Mapping[str, Any]) -> Json:
     """The manifest of the fields. Raises ServiceError at the field at fault."""
-    fields = {name: value for name, value in asked.items() if name != "manifest"}
+    given = {name: value for name, value in asked.items() if name != "manifest"}
     queue = Queue.objects.filter(cluster=cluster, name=asked["queue"]).first()
-    fields["namespace"] = (queue.namespace if queue else "") or "default"
-    fields["gpu_classes"] = gpu_classes(cluster, asked["gpu_classes"])
-    return build_job_manifest(**fields)
+    given["namespace"] = (queue.namespace if queue else "") or "default"
+    given["gpu_classes"] = gpu_classes(cluster, asked["gpu_classes"])
+    return build_job_manifest(**given)
 
 
 def gpu_classes(cluster: Cluster, names: list[str]) -> list[GpuClass]:

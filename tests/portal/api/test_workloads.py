@@ -126,6 +126,23 @@ def test_submit_creates_the_job_as_the_person(api, kube):
     assert made["spec"]["suspend"] is True
 
 
+def test_submit_takes_the_fields_as_a_form(api, kube):
+    response = api("researcher").post(WORKLOADS, FIELDS, format="multipart")
+    assert response.status_code == 201, response.data
+    assert kube.get(job("pretraining", "probe"))["spec"]["suspend"] is True
+
+
+def test_form_without_anything_is_told_what_is_needed(api):
+    response = api("researcher").post(WORKLOADS, {}, format="multipart")
+    assert response.status_code == 400, response.data
+    assert list(response.data["fields"]) == ["name", "queue", "image", "gpu_classes"]
+
+
+def test_manifest_without_anything_is_refused(api):
+    response = api("researcher").post(WORKLOADS, {"manifest": {}}, format="json")
+    assert response.status_code == 400, response.data
+
+
 def test_submit_takes_the_manifest_that_kubectl_takes(api, kube):
     made = api("researcher").post(WORKLOADS, FIELDS, format="json").data["manifest"]
     kept = {key: made["metadata"][key] for key in ("labels", "annotations", "namespace")}
