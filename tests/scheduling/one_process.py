@@ -58,13 +58,25 @@ def closed(cluster: Cluster) -> bool:
     """Whether the worker lets go of a cluster whose row is gone."""
     from scheduling.services import workers
 
-    pk = cluster.pk
-    cluster.queues.exclude(parent=None).delete()
-    cluster.delete()
-    until = time.monotonic() + 20
+    pk, until = cluster.pk, time.monotonic() + 20
+    while not deleted(cluster):
+        assert time.monotonic() < until, "rows of the cluster are written faster than deleted"
     while pk in workers._workers and time.monotonic() < until:
         time.sleep(0.05)
     return pk not in workers._workers
+
+
+def deleted(cluster: Cluster) -> bool:
+    """Not if the worker writes a row of it meanwhile."""
+    from django.db import IntegrityError, transaction
+
+    try:
+        with transaction.atomic():
+            cluster.queues.exclude(parent=None).delete()
+            type(cluster).objects.filter(pk=cluster.pk).delete()
+    except IntegrityError:
+        return False
+    return True
 
 
 def waited(world: object, name: str) -> bool:
