@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from scheduling.engine.arrays import GPUS
+from scheduling.engine.arrays import BACKFILL, GPUS
 from scheduling.engine.compiled import inner, once
+from scheduling.engine.index import row_of
 from scheduling.engine.limits import full_queue, user_limit
 from scheduling.engine.placement import is_free
 from scheduling.engine.record import admit, promise
@@ -34,6 +35,14 @@ def share_allows(world: World, w: int, c: int, gpus: int, turn: int) -> bool:
         return False
     fixed = not world.ranks.preemptible[world.work.priority[w]]
     return not fixed or over_nominal(world, q, c, gpus) < 0
+
+
+@inner
+def only_reserved(world: World, w: int, c: int) -> bool:
+    """Free GPUs would do, were they not kept for another: no reason to displace the own queue's work."""
+    if not quota_allows(world, w, c, need_of(world, w), world.tree.depth[world.work.queue[w]]):
+        return False
+    return bool(world.index.total[row_of(world, w, c, BACKFILL)] >= world.work.least[w])
 
 
 @inner

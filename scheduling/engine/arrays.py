@@ -313,7 +313,7 @@ class Book(NamedTuple):
     user_asks: Ints  # [pair] what they ask for
     extra: Ints  # [class, queue]: what those ask for who are left out of the line
     begun: Ints  # [class, queue]: what started in this cycle
-    rounds: Ints  # [2]: see ``precedence``
+    rounds: Ints  # [3]: see ``precedence``
     in_vain: Ints  # [class, queue]: the last for whom stepping back would not do
     in_vain_at: Ints  # [class, queue]: the memo's epoch then
     begun_until: Floats  # [class, queue]: when the last of it is expected to be over (P90)

@@ -145,7 +145,7 @@ def _book(classes: int, queues: int, pairs: int) -> a.Book:
         graced=np.zeros(classes), limited=_ints(1), running=_ints(queues),
         user_running=_ints(pairs), user_gpus=_ints(pairs), queued=_ints(queues),
         ceiling=_ints(*table), rationed=_ints(classes), user_queued=_ints(pairs), user_asks=_ints(pairs),
-        extra=_ints(*table), begun=_ints(*table), rounds=_ints(2), in_vain=_ints(*table),
+        extra=_ints(*table), begun=_ints(*table), rounds=_ints(3), in_vain=_ints(*table),
         in_vain_at=_ints(*table) - 1, begun_until=np.zeros(table),
     )  # fmt: skip
 

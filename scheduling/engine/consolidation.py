@@ -20,6 +20,7 @@ from scheduling.engine.index import row_of, shut
 from scheduling.engine.ladder import order_node
 from scheduling.engine.needed import squeeze, unseat
 from scheduling.engine.placement import place
+from scheduling.engine.precedence import MOVED
 from scheduling.engine.prey import gpus_of
 from scheduling.engine.prospects import forget_failures, weigh_out
 from scheduling.engine.record import decide, note_coming, quote, seat_out
@@ -285,6 +286,7 @@ def _carry_out(world: World, w: int, c: int) -> None:
         note_coming(world, v, gpus)
         weigh_out(world, v)
     out.served[w] = True
+    world.book.rounds[MOVED] += prey.count[0]
     forget_failures(world, c)
     start_or_promise(world, w, c, work.least[w])
     if out.action[w] == codes.RESERVE:

@@ -21,7 +21,7 @@ import numpy as np
 
 from scheduling.engine import codes
 from scheduling.engine.admission import fills_what_leaves, need_of, quota_allows
-from scheduling.engine.arrays import BACKFILL, GPUS, LATER, NOW, Flags
+from scheduling.engine.arrays import BACKFILL, GPUS, LATER, NOW, Flags, Ints
 from scheduling.engine.blame import conclude
 from scheduling.engine.compiled import inner, once
 from scheduling.engine.eviction import release
@@ -29,7 +29,14 @@ from scheduling.engine.growth import grow_all
 from scheduling.engine.limits import full_queue, user_limit
 from scheduling.engine.line import next_in_line
 from scheduling.engine.placement import place
-from scheduling.engine.precedence import LEFT, STEPPED_BACK, ask_again, start_again, step_back
+from scheduling.engine.precedence import (
+    LEFT,
+    MOVED,
+    STEPPED_BACK,
+    ask_again,
+    start_again,
+    step_back,
+)
 from scheduling.engine.prey import gpus_of, work_lost
 from scheduling.engine.promised import seat_the_promised
 from scheduling.engine.prospects import forget_failures
@@ -58,6 +65,7 @@ def decide_all(world: World) -> None:
     evict_the_unwanted(world)
     seat_the_promised(world)
     note_cells(world)
+    world.book.rounds[MOVED] = 0
     for again in range(MOST_ROUNDS - 1, -1, -1):
         before = world.out.used[0]
         world.book.rounds[LEFT], world.book.rounds[STEPPED_BACK] = again, 0
@@ -221,22 +229,32 @@ def _others_move(world: World, w: int) -> bool:
 
 @once
 def _goes_before_the_new(world: World, w: int, c: int, turn: int) -> bool:
-    """Lower priority of its queue that has just started steps back where that lets ``w`` start."""
+    """Lower priority of its queue that has just started or moved steps back where that lets ``w`` start."""
     who = step_back(world, w, c)
     if who.size == 0:
         return False
     q, refused = world.work.queue[w], world.prey.refused
     failed, refused[c, q] = refused[c, q], -1
     gets_room = _try_class(world, w, c, turn) == DONE or move_others(world, w, c)
-    if not gets_room and not make_room(world, w, c):
+    if not gets_room and not _makes_room_beside(world, w, c, who):
         refused[c, q] = failed
         start_again(world, w, c, who)
         return False
     forget_failures(world, c)
-    ask_again(world, who)
+    ask_again(world, w, c, who)
     for v in who:
-        _try_class(world, v, c, 0)
+        if world.out.action[v] == codes.UNDECIDED:
+            _try_class(world, v, c, 0)
     return True
+
+
+@once
+def _makes_room_beside(world: World, w: int, c: int, who: Ints) -> bool:
+    """A hunt counts in the eviction cap only its own victims, not those of ``who`` that were to move."""
+    for v in who:
+        if world.out.action[v] == codes.MOVE and world.rules.eviction_cap < np.inf:
+            return False
+    return make_room(world, w, c)
 
 
 @once

@@ -171,21 +171,25 @@ def protected_until(world: World, hunt: Hunt, v: int) -> float:
 
 @inner
 def shielded_until(world: World, hunt: Hunt, v: int) -> float:
-    """Until the end of its min run time, and of the cooldown if the workload was evicted for ``v``.
+    """Until the end of its min run time, and of the cooldown if the workload was evicted for ``v``."""
+    work = world.work
+    until = work.started[v] + min_run_of(world, hunt, v)
+    if work.evicted_for[hunt.w] == work.tie[v]:
+        until = max(until, work.evicted[hunt.w] + world.rules.cooldown)
+    return until
 
-    The min run time is that of the queue in which both part, on the side of ``v`` (its leaf inside one
-    queue), else that of the priority class.
+
+@inner
+def min_run_of(world: World, hunt: Hunt, v: int) -> float:
+    """That of the queue in which both part, on the side of ``v`` (its leaf inside one queue), else that of
+    the priority class.
     """
     work, tree = world.work, world.tree
     q = work.queue[v]
     meet = common_ancestor(tree, q, work.queue[hunt.w])
     while q != meet and tree.parent[q] != meet:
         q = tree.parent[q]
-    shield = tree.min_run[q] if tree.min_run[q] >= 0.0 else world.ranks.min_run[work.priority[v]]
-    until = work.started[v] + shield
-    if work.evicted_for[hunt.w] == work.tie[v]:
-        until = max(until, work.evicted[hunt.w] + world.rules.cooldown)
-    return until
+    return tree.min_run[q] if tree.min_run[q] >= 0.0 else world.ranks.min_run[work.priority[v]]
 
 
 @inner
@@ -200,7 +204,7 @@ def allowed(world: World, hunt: Hunt, v: int) -> bool:
     if hunt.rule == RECLAIM and not hunt.owed and world.prey.take[work.queue[v]] < gpus:
         return False  # What stands in its way was noted when its queue was summed up.
     worn = is_worn(world, v) and not hunt.owed
-    if work.gpu_class[v] != hunt.c or worn or not _is_fair_game(world, hunt, v, gpus):
+    if work.gpu_class[v] != hunt.c or worn or not is_fair_game(world, hunt, v, gpus):
         return False
     if hunt.overlook != PROTECTED and _is_protected(world, hunt, v):
         forbidden = PROTECTED
@@ -230,7 +234,7 @@ def may_give(world: World, hunt: Hunt, v: int) -> bool:
     work, prey = world.work, world.prey
     if prey.chosen[v] or work.gpu_class[v] != hunt.c or prey.given[v] >= extra_of(work, v):
         return False
-    if prey.count[0] + prey.chosen.size >= prey.picked.size or not _is_fair_game(
+    if prey.count[0] + prey.chosen.size >= prey.picked.size or not is_fair_game(
         world, hunt, v, work.need[GPUS, v]
     ):
         return False
@@ -239,7 +243,7 @@ def may_give(world: World, hunt: Hunt, v: int) -> bool:
 
 
 @inner
-def _is_fair_game(world: World, hunt: Hunt, v: int, gpus: int) -> bool:
+def is_fair_game(world: World, hunt: Hunt, v: int, gpus: int) -> bool:
     """Lower priority in the same leaf that had not risen above it, or above fair share in another."""
     if hunt.rule == RECLAIM:
         return _reclaimable(world, hunt, v, gpus, False)

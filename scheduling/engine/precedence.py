@@ -1,8 +1,9 @@
-"""Priority inside a leaf over what has started in this very cycle.
+"""Priority inside a leaf over what has started, or was to move, in this very cycle.
 
 A gang that passes its share is asked after everybody inside it, so lower priority of its queue may have
-started before. That is no prey until the next cycle, whose plan would preempt it (law 4). Where the gang
-starts or makes room without it, it steps back at once and is asked again.
+started, or may be about to move, before. That is no prey until the next cycle, whose plan would preempt
+it (law 4). Where the gang starts or makes room without it, it steps back at once: who starts is asked
+again, who was to move is evicted.
 """
 
 from __future__ import annotations
@@ -10,33 +11,50 @@ from __future__ import annotations
 import numpy as np
 
 from scheduling.engine import codes
-from scheduling.engine.admission import need_of
+from scheduling.engine.admission import need_of, only_reserved
 from scheduling.engine.arrays import GPUS, Ints
 from scheduling.engine.compiled import inner, once
+from scheduling.engine.eviction import (
+    PREEMPT,
+    STRICT,
+    Hunt,
+    core_of,
+    in_budget,
+    is_fair_game,
+    min_run_of,
+    shielded_until,
+)
 from scheduling.engine.ladder import rate_leaf
 from scheduling.engine.limits import book_start
 from scheduling.engine.memo import EPOCH
+from scheduling.engine.prey import gpus_of
 from scheduling.engine.prospects import asks_for_more
-from scheduling.engine.record import undecide
+from scheduling.engine.record import evict_mover, undecide
 from scheduling.engine.seating import occupy
 from scheduling.engine.standing import charge
 from scheduling.engine.world import World
 
-LEFT, STEPPED_BACK = 0, 1
-"""In ``book.rounds``: how many rounds follow in this cycle; whether somebody has to be asked again."""
+LEFT, STEPPED_BACK, MOVED = 0, 1, 2
+"""In ``book.rounds``: how many rounds follow in this cycle; whether somebody has to be asked again; how
+many move.
+"""
 
 
 @inner
 def step_back(world: World, w: int, c: int) -> Ints:
-    """Take back the room of those of lower priority in the queue of ``w`` who start on class ``c``.
+    """Take back the room of those of lower priority in the queue of ``w`` who start on class ``c`` or
+    move to it.
 
     Returns whose, none if they would not do or no round is left to ask them again. ``start_again`` or
     ``ask_again`` must follow.
     """
     book, q = world.book, world.work.queue[w]
-    if book.begun[c, q] == 0 or book.rounds[LEFT] == 0 or _fails_again(world, w, c):
+    nobody = book.begun[c, q] == 0 and book.rounds[MOVED] == 0
+    if nobody or book.rounds[LEFT] == 0 or _fails_again(world, w, c):
         return np.empty(0, np.int64)
     who, gpus = _begun_below(world, w, c)
+    if book.rounds[MOVED] > 0:
+        who, gpus = _with_movers(world, w, c, who, gpus)
     if gpus == 0 or _free_at_most(world, w, c) + gpus < need_of(world, w):
         return who[:0]
     for v in who:
@@ -55,10 +73,14 @@ def start_again(world: World, w: int, c: int, who: Ints) -> None:
 
 
 @inner
-def ask_again(world: World, who: Ints) -> None:
-    """Nothing is decided on those who stepped back."""
+def ask_again(world: World, w: int, c: int, who: Ints) -> None:
+    """Nothing is decided on those who stepped back for ``w``, but that who was to move leaves."""
     out = world.out
     for v in who:
+        if out.action[v] == codes.MOVE:
+            evict_mover(world, _preempting(world, w, c), v)
+            out.figures[w, 4] += out.action[w] == codes.RESERVE
+            continue
         undecide(out, v)
         out.stepped_back[v] = True
     kept = 0
@@ -111,6 +133,47 @@ def _may_step_back(world: World, w: int, v: int) -> bool:
 
 
 @once
+def _with_movers(world: World, w: int, c: int, who: Ints, gpus: int) -> tuple[Ints, int]:
+    """``who`` and those of the queue of ``w`` whom the plan of the next cycle would let preempt: each of
+    them has started anew then.
+    """
+    line, work, q = world.line, world.work, world.work.queue[w]
+    hunt = _preempting(world, w, c)
+    more, size, cores = np.empty(who.size + line.count[2], np.int64), who.size, 0
+    more[:size] = who
+    patient = world.rules.now < work.submitted[w] + world.rules.delay
+    if patient or only_reserved(world, w, c):
+        return who, gpus
+    for k in range(line.runs[q + 1], line.runs[q + 2]):
+        v = line.running[k]
+        if world.out.action[v] != codes.MOVE or not _may_be_preempted(world, hunt, v):
+            continue
+        cores += core_of(work, v)
+        if cores > world.rules.eviction_cap * hunt.need:
+            break
+        more[size] = v
+        size += 1
+        gpus += gpus_of(work, v)
+    return more[:size], gpus
+
+
+@inner
+def _may_be_preempted(world: World, hunt: Hunt, v: int) -> bool:
+    work = world.work
+    if work.gpu_class[v] != hunt.c or not world.ranks.preemptible[work.priority[v]]:
+        return False
+    if min_run_of(world, hunt, v) > 0.0 or world.rules.now < shielded_until(world, hunt, v):
+        return False
+    fair = is_fair_game(world, hunt, v, gpus_of(work, v))
+    return fair and in_budget(world, work.queue[v], core_of(work, v))
+
+
+@inner
+def _preempting(world: World, w: int, c: int) -> Hunt:
+    return Hunt(w, c, PREEMPT, world.work.queue[w], True, STRICT, need_of(world, w))
+
+
+@once
 def _free_at_most(world: World, w: int, c: int) -> int:
     """Milli-GPU of class ``c`` that are free, come free, or could be taken from lower priority that ran."""
     q, value, mass = world.work.queue[w], world.ranks.value, world.prey.mass
@@ -130,6 +193,7 @@ def _take(world: World, v: int, members: int) -> None:
         occupy(world.room, work, v, out.pool_node[i], out.pool_device[i], one)
     gpus = members * work.need[GPUS, v]
     world.room.open[c] -= gpus
-    world.book.begun[c, work.queue[v]] += gpus
+    if out.action[v] != codes.MOVE:
+        world.book.begun[c, work.queue[v]] += gpus
     charge(world, v, c, members, False)
     book_start(world, v, 1 if members > 0 else -1)

@@ -170,6 +170,15 @@ def evict_for(world: World, hunt: Hunt, v: int, reason: int) -> None:
 
 
 @inner
+def evict_mover(world: World, hunt: Hunt, v: int) -> None:
+    """``v``, which was to move, leaves for the workload of ``hunt`` instead. Its line stays in its place,
+    before the one of whoever gets its room.
+    """
+    world.out.action[v], world.out.reason[v] = codes.EVICT, codes.PREEMPTED
+    _quote_excess(world, hunt, v, world.work.members[v] * world.work.need[GPUS, v])
+
+
+@inner
 def shrink_for(world: World, hunt: Hunt, v: int) -> None:
     """``v`` gives up the members noted in ``world.prey`` for the workload of ``hunt`` and goes on with
     the others where they sit.

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from scheduling.engine import codes
-from scheduling.engine.admission import need_of, quota_allows, start_or_promise
-from scheduling.engine.arrays import BACKFILL, GPUS, UNLIMITED
+from scheduling.engine.admission import need_of, only_reserved, start_or_promise
+from scheduling.engine.arrays import GPUS, UNLIMITED
 from scheduling.engine.compiled import inner, once
 from scheduling.engine.consolidation import consolidate
 from scheduling.engine.eviction import (
@@ -18,7 +18,6 @@ from scheduling.engine.eviction import (
     Hunt,
     core_of,
 )
-from scheduling.engine.index import row_of
 from scheduling.engine.prey import gpus_of, list_prey
 from scheduling.engine.prospects import (
     fails_like_another,
@@ -114,7 +113,7 @@ def _search(world: World, w: int, c: int, top: int, need: int, overlook: int) ->
         hunt = Hunt(w, c, rule, top, attempt > 0, overlook, need)
         if not is_promising(world, hunt):
             continue
-        if rule == PREEMPT and _only_reserved(world, w, c, need):
+        if rule == PREEMPT and only_reserved(world, w, c):
             return Hunt(w, c, PREEMPT, top, True, overlook, RESERVED_FREE)
         if hunt_down(world, hunt):
             return hunt
@@ -127,14 +126,6 @@ def _patient_until(world: World, w: int, rule: int, nominal: bool) -> float:
     rules = world.rules
     wait = rules.delay if rule == PREEMPT or nominal else max(rules.delay, rules.fair_delay)
     return world.work.submitted[w] + wait
-
-
-@inner
-def _only_reserved(world: World, w: int, c: int, need: int) -> bool:
-    """No reason to displace the own queue's work."""
-    if not quota_allows(world, w, c, need, world.tree.depth[world.work.queue[w]]):
-        return False
-    return bool(world.index.total[row_of(world, w, c, BACKFILL)] >= world.work.least[w])
 
 
 @inner

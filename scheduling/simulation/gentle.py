@@ -62,8 +62,9 @@ def _awaits(decision: Decision) -> bool:
 
 def needless_evictions(case: Case) -> Iterator[str]:
     """A victim is spared if on each of its nodes an elastic gang of its own queue can still do without as
-    much: what allowed the one to go would have allowed the others, but for a workload that keeps nodes of
-    the class and would get what the gang gives up.
+    much: what allowed the one to go would have allowed the others, but for a workload that would get what
+    the gang gives up: it keeps nodes of the class, or waits for whole GPUs of it inside its share and may
+    have kept them when the victim was chosen.
     """
     held, gone = held_before(case), list[tuple[Workload, Workload, Decision]]()
     victims = {
@@ -87,6 +88,9 @@ def _spared(
     kept_for = (d.workload for d in lines.values() if _keeps_nodes(d, victim.gpu_class))
     if any(name != winner.name for name in kept_for):
         return
+    others = (work for work in case.snapshot.workloads if work.name != winner.name)
+    if any(_waits_inside(case, held, work, lines, victim.gpu_class or "") for work in others):
+        return
     for gang in case.snapshot.workloads:
         if gang.queue != victim.queue or gang.gpu_class != victim.gpu_class:
             continue
@@ -99,6 +103,20 @@ def _spared(
 def _keeps_nodes(decision: Decision, gpu_class: str | None) -> bool:
     reserves = decision.action is Action.RESERVE and not _awaits(decision)
     return reserves and decision.gpu_class == gpu_class
+
+
+def _waits_inside(
+    case: Case, held: Held, work: Workload, lines: dict[str, Decision], kind: str
+) -> bool:
+    """It waits for whole GPUs of the class and its queues' shares have room for all of its least members."""
+    line, need = lines.get(work.name), work.gpus * work.members.min
+    if line is None or line.action is not Action.WAIT or work.gpus < MILLI:
+        return False
+    if work.gpu_classes and kind not in work.gpu_classes:
+        return False
+    return all(
+        held[name, kind] + need <= fair_share(case, name, kind) for name in case.path(work.queue)
+    )
 
 
 def _could_give(case: Case, gang: Workload, victim: Workload, line: Decision | None) -> int:
