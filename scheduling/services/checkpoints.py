@@ -264,6 +264,24 @@ def save(changed: Sequence[CheckpointHabit]) -> None:
     )
 
 
+def last_checkpoint(
+    started: datetime,
+    announced: datetime | None,
+    interval_s: int | None,
+    presumed: datetime | None,
+    now: datetime,
+) -> datetime | None:
+    """Of a run since ``started``: the moment announced in it, or the last that its declared interval made
+    due; of a run that says nothing the ``presumed`` one, else what an earlier run announced.
+    """
+    if not interval_s:
+        told = announced is not None and announced >= started
+        return announced if told else presumed or announced
+    whole = (now - started).total_seconds() // interval_s
+    due = started + timedelta(seconds=max(0.0, whole) * interval_s)
+    return max(due, announced) if announced else due
+
+
 def outlook(work: Workload, now: datetime) -> Outlook | None:
     """What a page tells of ``work``: None when it declares an interval, when it is done, and where nothing
     is learned. One query."""

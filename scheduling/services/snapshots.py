@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from scheduling.cluster import picture as pictures
@@ -15,7 +15,7 @@ from scheduling.engine import model as m
 from scheduling.models import Cluster, ClusterMode, Workload
 from scheduling.services import policy as policies
 from scheduling.services.blocked import Blocked, Refusals, blocked
-from scheduling.services.checkpoints import Habits
+from scheduling.services.checkpoints import Habits, last_checkpoint
 from scheduling.services.policy import NO_PRIORITY_CLASS, PolicyRows
 from scheduling.services.situations import Situation, class_of, judge, placement_of
 
@@ -333,14 +333,9 @@ def _moving(observed: Observed, present: set[str], now: datetime) -> dict[str, A
 
 
 def checkpoint_of(observed: Observed, known: Known, now: datetime) -> datetime | None:
-    """The last checkpoint: the one the work announced, or the last its declared interval made due; of work
-    that says nothing the one it is presumed to have made."""
-    announced, interval_s = observed.checkpointed, observed.checkpoint_interval_s
+    """The last checkpoint of work that holds GPUs; of other work the one it announced."""
     if known.situation is not Situation.HOLDING or known.started is None:
-        return announced
-    if not interval_s:
-        told = announced is not None and announced >= known.started
-        return announced if told else known.presumed or announced
-    whole = (now - known.started).total_seconds() // interval_s
-    due = known.started + timedelta(seconds=max(0.0, whole) * interval_s)
-    return max(due, announced) if announced else due
+        return observed.checkpointed
+    return last_checkpoint(
+        known.started, observed.checkpointed, observed.checkpoint_interval_s, known.presumed, now
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
@@ -18,6 +19,7 @@ from portal.web.shell import get_cluster
 from portal.web.workloads.detail import seen
 from scheduling.models import Cluster, State, Workload
 from scheduling.services import workloads
+from scheduling.services.checkpoints import last_checkpoint, outlook
 from scheduling.services.errors import ServiceError
 
 
@@ -112,15 +114,28 @@ def cancel_effects(cluster: Cluster, work: Workload) -> list[str]:
         f"{_pods(work)} stop{'s' if work.members == 1 else ''} after the grace; "
         f"{number(held, 1)} GPUs go back to {work.queue or 'the cluster'}.",
     ]
-    since = max((at for at in (work.checkpointed_at, work.started_at) if at), default=None)
-    if since is not None and work.state == State.RUNNING:
+    if work.state == State.RUNNING and work.started_at is not None:
+        what, since = _kept_until(work, work.started_at, cluster.now())
         age = max(0.0, (cluster.now() - since).total_seconds())
-        what = "the last checkpoint" if since == work.checkpointed_at else "it started"
         sentences.append(
             f"The work since {what} is lost: {number(held, 1)} GPUs × {duration(age)} = "
             f"{number(held * age / 3600, 1)} GPU-hours."
         )
     return [*sentences, "It can't be undone."]
+
+
+def _kept_until(work: Workload, started: datetime, now: datetime) -> tuple[str, datetime]:
+    """What ends the work that is not lost, and when: the checkpoint that an eviction would be weighed by."""
+    announced, expected = work.checkpointed_at, outlook(work, now)
+    presumed = expected.presumed_at if expected else None
+    at = last_checkpoint(started, announced, work.checkpoint_interval_s, presumed, now)
+    if at is None or at <= started:
+        return "it started", started
+    if at == announced:
+        return "the last checkpoint", at
+    if at == presumed:
+        return "the checkpoint that it is taken to have made, though it announced none,", at
+    return f"the last checkpoint of those every {duration(work.checkpoint_interval_s or 0)}", at
 
 
 def _pods(work: Workload) -> str:

@@ -1,7 +1,9 @@
+from datetime import timedelta
+
 import pytest
 
 from scheduling.cluster.client import NotFoundError
-from scheduling.models import MILLI, State, Workload
+from scheduling.models import MILLI, CheckpointHabit, State, Workload
 from tests.factories import make_workload
 from tests.portal.kubernetes import job
 
@@ -60,6 +62,47 @@ def test_cancel_of_running_work_says_what_is_lost_in_numbers(as_user, probe, clu
     page = as_user("researcher").get(url(probe, "cancel")).content.decode()
     assert "1 pod on h100-01 stops after the grace; 8 GPUs go back" in page
     assert "GPU-hours" in page
+
+
+@pytest.mark.parametrize(
+    ("started", "announced", "declared", "said"),
+    [
+        (90, None, None, "since it started is lost: 8 GPUs × 1 h 30 min = 12 GPU-hours"),
+        (90, 30, None, "since the last checkpoint is lost: 8 GPUs × 30 min = 4 GPU-hours"),
+        (90, 120, None, "since it started is lost: 8 GPUs × 1 h 30 min"),  # of an earlier run
+        (75, None, 1800, "of those every 30 min is lost: 8 GPUs × 15 min = 2 GPU-hours"),
+        (20, None, 1800, "since it started is lost: 8 GPUs × 20 min"),
+    ],
+)
+def test_cancel_counts_what_is_lost_from_the_last_checkpoint(
+    as_user, probe, cluster, started, announced, declared, said
+):
+    run(probe, cluster, started, announced=announced, checkpoint_interval_s=declared)
+    assert said in as_user("researcher").get(url(probe, "cancel")).content.decode()
+
+
+def test_cancel_counts_from_the_checkpoint_that_others_of_its_user_would_have_made(
+    as_user, probe, cluster
+):
+    CheckpointHabit.objects.create(
+        queue_id=probe.queue_id, user=probe.user, recent=[[f"u{i}", [3600]] for i in range(6)]
+    )
+    run(probe, cluster, 75)
+    page = as_user("researcher").get(url(probe, "cancel")).content.decode()
+    assert "though it announced none, is lost: 8 GPUs × 15 min" in page
+
+
+def run(probe, cluster, minutes, *, announced=None, **fields):
+    """It has run for ``minutes`` and announced a checkpoint that many minutes ago."""
+    now = cluster.now()
+    Workload.objects.filter(pk=probe.pk).update(
+        state=State.RUNNING,
+        members=1,
+        placement={"h100-01": 1},
+        started_at=now - timedelta(minutes=minutes),
+        checkpointed_at=None if announced is None else now - timedelta(minutes=announced),
+        **fields,
+    )
 
 
 def test_confirmed_cancel_deletes_the_job_and_says_so(as_user, probe, kube):
