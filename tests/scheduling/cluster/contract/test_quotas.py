@@ -82,6 +82,14 @@ def test_pod_past_the_gpus_is_refused_with_the_numbers(api: Api) -> None:
     api.create("pods", asking("c", gpus=1))
 
 
+def test_gated_pod_counts_from_its_creation(api: Api) -> None:
+    bound(api, gpus="4")
+    gated = asking("a", gpus=3)
+    gated["spec"]["schedulingGates"] = [{"name": "weir.dev/queue"}]
+    api.create("pods", gated)
+    assert "requests.nvidia.com/gpu=3, limited" in refusal(api, asking("b", gpus=2))
+
+
 def test_all_that_would_be_exceeded_is_listed(api: Api) -> None:
     bound(api, requests_cpu="1", requests_memory="1Gi", pods="9")
     api.create("pods", asking("a", cpu="600m", memory="768Mi"))
