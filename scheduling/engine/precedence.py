@@ -160,9 +160,9 @@ def _with_movers(world: World, w: int, c: int, who: Ints, gpus: int) -> tuple[In
 @inner
 def _may_be_preempted(world: World, hunt: Hunt, v: int) -> bool:
     work = world.work
-    if work.gpu_class[v] != hunt.c or not world.ranks.preemptible[work.priority[v]]:
+    if work.gpu_class[v] != hunt.c or min_run_of(world, hunt, v) > 0.0:
         return False
-    if min_run_of(world, hunt, v) > 0.0 or world.rules.now < shielded_until(world, hunt, v):
+    if world.rules.now < shielded_until(world, hunt, v):
         return False
     fair = is_fair_game(world, hunt, v, gpus_of(work, v))
     return fair and in_budget(world, work.queue[v], core_of(work, v))

@@ -95,7 +95,8 @@ def _spared(
         if gang.queue != victim.queue or gang.gpu_class != victim.gpu_class:
             continue
         members = _could_give(case, gang, victim, lines.get(gang.name))
-        more = gang.gpus * members - victim.gpus * sum(victim.placement.values())
+        # What it had given up for others before is none of what goes for this one.
+        more = gang.gpus * members - victim.gpus * eviction.members
         if members and _may_be_asked(case, gang, winner, eviction, more, held):
             yield f"{victim.name} is evicted though {gang.name} can do without as many members"
 
