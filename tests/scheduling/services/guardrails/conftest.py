@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from scheduling.cluster.client import Client
+from scheduling.models import Cluster, PriorityClass, Queue, Quota
+from scheduling.services import workers
+from scheduling.services.guardrails import Guarded, guard
+from tests.scheduling.control_plane import ON
+from tests.scheduling.kube import policy
+
+from .lab import Lab, Pass
+
+
+@pytest.fixture
+def lab(db: None, request: pytest.FixtureRequest) -> Iterator[Lab]:
+    """On the embedded API server, or in `make test-cluster` on a real one."""
+    if ON:
+        access = request.getfixturevalue("kubernetes").access
+        cluster = policy("enforce", "", "research", "products", nominal_gpus=8)
+        cluster.kubeconfig, cluster.context = access.kubeconfig, access.context
+        cluster.save()
+        made = Lab(cluster, None, Client.connect(cluster))  # type: ignore[arg-type]
+    else:
+        world = request.getfixturevalue("world")
+        made = Lab(world.cluster, world.server, world.kube)
+    Queue.objects.filter(name="research").update(
+        namespace=made.namespace, access_group="lab-people"
+    )
+    Queue.objects.filter(name="products").update(namespace="")
+    Quota.objects.filter(queue__name="research").update(borrowing_limit_gpus=4000)
+    PriorityClass.objects.update(name=made.priority)
+    yield made
+    workers.close_all()
+
+
+@pytest.fixture
+def guarded(lab: Lab) -> Pass:
+    """One pass, as the worker makes it."""
+
+    def run() -> Guarded:
+        cluster = Cluster.objects.get(pk=lab.cluster.pk)
+        return guard(cluster, workers.worker_of(cluster, on_change=lambda: None))
+
+    return run
+
+
+@pytest.fixture
+def writes(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Weir's own writes, but for the lease's."""
+    heard: list[str] = []
+    request = Client.request
+
+    def listen(self: Client, method: str, path: str, **more: Any) -> Any:
+        if method != "GET" and "leases" not in path and self is not lab.kube:
+            heard.append(f"{method} {path}")
+        return request(self, method, path, **more)
+
+    monkeypatch.setattr(Client, "request", listen)
+    return heard
