@@ -45,7 +45,7 @@ BATCH = 256
 """Acts handed out together: the last of them are waited for before the next begin."""
 TELLING = 64
 """Acts whose time tells the pace of writing."""
-WORDS = 16
+WORDS = 10
 """Words, and Events, between two looks whether there is something better to do."""
 
 
@@ -137,7 +137,7 @@ class Enforcer:
                 self._run(batch, report)
 
     def _speak(self, is_called: Callable[[], bool]) -> None:
-        while events := self._voice.due(WORDS):
+        while events := self._voice.due(WORDS, hurried=is_called()):
             if is_called() and len(events) == WORDS:
                 self._leave(self._post, events)
                 return

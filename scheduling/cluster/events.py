@@ -18,6 +18,9 @@ from scheduling.cluster.rate import Allowance
 
 SOURCE = "weir"
 EVENTS_AT_ONCE, EVENTS_PER_S = 200, 20.0
+HURRIED_PER_S = 4.0
+"""The same while cycles follow each other: an API server that is busy with acts makes each Event at the
+expense of one."""
 UNSAID = 1000
 """Events that may wait for their turn; of more the oldest are dropped."""
 
@@ -47,14 +50,21 @@ class Voice:
     def __init__(self) -> None:
         self._unsaid: deque[Event] = deque(maxlen=UNSAID)
         self._allowance = Allowance(EVENTS_PER_S, EVENTS_AT_ONCE)
+        self._hurried = Allowance(HURRIED_PER_S, EVENTS_AT_ONCE)
 
     def add(self, events: Iterable[Event]) -> None:
         """Safe to call from many threads."""
         self._unsaid.extend(events)
 
-    def due(self, most: int) -> list[Event]:
-        """The oldest that may be posted now, at most so many; they are forgotten here."""
+    def due(self, most: int, *, hurried: bool = False) -> list[Event]:
+        """The oldest that may be posted now, at most so many; they are forgotten here.
+
+        A few are posted even when ``hurried``; of more, so many at a time and at a lower rate.
+        """
         number = min(most, self._allowance.left(), len(self._unsaid))
+        if hurried and number == most:
+            number = most if self._hurried.left() >= most else 0
+            self._hurried.spend(number)
         self._allowance.spend(number)
         return [self._unsaid.popleft() for _ in range(number)]
 

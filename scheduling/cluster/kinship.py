@@ -6,7 +6,7 @@ object with a queue label is the workload, and whatever it made is a part of it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from scheduling.cluster import labels
@@ -14,46 +14,90 @@ from scheduling.cluster.adapters import Adapter
 from scheduling.cluster.adapters import pods as pods_of
 
 Json = dict[str, Any]
+ByKind = Mapping[str, Iterable[Json]]
 
 
 class Kinship:
-    """The owners among ``objects`` (kind -> what the mirror holds of it).
+    """The owners among a cluster's objects, kept up with those that come and go."""
 
-    ``before`` is that of an earlier look: what nobody owns and did not change is not climbed again.
-    """
-
-    def __init__(
-        self,
-        objects: Mapping[str, Sequence[Json]],
-        adapters: Iterable[Adapter],
-        before: Kinship | None = None,
-    ) -> None:
+    def __init__(self, adapters: Iterable[Adapter]) -> None:
         self._adapters = tuple(adapters)
-        self._by_uid = {o["metadata"]["uid"]: o for found in objects.values() for o in found}
-        self._by_name = {
-            (kind, o["metadata"]["namespace"], o["metadata"]["name"]): o["metadata"]["uid"]
-            for kind, found in objects.items()
-            if kind != "Job"
-            for o in found
-        }
-        self._alone: dict[str, tuple[Json, str | None]] = {}
-        """uid -> object without an owner, and its root."""
-        self._roots = self._all_roots(before._alone if before else {})
-        self.workloads = {uid for uid, root in self._roots.items() if uid == root}
-        """Queued objects that are no part of another."""
+        self._held: dict[str, dict[str, Json]] = {}
+        """Kind -> uid -> object."""
+        self._by_name: dict[tuple[str, str, str], str] = {}
+        self._owned: dict[str, None] = {}
+        """Objects that name an owner, by uid: what they belong to changes with others."""
+        self.workloads: set[str] = set()
+        """uids of queued objects that are no part of another."""
+
+    def keep_up(self, came: ByKind, gone: ByKind) -> list[str]:
+        """uids of the objects that are workloads now and were not, or the other way round.
+
+        An object that changed is among both: what it was has gone, what it is came.
+        """
+        for kind, objects in gone.items():
+            for obj in objects:
+                self._forget(kind, obj)
+        moved = [uid for kind, objects in came.items() for uid in self._learn(kind, objects)]
+        for uid in self._owned:
+            if (self._root(uid) == uid) != (uid in self.workloads):
+                self.workloads.symmetric_difference_update((uid,))
+                moved.append(uid)
+        return moved
+
+    def find(self, uid: str) -> tuple[str, Json] | None:
+        """Kind and object."""
+        for kind, held in self._held.items():
+            if uid in held:
+                return kind, held[uid]
+        return None
 
     def root_of(self, pod: Json) -> str | None:
         """uid of the workload that ``pod`` belongs to; None for a pod outside the queues."""
         owner = self._owner(pod)
-        return self._roots.get(owner) if owner else None
+        return owner if owner is None or owner in self.workloads else self._root(owner)
 
     def is_known(self, pod: Json) -> bool:
         """Whether the object that made ``pod`` is still there."""
         return self._owner(pod) is not None
 
+    def _root(self, uid: str) -> str | None:
+        """The topmost queued object above ``uid`` or it itself; None when none is queued."""
+        root: str | None = None
+        at, seen = uid, set[str]()
+        while at not in seen and (found := self.find(at)) is not None:
+            seen.add(at)
+            if labels.queue_of(found[1]["metadata"].get("labels")):
+                root = at
+            at = pods_of.owner_of(found[1]).get("uid", "")
+        return root
+
+    def _learn(self, kind: str, objects: Iterable[Json]) -> Iterator[str]:
+        """Hold ``objects``; of those that nobody owns, the uids of workloads."""
+        held = self._held.setdefault(kind, {})
+        for obj in objects:
+            meta = obj["metadata"]
+            held[meta["uid"]] = obj
+            if kind != "Job":
+                self._by_name[kind, meta["namespace"], meta["name"]] = meta["uid"]
+            if pods_of.owner_of(obj):
+                self._owned[meta["uid"]] = None
+            elif labels.queue_of(meta.get("labels")):
+                self.workloads.add(meta["uid"])
+                yield meta["uid"]
+
+    def _forget(self, kind: str, obj: Json) -> None:
+        meta = obj["metadata"]
+        uid, name = meta["uid"], (kind, meta["namespace"], meta["name"])
+        self._held.get(kind, {}).pop(uid, None)
+        self._owned.pop(uid, None)
+        self.workloads.discard(uid)
+        if self._by_name.get(name) == uid:
+            del self._by_name[name]
+
     def _owner(self, pod: Json) -> str | None:
         uid: str = pods_of.owner_of(pod).get("uid", "")
-        if uid in self._by_uid:
+        if uid in self.workloads or (uid and self.find(uid) is not None):
             return uid
         namespace = pod["metadata"].get("namespace", "")
         for adapter in self._adapters:
@@ -62,28 +106,3 @@ class Kinship:
                 if found:
                     return found
         return None
-
-    def _all_roots(self, before: Mapping[str, tuple[Json, str | None]]) -> dict[str, str | None]:
-        roots: dict[str, str | None] = {}
-        for uid, obj in self._by_uid.items():
-            kept = before.get(uid)
-            if kept is not None and kept[0] is obj:
-                self._alone[uid] = kept
-                roots[uid] = kept[1]
-                continue
-            roots[uid] = self._climb(uid)
-            if not pods_of.owner_of(obj):
-                self._alone[uid] = (obj, roots[uid])
-        return roots
-
-    def _climb(self, uid: str) -> str | None:
-        """The topmost queued object above ``uid`` or it itself; None when none is queued."""
-        root: str | None = None
-        at, seen = uid, set[str]()
-        while at in self._by_uid and at not in seen:
-            seen.add(at)
-            obj = self._by_uid[at]
-            if labels.queue_of(obj["metadata"].get("labels")):
-                root = at
-            at = pods_of.owner_of(obj).get("uid", "")
-        return root

@@ -2,68 +2,122 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from operator import attrgetter
 from typing import Any
 
-from scheduling.cluster.adapters import ClassSpec, Observed
+from scheduling.cluster.adapters import ADAPTERS, ClassSpec, Observed
 from scheduling.cluster.devices import Devices
 from scheduling.cluster.kinship import Kinship
 
 Json = dict[str, Any]
-Aged = tuple[Any, Observed]
-"""An observation behind what it is sorted by."""
+ByKind = Mapping[str, Sequence[Json]]
 
 BY_AGE = attrgetter("created", "namespace", "name", "kind")
+NO_PODS: list[Json] = []
 
 
 class Memo:
     """Observations by uid. The mirror replaces what changes, so identity tells what did not."""
 
     def __init__(self) -> None:
-        self.kin: Kinship | None = None
-        """Of the last picture."""
-        self._retired: dict[str, Json] = {}
-        self._seen_retired: dict[str, Json] = {}
+        self.kin = Kinship(ADAPTERS)
+        self.unreadable: dict[str, str] = {}
+        """uid -> why the object's demand cannot be understood."""
+        self._before: dict[str, Sequence[Json]] = {}
+        """The objects of the last pass; as long as they are held, no other has the identity of one."""
         self._circumstances: tuple[Sequence[ClassSpec], object] = ((), None)
-        self._held: dict[str, tuple[Json, list[Json], Aged]] = {}
-        self._used: dict[str, tuple[Json, list[Json], Aged]] = {}
+        self._read: dict[str, Observed] = {}
+        self._is_sorted = True
+        self._pods: dict[str, list[Json]] = {}
+        """Pods by uid of their workload, of those that had some in the last pass."""
+        self._retired: dict[str, Json] = {}
 
-    def open(self, classes: Sequence[ClassSpec], counted: Devices) -> None:
-        """Begin a pass; all is read anew when classes or claim templates changed."""
+    def open(
+        self, objects: ByKind, classes: Sequence[ClassSpec], counted: Devices
+    ) -> dict[str, None]:
+        """Begin a pass over ``objects`` by kind: uids of those that may have to be read.
+
+        All of them when classes or claim templates changed; else what came or changed, and what became a
+        workload or a part of another one.
+        """
+        came, gone = _differences(self._before, objects)
+        self._before = dict(objects)
+        moved = self.kin.keep_up(came, gone)
+        for uid in (obj["metadata"]["uid"] for found in gone.values() for obj in found):
+            self._retired.pop(uid, None)
+            if uid not in self.kin.workloads:
+                self.drop(uid)
         circumstances = (classes, counted.by_namespace)
-        self._held = self._used if circumstances == self._circumstances else {}
-        self._circumstances, self._used = circumstances, {}
-        self._retired, self._seen_retired = self._seen_retired, {}
+        if circumstances != self._circumstances:
+            self._circumstances = circumstances
+            for uid in [*self._read, *self.unreadable]:
+                self.drop(uid)
+            return dict.fromkeys(sorted(self.kin.workloads))
+        return dict.fromkeys(moved)
+
+    def crewed(self, owned: Mapping[str, list[Json]]) -> dict[str, None]:
+        """uids of those whose pods (by workload: ``owned``) are others than in the last pass."""
+        before, self._pods = self._pods, {uid: pods for uid, pods in owned.items() if pods}
+        return {
+            uid: None
+            for uid in {**before, **self._pods}
+            if not _same(before.get(uid, NO_PODS), self._pods.get(uid, NO_PODS))
+        }
+
+    def note(self, observed: Observed) -> None:
+        """Remember what was read."""
+        before = self._read.get(observed.uid)
+        last = before or (next(reversed(self._read.values())) if self._read else None)
+        if last is not None:
+            follows = (
+                BY_AGE(last) == BY_AGE(observed) if before else BY_AGE(last) < BY_AGE(observed)
+            )
+            self._is_sorted = self._is_sorted and follows
+        self._read[observed.uid] = observed
+        self.unreadable.pop(observed.uid, None)
+
+    def drop(self, uid: str) -> None:
+        self._read.pop(uid, None)
+        self.unreadable.pop(uid, None)
+
+    def by_age(self) -> dict[str, Observed]:
+        """All that is remembered, by uid, in order of age and name."""
+        if not self._is_sorted:
+            ordered = sorted(self._read.values(), key=BY_AGE)
+            self._read = {observed.uid: observed for observed in ordered}
+            self._is_sorted = True
+        return self._read.copy()
 
     def retire(self, uids: Iterable[str]) -> list[Json]:
         """Leave out of later pictures what has ended and been noted, until it changes or has pods again.
 
         Returns those among them that never owned anything but pods: nobody needs to know them any more.
         """
-        found = {uid: self._used.pop(uid) for uid in uids if uid in self._used}
-        self._seen_retired |= {uid: kept[0] for uid, kept in found.items()}
-        return [obj for obj, _, (_, observed) in found.values() if observed.kind == "Job"]
+        found = {uid: held for uid in uids if uid in self._read and (held := self.kin.find(uid))}
+        for uid, (_, obj) in found.items():
+            self._retired[uid] = obj
+            self.drop(uid)
+        return [obj for kind, obj in found.values() if kind == "Job"]
 
     def is_retired(self, uid: str, obj: Json) -> bool:
-        if self._retired.get(uid) is not obj:
-            return False
-        self._seen_retired[uid] = obj
-        return True
+        return self._retired.get(uid) is obj
 
-    def recall(self, uid: str, obj: Json, pods: list[Json]) -> Aged | None:
-        """What the last pass read, if it read the very same objects."""
-        kept = self._held.get(uid)
-        if kept is None or kept[0] is not obj or not (kept[1] is pods or _same(kept[1], pods)):
-            return None
-        self._used[uid] = kept
-        return kept[2]
 
-    def note(self, obj: Json, pods: list[Json], observed: Observed) -> Aged:
-        """Remember what was read of ``obj`` and ``pods``."""
-        aged = BY_AGE(observed), observed
-        self._used[observed.uid] = (obj, pods, aged)
-        return aged
+def _differences(
+    before: ByKind, now: ByKind
+) -> tuple[dict[str, list[Json]], dict[str, list[Json]]]:
+    """The objects that came and those that went, by kind; one that changed did both."""
+    came: dict[str, list[Json]] = {}
+    gone: dict[str, list[Json]] = {}
+    for kind in {**before, **now}:
+        had, has = before.get(kind, ()), now.get(kind, ())
+        old, new = set(map(id, had)), set(map(id, has))
+        if fresh := new - old:
+            came[kind] = [obj for obj in has if id(obj) in fresh]
+        if lost := old - new:
+            gone[kind] = [obj for obj in had if id(obj) in lost]
+    return came, gone
 
 
 def _same(before: list[Json], now: list[Json]) -> bool:

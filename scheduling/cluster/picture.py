@@ -5,8 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
-from operator import itemgetter
 from typing import Any
 
 from scheduling.cluster import devices, labels
@@ -15,8 +13,7 @@ from scheduling.cluster.adapters import pods as pods_of
 from scheduling.cluster.adapters.podgroup import gather
 from scheduling.cluster.client import Client, ForbiddenError, NotFoundError
 from scheduling.cluster.devices import Devices
-from scheduling.cluster.kinship import Kinship
-from scheduling.cluster.memo import BY_AGE, Aged, Memo
+from scheduling.cluster.memo import NO_PODS, Memo
 from scheduling.cluster.mirror import Mirror, untrimmed
 from scheduling.cluster.quantities import instant, mib_below, milli
 
@@ -53,24 +50,21 @@ class Orphans:
 
 
 NO_DEVICES = Devices()
-NO_PODS: list[Json] = []
-AGE = itemgetter(0)
+KINDS: Mapping[str, Adapter] = {a.kind: a for a in ADAPTERS}
 
 
 @dataclass(frozen=True)
 class Picture:
     workloads: tuple[Observed, ...]
+    """By age."""
     nodes: tuple[ObservedNode, ...]
+    by_uid: Mapping[str, Observed]
     orphans: tuple[Orphans, ...] = ()
     departed: Mapping[str, Observed] = field(default_factory=dict)
     """uid -> the last that was seen of objects that are gone."""
     devices: Devices = NO_DEVICES
     unreadable: Mapping[str, str] = field(default_factory=dict)
     """uid -> why the object's demand cannot be understood."""
-
-    @cached_property
-    def by_uid(self) -> dict[str, Observed]:
-        return {o.uid: o for o in self.workloads}
 
 
 def resources(
@@ -109,11 +103,11 @@ def take(
         memo,
     )
     departed = {a.kind: mirror[a.kind].departed(awaited) for a in ADAPTERS if a.resource == a.kind}
-    owned: dict[str, list[Json]] = {
-        obj["metadata"]["uid"]: [] for found in departed.values() for obj in found
-    }
-    last, _ = _observe(departed, owned, owned, classes, NO_DEVICES, Memo())
-    return replace(picture, departed={observed.uid: observed for observed in last})
+    last = Memo()
+    for kind, found in departed.items():
+        for obj in found:
+            _read(KINDS[kind], obj, NO_PODS, classes, NO_DEVICES, last)
+    return replace(picture, departed=last.by_age())
 
 
 def retire(mirror: Mirror, memo: Memo, uids: Iterable[str]) -> None:
@@ -175,11 +169,11 @@ def compose(
 ) -> Picture:
     """A picture of raw objects; those without a queue label are foreign and so are their pods."""
     memo = memo or Memo()
-    kin = memo.kin = Kinship(objects, ADAPTERS, before=memo.kin)
+    due, kin = memo.open(objects, classes, counted), memo.kin
+    kinds = {*objects, "PodGroup"}
     groups = gather(pod for pod in pods if kin.root_of(pod) is None)
-    objects = {**objects, "PodGroup": [group for group, _ in groups]}
+    formed = {group["metadata"]["uid"]: group for group, _ in groups}
     owned = {group["metadata"]["uid"]: mine for group, mine in groups}
-    formed = frozenset(owned)
     grouped = {pod["metadata"]["uid"] for _, mine in groups for pod in mine}
     foreign: dict[str, list[Json]] = {}
     orphaned: dict[str, list[Json]] = {}
@@ -191,20 +185,22 @@ def compose(
             owned.setdefault(root, []).append(pod)
         elif not pods_of.holds(pod):
             continue
-        elif pods_of.owner_of(pod).get("kind") in objects and not kin.is_known(pod):
+        elif pods_of.owner_of(pod).get("kind") in kinds and not kin.is_known(pod):
             orphaned.setdefault(pods_of.owner_of(pod)["uid"], []).append(pod)
         else:
             foreign.setdefault(pod["spec"]["nodeName"], []).append(pod)
-    workloads, unreadable = _observe(objects, kin.workloads | formed, owned, classes, counted, memo)
+    _observe({**due, **memo.crewed(owned)}, formed, owned, classes, counted, memo)
+    by_uid = memo.by_age()
     return Picture(
-        workloads=workloads,
+        workloads=tuple(by_uid.values()),
+        by_uid=by_uid,
         nodes=tuple(
             row
             for node in sorted(nodes, key=lambda n: n["metadata"]["name"])
             for row in _node_rows(node, foreign.get(node["metadata"]["name"], []), classes, counted)
         ),
         orphans=tuple(_orphans(pods, classes, counted) for _, pods in sorted(orphaned.items())),
-        unreadable=unreadable,
+        unreadable=dict(memo.unreadable),
         devices=counted,
     )
 
@@ -221,40 +217,44 @@ def _orphans(pods: Sequence[Json], classes: Sequence[ClassSpec], counted: Device
 
 
 def _observe(
-    objects: Mapping[str, Sequence[Json]],
-    queued: Container[str],
+    due: Iterable[str],
+    groups: Mapping[str, Json],
     owned: Mapping[str, list[Json]],
     classes: Sequence[ClassSpec],
     counted: Devices,
     memo: Memo,
-) -> tuple[tuple[Observed, ...], dict[str, str]]:
-    """What ``memo`` has not kept is read, of the uids in ``queued``."""
-    memo.open(classes, counted)
-    found: list[Aged] = []
-    unreadable: dict[str, str] = {}
-    for adapter in ADAPTERS:
-        for obj in objects.get(adapter.kind, ()):
-            uid = obj["metadata"]["uid"]
-            if uid not in queued:
-                continue
-            pods = owned.get(uid, NO_PODS)
-            if (kept := memo.recall(uid, obj, pods)) is not None:
-                found.append(kept)
-                continue
-            if memo.is_retired(uid, obj) and all(map(pods_of.is_over, pods)):
-                continue
-            try:
-                claims = counted.claims(obj["metadata"]["namespace"])
-                read = adapter.observe(obj, pods, classes, claims)
-                found.append(memo.note(obj, pods, read))
-            except (ValueError, KeyError, TypeError) as error:
-                # One broken object must not stop the others from being planned.
-                log.warning("%s %s: %s", adapter.kind, obj["metadata"]["name"], error)
-                if waits := _broken(adapter, obj, str(error)):
-                    found.append((BY_AGE(waits), waits))
-                else:
-                    unreadable[uid] = str(error)
-    return tuple(observed for _, observed in sorted(found, key=AGE)), unreadable
+) -> None:
+    """Read those whose uids are ``due`` and all ``groups`` of plain pods (by uid) into ``memo``."""
+    for uid in {**dict.fromkeys(due), **groups}:
+        found = ("PodGroup", groups[uid]) if uid in groups else memo.kin.find(uid)
+        pods = owned.get(uid, NO_PODS)
+        is_queued = uid in groups or uid in memo.kin.workloads
+        over = found and memo.is_retired(uid, found[1]) and all(map(pods_of.is_over, pods))
+        if found and is_queued and not over:
+            _read(KINDS[found[0]], found[1], pods, classes, counted, memo)
+        else:
+            memo.drop(uid)
+
+
+def _read(
+    adapter: Adapter,
+    obj: Json,
+    pods: list[Json],
+    classes: Sequence[ClassSpec],
+    counted: Devices,
+    memo: Memo,
+) -> None:
+    try:
+        claims = counted.claims(obj["metadata"]["namespace"])
+        memo.note(adapter.observe(obj, pods, classes, claims))
+    except (ValueError, KeyError, TypeError) as error:
+        # One broken object must not stop the others from being planned.
+        log.warning("%s %s: %s", adapter.kind, obj["metadata"]["name"], error)
+        if waits := _broken(adapter, obj, str(error)):
+            memo.note(waits)
+        else:
+            memo.drop(obj["metadata"]["uid"])
+            memo.unreadable[obj["metadata"]["uid"]] = str(error)
 
 
 def _broken(adapter: Adapter, obj: Json, why: str) -> Observed | None:

@@ -63,8 +63,11 @@ class Scene:
         return tuple(spec.resource_name for spec in self.classes.values())
 
 
-def phases_of(scene: Scene, spoken: Spoken) -> tuple[list[list[Act]], list[Act]]:
-    """Acts in the order they are to be done (corrections, room made, room taken), and words."""
+def phases_of(
+    scene: Scene, spoken: Spoken, *, hurried: bool = False
+) -> tuple[list[list[Act]], list[Act]]:
+    """Acts in the order they are to be done (corrections, room made, room taken), and words; fewer of
+    these when ``hurried``."""
     adapters = {a.kind: a for a in ADAPTERS}
     corrections = [
         act
@@ -97,6 +100,7 @@ def phases_of(scene: Scene, spoken: Spoken) -> tuple[list[list[Act]], list[Act]]
         spoken,
         alive=scene.picture.by_uid,
         now=scene.now,
+        hurried=hurried,
     )
     said = [part for act in words for part in parts_of(act)[:1]]
     phases = [

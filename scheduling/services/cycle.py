@@ -28,6 +28,7 @@ from django.utils import timezone
 from scheduling.cluster import picture as pictures
 from scheduling.cluster.enforcement import Report
 from scheduling.cluster.lease import LeaseLostError
+from scheduling.cluster.memo import Memo
 from scheduling.cluster.picture import Picture
 from scheduling.engine import Action, Outline, Snapshot
 from scheduling.models import Cluster, ClusterMode
@@ -101,7 +102,7 @@ def run_cycle(
         return _run(cluster, worker, trigger)
     except BaseException:
         # What is in memory may be ahead of what was committed.
-        worker.projection = None
+        worker.projection, worker.memo = None, Memo()
         raise
     finally:
         worker.turn.give_back()
@@ -196,10 +197,10 @@ def _look(worker: ClusterWorker, projection: Projection, rows: PolicyRows, now: 
 def _record(
     view: _View, projection: Projection, snapshot: Snapshot, plan: Outline, trigger: str
 ) -> Recorded:
-    by_name, turn = projection.by_name, projection.passes
+    by_name, telling = projection.by_name, projection.telling
     rows, shares = view.rows, projection.shares
     return recording.record(
-        Pass(view.cluster, snapshot, plan, rows, by_name, shares, view.now, trigger, turn)
+        Pass(view.cluster, snapshot, plan, rows, by_name, shares, view.now, trigger, telling)
     )
 
 
@@ -228,7 +229,7 @@ def _enforce(
         restless=projection.restless,
     )
     try:
-        phases, words = phases_of(scene, worker.spoken)
+        phases, words = phases_of(scene, worker.spoken, hurried=worker.trigger.is_due())
         report = worker.enforcer.carry_out(phases, words, is_called=worker.trigger.is_due)
         worker.refusals.note(report.refused, now=view.now)
         return report

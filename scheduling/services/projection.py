@@ -39,6 +39,7 @@ from scheduling.services.situations import (
 )
 from scheduling.services.snapshots import Known
 from scheduling.services.steps import Move, decisions_behind, evicted_by_weir, step_args, way_to
+from scheduling.services.telling import Telling
 
 PROJECTED = [
     "queue",
@@ -102,7 +103,7 @@ class Projection:
         self._finished: set[str] = set()
         self.restless: list[Observed] = []
         """The workloads of the last picture but those that wait as they did in the picture before."""
-        self.passes = 0
+        self.telling = Telling()
         self.by_name = {key_of(w.kind, w.namespace, w.name): w for w in self.rows.values()}
         """Engine name -> row."""
         self._quiet: dict[str, Observed] = {}
@@ -123,8 +124,6 @@ class Projection:
 
         ``save`` writes the changes.
         """
-        self.passes += 1
-        self._recall_finished(picture)
         self._hear_of(rows)
         changes = Changes()
         known = self._known.copy()
@@ -132,6 +131,7 @@ class Projection:
         moves: list[Move] = []
         quiet = self._quiet
         self.restless = [o for o in picture.workloads if quiet.get(o.uid) is not o]
+        self._recall_finished(picture)
         for observed in self.restless:
             row = self.rows.get(observed.uid)
             if row is None and observed.uid in self._finished:
@@ -203,9 +203,10 @@ class Projection:
 
     def _recall_finished(self, picture: Picture) -> None:
         """Learn which of the finished objects still in the cluster have a row that says so."""
-        present = picture.by_uid.keys()
-        self._finished &= present
-        unknown = sorted(present - self.rows.keys() - self._finished)
+        self._finished = {uid for uid in self._finished if uid in picture.by_uid}
+        unknown = sorted(
+            o.uid for o in self.restless if o.uid not in self.rows and o.uid not in self._finished
+        )
         for start in range(0, len(unknown), 500):
             found = Workload.objects.filter(
                 cluster=self.cluster, uid__in=unknown[start : start + 500], state=State.FINISHED

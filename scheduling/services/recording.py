@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -16,11 +16,9 @@ from scheduling.services.columns import insert_rows, write_columns
 from scheduling.services.evictions import numbers_at
 from scheduling.services.policy import PolicyRows
 from scheduling.services.share_rows import ShareRows
+from scheduling.services.telling import Telling
 
 TOLD = ["reason", "sentence", "numbers", "until", "position"]
-TOLD_ROWS = 500
-"""Rows a cycle whose reason changed, and as many of the others, that are told anew: everybody's place
-moves with every start, and who waits in a long line reads it less often than that."""
 
 
 @dataclass(slots=True)
@@ -50,8 +48,7 @@ class Pass:
     shares: ShareRows
     at: datetime
     trigger: str
-    turn: int = 0
-    """Rises with every pass, so that everybody is told anew in turn."""
+    telling: Telling = field(default_factory=Telling)
 
 
 def record(done: Pass) -> Recorded:
@@ -83,29 +80,35 @@ class _Lines:
 
 
 def _sort(done: Pass) -> _Lines:
-    """What has a new reason is told in the plan's order, as far as ``TOLD_ROWS`` go, and is news once it
-    is told; the others take turns."""
+    """What has a new reason is told in the plan's order and is news once it is told."""
     plan = done.plan
     enforced = done.cluster.mode == ClusterMode.ENFORCE
     acts = [act for act in plan.acts if act.workload in done.by_name]
     said = [] if enforced else acts
     """Decisions that are told beside the waits: nobody carries them out."""
-    rows = [done.by_name.get(name) for name in [*(d.workload for d in said), *plan.waits.names]]
-    reasons = [*(d.reason for d in said), *plan.waits.reasons]
-    changed: list[int] = []
-    moved: list[int] = []
-    for place, (row, reason) in enumerate(zip(rows, reasons, strict=True)):
-        if row is not None:
-            (moved if row.reason == reason else changed).append(place)
-    start = done.turn * TOLD_ROWS % len(moved) if len(moved) > TOLD_ROWS else 0
-    told = changed[:TOLD_ROWS] + moved[start : start + TOLD_ROWS]
-    waits = iter(plan.waits.spell([place - len(said) for place in told if place >= len(said)]))
-    decisions = [said[place] if place < len(said) else next(waits) for place in told]
-    pairs = zip((rows[place] for place in told), decisions, strict=True)
+    news, told = _told(done, said)
     return _Lines(
-        news=[*(acts if enforced else ()), *decisions[: len(changed[:TOLD_ROWS])]],
-        told=[(row, decision) for row, decision in pairs if row and row.state not in HOLDING],
+        news=[*(acts if enforced else ()), *(decision for _, decision in news)],
+        told=[(row, d) for row, d in (*news, *told) if row.state not in HOLDING],
     )
+
+
+Pair = tuple[Workload, m.Decision]
+
+
+def _told(done: Pass, said: Sequence[m.Decision]) -> tuple[list[Pair], list[Pair]]:
+    """Who of ``said`` and of the waits is told now: those with a new reason, and others."""
+    waits = done.plan.waits
+    if not done.telling.is_due(len(said) + len(waits)):
+        return [], []
+    rows = [done.by_name.get(name) for name in [*(d.workload for d in said), *waits.names]]
+    reasons = [*(d.reason for d in said), *waits.reasons]
+    changed, moved = done.telling.choose(rows, reasons)
+    places = [*changed, *moved]
+    spelled = iter(waits.spell([place - len(said) for place in places if place >= len(said)]))
+    decisions = [said[place] if place < len(said) else next(spelled) for place in places]
+    pairs = [(row, d) for place, d in zip(places, decisions, strict=True) if (row := rows[place])]
+    return pairs[: len(changed)], pairs[len(changed) :]
 
 
 def _cycle(done: Pass) -> Cycle:

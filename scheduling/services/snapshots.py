@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import compress
+from operator import is_not, or_
 from typing import Any
 
 from scheduling.cluster import picture as pictures
@@ -56,13 +58,12 @@ class Waiting:
         if priorities != self._priorities:
             self._forget(list(self.works))
         self._priorities = priorities
-        seen, knew = self._seen, self._known
-        changed = [
-            o
-            for o in picture.workloads
-            if seen.get(o.uid) is not o or knew.get(o.uid) is not known.get(o.uid)
-        ]
-        self._forget(seen.keys() - picture.by_uid.keys())
+        # Thousands, of which a few changed: this goes through them without a line of Python for each.
+        uids, shown = picture.by_uid.keys(), picture.workloads
+        other = map(is_not, map(self._seen.get, uids), shown)
+        differs = map(is_not, map(self._known.get, uids), map(known.get, uids))
+        changed = list(compress(shown, map(or_, other, differs)))
+        self._forget(self._seen.keys() - uids)
         self._forget(o.uid for o in changed)
         return changed
 

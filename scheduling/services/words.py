@@ -27,6 +27,8 @@ Words = tuple[str, ...]
 
 STATUS_AT_ONCE, STATUS_PER_S = 100, 10.0
 """Objects that are told their status at once, and a second in the long run; the rest waits."""
+HURRIED_PER_S = 4.0
+"""The same while cycles follow each other: what an API server writes then had better be acts."""
 WORTH_A_LOOK = 10
 """A line longer than what may be said is looked through for so many words, not for one or two."""
 STATUS_EVERY_S = 10.0
@@ -43,6 +45,16 @@ class Spoken:
 
     at: dict[str, float] = field(default_factory=dict)
     allowance: Allowance = field(default_factory=lambda: Allowance(STATUS_PER_S, STATUS_AT_ONCE))
+    hurried: Allowance = field(default_factory=lambda: Allowance(HURRIED_PER_S, WORTH_A_LOOK))
+
+    def room(self, *, hurried: bool) -> int:
+        """How many objects may be told now."""
+        room = self.allowance.left()
+        return min(room, self.hurried.left()) if hurried else room
+
+    def spend(self, number: int) -> None:
+        self.allowance.spend(number)
+        self.hurried.spend(min(number, self.hurried.left()))
 
     def last(self, uid: str) -> float:
         return self.at.get(uid, float("-inf"))
@@ -61,13 +73,14 @@ def status_acts(
     *,
     alive: Collection[str],
     now: datetime,
+    hurried: bool = False,
 ) -> list[Act]:
     """Acts that tell those who wait: new reasons first, then who was told longest ago.
 
     ``find`` gives who may be told, by the engine's name; ``alive`` are the uids of all workloads: of
-    others ``spoken`` forgets.
+    others ``spoken`` forgets. ``hurried`` says that the next cycle is called for already.
     """
-    room = spoken.allowance.left()
+    room = spoken.room(hurried=hurried)
     if room < min(len(waits), WORTH_A_LOOK):
         return []
     chosen = [
@@ -79,7 +92,7 @@ def status_acts(
         )
         for decision, observed, is_new in _chosen(waits, find, spoken, room)
     ]
-    spoken.allowance.spend(len(chosen))
+    spoken.spend(len(chosen))
     spoken.note((act.target.uid for act in chosen), alive)
     return chosen
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from scheduling.cluster.adapters import ClassSpec, Observed
-from scheduling.cluster.devices import Devices
 from scheduling.cluster.memo import Memo
 from scheduling.cluster.picture import compose
 
@@ -50,7 +49,7 @@ def test_new_version_new_pod_or_other_classes_are_read_again() -> None:
 def test_what_is_gone_is_forgotten() -> None:
     memo, obj = Memo(), job()
     first = look(memo, obj)
-    memo.open(CLASSES, Devices())
+    shown(memo)
 
     assert look(memo, obj) is not first
 

@@ -20,7 +20,7 @@ from scheduling.models import (
     Share,
     State,
 )
-from scheduling.services import cycle, recording, share_rows, workers
+from scheduling.services import cycle, share_rows, telling, workers
 from scheduling.services.cycle import run_cycle
 from tests.scheduling.kube import JOBS, World, eventually, node
 
@@ -107,7 +107,9 @@ def test_starts_past_a_cycles_measure_are_planned_anew_by_the_next(
 
 
 def test_long_line_is_told_in_turn(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(recording, "TOLD_ROWS", 1)
+    monkeypatch.setattr(telling, "TOLD_ROWS", 1)
+    monkeypatch.setattr(telling, "MOVED_ROWS", 1)
+    monkeypatch.setattr(telling, "TOLD_EVERY_S", 0.0)
     world.job("first", gpus=8, pods=2)
     for i in range(3):
         world.job(f"w{i}", gpus=8)
