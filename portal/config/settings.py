@@ -196,8 +196,7 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
 
 CELERY_BROKER_URL = env.str("WEIR_BROKER_URL", default="memory://localhost/")
 if CELERY_BROKER_URL.startswith("memory://"):
-    # How often its consumers look, in seconds; a cycle would wait up to one for its turn.
-    CELERY_BROKER_TRANSPORT_OPTIONS = {"polling_interval": 0.01}
+    CELERY_BROKER_TRANSPORT = "scheduling.services.broker:Transport"
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_SERIALIZER = "json"
 CELERY_ACCEPT_CONTENT = ["json"]

@@ -51,3 +51,20 @@ def test_events_past_the_rate_wait_and_of_too_many_the_oldest_are_dropped(
     assert voice.due(2) == []
     clock[0] += 1
     assert [e.message for e in voice.due(2)] == ["5"]
+
+
+def test_hurried_a_few_events_are_posted_and_of_many_so_many_at_a_lower_rate(
+    clock: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(events, "EVENTS_AT_ONCE", 4)
+    monkeypatch.setattr(events, "EVENTS_PER_S", 1e9)
+    monkeypatch.setattr(events, "HURRIED_PER_S", 1)
+    voice = Voice()
+    voice.add(event(i) for i in range(7))
+
+    assert len(voice.due(3, hurried=True)) == 3
+    clock[0] += 1
+    assert voice.due(3, hurried=True) == []
+    clock[0] += 1
+    assert len(voice.due(3, hurried=True)) == 3
+    assert len(voice.due(3, hurried=True)) == 1

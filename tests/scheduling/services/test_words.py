@@ -35,7 +35,9 @@ def told(name: str, position: int, reason: str = "no_free_gpus") -> Observed:
     return observed(name, (reason, f"{position} before it", str(position), ""))
 
 
-def tell(pairs: list[tuple[m.Decision, Observed]], spoken: Spoken) -> list[Act]:
+def tell(
+    pairs: list[tuple[m.Decision, Observed]], spoken: Spoken, *, hurried: bool = False
+) -> list[Act]:
     decisions = [d for d, _ in pairs]
     waits = Waits(
         names=[d.workload for d in decisions],
@@ -45,7 +47,7 @@ def tell(pairs: list[tuple[m.Decision, Observed]], spoken: Spoken) -> list[Act]:
     )
     shown = {d.workload: o for d, o in pairs}
     alive = [o.uid for _, o in pairs]
-    return status_acts(waits, shown.get, JOB, spoken, alive=alive, now=NOW)
+    return status_acts(waits, shown.get, JOB, spoken, alive=alive, now=NOW, hurried=hurried)
 
 
 def acts(pairs: list[tuple[m.Decision, Observed]], spoken: Spoken) -> list[str]:
@@ -102,6 +104,17 @@ def test_bounded_rate_reaches_everybody_in_turn(monkeypatch: pytest.MonkeyPatch)
         heard += acts(pairs, spoken)
 
     assert set(heard) == set(names)
+
+
+def test_hurried_fewer_are_told_of_a_long_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(words, "HURRIED_PER_S", 0.0)
+    monkeypatch.setattr(words, "WORTH_A_LOOK", 2)
+    pairs = [(decision(f"default/w{i}", i), observed(f"w{i}")) for i in range(5)]
+    spoken = Spoken()
+
+    assert len(tell(pairs, spoken, hurried=True)) == 2
+    assert tell(pairs, spoken, hurried=True) == []
+    assert len(tell(pairs, spoken)) == 5
 
 
 def test_eta_is_written_where_the_plan_names_one_and_removed_where_not() -> None:
