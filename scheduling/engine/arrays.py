@@ -231,13 +231,14 @@ class Room(NamedTuple):
     shared_later: Ints
     open: Ints
     coming: Ints  # [class] what leaving work gives back
-    tick: Ints  # [0] counts changes of nodes, [1] its value when the tables were cleared
+    tick: Ints  # [0] counts changes of nodes; its value [1] when all were cleared, [2] when the plan began
     touched: Ints  # [node] tick of its last change
     newest: Ints  # [class] the node changed last, -1 none since the tables were cleared
     older: Ints  # [node] the one of its class changed before it, -1 none
     newer: Ints  # [node] the one of its class changed after it, -1 none
     kind: Ints  # [node] its class
     kept: Ints  # [now's three resources, then later's; node]: who sits there, before any decision
+    kept_open: Ints  # [node] its part of ``open``, likewise
     kept_shared: Ints  # [now or later, node, device]
     stale: Flags  # [node] somebody came or left since that was noted
     first: Ints  # [node] a hold on it, -1 none; its others through ``before`` and ``after``
@@ -257,6 +258,7 @@ class Index(NamedTuple):
 
     key: Ints  # [row, part]
     seen: Ints  # [row] the tick up to which it is right, -1 empty
+    lesson: Ints  # [row] the lesson of the mix that its scores rest on
     used: Ints  # [row] when it was asked for last
     clock: Ints  # [1] counts questions
     total: Ints  # [row] members that fit

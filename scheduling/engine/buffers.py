@@ -81,13 +81,14 @@ def _room(nodes: a.Nodes, size: int, classes: int, holds: int) -> a.Room:
         shared_later=_ints(*shared),
         open=_ints(classes),
         coming=_ints(classes),
-        tick=_ints(2),
+        tick=_ints(3),
         touched=_ints(size),
-        newest=_ints(classes),
+        newest=_ints(classes) - 1,
         older=_ints(size),
         newer=_ints(size),
         kind=nodes.gpu_class,
         kept=_ints(6, size),
+        kept_open=_ints(size),
         kept_shared=_ints(2, *shared),
         stale=np.ones(size, np.bool_),
         first=_ints(size) - 1,
@@ -122,8 +123,8 @@ def _index(nodes: a.Nodes) -> a.Index:
     position = _ints(size)
     position[nodes.of_class] = np.arange(size)
     return a.Index(
-        key=_ints(rows, KEY_PARTS), seen=np.full(rows, -1, np.int64), used=_ints(rows),
-        clock=_ints(1), total=_ints(rows), slots=np.zeros((rows, size), np.int32),
+        key=_ints(rows, KEY_PARTS), seen=np.full(rows, -1, np.int64), lesson=_ints(rows),
+        used=_ints(rows), clock=_ints(1), total=_ints(rows), slots=np.zeros((rows, size), np.int32),
         score=np.zeros((rows, size)), widest=_ints(rows, blocks), best=_ints(rows, blocks),
         inside=_ints(rows, int(domains.sum())), base=np.append(0, np.cumsum(domains)),
         member=order, begin=begin, position=position, order=np.arange(size),

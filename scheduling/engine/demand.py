@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from scheduling.engine import codes
-from scheduling.engine.arrays import GPUS, PENDING, RUNNING
+from scheduling.engine.arrays import GPUS, PENDING
 from scheduling.engine.blame import blame_hours, never
 from scheduling.engine.compiled import inner, once
 from scheduling.engine.fitness import fits_empty, known_row, limit_too_low
@@ -12,14 +12,17 @@ from scheduling.engine.prey import gpus_of
 from scheduling.engine.record import note_coming
 from scheduling.engine.world import World
 
+SPARSE = 4
+"""Of so many slots one waits at most where the line is the shorter way to all that wait."""
+
 
 @inner
 def sum_held(world: World) -> None:
     """Running work: what it holds, and what it asks for with that. Leaving work holds no quota any more.
 
-    Arrays that each workload needs are looked up once and read in the order of memory.
+    Arrays that each workload needs are looked up once.
     """
-    work, book, phase = world.work, world.book, world.work.phase
+    work, book, line = world.work, world.book, world.line
     queue, gpu_class, members, leaving = work.queue, work.gpu_class, work.members, work.leaving
     need, most, elastic, user, rate = (
         work.need,
@@ -29,9 +32,8 @@ def sum_held(world: World) -> None:
         world.nodes.rate,
     )
     held, asked, by_user, limited = book.held, book.asked, book.by_user, book.limited[0] != 0
-    for w in range(phase.size):
-        if phase[w] != RUNNING:
-            continue
+    for k in range(line.count[2]):
+        w = line.running[k]
         q, c, gpus = queue[w], gpu_class[w], need[GPUS, w] * members[w]
         if leaving[w]:
             note_coming(world, w, gpus)
@@ -52,13 +54,14 @@ def sum_held(world: World) -> None:
 @inner
 def _sum_fixed_and_charged(world: World) -> None:
     """What cannot be called back, and the usage that starts of late are charged before they use it."""
-    work, book, rules, phase = world.work, world.book, world.rules, world.work.phase
+    work, book, rules, line = world.work, world.book, world.rules, world.line
     queue, gpu_class, leaving, started = work.queue, work.gpu_class, work.leaving, work.started
     priority, preemptible = work.priority, world.ranks.preemptible
     last, used = 0.0, 0.0
-    for w in range(phase.size):
+    for k in range(line.count[2]):
+        w = line.running[k]
         q, c = queue[w], gpu_class[w]
-        if phase[w] != RUNNING or q < 0 or leaving[w]:
+        if q < 0 or leaving[w]:
             continue
         if priority[w] >= 0 and not preemptible[priority[w]]:
             book.fixed[c, q] += gpus_of(work, w)
@@ -85,10 +88,12 @@ def sum_asked(world: World) -> None:
     """Waiting work: settle what cannot start whatever happens, and count what the others ask for.
 
     Where limits on workloads are set, the first in line count, and where only some are asked, they alone
-    are in line. Otherwise slots are read as they lie in memory. Work that is leaving asks again.
+    are in line. Otherwise slots are read as they lie in memory, unless few of them wait. Work that is
+    leaving asks again.
     """
     line = world.line
-    if world.book.limited[0] or line.count[3]:
+    few = line.count[0] * SPARSE < world.work.phase.size
+    if world.book.limited[0] or line.count[3] or few:
         for k in range(line.count[0]):
             _settle_or_ask(world, line.item[k])
     else:

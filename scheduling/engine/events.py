@@ -12,6 +12,7 @@ import numpy as np
 
 from scheduling.engine.arrays import FREE, PENDING, RUNNING, Ints, Room
 from scheduling.engine.compiled import inner, kernel
+from scheduling.engine.crew import join
 from scheduling.engine.line import enlist
 from scheduling.engine.memo import UNKNOWN
 
@@ -42,6 +43,7 @@ def start(world: Any, w: int, c: int, nodes: Ints, devices: Ints, now: float) ->
     work.phase[w], work.members[w] = RUNNING, nodes.size
     work.started[w], work.checkpointed[w] = now, -np.inf
     work.claims[w] = False
+    join(world.line, w)
     sit_down(world, w, c, nodes, devices)
 
 

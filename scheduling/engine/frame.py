@@ -23,6 +23,7 @@ from scheduling.engine import arrays as a
 from scheduling.engine import codes, events
 from scheduling.engine.array_plan import ArrayPlan
 from scheduling.engine.buffers import buffers_for, empty_work
+from scheduling.engine.crew import join_afresh
 from scheduling.engine.line import list_afresh
 from scheduling.engine.model import Snapshot
 from scheduling.engine.structs import Struct, as_struct
@@ -317,6 +318,7 @@ class Frame:
             self._world = as_struct(World(*parts))
             events.find_holds(self._world)
             list_afresh(b.line, np.flatnonzero(self.work.phase == a.PENDING))
+            join_afresh(b.line, np.flatnonzero(self.work.phase == a.RUNNING))
         return self._world
 
     def widen(self) -> bool:

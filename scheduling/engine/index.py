@@ -2,9 +2,10 @@
 
 Room keeps, class by class, the nodes in order of their last change. A row of the index is one shape
 (GPUs, CPUs and memory of a member, and which room counts) on one class. When it is asked for, only the
-nodes changed since it was asked last are looked at again; after the tables were cleared, all of them.
-So a question costs what has changed, and "nothing fits" costs nothing where nothing has changed. The
-least recently used row of its set makes room for a shape not yet known.
+nodes changed since it was asked last are looked at again, also from plan to plan; after the tables were
+cleared, all of them. So a question costs what has changed, and "nothing fits" costs nothing where nothing
+has changed. Scores rest on the demand mix as well: the first question of a plan finds them anew, for the
+nodes that have room. The least recently used row of its set makes room for a shape not yet known.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from scheduling.engine.world import World
 
 BLOCK_SIZE = 64
 """Positions that share one summary."""
-KEY_PARTS = 5
+KEY_PARTS = 6
 WAYS = 8
 """Rows in which a shape may stand."""
 FULLER = 1e-9
@@ -31,7 +32,9 @@ MANY = 1 << 20
 def row_of(world: World, w: int, c: int, when: int) -> int:
     """The row for members like those of ``w`` on class ``c``, brought up to date."""
     index, need = world.index, world.work.need
-    key = (c, need[GPUS, w], need[CPUS, w], need[MEMORY, w], when)
+    # Work without GPUs fits as often as it has members.
+    most = world.work.most[w] if need[GPUS, w] == 0 else 0
+    key = (c, need[GPUS, w], need[CPUS, w], need[MEMORY, w], when, most)
     at = 0
     for part in key:
         at = (at * 1000003 + part) % (index.seen.size // WAYS)
@@ -53,7 +56,7 @@ def row_of(world: World, w: int, c: int, when: int) -> int:
 
 
 @inner
-def _is_of(index: Index, row: int, key: tuple[int, int, int, int, int]) -> bool:
+def _is_of(index: Index, row: int, key: tuple[int, int, int, int, int, int]) -> bool:
     if index.seen[row] < 0:
         return False
     for i in range(KEY_PARTS):
@@ -73,6 +76,10 @@ def _refresh(world: World, row: int, w: int, c: int, when: int) -> None:
             look_at(world, row, w, n, when)
             n = room.older[n]
     index.seen[row] = room.tick[0]
+    if index.total[row] > 0 and not world.rules.spread:
+        _keep_learnt(world)
+        if index.lesson[row] != world.mix.size[2]:
+            _rescore(world, row, w, c, when)
 
 
 @once
@@ -83,8 +90,7 @@ def _fill(world: World, row: int, w: int, c: int, when: int) -> None:
     lowest = first // BLOCK_SIZE
     highest = (last + BLOCK_SIZE - 1) // BLOCK_SIZE
     index.total[row] = 0
-    for i in range(index.alike.size):
-        index.alike[i] = -1
+    _forget_twins(index)
     for d in range(index.inside.shape[1]):
         index.inside[row, d] = 0
     for p in range(lowest * BLOCK_SIZE, min(highest * BLOCK_SIZE, index.position.size)):
@@ -95,6 +101,30 @@ def _fill(world: World, row: int, w: int, c: int, when: int) -> None:
             )
     for b in range(lowest, highest):
         sum_up(index, row, b)
+    index.lesson[row] = world.mix.size[2]
+
+
+@inner
+def _rescore(world: World, row: int, w: int, c: int, when: int) -> None:
+    """The mix has changed: score anew what has room."""
+    index, nodes = world.index, world.nodes
+    first, last = nodes.class_start[c], nodes.class_start[c + 1]
+    index.lesson[row] = world.mix.size[2]
+    _forget_twins(index)
+    for b in range(first // BLOCK_SIZE, (last + BLOCK_SIZE - 1) // BLOCK_SIZE):
+        if index.best[row, b] < 0:
+            continue
+        for p in range(max(first, b * BLOCK_SIZE), min(last, (b + 1) * BLOCK_SIZE)):
+            if index.slots[row, p] > 0:
+                n = nodes.of_class[p]
+                _rate(world, row, w, n, p, when, _twin(world, n, when))
+        sum_up(index, row, b)
+
+
+@once
+def _forget_twins(index: Index) -> None:
+    for i in range(index.alike.size):
+        index.alike[i] = -1
 
 
 @inner
@@ -123,16 +153,22 @@ def _measure(world: World, row: int, w: int, n: int, p: int, when: int, twin: in
     index, room = world.index, world.room
     slots = min(MANY, slots_on(room, world.work, w, n, when))
     more = slots - index.slots[row, p]
-    if slots > 0 and twin >= 0:
-        index.score[row, p] = index.score[row, index.position[twin]]
-    elif slots > 0:
-        index.score[row, p] = _score(world, w, n, when)
+    if slots > 0:
+        _rate(world, row, w, n, p, when, twin)
     if more == 0:
         return
     index.slots[row, p] = slots
     index.total[row] += more
     for level in range(NODE):
         index.inside[row, index.base[level] + world.nodes.domain[level, n]] += more
+
+
+@inner
+def _rate(world: World, row: int, w: int, n: int, p: int, when: int, twin: int) -> None:
+    if twin >= 0:
+        world.index.score[row, p] = world.index.score[row, world.index.position[twin]]
+    else:
+        world.index.score[row, p] = _score(world, w, n, when)
 
 
 @inner
@@ -161,9 +197,16 @@ def _score(world: World, w: int, n: int, when: int) -> float:
     free = free_of(room, GPUS, n, when) / ONE
     if world.rules.spread:
         return -free
-    if mix.size[3] < room.tick[1] and (world.line.count[3] == ALL or mix.size[0] == 0):
-        learn(mix, world.line, world.memo, world.work, world.nodes, room)
+    _keep_learnt(world)
     return loss(mix, room, world.work, w, n, room.kind[n], when) + FULLER * free
+
+
+@once
+def _keep_learnt(world: World) -> None:
+    """Learn the mix once in each plan that is not about a few alone."""
+    mix, line, room = world.mix, world.line, world.room
+    if mix.size[3] < room.tick[2] and (line.count[3] == ALL or mix.size[0] == 0):
+        learn(mix, line, world.memo, world.work, world.nodes, room)
 
 
 @inner

@@ -6,6 +6,7 @@ from typing import Any
 
 from scheduling.engine.arrays import Floats
 from scheduling.engine.compiled import inner, kernel
+from scheduling.engine.crew import muster
 from scheduling.engine.cycle import decide_all
 from scheduling.engine.division import potential
 from scheduling.engine.line import FEW, renew
@@ -31,8 +32,10 @@ def run_cycle(world: Any, now: float, acts: bool) -> None:
     rules = world.rules
     rules.now = now
     renew(world.line, world.memo, world.work, world.ranks, now, rules.shortest)
-    clear_out(world)
     again = world.line.count[3] == FEW
+    if not again:
+        muster(world.line, world.memo, world.work)
+    clear_out(world)
     if acts:
         lay_out(world)
     share_out(world)

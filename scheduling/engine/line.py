@@ -12,7 +12,7 @@ import numpy as np
 
 from scheduling.engine.arrays import GPUS, PENDING, RUNNING, Book, Flags, Ints, Ranks, Work
 from scheduling.engine.compiled import inner, once
-from scheduling.engine.memo import KINDS, UNKNOWN, Memo, forget_kinds, note_kind
+from scheduling.engine.memo import KINDS, Memo, forget_kinds, note_kind
 from scheduling.engine.structs import declare
 
 OUT, LISTED, FRESH = 0, 1, 2
@@ -39,24 +39,27 @@ class Line(NamedTuple):
     rank: Ints  # [slot]: priority value, or RISEN
     start: Ints
     leaf: Ints
-    running: Ints  # [:count[2]] slots that hold GPUs, by queue
+    running: Ints  # [:count[2]] slots that hold GPUs, by queue and slot, see ``crew``
+    started: Ints  # [:count[6]] those that joined them since the last cycle
+    berth: Ints  # [slot]: OUT, LISTED, FRESH among them
     runs: (
         Ints  # ``running[runs[q + 1]:runs[q + 2]]`` are those of queue ``q``; unknown queues first
     )
     foretold: Ints  # [queue] running work whose end is predicted
     fewest: Ints  # [queue] milli-GPU that the smallest of those who wait in it needs to start
-    count: Ints  # type: ignore[assignment] # nobody asks a struct for tuple.count; [3] ALL or FEW; [4] sum of foretold, [5] elastic ones of those running
+    count: Ints  # type: ignore[assignment] # nobody asks a struct for tuple.count; [3] ALL or FEW; [4] sum of foretold, [5] elastic ones of those running; [6] see ``started``
 
 
 def empty_line(slots: int, queues: int) -> Line:
     """A line for ``slots`` workloads of ``queues`` queues, nobody in it."""
-    by_slot = [np.zeros(slots + 1, np.int64) for _ in range(8)]
-    item, cell, fresh, spare, state, rank, start, running = by_slot
+    by_slot = [np.zeros(slots + 1, np.int64) for _ in range(10)]
+    item, cell, fresh, spare, state, rank, start, running, started, berth = by_slot
     leaf, foretold = np.zeros(queues + 1, np.int64), np.zeros(queues + 1, np.int64)
-    runs, count, fewest = np.zeros(queues + 3, np.int64), np.zeros(6, np.int64), foretold.copy()
+    runs, count, fewest = np.zeros(queues + 3, np.int64), np.zeros(7, np.int64), foretold.copy()
     return Line(
-        item, cell, fresh, spare, state, rank, start, leaf, running, runs, foretold, fewest, count
-    )
+        item, cell, fresh, spare, state, rank, start, leaf, running, started, berth, runs, foretold,
+        fewest, count,
+    )  # fmt: skip
 
 
 @inner
@@ -77,7 +80,7 @@ def list_afresh(line: Line, slots: Ints) -> None:
 
 @inner
 def renew(line: Line, memo: Memo, work: Work, ranks: Ranks, now: float, shortest: bool) -> None:
-    """Bring line and roster up to date: ``shortest`` orders by predicted run time before arrival."""
+    """Bring the line up to date: ``shortest`` orders by predicted run time before arrival."""
     _raise_the_late(line, work, ranks, now)
     kept = 0
     for k in range(line.count[0]):
@@ -98,38 +101,6 @@ def renew(line: Line, memo: Memo, work: Work, ranks: Ranks, now: float, shortest
     if line.count[1] > 0:
         _merge_in(line, memo, work, ranks, now, shortest)
     _group(line, work)
-    if line.count[3] == ALL:
-        _list_running(line, memo, work)
-
-
-@once
-def _list_running(line: Line, memo: Memo, work: Work) -> None:
-    """Counting sort by queue; who never waited here is told its kind."""
-    runs = line.runs
-    for q in range(runs.size):
-        runs[q] = 0
-    for q in range(line.foretold.size):
-        line.foretold[q] = 0
-    line.count[4] = line.count[5] = 0
-    for w in range(work.phase.size):
-        if work.phase[w] == RUNNING:
-            runs[work.queue[w] + 2] += 1
-            known = work.predicted_p90[w] < np.inf
-            line.foretold[work.queue[w]] += known
-            line.count[4] += known
-            line.count[5] += work.elastic[w]
-            if memo.of[w] == UNKNOWN:
-                note_kind(memo, work, w)
-    for q in range(2, runs.size):
-        runs[q] += runs[q - 1]
-    for w in range(work.phase.size):
-        if work.phase[w] == RUNNING:
-            line.running[runs[work.queue[w] + 1]] = w
-            runs[work.queue[w] + 1] += 1
-    for q in range(runs.size - 1, 0, -1):
-        runs[q] = runs[q - 1]
-    runs[0] = 0
-    line.count[2] = runs[runs.size - 1]
 
 
 @once

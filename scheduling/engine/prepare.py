@@ -7,7 +7,7 @@ from scheduling.engine.arrays import GPUS, RUNNING, Room
 from scheduling.engine.compiled import inner, once
 from scheduling.engine.limits import find_limits
 from scheduling.engine.record import undecide
-from scheduling.engine.seating import leave, occupy, touch_all
+from scheduling.engine.seating import ONE, begin_plan, leave, occupy, touch, touch_all
 from scheduling.engine.standing import dominant_ratio
 from scheduling.engine.world import World
 
@@ -33,7 +33,9 @@ def _empty(world: World, n: int) -> None:
 
 @inner
 def lay_out(world: World) -> None:
-    """Running work sits where it sits. Nodes where nobody came or left are as they were noted."""
+    """Running work sits where it sits. Nodes where nobody came or left are as they were noted; those that
+    the plan before did not touch still are.
+    """
     room = world.room
     for n in range(room.stale.size):
         if room.stale[n]:
@@ -44,10 +46,13 @@ def lay_out(world: World) -> None:
     for n in range(room.stale.size):
         if room.stale[n]:
             _note(room, n)
-        else:
+        elif room.touched[n] > room.tick[2]:
             _recall(room, n)
+        else:
+            continue
         room.stale[n] = False
-    touch_all(room)
+        touch(room, n)
+    begin_plan(room)
 
 
 @inner
@@ -68,9 +73,11 @@ def _occupy_node(world: World, n: int) -> None:
 def _note(room: Room, n: int) -> None:
     for r in range(3):
         room.kept[r, n], room.kept[3 + r, n] = room.now[r, n], room.later[r, n]
+    room.kept_open[n] = max(0, room.now[GPUS, n])
     for d in range(room.shared_now.shape[1]):
-        room.kept_shared[0, n, d] = room.shared_now[n, d]
-        room.kept_shared[1, n, d] = room.shared_later[n, d]
+        used = room.shared_now[n, d]
+        room.kept_shared[0, n, d], room.kept_shared[1, n, d] = used, room.shared_later[n, d]
+        room.kept_open[n] += max(0, ONE - used) if used > 0 else 0
 
 
 @once
@@ -138,11 +145,7 @@ def weigh(world: World) -> None:
     for c in range(room.open.size):
         room.open[c] = 0
         for i in range(nodes.class_start[c], nodes.class_start[c + 1]):
-            n = nodes.of_class[i]
-            room.open[c] += max(0, room.now[GPUS, n])
-            for d in range(room.shared_now.shape[1]):
-                used = room.shared_now[n, d]
-                room.open[c] += max(0, 1000 - used) if used > 0 else 0
+            room.open[c] += room.kept_open[nodes.of_class[i]]
 
 
 @inner

@@ -190,8 +190,15 @@ def touch_all(room: Room) -> None:
     """Every node has changed."""
     for c in range(room.newest.size):
         room.newest[c] = -1
-    room.tick[0] += 1
+    begin_plan(room)
     room.tick[1] = room.tick[0]
+
+
+@once
+def begin_plan(room: Room) -> None:
+    """What changes from now on is a decision of this plan."""
+    room.tick[0] += 1
+    room.tick[2] = room.tick[0]
 
 
 @inner

@@ -11,7 +11,7 @@ from typing import Any
 
 from scheduling.engine import codes
 from scheduling.engine.arrays import GPUS, RUNNING, Ints
-from scheduling.engine.compiled import inner, kernel, plan_at
+from scheduling.engine.compiled import inner, kernel, once, plan_at
 from scheduling.engine.events import (
     HOLDS,
     SLOTS,
@@ -163,16 +163,22 @@ def _release(world: Any, jobs: Any, clock: Any, usage: Any, job: int) -> None:
 
 @inner
 def _save(world: Any, jobs: Any, clock: Any, job_in: Ints) -> None:
-    """Write down the last checkpoints of what runs."""
-    work = world.work
-    for w in range(work.phase.size):
-        if work.phase[w] == RUNNING:
-            job = job_in[w]
-            if jobs.saves[job] <= clock.now:
-                step = jobs.checkpoint[job]
-                done = (clock.now - jobs.warm[job]) // step * step
-                work.checkpointed[w] = clock.origin + jobs.warm[job] + done
-                jobs.saves[job] = jobs.warm[job] + done + step
+    """Write down the last checkpoints of what runs: who ran in the plan before, and who started since."""
+    line = world.line
+    for k in range(line.count[2]):
+        _save_one(world, jobs, clock, line.running[k], job_in)
+    for k in range(line.count[6]):
+        _save_one(world, jobs, clock, line.started[k], job_in)
+
+
+@once
+def _save_one(world: Any, jobs: Any, clock: Any, w: int, job_in: Ints) -> None:
+    work, job = world.work, job_in[w]
+    if work.phase[w] == RUNNING and jobs.saves[job] <= clock.now:
+        step = jobs.checkpoint[job]
+        done = (clock.now - jobs.warm[job]) // step * step
+        work.checkpointed[w] = clock.origin + jobs.warm[job] + done
+        jobs.saves[job] = jobs.warm[job] + done + step
 
 
 @inner

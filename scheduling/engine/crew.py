@@ -1,0 +1,122 @@
+"""Who holds GPUs, by queue: kept from cycle to cycle as the line is.
+
+Whoever started is put in, whoever does not run any more falls out.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from scheduling.engine.arrays import RUNNING, Ints, Work
+from scheduling.engine.compiled import inner, once
+from scheduling.engine.line import FRESH, LISTED, OUT, Line
+from scheduling.engine.memo import UNKNOWN, Memo, note_kind
+
+
+@inner
+def join(line: Line, w: int) -> None:
+    """``w`` runs from now on."""
+    if line.berth[w] != FRESH:
+        line.berth[w] = FRESH
+        line.started[line.count[6]] = w
+        line.count[6] += 1
+
+
+def join_afresh(line: Line, slots: Ints) -> None:
+    """All ``slots`` that run, into an empty list."""
+    line.berth[slots] = FRESH
+    line.started[: slots.size] = slots
+    line.count[6] = slots.size
+
+
+@inner
+def muster(line: Line, memo: Memo, work: Work) -> None:
+    """Bring the list up to date; who never waited here is told its kind."""
+    kept = _drop(line, work)
+    if line.count[6] * kept < work.phase.size:
+        for k in range(line.count[6]):
+            kept = _put_in(line, work, line.started[k], kept)
+        line.count[2] = kept
+    else:
+        _list_all(line, work)
+    for k in range(line.count[6]):
+        w = line.started[k]
+        if line.berth[w] == LISTED and memo.of[w] == UNKNOWN:
+            note_kind(memo, work, w)
+    line.count[6] = 0
+    _sum_up(line, work)
+
+
+@once
+def _drop(line: Line, work: Work) -> int:
+    """Close the gaps of those that left; returns how many stay."""
+    kept = 0
+    for k in range(line.count[2]):
+        w = line.running[k]
+        if line.berth[w] != LISTED:
+            continue
+        if work.phase[w] == RUNNING:
+            line.running[kept] = w
+            kept += 1
+        else:
+            line.berth[w] = OUT
+    return kept
+
+
+@once
+def _put_in(line: Line, work: Work, w: int, size: int) -> int:
+    if work.phase[w] != RUNNING:
+        line.berth[w] = OUT
+        return size
+    line.berth[w] = LISTED
+    k, q = size, work.queue[w]
+    while k > 0:
+        v = line.running[k - 1]
+        if work.queue[v] < q or (work.queue[v] == q and v < w):
+            break
+        line.running[k] = v
+        k -= 1
+    line.running[k] = w
+    return size + 1
+
+
+@inner
+def _list_all(line: Line, work: Work) -> None:
+    """Counting sort by queue."""
+    runs = line.runs
+    for q in range(runs.size):
+        runs[q] = 0
+    for w in range(work.phase.size):
+        if work.phase[w] == RUNNING:
+            runs[work.queue[w] + 2] += 1
+            line.berth[w] = LISTED
+        elif line.berth[w] == FRESH:
+            line.berth[w] = OUT
+    for q in range(2, runs.size):
+        runs[q] += runs[q - 1]
+    line.count[2] = runs[runs.size - 1]
+    for w in range(work.phase.size):
+        if work.phase[w] == RUNNING:
+            line.running[runs[work.queue[w] + 1]] = w
+            runs[work.queue[w] + 1] += 1
+
+
+@once
+def _sum_up(line: Line, work: Work) -> None:
+    """Where each queue begins, and what is known of those that run."""
+    for q in range(line.foretold.size):
+        line.foretold[q] = 0
+    line.count[4] = line.count[5] = 0
+    begun = 0
+    for k in range(line.count[2]):
+        w = line.running[k]
+        q = work.queue[w]
+        while begun <= q + 1:
+            line.runs[begun] = k
+            begun += 1
+        known = work.predicted_p90[w] < np.inf
+        line.foretold[q] += known
+        line.count[4] += known
+        line.count[5] += work.elastic[w]
+    for i in range(begun, line.runs.size):
+        line.runs[i] = line.count[2]
