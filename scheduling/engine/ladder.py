@@ -6,9 +6,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from scheduling.engine.arrays import EPS, GPUS, Ints, Work
+from scheduling.engine.arrays import EPS, GPUS, UNLIMITED, Ints, Work
 from scheduling.engine.compiled import inner, once
 from scheduling.engine.prey import ANY, READY, Prey, extra_of, find_shields, gpus_of
+from scheduling.engine.seating import ONE
 from scheduling.engine.world import World
 
 RATED_FOR = 200
@@ -60,9 +61,9 @@ def order_node(world: World, n: int) -> None:
 
 @inner
 def rate_nodes(world: World) -> None:
-    """What a milli-GPU on each node costs at least, whoever there leaves.
+    """What a milli-GPU on each node costs at least, whoever there leaves, and how many there are to take.
 
-    Evictions only take prey away, so rates hold on as lower bounds; now and then they are found anew.
+    Evictions only take prey away, so these hold on as bounds; now and then they are found anew.
     """
     prey = world.prey
     if prey.rated[0] < RATED_FOR:
@@ -70,11 +71,13 @@ def rate_nodes(world: World) -> None:
     prey.rated[0] = 0
     for n in range(prey.rate.shape[1]):
         prey.rate[ANY, n] = prey.rate[READY, n] = np.inf
+        prey.yields[n] = 0
     for q in range(prey.leaf_done.size):
         if prey.leaf_start[q] < prey.leaf_start[q + 1]:
             find_shields(world.tree, world.ranks, prey, q)
-        for k in range(prey.leaf_start[q], prey.leaf_start[q + 1]):
-            _rate(world, prey.in_leaf[k], _is_ready(world, prey.in_leaf[k]))
+            for k in range(prey.leaf_start[q], prey.leaf_start[q + 1]):
+                _rate(world, prey.in_leaf[k], _is_ready(world, prey.in_leaf[k]))
+            _cut_yields(world, q)
 
 
 @inner
@@ -84,6 +87,7 @@ def rate_leaf(world: World, q: int) -> None:
     if prey.listed[0] and prey.rated[0] < RATED_FOR:
         for k in range(prey.leaf_start[q], prey.leaf_start[q + 1]):
             _rate(world, prey.in_leaf[k], True)
+        _add_yields(world, q, UNLIMITED)
 
 
 @once
@@ -106,7 +110,42 @@ def _rate(world: World, v: int, ready: bool) -> None:
         prey.rate[ANY, n] = min(prey.rate[ANY, n], rate)
         if ready:
             prey.rate[READY, n] = min(prey.rate[READY, n], rate)
+            prey.of_leaf[n] += holds.members[h] * _taken_by(world.work.need[GPUS, v])
         h = holds.next[h]
+
+
+@once
+def _taken_by(gpus: int) -> int:
+    """Milli-GPU that come free at most where a member leaves: with a share a whole GPU."""
+    return max(gpus, ONE) if gpus > 0 else 0
+
+
+@once
+def _cut_yields(world: World, q: int) -> None:
+    """Leaf ``q`` gives no more on a node than it holds too much of, but for what elastic gangs can do
+    without, and for GPUs of which only shares are held.
+    """
+    work, prey, most = world.work, world.prey, 0
+    for k in range(prey.leaf_start[q], prey.leaf_start[q + 1]):
+        v = prey.in_leaf[k]
+        if extra_of(work, v) > 0 or work.need[GPUS, v] < ONE:
+            most = UNLIMITED
+        c = work.gpu_class[v]
+        most = max(most, int(world.book.held[c, q] - world.division.fair[c, q]) + 1)
+    _add_yields(world, q, most)
+
+
+@once
+def _add_yields(world: World, q: int, most: int) -> None:
+    """What was noted of leaf ``q``, at most ``most`` on each node."""
+    prey, holds = world.prey, world.holds
+    for k in range(prey.leaf_start[q], prey.leaf_start[q + 1]):
+        h = holds.head[prey.in_leaf[k]]
+        while h >= 0:
+            n = holds.node[h]
+            prey.yields[n] += min(most, prey.of_leaf[n])
+            prey.of_leaf[n] = 0
+            h = holds.next[h]
 
 
 @once

@@ -9,7 +9,7 @@ from scheduling.engine.compiled import inner, once
 from scheduling.engine.eviction import DELAY, RECLAIM, STRICT, Hunt
 from scheduling.engine.ladder import rate_nodes, rate_of
 from scheduling.engine.prey import ANY, READY
-from scheduling.engine.seating import free_of
+from scheduling.engine.seating import ONE, free_of
 from scheduling.engine.world import World
 
 
@@ -45,11 +45,17 @@ def _row_of(hunt: Hunt) -> int:
 
 @once
 def is_near(world: World, hunt: Hunt, n: int) -> bool:
-    """Whether node ``n`` has work that the rule of ``hunt`` might take."""
-    prey = world.prey
-    if hunt.rule == RECLAIM:
-        return prey.rate[_row_of(hunt), n] < np.inf
-    return prey.near[n] == prey.hunts[0]
+    """Whether node ``n`` has work that the rule of ``hunt`` might take; of such as is ready to go, enough
+    for a seat.
+    """
+    prey, need = world.prey, world.work.need[GPUS, hunt.w]
+    if hunt.rule != RECLAIM:
+        return prey.near[n] == prey.hunts[0]
+    row = _row_of(hunt)
+    if prey.rate[row, n] == np.inf:
+        return False
+    enough = free_of(world.room, GPUS, n, LATER) + prey.yields[n] >= need
+    return row == ANY or need < ONE or enough
 
 
 @once

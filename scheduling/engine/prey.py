@@ -72,6 +72,8 @@ class Prey(NamedTuple):
         Floats  # [any or ready, node] least that such prey there loses per milli-GPU, else infinite
     )
     own_rate: Floats  # [node] the same of the leaf of the last hunt inside one
+    yields: Ints  # [node] milli-GPU that ready prey there gives back at most
+    of_leaf: Ints  # [node] scratch: the part of one leaf
     cost: Floats  # [node]
     mass: Ints  # [loose or bound, class, queue, rank] milli-GPU that leaves could lose
     kept_mass: Ints  # the same before anybody was taken
@@ -103,6 +105,7 @@ def empty_prey(
         heap=ints(nodes, np.int64), spot=ints(nodes, np.int64) - 1,
         size=ints(1, np.int64), fresh=ints(nodes, np.int64), near=ints(nodes, np.int64),
         rated=ints(1, np.int64) + UNRATED, rate=np.zeros((2, nodes)), own_rate=np.zeros(nodes),
+        yields=ints(nodes, np.int64), of_leaf=ints(nodes, np.int64),
         cost=np.zeros(nodes), mass=ints((2, classes, queues, ranks), np.int64),
         kept_mass=ints((2, classes, queues, ranks), np.int64),
         biggest=ints((classes, queues), np.int64), take=ints(queues, np.int64),
