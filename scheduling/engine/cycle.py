@@ -27,7 +27,7 @@ from scheduling.engine.compiled import inner, once
 from scheduling.engine.eviction import release
 from scheduling.engine.growth import grow_all
 from scheduling.engine.limits import full_queue, user_limit
-from scheduling.engine.line import next_in_line
+from scheduling.engine.line import forget_leads, next_in_line
 from scheduling.engine.placement import place
 from scheduling.engine.precedence import (
     LEFT,
@@ -85,6 +85,8 @@ def _ask_all(world: World) -> None:
     deepest = world.tree.depth.max()
     for turn in range(-1, deepest + 1):
         open_ones = 0
+        if turn < 0 and line.count[7] == 0:
+            continue
         for k in range(line.count[0]):
             w = line.item[k]
             decided = action[w] != codes.UNDECIDED
@@ -129,12 +131,14 @@ def _one_pass(world: World, turn: int, skip: Flags) -> None:
             left[q] += not skip[k]
         if left[q] > 0 and tree.kid_start[q] == tree.kid_start[q + 1]:
             _count(world, left, tree.parent[q], 1)
-    at = line.start.copy()
+    at = line.start[: line.leaf[line.leaf.size - 1]].copy()
     forget_open_turns(world)
     forget_refusals(world)
     leaf, changed = 0, True
     while left[0] > 0:
         # Who is neediest stays so until somebody starts or its line is empty.
+        if changed:
+            forget_leads(line)
         if changed or left[leaf] == 0:
             leaf = neediest(tree, world.book, left)
             if 0 <= turn < lowest_pass(world, leaf):

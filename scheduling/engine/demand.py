@@ -8,7 +8,6 @@ from scheduling.engine.blame import blame_hours, never
 from scheduling.engine.compiled import inner, once
 from scheduling.engine.fitness import fits_empty, known_row, limit_too_low
 from scheduling.engine.limits import book_gpus, book_start, may_ask, spent_hours, weighed
-from scheduling.engine.prey import gpus_of
 from scheduling.engine.record import note_coming
 from scheduling.engine.world import World
 
@@ -18,7 +17,8 @@ SPARSE = 4
 
 @inner
 def sum_held(world: World) -> None:
-    """Running work: what it holds, and what it asks for with that. Leaving work holds no quota any more.
+    """Running work: what it holds, the part that cannot be called back, what it asks for with that, and the
+    usage that starts of late are charged before they use it. Leaving work holds no quota any more.
 
     Arrays that each workload needs are looked up once.
     """
@@ -32,6 +32,8 @@ def sum_held(world: World) -> None:
         world.nodes.rate,
     )
     held, asked, by_user, limited = book.held, book.asked, book.by_user, book.limited[0] != 0
+    started, priority, preemptible = work.started, work.priority, world.ranks.preemptible
+    rules, last, used = world.rules, 0.0, 0.0
     for k in range(line.count[2]):
         w = line.running[k]
         q, c, gpus = queue[w], gpu_class[w], need[GPUS, w] * members[w]
@@ -47,29 +49,14 @@ def sum_held(world: World) -> None:
             if limited:
                 book_start(world, w, 1)
                 book_gpus(world, w, gpus)
-    _sum_fixed_and_charged(world)
+            if priority[w] >= 0 and not preemptible[priority[w]]:
+                book.fixed[c, q] += gpus
+            ahead = started[w] + rules.charge - rules.now
+            if ahead > 0.0 and rules.history > 0.0:
+                if ahead != last:
+                    last, used = ahead, 1.0 - 2.0 ** (-ahead / rules.half_life)
+                book.charged[c, q] += int(1000.0 * gpus * used)
     _sum_up(world)
-
-
-@inner
-def _sum_fixed_and_charged(world: World) -> None:
-    """What cannot be called back, and the usage that starts of late are charged before they use it."""
-    work, book, rules, line = world.work, world.book, world.rules, world.line
-    queue, gpu_class, leaving, started = work.queue, work.gpu_class, work.leaving, work.started
-    priority, preemptible = work.priority, world.ranks.preemptible
-    last, used = 0.0, 0.0
-    for k in range(line.count[2]):
-        w = line.running[k]
-        q, c = queue[w], gpu_class[w]
-        if q < 0 or leaving[w]:
-            continue
-        if priority[w] >= 0 and not preemptible[priority[w]]:
-            book.fixed[c, q] += gpus_of(work, w)
-        ahead = started[w] + rules.charge - rules.now
-        if ahead > 0.0 and rules.history > 0.0:
-            if ahead != last:
-                last, used = ahead, 1.0 - 2.0 ** (-ahead / rules.half_life)
-            book.charged[c, q] += int(1000.0 * gpus_of(work, w) * used)
 
 
 @inner

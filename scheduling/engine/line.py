@@ -46,8 +46,10 @@ class Line(NamedTuple):
         Ints  # ``running[runs[q + 1]:runs[q + 2]]`` are those of queue ``q``; unknown queues first
     )
     foretold: Ints  # [queue] running work whose end is predicted
+    lead: Ints  # [queue] the group whose user holds least, -1 if several do; right while ``led`` says so
+    led: Ints  # [queue] the value of count[8] then
     fewest: Ints  # [queue] milli-GPU that the smallest of those who wait in it needs to start
-    count: Ints  # type: ignore[assignment] # nobody asks a struct for tuple.count; [3] ALL or FEW; [4] sum of foretold, [5] elastic ones of those running; [6] see ``started``
+    count: Ints  # type: ignore[assignment] # nobody asks a struct for tuple.count; [3] ALL or FEW; [4] sum of foretold, [5] elastic ones of those running; [6] see ``started``; [7] those who were promised room; [8] changes of what users hold
 
 
 def empty_line(slots: int, queues: int) -> Line:
@@ -55,10 +57,11 @@ def empty_line(slots: int, queues: int) -> Line:
     by_slot = [np.zeros(slots + 1, np.int64) for _ in range(10)]
     item, cell, fresh, spare, state, rank, start, running, started, berth = by_slot
     leaf, foretold = np.zeros(queues + 1, np.int64), np.zeros(queues + 1, np.int64)
-    runs, count, fewest = np.zeros(queues + 3, np.int64), np.zeros(7, np.int64), foretold.copy()
+    runs, count, fewest = np.zeros(queues + 3, np.int64), np.zeros(9, np.int64), foretold.copy()
+    lead, led = foretold.copy(), foretold.copy()
     return Line(
         item, cell, fresh, spare, state, rank, start, leaf, running, started, berth, runs, foretold,
-        fewest, count,
+        lead, led, fewest, count,
     )  # fmt: skip
 
 
@@ -81,18 +84,7 @@ def list_afresh(line: Line, slots: Ints) -> None:
 @inner
 def renew(line: Line, memo: Memo, work: Work, ranks: Ranks, now: float, shortest: bool) -> None:
     """Bring the line up to date: ``shortest`` orders by predicted run time before arrival."""
-    _raise_the_late(line, work, ranks, now)
-    kept = 0
-    for k in range(line.count[0]):
-        w = line.item[k]
-        if line.state[w] != LISTED:
-            continue
-        if work.phase[w] == PENDING:
-            line.item[kept] = w
-            kept += 1
-        else:
-            line.state[w] = OUT
-    line.count[0] = kept
+    _drop(line, work, ranks, now)
     if memo.now[KINDS] == memo.parts.shape[0]:
         forget_kinds(memo)
         for w in range(work.phase.size):
@@ -104,11 +96,21 @@ def renew(line: Line, memo: Memo, work: Work, ranks: Ranks, now: float, shortest
 
 
 @once
-def _raise_the_late(line: Line, work: Work, ranks: Ranks, now: float) -> None:
+def _drop(line: Line, work: Work, ranks: Ranks, now: float) -> None:
+    """Close the gaps of those that wait no more, and of those that have another rank by now."""
+    kept = 0
     for k in range(line.count[0]):
         w = line.item[k]
-        if line.state[w] == LISTED and line.rank[w] != _rank(work, ranks, w, now):
+        if line.state[w] != LISTED:
+            continue
+        if work.phase[w] != PENDING:
+            line.state[w] = OUT
+        elif line.rank[w] != _rank(work, ranks, w, now):
             enlist(line, w)
+        else:
+            line.item[kept] = w
+            kept += 1
+    line.count[0] = kept
 
 
 @once
@@ -196,8 +198,10 @@ def later(work: Work, a: int, b: int, shortest: bool) -> bool:
 @inner
 def _group(line: Line, work: Work) -> None:
     groups, queue, before = 0, 0, -1
+    line.count[7] = 0
     for k in range(line.count[0]):
         w = line.item[k]
+        line.count[7] += work.claims[w]
         least = work.least[w] * work.need[GPUS, w]
         while queue <= work.queue[w]:
             line.leaf[queue], line.fewest[queue] = groups, least
@@ -228,22 +232,43 @@ def next_in_line(
     ``at`` is each group's cursor. Ladder: rank, least used by its user in the leaf, then ``later``.
     The leaf must have one.
     """
-    best, best_item = -1, -1
+    lead = line.lead[q] if line.led[q] == line.count[8] else -1
+    if lead >= 0:
+        _pass_over(line, at, skip, lead)
+        if at[lead] < line.start[lead + 1]:
+            at[lead] += 1
+            return int(at[lead]) - 1
+    best, best_item, tied = -1, -1, False
     for g in range(line.leaf[q], line.leaf[q + 1]):
         if best >= 0 and line.rank[line.item[line.start[g]]] < line.rank[best_item]:
             break
-        while at[g] < line.start[g + 1] and skip[at[g]]:
-            at[g] += 1
+        _pass_over(line, at, skip, g)
         if at[g] == line.start[g + 1]:
             continue
         item = line.item[at[g]]
-        if best < 0 or _sooner(work, book, item, best_item, shortest):
+        less = -1 if best < 0 else _compared(work, book, item, best_item)
+        if less < 0 or (less == 0 and later(work, best_item, item, shortest)):
             best, best_item = g, item
+        tied = less == 0 or (tied and less > 0)
+    line.lead[q], line.led[q] = -1 if tied else best, line.count[8]
     at[best] += 1
     return int(at[best]) - 1
 
 
 @once
-def _sooner(work: Work, book: Book, a: int, b: int, shortest: bool) -> bool:
+def _pass_over(line: Line, at: Ints, skip: Flags, g: int) -> None:
+    while at[g] < line.start[g + 1] and skip[at[g]]:
+        at[g] += 1
+
+
+@once
+def _compared(work: Work, book: Book, a: int, b: int) -> int:
+    """What the users of both hold in the leaf: -1 if that of ``a`` holds less, 0 as much, 1 more."""
     mine, other = book.by_user[work.user[a]], book.by_user[work.user[b]]
-    return mine < other or (mine == other and later(work, b, a, shortest))
+    return int(mine > other) - int(mine < other)
+
+
+@once
+def forget_leads(line: Line) -> None:
+    """Users hold something else by now."""
+    line.count[8] += 1

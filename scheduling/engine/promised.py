@@ -23,6 +23,8 @@ from scheduling.engine.world import World
 def seat_the_promised(world: World) -> None:
     """Claim, look, stand up again where there is no room yet, decide."""
     out, line = world.out, world.line
+    if line.count[7] == 0:
+        return
     item = line.item[: line.count[0]]
     ready = np.zeros(out.action.size, np.bool_)
     for w in item:
