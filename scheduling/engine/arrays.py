@@ -347,6 +347,7 @@ class Out(NamedTuple):
     noted: Flags  # [slot]: stands in ``order``
     served: Flags  # [slot]: others leave for it
     stepped_back: Flags  # [slot]: see ``precedence``
+    like: Ints  # [slot]: whose line tells all but action, reason and until, -1 its own; see ``spell_out``
     order: Ints
     first: Ints  # [slot] first seat in the pool, members seats long
     pool_node: Ints

@@ -13,7 +13,8 @@ from scheduling.engine.memo import Memo, empty_memo
 from scheduling.engine.mix import Mix, empty_mix
 from scheduling.engine.prey import Prey, empty_prey
 
-KNOWN_SHAPES = 1024
+KNOWN_SHAPES = 1 << 10
+"""A power of two."""
 INDEX_CELLS = 1 << 21
 """About how many cells (rows x nodes) an index has; at least ``FEWEST_ROWS`` rows."""
 FEWEST_ROWS, MOST_ROWS = 64, 2048
@@ -156,7 +157,7 @@ def _out(slots: int, pool: int) -> a.Out:
         action=_ints(slots) - 1, reason=_ints(slots) - 1, gpu_class=_ints(slots), members=_ints(slots),
         rival=_ints(slots) - 1, blame=_ints(slots) - 1, until=np.zeros(slots), lost=np.zeros(slots),
         figures=np.zeros((slots, 6)), noted=np.zeros(slots, np.bool_), served=np.zeros(slots, np.bool_),
-        stepped_back=np.zeros(slots, np.bool_), order=_ints(slots), first=_ints(slots),
+        stepped_back=np.zeros(slots, np.bool_), like=_ints(slots) - 1, order=_ints(slots), first=_ints(slots),
         pool_node=_ints(pool), pool_device=_ints(pool), used=_ints(2),
     )  # fmt: skip
 

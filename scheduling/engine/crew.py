@@ -106,7 +106,7 @@ def _sum_up(line: Line, work: Work) -> None:
     """Where each queue begins, and what is known of those that run."""
     for q in range(line.foretold.size):
         line.foretold[q] = 0
-    line.count[4] = line.count[5] = 0
+    line.count[4] = line.count[5] = line.count[10] = 0
     begun = 0
     for k in range(line.count[2]):
         w = line.running[k]
@@ -118,5 +118,6 @@ def _sum_up(line: Line, work: Work) -> None:
         line.foretold[q] += known
         line.count[4] += known
         line.count[5] += work.elastic[w]
+        line.count[10] += work.members[w] < work.least[w]
     for i in range(begun, line.runs.size):
         line.runs[i] = line.count[2]

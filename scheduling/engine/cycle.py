@@ -100,6 +100,8 @@ def _ask_all(world: World) -> None:
 def evict_the_unwanted(world: World) -> None:
     """Step 1. Draining spares nobody; a gang is stale below its least members past the grace."""
     work, rules, line = world.work, world.rules, world.line
+    if line.count[10] == 0 and not _drains(world):
+        return
     for k in range(line.runs[2], line.count[2]):
         w = line.running[k]
         if work.leaving[w]:
@@ -116,6 +118,14 @@ def evict_the_unwanted(world: World) -> None:
         world.out.lost[w] = work_lost(work, w, rules.now)
         age = rules.now - work.stale[w] if stale else 0.0
         quote(world.out, w, work.queue[w], work.members[w], work.least[w], age, gpus_of(work, w))
+
+
+@once
+def _drains(world: World) -> bool:
+    for q in range(world.tree.stop.size):
+        if world.tree.stop[q] == 2:
+            return True
+    return False
 
 
 @inner

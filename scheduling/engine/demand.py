@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from scheduling.engine import codes
-from scheduling.engine.arrays import GPUS, PENDING
+from scheduling.engine.arrays import GPUS
 from scheduling.engine.blame import blame_hours, never
 from scheduling.engine.compiled import inner, once
-from scheduling.engine.fitness import fits_empty, known_row, limit_too_low
+from scheduling.engine.fitness import fits_empty, limit_too_low
 from scheduling.engine.limits import book_gpus, book_start, may_ask, spent_hours, weighed
+from scheduling.engine.memo import KINDS
 from scheduling.engine.record import note_coming
 from scheduling.engine.world import World
-
-SPARSE = 4
-"""Of so many slots one waits at most where the line is the shorter way to all that wait."""
 
 
 @inner
@@ -75,47 +73,41 @@ def sum_asked(world: World) -> None:
     """Waiting work: settle what cannot start whatever happens, and count what the others ask for.
 
     Where limits on workloads are set, the first in line count, and where only some are asked, they alone
-    are in line. Otherwise slots are read as they lie in memory, unless few of them wait. Work that is
-    leaving asks again.
+    are in line. Otherwise each kind asks for all of it at once. Work that is leaving asks again.
     """
     line = world.line
-    few = line.count[0] * SPARSE < world.work.phase.size
-    if world.book.limited[0] or line.count[3] or few:
+    if world.book.limited[0] or line.count[3]:
         for k in range(line.count[0]):
             _settle_or_ask(world, line.item[k])
     else:
-        _ask_all(world)
+        _ask_by_kind(world)
     for k in range(line.count[2]):
         w = line.running[k]
         if world.work.leaving[w] and world.work.queue[w] > 0:
-            _ask(world, w)
+            _ask(world, w, 1)
 
 
 @inner
-def _ask_all(world: World) -> None:
-    """Every pending slot, in the order of memory and with its arrays looked up once. Most have nothing
-    special about them: one class, and a shape that is known to fit.
+def _ask_by_kind(world: World) -> None:
+    """Those of a kind ask alike. One by one are asked those held back, of no kind, or of one that cannot
+    start whatever happens.
     """
-    work, book, known = world.work, world.book, world.seats.known
-    phase, queue, wish, held = work.phase, work.queue, work.wish, work.held
-    need, least, most, required = work.need, work.least, work.most, work.required
-    stop, ceiling, asked, rationed = world.tree.stop, book.ceiling, book.asked, book.rationed
-    for w in range(phase.size):
-        if phase[w] != PENDING:
-            continue
-        q, c = queue[w], wish[0, w]
-        common = q >= 0 and c >= 0 and not held[w] and (wish.shape[0] == 1 or wish[1, w] < 0)
-        if (
-            common
-            and stop[q] == 0
-            and not rationed[c]
-            and least[w] * need[GPUS, w] <= ceiling[c, q]
-        ):
-            row = known_row(known, need, least, required, w, c)
-            if row >= 0 and known[row, 6] == 1:
-                asked[c, q] += most[w] * need[GPUS, w]
-                continue
-        _settle_or_ask(world, w)
+    line, memo = world.line, world.memo
+    special = line.count[9] > 0
+    for kind in range(memo.now[KINDS]):
+        w, many = memo.one[kind], memo.waiting[kind] - memo.held[kind]
+        memo.asked[kind] = many > 0 and _may_ask(world, w) and _ask(world, w, many)
+        special = special or (many > 0 and not memo.asked[kind])
+    for k in range(line.count[0] if special else 0):
+        w = line.item[k]
+        if memo.of[w] < 0 or not memo.asked[memo.of[w]] or world.work.held[w]:
+            _settle_or_ask(world, w)
+
+
+@once
+def _may_ask(world: World, w: int) -> bool:
+    q = world.work.queue[w]
+    return bool(q >= 0 and world.work.wish[0, w] >= 0 and world.tree.stop[q] == 0)
 
 
 @inner
@@ -128,18 +120,20 @@ def _settle_or_ask(world: World, w: int) -> None:
         reason = codes.NO_SUCH_CLASS
     elif work.held[w] or world.tree.stop[q] > 0:
         reason = codes.HELD
-    else:
-        _ask(world, w)
+    elif not _ask(world, w, 1):
+        _refuse_for_good(world, w)
     if reason != codes.UNDECIDED:
         world.out.action[w], world.out.reason[w] = codes.WAIT, reason
         world.out.gpu_class[w], world.out.blame[w] = work.wish[0, w], q
 
 
-@once
-def _ask(world: World, w: int) -> None:
-    """Add what ``w`` asks for to its queue in each class it may run on; it may fit none."""
+@inner
+def _ask(world: World, w: int, many: int) -> bool:
+    """Add what ``many`` like ``w`` ask for to its queue in each class they may run on; False if there is
+    none. Where limits on workloads are set, they are asked one by one.
+    """
     work, q = world.work, world.work.queue[w]
-    fits, spent, may = 0, -1, True
+    fits, may = 0, True
     for k in range(work.wish.shape[0]):
         c = work.wish[k, w]
         if c < 0:
@@ -147,15 +141,25 @@ def _ask(world: World, w: int) -> None:
         if limit_too_low(world, w, c) >= 0 or not fits_empty(world, w, c):
             continue
         if spent_hours(world, q, c) >= 0:
-            spent = c
             continue
         if fits == 0 and world.book.limited[0]:
             may = may_ask(world, w)
         fits += 1
         if may:
-            world.book.asked[c, q] += work.most[w] * work.need[GPUS, w]
-    if fits > 0 or work.phase[w] != PENDING:
-        return
+            world.book.asked[c, q] += many * work.most[w] * work.need[GPUS, w]
+    return fits > 0
+
+
+@once
+def _refuse_for_good(world: World, w: int) -> None:
+    """It fits no class, or only those whose hours are spent."""
+    work, spent = world.work, -1
+    for k in range(work.wish.shape[0]):
+        c = work.wish[k, w]
+        if c < 0:
+            break
+        if limit_too_low(world, w, c) < 0 and fits_empty(world, w, c):
+            spent = c
     if spent >= 0:
         blame_hours(world, w, spent)
     else:

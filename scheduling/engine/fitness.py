@@ -48,7 +48,7 @@ def known_row(known: Ints, need: Ints, least: Ints, required: Ints, w: int, c: i
     """The row that knows whether ``w`` fits; where another shape stands there, -1 - row."""
     gpus, cpus, memory = need[GPUS, w], need[CPUS, w], need[MEMORY, w]
     mixed = c * 31 + gpus * 7 + cpus * 131 + memory * 17 + least[w] * 1009 + required[w] * 97
-    row = mixed % known.shape[0]
+    row = mixed & (known.shape[0] - 1)
     same = known[row, 0] == c and known[row, 1] == gpus and known[row, 2] == cpus
     same = same and known[row, 3] == memory and known[row, 4] == least[w]
     return row if same and known[row, 5] == required[w] else -1 - row

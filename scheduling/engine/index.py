@@ -68,7 +68,7 @@ def _is_of(index: Index, row: int, key: tuple[int, int, int, int, int, int]) -> 
 @once
 def _refresh(world: World, row: int, w: int, c: int, when: int) -> None:
     index, room = world.index, world.room
-    if index.seen[row] < room.tick[1]:
+    if index.seen[row] < room.tick[1] or _many_changed(world, row, c):
         _fill(world, row, w, c, when)
     else:
         n = room.newest[c]
@@ -80,6 +80,16 @@ def _refresh(world: World, row: int, w: int, c: int, when: int) -> None:
         _keep_learnt(world)
         if index.lesson[row] != world.mix.size[2]:
             _rescore(world, row, w, c, when)
+
+
+@once
+def _many_changed(world: World, row: int, c: int) -> bool:
+    """So many nodes that looking at all of them together is less work."""
+    room, nodes = world.room, world.nodes
+    left, n = (nodes.class_start[c + 1] - nodes.class_start[c]) // 16 + 4, room.newest[c]
+    while n >= 0 and left > 0 and room.touched[n] > world.index.seen[row]:
+        left, n = left - 1, room.older[n]
+    return bool(left == 0)
 
 
 @once

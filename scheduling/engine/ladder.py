@@ -10,6 +10,7 @@ from scheduling.engine.arrays import EPS, GPUS, UNLIMITED, Ints, Work
 from scheduling.engine.compiled import inner, once
 from scheduling.engine.prey import ANY, READY, Prey, extra_of, find_shields, gpus_of
 from scheduling.engine.seating import ONE
+from scheduling.engine.standing import is_worn
 from scheduling.engine.world import World
 
 RATED_FOR = 200
@@ -86,7 +87,7 @@ def rate_leaf(world: World, q: int) -> None:
     prey = world.prey
     if prey.listed[0] and prey.rated[0] < RATED_FOR:
         for k in range(prey.leaf_start[q], prey.leaf_start[q + 1]):
-            _rate(world, prey.in_leaf[k], True)
+            _rate(world, prey.in_leaf[k], _may_get_ready(world, prey.in_leaf[k]))
         _add_yields(world, q, UNLIMITED)
 
 
@@ -98,7 +99,14 @@ def _is_ready(world: World, v: int) -> bool:
         return True
     above = world.book.held[c, q] - world.division.fair[c, q]
     bound = world.rules.now < work.started[v] + prey.shield[work.priority[v]]
-    return above > EPS and above >= gpus_of(work, v) - EPS and not bound and not prey.chosen[v]
+    enough = above > EPS and above >= gpus_of(work, v) - EPS
+    return enough and not bound and not prey.chosen[v] and not is_worn(world, v)
+
+
+@once
+def _may_get_ready(world: World, v: int) -> bool:
+    """As its leaf comes to hold more: only who was evicted too often is spared then as well."""
+    return extra_of(world.work, v) > 0 or not is_worn(world, v)
 
 
 @inner

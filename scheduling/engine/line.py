@@ -49,7 +49,7 @@ class Line(NamedTuple):
     lead: Ints  # [queue] the group whose user holds least, -1 if several do; right while ``led`` says so
     led: Ints  # [queue] the value of count[8] then
     fewest: Ints  # [queue] milli-GPU that the smallest of those who wait in it needs to start
-    count: Ints  # type: ignore[assignment] # nobody asks a struct for tuple.count; [3] ALL or FEW; [4] sum of foretold, [5] elastic ones of those running; [6] see ``started``; [7] those who were promised room; [8] changes of what users hold
+    count: Ints  # type: ignore[assignment] # nobody asks a struct for tuple.count; [3] ALL or FEW; [4] sum of foretold, [5] elastic ones of those running; [6] see ``started``; [7] those who were promised room; [8] changes of what users hold; [9] those held back or of no kind; [10] gangs that run with too few
 
 
 def empty_line(slots: int, queues: int) -> Line:
@@ -57,7 +57,7 @@ def empty_line(slots: int, queues: int) -> Line:
     by_slot = [np.zeros(slots + 1, np.int64) for _ in range(10)]
     item, cell, fresh, spare, state, rank, start, running, started, berth = by_slot
     leaf, foretold = np.zeros(queues + 1, np.int64), np.zeros(queues + 1, np.int64)
-    runs, count, fewest = np.zeros(queues + 3, np.int64), np.zeros(9, np.int64), foretold.copy()
+    runs, count, fewest = np.zeros(queues + 3, np.int64), np.zeros(11, np.int64), foretold.copy()
     lead, led = foretold.copy(), foretold.copy()
     return Line(
         item, cell, fresh, spare, state, rank, start, leaf, running, started, berth, runs, foretold,
@@ -92,7 +92,7 @@ def renew(line: Line, memo: Memo, work: Work, ranks: Ranks, now: float, shortest
                 note_kind(memo, work, w)
     if line.count[1] > 0:
         _merge_in(line, memo, work, ranks, now, shortest)
-    _group(line, work)
+    _group(line, memo, work)
 
 
 @once
@@ -196,12 +196,22 @@ def later(work: Work, a: int, b: int, shortest: bool) -> bool:
 
 
 @inner
-def _group(line: Line, work: Work) -> None:
+def _group(line: Line, memo: Memo, work: Work) -> None:
+    """Find the groups, and count the kinds of those in them."""
     groups, queue, before = 0, 0, -1
-    line.count[7] = 0
+    line.count[7] = line.count[9] = 0
+    for kind in range(memo.now[KINDS]):
+        memo.waiting[kind] = memo.held[kind] = 0
     for k in range(line.count[0]):
         w = line.item[k]
         line.count[7] += work.claims[w]
+        line.count[9] += work.held[w]
+        if memo.of[w] >= 0:
+            memo.waiting[memo.of[w]] += 1
+            memo.held[memo.of[w]] += work.held[w]
+            memo.one[memo.of[w]] = w
+        else:
+            line.count[9] += 1
         least = work.least[w] * work.need[GPUS, w]
         while queue <= work.queue[w]:
             line.leaf[queue], line.fewest[queue] = groups, least

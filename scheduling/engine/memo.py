@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scheduling.engine.arrays import CPUS, GPUS, MEMORY, Floats, Ints, Work
+from scheduling.engine.arrays import CPUS, GPUS, MEMORY, Flags, Floats, Ints, Work
 from scheduling.engine.compiled import inner
 from scheduling.engine.structs import declare
 
@@ -30,7 +30,10 @@ class Memo(NamedTuple):
     of: Ints  # [slot] kind, or OWN, or UNKNOWN until it first waits or runs
     parts: Ints  # [kind, part]
     members: Ints  # [kind] how many wait and run, see ``mix``
-    one: Ints  # [kind] a slot of them
+    waiting: Ints  # [kind] workloads in line
+    held: Ints  # [kind] the part of them that is held back
+    asked: Flags  # [kind] what it asks for is counted, all at once
+    one: Ints  # [kind] a slot of them; right where any waits
     table: Ints  # [row] kind or -1, open addressing
     epoch: Ints  # [cell] of the last refusal
     like: Ints  # [cell] the slot whose line tells why
@@ -45,7 +48,8 @@ def empty_memo(slots: int) -> Memo:
     cells = kinds * DUES
     return Memo(
         of=np.full(slots, UNKNOWN, np.int64), parts=np.zeros((kinds, PARTS), np.int64),
-        members=np.zeros(kinds, np.int64), one=np.zeros(kinds, np.int64),
+        members=np.zeros(kinds, np.int64), waiting=np.zeros(kinds, np.int64),
+        held=np.zeros(kinds, np.int64), asked=np.zeros(kinds, np.bool_), one=np.zeros(kinds, np.int64),
         table=np.full(rows, -1, np.int64), epoch=np.zeros(cells, np.int64),
         like=np.zeros(cells, np.int64), p90=np.zeros(cells), now=np.array([1, 0, -1]),
     )  # fmt: skip

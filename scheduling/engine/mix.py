@@ -75,9 +75,11 @@ def learn(mix: Mix, line: Line, memo: Memo, work: Work, nodes: Nodes, room: Room
     mix.size[2] += 1
     total = 0
     for kind in range(memo.now[KINDS]):
-        memo.members[kind] = 0
-    for k in range(line.count[0]):
-        total += _tally(mix, memo, work, line.item[k], work.least[line.item[k]])
+        memo.members[kind] = memo.waiting[kind] * work.least[memo.one[kind]]
+    for k in range(line.count[0] if line.count[9] > 0 else 0):
+        w = line.item[k]
+        if memo.of[w] < 0:
+            total += _count(mix, work, w, work.least[w])
     for k in range(line.count[2]):
         total += _tally(mix, memo, work, line.running[k], work.members[line.running[k]])
     for kind in range(memo.now[KINDS]):
@@ -91,8 +93,9 @@ def learn(mix: Mix, line: Line, memo: Memo, work: Work, nodes: Nodes, room: Room
         for r in range(3):
             mix.need[r, t] = work.need[r, w]
         mix.classes[t] = classes_of(work, w)
-        fits = max(1.0, _fits_in_all(mix, t, nodes, room))
-        mix.weight[t] = mix.members[cell] / total / fits
+    _fit_in_all(mix, nodes, room)
+    for t in range(mix.size[0]):
+        mix.weight[t] = mix.members[mix.cells[t]] / total / max(1.0, mix.weight[t])
         scale += mix.weight[t]
     for t in range(mix.size[0]):
         mix.weight[t] /= scale
@@ -168,17 +171,27 @@ def _asked(mix: Mix, work: Work, cell: int) -> int:
 
 
 @once
-def _fits_in_all(mix: Mix, t: int, nodes: Nodes, room: Room) -> float:
-    total = 0.0
-    for c in range(nodes.rate.size):
-        if mix.classes[t] >> (c % CLASS_BITS) & 1 == 0:
+def _fit_in_all(mix: Mix, nodes: Nodes, room: Room) -> None:
+    """Members of each shape that fit the cluster, into ``weight``."""
+    for t in range(mix.size[0]):
+        mix.weight[t] = 0.0
+    for i in range(nodes.of_class.size):
+        n = nodes.of_class[i]
+        free = max(0, free_of(room, GPUS, n, NOW))
+        if free < ONE and not _has_shares(room, n):
             continue
-        for i in range(nodes.class_start[c], nodes.class_start[c + 1]):
-            n = nodes.of_class[i]
-            free = max(0, free_of(room, GPUS, n, NOW))
-            cpus, memory = free_of(room, CPUS, n, NOW), free_of(room, MEMORY, n, NOW)
-            total += _fits(mix, t, room, n, NOW, free, cpus, memory, -1, 0)
-    return total
+        cpus, memory, bit = free_of(room, CPUS, n, NOW), free_of(room, MEMORY, n, NOW), room.kind[n]
+        for t in range(mix.size[0]):
+            if mix.classes[t] >> (bit % CLASS_BITS) & 1 == 1:
+                mix.weight[t] += _fits(mix, t, room, n, NOW, free, cpus, memory, -1, 0)
+
+
+@once
+def _has_shares(room: Room, n: int) -> bool:
+    for d in range(room.shared_now.shape[1]):
+        if room.shared_now[n, d] > 0:
+            return True
+    return False
 
 
 @inner

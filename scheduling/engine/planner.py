@@ -11,6 +11,7 @@ from scheduling.engine.frame import Frame
 from scheduling.engine.kernels import plan_world
 from scheduling.engine.model import Plan, Share, Snapshot
 from scheduling.engine.outline import Outline
+from scheduling.engine.refusals import spell_out
 from scheduling.engine.roster import Roster
 from scheduling.engine.shares import read_shares
 
@@ -51,6 +52,7 @@ def plan_frame(frame: Frame) -> ArrayPlan:
     plan_world(frame.world, frame.now, True)
     while frame.widen():
         plan_world(frame.world, frame.now, True)
+    spell_out(frame.world)
     return ArrayPlan(frame.buffers)
 
 

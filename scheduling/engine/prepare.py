@@ -130,7 +130,11 @@ def clear_out(world: World) -> None:
 @once
 def _clear_slot(world: World, w: int) -> None:
     out = world.out
-    undecide(out, w)
+    if out.like[w] >= 0:
+        out.action[w] = out.reason[w] = out.like[w] = codes.UNDECIDED
+        out.until[w], out.noted[w] = 0.0, False
+    else:
+        undecide(out, w)
     out.served[w] = out.stepped_back[w] = False
     out.lost[w] = 0.0
     world.prey.chosen[w] = False

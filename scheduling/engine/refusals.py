@@ -7,13 +7,14 @@ Nor can one start by backfilling that takes longer than its like.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from scheduling.engine import codes
 from scheduling.engine.arrays import EPS, PENDING
-from scheduling.engine.compiled import inner, once
+from scheduling.engine.compiled import inner, kernel, once
 from scheduling.engine.memo import CELL, DUES, EPOCH, note_kind
-from scheduling.engine.record import decide
 from scheduling.engine.standing import is_worn
 from scheduling.engine.world import World
 
@@ -85,12 +86,39 @@ def _asks_in_vain(world: World, w: int) -> bool:
 
 @inner
 def tell_the_like(world: World) -> None:
-    """Whoever was refused like another in the last pass gets its line."""
-    line, out = world.line, world.out
+    """Whoever was refused like another in the last pass gets a line that points to the other's. A delay
+    that has still to pass is counted from its own start.
+    """
+    line, out, submitted = world.line, world.out, world.work.submitted
     for k in range(line.count[0]):
         w = line.item[k]
-        if out.action[w] == codes.UNDECIDED:
-            _copy_line(world, world.memo.like[line.cell[k]], w)
+        if out.action[w] != codes.UNDECIDED:
+            continue
+        like = world.memo.like[line.cell[k]]
+        out.action[w], out.reason[w], out.until[w] = (
+            out.action[like],
+            out.reason[like],
+            out.until[like],
+        )
+        if out.reason[w] == codes.VICTIMS_PROTECTED and int(out.figures[like, 4]) == 0:
+            out.until[w] += submitted[w] - submitted[like]
+        out.like[w], out.noted[w] = like, True
+        out.order[out.used[0]] = w
+        out.used[0] += 1
+
+
+@kernel
+def spell_out(world: Any) -> None:
+    """Copy what the lines of the like leave out: the same class with the same numbers."""
+    out = world.out
+    for k in range(out.used[0]):
+        w = out.order[k]
+        like = out.like[w]
+        if like >= 0:
+            out.like[w], out.gpu_class[w] = -1, out.gpu_class[like]
+            out.rival[w], out.blame[w] = out.rival[like], out.blame[like]
+            for i in range(out.figures.shape[1]):
+                out.figures[w, i] = out.figures[like, i]
 
 
 @inner
@@ -104,15 +132,3 @@ def _cell_of(world: World, w: int) -> int:
         return -1
     waited = rules.now - work.submitted[w]
     return int(kind * DUES + int(waited >= rules.delay) + int(waited >= rules.fair_delay))
-
-
-@once
-def _copy_line(world: World, like: int, w: int) -> None:
-    """The same reason with the same numbers; a delay that has still to pass is counted from its own start."""
-    out, submitted = world.out, world.work.submitted
-    decide(out, w, out.action[like], out.reason[like], out.gpu_class[like], 0)
-    out.rival[w], out.blame[w], out.until[w] = out.rival[like], out.blame[like], out.until[like]
-    for i in range(out.figures.shape[1]):
-        out.figures[w, i] = out.figures[like, i]
-    if out.reason[w] == codes.VICTIMS_PROTECTED and int(out.figures[w, 4]) == 0:
-        out.until[w] += submitted[w] - submitted[like]
