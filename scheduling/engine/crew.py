@@ -33,7 +33,7 @@ def join_afresh(line: Line, slots: Ints) -> None:
 def muster(line: Line, memo: Memo, work: Work) -> None:
     """Bring the list up to date; who never waited here is told its kind."""
     kept = _drop(line, work)
-    if line.count[6] * kept < work.phase.size:
+    if line.count[6] * (kept + line.count[6]) < work.phase.size:
         for k in range(line.count[6]):
             kept = _put_in(line, work, line.started[k], kept)
         line.count[2] = kept
