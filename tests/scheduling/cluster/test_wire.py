@@ -126,6 +126,22 @@ def test_connection_is_not_kept_when_the_server_will_close_it(
     assert peer.connections == 2
 
 
+def test_connection_on_which_more_was_said_than_asked_is_not_used_again(
+    peer: Peer, wire: Wire
+) -> None:
+    peer.answers = [EMPTY + EMPTY, EMPTY]
+    get(wire)
+    get(wire)
+    assert peer.connections == 2
+
+
+def test_answer_begins_where_the_interim_ones_end(peer: Peer, wire: Wire) -> None:
+    peer.answers = [
+        b"HTTP/1.1 103 Early Hints\r\nLink: </y>\r\n\r\n" + OK + b"Content-Length: 2\r\n\r\n{}"
+    ]
+    assert get(wire) == b"{}"
+
+
 def test_connection_that_was_closed_without_a_word_is_not_used_again(
     peer: Peer, wire: Wire
 ) -> None:
