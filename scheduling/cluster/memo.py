@@ -24,11 +24,12 @@ class Memo:
         self.kin = Kinship(ADAPTERS)
         self.unreadable: dict[str, str] = {}
         """uid -> why the object's demand cannot be understood."""
-        self._before: dict[str, Sequence[Json]] = {}
-        """The objects of the last pass; as long as they are held, no other has the identity of one."""
+        self._before: dict[str, tuple[Sequence[Json], set[int]]] = {}
+        """The objects of the last pass and their identities, which are no others' while these are held."""
         self._circumstances: tuple[Sequence[ClassSpec], object] = ((), None)
         self._read: dict[str, Observed] = {}
-        self._is_sorted = True
+        self._out_of_order: list[Any] = []
+        """Ages of those that were read after younger ones."""
         self._pods: dict[str, list[Json]] = {}
         """Pods by uid of their workload, of those that had some in the last pass."""
         self._retired: dict[str, Json] = {}
@@ -41,8 +42,9 @@ class Memo:
         All of them when classes or claim templates changed; else what came or changed, and what became a
         workload or a part of another one.
         """
-        came, gone = _differences(self._before, objects)
-        self._before = dict(objects)
+        now = {kind: (found, set(map(id, found))) for kind, found in objects.items()}
+        came, gone = _differences(self._before, now), _differences(now, self._before)
+        self._before = now
         moved = self.kin.keep_up(came, gone)
         for uid in (obj["metadata"]["uid"] for found in gone.values() for obj in found):
             self._retired.pop(uid, None)
@@ -67,13 +69,12 @@ class Memo:
 
     def note(self, observed: Observed) -> None:
         """Remember what was read."""
-        before = self._read.get(observed.uid)
-        last = before or (next(reversed(self._read.values())) if self._read else None)
-        if last is not None:
-            follows = (
-                BY_AGE(last) == BY_AGE(observed) if before else BY_AGE(last) < BY_AGE(observed)
-            )
-            self._is_sorted = self._is_sorted and follows
+        if (before := self._read.get(observed.uid)) and BY_AGE(before) != BY_AGE(observed):
+            del self._read[observed.uid]
+        if observed.uid not in self._read and self._read:
+            youngest = self._read[next(reversed(self._read))]
+            if BY_AGE(observed) < BY_AGE(youngest):
+                self._out_of_order.append(BY_AGE(observed))
         self._read[observed.uid] = observed
         self.unreadable.pop(observed.uid, None)
 
@@ -83,10 +84,12 @@ class Memo:
 
     def by_age(self) -> dict[str, Observed]:
         """All that is remembered, by uid, in order of age and name."""
-        if not self._is_sorted:
-            ordered = sorted(self._read.values(), key=BY_AGE)
-            self._read = {observed.uid: observed for observed in ordered}
-            self._is_sorted = True
+        if self._out_of_order:
+            first, late = min(self._out_of_order), []
+            while self._read and BY_AGE(self._read[next(reversed(self._read))]) >= first:
+                late.append(self._read.popitem()[1])
+            self._read |= {observed.uid: observed for observed in sorted(late, key=BY_AGE)}
+            self._out_of_order = []
         return self._read.copy()
 
     def retire(self, uids: Iterable[str]) -> list[Json]:
@@ -105,19 +108,15 @@ class Memo:
 
 
 def _differences(
-    before: ByKind, now: ByKind
-) -> tuple[dict[str, list[Json]], dict[str, list[Json]]]:
-    """The objects that came and those that went, by kind; one that changed did both."""
+    before: Mapping[str, tuple[Sequence[Json], set[int]]],
+    now: Mapping[str, tuple[Sequence[Json], set[int]]],
+) -> dict[str, list[Json]]:
+    """The objects by kind that are in ``now`` and not ``before``, each with the identities of its objects."""
     came: dict[str, list[Json]] = {}
-    gone: dict[str, list[Json]] = {}
-    for kind in {**before, **now}:
-        had, has = before.get(kind, ()), now.get(kind, ())
-        old, new = set(map(id, had)), set(map(id, has))
-        if fresh := new - old:
-            came[kind] = [obj for obj in has if id(obj) in fresh]
-        if lost := old - new:
-            gone[kind] = [obj for obj in had if id(obj) in lost]
-    return came, gone
+    for kind, (found, has) in now.items():
+        if fresh := has - before.get(kind, ((), set()))[1]:
+            came[kind] = [obj for obj in found if id(obj) in fresh]
+    return came
 
 
 def _same(before: list[Json], now: list[Json]) -> bool:

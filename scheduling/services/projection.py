@@ -215,7 +215,7 @@ class Projection:
 
     def _make(self, observed: Observed, changes: Changes) -> Workload:
         row = Workload(
-            cluster=self.cluster,
+            cluster_id=self.cluster.pk,
             uid=observed.uid,
             kind=observed.kind,
             namespace=observed.namespace,

@@ -11,6 +11,7 @@ from scheduling.cluster.sharing import Shared
 Json = dict[str, Any]
 
 PODS = Shared()
+LABELS = Shared()
 
 
 class JobAdapter(RoleAdapter):
@@ -26,6 +27,8 @@ class JobAdapter(RoleAdapter):
         obj = super().trim(obj)
         template = obj["spec"]["template"]
         template["spec"] = PODS.one(template["spec"])
+        if said := obj["metadata"].get("labels"):
+            obj["metadata"]["labels"] = LABELS.one(said)
         return obj
 
     def roles(self, obj: Json) -> list[Role]:

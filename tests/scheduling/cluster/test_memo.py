@@ -85,3 +85,23 @@ def test_owner_that_is_seen_later_takes_its_parts_in() -> None:
     assert shown(memo, part) == ["part"]
     assert shown(memo, part, queued("whole")) == ["whole"]
     assert shown(memo, part) == ["part"]
+
+
+def test_younger_seen_first_stands_behind_those_that_are_older() -> None:
+    memo = Memo()
+    at = {name: f"2026-01-05T09:00:0{second}Z" for second, name in enumerate("abcdef")}
+    made = {name: queued(name, creationTimestamp=stamp) for name, stamp in at.items()}
+
+    assert shown(memo, *(made[n] for n in "ae")) == ["a", "e"]
+    assert shown(memo, *(made[n] for n in "aefcd")) == ["a", "c", "d", "e", "f"]
+    assert shown(memo, *(made[n] for n in "afcdb")) == ["a", "b", "c", "d", "f"]
+    made["f"] = queued("f", creationTimestamp=at["b"])
+    assert shown(memo, *(made[n] for n in "afcdb")) == ["a", "b", "f", "c", "d"]
+
+
+def test_object_that_leaves_its_queue_is_shown_no_more() -> None:
+    memo, one = Memo(), queued("one")
+    assert shown(memo, one) == ["one"]
+
+    assert shown(memo, queued("one", labels={})) == []
+    assert shown(memo, one) == ["one"]
