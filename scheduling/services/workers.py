@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import importlib
+import sys
 import threading
 import time
 from collections.abc import Callable, Collection
@@ -167,8 +169,21 @@ def address_of(cluster: Cluster) -> Address:
     )
 
 
+def _do_without_blas() -> None:
+    """Numba loads SciPy's linear algebra, 17 MB, in case a kernel multiplies matrices; none of the engine's
+    does. It takes one that is not there for a reason to do without."""
+    if "scipy.linalg" in sys.modules:
+        return
+    sys.modules["scipy.linalg"] = None  # type: ignore[assignment] # how Python notes what cannot be imported
+    try:
+        importlib.import_module("numba.np.arraymath")
+    finally:
+        del sys.modules["scipy.linalg"]
+
+
 def _start(cluster: Cluster, on_change: Callable[[], None]) -> ClusterWorker:
     gc.set_threshold(*COLLECTED)
+    _do_without_blas()
     client = Client.connect(cluster)
     turn = Turn()
     trigger = Debounce(on_change, turn)
