@@ -50,16 +50,16 @@ def muster(line: Line, memo: Memo, work: Work) -> None:
 @once
 def _drop(line: Line, work: Work) -> int:
     """Close the gaps of those that left; returns how many stay."""
-    kept = 0
+    running, berth, phase, kept = line.running, line.berth, work.phase, 0
     for k in range(line.count[2]):
-        w = line.running[k]
-        if line.berth[w] != LISTED:
+        w = running[k]
+        if berth[w] != LISTED:
             continue
-        if work.phase[w] == RUNNING:
-            line.running[kept] = w
+        if phase[w] == RUNNING:
+            running[kept] = w
             kept += 1
         else:
-            line.berth[w] = OUT
+            berth[w] = OUT
     return kept
 
 
@@ -103,21 +103,23 @@ def _list_all(line: Line, work: Work) -> None:
 
 @once
 def _sum_up(line: Line, work: Work) -> None:
-    """Where each queue begins, and what is known of those that run."""
-    for q in range(line.foretold.size):
-        line.foretold[q] = 0
-    line.count[4] = line.count[5] = line.count[10] = 0
-    begun = 0
+    """Where each queue begins, and what is known of those that run. Arrays are looked up once."""
+    running, runs, foretold, queue = line.running, line.runs, line.foretold, work.queue
+    p90, elastic, members, least = work.predicted_p90, work.elastic, work.members, work.least
+    begun, known, flexible, short = 0, 0, 0, 0
+    for q in range(foretold.size):
+        foretold[q] = 0
     for k in range(line.count[2]):
-        w = line.running[k]
-        q = work.queue[w]
+        w = running[k]
+        q = queue[w]
         while begun <= q + 1:
-            line.runs[begun] = k
+            runs[begun] = k
             begun += 1
-        known = work.predicted_p90[w] < np.inf
-        line.foretold[q] += known
-        line.count[4] += known
-        line.count[5] += work.elastic[w]
-        line.count[10] += work.members[w] < work.least[w]
-    for i in range(begun, line.runs.size):
-        line.runs[i] = line.count[2]
+        if p90[w] < np.inf:
+            foretold[q] += 1
+            known += 1
+        flexible += elastic[w]
+        short += members[w] < least[w]
+    for i in range(begun, runs.size):
+        runs[i] = line.count[2]
+    line.count[4], line.count[5], line.count[10] = known, flexible, short

@@ -80,7 +80,7 @@ def decide_all(world: World) -> None:
 @inner
 def _ask_all(world: World) -> None:
     """Step 3; the pass before the first is for those in step 2 whose seats do not hold."""
-    line, action = world.line, world.out.action
+    line, action, item, claims = world.line, world.out.action, world.line.item, world.work.claims
     skip = np.ones(line.count[0], np.bool_)
     deepest = world.tree.depth.max()
     for turn in range(-1, deepest + 1):
@@ -88,9 +88,9 @@ def _ask_all(world: World) -> None:
         if turn < 0 and line.count[7] == 0:
             continue
         for k in range(line.count[0]):
-            w = line.item[k]
+            w = item[k]
             decided = action[w] != codes.UNDECIDED
-            skip[k] = decided or (turn < 0 and not world.work.claims[w])
+            skip[k] = decided or (turn < 0 and not claims[w])
             open_ones += not skip[k]
         if open_ones > 0:
             _one_pass(world, turn, skip)

@@ -22,6 +22,8 @@ BLOCK_SIZE = 64
 KEY_PARTS = 6
 WAYS = 8
 """Rows in which a shape may stand."""
+HASHED = (1 << 40) - 1
+"""Bits of a key's hash: products of it stay inside an integer."""
 FULLER = 1e-9
 """Far below any loss that counts."""
 MANY = 1 << 20
@@ -37,8 +39,8 @@ def row_of(world: World, w: int, c: int, when: int) -> int:
     key = (c, need[GPUS, w], need[CPUS, w], need[MEMORY, w], when, most)
     at = 0
     for part in key:
-        at = (at * 1000003 + part) % (index.seen.size // WAYS)
-    row = at = at * WAYS
+        at = (at * 1000003 + part) & HASHED
+    row = at = at % (index.seen.size // WAYS) * WAYS
     index.clock[0] += 1
     for i in range(at, at + WAYS):
         if _is_of(index, i, key):

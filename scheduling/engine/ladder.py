@@ -72,13 +72,13 @@ def rate_nodes(world: World) -> None:
     prey.rated[0] = 0
     for n in range(prey.rate.shape[1]):
         prey.rate[ANY, n] = prey.rate[READY, n] = np.inf
-        prey.yields[n] = 0
+        prey.yields[ANY, n] = prey.yields[READY, n] = 0
     for q in range(prey.leaf_done.size):
         if prey.leaf_start[q] < prey.leaf_start[q + 1]:
             find_shields(world.tree, world.ranks, prey, q)
             for k in range(prey.leaf_start[q], prey.leaf_start[q + 1]):
                 _rate(world, prey.in_leaf[k], _is_ready(world, prey.in_leaf[k]))
-            _cut_yields(world, q)
+            _add_yields(world, q)
 
 
 @inner
@@ -88,7 +88,7 @@ def rate_leaf(world: World, q: int) -> None:
     if prey.listed[0] and prey.rated[0] < RATED_FOR:
         for k in range(prey.leaf_start[q], prey.leaf_start[q + 1]):
             _rate(world, prey.in_leaf[k], _may_get_ready(world, prey.in_leaf[k]))
-        _add_yields(world, q, UNLIMITED)
+        _add_yields(world, q)
 
 
 @once
@@ -105,20 +105,24 @@ def _is_ready(world: World, v: int) -> bool:
 
 @once
 def _may_get_ready(world: World, v: int) -> bool:
-    """As its leaf comes to hold more: only who was evicted too often is spared then as well."""
-    return extra_of(world.work, v) > 0 or not is_worn(world, v)
+    """In a leaf that holds more than before."""
+    work = world.work
+    c, q = work.gpu_class[v], work.queue[v]
+    above = world.book.held[c, q] - world.division.fair[c, q]
+    return extra_of(work, v) > 0 or (above > EPS and not is_worn(world, v))
 
 
 @inner
 def _rate(world: World, v: int, ready: bool) -> None:
     prey, holds = world.prey, world.holds
-    h = holds.head[v]
+    h, one = holds.head[v], _taken_by(world.work.need[GPUS, v])
     while h >= 0:
         n, rate = holds.node[h], rate_of(world, v, h)
         prey.rate[ANY, n] = min(prey.rate[ANY, n], rate)
+        prey.of_leaf[ANY, n] += holds.members[h] * one
         if ready:
             prey.rate[READY, n] = min(prey.rate[READY, n], rate)
-            prey.of_leaf[n] += holds.members[h] * _taken_by(world.work.need[GPUS, v])
+            prey.of_leaf[READY, n] += holds.members[h] * one
         h = holds.next[h]
 
 
@@ -129,31 +133,31 @@ def _taken_by(gpus: int) -> int:
 
 
 @once
-def _cut_yields(world: World, q: int) -> None:
-    """Leaf ``q`` gives no more on a node than it holds too much of, but for what elastic gangs can do
-    without, and for GPUs of which only shares are held.
-    """
-    work, prey, most = world.work, world.prey, 0
+def _add_yields(world: World, q: int) -> None:
+    """On each node leaf ``q``, just rated, gives no more than it holds there, nor than ``_gives`` says."""
+    prey, holds = world.prey, world.holds
     for k in range(prey.leaf_start[q], prey.leaf_start[q + 1]):
         v = prey.in_leaf[k]
-        if extra_of(work, v) > 0 or work.need[GPUS, v] < ONE:
-            most = UNLIMITED
-        c = work.gpu_class[v]
-        most = max(most, int(world.book.held[c, q] - world.division.fair[c, q]) + 1)
-    _add_yields(world, q, most)
+        h, most = holds.head[v], _gives(world, world.work.gpu_class[v], q)
+        while h >= 0:
+            n = holds.node[h]
+            prey.yields[READY, n] += min(most, prey.of_leaf[READY, n])
+            if most > 0:
+                beyond = prey.biggest[world.work.gpu_class[v], q]
+                prey.yields[ANY, n] += min(most + beyond, prey.of_leaf[ANY, n])
+            prey.of_leaf[ANY, n] = prey.of_leaf[READY, n] = 0
+            h = holds.next[h]
 
 
 @once
-def _add_yields(world: World, q: int, most: int) -> None:
-    """What was noted of leaf ``q``, at most ``most`` on each node."""
-    prey, holds = world.prey, world.holds
-    for k in range(prey.leaf_start[q], prey.leaf_start[q + 1]):
-        h = holds.head[prey.in_leaf[k]]
-        while h >= 0:
-            n = holds.node[h]
-            prey.yields[n] += min(most, prey.of_leaf[n])
-            prey.of_leaf[n] = 0
-            h = holds.next[h]
+def _gives(world: World, c: int, q: int) -> int:
+    """Milli-GPU of class ``c`` that leaf ``q`` holds too much of; a hunt for what is owed takes one gang
+    beyond. Shares of GPUs and what elastic gangs can do without are not bounded so.
+    """
+    above = world.book.held[c, q] - world.division.fair[c, q]
+    if above <= EPS:
+        return 0
+    return UNLIMITED if world.prey.unbounded[q] else int(above) + 1
 
 
 @once

@@ -98,27 +98,28 @@ def renew(line: Line, memo: Memo, work: Work, ranks: Ranks, now: float, shortest
 @once
 def _drop(line: Line, work: Work, ranks: Ranks, now: float) -> None:
     """Close the gaps of those that wait no more, and of those that have another rank by now."""
+    item, state, rank, phase = line.item, line.state, line.rank, work.phase
+    priority, submitted = work.priority, work.submitted
     kept = 0
     for k in range(line.count[0]):
-        w = line.item[k]
-        if line.state[w] != LISTED:
+        w = item[k]
+        if state[w] != LISTED:
             continue
-        if work.phase[w] != PENDING:
-            line.state[w] = OUT
-        elif line.rank[w] != _rank(work, ranks, w, now):
+        if phase[w] != PENDING:
+            state[w] = OUT
+        elif rank[w] != _rank(ranks, priority[w], submitted[w], now):
             enlist(line, w)
         else:
-            line.item[kept] = w
+            item[kept] = w
             kept += 1
     line.count[0] = kept
 
 
 @once
-def _rank(work: Work, ranks: Ranks, w: int, now: float) -> int:
-    p = work.priority[w]
+def _rank(ranks: Ranks, p: int, submitted: float, now: float) -> int:
     if p < 0:
         return 0
-    return RISEN if now >= work.submitted[w] + ranks.max_wait[p] else ranks.value[p]
+    return RISEN if now >= submitted + ranks.max_wait[p] else ranks.value[p]
 
 
 @inner
@@ -130,7 +131,7 @@ def _merge_in(line: Line, memo: Memo, work: Work, ranks: Ranks, now: float, shor
         line.state[w] = OUT
         if work.phase[w] == PENDING:
             line.state[w] = LISTED
-            line.rank[w] = _rank(work, ranks, w, now)
+            line.rank[w] = _rank(ranks, work.priority[w], work.submitted[w], now)
             note_kind(memo, work, w)
             line.fresh[fresh] = w
             fresh += 1
@@ -197,41 +198,36 @@ def later(work: Work, a: int, b: int, shortest: bool) -> bool:
 
 @inner
 def _group(line: Line, memo: Memo, work: Work) -> None:
-    """Find the groups, and count the kinds of those in them."""
-    groups, queue, before = 0, 0, -1
-    line.count[7] = line.count[9] = 0
+    """Find the groups, and count the kinds of those in them. Arrays are looked up once."""
+    item, start, leaf, fewest, rank = line.item, line.start, line.leaf, line.fewest, line.rank
+    in_queue, user, least, need = work.queue, work.user, work.least, work.need
+    claims, held, of, waiting, one = work.claims, work.held, memo.of, memo.waiting, memo.one
+    groups, queue, before, promised, special = 0, 0, -1, 0, 0
     for kind in range(memo.now[KINDS]):
-        memo.waiting[kind] = memo.held[kind] = 0
+        waiting[kind] = memo.held[kind] = 0
     for k in range(line.count[0]):
-        w = line.item[k]
-        line.count[7] += work.claims[w]
-        line.count[9] += work.held[w]
-        if memo.of[w] >= 0:
-            memo.waiting[memo.of[w]] += 1
-            memo.held[memo.of[w]] += work.held[w]
-            memo.one[memo.of[w]] = w
-        else:
-            line.count[9] += 1
-        least = work.least[w] * work.need[GPUS, w]
-        while queue <= work.queue[w]:
-            line.leaf[queue], line.fewest[queue] = groups, least
+        w = item[k]
+        q, smallest, kind = in_queue[w], least[w] * need[GPUS, w], of[w]
+        promised += claims[w]
+        special += held[w] or kind < 0
+        if kind >= 0:
+            waiting[kind] += 1
+            memo.held[kind] += held[w]
+            one[kind] = w
+        while queue <= q:
+            leaf[queue], fewest[queue] = groups, smallest
             queue += 1
         if queue > 0:
-            line.fewest[queue - 1] = min(line.fewest[queue - 1], least)
-        if before < 0 or _other_group(line, work, before, w):
-            line.start[groups] = k
+            fewest[queue - 1] = min(fewest[queue - 1], smallest)
+        same = before >= 0 and in_queue[before] == q and rank[before] == rank[w]
+        if not (same and user[before] == user[w]):
+            start[groups] = k
             groups += 1
         before = w
-    line.start[groups] = line.count[0]
-    for q in range(queue, line.leaf.size):
-        line.leaf[q] = groups
-
-
-@once
-def _other_group(line: Line, work: Work, a: int, b: int) -> bool:
-    if work.queue[a] != work.queue[b] or line.rank[a] != line.rank[b]:
-        return True
-    return work.user[a] != work.user[b]
+    start[groups] = line.count[0]
+    for q in range(queue, leaf.size):
+        leaf[q] = groups
+    line.count[7], line.count[9] = promised, special
 
 
 @inner

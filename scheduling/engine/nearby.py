@@ -45,17 +45,14 @@ def _row_of(hunt: Hunt) -> int:
 
 @once
 def is_near(world: World, hunt: Hunt, n: int) -> bool:
-    """Whether node ``n`` has work that the rule of ``hunt`` might take; of such as is ready to go, enough
-    for a seat.
-    """
+    """Whether node ``n`` has work that the rule of ``hunt`` might take, for a reclaim enough for a seat."""
     prey, need = world.prey, world.work.need[GPUS, hunt.w]
     if hunt.rule != RECLAIM:
         return prey.near[n] == prey.hunts[0]
     row = _row_of(hunt)
     if prey.rate[row, n] == np.inf:
         return False
-    enough = free_of(world.room, GPUS, n, LATER) + prey.yields[n] >= need
-    return row == ANY or need < ONE or enough
+    return need < ONE or free_of(world.room, GPUS, n, LATER) + prey.yields[row, n] >= need
 
 
 @once

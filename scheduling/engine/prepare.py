@@ -122,22 +122,19 @@ def clear_queues(world: World) -> None:
 def clear_out(world: World) -> None:
     """Nothing is decided. Only lines of the plan before are not empty."""
     out = world.out
+    order, like, served, stepped_back = out.order, out.like, out.served, out.stepped_back
+    action, reason, until, noted = out.action, out.reason, out.until, out.noted
+    lost, chosen = out.lost, world.prey.chosen
     for k in range(out.used[0]):
-        _clear_slot(world, out.order[k])
+        w = order[k]
+        if like[w] >= 0:
+            action[w] = reason[w] = like[w] = codes.UNDECIDED
+            until[w], noted[w] = 0.0, False
+        else:
+            undecide(out, w)
+        served[w] = stepped_back[w] = chosen[w] = False
+        lost[w] = 0.0
     out.used[0] = out.used[1] = 0
-
-
-@once
-def _clear_slot(world: World, w: int) -> None:
-    out = world.out
-    if out.like[w] >= 0:
-        out.action[w] = out.reason[w] = out.like[w] = codes.UNDECIDED
-        out.until[w], out.noted[w] = 0.0, False
-    else:
-        undecide(out, w)
-    out.served[w] = out.stepped_back[w] = False
-    out.lost[w] = 0.0
-    world.prey.chosen[w] = False
 
 
 @inner
@@ -156,8 +153,9 @@ def weigh(world: World) -> None:
 def note_the_settled(world: World) -> None:
     """Lines for those settled beforehand come last."""
     out, line = world.out, world.line
+    item, action, noted = line.item, out.action, out.noted
     for k in range(line.count[0]):
-        w = line.item[k]
-        if out.action[w] == codes.WAIT and not out.noted[w]:
+        w = item[k]
+        if action[w] == codes.WAIT and not noted[w]:
             out.order[out.used[0]] = w
             out.used[0] += 1

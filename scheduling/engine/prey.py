@@ -22,6 +22,7 @@ from scheduling.engine.arrays import (
 )
 from scheduling.engine.compiled import inner, once
 from scheduling.engine.line import Line
+from scheduling.engine.seating import ONE
 from scheduling.engine.structs import declare
 
 ANY, READY = 0, 1
@@ -72,12 +73,13 @@ class Prey(NamedTuple):
         Floats  # [any or ready, node] least that such prey there loses per milli-GPU, else infinite
     )
     own_rate: Floats  # [node] the same of the leaf of the last hunt inside one
-    yields: Ints  # [node] milli-GPU that ready prey there gives back at most
-    of_leaf: Ints  # [node] scratch: the part of one leaf
+    yields: Ints  # [any or ready, node] milli-GPU that such prey there gives back at most
+    of_leaf: Ints  # [any or ready, node] scratch: what one leaf holds there
     cost: Floats  # [node]
     mass: Ints  # [loose or bound, class, queue, rank] milli-GPU that leaves could lose
     kept_mass: Ints  # the same before anybody was taken
     biggest: Ints  # [class, queue] the largest gang in the subtree
+    unbounded: Flags  # [queue] it has shares of GPUs, or elastic gangs that can do without some
     take: Ints  # [queue] what a hunt could take from the subtree, of its children, and scratch
     below: Ints  # [queue]
     refused: (
@@ -105,10 +107,11 @@ def empty_prey(
         heap=ints(nodes, np.int64), spot=ints(nodes, np.int64) - 1,
         size=ints(1, np.int64), fresh=ints(nodes, np.int64), near=ints(nodes, np.int64),
         rated=ints(1, np.int64) + UNRATED, rate=np.zeros((2, nodes)), own_rate=np.zeros(nodes),
-        yields=ints(nodes, np.int64), of_leaf=ints(nodes, np.int64),
+        yields=ints((2, nodes), np.int64), of_leaf=ints((2, nodes), np.int64),
         cost=np.zeros(nodes), mass=ints((2, classes, queues, ranks), np.int64),
         kept_mass=ints((2, classes, queues, ranks), np.int64),
-        biggest=ints((classes, queues), np.int64), take=ints(queues, np.int64),
+        biggest=ints((classes, queues), np.int64),
+        unbounded=flags(queues, np.bool_), take=ints(queues, np.int64),
         below=ints(queues, np.int64), refused=ints((classes, queues), np.int64),
     )  # fmt: skip
 
@@ -122,7 +125,12 @@ def gpus_of(work: Work, v: int) -> int:
 def work_lost(work: Work, v: int, now: float) -> float:
     """GPU-seconds an eviction throws away: GPUs x (time since the last checkpoint + restart)."""
     since = max(work.checkpointed[v], work.started[v])
-    return gpus_of(work, v) / 1000.0 * (max(0.0, now - since) + work.restart[v])
+    return _thrown_away(gpus_of(work, v), max(0.0, now - since), work.restart[v])
+
+
+@once
+def _thrown_away(gpus: int, done_s: float, restart_s: float) -> float:
+    return gpus / 1000.0 * (done_s + restart_s)
 
 
 @inner
@@ -130,9 +138,26 @@ def list_prey(
     work: Work, ranks: Ranks, rules: Rules, tree: Tree, line: Line, action: Ints, prey: Prey
 ) -> None:
     """Fill ``prey`` by leaf, and say what each leaf could lose. Left out is whom this cycle has decided on
-    (``action``) already. Nobody's hunt has failed yet.
+    (``action``) already. Nobody's hunt has failed yet. Arrays are looked up once.
     """
+    running, in_leaf, listing, lost, mass = (
+        line.running,
+        prey.in_leaf,
+        prey.listing,
+        prey.lost,
+        prey.mass,
+    )
+    priority, leaving, gpu_class, started = (
+        work.priority,
+        work.leaving,
+        work.gpu_class,
+        work.started,
+    )
+    need, members, restart, saved = work.need, work.members, work.restart, work.checkpointed
+    chosen, biggest, begin, now = prey.chosen, prey.biggest, prey.begin, rules.now
+    unbounded = prey.unbounded
     _forget(prey)
+    number = listing[-1]
     count = 0
     for q in range(tree.parent.size):
         prey.leaf_start[q] = count
@@ -140,18 +165,21 @@ def list_prey(
             continue
         find_shields(tree, ranks, prey, q)
         for k in range(line.runs[q + 1], line.runs[q + 2]):
-            w = line.running[k]
-            prey.chosen[w] = False
-            p = work.priority[w]
-            if work.leaving[w] or action[w] != codes.UNDECIDED or p < 0 or not ranks.preemptible[p]:
+            w = running[k]
+            chosen[w] = False
+            p, c = priority[w], gpu_class[w]
+            if leaving[w] or action[w] != codes.UNDECIDED or p < 0 or not ranks.preemptible[p]:
                 continue
-            prey.lost[w] = work_lost(work, w, rules.now)
-            prey.in_leaf[count], prey.listing[w] = w, prey.listing[-1]
-            prey.begin[work.gpu_class[w] + 1] += 1
+            gpus, since = need[GPUS, w] * members[w], max(saved[w], started[w])
+            lost[w] = _thrown_away(gpus, max(0.0, now - since), restart[w])
+            in_leaf[count], listing[w] = w, number
+            begin[c + 1] += 1
             count += 1
-            _weigh(work, prey, w, rules.now < work.started[w] + prey.shield[p], 1)
-            c = work.gpu_class[w]
-            prey.biggest[c, q] = max(prey.biggest[c, q], gpus_of(work, w))
+            extra = need[GPUS, w] * extra_of(work, w)
+            unbounded[q] = unbounded[q] or extra > 0 or need[GPUS, w] < ONE
+            mass[LOOSE, c, q, p] += extra - need[GPUS, w] * prey.given[w]
+            mass[BOUND if now < started[w] + prey.shield[p] else LOOSE, c, q, p] += gpus - extra
+            biggest[c, q] = max(biggest[c, q], gpus)
     prey.leaf_start[tree.parent.size] = count
     _sum_up(tree, prey)
     _copy_mass(prey.mass, prey.kept_mass)
@@ -165,7 +193,7 @@ def _forget(prey: Prey) -> None:
     for n in range(prey.node_done.size):
         prey.node_done[n] = False
     for q in range(prey.leaf_done.size):
-        prey.leaf_done[q] = False
+        prey.leaf_done[q] = prey.unbounded[q] = False
     for c in range(prey.class_done.size):
         prey.class_done[c] = False
         prey.begin[c + 1] = 0
@@ -225,19 +253,12 @@ def _copy_mass(mass: Ints, to: Ints) -> None:
 
 @inner
 def drop_weight(work: Work, ranks: Ranks, rules: Rules, tree: Tree, prey: Prey, v: int) -> None:
-    """No later hunt of this cycle can take ``v``."""
-    shield = _shield(tree, ranks, work.queue[v], work.priority[v])
-    _weigh(work, prey, v, rules.now < work.started[v] + shield, -1)
-
-
-@once
-def _weigh(work: Work, prey: Prey, v: int, bound: bool, sign: int) -> None:
-    """Add ``v`` to what its leaf could lose, or take it away. No time protects its extra members."""
+    """No later hunt of this cycle can take ``v``. No time protects its extra members."""
     c, q, p = work.gpu_class[v], work.queue[v], work.priority[v]
     gpus, extra = work.need[GPUS, v], extra_of(work, v)
-    kind = BOUND if bound else LOOSE
-    prey.mass[LOOSE, c, q, p] += sign * gpus * (extra - prey.given[v])
-    prey.mass[kind, c, q, p] += sign * gpus * (work.members[v] - extra)
+    bound = rules.now < work.started[v] + _shield(tree, ranks, q, p)
+    prey.mass[LOOSE, c, q, p] -= gpus * (extra - prey.given[v])
+    prey.mass[BOUND if bound else LOOSE, c, q, p] -= gpus * (work.members[v] - extra)
 
 
 @inner

@@ -90,21 +90,20 @@ def tell_the_like(world: World) -> None:
     that has still to pass is counted from its own start.
     """
     line, out, submitted = world.line, world.out, world.work.submitted
+    item, cell, told, order = line.item, line.cell, world.memo.like, out.order
+    action, reason, until, noted = out.action, out.reason, out.until, out.noted
+    size = out.used[0]
     for k in range(line.count[0]):
-        w = line.item[k]
-        if out.action[w] != codes.UNDECIDED:
+        w = item[k]
+        if action[w] != codes.UNDECIDED:
             continue
-        like = world.memo.like[line.cell[k]]
-        out.action[w], out.reason[w], out.until[w] = (
-            out.action[like],
-            out.reason[like],
-            out.until[like],
-        )
-        if out.reason[w] == codes.VICTIMS_PROTECTED and int(out.figures[like, 4]) == 0:
-            out.until[w] += submitted[w] - submitted[like]
-        out.like[w], out.noted[w] = like, True
-        out.order[out.used[0]] = w
-        out.used[0] += 1
+        like = told[cell[k]]
+        action[w], reason[w], until[w] = action[like], reason[like], until[like]
+        if reason[w] == codes.VICTIMS_PROTECTED and int(out.figures[like, 4]) == 0:
+            until[w] += submitted[w] - submitted[like]
+        out.like[w], noted[w], order[size] = like, True, w
+        size += 1
+    out.used[0] = size
 
 
 @kernel
