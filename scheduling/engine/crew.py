@@ -9,7 +9,7 @@ import numpy as np
 
 from scheduling.engine.arrays import RUNNING, Ints, Work
 from scheduling.engine.compiled import inner, once
-from scheduling.engine.line import FRESH, LISTED, OUT, Line
+from scheduling.engine.line import FRESH, LISTED, OUT, SHORT, STARTED, Line
 from scheduling.engine.memo import UNKNOWN, Memo, note_kind
 
 
@@ -18,32 +18,32 @@ def join(line: Line, w: int) -> None:
     """``w`` runs from now on."""
     if line.berth[w] != FRESH:
         line.berth[w] = FRESH
-        line.started[line.count[6]] = w
-        line.count[6] += 1
+        line.started[line.count[STARTED]] = w
+        line.count[STARTED] += 1
 
 
 def join_afresh(line: Line, slots: Ints) -> None:
     """All ``slots`` that run, into an empty list."""
     line.berth[slots] = FRESH
     line.started[: slots.size] = slots
-    line.count[6] = slots.size
+    line.count[STARTED] = slots.size
 
 
 @inner
 def muster(line: Line, memo: Memo, work: Work) -> None:
     """Bring the list up to date; who never waited here is told its kind."""
     kept = _drop(line, work)
-    if line.count[6] * (kept + line.count[6]) < work.phase.size:
-        for k in range(line.count[6]):
+    if line.count[STARTED] * (kept + line.count[STARTED]) < work.phase.size:
+        for k in range(line.count[STARTED]):
             kept = _put_in(line, work, line.started[k], kept)
         line.count[2] = kept
     else:
         _list_all(line, work)
-    for k in range(line.count[6]):
+    for k in range(line.count[STARTED]):
         w = line.started[k]
         if line.berth[w] == LISTED and memo.of[w] == UNKNOWN:
             note_kind(memo, work, w)
-    line.count[6] = 0
+    line.count[STARTED] = 0
     _sum_up(line, work)
 
 
@@ -122,4 +122,4 @@ def _sum_up(line: Line, work: Work) -> None:
         short += members[w] < least[w]
     for i in range(begun, runs.size):
         runs[i] = line.count[2]
-    line.count[4], line.count[5], line.count[10] = known, flexible, short
+    line.count[4], line.count[5], line.count[SHORT] = known, flexible, short

@@ -21,13 +21,13 @@ import numpy as np
 
 from scheduling.engine import codes
 from scheduling.engine.admission import fills_what_leaves, need_of, quota_allows
-from scheduling.engine.arrays import BACKFILL, GPUS, LATER, NOW, Flags, Ints
+from scheduling.engine.arrays import BACKFILL, GPUS, LATER, NOW, Ints
 from scheduling.engine.blame import conclude
 from scheduling.engine.compiled import inner, once
 from scheduling.engine.eviction import release
 from scheduling.engine.growth import grow_all
 from scheduling.engine.limits import full_queue, user_limit
-from scheduling.engine.line import forget_leads, next_in_line
+from scheduling.engine.line import PROMISED, SHORT, forget_leads, next_in_line
 from scheduling.engine.placement import place
 from scheduling.engine.precedence import (
     LEFT,
@@ -80,12 +80,12 @@ def decide_all(world: World) -> None:
 @inner
 def _ask_all(world: World) -> None:
     """Step 3; the pass before the first is for those in step 2 whose seats do not hold."""
-    line, action, item, claims = world.line, world.out.action, world.line.item, world.work.claims
-    skip = np.ones(line.count[0], np.bool_)
+    line, action, claims = world.line, world.out.action, world.work.claims
+    item, skip = line.item, line.skip
     deepest = world.tree.depth.max()
     for turn in range(-1, deepest + 1):
         open_ones = 0
-        if turn < 0 and line.count[7] == 0:
+        if turn < 0 and line.count[PROMISED] == 0:
             continue
         for k in range(line.count[0]):
             w = item[k]
@@ -93,14 +93,14 @@ def _ask_all(world: World) -> None:
             skip[k] = decided or (turn < 0 and not claims[w])
             open_ones += not skip[k]
         if open_ones > 0:
-            _one_pass(world, turn, skip)
+            _one_pass(world, turn)
 
 
 @inner
 def evict_the_unwanted(world: World) -> None:
     """Step 1. Draining spares nobody; a gang is stale below its least members past the grace."""
     work, rules, line = world.work, world.rules, world.line
-    if line.count[10] == 0 and not _drains(world):
+    if line.count[SHORT] == 0 and not _drains(world):
         return
     for k in range(line.runs[2], line.count[2]):
         w = line.running[k]
@@ -129,19 +129,10 @@ def _drains(world: World) -> bool:
 
 
 @inner
-def _one_pass(world: World, turn: int, skip: Flags) -> None:
-    """Ask every workload but those at the positions to ``skip`` once, the neediest queue first.
-
-    ``left`` has the workloads of leaves and, above them, the leaves that have any.
-    """
-    line, tree = world.line, world.tree
-    left = np.zeros(tree.parent.size, np.int64)
-    for q in range(tree.parent.size):
-        for k in range(line.start[line.leaf[q]], line.start[line.leaf[q + 1]]):
-            left[q] += not skip[k]
-        if left[q] > 0 and tree.kid_start[q] == tree.kid_start[q + 1]:
-            _count(world, left, tree.parent[q], 1)
-    at = line.start[: line.leaf[line.leaf.size - 1]].copy()
+def _one_pass(world: World, turn: int) -> None:
+    """Ask every workload but those at the positions to ``line.skip`` once, the neediest queue first."""
+    line, tree, left = world.line, world.tree, world.line.left
+    _line_up(world)
     forget_open_turns(world)
     forget_refusals(world)
     leaf, changed = 0, True
@@ -155,11 +146,29 @@ def _one_pass(world: World, turn: int, skip: Flags) -> None:
                 _count(world, left, tree.parent[leaf], -1)
                 left[leaf] = 0
                 continue
-        k = next_in_line(line, world.work, world.book, at, skip, leaf, world.rules.shortest)
+        k = next_in_line(line, world.work, world.book, leaf, world.rules.shortest)
         changed = consider(world, line.item[k], line.cell[k], turn)
         left[leaf] -= 1
         if left[leaf] == 0:
             _count(world, left, tree.parent[leaf], -1)
+
+
+@once
+def _line_up(world: World) -> None:
+    """Count ``line.left``, the workloads of leaves and, above them, the leaves that have any; every group
+    begins.
+    """
+    line, tree, left = world.line, world.tree, world.line.left
+    start, skip, at = line.start, line.skip, line.at
+    for q in range(left.size):
+        left[q] = 0
+    for q in range(left.size):
+        for k in range(start[line.leaf[q]], start[line.leaf[q + 1]]):
+            left[q] += not skip[k]
+        if left[q] > 0 and tree.kid_start[q] == tree.kid_start[q + 1]:
+            _count(world, left, tree.parent[q], 1)
+    for g in range(line.leaf[left.size]):
+        at[g] = start[g]
 
 
 @inner

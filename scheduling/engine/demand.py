@@ -8,6 +8,7 @@ from scheduling.engine.blame import blame_hours, never
 from scheduling.engine.compiled import inner, once
 from scheduling.engine.fitness import fits_empty, limit_too_low
 from scheduling.engine.limits import book_gpus, book_start, may_ask, spent_hours, weighed
+from scheduling.engine.line import SPECIAL
 from scheduling.engine.memo import KINDS
 from scheduling.engine.record import note_coming
 from scheduling.engine.world import World
@@ -93,7 +94,7 @@ def _ask_by_kind(world: World) -> None:
     start whatever happens.
     """
     line, memo = world.line, world.memo
-    special = line.count[9] > 0
+    special = line.count[SPECIAL] > 0
     for kind in range(memo.now[KINDS]):
         w, many = memo.one[kind], memo.waiting[kind] - memo.held[kind]
         memo.asked[kind] = many > 0 and _may_ask(world, w) and _ask(world, w, many)

@@ -108,9 +108,7 @@ def _fill(world: World, row: int, w: int, c: int, when: int) -> None:
     for p in range(lowest * BLOCK_SIZE, min(highest * BLOCK_SIZE, index.position.size)):
         index.slots[row, p] = 0
         if first <= p < last:
-            _measure(
-                world, row, w, nodes.of_class[p], p, when, _twin(world, nodes.of_class[p], when)
-            )
+            _measure(world, row, w, nodes.of_class[p], p, when, True)
     for b in range(lowest, highest):
         sum_up(index, row, b)
     index.lesson[row] = world.mix.size[2]
@@ -128,8 +126,7 @@ def _rescore(world: World, row: int, w: int, c: int, when: int) -> None:
             continue
         for p in range(max(first, b * BLOCK_SIZE), min(last, (b + 1) * BLOCK_SIZE)):
             if index.slots[row, p] > 0:
-                n = nodes.of_class[p]
-                _rate(world, row, w, n, p, when, _twin(world, n, when))
+                _rate(world, row, w, nodes.of_class[p], p, when, True)
         sum_up(index, row, b)
 
 
@@ -143,7 +140,7 @@ def _forget_twins(index: Index) -> None:
 def look_at(world: World, row: int, w: int, n: int, when: int) -> None:
     """Node ``n`` has changed."""
     p = world.index.position[n]
-    _measure(world, row, w, n, p, when, -1)
+    _measure(world, row, w, n, p, when, False)
     sum_up(world.index, row, p // BLOCK_SIZE)
 
 
@@ -160,13 +157,13 @@ def shut(world: World, row: int, n: int) -> None:
 
 
 @inner
-def _measure(world: World, row: int, w: int, n: int, p: int, when: int, twin: int) -> None:
-    """What the row knows of node ``n`` at position ``p``; of ``twin``, a node just like it, if any."""
+def _measure(world: World, row: int, w: int, n: int, p: int, when: int, twins: bool) -> None:
+    """What the row knows of node ``n`` at position ``p``."""
     index, room = world.index, world.room
     slots = min(MANY, slots_on(room, world.work, w, n, when))
     more = slots - index.slots[row, p]
     if slots > 0:
-        _rate(world, row, w, n, p, when, twin)
+        _rate(world, row, w, n, p, when, twins)
     if more == 0:
         return
     index.slots[row, p] = slots
@@ -176,7 +173,9 @@ def _measure(world: World, row: int, w: int, n: int, p: int, when: int, twin: in
 
 
 @inner
-def _rate(world: World, row: int, w: int, n: int, p: int, when: int, twin: int) -> None:
+def _rate(world: World, row: int, w: int, n: int, p: int, when: int, twins: bool) -> None:
+    """With ``twins`` a node just like it may be known already."""
+    twin = _twin(world, n, when) if twins else -1
     if twin >= 0:
         world.index.score[row, p] = world.index.score[row, world.index.position[twin]]
     else:

@@ -76,8 +76,7 @@ def rate_nodes(world: World) -> None:
     for q in range(prey.leaf_done.size):
         if prey.leaf_start[q] < prey.leaf_start[q + 1]:
             find_shields(world.tree, world.ranks, prey, q)
-            for k in range(prey.leaf_start[q], prey.leaf_start[q + 1]):
-                _rate(world, prey.in_leaf[k], _is_ready(world, prey.in_leaf[k]))
+            _rate(world, q, True)
             _add_yields(world, q)
 
 
@@ -86,8 +85,7 @@ def rate_leaf(world: World, q: int) -> None:
     """Leaf ``q`` holds more than when nodes were rated: any of its prey may be too much now."""
     prey = world.prey
     if prey.listed[0] and prey.rated[0] < RATED_FOR:
-        for k in range(prey.leaf_start[q], prey.leaf_start[q + 1]):
-            _rate(world, prey.in_leaf[k], _may_get_ready(world, prey.in_leaf[k]))
+        _rate(world, q, False)
         _add_yields(world, q)
 
 
@@ -113,17 +111,23 @@ def _may_get_ready(world: World, v: int) -> bool:
 
 
 @inner
-def _rate(world: World, v: int, ready: bool) -> None:
+def _rate(world: World, q: int, afresh: bool) -> None:
+    """The prey of leaf ``q``; not ``afresh``, when it holds more. Arrays are looked up once."""
     prey, holds = world.prey, world.holds
-    h, one = holds.head[v], _taken_by(world.work.need[GPUS, v])
-    while h >= 0:
-        n, rate = holds.node[h], rate_of(world, v, h)
-        prey.rate[ANY, n] = min(prey.rate[ANY, n], rate)
-        prey.of_leaf[ANY, n] += holds.members[h] * one
-        if ready:
-            prey.rate[READY, n] = min(prey.rate[READY, n], rate)
-            prey.of_leaf[READY, n] += holds.members[h] * one
-        h = holds.next[h]
+    head, after, node, members = holds.head, holds.next, holds.node, holds.members
+    least, of_leaf = prey.rate, prey.of_leaf
+    for k in range(prey.leaf_start[q], prey.leaf_start[q + 1]):
+        v = prey.in_leaf[k]
+        ready = _is_ready(world, v) if afresh else _may_get_ready(world, v)
+        h, one = head[v], _taken_by(world.work.need[GPUS, v])
+        while h >= 0:
+            n, rate = node[h], rate_of(world, v, h)
+            least[ANY, n] = min(least[ANY, n], rate)
+            of_leaf[ANY, n] += members[h] * one
+            if ready:
+                least[READY, n] = min(least[READY, n], rate)
+                of_leaf[READY, n] += members[h] * one
+            h = after[h]
 
 
 @once

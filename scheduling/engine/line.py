@@ -19,6 +19,10 @@ OUT, LISTED, FRESH = 0, 1, 2
 """Where a slot stands: not in the line, in it, or among those to be merged in."""
 ALL, FEW = 0, 1
 """Who is in the line: all that wait, or only some, beside the running work of the plan before."""
+STARTED, PROMISED, CHANGES, SPECIAL, SHORT = 6, 7, 8, 9, 10
+"""In ``Line.count``: those who joined the running, those in line who were promised room, changes of what
+users hold, those in line held back or of no kind, gangs that run with too few members.
+"""
 RISEN = 1 << 40
 """Rank of a workload that waited past its class's bound: above every priority value."""
 
@@ -38,30 +42,34 @@ class Line(NamedTuple):
     state: Ints  # [slot]: OUT, LISTED, FRESH
     rank: Ints  # [slot]: priority value, or RISEN
     start: Ints
+    at: Ints  # [group] whom of it a pass has come to
+    skip: Flags  # [position] those whom a pass does not ask
+    left: Ints  # [queue] how many a pass has still to ask in it; above leaves, how many children have any
     leaf: Ints
     running: Ints  # [:count[2]] slots that hold GPUs, by queue and slot, see ``crew``
-    started: Ints  # [:count[6]] those that joined them since the last cycle
+    started: Ints  # [:count[STARTED]] those that joined them since the last cycle
     berth: Ints  # [slot]: OUT, LISTED, FRESH among them
     runs: (
         Ints  # ``running[runs[q + 1]:runs[q + 2]]`` are those of queue ``q``; unknown queues first
     )
     foretold: Ints  # [queue] running work whose end is predicted
     lead: Ints  # [queue] the group whose user holds least, -1 if several do; right while ``led`` says so
-    led: Ints  # [queue] the value of count[8] then
+    led: Ints  # [queue] the value of count[CHANGES] then
     fewest: Ints  # [queue] milli-GPU that the smallest of those who wait in it needs to start
-    count: Ints  # type: ignore[assignment] # nobody asks a struct for tuple.count; [3] ALL or FEW; [4] sum of foretold, [5] elastic ones of those running; [6] see ``started``; [7] those who were promised room; [8] changes of what users hold; [9] those held back or of no kind; [10] gangs that run with too few
+    count: Ints  # type: ignore[assignment] # nobody asks a struct for tuple.count; [3] ALL or FEW; [4] sum of foretold, [5] elastic ones of those running; then STARTED and so on
 
 
 def empty_line(slots: int, queues: int) -> Line:
     """A line for ``slots`` workloads of ``queues`` queues, nobody in it."""
-    by_slot = [np.zeros(slots + 1, np.int64) for _ in range(10)]
-    item, cell, fresh, spare, state, rank, start, running, started, berth = by_slot
+    by_slot = [np.zeros(slots + 1, np.int64) for _ in range(11)]
+    item, cell, fresh, spare, state, rank, start, running, started, berth, at = by_slot
     leaf, foretold = np.zeros(queues + 1, np.int64), np.zeros(queues + 1, np.int64)
     runs, count, fewest = np.zeros(queues + 3, np.int64), np.zeros(11, np.int64), foretold.copy()
-    lead, led = foretold.copy(), foretold.copy()
+    lead, led, left = foretold.copy(), foretold.copy(), np.zeros(queues, np.int64)
+    skip = np.zeros(slots + 1, np.bool_)
     return Line(
-        item, cell, fresh, spare, state, rank, start, leaf, running, started, berth, runs, foretold,
-        lead, led, fewest, count,
+        item, cell, fresh, spare, state, rank, start, at, skip, left, leaf, running, started, berth,
+        runs, foretold, lead, led, fewest, count,
     )  # fmt: skip
 
 
@@ -227,44 +235,45 @@ def _group(line: Line, memo: Memo, work: Work) -> None:
     start[groups] = line.count[0]
     for q in range(queue, leaf.size):
         leaf[q] = groups
-    line.count[7], line.count[9] = promised, special
+    line.count[PROMISED], line.count[SPECIAL] = promised, special
 
 
 @inner
-def next_in_line(
-    line: Line, work: Work, book: Book, at: Ints, skip: Flags, q: int, shortest: bool
-) -> int:
-    """The position of the workload of leaf ``q`` that goes next, passing over positions to ``skip``;
-    ``at`` is each group's cursor. Ladder: rank, least used by its user in the leaf, then ``later``.
+def next_in_line(line: Line, work: Work, book: Book, q: int, shortest: bool) -> int:
+    """The position of the workload of leaf ``q`` that goes next, passing over positions to ``line.skip``;
+    ``line.at`` is each group's cursor. Ladder: rank, least used by its user in the leaf, then ``later``.
     The leaf must have one.
     """
-    lead = line.lead[q] if line.led[q] == line.count[8] else -1
+    at, start, item = line.at, line.start, line.item
+    lead = line.lead[q] if line.led[q] == line.count[CHANGES] else -1
     if lead >= 0:
-        _pass_over(line, at, skip, lead)
-        if at[lead] < line.start[lead + 1]:
+        _pass_over(line, lead)
+        if at[lead] < start[lead + 1]:
             at[lead] += 1
             return int(at[lead]) - 1
     best, best_item, tied = -1, -1, False
     for g in range(line.leaf[q], line.leaf[q + 1]):
-        if best >= 0 and line.rank[line.item[line.start[g]]] < line.rank[best_item]:
+        if best >= 0 and line.rank[item[start[g]]] < line.rank[best_item]:
             break
-        _pass_over(line, at, skip, g)
-        if at[g] == line.start[g + 1]:
+        _pass_over(line, g)
+        if at[g] == start[g + 1]:
             continue
-        item = line.item[at[g]]
-        less = -1 if best < 0 else _compared(work, book, item, best_item)
-        if less < 0 or (less == 0 and later(work, best_item, item, shortest)):
-            best, best_item = g, item
+        w = item[at[g]]
+        less = -1 if best < 0 else _compared(work, book, w, best_item)
+        if less < 0 or (less == 0 and later(work, best_item, w, shortest)):
+            best, best_item = g, w
         tied = less == 0 or (tied and less > 0)
-    line.lead[q], line.led[q] = -1 if tied else best, line.count[8]
+    line.lead[q], line.led[q] = -1 if tied else best, line.count[CHANGES]
     at[best] += 1
     return int(at[best]) - 1
 
 
 @once
-def _pass_over(line: Line, at: Ints, skip: Flags, g: int) -> None:
-    while at[g] < line.start[g + 1] and skip[at[g]]:
-        at[g] += 1
+def _pass_over(line: Line, g: int) -> None:
+    k, end, skip = line.at[g], line.start[g + 1], line.skip
+    while k < end and skip[k]:
+        k += 1
+    line.at[g] = k
 
 
 @once
@@ -277,4 +286,4 @@ def _compared(work: Work, book: Book, a: int, b: int) -> int:
 @once
 def forget_leads(line: Line) -> None:
     """Users hold something else by now."""
-    line.count[8] += 1
+    line.count[CHANGES] += 1

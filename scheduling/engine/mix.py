@@ -31,7 +31,7 @@ from scheduling.engine.arrays import (
     Work,
 )
 from scheduling.engine.compiled import inner, once
-from scheduling.engine.line import Line
+from scheduling.engine.line import SPECIAL, Line
 from scheduling.engine.memo import KINDS, Memo
 from scheduling.engine.seating import ONE, free_of, left_on, pick_device
 from scheduling.engine.structs import declare
@@ -76,7 +76,7 @@ def learn(mix: Mix, line: Line, memo: Memo, work: Work, nodes: Nodes, room: Room
     total = 0
     for kind in range(memo.now[KINDS]):
         memo.members[kind] = memo.waiting[kind] * work.least[memo.one[kind]]
-    for k in range(line.count[0] if line.count[9] > 0 else 0):
+    for k in range(line.count[0] if line.count[SPECIAL] > 0 else 0):
         w = line.item[k]
         if memo.of[w] < 0:
             total += _count(mix, work, w, work.least[w])

@@ -12,6 +12,7 @@ from scheduling.engine import codes
 from scheduling.engine.admission import fills_what_leaves, quota_allows
 from scheduling.engine.arrays import GPUS, Flags
 from scheduling.engine.compiled import inner
+from scheduling.engine.line import PROMISED
 from scheduling.engine.needed import unseat
 from scheduling.engine.placement import sit_as_promised
 from scheduling.engine.record import admit, promise, recall, seat_out
@@ -23,7 +24,7 @@ from scheduling.engine.world import World
 def seat_the_promised(world: World) -> None:
     """Claim, look, stand up again where there is no room yet, decide."""
     out, line = world.out, world.line
-    if line.count[7] == 0:
+    if line.count[PROMISED] == 0:
         return
     item = line.item[: line.count[0]]
     ready = np.zeros(out.action.size, np.bool_)

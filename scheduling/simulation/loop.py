@@ -25,6 +25,7 @@ from scheduling.engine.events import (
     start,
     take_slot,
 )
+from scheduling.engine.line import STARTED
 from scheduling.engine.refusals import waits_like_another
 
 from .heaps import pop, push
@@ -167,7 +168,7 @@ def _save(world: Any, jobs: Any, clock: Any, job_in: Ints) -> None:
     line = world.line
     for k in range(line.count[2]):
         _save_one(world, jobs, clock, line.running[k], job_in)
-    for k in range(line.count[6]):
+    for k in range(line.count[STARTED]):
         _save_one(world, jobs, clock, line.started[k], job_in)
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime
+from random import Random
 
+import numpy as np
 import pytest
 
 from scheduling.engine import (
@@ -23,6 +25,7 @@ from scheduling.engine import (
     plan,
     plan_frame,
 )
+from scheduling.engine.arrays import RUNNING
 
 NOW = datetime(2026, 1, 5, 10, tzinfo=UTC)
 
@@ -97,6 +100,26 @@ def test_evicted_workload_is_pending_again_and_starts_later() -> None:
     frame.apply(again)
     frame.finish(late)
     assert plan_frame(frame).admitted() == [victim]
+
+
+def test_running_work_is_listed_by_queue_and_slot_whoever_came_and_went() -> None:
+    frame = encode(_cluster(8))
+    dice = Random(7)
+    for _ in range(60):
+        _add(frame, dice.choice("ab"), 1)
+        frame.apply(plan_frame(frame))
+        running = np.flatnonzero(frame.work.phase == RUNNING).tolist()
+        for slot in dice.sample(running, k=dice.randrange(len(running)) // 2):
+            dice.choice([frame.finish, frame.requeue])(slot)
+    plan_frame(frame)
+
+    line, queue = frame.buffers.line, frame.work.queue
+    listed = line.running[: line.count[2]].tolist()
+    assert listed == sorted(
+        np.flatnonzero(frame.work.phase == RUNNING), key=lambda w: (queue[w], w)
+    )
+    for q in (1, 2):
+        assert {queue[w] for w in listed[line.runs[q + 1] : line.runs[q + 2]]} == {q}
 
 
 def test_usage_of_more_users_than_there_was_room_for_is_noted() -> None:
