@@ -34,6 +34,7 @@ from scheduling.engine.precedence import (
     MOVED,
     STEPPED_BACK,
     ask_again,
+    can_step_back,
     start_again,
     step_back,
 )
@@ -253,6 +254,8 @@ def _others_move(world: World, w: int) -> bool:
 @once
 def _goes_before_the_new(world: World, w: int, c: int, turn: int) -> bool:
     """Lower priority of its queue that has just started or moved steps back where that lets ``w`` start."""
+    if not can_step_back(world, w, c):
+        return False
     who = step_back(world, w, c)
     if who.size == 0:
         return False

@@ -80,8 +80,7 @@ def learn(mix: Mix, line: Line, memo: Memo, work: Work, nodes: Nodes, room: Room
         w = line.item[k]
         if memo.of[w] < 0:
             total += _count(mix, work, w, work.least[w])
-    for k in range(line.count[2]):
-        total += _tally(mix, memo, work, line.running[k], work.members[line.running[k]])
+    total += _tally_running(mix, line, memo, work)
     for kind in range(memo.now[KINDS]):
         if memo.members[kind] > 0:
             total += _count(mix, work, memo.one[kind], memo.members[kind])
@@ -102,15 +101,22 @@ def learn(mix: Mix, line: Line, memo: Memo, work: Work, nodes: Nodes, room: Room
     mix.size[3] = room.tick[0]
 
 
-@inner
-def _tally(mix: Mix, memo: Memo, work: Work, w: int, members: int) -> int:
-    """Members of a kind are added together; the others at once: returns how many were."""
-    kind = memo.of[w]
-    if kind < 0:
-        return _count(mix, work, w, members)
-    memo.members[kind] += members
-    memo.one[kind] = w
-    return 0
+@once
+def _tally_running(mix: Mix, line: Line, memo: Memo, work: Work) -> int:
+    """Members of a kind are added together; the others at once: returns how many were. Arrays are looked
+    up once.
+    """
+    running, of, members, one, added = line.running, memo.of, memo.members, memo.one, 0
+    have = work.members
+    for k in range(line.count[2]):
+        w = running[k]
+        kind = of[w]
+        if kind < 0:
+            added += _count(mix, work, w, have[w])
+        else:
+            members[kind] += have[w]
+            one[kind] = w
+    return added
 
 
 @inner

@@ -41,19 +41,22 @@ many move.
 
 
 @inner
+def can_step_back(world: World, w: int, c: int) -> bool:
+    """Whether ``step_back`` might find anybody: not if no round is left to ask them again."""
+    book, q = world.book, world.work.queue[w]
+    anybody = book.begun[c, q] > 0 or book.rounds[MOVED] > 0
+    return bool(anybody and book.rounds[LEFT] > 0 and not _fails_again(world, w, c))
+
+
+@inner
 def step_back(world: World, w: int, c: int) -> Ints:
     """Take back the room of those of lower priority in the queue of ``w`` who start on class ``c`` or
     move to it.
 
-    Returns whose, none if they would not do or no round is left to ask them again. ``start_again`` or
-    ``ask_again`` must follow.
+    Returns whose, none if they would not do. ``start_again`` or ``ask_again`` must follow.
     """
-    book, q = world.book, world.work.queue[w]
-    nobody = book.begun[c, q] == 0 and book.rounds[MOVED] == 0
-    if nobody or book.rounds[LEFT] == 0 or _fails_again(world, w, c):
-        return np.empty(0, np.int64)
     who, gpus = _begun_below(world, w, c)
-    if book.rounds[MOVED] > 0:
+    if world.book.rounds[MOVED] > 0:
         who, gpus = _with_movers(world, w, c, who, gpus)
     if gpus == 0 or _free_at_most(world, w, c) + gpus < need_of(world, w):
         return who[:0]
