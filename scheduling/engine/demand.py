@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from scheduling.engine import codes
-from scheduling.engine.arrays import GPUS
+from scheduling.engine.arrays import GPUS, PENDING, RUNNING
 from scheduling.engine.blame import blame_hours, never
 from scheduling.engine.compiled import inner, once
-from scheduling.engine.fitness import fits_empty, limit_too_low
+from scheduling.engine.fitness import fits_empty, known_row, limit_too_low
 from scheduling.engine.limits import book_gpus, book_start, may_ask, spent_hours, weighed
 from scheduling.engine.line import SPECIAL
 from scheduling.engine.memo import KINDS
 from scheduling.engine.record import note_coming
 from scheduling.engine.world import World
+
+DENSE = 8
+"""One in so many slots at least is worth a pass over all of them as they lie in memory."""
 
 
 @inner
@@ -19,9 +22,9 @@ def sum_held(world: World) -> None:
     """Running work: what it holds, the part that cannot be called back, what it asks for with that, and the
     usage that starts of late are charged before they use it. Leaving work holds no quota any more.
 
-    Arrays that each workload needs are looked up once.
+    Arrays that each workload needs are looked up once, and where many run read in the order of memory.
     """
-    work, book, line = world.work, world.book, world.line
+    work, book, line, phase = world.work, world.book, world.line, world.work.phase
     queue, gpu_class, members, leaving = work.queue, work.gpu_class, work.members, work.leaving
     need, most, elastic, user, rate = (
         work.need,
@@ -33,8 +36,11 @@ def sum_held(world: World) -> None:
     held, asked, by_user, limited = book.held, book.asked, book.by_user, book.limited[0] != 0
     started, priority, preemptible = work.started, work.priority, world.ranks.preemptible
     rules, last, used = world.rules, 0.0, 0.0
-    for k in range(line.count[2]):
-        w = line.running[k]
+    many = line.count[2] * DENSE > phase.size
+    for k in range(phase.size if many else line.count[2]):
+        w = k if many else line.running[k]
+        if phase[w] != RUNNING:
+            continue
         q, c, gpus = queue[w], gpu_class[w], need[GPUS, w] * members[w]
         if leaving[w]:
             note_coming(world, w, gpus)
@@ -74,18 +80,48 @@ def sum_asked(world: World) -> None:
     """Waiting work: settle what cannot start whatever happens, and count what the others ask for.
 
     Where limits on workloads are set, the first in line count, and where only some are asked, they alone
-    are in line. Otherwise each kind asks for all of it at once. Work that is leaving asks again.
+    are in line. Otherwise each kind asks for all of it at once, unless many are of no kind. Work that is
+    leaving asks again.
     """
     line = world.line
     if world.book.limited[0] or line.count[3]:
         for k in range(line.count[0]):
             _settle_or_ask(world, line.item[k])
+    elif line.count[SPECIAL] * DENSE > line.count[0]:
+        _ask_all(world)
     else:
         _ask_by_kind(world)
     for k in range(line.count[2]):
         w = line.running[k]
         if world.work.leaving[w] and world.work.queue[w] > 0:
             _ask(world, w, 1)
+
+
+@inner
+def _ask_all(world: World) -> None:
+    """Every pending slot, in the order of memory and with its arrays looked up once. Most have nothing
+    special about them: one class, and a shape that is known to fit.
+    """
+    work, book, known = world.work, world.book, world.seats.known
+    phase, queue, wish, held = work.phase, work.queue, work.wish, work.held
+    need, least, most, required = work.need, work.least, work.most, work.required
+    stop, ceiling, asked, rationed = world.tree.stop, book.ceiling, book.asked, book.rationed
+    for w in range(phase.size):
+        if phase[w] != PENDING:
+            continue
+        q, c = queue[w], wish[0, w]
+        common = q >= 0 and c >= 0 and not held[w] and (wish.shape[0] == 1 or wish[1, w] < 0)
+        if (
+            common
+            and stop[q] == 0
+            and not rationed[c]
+            and least[w] * need[GPUS, w] <= ceiling[c, q]
+        ):
+            row = known_row(known, need, least, required, w, c)
+            if row >= 0 and known[row, 6] == 1:
+                asked[c, q] += most[w] * need[GPUS, w]
+                continue
+        _settle_or_ask(world, w)
 
 
 @inner
