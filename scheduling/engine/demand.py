@@ -13,8 +13,10 @@ from scheduling.engine.memo import KINDS
 from scheduling.engine.record import note_coming
 from scheduling.engine.world import World
 
-DENSE = 8
-"""One in so many slots at least is worth a pass over all of them as they lie in memory."""
+DENSE, LARGE = 8, 1 << 14
+"""Where tables are too large for the cache, one in so many slots is worth a pass over all of them as they
+lie in memory.
+"""
 
 
 @inner
@@ -36,7 +38,7 @@ def sum_held(world: World) -> None:
     held, asked, by_user, limited = book.held, book.asked, book.by_user, book.limited[0] != 0
     started, priority, preemptible = work.started, work.priority, world.ranks.preemptible
     rules, last, used = world.rules, 0.0, 0.0
-    many = line.count[2] * DENSE > phase.size
+    many = phase.size > LARGE and line.count[2] * DENSE > phase.size
     for k in range(phase.size if many else line.count[2]):
         w = k if many else line.running[k]
         if phase[w] != RUNNING:
@@ -87,7 +89,7 @@ def sum_asked(world: World) -> None:
     if world.book.limited[0] or line.count[3]:
         for k in range(line.count[0]):
             _settle_or_ask(world, line.item[k])
-    elif line.count[SPECIAL] * DENSE > line.count[0]:
+    elif world.work.phase.size > LARGE and line.count[SPECIAL] * DENSE > line.count[0]:
         _ask_all(world)
     else:
         _ask_by_kind(world)
