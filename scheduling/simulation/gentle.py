@@ -63,8 +63,8 @@ def _awaits(decision: Decision) -> bool:
 def needless_evictions(case: Case) -> Iterator[str]:
     """A victim is spared if on each of its nodes an elastic gang of its own queue can still do without as
     much: what allowed the one to go would have allowed the others, but for a workload that would get what
-    the gang gives up: it keeps nodes of the class, or waits for whole GPUs of it inside its share and may
-    have kept them when the victim was chosen.
+    the gang gives up: it keeps nodes of the class, or, where the victim had only a share of a GPU, waits for
+    whole ones inside its queues' shares and may have kept nodes when the victim was chosen.
     """
     held, gone = held_before(case), list[tuple[Workload, Workload, Decision]]()
     victims = {
@@ -89,7 +89,9 @@ def _spared(
     if any(name != winner.name for name in kept_for):
         return
     others = (work for work in case.snapshot.workloads if work.name != winner.name)
-    if any(_waits_inside(case, held, work, lines, victim.gpu_class or "") for work in others):
+    if victim.gpus < MILLI and any(
+        _waits_inside(case, held, work, lines, victim.gpu_class or "") for work in others
+    ):
         return
     for gang in case.snapshot.workloads:
         if gang.queue != victim.queue or gang.gpu_class != victim.gpu_class:

@@ -290,6 +290,39 @@ def test_nobody_is_evicted_where_members_would_have_done(gang: dict, spared: boo
     assert (words in found) == spared
 
 
+@pytest.mark.parametrize(
+    ("victim", "owed", "spared"),
+    [
+        ({"gpus": 500}, {}, False),
+        ({"gpus": 500}, {"members": Members(4, 8)}, True),
+        ({"gpus": 500}, {"gpus": 500}, True),
+        ({"gpus": 500}, {"gpu_classes": ("other",)}, True),
+        ({}, {}, True),
+    ],
+    ids=["whole inside", "outside its share", "a share", "another class", "victim of a whole GPU"],
+)
+def test_members_would_not_have_done_where_others_would_have_kept_them(
+    victim: dict, owed: dict, spared: bool
+) -> None:
+    """b's share of 4 has room for ``late`` beside new, unless it needs all of it."""
+    held = (
+        running("g", "a", {"n0": 2}, elastic=True),
+        running("v", "a", {"n0": 1}, **victim),
+        running("u", "a", {"n1": 3}),
+    )
+    late = waiting("late", "b", **({"members": Members(1, 1)} | owed))
+    waits = Decision("late", Action.WAIT, Reason.NO_FREE_GPUS, sentence="It waits.")
+    shares = {"": replace(SHARE, fair_share=8000.0), "a": SHARE, "b": SHARE}
+
+    found = broken(
+        cluster(*held, waiting("new", "b"), late),
+        evict("v", "new", 1), GETS_ROOM, waits,
+        shares=shares,
+    )  # fmt: skip
+
+    assert ("v is evicted though g can do without as many members" in found) == spared
+
+
 def test_promised_room_is_there_once_victims_are_gone() -> None:
     snapshot = cluster(running("w", "a", {"n0": 4}), waiting("new", "b"))
 
