@@ -170,7 +170,7 @@ def address_of(cluster: Cluster) -> Address:
 
 
 def _do_without_blas() -> None:
-    """Numba loads SciPy's linear algebra, 17 MB, in case a kernel multiplies matrices; none of the engine's
+    """Numba loads SciPy's linear algebra, 12 MB, in case a kernel multiplies matrices; none of the engine's
     does. It takes one that is not there for a reason to do without."""
     if "scipy.linalg" in sys.modules:
         return

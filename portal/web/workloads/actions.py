@@ -112,13 +112,13 @@ def cancel_effects(cluster: Cluster, work: Workload) -> list[str]:
     held = work.allocated_gpus / 1000
     sentences = [
         f"{_pods(work)} stop{'s' if work.members == 1 else ''} after the grace; "
-        f"{number(held, 1)} GPUs go back to {work.queue or 'the cluster'}.",
+        f"{_gpus(held)} go{'es' if held == 1 else ''} back to {work.queue or 'the cluster'}.",
     ]
     if work.state == State.RUNNING and work.started_at is not None:
         what, since = _kept_until(work, work.started_at, cluster.now())
         age = max(0.0, (cluster.now() - since).total_seconds())
         sentences.append(
-            f"The work since {what} is lost: {number(held, 1)} GPUs × {duration(age)} = "
+            f"The work since {what} is lost: {_gpus(held)} × {duration(age)} = "
             f"{number(held * age / 3600, 1)} GPU-hours."
         )
     return [*sentences, "It can't be undone."]
@@ -136,6 +136,10 @@ def _kept_until(work: Workload, started: datetime, now: datetime) -> tuple[str, 
     if at == presumed:
         return "the checkpoint that it is taken to have made, though it announced none,", at
     return f"the last checkpoint of those every {duration(work.checkpoint_interval_s or 0)}", at
+
+
+def _gpus(held: float) -> str:
+    return f"{number(held, 1)} GPU{'' if held == 1 else 's'}"
 
 
 def _pods(work: Workload) -> str:

@@ -81,6 +81,13 @@ def test_cancel_counts_what_is_lost_from_the_last_checkpoint(
     assert said in as_user("researcher").get(url(probe, "cancel")).content.decode()
 
 
+def test_cancel_speaks_of_one_gpu_as_of_one(as_user, probe, cluster):
+    run(probe, cluster, 30, gpus=MILLI)
+    page = as_user("researcher").get(url(probe, "cancel")).content.decode()
+    assert "1 GPU goes back to" in page
+    assert "1 GPU × 30 min" in page
+
+
 def test_cancel_counts_from_the_checkpoint_that_others_of_its_user_would_have_made(
     as_user, probe, cluster
 ):
