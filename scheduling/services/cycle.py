@@ -30,13 +30,14 @@ from scheduling.cluster.enforcement import Report
 from scheduling.cluster.lease import LeaseLostError
 from scheduling.cluster.memo import Memo
 from scheduling.cluster.picture import Picture
-from scheduling.engine import Action, Outline, Snapshot
+from scheduling.engine import Outline, Snapshot
 from scheduling.models import Cluster, ClusterMode
 from scheduling.services import policy as policies
 from scheduling.services import recording, snapshots
 from scheduling.services.acts import Scene, phases_of
 from scheduling.services.blocked import Blocked, all_blocked, reworded
 from scheduling.services.policy import PolicyRows
+from scheduling.services.portions import portion
 from scheduling.services.projection import Changes, Projection, save
 from scheduling.services.recording import Pass, Recorded
 from scheduling.services.snapshots import Known
@@ -133,7 +134,7 @@ def _run(cluster: Cluster, worker: ClusterWorker, trigger: str) -> CycleResult:
     )
     plan = reworded(worker.planner.plan(snapshot), view.blocked)
     most = max(ADMISSIONS, worker.enforcer.writable(time.monotonic() - began))
-    plan, is_whole = cut(plan, most)
+    plan, is_whole = portion(plan, most, _priorities(view, worker.projection))
     plan_ms = (time.monotonic() - plan_began) * 1000
     with transaction.atomic():
         # The span that ends now was spent under the division that still stands in the rows.
@@ -165,18 +166,6 @@ def _run(cluster: Cluster, worker: ClusterWorker, trigger: str) -> CycleResult:
     )
 
 
-def cut(plan: Outline, most: int) -> tuple[Outline, bool]:
-    """``plan`` without the admissions after the first ``most``, and whether that is all of it.
-
-    What makes room stays whole: who it is made for is promised it in the next plan.
-    """
-    admitted = [d for d in plan.acts if d.action is Action.ADMIT]
-    if len(admitted) <= most:
-        return plan, True
-    late = {d.workload for d in admitted[most:]}
-    return replace(plan, acts=tuple(d for d in plan.acts if d.workload not in late)), False
-
-
 def _look(worker: ClusterWorker, projection: Projection, rows: PolicyRows, now: datetime) -> _View:
     """What the mirror holds now, projected into the rows in memory."""
     picture = pictures.take(
@@ -192,6 +181,12 @@ def _look(worker: ClusterWorker, projection: Projection, rows: PolicyRows, now: 
         known[observed.uid] = replace(known[observed.uid], blocked=why)
     blocked_by = {observed.key: why for observed, why in found}
     return _View(rows.cluster, picture, rows, known, now, changes, blocked_by)
+
+
+def _priorities(view: _View, projection: Projection) -> Callable[[str], int]:
+    classes = view.rows.priority_classes
+    values: dict[int | None, int] = {priority.pk: priority.value for priority in classes}
+    return lambda name: values.get(projection.by_name[name].priority_class_id, 0)
 
 
 def _record(

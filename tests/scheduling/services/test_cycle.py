@@ -15,6 +15,7 @@ from scheduling.models import (
     Eviction,
     Node,
     Outcome,
+    PriorityClass,
     Queue,
     Quota,
     Share,
@@ -104,6 +105,22 @@ def test_starts_past_a_cycles_measure_are_planned_anew_by_the_next(
 
     world.cycle()
     assert not world.read("w2")["spec"]["suspend"]
+
+
+def test_starts_past_a_cycles_measure_leave_half_of_it_to_the_highest_priority(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    PriorityClass.objects.create(name="urgent", value=90)
+    world.job("runs", gpus=4)
+    world.cycle()
+    monkeypatch.setattr(cycle, "ADMISSIONS", 2)
+    for i in range(3):
+        world.job(f"w{i}", queue="products")
+    world.job("first", priority_class="urgent")
+    world.cycle()
+
+    names = ("w0", "w1", "w2", "first")
+    assert [world.read(name)["spec"]["suspend"] for name in names] == [False, True, True, False]
 
 
 def test_long_line_is_told_in_turn(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
