@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import re
 import ssl
+import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -80,7 +81,9 @@ def play(load: Load, at: Stage, say: Say) -> Record:
     pids = {name: _pid(at.folder, name) for name in ("worker", *STORAGE)}
     before = {name: cpu_s(pid) for name, pid in pids.items()}
     writes = count_writes(access)
-    runner = Process(at.folder, "runner", _program("runner", access, at.load_file, record))
+    runner = Process(
+        at.folder, "runner", _program("runner", access.kubeconfig, at.load_file, record)
+    )
     runner.start()
     _wait(runner, at, record, say)
     after = {name: cpu_s(pid) - before[name] for name, pid in pids.items()}
@@ -118,13 +121,14 @@ def _furnish(access: Access, load: Load) -> None:
 def _start_worker(plane: ControlPlane, load_file: Path) -> Process:
     """In a process of its own, with a database of its own beside the control plane; the environment is that
     of the image."""
-    worker = Process(plane.folder, "worker", _program("worker", plane.access, load_file))
     environment = {
         **os.environ,
         "DATABASE_URL": f"sqlite:///{plane.folder / 'weir.sqlite3'}",
         "WEIR_BROKER_URL": "memory://",
         "MALLOC_ARENA_MAX": "2",
     }
+    _prepare_database(plane, load_file, environment)
+    worker = Process(plane.folder, "worker", _program("worker"))
     worker.start(environment)
     until = time.monotonic() + READY_S
     while "ready" not in worker.tail().splitlines():
@@ -135,9 +139,17 @@ def _start_worker(plane: ControlPlane, load_file: Path) -> Process:
     return worker
 
 
-def _program(name: str, access: Access, *arguments: Path) -> list[str]:
-    module = f"{__package__}.{name}"
-    return [sys.executable, "-m", module, access.kubeconfig, *map(str, arguments)]
+def _prepare_database(plane: ControlPlane, load_file: Path, environment: Mapping[str, str]) -> None:
+    command = _program("database", plane.access.kubeconfig, load_file)
+    done = subprocess.run(  # noqa: S603 - our own command line
+        command, env=environment, capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        raise ProcessDiedError(f"No database for the worker:\n{done.stderr}")
+
+
+def _program(name: str, *arguments: Path | str) -> list[str]:
+    return [sys.executable, "-m", f"{__package__}.{name}", *map(str, arguments)]
 
 
 def _pid(folder: Path, name: str) -> int:

@@ -1,7 +1,7 @@
-"""`python -m scheduling.services.benches.worker KUBECONFIG LOAD`: Weir's worker as production runs it.
+"""`python -m scheduling.services.benches.worker`: Weir's worker as production runs it.
 
-A database of its own (``DATABASE_URL``) with the load's policy, then a Celery worker and beat until it
-is told to stop. Writes ``ready`` once a cycle has been planned: the engine is loaded then.
+A Celery worker and beat for the cluster in the database (``DATABASE_URL``) until it is told to
+stop. Writes ``ready`` once a cycle has been planned: the engine is loaded then.
 """
 
 from __future__ import annotations
@@ -11,25 +11,19 @@ import signal
 import sys
 import threading
 import time
-from pathlib import Path
-
-from .work import Load
 
 READY_POLL_S = 0.1
 
 
-def main(kubeconfig: str, load: Path) -> None:
+def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "portal.config.settings")
     import django
 
     django.setup()
-    from django.core.management import call_command
-
-    call_command("migrate", verbosity=0)
-    from scheduling.services.benches.policy import write_policy
+    from scheduling.models import Cluster
     from scheduling.services.worker import embedded_worker
 
-    cluster = write_policy(Load.read(load), kubeconfig)
+    cluster = Cluster.objects.get()
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())
@@ -43,4 +37,4 @@ def main(kubeconfig: str, load: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], Path(sys.argv[2]))
+    main()
