@@ -1,4 +1,4 @@
-"""`python -m scheduling.services.benches.database KUBECONFIG LOAD`: tables and policy, before a worker starts.
+"""`python -m scheduling.services.benches.database KUBECONFIG LOAD`: tables and policy, without a worker.
 
 In a process of its own, as where Weir runs: the worker does not carry what it takes to make tables.
 """
