@@ -12,7 +12,7 @@ TESTS ?= tests
 CLUSTER_TESTS ?= $(addprefix tests/scheduling/cluster/,contract kubelets real) \
 	$(addprefix tests/scheduling/cluster/test_,lease.py mirror.py) \
 	$(addprefix tests/scheduling/services/test_,acts.py checkpoints.py checkup.py clusters.py cycle.py \
-		cycle_faults.py dra.py ends.py faults.py kinds.py least_privilege.py pod_groups.py \
+		cycle_faults.py dra.py ends.py faults.py kinds.py least_privilege.py nonsense.py pod_groups.py \
 		real.py workloads.py) \
 	$(addprefix tests/scheduling/services/,benches guardrails) tests/scheduling/test_end_to_end.py
 BIN := .venv/bin

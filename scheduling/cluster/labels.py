@@ -10,6 +10,8 @@ PRIORITY_CLASS = "weir.dev/priority-class"
 
 # Written by people, read by Weir (annotations).
 USER = "weir.dev/user"
+USER_LENGTH = 150
+"""Characters of it that are kept."""
 GPU_CLASSES = "weir.dev/gpu-classes"
 MIN_MEMBERS = "weir.dev/min-members"
 CHECKPOINT_INTERVAL = "weir.dev/checkpoint-interval"

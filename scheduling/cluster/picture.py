@@ -190,6 +190,9 @@ def compose(
         else:
             foreign.setdefault(pod["spec"]["nodeName"], []).append(pod)
     _observe({**due, **memo.crewed(owned)}, formed, owned, classes, counted, memo)
+    for uid in memo.unreadable:
+        for pod in filter(pods_of.holds, owned.get(uid, NO_PODS)):
+            foreign.setdefault(pod["spec"]["nodeName"], []).append(pod)
     by_uid = memo.by_age()
     return Picture(
         workloads=tuple(by_uid.values()),

@@ -20,6 +20,10 @@ MEBI = 1024 * 1024
 PATTERN = re.compile(r"^([+-]?[0-9.]+(?:[eE][+-]?[0-9]+)?)([a-zA-Z]*)$")
 DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
 SECONDS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400}
+LONGEST_S = 50 * 365 * 86400
+"""A longer time is a slip; added to the present moment, times far longer leave the calendar."""
+MOST = 2**31 - 1
+"""Of whatever is asked for: more than any cluster has, and as much as a column of the database holds."""
 
 
 @lru_cache(maxsize=4096)
@@ -50,15 +54,21 @@ def mib_below(text: str | float) -> int:
 
 
 def duration_s(text: str) -> float | None:
-    """Seconds of ``20m``, ``1h30m``, ``90s`` or a bare number of seconds; None for anything else."""
+    """Seconds of ``20m``, ``1h30m``, ``90s`` or a bare number of seconds; None for anything else, and for
+    more than LONGEST_S."""
     text = text.strip()
     parts = DURATION.findall(text)
     if parts and "".join(n + u for n, u in parts) == text:
-        return sum(float(n) * SECONDS[u] for n, u in parts)
+        return seconds_within(sum(float(n) * SECONDS[u] for n, u in parts))
     try:
-        return float(text)
+        return seconds_within(float(text))
     except ValueError:
         return None
+
+
+def seconds_within(seconds: float) -> float | None:
+    """``seconds`` where they are a length of time: none below zero, above LONGEST_S, or no number."""
+    return seconds if 0 <= seconds <= LONGEST_S else None
 
 
 def instant(text: str | None) -> datetime | None:
@@ -67,9 +77,20 @@ def instant(text: str | None) -> datetime | None:
         return None
     try:
         when = datetime.fromisoformat(text)
-    except ValueError:
+        return when.replace(tzinfo=UTC) if when.tzinfo is None else when.astimezone(UTC)
+    except (
+        ValueError,
+        OverflowError,
+    ):  # The first and last hours of the calendar are not in every zone.
         return None
-    return when.replace(tzinfo=UTC) if when.tzinfo is None else when.astimezone(UTC)
+
+
+def whole(text: str | None) -> int | None:
+    """The number that a person wrote in digits, at most MOST; None for anything else."""
+    digits = (text or "").strip()
+    if not digits.isdecimal():
+        return None
+    return int(digits) if len(digits) <= len(str(MOST)) and int(digits) <= MOST else MOST
 
 
 def rfc3339(when: datetime) -> str:

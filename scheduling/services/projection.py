@@ -271,6 +271,8 @@ class Projection:
         values: dict[str, Any] = {"members": observed.members}
         if gpu_class is not None:
             values["gpu_class_id"] = gpu_class.pk
+        elif row.gpu_class_id not in {c.pk for c in rows.gpu_classes}:
+            values["gpu_class_id"] = None
         if placement := placement_of(observed):
             values["placement"] = placement
         _assign(row, values, changes)

@@ -32,7 +32,7 @@ def judge(observed: Observed, state: str | None, *, enforce: bool, newcomer: boo
     """
     if observed.outcome:
         return Situation.DONE
-    if observed.suspended and observed.moves_to and not (observed.held or observed.deleting):
+    if observed.suspended and observed.is_moving and not (observed.held or observed.deleting):
         return Situation.MOVING
     if observed.suspended or observed.deleting:
         return Situation.LEAVING if observed.pods_left else Situation.WAITING

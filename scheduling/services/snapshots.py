@@ -21,6 +21,9 @@ from scheduling.services.checkpoints import Habits, last_checkpoint
 from scheduling.services.policy import NO_PRIORITY_CLASS, PolicyRows
 from scheduling.services.situations import Situation, class_of, judge, placement_of
 
+Seat = tuple[str, str]
+"""(node, GPU class)"""
+
 
 @dataclass(frozen=True, slots=True)
 class Known:
@@ -93,9 +96,10 @@ def build(
     """
     waiting = waiting or Waiting()
     changed = [o for o in waiting.sift(rows, picture, known) if o.uid in known]
-    nodes = [*map(_node, picture.nodes), *_vanished(changed, picture, known)]
+    strange = _strange(changed, picture)
+    nodes = [*(_node(n, strange) for n in picture.nodes), *_vanished(changed, picture, known)]
     class_by_node = {n.name: n.gpu_class for n in reversed(nodes)}
-    present = set(class_by_node)
+    present = {(n.name, n.gpu_class) for n in nodes}
     works: list[m.Workload] = []
     for observed in changed:
         what = known[observed.uid]
@@ -113,8 +117,8 @@ def build(
         workloads=(
             *waiting.works.values(),
             *works,
-            *_left_behind(changed, picture, known, rows, class_by_node, present, now),
-            *_orphans(picture, rows, class_by_node, present, now),
+            *_left_behind(changed, picture, known, rows, class_by_node, now),
+            *_orphans(picture, rows, class_by_node, now),
         ),
         policy=policies.engine_policy(rows.cluster),
     )
@@ -150,7 +154,8 @@ def live(cluster: Cluster) -> m.Snapshot:
     return build(rows, picture, known, now=now)
 
 
-def _node(node: ObservedNode) -> m.Node:
+def _node(node: ObservedNode, strange: Mapping[Seat, int]) -> m.Node:
+    foreign_gpus = node.foreign_gpus + strange.get((node.name, node.gpu_class), 0)
     return m.Node(
         name=node.name,
         gpu_class=node.gpu_class,
@@ -159,24 +164,40 @@ def _node(node: ObservedNode) -> m.Node:
         memory_mib=node.memory_mib,
         topology=dict(node.topology),
         ready=node.ready,
-        foreign_gpus=node.foreign_gpus,
+        foreign_gpus=min(node.gpus, foreign_gpus),
     )
+
+
+def _strange(workloads: Iterable[Observed], picture: Picture) -> dict[Seat, int]:
+    """Milli-GPU that ``workloads`` hold on nodes which are not of their class (any more), where nothing
+    else says that they are taken: a label was changed, a class removed."""
+    seats = {(n.name, n.gpu_class) for n in picture.nodes}
+    class_by_node = {n.name: n.gpu_class for n in reversed(picture.nodes)}
+    held: dict[Seat, int] = {}
+    for observed in workloads:
+        gpu_class = class_of(observed, class_by_node) if observed.placement else None
+        for node, members in observed.placement.items():
+            if (node, gpu_class) not in seats and node in class_by_node:
+                seat = node, class_by_node[node]
+                held[seat] = held.get(seat, 0) + observed.gpus * members
+    return held
 
 
 def _vanished(
     workloads: Iterable[Observed], picture: Picture, known: Mapping[str, Known]
 ) -> list[m.Node]:
-    """Nodes that are gone and that ``workloads`` are still admitted to, as nodes that are down.
+    """Nodes that are gone, or of another class now, and that ``workloads`` are still admitted to, as
+    nodes that are down.
 
     Its quota stays its own until it is evicted: else others would be let in past the limits.
     """
-    present = {n.name for n in picture.nodes}
-    held: dict[tuple[str, str], list[int]] = {}
+    present = {(n.name, n.gpu_class) for n in picture.nodes}
+    held: dict[Seat, list[int]] = {}
     for observed in workloads:
         if known[observed.uid].situation is not Situation.HOLDING or not observed.gpu_class:
             continue
         for node, members in placement_of(observed).items():
-            if node not in present:
+            if (node, observed.gpu_class) not in present:
                 room = held.setdefault((node, observed.gpu_class), [0, 0, 0])
                 amounts = (observed.gpus, observed.cpus, observed.memory_mib)
                 room[:] = [had + members * more for had, more in zip(room, amounts, strict=True)]
@@ -191,12 +212,14 @@ def _workload(
     known: Known,
     rows: PolicyRows,
     class_by_node: Mapping[str, str],
-    present: set[str],
+    present: set[Seat],
     now: datetime,
 ) -> m.Workload | None:
     running = _running(observed, known, class_by_node, present, now)
     if running is None and (known.situation is Situation.DONE or observed.deleting):
         return None
+    if running is None and observed.marked and known.situation is Situation.HOLDING:
+        return None  # It holds what belongs to no class any more: there is nothing to plan.
     priority = rows.priority_of(observed.priority_class)
     predicted = observed.predicted_s
     return m.Workload(
@@ -224,18 +247,15 @@ def _orphans(
     picture: Picture,
     rows: PolicyRows,
     class_by_node: Mapping[str, str],
-    present: set[str],
     now: datetime,
     what: str = "deleted",
 ) -> list[m.Workload]:
     """What deleted objects left on nodes: nobody's work, but their GPUs are about to come free."""
     priority = rows.default_priority.name if rows.default_priority else NO_PRIORITY_CLASS.name
     found: list[m.Workload] = []
-    for number, orphans in enumerate(picture.orphans):
-        placement = {n: count for n, count in orphans.placement.items() if n in present}
-        if not placement or not orphans.gpus:
-            continue
-        members = sum(placement.values())
+    parts = (part for orphans in picture.orphans for part in _by_class(orphans, class_by_node))
+    for number, (orphans, gpu_class) in enumerate(parts):
+        members = sum(orphans.placement.values())
         found.append(
             m.Workload(
                 name=f"{orphans.namespace}/{orphans.name} ({what} {number})",
@@ -247,11 +267,20 @@ def _orphans(
                 phase=m.Phase.RUNNING,
                 leaving=True,
                 started=now,
-                gpu_class=class_by_node[next(iter(placement))],
-                placement=placement,
+                gpu_class=gpu_class,
+                placement=orphans.placement,
             )
         )
     return found
+
+
+def _by_class(orphans: Orphans, class_by_node: Mapping[str, str]) -> list[tuple[Orphans, str]]:
+    """``orphans`` on nodes that are known, apart by the class of their nodes."""
+    placed: dict[str, dict[str, int]] = {}
+    for node, count in orphans.placement.items() if orphans.gpus else ():
+        if node in class_by_node:
+            placed.setdefault(class_by_node[node], {})[node] = count
+    return [(replace(orphans, placement=nodes), name) for name, nodes in placed.items()]
 
 
 def _left_behind(
@@ -260,7 +289,6 @@ def _left_behind(
     known: Mapping[str, Known],
     rows: PolicyRows,
     class_by_node: Mapping[str, str],
-    present: set[str],
     now: datetime,
 ) -> list[m.Workload]:
     """What those of ``workloads`` on the move still hold on the nodes they leave, and stale gangs with
@@ -271,7 +299,7 @@ def _left_behind(
         if (placement := _given_up(o, known[o.uid]))
     )
     going = replace(picture, orphans=tuple(left))
-    return _orphans(going, rows, class_by_node, present, now, what="leaving")
+    return _orphans(going, rows, class_by_node, now, what="leaving")
 
 
 def _given_up(observed: Observed, known: Known) -> Mapping[str, int]:
@@ -291,7 +319,7 @@ def _running(
     observed: Observed,
     known: Known,
     class_by_node: Mapping[str, str],
-    present: set[str],
+    present: set[Seat],
     now: datetime,
 ) -> dict[str, Any] | None:
     """The fields of one that holds GPUs; None when it holds none.
@@ -307,7 +335,7 @@ def _running(
     placement = observed.placement if leaving else placement_of(observed)
     if known.stale_since is not None and not leaving:
         placement = observed.up
-    placement = {node: count for node, count in placement.items() if node in present}
+    placement = {node: count for node, count in placement.items() if (node, gpu_class) in present}
     if leaving and not placement:
         return None
     return {
@@ -320,10 +348,10 @@ def _running(
     }
 
 
-def _moving(observed: Observed, present: set[str], now: datetime) -> dict[str, Any] | None:
+def _moving(observed: Observed, present: set[Seat], now: datetime) -> dict[str, Any] | None:
     """Its place on the nodes it moves to is kept as if it ran there; None when they are gone."""
     target = observed.moves_to
-    if target is None or not target.placement.keys() <= present:
+    if target is None or any((node, target.gpu_class) not in present for node in target.placement):
         return None
     return {
         "phase": m.Phase.RUNNING,

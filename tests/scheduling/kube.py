@@ -104,7 +104,7 @@ class World:
             queue=queue,
             namespace="default",
             image="work",
-            gpu_classes=[GpuClass.objects.get(cluster=self.cluster)],
+            gpu_classes=[GpuClass.objects.filter(cluster=self.cluster).order_by("pk")[0]],
             gpus_per_pod=gpus,
             pods_min=pods,
             **more,

@@ -117,6 +117,12 @@ class Observed:
         return 0 < self.members_wanted <= self.members_up
 
     @property
+    def is_moving(self) -> bool:
+        """It is to start again where a place of its size is kept for it."""
+        members = sum(self.moves_to.placement.values()) if self.moves_to else 0
+        return self.min_members <= members <= self.max_members
+
+    @property
     def stopped_by_hand(self) -> bool:
         """Suspended by somebody else than Weir, which clears its mark when it suspends."""
         return self.suspended and self.marked

@@ -12,6 +12,7 @@ from scheduling.cluster import labels
 from scheduling.cluster.adapters import notes
 from scheduling.cluster.adapters import pods as pods_of
 from scheduling.cluster.adapters.roles import Role, RoleAdapter
+from scheduling.cluster.quantities import whole
 
 Json = dict[str, Any]
 
@@ -38,8 +39,7 @@ class ReplicasAdapter(RoleAdapter):
 
     def wanted(self, obj: Json) -> int:
         """Replicas at full size, whether it waits or not."""
-        note = notes.of(obj).get(labels.REPLICAS, "")
-        return _replicas(obj) or (int(note) if note.isdecimal() else 0)
+        return _replicas(obj) or whole(notes.of(obj).get(labels.REPLICAS)) or 0
 
     def time_limit_s(self, obj: Json) -> int | None:
         return None

@@ -11,11 +11,20 @@ from datetime import datetime
 from typing import Any
 
 from scheduling.cluster import labels
-from scheduling.cluster.adapters.base import Admission, Target
+from scheduling.cluster.adapters.base import Admission, ClassSpec, Target
 from scheduling.cluster.adapters.originals import Original
-from scheduling.cluster.quantities import duration_s, instant, rfc3339
+from scheduling.cluster.quantities import duration_s, instant, rfc3339, seconds_within, whole
 
 Json = dict[str, Any]
+
+LEVELS = (*labels.TOPOLOGY_LEVELS, "node")
+NO_LEVEL = (
+    "It asks to be together in one {level!r}, which is no level. Set "
+    + labels.TOPOLOGY_REQUIRED
+    + " to one of "
+    + ", ".join(LEVELS)
+    + "."
+)
 
 
 def of(obj: Json) -> dict[str, str]:
@@ -42,7 +51,7 @@ def identity(kind: str, obj: Json) -> Json:
 def wishes(notes: Mapping[str, str], pods: Sequence[Json]) -> Json:
     """What people ask for in annotations; nonsense counts as left out."""
     return {
-        "user": notes.get(labels.USER, ""),
+        "user": notes.get(labels.USER, "").replace("\0", "")[: labels.USER_LENGTH],
         "topology": _topology(notes),
         "checkpoint_interval_s": _seconds(notes.get(labels.CHECKPOINT_INTERVAL)),
         "checkpointed": _checkpointed(notes, pods),
@@ -51,16 +60,24 @@ def wishes(notes: Mapping[str, str], pods: Sequence[Json]) -> Json:
     }
 
 
-def state(notes: dict[str, str]) -> Json:
-    """What Weir noted of its own acts."""
+def fault(notes: Mapping[str, str]) -> str:
+    """What people ask for that cannot be left out and is nonsense, with the remedy; else empty."""
+    level = notes.get(labels.TOPOLOGY_REQUIRED)
+    return "" if not level or level in LEVELS else NO_LEVEL.format(level=level[:63])
+
+
+def state(notes: dict[str, str], classes: Sequence[ClassSpec]) -> Json:
+    """What Weir noted of its own acts; a class that is none of ``classes`` (any more) is left out."""
+    known, gpu_class = {c.name for c in classes}, notes.get(labels.GPU_CLASS)
+    target = _target(notes.get(labels.MOVES_TO, ""))
     return {
         "marked": labels.GPU_CLASS in notes,
-        "gpu_class": notes.get(labels.GPU_CLASS),
+        "gpu_class": gpu_class if gpu_class in known else None,
         "planned": _placement(notes.get(labels.PLACEMENT, "")),
         "admitted": instant(notes.get(labels.ADMITTED_AT)),
-        "evicted_by": _whole(notes.get(labels.EVICTED_BY)),
-        "moves_to": _target(notes.get(labels.MOVES_TO, "")),
-        "start_failures": _whole(notes.get(labels.START_FAILURES)) or 0,
+        "evicted_by": whole(notes.get(labels.EVICTED_BY)),
+        "moves_to": target if target and target.gpu_class in known else None,
+        "start_failures": whole(notes.get(labels.START_FAILURES)) or 0,
         "retry_at": instant(notes.get(labels.RETRY_AT)),
         "said": labels.status_of(notes),
     }
@@ -99,23 +116,22 @@ def _topology(notes: Mapping[str, str]) -> dict[str, str]:
         "required": notes.get(labels.TOPOLOGY_REQUIRED),
         "preferred": notes.get(labels.TOPOLOGY_PREFERRED),
     }
-    return {kind: level for kind, level in wanted.items() if level}
+    return {kind: level for kind, level in wanted.items() if level in LEVELS}
 
 
 def _seconds(text: str | None) -> int | None:
     seconds = duration_s(text) if text else None
-    return round(seconds) if seconds and seconds > 0 else None
-
-
-def _whole(text: str | None) -> int | None:
-    return int(text) if text and text.isdecimal() else None
+    return (round(seconds) or None) if seconds else None
 
 
 def _predicted(text: str) -> tuple[float, float] | None:
     """``p50`` or ``p50,p90``; alone, twice the median stands in for P90."""
     try:
-        values = [float(part) for part in text.split(",")]
+        said = [seconds_within(float(part)) for part in text.split(",")]
     except ValueError:
+        return None
+    values = [value for value in said if value]
+    if len(values) < len(said):
         return None
     median = values[0]
     return (median, max(median, values[1] if len(values) > 1 else 2 * median))
@@ -131,7 +147,7 @@ def _checkpointed(notes: Mapping[str, str], pods: Sequence[Json]) -> datetime | 
 
 def _placement(text: str) -> dict[str, int]:
     try:
-        return {str(node): int(count) for node, count in json.loads(text).items()}
+        return _members_by_node(json.loads(text))
     except (ValueError, AttributeError, TypeError):
         return {}
 
@@ -139,7 +155,14 @@ def _placement(text: str) -> dict[str, int]:
 def _target(text: str) -> Target | None:
     try:
         said = json.loads(text)
-        placement = {str(node): int(count) for node, count in said["placement"].items()}
-        return Target(str(said["gpu_class"]), placement)
+        return Target(str(said["gpu_class"]), _members_by_node(said["placement"]))
     except (ValueError, AttributeError, TypeError, KeyError):
         return None
+
+
+def _members_by_node(said: Any) -> dict[str, int]:
+    """Raises ValueError where a count is none, and others where it is no map of counts."""
+    placement = {str(node): int(count) for node, count in said.items()}
+    if any(count < 1 for count in placement.values()):
+        raise ValueError("a node with less than one member")
+    return placement

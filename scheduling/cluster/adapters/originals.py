@@ -51,10 +51,22 @@ def of(obj: Json) -> Original:
     try:
         kept = json.loads(notes[labels.ORIGINAL])
         return Original(
-            roles=dict(kept["roles"]),
-            sizes=dict(kept["sizes"]),
-            members=kept["set"],
+            roles={str(name): _steering(role) for name, role in kept["roles"].items()},
+            sizes={str(name): int(size) for name, size in kept["sizes"].items()},
+            members=None if kept["set"] is None else int(kept["set"]),
             running=labels.GPU_CLASS in notes,
         )
-    except (KeyError, ValueError, TypeError):
+    except (AttributeError, KeyError, ValueError, TypeError):
         return Original()
+
+
+LISTS = ("terms", "preferred", "tolerations")
+
+
+def _steering(role: Json) -> Json:
+    """``role`` if it was written here. Raises TypeError: others can write on the object as well."""
+    lists = [role[key] for key in LISTS] + [role.get("resources", [])]
+    sound = isinstance(role["selector"], dict) and all(isinstance(each, list) for each in lists)
+    if not sound or not all(isinstance(item, dict) for each in lists for item in each):
+        raise TypeError("not what an admission keeps")
+    return role

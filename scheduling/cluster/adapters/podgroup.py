@@ -14,8 +14,9 @@ from scheduling.cluster import labels
 from scheduling.cluster.adapters import merging, notes, originals, steering
 from scheduling.cluster.adapters import pods as pods_of
 from scheduling.cluster.adapters.base import DELETE, Admission, ClassSpec, Observed
-from scheduling.cluster.adapters.roles import mixed, priority_class
+from scheduling.cluster.adapters.roles import LARGEST_GANG, mixed, priority_class
 from scheduling.cluster.devices import Claims
+from scheduling.cluster.quantities import whole
 
 Json = dict[str, Any]
 
@@ -68,8 +69,8 @@ class PodGroupAdapter:
         return Observed(
             generation=0,
             priority_class=priority_class(obj["metadata"], [pods[0]["spec"]]),
-            min_members=total or len(pods),
-            max_members=total or len(pods),
+            min_members=min(total or len(pods), LARGEST_GANG),
+            max_members=min(total or len(pods), LARGEST_GANG),
             members=len(pods),
             members_wanted=sum(pods_of.phase(p) != "Succeeded" for p in pods),
             suspended=len(gated) == len(pods),
@@ -81,10 +82,10 @@ class PodGroupAdapter:
             parts=tuple((p["metadata"]["name"], p["metadata"]["uid"]) for p in pods),
             incomplete=_incomplete(pods, total),
             **notes.identity(self.kind, obj),
-            **_needs(pods, said.get(labels.GPU_CLASSES, ""), classes, claims),
+            **_needs(pods, said, classes, claims),
             **pods_of.presence(pods),
             **notes.wishes(said, pods),
-            **notes.state(said),
+            **notes.state(said, classes),
         )
 
     def admission(self, obj: Json, admission: Admission) -> Json:
@@ -144,7 +145,7 @@ def _is_gated(pod: Json) -> bool:
 
 
 def _needs(
-    pods: Sequence[Json], preferred: str, classes: Sequence[ClassSpec], claims: Claims
+    pods: Sequence[Json], said: dict[str, str], classes: Sequence[ClassSpec], claims: Claims
 ) -> Json:
     """What a member asks for and where it may run, as the oldest pod has it, or why none can be planned."""
     spec = pods[0]["spec"]
@@ -157,9 +158,12 @@ def _needs(
         "gpus": max(amounts),
         "cpus": int(asks.get("cpu", 0)),
         "memory_mib": int(asks.get("memory", 0)),
-        "gpu_classes": pods_of.fitting_classes(asks, selector, classes, preferred, swaps=False),
+        "gpu_classes": pods_of.fitting_classes(
+            asks, selector, classes, said.get(labels.GPU_CLASSES, ""), swaps=False
+        ),
         "fault": (mixed(amounts) if _total(pods[0]) else UNCOUNTED)
-        or pods_of.claims_fault(spec, claims),
+        or pods_of.claims_fault(spec, claims)
+        or notes.fault(said),
     }
 
 
@@ -168,8 +172,7 @@ def _total(pod: Json) -> int | None:
     if not labels.pod_group_of(pod["metadata"].get("labels") or {}):
         return 1
     said = notes.of(pod)
-    text = said.get(labels.POD_GROUP_TOTAL) or said.get(labels.KUEUE_POD_GROUP_TOTAL) or ""
-    return int(text) if text.isdecimal() and int(text) > 0 else None
+    return whole(said.get(labels.POD_GROUP_TOTAL) or said.get(labels.KUEUE_POD_GROUP_TOTAL)) or None
 
 
 def _incomplete(pods: Sequence[Json], total: int | None) -> str:

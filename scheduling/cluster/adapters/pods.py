@@ -9,7 +9,7 @@ from typing import Any
 from scheduling.cluster import labels
 from scheduling.cluster.adapters.base import ClassSpec
 from scheduling.cluster.devices import Claims
-from scheduling.cluster.quantities import instant, mib, milli
+from scheduling.cluster.quantities import MOST, instant, mib, milli
 
 Json = dict[str, Any]
 
@@ -20,25 +20,52 @@ SHARED_CLAIM = (
 )
 
 
-def asked(spec: Mapping[str, Any], claims: Claims = NO_CLAIMS) -> dict[str, str | float]:
-    """Sums of what the containers of a pod spec ask for, by resource: thousandths, memory in MiB.
+def asked(spec: Mapping[str, Any], claims: Claims = NO_CLAIMS) -> dict[str, int]:
+    """What a pod spec asks for at its most, by resource: thousandths, memory in MiB; at most MOST of each.
 
-    Devices that it claims by one of the templates ``claims`` come on top.
-
-    A request counts, else the limit (the server defaults one from the other). Init containers run
-    before the others and are not added.
+    All containers run at once, and beside them the init containers that are restarted always; each of
+    the other init containers runs before, beside those restarted ones that precede it. Devices that
+    the pod claims by one of the templates ``claims`` come on top. A request counts, else the limit (the
+    server defaults one from the other).
     """
-    total: dict[str, Any] = {}
-    for container in spec.get("containers") or []:
+    total, first = _total(spec.get("containers")), spec.get("initContainers") or ()
+    if first:
+        total = _most(_more(total, _total(_restarted(first))), _peak(first))
+    for claim in spec.get("resourceClaims") or []:
+        total = _more(total, claims.get(claim.get("resourceClaimTemplateName", ""), {}))
+    return {name: min(amount, MOST) for name, amount in total.items()}
+
+
+def _total(containers: Iterable[Json] | None) -> dict[str, int]:
+    total: dict[str, int] = {}
+    for container in containers or ():
         resources = container.get("resources") or {}
         wants = {**(resources.get("limits") or {}), **(resources.get("requests") or {})}
         for name, amount in wants.items():
             value = mib(amount) if name == "memory" else milli(amount)
             total[name] = total.get(name, 0) + value
-    for claim in spec.get("resourceClaims") or []:
-        for name, value in claims.get(claim.get("resourceClaimTemplateName", ""), {}).items():
-            total[name] = total.get(name, 0) + value
     return total
+
+
+def _restarted(containers: Iterable[Json]) -> list[Json]:
+    return [c for c in containers if c.get("restartPolicy") == "Always"]
+
+
+def _peak(containers: Sequence[Json]) -> dict[str, int]:
+    """The most that init containers ask for one after the other."""
+    peak: dict[str, int] = {}
+    for place, container in enumerate(containers):
+        if container.get("restartPolicy") != "Always":
+            peak = _most(peak, _total([*_restarted(containers[:place]), container]))
+    return peak
+
+
+def _more(one: Mapping[str, int], other: Mapping[str, int]) -> dict[str, int]:
+    return {**one, **{name: one.get(name, 0) + amount for name, amount in other.items()}}
+
+
+def _most(one: Mapping[str, int], other: Mapping[str, int]) -> dict[str, int]:
+    return {**one, **{name: max(one.get(name, 0), amount) for name, amount in other.items()}}
 
 
 def claims_fault(spec: Mapping[str, Any], claims: Claims) -> str:
@@ -74,7 +101,8 @@ def fitting_classes(
     the node ``selector``.
     """
     fits = {c.name: c for c in classes if c.resource_name in asks}
-    names = [name.strip() for name in preferred.split(",") if name.strip()]
+    named = preferred.replace("\0", "").split(",")
+    names = [name.strip() for name in named if name.strip()]
     if names:
         known = {c.name for c in classes}
         allowed = known if swaps and fits else fits.keys()
@@ -151,6 +179,7 @@ def trim(pod: Json) -> Json:
             "containers": [
                 {"resources": c.get("resources") or {}} for c in spec.get("containers") or []
             ],
+            **_before(spec.get("initContainers") or ()),
         },
         "status": {
             "phase": status.get("phase"),
@@ -162,6 +191,13 @@ def trim(pod: Json) -> Json:
             ],
         },
     }
+
+
+def _before(containers: Sequence[Json]) -> Json:
+    """The init containers of a pod, if it has any."""
+    kept = ("resources", "restartPolicy")
+    trimmed = [{key: c[key] for key in kept if key in c} for c in containers]
+    return {"initContainers": trimmed} if trimmed else {}
 
 
 STEERING = ("affinity", "nodeSelector", "priorityClassName", "schedulingGates", "tolerations")

@@ -18,7 +18,7 @@ from scheduling.cluster.adapters import pods as pods_of
 from scheduling.cluster.adapters.base import Admission, ClassSpec, Observed
 from scheduling.cluster.adapters.originals import Original
 from scheduling.cluster.devices import Claims
-from scheduling.cluster.quantities import instant
+from scheduling.cluster.quantities import MOST, instant, whole
 
 Json = dict[str, Any]
 
@@ -26,6 +26,14 @@ MIXED = (
     "Its pods ask for {amounts} GPUs, and Weir plans members of one size. Give every pod the same"
     " number of GPUs, or none to those that only lead."
 )
+
+
+LARGEST_GANG = 150_000
+"""As many pods as Kubernetes is built for (kubernetes.io, "Considerations for large clusters")."""
+TOO_MANY = (
+    "It asks for {pods:,} pods at once, and no cluster has more than {most:,}. Ask for fewer."
+)
+NO_PODS = "It asks for no pods. Ask for at least one."
 
 
 @dataclass(slots=True)
@@ -139,7 +147,7 @@ class RoleAdapter:
         outcome, finished = self.outcome(obj)
         return Observed(
             generation=int(meta.get("generation", 0)),
-            run_time_limit_s=self.time_limit_s(obj),
+            run_time_limit_s=_bounded(self.time_limit_s(obj)),
             suspended=self.is_suspended(obj),
             deleting=bool(meta.get("deletionTimestamp")),
             outcome=outcome,
@@ -149,7 +157,7 @@ class RoleAdapter:
             **notes.identity(self.kind, obj),
             **self._demand(obj, pods, classes, claims),
             **notes.wishes(said, pods),
-            **notes.state(said),
+            **notes.state(said, classes),
         )
 
     def admission(self, obj: Json, admission: Admission) -> Json:
@@ -220,9 +228,8 @@ class RoleAdapter:
         rest = highest - sizes[role.name]
         if role.lowest is not None and role.highest is not None:
             return rest + role.lowest, rest + max(role.lowest, role.highest)
-        note = notes.of(obj).get(labels.MIN_MEMBERS, "")
-        lowest = int(note) if note.isdecimal() else highest
-        return min(max(1, lowest), highest), highest
+        lowest = whole(notes.of(obj).get(labels.MIN_MEMBERS))
+        return min(max(1, highest if lowest is None else lowest), highest), highest
 
     def _demand(
         self,
@@ -239,7 +246,7 @@ class RoleAdapter:
             {pods_of.gpus(r.pod, names, claims) for r in counted},
         )
         lowest, highest = self._bounds(obj, counted, original)
-        members = sum(role.count for role in counted)
+        members = min(LARGEST_GANG, sum(role.count for role in counted))
         mixed = any(amounts) and (self.has_helpers or len(counted) < len(roles))
         mine = [p for p in pods if pods_of.gpus(p["spec"], names, claims)] if mixed else pods
         return {
@@ -247,13 +254,16 @@ class RoleAdapter:
             "gpus": max(amounts),
             "cpus": int(asks.get("cpu", 0)),
             "memory_mib": int(asks.get("memory", 0)),
-            "min_members": max(1, lowest),
-            "max_members": max(1, highest),
+            "min_members": min(max(1, lowest), LARGEST_GANG),
+            "max_members": min(max(1, highest), LARGEST_GANG),
             "members": members,
             "members_wanted": max(0, members - self.done(obj, mine)),
             "sized": original.members,
             "gpu_classes": self._classes(obj, counted[0], original, classes, claims),
-            "fault": self.fault(obj, amounts) or _claims_fault(roles, claims),
+            "fault": self.fault(obj, amounts)
+            or size_fault(highest)
+            or _claims_fault(roles, claims)
+            or notes.fault(notes.of(obj)),
             **pods_of.presence(mine),
         }
 
@@ -269,7 +279,9 @@ class RoleAdapter:
         plain = pods_of.asked(role.pod)
         return pods_of.fitting_classes(
             pods_of.asked(role.pod, claims),
-            (kept["selector"] if kept else role.pod.get("nodeSelector")) or {},
+            # Admissions overwrite the selector of kinds that take no affinity.
+            (kept["selector"] if kept and not self.takes_affinity else role.pod.get("nodeSelector"))
+            or {},
             classes,
             notes.of(obj).get(labels.GPU_CLASSES, ""),
             # A claim is made for its device class alone.
@@ -281,8 +293,19 @@ class RoleAdapter:
         return mixed(amounts)
 
 
+def _bounded(limit_s: int | None) -> int | None:
+    return None if limit_s is None else min(limit_s, MOST)
+
+
 def _claims_fault(roles: Sequence[Role], claims: Claims) -> str:
     return next((fault for r in roles if (fault := pods_of.claims_fault(r.pod, claims))), "")
+
+
+def size_fault(pods: int) -> str:
+    """Why a gang of so many cannot be planned, with the remedy; empty when it can."""
+    if pods > LARGEST_GANG:
+        return TOO_MANY.format(pods=pods, most=LARGEST_GANG)
+    return "" if pods else NO_PODS
 
 
 def mixed(amounts: Set[int]) -> str:

@@ -30,14 +30,15 @@ def original_of(pod: Json, kept: Json | None, *, swaps: bool) -> Json:
         "selector": pod.get("nodeSelector") or {},
         "tolerations": pod.get("tolerations") or [],
     }
-    if swaps and "resources" not in found:
-        return {**found, "resources": resources_of(pod)}
+    # Where a person added a container since, what stands there now counts.
+    unlike = "resources" in found and len(found["resources"]) != len(_containers(pod))
+    if unlike or (swaps and "resources" not in found):
+        return {**found, "resources": [c.get("resources") or {} for c in _containers(pod)]}
     return found
 
 
-def resources_of(pod: Json) -> list[Json]:
-    """Of each container, in order."""
-    return [container.get("resources") or {} for container in pod.get("containers") or []]
+def _containers(pod: Json) -> list[Json]:
+    return [*(pod.get("containers") or []), *(pod.get("initContainers") or [])]
 
 
 def to_hosts(pod: Json, original: Json, admission: Admission, *, fixed: bool) -> None:
@@ -82,7 +83,7 @@ def tolerate(pod: Json, original: Json, gpu_class: ClassSpec) -> None:
 def swap_resource(pod: Json, original: Json, admission: Admission) -> None:
     """Ask for as many of the admitted class's resource as the person asked of another class's."""
     wanted = admission.gpu_class.resource_name
-    for container, resources in zip(pod["containers"], original["resources"], strict=True):
+    for container, resources in zip(_containers(pod), original["resources"], strict=True):
         container["resources"] = {
             part: _renamed(amounts, admission.resource_names, wanted)
             if part in ("limits", "requests")

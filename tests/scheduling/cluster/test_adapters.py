@@ -11,7 +11,7 @@ import pytest
 from scheduling.cluster import labels, picture
 from scheduling.cluster.adapters import ADAPTERS, Admission, ClassSpec, Observed
 from scheduling.cluster.adapters.pods import trim
-from tests.scheduling import manifests
+from tests.scheduling import kube, manifests
 from tests.scheduling.operators import adapter_of
 
 Json = dict[str, Any]
@@ -191,6 +191,19 @@ def compose(pods: list[Json], *objects: Json) -> picture.Picture:
     return picture.compose([], pods, held, CLASSES)
 
 
+def test_container_added_since_an_admission_keeps_what_it_asks_for() -> None:
+    manifest = manifests.deployment("w")
+    manifest["metadata"]["annotations"]["weir.dev/gpu-classes"] = "mig,h100"
+    before = admitted(stored(manifest), gpu_class=MIG)
+    again = merged(before, adapter_of("Deployment").suspension(before, 7))
+    sidecar = {"name": "log", "image": "work", "resources": {"limits": {"cpu": "1"}}}
+    again["spec"]["template"]["spec"]["containers"].append(sidecar)
+    main, added = admitted(again)["spec"]["template"]["spec"]["containers"]
+
+    assert main["resources"]["limits"] == {"nvidia.com/gpu": "1"}
+    assert added == sidecar
+
+
 def test_pods_of_a_replica_set_belong_to_its_deployment() -> None:
     owner = {"kind": "ReplicaSet", "name": "w-5d8f", "uid": "rs"}
     pod = _pod("w-5d8f-x", owner, labels={"pod-template-hash": "5d8f"})
@@ -238,3 +251,15 @@ def test_waiting_object_that_cannot_be_read_says_why() -> None:
     (seen,) = compose([], stored(manifest)).workloads
 
     assert seen.fault == "It runs on a cluster that stands already. Queue that cluster instead."
+
+
+def test_pods_of_a_running_object_that_cannot_be_read_hold_their_gpus() -> None:
+    whole = admitted(stored(manifests.ray_job("w")))
+    del whole["spec"]["rayClusterSpec"]
+    pod = _pod("w-0", {"kind": "RayJob", "name": "w", "uid": whole["metadata"]["uid"]})
+    held: dict[str, list[Json]] = {a.kind: [] for a in ADAPTERS if a.resource == a.kind}
+    seen = picture.compose(
+        [picture.trim_node(kube.node("n1"))], [pod], {**held, "RayJob": [whole]}, CLASSES
+    )
+
+    assert [node.foreign_gpus for node in seen.nodes] == [1000]

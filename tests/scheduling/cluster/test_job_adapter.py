@@ -76,6 +76,16 @@ def test_demand_is_the_sum_of_the_containers_requests() -> None:
     assert (seen.min_members, seen.max_members) == (1, 1)
 
 
+def test_init_containers_count_where_they_ask_for_more() -> None:
+    def container(gpus: str, **more: Any) -> dict[str, Any]:
+        return {"resources": {"limits": {"nvidia.com/gpu": gpus}}, **more}
+
+    sidecar = container("1", restartPolicy="Always")
+    assert observe(job(gpus="2", pod={"initContainers": [container("1")]})).gpus == 2000
+    assert observe(job(gpus="2", pod={"initContainers": [sidecar]})).gpus == 3000
+    assert observe(job(gpus="2", pod={"initContainers": [sidecar, container("4")]})).gpus == 5000
+
+
 def test_classes_without_an_annotation_are_those_the_selector_allows() -> None:
     assert observe(job()).gpu_classes == ("h100", "a100")
     assert observe(job(pod={"nodeSelector": {"gpu": "a100"}})).gpu_classes == ("a100",)
@@ -165,6 +175,15 @@ def test_second_admission_starts_from_what_the_person_wrote() -> None:
     assert again["spec"]["template"]["spec"]["tolerations"] == [
         {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}
     ]
+
+
+def test_selector_edited_since_an_admission_says_where_it_may_run() -> None:
+    waiting = job(pod={"nodeSelector": {"gpu": "h100"}})
+    again = admitted(waiting)
+    again["spec"] |= {"suspend": True}
+    again["spec"]["template"]["spec"]["nodeSelector"] = {"gpu": "a100"}
+
+    assert observe(again).gpu_classes == ("a100",)
 
 
 def test_suspension_takes_the_mark_and_says_by_which_cycle() -> None:
@@ -294,7 +313,17 @@ def test_quantities_are_read_as_kubernetes_writes_them(text: str, value: float) 
 
 @pytest.mark.parametrize(
     ("text", "seconds"),
-    [("20m", 1200), ("1h30m", 5400), ("90s", 90), ("45", 45), ("soon", None), ("5x", None)],
+    [
+        ("20m", 1200),
+        ("1h30m", 5400),
+        ("90s", 90),
+        ("45", 45),
+        ("soon", None),
+        ("5x", None),
+        ("1e9", 1e9),
+        ("1e10", None),
+        ("nan", None),
+    ],
 )
 def test_durations_are_read_as_people_write_them(text: str, seconds: float | None) -> None:
     assert duration_s(text) == seconds
