@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -62,6 +62,8 @@ class Picture:
     orphans: tuple[Orphans, ...] = ()
     departed: Mapping[str, Observed] = field(default_factory=dict)
     """uid -> the last that was seen of objects that are gone."""
+    strayed: frozenset[str] = frozenset()
+    """uids of those that are there and no workloads any more."""
     devices: Devices = NO_DEVICES
     unreadable: Mapping[str, str] = field(default_factory=dict)
     """uid -> why the object's demand cannot be understood."""
@@ -88,12 +90,13 @@ def take(
     classes: Sequence[ClassSpec],
     memo: Memo | None = None,
     *,
-    awaited: Container[str] = frozenset(),
+    awaited: Set[str] = frozenset(),
 ) -> Picture:
     """The picture that ``mirror`` holds now; ``awaited`` are uids whose end is of interest.
 
     ``memo`` remembers from one picture of this mirror to the next.
     """
+    memo = memo or Memo()
     picture = compose(
         mirror["nodes"].objects(),
         mirror["pods"].objects(),
@@ -107,7 +110,9 @@ def take(
     for kind, found in departed.items():
         for obj in found:
             _read(KINDS[kind], obj, NO_PODS, classes, NO_DEVICES, last)
-    return replace(picture, departed=last.by_age())
+    missing = awaited - picture.by_uid.keys() - picture.unreadable.keys()
+    strayed = frozenset(uid for uid in missing if memo.kin.find(uid) is not None)
+    return replace(picture, departed=last.by_age(), strayed=strayed)
 
 
 def retire(mirror: Mirror, memo: Memo, uids: Iterable[str]) -> None:

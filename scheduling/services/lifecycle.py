@@ -4,7 +4,8 @@
                    │            │
                    └──▶ evicted ◀┘
                           │
-    admitted ◀── requeued ◀┘          every state may end in finished
+    admitted ◀── requeued ◀┘          every state may end in finished; what was taken out of its queue
+                                      and is put back goes on as requeued
 
 ``step`` changes a workload in memory and returns the Transition; ``save`` writes many of both at once;
 ``transition`` does the two for one workload. Simulated histories use the same ``step``.
@@ -29,8 +30,9 @@ LEGAL: dict[str, tuple[State, ...]] = {
     State.RUNNING: (State.EVICTED, State.FINISHED),
     State.EVICTED: (State.REQUEUED, State.FINISHED),
     State.REQUEUED: (State.ADMITTED, State.FINISHED),
-    State.FINISHED: (),
+    State.FINISHED: (State.REQUEUED,),
 }
+"""From FINISHED only, when what was taken out of its queue is put back."""
 
 HELD_BY_STEP = [
     "state",
@@ -92,6 +94,9 @@ def step(
         workload.lost_gpu_s += lost_gpu_s
     elif to_state == State.REQUEUED:
         workload.gpu_class, workload.members, workload.placement = None, 0, {}
+        workload.outcome, workload.finished_at = "", None
+        if before == State.FINISHED:
+            workload.admitted_at = at  # What it held before that is booked.
     elif to_state == State.FINISHED:
         _finish(workload, at, before, outcome)
     return Transition(

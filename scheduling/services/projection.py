@@ -7,7 +7,7 @@ lease. After a fault it forgets them and reads them again.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
@@ -18,6 +18,7 @@ from scheduling.models import (
     CheckpointHabit,
     Cluster,
     Eviction,
+    Outcome,
     State,
     Transition,
     Workload,
@@ -66,6 +67,8 @@ PROJECTED = [
     "gpu_class",
 ]
 """Columns copied from the cluster; ``lifecycle.HELD_BY_STEP`` are the others."""
+
+RETURNED = "It names a queue again."
 
 UNSEEN_PODS_S = 300.0
 """Wall seconds an admitted gang gets to start its pods (images are pulled then) before it is stale."""
@@ -131,7 +134,7 @@ class Projection:
         moves: list[Move] = []
         quiet = self._quiet
         self.restless = [o for o in picture.workloads if quiet.get(o.uid) is not o]
-        self._recall_finished(picture)
+        self._recall_finished(picture, changes, now)
         for observed in self.restless:
             row = self.rows.get(observed.uid)
             if row is None and observed.uid in self._finished:
@@ -150,7 +153,7 @@ class Projection:
                 self._copy_holding(row, observed, rows, class_by_node, changes)
             known[observed.uid] = Known(situation)
         moves += [_farewell(row, picture) for row in self._vanished(picture)]
-        self._step(moves, rows, now, class_by_node, changes)
+        self._step(moves, rows, now, class_by_node, changes, picture.strayed)
         for row, seen, _ in moves:
             if seen is not None and row.uid in self.rows:
                 known[row.uid] = self._note(row, seen, known[row.uid].situation, now)
@@ -201,8 +204,9 @@ class Projection:
         """uids of what has ended, left its nodes and is noted so: there is no more to say of it."""
         return [o.uid for o in self.restless if o.uid in self._finished and not o.pods_left]
 
-    def _recall_finished(self, picture: Picture) -> None:
-        """Learn which of the finished objects still in the cluster have a row that says so."""
+    def _recall_finished(self, picture: Picture, changes: Changes, now: datetime) -> None:
+        """Learn which of the finished objects still in the cluster have a row that says so; take up again
+        what was put back into a queue."""
         self._finished = {uid for uid in self._finished if uid in picture.by_uid}
         unknown = sorted(
             o.uid for o in self.restless if o.uid not in self.rows and o.uid not in self._finished
@@ -211,7 +215,20 @@ class Projection:
             found = Workload.objects.filter(
                 cluster=self.cluster, uid__in=unknown[start : start + 500], state=State.FINISHED
             )
-            self._finished.update(found.values_list("uid", flat=True))
+            for row in found:
+                seen = picture.by_uid[row.uid]
+                is_back = row.outcome == Outcome.CANCELLED and not (seen.outcome or seen.deleting)
+                if is_back:
+                    self._take_up(row, changes, now)
+                else:
+                    self._finished.add(row.uid)
+
+    def _take_up(self, row: Workload, changes: Changes, now: datetime) -> None:
+        self.rows[row.uid] = row
+        self.by_name[key_of(row.kind, row.namespace, row.name)] = row
+        changes.stepped[row.uid] = row
+        step = lifecycle.step(row, State.REQUEUED, at=now, sentence=RETURNED, actor="cluster")
+        changes.transitions.append(step)
 
     def _make(self, observed: Observed, changes: Changes) -> Workload:
         row = Workload(
@@ -289,6 +306,7 @@ class Projection:
         now: datetime,
         class_by_node: Mapping[str, str],
         changes: Changes,
+        strayed: Container[str],
     ) -> None:
         due = [(row, observed, way) for row, observed, way in moves if way]
         decisions = decisions_behind(due)
@@ -302,6 +320,7 @@ class Projection:
                     rows=rows,
                     class_by_node=class_by_node,
                     now=now,
+                    strayed=row.uid in strayed,
                 )
                 if row.state == State.RUNNING:
                     self._habits.end(row, args["at"])

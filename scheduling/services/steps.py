@@ -16,6 +16,9 @@ from scheduling.services.situations import Situation, class_of, placement_of
 Move = tuple[Workload, Observed | None, tuple[State, ...]]
 """A row, what the cluster shows of it (None: it is gone) and the steps that are due."""
 
+DELETED = "The object was deleted."
+STRAYED = "It names no queue any more, or what made it does."
+
 
 def way_to(row: Workload, observed: Observed, situation: Situation) -> tuple[State, ...]:
     """The steps that lead from the row's state to what the cluster shows."""
@@ -82,11 +85,13 @@ def step_args(
     rows: PolicyRows,
     class_by_node: Mapping[str, str],
     now: datetime,
+    strayed: bool = False,
 ) -> dict[str, Any]:
-    """Arguments of ``lifecycle.step`` for the move of ``row`` to ``state``."""
+    """Arguments of ``lifecycle.step`` for the move of ``row`` to ``state``; ``strayed``: its object is there
+    and no workload any more."""
     args: dict[str, Any] = {"at": now, "actor": "cluster"}
     if observed is None:
-        return args | {"outcome": Outcome.CANCELLED, "sentence": "The object was deleted."}
+        return args | {"outcome": Outcome.CANCELLED, "sentence": STRAYED if strayed else DELETED}
     if state == State.ADMITTED:
         args |= _why(decision) if observed.marked else {}
         args["at"] = observed.admitted or observed.started or now

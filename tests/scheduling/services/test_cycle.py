@@ -219,6 +219,34 @@ def test_relabelled_job_finds_its_queue(world: World) -> None:
     assert not world.read("lost")["spec"]["suspend"]
 
 
+def test_job_taken_out_of_its_queue_and_put_back_is_queued_again(world: World) -> None:
+    world.job("w1", queue="nowhere")
+    world.cycle()
+    world.edit("w1", {"metadata": {"labels": {"weir.dev/queue": None}}})
+    world.cycle()
+    row = world.row("w1")
+    assert (row.state, row.outcome) == (S.FINISHED, Outcome.CANCELLED)
+    assert row.transitions.last().sentence == "It names no queue any more, or what made it does."
+
+    world.edit("w1", {"metadata": {"labels": {"weir.dev/queue": "research"}}})
+    world.cycles_until(lambda: running(world, "w1"))
+    assert (world.row("w1").outcome, world.row("w1").finished_at) == ("", None)
+    assert world.states("w1")[:3] == [S.PENDING, S.FINISHED, S.REQUEUED]
+
+
+def test_running_job_out_of_its_queue_for_a_while_goes_on(world: World) -> None:
+    world.job("w1", gpus=8)
+    world.cycles_until(lambda: running(world, "w1"))
+    for queue, held in ((None, 0), ("research", 8000)):
+        world.edit("w1", {"metadata": {"labels": {"weir.dev/queue": queue}}})
+        world.cycle()
+        assert sum(n.allocated_gpus for n in Node.objects.all()) == held
+        assert sum(n.foreign_gpus for n in Node.objects.all()) == 8000 - held
+
+    world.cycles_until(lambda: running(world, "w1"))
+    assert not world.read("w1")["spec"]["suspend"]
+
+
 def test_reclaim_evicts_records_both_parties_and_admits_the_owner(world: World) -> None:
     world.job("big", gpus=8, pods=1)
     world.job("borrower", gpus=8, pods=1)
