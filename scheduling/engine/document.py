@@ -5,6 +5,7 @@ Its JSON Schema is docs/snapshot.schema.json.
 
 from __future__ import annotations
 
+from datetime import date
 from typing import Any
 
 from pydantic import ValidationError
@@ -47,7 +48,50 @@ def dump(snapshot: m.Snapshot) -> dict[str, Any]:
 
 def _fault(line: Any) -> tuple[str, str, str]:
     path = "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in line["loc"]).lstrip(".")
-    found = "nothing" if line["type"] == "missing" else repr(line["input"])[:80]
-    if line["type"] == "extra_forbidden":
-        return path, found, "no such key"
-    return path or "document", found, line["msg"].removeprefix("Value error, ")
+    found = None if line["type"] == "missing" else line["input"]
+    return path or "document", _found(found), _expected(line)
+
+
+def _found(value: Any) -> str:
+    if value is None:
+        return "nothing"
+    return str(value) if isinstance(value, date) else repr(value)[:80]
+
+
+EXPECTED = {
+    "missing": "a value: it has no default",
+    "extra_forbidden": "no such key",
+    "invalid_key": "a key that is text",
+    "model_type": "keys with values",
+    "dict_type": "keys with values",
+    "list_type": "a list",
+    "string_type": "text",
+    "string_unicode": "text",
+    "string_too_short": "a name",
+    "bool_type": "true or false",
+    "int_type": "a whole number",
+    "int_from_float": "a whole number",
+    "float_type": "a number",
+    "finite_number": "a finite number",
+    "greater_than_equal": "at least {ge}",
+    "greater_than": "more than {gt}",
+    "less_than_equal": "at most {le}",
+    "less_than": "less than {lt}",
+    "enum": "{expected}",
+    "literal_error": "{expected}",
+    "value_error": "{error}",
+}
+"""What belongs in the place of what pydantic found, by its type of error."""
+
+
+def _expected(line: Any) -> str:
+    if line["type"].startswith(("datetime_", "date_", "timezone_")):
+        return "a time, as 2026-01-05T10:00:00Z"
+    text = EXPECTED.get(line["type"])
+    told = {name: _plain(value) for name, value in line.get("ctx", {}).items()}
+    return text.format(**told) if text else str(line["msg"])
+
+
+def _plain(value: Any) -> str:
+    """A bound as people write it; anything else as it is."""
+    return f"{value:,}".removesuffix(".0") if isinstance(value, int | float) else str(value)

@@ -11,7 +11,7 @@ Fault = tuple[str, str, str]
 
 def faults_of(doc: SnapshotDoc) -> list[Fault]:
     """Names that stand twice or refer to nothing, and states that exclude each other."""
-    return [*_doubles(doc), *_references(doc), *_contradictions(doc)]
+    return [*_doubles(doc), *_references(doc), *_contradictions(doc), *_devices(doc)]
 
 
 def _doubles(doc: SnapshotDoc) -> list[Fault]:
@@ -56,7 +56,7 @@ def _references(doc: SnapshotDoc) -> list[Fault]:
             wanted.append((f"{at}.gpu_class", work.gpu_class, classes, "a name of gpu_classes"))
         wanted += [
             (f"{at}.{part}.{n}", n, nodes, "a name of nodes")
-            for part in ("placement", "leaving_members")
+            for part in ("placement", "devices", "leaving_members", "leaving_devices")
             for n in getattr(work, part)
         ]
     return [(path, repr(name), text) for path, name, known, text in wanted if name not in known]
@@ -86,6 +86,21 @@ def _contradictions(doc: SnapshotDoc) -> list[Fault]:
     return faults
 
 
+def _devices(doc: SnapshotDoc) -> list[Fault]:
+    """Devices that the node does not have, counted from 0."""
+    most: dict[str, float] = {}
+    for node in doc.nodes:
+        most[node.name] = max(most.get(node.name, 0), node.gpus)
+    return [
+        (f"workloads[{i}].{part}.{node}", str(device), f"a GPU of {node}, below {most[node]:g}")
+        for i, work in enumerate(doc.workloads)
+        for part in ("devices", "leaving_devices")
+        for node, devices in getattr(work, part).items()
+        for device in devices
+        if node in most and device >= most[node]
+    ]
+
+
 def _closer(level: str, other: str) -> bool:
     return LEVELS.index(level) > LEVELS.index(other)
 
@@ -94,7 +109,7 @@ def _below_itself(queue: QueueDoc, by_name: dict[str, QueueDoc]) -> bool:
     seen, above = {queue.name}, queue.parent
     while above is not None and above in by_name:
         if above in seen:
-            return True
+            return above == queue.name
         seen.add(above)
         above = by_name[above].parent
     return False

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from scheduling.engine import model as m
 
@@ -16,60 +16,82 @@ def _exact_to_a_thousandth(value: float) -> float:
     return value
 
 
+def _no_timestamp(value: object) -> object:
+    if isinstance(value, int | float):
+        raise ValueError("a time, as 2026-01-05T10:00:00Z")
+    return value
+
+
 def _aware(value: datetime) -> datetime:
+    if not FIRST_YEAR <= value.year <= LAST_YEAR:
+        raise ValueError(f"a time in the years {FIRST_YEAR} to {LAST_YEAR}")
     return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
 
 
-Gpus = Annotated[float, Field(ge=0), AfterValidator(_exact_to_a_thousandth)]
-Instant = Annotated[datetime, AfterValidator(_aware)]
+# Bounds keep sums of milli-GPU (and of mebibytes) inside 64 bits, tables of seats and GPUs inside
+# memory, and every instant plus every duration inside the calendar.
+FIRST_YEAR, LAST_YEAR = 1971, 2199
+MOST_HELD = 100_000
+MOST = 1_000_000_000
+
+Number = Annotated[float, Field(ge=0, le=MOST)]
+Gpus = Annotated[Number, AfterValidator(_exact_to_a_thousandth)]
+HeldGpus = Annotated[float, Field(ge=0, le=MOST_HELD), AfterValidator(_exact_to_a_thousandth)]
+Instant = Annotated[
+    datetime, Field(strict=False), BeforeValidator(_no_timestamp), AfterValidator(_aware)
+]
 Name = Annotated[str, Field(min_length=1)]
-Seconds = Annotated[float, Field(ge=0)]
-WholeSeconds = Annotated[int, Field(ge=0)]
-Count = Annotated[int, Field(ge=0)]
+Seconds = Number
+WholeSeconds = Annotated[int, Field(ge=0, le=MOST)]
+Count = Annotated[int, Field(ge=0, le=MOST)]
+Members = Annotated[int, Field(ge=1, le=MOST_HELD)]
+Device = Annotated[int, Field(ge=0, lt=MOST_HELD)]
+Rank = Annotated[int, Field(ge=-MOST, le=MOST)]
+Strength = Annotated[float, Field(ge=0, le=1000)]
 
 
 class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
 
 class PolicyDoc(_Strict):
-    history_strength: Annotated[float, Field(ge=0)] = 0
+    history_strength: Strength = 0
     preemption_delay_s: WholeSeconds = 0
-    eviction_cap: Annotated[float, Field(gt=0)] | None = None
+    eviction_cap: Annotated[float, Field(gt=0, le=MOST)] | None = None
     placement: Literal["pack", "spread"] = "pack"
     order: Literal["arrival", "shortest_predicted"] = "arrival"
     stale_gang_grace_s: WholeSeconds = 60
-    user_history_strength: Annotated[float, Field(ge=0)] = 1
-    usage_half_life_s: Annotated[int, Field(ge=1)] = 7 * 86400
+    user_history_strength: Strength = 1
+    usage_half_life_s: Annotated[int, Field(ge=1, le=MOST)] = 7 * 86400
     charge_s: WholeSeconds = 3600
     reserve_after_s: WholeSeconds = 86400
     cooldown_s: WholeSeconds = 600
     fair_share_delay_s: WholeSeconds = 3600
     max_evictions: Count | None = 3
-    max_moves: Annotated[int, Field(ge=0)] = 0
+    max_moves: Count = 0
 
 
 class GpuClassDoc(_Strict):
     name: Name
-    exchange_rate: Annotated[float, Field(gt=0)] = 1
+    exchange_rate: Annotated[float, Field(ge=0.001, le=1_000_000)] = 1
 
 
 class NodeDoc(_Strict):
     name: Name
     gpu_class: Name
-    gpus: Gpus
-    cpus: Annotated[float, Field(ge=0)] | None = None
-    memory_gib: Annotated[float, Field(ge=0)] | None = None
+    gpus: HeldGpus
+    cpus: Number | None = None
+    memory_gib: Number | None = None
     topology: dict[str, str] = {}
     ready: bool = True
-    foreign_gpus: Gpus = 0
+    foreign_gpus: HeldGpus = 0
 
 
 class EntitlementDoc(_Strict):
     nominal: Gpus = 0
     borrowing_limit: Gpus | None = None
     lending_limit: Gpus | None = None
-    weight: Annotated[float, Field(ge=0)] = 1
+    weight: Number = 1
 
 
 class LoweredDoc(EntitlementDoc):
@@ -78,39 +100,39 @@ class LoweredDoc(EntitlementDoc):
 
 class QuotaDoc(EntitlementDoc):
     lowered: LoweredDoc | None = None
-    budget_gpu_hours: Annotated[float, Field(ge=0)] | None = None
-    used_gpu_hours: Annotated[float, Field(ge=0)] = 0
+    budget_gpu_hours: Number | None = None
+    used_gpu_hours: Number = 0
     period_ends: Instant | None = None
 
 
 class QueueDoc(_Strict):
     name: Name
     parent: str | None = None
-    priority: int = 0
-    stop: m.Stop = m.Stop.NONE
+    priority: Rank = 0
+    stop: Annotated[m.Stop, Field(strict=False)] = m.Stop.NONE
     quotas: dict[str, QuotaDoc] = {}
-    usage: dict[str, Annotated[float, Field(ge=0)]] = {}
+    usage: dict[str, Number] = {}
     eviction_budget_gpus: Gpus | None = None
     max_running: Count | None = None
     max_running_per_user: Count | None = None
     max_gpus_per_user: Gpus | None = None
-    user_usage: dict[str, Gpus] = {}
+    user_usage: dict[str, HeldGpus] = {}
     eviction_budget_until: Instant | None = None
     min_run_time_s: WholeSeconds | None = None
 
 
 class PriorityClassDoc(_Strict):
     name: Name
-    value: int = 0
+    value: Rank = 0
     preemptible: bool = True
     min_run_time_s: WholeSeconds = 0
-    type: m.WorkloadType = m.WorkloadType.TRAINING
+    type: Annotated[m.WorkloadType, Field(strict=False)] = m.WorkloadType.TRAINING
     max_wait_s: WholeSeconds | None = None
 
 
 class MembersDoc(_Strict):
-    min: Annotated[int, Field(ge=1)] = 1
-    max: Annotated[int, Field(ge=1)] | None = None
+    min: Members = 1
+    max: Members | None = None
 
 
 class TopologyDoc(_Strict):
@@ -129,16 +151,16 @@ class WorkloadDoc(_Strict):
     user: str = ""
     priority_class: Name
     members: MembersDoc = MembersDoc()
-    gpus: Gpus = 1
-    cpus: Annotated[float, Field(ge=0)] = 0
-    memory_gib: Annotated[float, Field(ge=0)] = 0
+    gpus: HeldGpus = 1
+    cpus: Number = 0
+    memory_gib: Number = 0
     gpu_classes: list[str] = []
     topology: TopologyDoc = TopologyDoc()
     elastic: bool = False
     submitted: Instant
     predicted_s: PredictedDoc | None = None
     held: bool = False
-    state: m.Phase = m.Phase.PENDING
+    state: Annotated[m.Phase, Field(strict=False)] = m.Phase.PENDING
     started: Instant | None = None
     checkpointed: Instant | None = None
     restart_cost_s: WholeSeconds = 0
@@ -146,13 +168,13 @@ class WorkloadDoc(_Strict):
     leaving: bool = False
     awaits_victims: bool = False
     gpu_class: str | None = None
-    placement: dict[str, Annotated[int, Field(ge=1)]] = {}
-    devices: dict[str, list[Count]] = {}
+    placement: dict[str, Members] = {}
+    devices: dict[str, list[Device]] = {}
     evictions: Count = 0
     last_evicted: Instant | None = None
     last_evicted_for: str | None = None
-    leaving_members: dict[str, Annotated[int, Field(ge=1)]] = {}
-    leaving_devices: dict[str, list[Annotated[int, Field(ge=0)]]] = {}
+    leaving_members: dict[str, Members] = {}
+    leaving_devices: dict[str, list[Device]] = {}
 
 
 class SnapshotDoc(_Strict):

@@ -16,6 +16,9 @@ from scheduling.engine.validate import check
 STOPS = (m.Stop.NONE, m.Stop.HOLD, m.Stop.DRAIN)
 MANY = a.UNLIMITED
 
+Places = Mapping[tuple[str, str], tuple[int, int]]
+"""Number of each node and class, and how many whole GPUs it offers."""
+
 
 def encode(snapshot: m.Snapshot, roster: Roster | None = None) -> Frame:
     """The frame of ``snapshot``; ``roster`` holds workloads of an earlier one. Raises SnapshotError if the
@@ -206,7 +209,8 @@ def _add_workloads(frame: Frame, roster: Roster, nodes: list[m.Node]) -> None:
     phase = columns.pop("phase")
     frame.load(roster.names, columns, list(roster.holders))
     classes = {name: i for i, name in enumerate(frame.class_names)}
-    places = {(n.name, n.gpu_class): i for i, n in enumerate(nodes)}
+    gpus = frame.nodes.size[a.GPUS].tolist()
+    places = {(n.name, n.gpu_class): (i, gpus[i] // m.MILLI) for i, n in enumerate(nodes)}
     for slot in np.flatnonzero((phase == a.RUNNING) | columns["claims"]).tolist():
         work = roster.works[slot]
         if phase[slot] == a.RUNNING:
@@ -214,7 +218,9 @@ def _add_workloads(frame: Frame, roster: Roster, nodes: list[m.Node]) -> None:
             if work.leaving_members:
                 frame.part(slot, _parting_seats(work, places))
         elif work.placement and work.gpu_class:
-            frame.promise(slot, classes[work.gpu_class], _seats(work, work.gpu_class, places))
+            seats = _seats(work, work.gpu_class, places)
+            if work.gpus >= m.MILLI or all(device >= 0 for _, device in seats):
+                frame.promise(slot, classes[work.gpu_class], seats)
 
 
 def _numbers(
@@ -239,7 +245,7 @@ def _run(
     slot: int,
     work: m.Workload,
     classes: Mapping[str, int],
-    places: Mapping[tuple[str, str], int],
+    places: Places,
 ) -> None:
     """Seat a running workload where the snapshot says."""
     kind = _kind(work)
@@ -255,22 +261,20 @@ def _kind(work: m.Workload) -> str:
     return work.gpu_class or work.gpu_classes[0]
 
 
-def _parting_seats(
-    work: m.Workload, places: Mapping[tuple[str, str], int]
-) -> list[tuple[int, int]]:
+def _parting_seats(work: m.Workload, places: Places) -> list[tuple[int, int]]:
     """Seats of the members that it gave up."""
     gone = replace(work, placement=work.leaving_members, devices=work.leaving_devices)
     return _seats(gone, _kind(work), places)
 
 
-def _seats(
-    work: m.Workload, kind: str, places: Mapping[tuple[str, str], int]
-) -> list[tuple[int, int]]:
-    """Node and device of each member; -1 for whole GPUs. A share that states no device sits on 0."""
+def _seats(work: m.Workload, kind: str, places: Places) -> list[tuple[int, int]]:
+    """Node and device of each member; device -1 for whole GPUs, and for a share whose device is not
+    known or is none of those the node offers now: it counts against the node, and nobody joins it.
+    """
     seats = []
     for node, members in work.placement.items():
-        devices = work.devices.get(node, ())
-        for i in range(members):
-            device = devices[i] if i < len(devices) else 0
-            seats.append((places[node, kind], device if work.gpus < m.MILLI else -1))
+        place, offered = places[node, kind]
+        devices = work.devices.get(node, ()) if work.gpus < m.MILLI else ()
+        stated = [device if device < offered else -1 for device in devices[:members]]
+        seats += [(place, device) for device in (*stated, *[-1] * (members - len(stated)))]
     return seats

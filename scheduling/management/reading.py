@@ -27,8 +27,12 @@ def read_snapshot(command: BaseCommand, name: str) -> Snapshot:
         refuse(command, [f"{name}: found byte {error.start} is no text, expected UTF-8"])
     except yaml.YAMLError as error:
         refuse(command, [f"{name}: found {_one_line(error)}, expected YAML or JSON"])
+    except RecursionError:
+        refuse(command, [f"{name}: found lists inside lists without end, expected YAML or JSON"])
     except SnapshotError as error:
         refuse(command, [f"{p}: found {found}, expected {want}" for p, found, want in error.faults])
+    except ValueError as error:
+        refuse(command, [f"{name}: found a tag that belies its value ({error}), expected none"])
 
 
 def refuse(command: BaseCommand, lines: list[str]) -> NoReturn:
@@ -40,7 +44,8 @@ def refuse(command: BaseCommand, lines: list[str]) -> NoReturn:
 def _one_line(error: yaml.YAMLError) -> str:
     mark: Any = getattr(error, "problem_mark", None)
     problem = getattr(error, "problem", None) or "something else"
-    return f"{problem} in line {mark.line + 1}" if mark else str(problem)
+    said = problem.removeprefix("found ")
+    return f"{said} in line {mark.line + 1}" if mark else said
 
 
 class Loader(yaml.CSafeLoader if hasattr(yaml, "CSafeLoader") else yaml.SafeLoader):  # type: ignore[misc] # chosen at run time
@@ -57,3 +62,13 @@ class Loader(yaml.CSafeLoader if hasattr(yaml, "CSafeLoader") else yaml.SafeLoad
             if isinstance(key, (str, int, float)):
                 seen.add(key)
         return super().construct_mapping(node, deep=deep)
+
+    def construct_yaml_timestamp(self, node: yaml.ScalarNode) -> Any:
+        """An instant; one that no calendar has stays text, so that the fault names its field."""
+        try:
+            return super().construct_yaml_timestamp(node)
+        except (ValueError, OverflowError):
+            return self.construct_scalar(node)
+
+
+Loader.add_constructor("tag:yaml.org,2002:timestamp", Loader.construct_yaml_timestamp)

@@ -123,11 +123,55 @@ def test_broken_input_has_one_line_per_fault(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("good", "bad", "said"),
+    [
+        ("gpus: 4", "gpus: .inf", "workloads[1].gpus: found inf, expected a finite number"),
+        ("gpus: 4", "gpus: .nan", "workloads[1].gpus: found nan, expected a finite number"),
+        ("gpus: 4", "gpus: 1e30", "workloads[1].gpus: found '1e30', expected a number"),
+        ("gpus: 4", "gpus: 1.0e+30", "workloads[1].gpus: found 1e+30, expected at most 100,000"),
+        ("gpus: 4", "gpus: true", "workloads[1].gpus: found True, expected a number"),
+        ("gpus: 4", "gpus: -1", "workloads[1].gpus: found -1, expected at least 0"),
+        ("gpus: 4", "gpus: '4'", "workloads[1].gpus: found '4', expected a number"),
+        ("{n1: 1}", "{n1: 1000000000000}",
+         "workloads[0].placement.n1: found 1000000000000, expected at most 100,000"),
+        ("{n1: 1}", "{n1: 1}, devices: {n1: [8]}",
+         "workloads[0].devices.n1: found 8, expected a GPU of n1, below 8"),
+        ("{n1: 1}", "{n1: 1}, devices: {n9: [0]}",
+         "workloads[0].devices.n9: found 'n9', expected a name of nodes"),
+        ("value: 50", "value: 100000000000000000000",
+         "priority_classes[0].value: found 100000000000000000000, expected at most 1,000,000,000"),
+        ("now: 2026-01-05T10:00:00Z", "now: 1767607200",
+         "now: found 1767607200, expected a time, as 2026-01-05T10:00:00Z"),
+        ("now: 2026-01-05T10:00:00Z", "now: 0001-01-01T00:00:00+14:00",
+         "now: found 0001-01-01 00:00:00+14:00, expected a time in the years 1971 to 2199"),
+        ("now: 2026-01-05T10:00:00Z", "now: 2026-13-05",
+         "now: found '2026-13-05', expected a time, as 2026-01-05T10:00:00Z"),
+        ("quotas: {", "stop: halt, quotas: {",
+         "queues[0].stop: found 'halt', expected 'none', 'hold' or 'drain'"),
+        ("{name: train, value: 50}", "train",
+         "priority_classes[0]: found 'train', expected keys with values"),
+        ("name: w2, queue: research", "name: w2",
+         "workloads[1].queue: found nothing, expected a value: it has no default"),
+    ],
+)  # fmt: skip
+def test_fault_says_where_what_stands_there_and_what_belongs_there(
+    tmp_path: Path, good: str, bad: str, said: str
+) -> None:
+    path = tmp_path / "broken.yaml"
+    path.write_text(FILE.replace(good, bad))
+
+    assert refused("plan", str(path)) == [said]
+
+
+@pytest.mark.parametrize(
     ("text", "words"),
     [
         ("a: [1", "expected YAML or JSON"),
-        ("", "expected"),
+        ("", "document: found nothing, expected keys with values"),
         ("a: 1\na: 2", "key 'a' twice in line 2"),
+        ("[" * 9000 + "]" * 9000, "found lists inside lists without end"),
+        ("now: !!int abc", "found a tag that belies its value"),
+        ("1: 2", "now: found nothing"),
     ],
 )
 def test_file_that_is_no_snapshot_is_refused(tmp_path: Path, text: str, words: str) -> None:
