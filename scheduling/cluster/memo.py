@@ -12,6 +12,8 @@ from scheduling.cluster.kinship import Kinship
 
 Json = dict[str, Any]
 ByKind = Mapping[str, Sequence[Json]]
+Identities = Mapping[str, Mapping[int, Json]]
+"""Objects by kind, and by what tells each from any other that there is at the same time."""
 
 BY_AGE = attrgetter("created", "namespace", "name", "kind")
 NO_PODS: list[Json] = []
@@ -24,8 +26,8 @@ class Memo:
         self.kin = Kinship(ADAPTERS)
         self.unreadable: dict[str, str] = {}
         """uid -> why the object's demand cannot be understood."""
-        self._before: dict[str, tuple[Sequence[Json], set[int]]] = {}
-        """The objects of the last pass and their identities, which are no others' while these are held."""
+        self._before: Identities = {}
+        """The objects of the last pass; no others have their identities while these are held."""
         self._circumstances: tuple[Sequence[ClassSpec], object] = ((), None)
         self._read: dict[str, Observed] = {}
         self._out_of_order: list[Any] = []
@@ -42,7 +44,9 @@ class Memo:
         All of them when classes or claim templates changed; else what came or changed, and what became a
         workload or a part of another one.
         """
-        now = {kind: (found, set(map(id, found))) for kind, found in objects.items()}
+        now = {
+            kind: dict(zip(map(id, found), found, strict=True)) for kind, found in objects.items()
+        }
         came, gone = _differences(self._before, now), _differences(now, self._before)
         self._before = now
         moved = self.kin.keep_up(came, gone)
@@ -107,16 +111,17 @@ class Memo:
         return self._retired.get(uid) is obj
 
 
-def _differences(
-    before: Mapping[str, tuple[Sequence[Json], set[int]]],
-    now: Mapping[str, tuple[Sequence[Json], set[int]]],
-) -> dict[str, list[Json]]:
-    """The objects by kind that are in ``now`` and not ``before``, each with the identities of its objects."""
+def _differences(before: Identities, now: Identities) -> dict[str, list[Json]]:
+    """The objects by kind that are in ``now`` and not ``before``."""
     came: dict[str, list[Json]] = {}
-    for kind, (found, has) in now.items():
-        if fresh := has - before.get(kind, ((), set()))[1]:
-            came[kind] = [obj for obj in found if id(obj) in fresh]
+    for kind, held in now.items():
+        if fresh := held.keys() - before.get(kind, {}).keys():
+            came[kind] = sorted((held[key] for key in fresh), key=_uid)
     return came
+
+
+def _uid(obj: Json) -> str:
+    return str(obj["metadata"]["uid"])
 
 
 def _same(before: list[Json], now: list[Json]) -> bool:

@@ -46,8 +46,8 @@ def outline(frame: Frame, plan: ArrayPlan) -> Outline:
     starts_not = (action == codes.WAIT) | (action == codes.RESERVE)
     slots = np.append(order[action == codes.RESERVE], order[action == codes.WAIT])
     waits = Waits(
-        names=[frame.slot_names[slot] for slot in slots.tolist()],
-        reasons=[codes.REASONS[number] for number in plan.reason[slots].tolist()],
+        names=list(map(frame.slot_names.__getitem__, slots.tolist())),
+        reasons=list(map(codes.REASONS.__getitem__, plan.reason[slots].tolist())),
         positions=reader.positions[slots].tolist(),
         spell=lambda places: reader.decisions(slots[np.array(places, np.int64)]),
     )

@@ -70,11 +70,10 @@ class Roster:
 
     def follow(self, workloads: Sequence[m.Workload], numbers: Numbers) -> None:
         """Bring the columns in line with ``workloads`` of the snapshot that was begun."""
-        ids = {id(work): work for work in workloads}
-        fresh = [work for key, work in ids.items() if key not in self._ids]
-        stays = [id(work) in ids for work in self.works]
-        if fresh or not all(stays) or not self.columns:
-            self._merge(sorted(fresh, key=BY_NAME), stays, numbers)
+        ids = dict(zip(map(id, workloads), workloads, strict=True))
+        fresh = sorted((ids[key] for key in ids.keys() - self._ids.keys()), key=BY_NAME)
+        if fresh or not self._ids.keys() <= ids.keys() or not self.columns:
+            self._merge(fresh, list(map(ids.__contains__, map(id, self.works))), numbers)
         self._ids = ids
         self._note_rivals()
 

@@ -88,10 +88,17 @@ def _workloads(snapshot: m.Snapshot, known: Container[int]) -> Iterator[Fault]:
     priorities = {p.name for p in snapshot.priority_classes}
     classes = {c.name for c in snapshot.gpu_classes}
     nodes = {(n.name, n.gpu_class) for n in snapshot.nodes}
-    for i, work in enumerate(snapshot.workloads):
+    running = m.Phase.RUNNING
+    # Of thousands that wait as before there is nothing to say: they do not get as far as the loop.
+    due = [
+        (i, work)
+        for i, work in enumerate(snapshot.workloads)
+        if work.phase is running or work.awaits_victims or id(work) not in known
+    ]
+    for i, work in due:
         if id(work) not in known:
             yield from _wishes(f"workloads[{i}]", work, priorities)
-        if work.phase is m.Phase.RUNNING or (work.awaits_victims and work.placement):
+        if work.phase is running or (work.awaits_victims and work.placement):
             yield from _running(f"workloads[{i}]", work, classes, nodes)
 
 

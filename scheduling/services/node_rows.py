@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from operator import attrgetter
 from typing import Any
 
 from scheduling.engine import model as m
@@ -11,6 +12,8 @@ from scheduling.services.columns import write_columns
 from scheduling.services.policy import PolicyRows
 
 COLUMNS = ["node_pool", "gpus", "allocated_gpus", "foreign_gpus", "topology", "ready"]
+
+PLACEMENT = attrgetter("placement")
 
 Key = tuple[str, str]
 """(node name, class name)"""
@@ -69,7 +72,7 @@ class NodeRows:
 def _held(snapshot: m.Snapshot) -> dict[Key, int]:
     """Milli-GPU that workloads hold, by node and class."""
     held: dict[Key, int] = {}
-    for work in snapshot.workloads:
+    for work in filter(PLACEMENT, snapshot.workloads):
         for node, members in work.placement.items():
             key = (node, work.gpu_class or "")
             held[key] = held.get(key, 0) + members * work.gpus

@@ -10,6 +10,8 @@ import time
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from itertools import compress
+from operator import is_not
 from typing import Any
 
 from scheduling.cluster.adapters import Observed, key_of
@@ -133,7 +135,8 @@ class Projection:
         class_by_node = {n.name: n.gpu_class for n in reversed(picture.nodes)}
         moves: list[Move] = []
         quiet = self._quiet
-        self.restless = [o for o in picture.workloads if quiet.get(o.uid) is not o]
+        shown = picture.workloads
+        self.restless = list(compress(shown, map(is_not, map(quiet.get, picture.by_uid), shown)))
         self._recall_finished(picture, changes, now)
         for observed in self.restless:
             row = self.rows.get(observed.uid)
@@ -296,6 +299,8 @@ class Projection:
 
     def _vanished(self, picture: Picture) -> list[Workload]:
         """Rows whose object is no longer there: deleted by somebody."""
+        if self.rows.keys() <= picture.by_uid.keys():
+            return []
         gone = self.rows.keys() - picture.by_uid.keys() - picture.unreadable.keys()
         return [self.rows[uid] for uid in self.rows if uid in gone] if gone else []
 

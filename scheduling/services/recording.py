@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from operator import attrgetter
 from typing import Any
 
 from scheduling.engine import Outline
@@ -18,6 +19,7 @@ from scheduling.services.policy import PolicyRows
 from scheduling.services.share_rows import ShareRows
 from scheduling.services.telling import Telling
 
+STATE = attrgetter("state")
 TOLD = ["reason", "sentence", "numbers", "until", "position"]
 
 
@@ -118,7 +120,7 @@ def _cycle(done: Pass) -> Cycle:
     cycle = newest if newest is not None and reuse else Cycle(cluster=done.cluster)
     cycle.number = (newest.number if newest else 0) + 1
     cycle.at, cycle.mode, cycle.trigger = done.at, done.cluster.mode, done.trigger
-    states = Counter([row.state for row in done.by_name.values()])
+    states = Counter(map(STATE, done.by_name.values()))
     cycle.pending = sum(states[state] for state in WAITING)
     cycle.running = sum(states[state] for state in HOLDING)
     actions = [d.action for d in done.plan.acts]
