@@ -10,6 +10,8 @@ from django.contrib.auth.models import AbstractUser
 from django.db import models
 from simple_history.models import HistoricalRecords
 
+from scheduling.services.errors import ServiceError
+
 
 class User(AbstractUser):
     """A person. What they may do follows from their memberships; superusers may do all."""
@@ -63,6 +65,10 @@ class Persona(models.Model):
         return [word for word, granted in words.items() if granted]
 
 
+MOST_TOKENS = 20
+"""API tokens that a person may have: more are forgotten ones."""
+
+
 class ApiToken(models.Model):
     """A bearer token of a person. Only its SHA-256 is kept: the token is shown once."""
 
@@ -87,7 +93,13 @@ class ApiToken(models.Model):
     def issue(
         cls, user: User, name: str, *, expires_at: datetime | None = None
     ) -> tuple[ApiToken, str]:
-        """A new token of ``user`` and its plain text, which cannot be had again."""
+        """A new token of ``user`` and its plain text, which cannot be had again.
+
+        Raises ServiceError (``too_many_tokens``) when they have ``MOST_TOKENS``.
+        """
+        if user.api_tokens.count() >= MOST_TOKENS:
+            sentence = f"You have {MOST_TOKENS} tokens."
+            raise ServiceError("too_many_tokens", sentence, "Revoke one that nothing uses first.")
         plain = f"weir_{secrets.token_urlsafe(32)}"
         digest = cls.digest_of(plain)
         return cls.objects.create(user=user, name=name, digest=digest, expires_at=expires_at), plain

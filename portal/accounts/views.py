@@ -16,8 +16,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from portal.accounts.forms import SignInForm, TimeZoneForm, TokenForm
 from portal.accounts.models import ApiToken, User
-
-MOST_TOKENS = 20
+from scheduling.services.errors import ServiceError
 
 
 class SignIn(LoginView):
@@ -83,13 +82,15 @@ def _page(request: HttpRequest, status: int = 200, **extra: Any) -> HttpResponse
 def issue_token(request: HttpRequest) -> HttpResponse:
     """Make a token and show it, this once: only its digest is kept, so there is no way back to it."""
     form = TokenForm(request.POST)
-    if form.is_valid() and person(request).api_tokens.count() >= MOST_TOKENS:
-        form.add_error(None, f"You have {MOST_TOKENS} tokens. Revoke one that nothing uses first.")
     if not form.is_valid():
         return _page(request, 400, token_form=form)
-    token, plain = ApiToken.issue(
-        person(request), form.cleaned_data["name"], expires_at=form.expires_at()
-    )
+    try:
+        token, plain = ApiToken.issue(
+            person(request), form.cleaned_data["name"], expires_at=form.expires_at()
+        )
+    except ServiceError as refusal:
+        form.add_error(None, str(refusal))
+        return _page(request, 400, token_form=form)
     return _page(request, issued=token, plain=plain)
 
 

@@ -53,7 +53,15 @@ REMEDIES: Mapping[str, tuple[str, str]] = {
 
 STATUS_OF_CODE: Mapping[str, int] = {
     **dict.fromkeys(
-        ("stale", "name_taken", "finished", "not_waiting", "ended", "changed_since"),
+        (
+            "stale",
+            "name_taken",
+            "finished",
+            "not_waiting",
+            "ended",
+            "changed_since",
+            "too_many_tokens",
+        ),
         status.HTTP_409_CONFLICT,
     ),
     "gone": status.HTTP_404_NOT_FOUND,

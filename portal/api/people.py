@@ -82,10 +82,15 @@ class TokenList(PersonView, generics.ListCreateAPIView[ApiToken]):
 
     @extend_schema(request=TokenSerializer, responses={201: NewTokenSerializer})
     def post(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        """Make a token. The answer is the only place its text is ever shown."""
+        """Make a token. The answer is the only place its text is ever shown.
+
+        Made with a token that expires, it expires with that one.
+        """
         asked = TokenSerializer(data=request.data)
         asked.is_valid(raise_exception=True)
-        token, plain = ApiToken.issue(self.person, asked.validated_data["name"])
+        ends = request.auth.expires_at if isinstance(request.auth, ApiToken) else None
+        name = asked.validated_data["name"]
+        token, plain = ApiToken.issue(self.person, name, expires_at=ends)
         token.token = plain  # type: ignore[attr-defined]
         return Response(NewTokenSerializer(token).data, status=status.HTTP_201_CREATED)
 

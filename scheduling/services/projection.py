@@ -41,7 +41,14 @@ from scheduling.services.situations import (
     placement_of,
 )
 from scheduling.services.snapshots import Known
-from scheduling.services.steps import Move, decisions_behind, evicted_by_weir, step_args, way_to
+from scheduling.services.steps import (
+    Move,
+    decisions_behind,
+    evicted_by_weir,
+    farewell,
+    step_args,
+    way_to,
+)
 from scheduling.services.telling import Telling
 
 PROJECTED = [
@@ -155,7 +162,7 @@ class Projection:
             if situation is Situation.HOLDING:
                 self._copy_holding(row, observed, rows, class_by_node, changes)
             known[observed.uid] = Known(situation)
-        moves += [_farewell(row, picture) for row in self._vanished(picture)]
+        moves += [farewell(row, picture) for row in self._vanished(picture)]
         self._step(moves, rows, now, class_by_node, changes, picture.strayed)
         for row, seen, _ in moves:
             if seen is not None and row.uid in self.rows:
@@ -302,7 +309,7 @@ class Projection:
         if self.rows.keys() <= picture.by_uid.keys():
             return []
         gone = self.rows.keys() - picture.by_uid.keys() - picture.unreadable.keys()
-        return [self.rows[uid] for uid in self.rows if uid in gone] if gone else []
+        return [self.rows[uid] for uid in self.rows if uid in gone]
 
     def _step(
         self,
@@ -367,14 +374,6 @@ class Projection:
             if late and tick - since[1] >= patience_s:
                 known[observed.uid] = replace(known[observed.uid], stale_since=since[0])
         self._short_since = short
-
-
-def _farewell(row: Workload, picture: Picture) -> Move:
-    """The last steps of one whose object is gone: it had ended, or somebody deleted it."""
-    last = picture.departed.get(row.uid)
-    if last is None or not last.outcome:
-        return row, None, (State.FINISHED,)
-    return row, last, way_to(row, last, Situation.DONE)
 
 
 def save(changes: Changes) -> None:

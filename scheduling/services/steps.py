@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from scheduling.cluster.adapters import Observed
+from scheduling.cluster.picture import Picture
 from scheduling.models import Decision, Outcome, State, Workload
 from scheduling.models.workloads import HOLDING
 from scheduling.services import lifecycle
@@ -40,6 +41,14 @@ def way_to(row: Workload, observed: Observed, situation: Situation) -> tuple[Sta
     if leaving:
         return (State.EVICTED,) if state in (State.ADMITTED, State.RUNNING) else ()
     return lifecycle.way(state, State.REQUEUED) if state in HOLDING else ()
+
+
+def farewell(row: Workload, picture: Picture) -> Move:
+    """The last steps of one whose object is gone: it had ended, or somebody deleted it."""
+    last = picture.departed.get(row.uid)
+    if last is None or not last.outcome:
+        return row, None, (State.FINISHED,)
+    return row, last, way_to(row, last, Situation.DONE)
 
 
 def evicted_by_weir(observed: Observed | None) -> bool:

@@ -5,8 +5,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from portal.accounts.models import ApiToken
-from portal.accounts.views import MOST_TOKENS
+from portal.accounts.models import MOST_TOKENS, ApiToken
 from scheduling.models import Queue
 from tests.factories import make_cluster, make_member, make_user
 
