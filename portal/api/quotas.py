@@ -75,6 +75,12 @@ class ChangeRequestSerializer(serializers.Serializer[Any]):
     effective_until = serializers.DateTimeField(
         required=False, allow_null=True, help_text="Null: no end."
     )
+    version = serializers.IntegerField(
+        required=False,
+        min_value=0,
+        help_text="The newest `change` of the rows (all=true) of `queue` and below that this edit was made "
+        "of, 0 for none. Refused as `stale` when there is a newer one; left out, the last edit wins.",
+    )
 
 
 class ChangedCellSerializer(serializers.Serializer[Any]):
@@ -165,6 +171,7 @@ class QuotaList(ClusterView, generics.ListAPIView[Quota]):
                 reason=asked["reason"],
                 effective_from=asked.get("effective_from"),
                 effective_until=asked.get("effective_until"),
+                version=asked.get("version"),
             )
         except QuotaError as refused:
             raise serializers.ValidationError(_faults(refused, asked["cells"])) from refused

@@ -41,6 +41,18 @@ def test_edit_holds_from_now_and_keeps_what_was(api):
     assert rows["count"] == 2
 
 
+def test_edit_of_what_somebody_changed_meanwhile_is_refused(api):
+    first = api("lead").post(QUOTAS, edit(version=0), format="json")
+    assert first.status_code == 201, first.data
+    late = api("lead").post(QUOTAS, edit(value=10, version=0), format="json")
+    assert (late.status_code, late.data["code"]) == (409, "stale")
+    newest = in_force(api("lead"), "pretraining")[0]["change"]
+    assert newest == first.data["id"]
+    assert (
+        api("lead").post(QUOTAS, edit(value=10, version=newest), format="json").status_code == 201
+    )
+
+
 def test_range_that_is_planned_is_read_at_its_time(api):
     start, end = NOW + timedelta(days=1), NOW + timedelta(days=2)
     body = edit(effective_from=start.isoformat(), effective_until=end.isoformat())
