@@ -10,6 +10,7 @@ import time
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import partial
 from itertools import compress
 from operator import is_not
 from typing import Any
@@ -141,9 +142,8 @@ class Projection:
         known = self._known.copy()
         class_by_node = {n.name: n.gpu_class for n in reversed(picture.nodes)}
         moves: list[Move] = []
-        quiet = self._quiet
-        shown = picture.workloads
-        self.restless = list(compress(shown, map(is_not, map(quiet.get, picture.by_uid), shown)))
+        shown, quiet = picture.workloads, map(self._quiet.get, picture.by_uid)
+        self.restless = list(compress(shown, map(is_not, quiet, shown)))
         self._recall_finished(picture, changes, now)
         for observed in self.restless:
             row = self.rows.get(observed.uid)
@@ -321,23 +321,15 @@ class Projection:
         strayed: Container[str],
     ) -> None:
         due = [(row, observed, way) for row, observed, way in moves if way]
+        said_of = partial(step_args, rows=rows, class_by_node=class_by_node, now=now)
         decisions = decisions_behind(due)
         for row, observed, way in due:
             for state in way:
-                args = step_args(
-                    row,
-                    observed,
-                    state,
-                    decision=decisions.get((row.pk, state)),
-                    rows=rows,
-                    class_by_node=class_by_node,
-                    now=now,
-                    strayed=row.uid in strayed,
-                )
+                decision = decisions.get((row.pk, state))
+                args = said_of(row, observed, state, decision=decision, strayed=row.uid in strayed)
                 if row.state == State.RUNNING:
                     self._habits.end(row, args["at"])
                 changes.transitions.append(lifecycle.step(row, state, **args))
-                decision = decisions.get((row.pk, state))
                 if state == State.EVICTED and decision is not None and evicted_by_weir(observed):
                     changes.evictions.append(eviction_of(row, decision, at=args["at"]))
             changes.stepped[row.uid] = row
