@@ -4,7 +4,7 @@
 2. Hold the lease (enforce mode only: observe writes nothing, not even that).
 3. Wait until the mirror has seen the cluster once.
 4. Project the cluster into rows, book the time since the last cycle.
-5. Make the snapshot and plan.
+5. Make the snapshot and plan; of more starts than one cycle should write, take a portion.
 6. Record the plan and commit.
 7. Enforce: only a committed plan reaches the cluster.
 8. Settle: project once more, so that people see what was done without waiting for the next cycle. A
