@@ -4,8 +4,12 @@ One policy a kind, because each keeps its pod templates and its switch elsewhere
 object controls is judged: pods of a Job, and Jobs of a larger object, follow their owner's turn. So the
 kinds that would carry GPU pods past the queues are judged as well: those that cannot wait are refused.
 
+An update is judged by what it changes: it may neither make GPU work of other work, nor take the queue
+from GPU work, nor change that of work which runs. Whatever else is done to work that stood there before is
+taken.
+
 A policy cannot look up the template that a ResourceClaim is made from: whoever claims devices counts as
-GPU work.
+GPU work. Whoever asks for zero of a resource does not ask for it.
 """
 
 from __future__ import annotations
@@ -148,6 +152,8 @@ _NO_CONTROLLER = (
     "!has(object.metadata.ownerReferences) || "
     "!object.metadata.ownerReferences.exists(o, has(o.controller) && o.controller)"
 )
+_STANDS = "!has(object.metadata.deletionTimestamp)"
+_FIXED = "The queue of GPU work that runs cannot be changed. Stop it first, or make it anew."
 _QUEUES_HERE = (
     "has(namespaceObject.metadata.annotations) && "
     f"'{labels.QUEUES}' in namespaceObject.metadata.annotations "
@@ -165,7 +171,7 @@ def _policy(kind: Kind, gpu_resources: Sequence[str]) -> list[Json]:
     rule = {
         "apiGroups": [kind.group],
         "apiVersions": [kind.version],
-        "operations": ["CREATE"],
+        "operations": ["CREATE", "UPDATE"],
         "resources": [kind.resource],
     }
     spec = {
@@ -175,8 +181,16 @@ def _policy(kind: Kind, gpu_resources: Sequence[str]) -> list[Json]:
             {"name": "gpuResources", "expression": _listed(gpu_resources)},
             {"name": "podSpecs", "expression": kind.pod_specs},
             {"name": "asksGpus", "expression": _asks_gpus(kind)},
+            {"name": "podSpecsBefore", "expression": _before(kind.pod_specs)},
+            {
+                "name": "askedGpus",
+                "expression": f"request.operation == 'UPDATE' && ({_before(_asks_gpus(kind))})",
+            },
         ],
-        "matchConditions": [{"name": "no-controller", "expression": _NO_CONTROLLER}],
+        "matchConditions": [
+            {"name": "no-controller", "expression": _NO_CONTROLLER},
+            {"name": "stands", "expression": _STANDS},
+        ],
         "validations": _validations(kind),
     }
     inside = {"namespaceSelector": {"matchLabels": {labels.MANAGED: "true"}}}
@@ -192,44 +206,72 @@ def _policy(kind: Kind, gpu_resources: Sequence[str]) -> list[Json]:
 
 def _validations(kind: Kind) -> list[Json]:
     if not kind.waits:
-        return [{"expression": "!variables.asksGpus", "message": kind.remedy}]
+        expression = "!variables.asksGpus || variables.askedGpus"
+        return [{"expression": expression, "message": kind.remedy}]
     place = "" if kind.meta == "object.metadata" else f" in {kind.meta.removeprefix('object.')}"
     label = f"Add the label {labels.QUEUE}: QUEUE{place}."
     named = f"'GPU work in namespace ' + request.namespace + ' has to name a queue. {label}'"
     waiting = f"{kind.remedy}: GPU work is created waiting, and Weir starts it when its turn comes."
+    names, queue = _names_a_queue(kind.meta), _queue(kind.meta)
+    unnamed = f"(variables.askedGpus && !({_before(names)}))"
+    stays = f"!({names}) || {unnamed} || ({kind.waits}) || ({_before(kind.waits)})"
     return [
         {
-            "expression": f"!variables.asksGpus || ({_names_a_queue(kind.meta)})",
+            "expression": f"!variables.asksGpus || ({names}) || {unnamed}",
             "messageExpression": f"{named} + ({_QUEUES_HERE})",
             "message": f"GPU work has to name a queue. {label}",
         },
-        {"expression": f"!variables.asksGpus || ({kind.waits})", "message": waiting},
+        {
+            "expression": f"!variables.asksGpus || ({kind.waits}) || variables.askedGpus",
+            "message": waiting,
+        },
+        {
+            "expression": f"!variables.askedGpus || {stays} || {queue} == {_before(queue)}",
+            "message": _FIXED,
+        },
     ]
 
 
-def _names_a_queue(meta: str) -> str:
-    either = " || ".join(
-        f"('{label}' in {meta}.labels && {meta}.labels['{label}'] != '')"
-        for label in (labels.QUEUE, labels.KUEUE_QUEUE)
+def _before(expression: str) -> str:
+    """``expression`` on what stood there before an update."""
+    return expression.replace("object.", "oldObject.").replace(
+        "variables.podSpecs", "variables.podSpecsBefore"
     )
+
+
+def _names_a_queue(meta: str) -> str:
+    either = f"{_carries(meta, labels.QUEUE)} || {_carries(meta, labels.KUEUE_QUEUE)}"
     return f"has({meta}) && has({meta}.labels) && ({either})"
+
+
+def _queue(meta: str) -> str:
+    """The queue that is named, where one is."""
+    ours, kueues = (f"{meta}.labels['{name}']" for name in (labels.QUEUE, labels.KUEUE_QUEUE))
+    return f"({_carries(meta, labels.QUEUE)} ? {ours} : {kueues})"
+
+
+def _carries(meta: str, label: str) -> str:
+    return f"('{label}' in {meta}.labels && {meta}.labels['{label}'] != '')"
 
 
 def _asks_gpus(kind: Kind) -> str:
     """An extended resource must be in the limits, so of containers those alone are read."""
-    wanted = "exists(r, r in variables.gpuResources)"
     if kind.resources:
         parts = kind.resources.split(".")
         there = [f"has({'.'.join(parts[:i])})" for i in range(3, len(parts) + 1)]
-        limits = f"has({kind.resources}.limits) && {kind.resources}.limits.{wanted}"
-        return " && ".join([*there, limits])
+        return " && ".join([*there, _bounds_gpus(kind.resources)])
     containers = " || ".join(
-        f"(has(s.{part}) && s.{part}.exists(c, has(c.resources) && has(c.resources.limits) && "
-        f"c.resources.limits.{wanted}))"
+        f"(has(s.{part}) && s.{part}.exists(c, has(c.resources) && {_bounds_gpus('c.resources')}))"
         for part in ("containers", "initContainers")
     )
     claims = "(has(s.resourceClaims) && size(s.resourceClaims) > 0)"
     return f"variables.podSpecs.exists(s, {claims} || {containers})"
+
+
+def _bounds_gpus(resources: str) -> str:
+    limits = f"{resources}.limits"
+    some = f"r in variables.gpuResources && string({limits}[r]) != '0'"
+    return f"has({limits}) && {limits}.exists(r, {some})"
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any
 
 import pytest
 
 from scheduling.cluster.adapters import ADAPTERS
-from scheduling.cluster.client import ConflictError
+from scheduling.cluster.client import ConflictError, InvalidError
 from scheduling.cluster.guardrails.admission import KINDS
 from tests.scheduling.kube import eventually
 from tests.scheduling.manifests import MANIFESTS, template
 from tests.scheduling.operators import DEFINITIONS, adapter_of, definitions
 
 from .lab import PODS, Lab, Pass, job, refusal
+
+Json = dict[str, Any]
 
 
 def test_gpu_work_has_to_name_a_queue(lab: Lab, guarded: Pass) -> None:
@@ -161,3 +164,75 @@ def test_plain_gpu_pod_waits_at_our_gate(lab: Lab, guarded: Pass) -> None:
 
     body["spec"]["schedulingGates"] = [{"name": "weir.dev/queue"}]
     assert refusal(lab, body) == ""
+
+
+def test_who_asks_for_no_gpu_by_name_is_taken(lab: Lab, guarded: Pass) -> None:
+    guarded()
+    eventually(lambda: refusal(lab, job(lab, queue="")), within_s=15)
+    none = job(lab, queue="", suspend=False)
+    none["spec"]["template"] = template(restartPolicy="Never")
+    none["spec"]["template"]["spec"]["containers"][0]["resources"] = {
+        "limits": {"nvidia.com/gpu": "0"}
+    }
+    assert refusal(lab, none) == ""
+
+
+@pytest.fixture
+def before(lab: Lab, guarded: Pass) -> Iterator[Callable[[Any], Callable[[Json], str]]]:
+    """Stores an object from before the rule was in force; gives what refuses a patch of it (or nothing)."""
+    made: list[str] = []
+
+    def store(body: Any) -> Callable[[Json], str]:
+        adapter = adapter_of(body["kind"])
+        namespace, name = body["metadata"]["namespace"], "old"
+        body["metadata"]["name"] = name
+        with suppress(ConflictError):
+            lab.kube.create("/api/v1/namespaces", {"metadata": {"name": namespace}})
+        lab.kube.create(adapter.path(namespace, ""), body)
+        guarded()
+        eventually(lambda: refusal(lab, job(lab, queue="")), within_s=15)
+        made.append(adapter.path(namespace, name))
+        return lambda patch: edit(made[-1], patch)
+
+    def edit(path: str, patch: Json) -> str:
+        try:
+            lab.kube.patch(path, patch)
+        except InvalidError as refused:
+            return refused.message
+        return ""
+
+    yield store
+    for path in made:
+        lab.kube.delete(path)
+
+
+def labelled(queue: str | None) -> Json:
+    return {"metadata": {"labels": {"weir.dev/queue": queue}}}
+
+
+def test_waiting_work_changes_its_queue_and_does_not_leave_it(lab: Lab, before: Any) -> None:
+    edit = before(job(lab))
+    assert "has to name a queue" in edit(labelled(None))
+    assert edit(labelled("products")) == ""
+    assert edit({"spec": {"suspend": False}}) == ""
+    assert "The queue of GPU work that runs cannot be changed." in edit(labelled("research"))
+    assert edit(labelled("products") | {"spec": {"parallelism": 1}}) == ""
+    assert edit({"spec": {"suspend": True}, **labelled("research")}) == ""
+
+
+def test_other_work_is_not_made_gpu_work_past_the_queue(lab: Lab, before: Any) -> None:
+    body = of_kind(lab, "Deployment", queue="", suspend=False)
+    body["spec"] |= {"replicas": 2, "template": template(0)}
+    edit = before(body)
+    assert edit({"spec": {"replicas": 3}}) == ""
+    assert "has to name a queue" in edit({"spec": {"template": template(1)}})
+    named = labelled("research") | {"spec": {"template": template(1)}}
+    assert "Set spec.replicas: 0" in edit(named)
+    assert edit(named | {"spec": {**named["spec"], "replicas": 0}}) == ""
+
+
+def test_gpu_work_from_before_the_rule_may_be_edited(lab: Lab, before: Any) -> None:
+    edit = before(of_kind(lab, "Deployment", queue="", suspend=False))
+    assert edit({"spec": {"replicas": 3}}) == ""
+    assert edit({"spec": {"template": template(2)}}) == ""
+    assert edit(labelled("research")) == ""
