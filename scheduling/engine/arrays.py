@@ -165,7 +165,9 @@ class Holds(NamedTuple):
 
 @declare
 class Pool(NamedTuple):
-    """Slots and holds that nobody uses, as stacks; ``left[SLOTS]`` and ``left[HOLDS]`` are on them."""
+    """Slots and holds that nobody uses, as heaps of ``left[SLOTS]`` and ``left[HOLDS]``. The lowest are used
+    first: what is in use lies close together and is read sooner.
+    """
 
     slots: Ints
     holds: Ints

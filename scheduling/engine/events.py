@@ -14,18 +14,20 @@ from scheduling.engine.arrays import FREE, PENDING, RUNNING, Ints, Room
 from scheduling.engine.compiled import inner, kernel
 from scheduling.engine.crew import join
 from scheduling.engine.line import enlist
+from scheduling.engine.lowest import pop, push
 from scheduling.engine.memo import UNKNOWN
 
 SLOTS, HOLDS = 0, 1
-"""Stacks of what is unused, in ``Pool.left``."""
+"""How much is unused, in ``Pool.left``."""
 
 
 @kernel
 def take_slot(world: Any) -> int:
-    """A slot that nobody uses; the caller has made sure that one is left."""
+    """The lowest slot that nobody uses; the caller has made sure that one is left."""
     pool = world.pool
-    pool.left[SLOTS] -= 1
-    return int(pool.slots[pool.left[SLOTS]])
+    w = int(pool.slots[0])
+    pool.left[SLOTS] = pop(pool.slots, 0, pool.left[SLOTS])
+    return w
 
 
 @kernel
@@ -108,8 +110,7 @@ def finish(world: Any, w: int) -> None:
     let_go(world, w)
     world.work.phase[w], world.work.leaving[w] = FREE, False
     pool = world.pool
-    pool.slots[pool.left[SLOTS]] = w
-    pool.left[SLOTS] += 1
+    pool.left[SLOTS] = push(pool.slots, 0, pool.left[SLOTS], w)
 
 
 @inner
@@ -126,8 +127,7 @@ def let_go(world: Any, w: int) -> None:
     h = holds.head[w]
     while h >= 0:
         _unlink(world.room, h, holds.node[h])
-        pool.holds[pool.left[HOLDS]] = h
-        pool.left[HOLDS] += 1
+        pool.left[HOLDS] = push(pool.holds, 0, pool.left[HOLDS], h)
         h = holds.next[h]
     holds.head[w] = -1
 
@@ -142,8 +142,8 @@ def _hold(world: Any, w: int, n: int, device: int) -> None:
     if h >= 0 and holds.node[h] == n and holds.device[h] == device:
         holds.members[h] += 1
         return
-    pool.left[HOLDS] -= 1
-    fresh = pool.holds[pool.left[HOLDS]]
+    fresh = pool.holds[0]
+    pool.left[HOLDS] = pop(pool.holds, 0, pool.left[HOLDS])
     holds.node[fresh], holds.device[fresh], holds.members[fresh] = n, device, 1
     holds.next[fresh] = h
     if before < 0:

@@ -76,7 +76,7 @@ class Frame:
     def add_workload(self, *, name: str | None = None, **what: Any) -> int:
         """A pending workload as ``describe`` has it; returns its slot."""
         self.make_room(slots=1, wishes=len(what.get("classes", ())))
-        slot = int(self.pool.slots[self.pool.left[events.SLOTS] - 1])
+        slot = int(self.pool.slots[0])
         self.describe(self.work, slot, **what)
         if name is not None:
             self.slot_names[slot] = name
@@ -376,13 +376,12 @@ class Frame:
         if old:
             for field, fresh in zip((*self.work, *self.holds), (*work, *table), strict=True):
                 fresh[tuple(slice(0, n) for n in field.shape)] = field
-        for stack, before, size, k in (
+        for heap, before, size, k in (
             (pool.slots, old, slots, events.SLOTS),
             (pool.holds, old_holds, holds, events.HOLDS),
         ):
-            kept = (self.pool.slots, self.pool.holds)[k][: self.pool.left[k]] if old else stack[:0]
-            stack[: size - before] = np.arange(size - 1, before - 1, -1)
-            stack[size - before : size - before + kept.size] = kept
-            pool.left[k] = size - before + kept.size
+            kept = (self.pool.slots, self.pool.holds)[k][: self.pool.left[k]] if old else heap[:0]
+            pool.left[k] = kept.size + size - before
+            heap[: pool.left[k]] = np.append(kept, np.arange(before, size))
         self.work, self.holds, self.pool = work, table, pool
         self._world = None

@@ -34,7 +34,7 @@ def order_class(world: World, c: int) -> None:
         return
     prey.class_done[c] = True
     at = prey.begin[c]
-    for k in range(prey.leaf_start[-1]):
+    for k in range(prey.leaf_start[world.tree.parent.size]):
         if work.gpu_class[prey.in_leaf[k]] == c:
             prey.ranked[at] = prey.in_leaf[k]
             at += 1
@@ -52,7 +52,7 @@ def order_node(world: World, n: int) -> None:
     h = room.first[n]
     while h >= 0:
         v = room.owner[h]
-        if prey.listing[v] == prey.listing[-1]:
+        if prey.listing[v] == prey.listings[0]:
             prey.on_node[at] = v
             at += 1
         h = room.after[h]

@@ -50,9 +50,8 @@ class Prey(NamedTuple):
     filled: Ints  # [1] of on_node
     node_done: Flags  # [node] it has its part of ``on_node``, in order
     spare: Ints
-    listing: (
-        Ints  # [slot] number of the listing that it was in last; [-1] the number of the last one
-    )
+    listings: Ints  # [1]: their number
+    listing: Ints  # [slot] number of the listing that it was in last
     shield: (
         Floats  # [priority class] shortest min run time that may shield it in the queue looked at
     )
@@ -100,7 +99,8 @@ def empty_prey(
         start=ints(nodes, np.int64), stop=ints(nodes, np.int64),
         on_node=ints(holds, np.int64), filled=ints(1, np.int64),
         node_done=flags(nodes, np.bool_), spare=ints(many, np.int64),
-        listing=ints(slots + 1, np.int64), shield=np.zeros(ranks), lost=np.zeros(slots),
+        listings=ints(1, np.int64), listing=ints(slots, np.int64),
+        shield=np.zeros(ranks), lost=np.zeros(slots),
         chosen=flags(slots, np.bool_), picked=ints(slots + seats, np.int64),
         part=ints(slots + seats, np.int64), count=ints(1, np.int64),
         given=ints(slots, np.int64), gone=ints(holds, np.int64),
@@ -121,16 +121,11 @@ def gpus_of(work: Work, v: int) -> int:
     return work.need[GPUS, v] * work.members[v]
 
 
-@inner
+@once
 def work_lost(work: Work, v: int, now: float) -> float:
     """GPU-seconds an eviction throws away: GPUs x (time since the last checkpoint + restart)."""
     since = max(work.checkpointed[v], work.started[v])
-    return _thrown_away(gpus_of(work, v), max(0.0, now - since), work.restart[v])
-
-
-@once
-def _thrown_away(gpus: int, done_s: float, restart_s: float) -> float:
-    return gpus / 1000.0 * (done_s + restart_s)
+    return gpus_of(work, v) / 1000.0 * (max(0.0, now - since) + work.restart[v])
 
 
 @inner
@@ -138,26 +133,9 @@ def list_prey(
     work: Work, ranks: Ranks, rules: Rules, tree: Tree, line: Line, action: Ints, prey: Prey
 ) -> None:
     """Fill ``prey`` by leaf, and say what each leaf could lose. Left out is whom this cycle has decided on
-    (``action``) already. Nobody's hunt has failed yet. Arrays are looked up once.
+    (``action``) already. Nobody's hunt has failed yet.
     """
-    running, in_leaf, listing, lost, mass = (
-        line.running,
-        prey.in_leaf,
-        prey.listing,
-        prey.lost,
-        prey.mass,
-    )
-    priority, leaving, gpu_class, started = (
-        work.priority,
-        work.leaving,
-        work.gpu_class,
-        work.started,
-    )
-    need, members, restart, saved = work.need, work.members, work.restart, work.checkpointed
-    chosen, biggest, begin, now = prey.chosen, prey.biggest, prey.begin, rules.now
-    unbounded = prey.unbounded
     _forget(prey)
-    number = listing[-1]
     count = 0
     for q in range(tree.parent.size):
         prey.leaf_start[q] = count
@@ -165,30 +143,38 @@ def list_prey(
             continue
         find_shields(tree, ranks, prey, q)
         for k in range(line.runs[q + 1], line.runs[q + 2]):
-            w = running[k]
-            chosen[w] = False
-            p, c = priority[w], gpu_class[w]
-            if leaving[w] or action[w] != codes.UNDECIDED or p < 0 or not ranks.preemptible[p]:
+            w = line.running[k]
+            p = work.priority[w]
+            prey.chosen[w] = False
+            if work.leaving[w] or action[w] != codes.UNDECIDED or p < 0 or not ranks.preemptible[p]:
                 continue
-            gpus, since = need[GPUS, w] * members[w], max(saved[w], started[w])
-            lost[w] = _thrown_away(gpus, max(0.0, now - since), restart[w])
-            in_leaf[count], listing[w] = w, number
-            begin[c + 1] += 1
+            prey.in_leaf[count], prey.listing[w] = w, prey.listings[0]
+            prey.lost[w] = work_lost(work, w, rules.now)
+            _weigh_in(work, rules, prey, w)
             count += 1
-            extra = need[GPUS, w] * extra_of(work, w)
-            unbounded[q] = unbounded[q] or extra > 0 or need[GPUS, w] < ONE
-            mass[LOOSE, c, q, p] += extra - need[GPUS, w] * prey.given[w]
-            mass[BOUND if now < started[w] + prey.shield[p] else LOOSE, c, q, p] += gpus - extra
-            biggest[c, q] = max(biggest[c, q], gpus)
     prey.leaf_start[tree.parent.size] = count
     _sum_up(tree, prey)
     _copy_mass(prey.mass, prey.kept_mass)
 
 
 @once
+def _weigh_in(work: Work, rules: Rules, prey: Prey, w: int) -> None:
+    """What its leaf, whose shields are found, could lose with ``w``."""
+    c, q, p = work.gpu_class[w], work.queue[w], work.priority[w]
+    one, gpus = work.need[GPUS, w], gpus_of(work, w)
+    extra = one * extra_of(work, w)
+    bound = rules.now < work.started[w] + prey.shield[p]
+    prey.begin[c + 1] += 1
+    prey.unbounded[q] = prey.unbounded[q] or extra > 0 or one < ONE
+    prey.mass[LOOSE, c, q, p] += extra - one * prey.given[w]
+    prey.mass[BOUND if bound else LOOSE, c, q, p] += gpus - extra
+    prey.biggest[c, q] = max(prey.biggest[c, q], gpus)
+
+
+@once
 def _forget(prey: Prey) -> None:
     prey.listed[0], prey.rated[0] = True, UNRATED
-    prey.listing[-1] += 1
+    prey.listings[0] += 1
     prey.filled[0] = 0
     for n in range(prey.node_done.size):
         prey.node_done[n] = False

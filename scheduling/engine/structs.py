@@ -3,10 +3,14 @@
 Numba passes a NamedTuple by value and counts references to every array that is read from one, with an
 atomic instruction each time. ``as_struct`` turns it, once per frame, into a table of machine words over
 the same memory: kernels read ``work.phase[w]`` either way, and count nothing. Python keeps the memory.
+
+An index below zero is a mistake in a kernel, not a place from the end: to look for the sign of each index
+took a quarter of a plan. Where compiling is off such an index raises.
 """
 
 from __future__ import annotations
 
+import operator
 from hashlib import sha256
 from types import SimpleNamespace
 from typing import Any
@@ -18,6 +22,7 @@ from numba.core.datamodel import models
 from numba.core.extending import (
     NativeValue,
     infer_getattr,
+    lower_builtin,
     lower_getattr_generic,
     lower_setattr_generic,
     register_model,
@@ -25,7 +30,12 @@ from numba.core.extending import (
     unbox,
 )
 from numba.core.typing.templates import AttributeTemplate
-from numba.np.arrayobj import populate_array
+from numba.np.arrayobj import (
+    getitem_array_tuple,
+    getitem_arraynd_intp,
+    populate_array,
+    setitem_array,
+)
 
 WORD = cgutils.intp_t
 DECLARED: set[type] = set()
@@ -36,6 +46,28 @@ def declare(kind: Any) -> Any:
     """Class decorator: ``as_struct`` takes the NamedTuple, and wherever it stands inside another."""
     DECLARED.add(kind)
     return kind
+
+
+class Table(types.Array):
+    """Type of an array inside a struct."""
+
+
+class PlainTable(np.ndarray):
+    """An array inside a struct where compiling is off."""
+
+    def __getitem__(self, index: Any) -> Any:
+        return super().__getitem__(_from_zero(index))
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        super().__setitem__(_from_zero(index), value)
+
+
+def _from_zero(index: Any) -> Any:
+    """Raises IndexError for a number below zero."""
+    for part in index if isinstance(index, tuple) else (index,):
+        if isinstance(part, int | np.integer) and part < 0:
+            raise IndexError(f"a kernel asks for place {index} of a table")
+    return index
 
 
 class StructType(types.Type):
@@ -79,7 +111,7 @@ def _kind_of(part: Any) -> Any:
     kind = types.unliteral(typeof(part))
     if isinstance(kind, types.Array) and kind.layout != "C":
         raise TypeError(f"a struct takes contiguous arrays, not {kind}")
-    return kind
+    return Table(kind.dtype, kind.ndim, kind.layout) if isinstance(kind, types.Array) else kind
 
 
 def _written(part: Any) -> Any:
@@ -101,10 +133,14 @@ def as_struct(values: Any) -> Any:
         name: as_struct(value) if type(value) in DECLARED else value
         for name, value in zip(values._fields, values, strict=True)
     }
-    return SimpleNamespace(**parts) if config.DISABLE_JIT else Struct(type(values).__name__, parts)
+    if not config.DISABLE_JIT:
+        return Struct(type(values).__name__, parts)
+    plain = {k: v.view(PlainTable) if isinstance(v, np.ndarray) else v for k, v in parts.items()}
+    return SimpleNamespace(**plain)
 
 
 register_model(StructType)(models.OpaqueModel)
+register_model(Table)(models.ArrayModel)
 
 
 @typeof_impl.register(Struct)
@@ -146,10 +182,17 @@ def _get(context: Any, builder: Any, struct: Any, value: Any, name: str) -> Any:
     return builder.load(_place(builder, value, first, context.get_value_type(kind)))
 
 
+def _fixed(builder: Any, struct: Any, word: int, kind: Any) -> Any:
+    """Read a word that no kernel changes, so that it is read once, whatever is written in between."""
+    read = builder.load(_place(builder, struct, word, kind))
+    read.set_metadata("invariant.load", builder.module.add_metadata([]))
+    return read
+
+
 def _array(context: Any, builder: Any, kind: Any, value: Any, first: int) -> Any:
     """An array over memory that nobody counts references to."""
     data = context.get_data_type(kind.dtype).as_pointer()
-    shape = [builder.load(_place(builder, value, first + 1 + i, WORD)) for i in range(kind.ndim)]
+    shape = [_fixed(builder, value, first + 1 + i, WORD) for i in range(kind.ndim)]
     size = context.get_abi_sizeof(context.get_data_type(kind.dtype))
     strides = [WORD(size)]
     for length in reversed(shape[1:]):
@@ -157,7 +200,7 @@ def _array(context: Any, builder: Any, kind: Any, value: Any, first: int) -> Any
     array = context.make_array(kind)(context, builder)
     populate_array(
         array,
-        data=builder.load(_place(builder, value, first, data)),
+        data=_fixed(builder, value, first, data),
         shape=shape,
         strides=strides,
         itemsize=WORD(size),
@@ -173,3 +216,30 @@ def _set(context: Any, builder: Any, signature: Any, args: Any, name: str) -> No
     if isinstance(signature.args[1], types.Boolean):
         value = builder.zext(value, WORD)
     builder.store(value, _place(builder, struct, first, value.type))
+
+
+@lower_builtin(operator.getitem, Table, types.Integer)
+def _item(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    return getitem_arraynd_intp(context, builder, *_unsigned(context, builder, signature, args))
+
+
+@lower_builtin(operator.getitem, Table, types.BaseTuple)
+def _item_in_rows(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    return getitem_array_tuple(context, builder, *_unsigned(context, builder, signature, args))
+
+
+@lower_builtin(operator.setitem, Table, types.Any, types.Any)
+def _put(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    return setitem_array(context, builder, *_unsigned(context, builder, signature, args))
+
+
+def _unsigned(context: Any, builder: Any, signature: Any, args: Any) -> tuple[Any, Any]:
+    """The same with an index without sign, which Numba takes as it is."""
+    kind, index = signature.args[1], args[1]
+    if isinstance(kind, types.Integer):
+        kind, index = types.uintp, context.cast(builder, index, kind, types.uintp)
+    elif isinstance(kind, types.BaseTuple) and all(isinstance(k, types.Integer) for k in kind):
+        plain = types.UniTuple(types.uintp, len(kind))
+        kind, index = plain, context.cast(builder, index, kind, plain)
+    signature = signature.replace(args=(signature.args[0], kind, *signature.args[2:]))
+    return signature, (args[0], index, *args[2:])

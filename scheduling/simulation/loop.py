@@ -26,9 +26,9 @@ from scheduling.engine.events import (
     take_slot,
 )
 from scheduling.engine.line import STARTED
+from scheduling.engine.lowest import pop, push
 from scheduling.engine.refusals import waits_like_another
 
-from .heaps import pop, push
 from .life import NEVER, copy_row
 from .options import MAX_PLANS_AT_ONCE
 from .usage import count_up, note_held

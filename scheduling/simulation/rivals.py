@@ -15,7 +15,8 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from .heaps import pop, push
+from scheduling.engine.lowest import pop, push
+
 from .packing import place, release
 from .result import Replay
 from .traces import Trace

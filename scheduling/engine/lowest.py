@@ -1,15 +1,12 @@
-"""Binary min-heaps of integers inside slices of one array, compiled: no allocation while events run."""
+"""Binary min-heaps of integers inside slices of one array: the lowest comes first."""
 
 from __future__ import annotations
 
-import numpy as np
-import numpy.typing as npt
-from numba import njit
-
-Ints = npt.NDArray[np.int64]
+from scheduling.engine.arrays import Ints
+from scheduling.engine.compiled import inner
 
 
-@njit(cache=True)
+@inner
 def push(heap: Ints, base: int, size: int, value: int) -> int:
     """Adds ``value`` to the heap of ``size`` entries that starts at ``base``; returns the new size."""
     at = size
@@ -23,7 +20,7 @@ def push(heap: Ints, base: int, size: int, value: int) -> int:
     return size + 1
 
 
-@njit(cache=True)
+@inner
 def pop(heap: Ints, base: int, size: int) -> int:
     """Removes the smallest entry, which stands at ``base``; returns the new size."""
     size -= 1
