@@ -40,7 +40,7 @@ GROUP_UID = "weir.dev/pod-group-uid"
 """Identity of an admitted group of plain pods: its oldest pod may go before the others."""
 ORIGINAL = "weir.dev/original"
 """JSON: what admission overwrites (sizes; of each role's pods the node affinity or selector,
-tolerations and resources)."""
+tolerations and resources), and the uid of the object: on a copy of it, it means nothing."""
 MOVES_TO = "weir.dev/moves-to"
 """JSON, between leaving its nodes and starting again: the class and placement it moves to."""
 START_FAILURES = "weir.dev/start-failures"

@@ -28,6 +28,8 @@ class Original:
     members: int | None = None
     """Members that the last admission or resize let in."""
     running: bool = False
+    uid: str = ""
+    """Of the object that says it."""
 
     def full(self, counted: Sequence[Role]) -> dict[str, int]:
         """Pods of each role at full size.
@@ -41,13 +43,13 @@ class Original:
         return {role.name: kept.get(role.name, role.count) for role in counted}
 
     def dump(self, members: int) -> str:
-        kept = {"roles": self.roles, "sizes": self.sizes, "set": members}
+        kept = {"roles": self.roles, "sizes": self.sizes, "set": members, "uid": self.uid}
         return json.dumps(kept, sort_keys=True)
 
 
 def of(obj: Json) -> Original:
     """What ``obj`` says of itself before its first admission; empty when it was never admitted."""
-    notes = obj["metadata"].get("annotations") or {}
+    notes, uid = obj["metadata"].get("annotations") or {}, obj["metadata"].get("uid", "")
     try:
         kept = json.loads(notes[labels.ORIGINAL])
         return Original(
@@ -55,9 +57,20 @@ def of(obj: Json) -> Original:
             sizes={str(name): int(size) for name, size in kept["sizes"].items()},
             members=None if kept["set"] is None else int(kept["set"]),
             running=labels.GPU_CLASS in notes,
+            uid=uid,
         )
     except (AttributeError, KeyError, ValueError, TypeError):
-        return Original()
+        return Original(uid=uid)
+
+
+def disown(obj: Json) -> None:
+    """Take from ``obj`` what Weir wrote on another object, of which it was made as a copy."""
+    meta = obj["metadata"]
+    notes = meta.get("annotations") or {}
+    text = notes.get(labels.ORIGINAL, "")
+    if '"uid"' in text and meta["uid"] not in text:
+        kept = {key: note for key, note in notes.items() if key not in labels.WRITTEN_BY_WEIR}
+        meta["annotations"] = kept
 
 
 LISTS = ("terms", "preferred", "tolerations")

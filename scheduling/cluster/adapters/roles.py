@@ -124,8 +124,10 @@ class RoleAdapter:
         return f"{base}/{name}" if name else base
 
     def trim(self, obj: Json) -> Json:
-        """Only what a server keeps by itself goes: the rest is sent back with each write."""
+        """Only what a server keeps by itself goes, and what was copied of another object's admission: the
+        rest is sent back with each write."""
         obj["metadata"].pop("managedFields", None)
+        originals.disown(obj)
         return obj
 
     def is_over(self, obj: Json) -> bool:

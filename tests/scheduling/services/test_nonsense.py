@@ -152,3 +152,21 @@ def test_gpus_of_init_containers_are_counted_as_the_scheduler_does(world: World)
     world.cycles_until(lambda: world.row("w2").state == State.RUNNING)
 
     assert (world.row("w1").gpus, world.row("w3").state) == (8000, State.PENDING)
+
+
+@pytest.mark.parametrize("suspend", [True, False])
+def test_copy_of_a_running_job_waits_for_its_own_turn(world: World, suspend: bool) -> None:
+    world.job("first", gpus=8)
+    world.cycles_until(lambda: world.row("first").state == State.RUNNING)
+    copy = world.manifest("copy", gpus=8, suspend=suspend)
+    copy["metadata"]["annotations"] = world.notes("first")
+    world.job("second", gpus=8, queue="products")
+    world.cycles_until(lambda: world.row("second").state == State.RUNNING)
+    world.kube.create(JOBS, copy)
+    world.cycles_until(lambda: world.read("copy")["spec"]["suspend"])
+    world.cycles_until(lambda: world.row("copy").reason)
+    assert (world.row("copy").state, world.row("copy").reason) == (State.PENDING, "waits_for_quota")
+
+    world.kube.delete(f"{JOBS}/second", {"propagationPolicy": "Background"})
+    world.cycles_until(lambda: world.row("copy").state == State.RUNNING, within_s=20)
+    assert world.read("copy")["metadata"]["uid"] in world.notes("copy")["weir.dev/original"]
