@@ -83,6 +83,16 @@ class _View:
     """Engine name -> what keeps it from being started."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Planned:
+    """What is to be done about it; ``is_whole`` unless some starts are left to the next cycle."""
+
+    snapshot: Snapshot
+    plan: Outline
+    is_whole: bool
+    took_ms: float
+
+
 def run_cycle(
     cluster_id: int, *, trigger: str = "timer", on_change: Callable[[], None] = lambda: None
 ) -> CycleResult:
@@ -112,48 +122,23 @@ def run_cycle(
 def _run(cluster: Cluster, worker: ClusterWorker, trigger: str) -> CycleResult:
     began = time.monotonic()
     enforce = cluster.mode == ClusterMode.ENFORCE
-    if enforce and not worker.lease.hold():
-        worker.projection = None
-        return CycleResult(skipped="lease")
-    if not worker.mirror.wait_synced(SYNC_S):
-        return CycleResult(skipped="not synced")
-    if worker.mirror.lag_s() > LAG_S:
-        return CycleResult(skipped="out of touch")
+    if skipped := _excuse(worker, enforce=enforce):
+        return CycleResult(skipped=skipped)
     worker.ledger.cluster = cluster
     if worker.projection is None or not enforce:
         worker.projection = Projection(cluster)
+    projection, now = worker.projection, cluster.now()
+    view = _look(worker, projection, _policy(cluster, worker, projection, now), now)
+    planned = _plan(worker, projection, view, began)
+    recorded, is_news = _commit(worker, projection, view, planned, trigger, began)
 
-    now = cluster.now()
-    shares = worker.projection.shares
-    rows = policies.load(cluster, at=now, unchanged=worker.unchanged, shares=shares.rows)
-    rows = replace(rows, usage=worker.ledger.usage(rows, now=now))
-    view = _look(worker, worker.projection, rows, now)
-    plan_began = time.monotonic()
-    snapshot = snapshots.build(
-        view.rows, view.picture, view.known, now=view.now, waiting=worker.waiting
-    )
-    plan = reworded(worker.planner.plan(snapshot), view.blocked)
-    most = max(ADMISSIONS, worker.enforcer.writable(time.monotonic() - began))
-    plan, is_whole = portion(plan, most, _priorities(view, worker.projection))
-    plan_ms = (time.monotonic() - plan_began) * 1000
-    with transaction.atomic():
-        # The span that ends now was spent under the division that still stands in the rows.
-        held = worker.projection.rows.values()
-        worker.ledger.book(view.rows, held, now=view.now)
-        save(view.changes)
-        labels = {n.name: n.labels for n in view.picture.nodes}
-        moved = worker.projection.nodes.save(snapshot, view.rows, labels)
-        recorded = _record(view, worker.projection, snapshot, plan, trigger)
-        recorded.cycle.took_ms = (time.monotonic() - began) * 1000
-        recorded.cycle.save(update_fields=["took_ms"])
-
-    pictures.retire(worker.mirror, worker.memo, worker.projection.ended())
-    report = _enforce(worker, worker.projection, view, plan, recorded) if enforce else Report()
+    pictures.retire(worker.mirror, worker.memo, projection.ended())
+    report = _enforce(worker, projection, view, planned.plan, recorded) if enforce else Report()
     many = len(view.picture.workloads) > MANY and worker.trigger.is_due()
     settled = report.written > 0 and not many and _settle(worker, view)
-    if enforce and not is_whole:
+    if enforce and not planned.is_whole:
         worker.trigger()
-    if view.changes or moved or recorded.visible or settled:
+    if is_news or settled:
         cluster.touch()
     Cluster.objects.filter(pk=cluster.pk).update(planned_at=timezone.now())
     return CycleResult(
@@ -161,9 +146,71 @@ def _run(cluster: Cluster, worker: ClusterWorker, trigger: str) -> CycleResult:
         decisions=recorded.decisions,
         written=report.written,
         failed=report.failed,
-        plan_ms=plan_ms,
-        took_ms=(time.monotonic() - began) * 1000,
+        plan_ms=planned.took_ms,
+        took_ms=_ms_since(began),
     )
+
+
+def _excuse(worker: ClusterWorker, *, enforce: bool) -> str:
+    """Why there is no cycle now; empty when there is one."""
+    if enforce and not worker.lease.hold():
+        worker.projection = None
+        return "lease"
+    if not worker.mirror.wait_synced(SYNC_S):
+        return "not synced"
+    return "out of touch" if worker.mirror.lag_s() > LAG_S else ""
+
+
+def _policy(
+    cluster: Cluster, worker: ClusterWorker, projection: Projection, now: datetime
+) -> PolicyRows:
+    shares = projection.shares.rows
+    rows = policies.load(cluster, at=now, unchanged=worker.unchanged, shares=shares)
+    return replace(rows, usage=worker.ledger.usage(rows, now=now))
+
+
+def _plan(
+    worker: ClusterWorker, projection: Projection, view: _View, cycle_began: float
+) -> _Planned:
+    began = time.monotonic()
+    snapshot = snapshots.build(
+        view.rows, view.picture, view.known, now=view.now, waiting=worker.waiting
+    )
+    plan = reworded(worker.planner.plan(snapshot), view.blocked)
+    most = max(ADMISSIONS, worker.enforcer.writable(time.monotonic() - cycle_began))
+    plan, is_whole = portion(plan, most, _priorities(view, projection))
+    return _Planned(snapshot, plan, is_whole, _ms_since(began))
+
+
+def _priorities(view: _View, projection: Projection) -> Callable[[str], int]:
+    classes = view.rows.priority_classes
+    values: dict[int | None, int] = {priority.pk: priority.value for priority in classes}
+    return lambda name: values.get(projection.by_name[name].priority_class_id, 0)
+
+
+@transaction.atomic
+def _commit(
+    worker: ClusterWorker,
+    projection: Projection,
+    view: _View,
+    planned: _Planned,
+    trigger: str,
+    began: float,
+) -> tuple[Recorded, bool]:
+    """Write what was seen and what is to be done about it; whether a page shows anything of that."""
+    # The span that ends now was spent under the division that still stands in the rows.
+    worker.ledger.book(view.rows, projection.rows.values(), now=view.now)
+    save(view.changes)
+    labels = {n.name: n.labels for n in view.picture.nodes}
+    moved = projection.nodes.save(planned.snapshot, view.rows, labels)
+    recorded = _record(view, projection, planned, trigger)
+    recorded.cycle.took_ms = _ms_since(began)
+    recorded.cycle.save(update_fields=["took_ms"])
+    return recorded, bool(view.changes or moved or recorded.visible)
+
+
+def _ms_since(began: float) -> float:
+    return (time.monotonic() - began) * 1000
 
 
 def _look(worker: ClusterWorker, projection: Projection, rows: PolicyRows, now: datetime) -> _View:
@@ -183,17 +230,9 @@ def _look(worker: ClusterWorker, projection: Projection, rows: PolicyRows, now: 
     return _View(rows.cluster, picture, rows, known, now, changes, blocked_by)
 
 
-def _priorities(view: _View, projection: Projection) -> Callable[[str], int]:
-    classes = view.rows.priority_classes
-    values: dict[int | None, int] = {priority.pk: priority.value for priority in classes}
-    return lambda name: values.get(projection.by_name[name].priority_class_id, 0)
-
-
-def _record(
-    view: _View, projection: Projection, snapshot: Snapshot, plan: Outline, trigger: str
-) -> Recorded:
+def _record(view: _View, projection: Projection, planned: _Planned, trigger: str) -> Recorded:
     by_name, telling = projection.by_name, projection.telling
-    rows, shares = view.rows, projection.shares
+    snapshot, plan, rows, shares = planned.snapshot, planned.plan, view.rows, projection.shares
     return recording.record(
         Pass(view.cluster, snapshot, plan, rows, by_name, shares, view.now, trigger, telling)
     )
