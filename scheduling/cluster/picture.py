@@ -37,6 +37,8 @@ class ObservedNode:
     topology: Mapping[str, str]
     ready: bool
     foreign_gpus: int
+    taints: frozenset[str] = frozenset()
+    """Keys of those that keep new pods away."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,9 @@ class Orphans:
 
 
 NO_DEVICES = Devices()
+KEEPS_AWAY = ("NoSchedule", "NoExecute")
+OWN_TAINTS = "node.kubernetes.io/"
+"""Kubernetes' own, of nodes in trouble."""
 KINDS: Mapping[str, Adapter] = {a.kind: a for a in ADAPTERS}
 
 
@@ -202,10 +207,15 @@ def compose(
     return Picture(
         workloads=tuple(by_uid.values()),
         by_uid=by_uid,
-        nodes=tuple(
-            row
-            for node in sorted(nodes, key=lambda n: n["metadata"]["name"])
-            for row in _node_rows(node, foreign.get(node["metadata"]["name"], []), classes, counted)
+        nodes=_closed(
+            [
+                row
+                for node in sorted(nodes, key=lambda n: n["metadata"]["name"])
+                for row in _node_rows(
+                    node, foreign.get(node["metadata"]["name"], []), classes, counted
+                )
+            ],
+            {spec.resource_name for spec in classes},
         ),
         orphans=tuple(_orphans(pods, classes, counted) for _, pods in sorted(orphaned.items())),
         unreadable=dict(memo.unreadable),
@@ -313,8 +323,27 @@ def _node_rows(
             topology=_topology(node_labels),
             ready=_is_ready(node),
             foreign_gpus=min(offered, held.get(spec.resource_name, 0)),
+            taints=frozenset(node["spec"].get("taints") or ()),
         )
     return list(rows.values())
+
+
+def _closed(rows: list[ObservedNode], tolerated: Set[str]) -> tuple[ObservedNode, ...]:
+    """``rows`` with those not ready whose taints keep work away: not one that every admission makes its pods
+    tolerate, nor one that all nodes of a class carry, which its work knows of."""
+    if not any(row.taints for row in rows):
+        return tuple(rows)
+    usual: dict[str, frozenset[str]] = {}
+    for row in rows:
+        usual[row.gpu_class] = usual.get(row.gpu_class, row.taints) & row.taints
+    return tuple(
+        replace(row, ready=False) if _strange(row.taints, usual[row.gpu_class] | tolerated) else row
+        for row in rows
+    )
+
+
+def _strange(taints: Set[str], known: Set[str]) -> bool:
+    return any(key not in known or key.startswith(OWN_TAINTS) for key in taints)
 
 
 def _held(pods: Iterable[Json], counted: Devices) -> dict[str, int]:
@@ -343,10 +372,13 @@ def _is_ready(node: Json) -> bool:
 
 def trim_node(node: Json) -> Json:
     """A node without what nobody here reads (images and the kubelet's details are most of it)."""
-    meta, status = node["metadata"], node.get("status") or {}
+    meta, spec, status = node["metadata"], node.get("spec") or {}, node.get("status") or {}
     return {
         "metadata": {k: meta[k] for k in ("name", "uid", "resourceVersion", "labels") if k in meta},
-        "spec": {"unschedulable": (node.get("spec") or {}).get("unschedulable", False)},
+        "spec": {
+            "unschedulable": spec.get("unschedulable", False),
+            "taints": [t["key"] for t in spec.get("taints") or () if t["effect"] in KEEPS_AWAY],
+        },
         "status": {
             "allocatable": status.get("allocatable") or {},
             "conditions": [

@@ -126,6 +126,37 @@ def test_node_that_changes_its_class_keeps_what_runs_on_it(world: World) -> None
     assert world.row("w1").gpu_class.name == "h100"
 
 
+def taint(world: World, node: str, *keys: str) -> None:
+    taints = [{"key": key, "value": "x", "effect": "NoSchedule"} for key in keys]
+    world.kube.patch(f"/api/v1/nodes/{node}", {"spec": {"taints": taints or None}})
+
+
+def test_tainted_node_takes_no_work_until_it_is_clean(world: World) -> None:
+    taint(world, "n1", "maintenance")
+    world.job("w1", gpus=8, pods=2)
+    world.job("w2", gpus=4)
+    world.cycles_until(lambda: world.row("w2").state == State.RUNNING)
+    assert world.row("w2").placement == {"n2": 1}
+    assert world.read("w1")["spec"]["suspend"]
+
+    world.edit("w2", {"spec": {"suspend": True}})
+    taint(world, "n1")
+    world.cycles_until(lambda: world.row("w1").state == State.RUNNING, within_s=20)
+
+
+def test_class_whose_nodes_all_carry_a_taint_is_for_work_that_knows_it(world: World) -> None:
+    taint(world, "n1", "dedicated", "nvidia.com/gpu")
+    taint(world, "n2", "dedicated")
+    manifest = world.manifest("w1", gpus=8, pods=2)
+    manifest["spec"]["template"]["spec"]["tolerations"] = [
+        {"key": "dedicated", "operator": "Exists"}
+    ]
+    world.kube.create(JOBS, manifest)
+    world.cycles_until(lambda: world.row("w1").state == State.RUNNING, within_s=20)
+    for node in ("n1", "n2"):
+        taint(world, node)
+
+
 def test_class_that_is_removed_leaves_its_work_running(world: World) -> None:
     world.job("w1", gpus=6)
     world.cycles_until(lambda: world.row("w1").state == State.RUNNING)
