@@ -11,6 +11,7 @@ took a quarter of a plan. Where compiling is off such an index raises.
 from __future__ import annotations
 
 import operator
+from functools import cache
 from hashlib import sha256
 from types import SimpleNamespace
 from typing import Any
@@ -36,6 +37,7 @@ from numba.np.arrayobj import (
     populate_array,
     setitem_array,
 )
+from numba.np.numpy_support import from_dtype
 
 WORD = cgutils.intp_t
 DECLARED: set[type] = set()
@@ -96,7 +98,7 @@ class Struct:
     def __init__(self, name: str, parts: dict[str, Any]) -> None:
         """Raises TypeError for an array that is not contiguous."""
         self.parts = parts
-        self.kind = StructType(name, {name: _kind_of(part) for name, part in parts.items()})
+        self.kind = _struct_of(name, tuple((name, _kind_of(part)) for name, part in parts.items()))
         self.table = np.zeros(max(1, self.kind.words), np.int64)
         for field, part in parts.items():
             words = _written(part)
@@ -105,13 +107,24 @@ class Struct:
         self.address = int(self.table.ctypes.data)
 
 
+@cache
+def _struct_of(name: str, fields: tuple[tuple[str, Any], ...]) -> StructType:
+    return StructType(name, dict(fields))
+
+
 def _kind_of(part: Any) -> Any:
     if isinstance(part, Struct):
         return part.kind
-    kind = types.unliteral(typeof(part))
-    if isinstance(kind, types.Array) and kind.layout != "C":
-        raise TypeError(f"a struct takes contiguous arrays, not {kind}")
-    return Table(kind.dtype, kind.ndim, kind.layout) if isinstance(kind, types.Array) else kind
+    if not isinstance(part, np.ndarray):
+        return types.unliteral(typeof(part))
+    if not part.flags.c_contiguous:
+        raise TypeError(f"a struct takes contiguous arrays, not strides of {part.strides}")
+    return _table_of(part.dtype, part.ndim)
+
+
+@cache
+def _table_of(dtype: Any, axes: int) -> Table:
+    return Table(from_dtype(dtype), axes, "C")
 
 
 def _written(part: Any) -> Any:
