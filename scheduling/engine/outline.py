@@ -17,7 +17,7 @@ class Waits:
     names: Sequence[str]
     reasons: Sequence[m.Reason]
     positions: Sequence[int]
-    """1-based, among those of its queue."""
+    """1-based, among those of its queue; 0 for who has none."""
     spell: Callable[[Sequence[int]], list[m.Decision]]
     """The decisions at some places."""
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from scheduling.engine import Action, Outline
+from scheduling.engine import Action, Decision, Outline, Reason, Waits
+
+NEXT = "GPUs are free for it. It starts once the starts before it are written."
 
 
 def portion(plan: Outline, most: int, priority_of: Callable[[str], int]) -> tuple[Outline, bool]:
-    """``plan`` with ``most`` of its admissions, and whether those are all. The others are planned anew.
+    """``plan`` with ``most`` of its admissions, and whether those are all. The others wait, at the head of
+    the line, to be planned anew.
 
     All of them have room, and wait for nothing but their write. Half are the first of the plan, so that no
     queue's starts are put off for ever; of the rest those of the highest ``priority_of`` a workload's name.
@@ -21,4 +24,33 @@ def portion(plan: Outline, most: int, priority_of: Callable[[str], int]) -> tupl
     first = admitted[: most - most // 2]
     urgent = sorted(admitted[len(first) :], key=priority_of, reverse=True)[: most // 2]
     late = set(admitted).difference(first, urgent)
-    return replace(plan, acts=tuple(d for d in plan.acts if d.workload not in late)), False
+    put_off = [_put_off(d) for d in plan.acts if d.workload in late]
+    acts = tuple(d for d in plan.acts if d.workload not in late)
+    return replace(plan, acts=acts, waits=_ahead_of(plan.waits, put_off)), False
+
+
+def _put_off(start: Decision) -> Decision:
+    """A wait without a place in the line: nobody it waits for has to end."""
+    return Decision(
+        workload=start.workload,
+        action=Action.WAIT,
+        reason=Reason.WAITS_FOR_TURN,
+        sentence=NEXT,
+        queue=start.queue,
+    )
+
+
+def _ahead_of(line: Waits, decisions: Sequence[Decision]) -> Waits:
+    """``line`` with ``decisions`` before it."""
+    ahead = len(decisions)
+
+    def spell(places: Sequence[int]) -> list[Decision]:
+        others = iter(line.spell([place - ahead for place in places if place >= ahead]))
+        return [decisions[place] if place < ahead else next(others) for place in places]
+
+    return Waits(
+        names=[*(d.workload for d in decisions), *line.names],
+        reasons=[*(d.reason for d in decisions), *line.reasons],
+        positions=[*(0 for _ in decisions), *line.positions],
+        spell=spell,
+    )

@@ -101,7 +101,10 @@ def test_starts_past_a_cycles_measure_are_planned_anew_by_the_next(
         world.job(f"w{i}")
     world.cycle()
     assert [world.read(f"w{i}")["spec"]["suspend"] for i in range(3)] == [False, False, True]
-    assert Decision.objects.count() == 2
+    assert Decision.objects.filter(action="admit").count() == 2
+    put_off = world.row("w2")
+    assert (put_off.state, put_off.reason, put_off.position) == (S.PENDING, "waits_for_turn", None)
+    assert world.notes("w2")["weir.dev/sentence"] == put_off.sentence
 
     world.cycle()
     assert not world.read("w2")["spec"]["suspend"]

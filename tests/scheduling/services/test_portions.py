@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from scheduling.engine import Action, Decision, Outline, Reason, Waits
-from scheduling.services.portions import portion
+from scheduling.services.portions import NEXT, portion
 
 NOBODY = Waits(names=[], reasons=[], positions=[], spell=lambda _: [])
 
@@ -47,6 +49,24 @@ def test_starts_past_the_measure_half_are_in_order_half_by_priority(
     kept, whole = portion(starts(planned), most, priority_of)
     assert [d.workload for d in kept.acts] == written.split()
     assert whole == (planned == written)
+
+
+def test_starts_that_are_put_off_wait_ahead_of_the_line_and_say_why() -> None:
+    line = Waits(
+        names=["z1p0", "z2p0"],
+        reasons=[Reason.NO_FREE_GPUS] * 2,
+        positions=[1, 2],
+        spell=lambda places: [
+            Decision(f"z{place + 1}p0", Action.WAIT, Reason.NO_FREE_GPUS) for place in places
+        ],
+    )
+    kept, _ = portion(replace(starts("a1p0 a2p0 a3p0"), waits=line), 1, priority_of)
+    assert list(kept.waits.names) == ["a2p0", "a3p0", "z1p0", "z2p0"]
+    told = kept.waits.spell([3, 0, 2])
+    assert [d.workload for d in told] == ["z2p0", "a2p0", "z1p0"]
+    assert (told[1].reason, told[1].sentence) == (Reason.WAITS_FOR_TURN, NEXT)
+    assert [*kept.waits.reasons] == [d.reason for d in kept.waits.spell(range(4))]
+    assert [*kept.waits.positions] == [0, 0, 1, 2]
 
 
 def test_acts_that_make_room_stay_whole_when_starts_are_put_off() -> None:
