@@ -136,7 +136,7 @@ def _run(cluster: Cluster, worker: ClusterWorker, trigger: str) -> CycleResult:
     report = _enforce(worker, projection, view, planned.plan, recorded) if enforce else Report()
     many = len(view.picture.workloads) > MANY and worker.trigger.is_due()
     settled = report.written > 0 and not many and _settle(worker, view)
-    if enforce and not planned.is_whole:
+    if not planned.is_whole:
         worker.trigger()
     if is_news or settled:
         cluster.touch()
@@ -177,8 +177,10 @@ def _plan(
         view.rows, view.picture, view.known, now=view.now, waiting=worker.waiting
     )
     plan = reworded(worker.planner.plan(snapshot), view.blocked)
-    most = max(ADMISSIONS, worker.enforcer.writable(time.monotonic() - cycle_began))
-    plan, is_whole = portion(plan, most, _priorities(view, projection))
+    is_whole = True
+    if view.cluster.mode == ClusterMode.ENFORCE:
+        most = max(ADMISSIONS, worker.enforcer.writable(time.monotonic() - cycle_began))
+        plan, is_whole = portion(plan, most, _priorities(view, projection))
     return _Planned(snapshot, plan, is_whole, _ms_since(began))
 
 

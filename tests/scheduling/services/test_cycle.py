@@ -110,6 +110,17 @@ def test_starts_past_a_cycles_measure_are_planned_anew_by_the_next(
     assert not world.read("w2")["spec"]["suspend"]
 
 
+def test_observed_cluster_is_told_every_start(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Cluster.objects.update(mode=ClusterMode.OBSERVE)
+    monkeypatch.setattr(cycle, "ADMISSIONS", 1)
+    for i in range(3):
+        world.job(f"w{i}")
+    world.cycle()
+    assert Decision.objects.filter(action="admit").count() == 3
+
+
 def test_starts_past_a_cycles_measure_leave_half_of_it_to_the_highest_priority(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
