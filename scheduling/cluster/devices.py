@@ -19,6 +19,8 @@ Json = dict[str, Any]
 Claims = Mapping[str, Mapping[str, int]]
 """Name of a claim template -> thousandths of each resource that one claim of it takes."""
 
+UNCOUNTED = ""
+"""Stands for a resource among those of a claim that takes devices without saying how many."""
 PREFIX = "deviceclass.resource.kubernetes.io/"
 RESOURCES = ("deviceclasses", "resourceslices", "resourceclaimtemplates")
 
@@ -84,6 +86,8 @@ def _wanted(claim: Json, resources: Mapping[str, str]) -> dict[str, int]:
         known = [c for c in choices or [] if c.get("deviceClassName") in resources]
         if known and not known[0].get("adminAccess"):
             name = resources[known[0]["deviceClassName"]]
+            if known[0].get("allocationMode") == "All":
+                total[UNCOUNTED] = 1000
             total[name] = total.get(name, 0) + 1000 * int(known[0].get("count") or 1)
     return total
 

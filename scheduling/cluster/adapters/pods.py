@@ -8,7 +8,7 @@ from typing import Any
 
 from scheduling.cluster import labels
 from scheduling.cluster.adapters.base import ClassSpec
-from scheduling.cluster.devices import Claims
+from scheduling.cluster.devices import UNCOUNTED, Claims
 from scheduling.cluster.quantities import MOST, instant, mib, milli
 
 Json = dict[str, Any]
@@ -17,6 +17,11 @@ NO_CLAIMS: Claims = {}
 SHARED_CLAIM = (
     "It shares a ResourceClaim, which cannot be counted pod by pod. Claim its devices by a"
     " ResourceClaimTemplate."
+)
+
+ALL_DEVICES = (
+    "Its ResourceClaimTemplate {template} takes all devices that match, which cannot be planned. Set their"
+    " count."
 )
 
 
@@ -76,6 +81,8 @@ def claims_fault(spec: Mapping[str, Any], claims: Claims) -> str:
             return SHARED_CLAIM
         if template not in claims:
             return f"There is no ResourceClaimTemplate {template} in its namespace. Create it."
+        if UNCOUNTED in claims[template]:
+            return ALL_DEVICES.format(template=template)
     return ""
 
 

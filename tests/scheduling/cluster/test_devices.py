@@ -129,3 +129,10 @@ def test_job_that_shares_a_claim_or_names_none_that_is_there_says_so() -> None:
 
     assert "ResourceClaimTemplate" in shared.fault
     assert "There is no ResourceClaimTemplate two" in missing.fault
+
+
+def test_job_that_claims_all_devices_of_a_node_says_so() -> None:
+    known = count([device_class()], [], [template(exactly(allocationMode="All"))])
+    seen = observe(job({"name": "gpu", "resourceClaimTemplateName": "one"}), known)
+
+    assert "Set their count." in seen.fault

@@ -78,6 +78,24 @@ def test_claims_are_counted_and_admitted_while_devices_are_free(world: World) ->
     assert world.read(waiting.name)["spec"]["suspend"]
 
 
+def test_claim_of_all_devices_waits_with_a_remedy(world: World) -> None:
+    furnish(world, devices=5)
+    path = f"{API}/namespaces/default/resourceclaimtemplates"
+    world.kube.delete(f"{path}/pair")
+    request = {"name": "gpu", "exactly": {"deviceClassName": NAME, "allocationMode": "All"}}
+    _put(
+        world,
+        "namespaces/default/resourceclaimtemplates",
+        "ResourceClaimTemplate",
+        {"name": "pair"},
+        {"spec": {"devices": {"requests": [request]}}},
+    )
+    world.kube.create(JOBS, claiming(world, "w1"))
+    world.cycles_until(lambda: world.row("w1").reason == "never_fits")
+
+    assert "takes all devices that match" in world.notes("w1")["weir.dev/sentence"]
+
+
 def test_check_of_the_cluster_counts_devices(world: World) -> None:
     furnish(world, devices=5)
 
