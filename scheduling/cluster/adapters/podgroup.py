@@ -23,6 +23,10 @@ Json = dict[str, Any]
 UNCOUNTED = (
     "Its group does not say how many pods it has. Set the annotation weir.dev/pod-group-total."
 )
+CROWDED = (
+    "{pods} pods are in its group, which says it has {total}. Set weir.dev/pod-group-total to what it has,"
+    " or give other pods another group."
+)
 
 
 class PodGroupAdapter:
@@ -65,6 +69,7 @@ class PodGroupAdapter:
         claims: Claims = pods_of.NO_CLAIMS,
     ) -> Observed:
         said, total = notes.of(obj), _total(pods[0])
+        pods = _within(pods, total)
         gated = [p for p in pods if _is_gated(p) and pods_of.phase(p) == "Pending"]
         return Observed(
             generation=0,
@@ -161,7 +166,7 @@ def _needs(
         "gpu_classes": pods_of.fitting_classes(
             asks, selector, classes, said.get(labels.GPU_CLASSES, ""), swaps=False
         ),
-        "fault": (mixed(amounts) if _total(pods[0]) else UNCOUNTED)
+        "fault": (mixed(amounts) or _crowded(pods) if _total(pods[0]) else UNCOUNTED)
         or pods_of.claims_fault(spec, claims)
         or notes.fault(said),
     }
@@ -173,6 +178,23 @@ def _total(pod: Json) -> int | None:
         return 1
     said = notes.of(pod)
     return whole(said.get(labels.POD_GROUP_TOTAL) or said.get(labels.KUEUE_POD_GROUP_TOTAL)) or None
+
+
+def _within(pods: Sequence[Json], total: int | None) -> Sequence[Json]:
+    """``pods`` without those that come on top of a group that is let go: nothing of it is theirs."""
+    let_go = [pod for pod in pods if not _is_gated(pod)]
+    return let_go if let_go and _alive(pods) > (total or len(pods)) else pods
+
+
+def _crowded(pods: Sequence[Json]) -> str:
+    total, alive = _total(pods[0]), _alive(pods)
+    if not total or alive <= total or not all(map(_is_gated, pods)):
+        return ""
+    return CROWDED.format(pods=alive, total=total)
+
+
+def _alive(pods: Sequence[Json]) -> int:
+    return sum(not pods_of.is_over(pod) for pod in pods)
 
 
 def _incomplete(pods: Sequence[Json], total: int | None) -> str:

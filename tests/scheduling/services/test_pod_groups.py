@@ -173,3 +173,29 @@ def test_people_hold_release_and_cancel_a_whole_group(world: World) -> None:
     world.cycles_until(lambda: runs(world, "pair"))
     workloads.cancel(world.row("pair"), user="ann")
     assert world.kube.get(PODS)["items"] == []
+
+
+def test_group_of_more_pods_than_it_says_waits_with_a_remedy(world: World) -> None:
+    for name in ("a", "b", "c"):
+        pod(world, name, group="g", total=2, gpus=8)
+    for _ in range(3):
+        world.cycle()
+
+    assert all(gated(world, name) for name in ("a", "b", "c"))
+    assert read(world, "a")["metadata"]["annotations"]["weir.dev/sentence"] == (
+        "3 pods are in its group, which says it has 2. Set weir.dev/pod-group-total to what it has,"
+        " or give other pods another group."
+    )
+
+
+def test_pods_on_top_of_a_running_group_stay_at_the_gate(world: World) -> None:
+    for name in ("a", "b"):
+        pod(world, name, group="g", total=2)
+    world.cycles_until(lambda: world.row("g").state == State.RUNNING)
+    pod(world, "c", group="g", total=2)
+    for _ in range(2):
+        world.cycle()
+    assert (gated(world, "c"), world.row("g").members) == (True, 2)
+
+    world.kube.delete(f"{PODS}/a")
+    world.cycles_until(lambda: not gated(world, "c"))
