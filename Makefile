@@ -68,6 +68,8 @@ test-cluster: .venv/.dev ## Contract, enforcement and faults on a real control p
 
 test-nightly: .venv/.dev ## The engine's laws over 2,000 random organisations each
 	HYPOTHESIS_PROFILE=nightly $(BIN)/python -m pytest -n 2 tests/scheduling/engine/test_laws.py
+	@# Without the compiler, where an index below zero raises.
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 tests/scheduling/engine
 
 check: .venv/.dev ## Format, lint, types, contracts, templates
 	$(BIN)/ruff format --check .

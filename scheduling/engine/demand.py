@@ -10,6 +10,7 @@ from scheduling.engine.fitness import fits_empty, known_row, limit_too_low
 from scheduling.engine.limits import book_gpus, book_start, may_ask, spent_hours, weighed
 from scheduling.engine.line import SPECIAL
 from scheduling.engine.memo import KINDS
+from scheduling.engine.prey import gpus_of
 from scheduling.engine.record import note_coming
 from scheduling.engine.world import World
 
@@ -24,46 +25,43 @@ def sum_held(world: World) -> None:
     """Running work: what it holds, the part that cannot be called back, what it asks for with that, and the
     usage that starts of late are charged before they use it. Leaving work holds no quota any more.
 
-    Arrays that each workload needs are looked up once, and where many run read in the order of memory.
+    Where many run they are read in the order of memory.
     """
-    work, book, line, phase = world.work, world.book, world.line, world.work.phase
-    queue, gpu_class, members, leaving = work.queue, work.gpu_class, work.members, work.leaving
-    need, most, elastic, user, rate = (
-        work.need,
-        work.most,
-        work.elastic,
-        work.user,
-        world.nodes.rate,
-    )
-    held, asked, by_user, limited = book.held, book.asked, book.by_user, book.limited[0] != 0
-    started, priority, preemptible = work.started, work.priority, world.ranks.preemptible
-    rules, last, used = world.rules, 0.0, 0.0
-    many = phase.size > LARGE and line.count[2] * DENSE > phase.size
-    for k in range(phase.size if many else line.count[2]):
+    work, book, line, rules = world.work, world.book, world.line, world.rules
+    slots, last, used = work.phase.size, 0.0, 0.0
+    many = slots > LARGE and line.count[2] * DENSE > slots
+    for k in range(slots if many else line.count[2]):
         w = k if many else line.running[k]
-        if phase[w] != RUNNING:
+        if work.phase[w] != RUNNING:
             continue
-        q, c, gpus = queue[w], gpu_class[w], need[GPUS, w] * members[w]
-        if leaving[w]:
+        q, c, gpus = work.queue[w], work.gpu_class[w], gpus_of(work, w)
+        if work.leaving[w]:
             note_coming(world, w, gpus)
         elif q < 0:
             book.supply[c] = max(0, book.supply[c] - gpus)
         else:
-            wants = max(members[w], most[w]) if elastic[w] else members[w]
-            asked[c, q] += wants * need[GPUS, w]
-            held[c, q] += gpus
-            by_user[user[w]] += weighed(gpus, rate[c])
-            if limited:
-                book_start(world, w, 1)
-                book_gpus(world, w, gpus)
-            if priority[w] >= 0 and not preemptible[priority[w]]:
-                book.fixed[c, q] += gpus
-            ahead = started[w] + rules.charge - rules.now
+            _hold(world, w, q, c, gpus)
+            ahead = work.started[w] + rules.charge - rules.now
             if ahead > 0.0 and rules.history > 0.0:
                 if ahead != last:
                     last, used = ahead, 1.0 - 2.0 ** (-ahead / rules.half_life)
                 book.charged[c, q] += int(1000.0 * gpus * used)
     _sum_up(world)
+
+
+@once
+def _hold(world: World, w: int, q: int, c: int, gpus: int) -> None:
+    """``w`` holds ``gpus`` in leaf ``q``, and an elastic gang asks for more."""
+    work, book, p = world.work, world.book, world.work.priority[w]
+    wants = max(work.members[w], work.most[w]) if work.elastic[w] else work.members[w]
+    book.asked[c, q] += wants * work.need[GPUS, w]
+    book.held[c, q] += gpus
+    book.by_user[work.user[w]] += weighed(gpus, world.nodes.rate[c])
+    if book.limited[0] != 0:
+        book_start(world, w, 1)
+        book_gpus(world, w, gpus)
+    if p >= 0 and not world.ranks.preemptible[p]:
+        book.fixed[c, q] += gpus
 
 
 @inner

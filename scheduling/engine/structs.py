@@ -5,7 +5,7 @@ atomic instruction each time. ``as_struct`` turns it, once per frame, into a tab
 the same memory: kernels read ``work.phase[w]`` either way, and count nothing. Python keeps the memory.
 
 An index below zero is a mistake in a kernel, not a place from the end: to look for the sign of each index
-took a quarter of a plan. Where compiling is off such an index raises.
+took a fifth of a plan. Where compiling is off such an index raises.
 """
 
 from __future__ import annotations
@@ -189,6 +189,8 @@ def _get(context: Any, builder: Any, struct: Any, value: Any, name: str) -> Any:
     kind, first = struct.fields[name], struct.first[name]
     if isinstance(kind, types.Array):
         return _array(context, builder, kind, value, first)
+    if isinstance(kind, StructType):
+        return _fixed(builder, value, first, context.get_value_type(kind))
     if isinstance(kind, types.Boolean):
         word = builder.load(_place(builder, value, first, WORD))
         return builder.icmp_unsigned("!=", word, word.type(0))
