@@ -83,12 +83,18 @@ class LeaderWorkerSetAdapter(ReplicasAdapter):
         own, groups = obj["spec"]["leaderWorkerTemplate"], self.wanted(obj)
         workers = int(own.get("size") or 1) - 1
         leader = own.get("leaderTemplate")
-        if leader is None:
-            return [Role("worker", groups * (workers + 1), own["workerTemplate"])]
-        return [
-            Role("worker", groups * workers, own["workerTemplate"]),
-            Role("leader", groups, leader),
-        ]
+        each = {"worker": workers} if leader else {"worker": workers + 1}
+        templates = {"worker": own["workerTemplate"]}
+        if leader:
+            each["leader"], templates["leader"] = 1, leader
+
+        def role(name: str) -> Role:
+            def restore(count: int) -> None:
+                obj["spec"]["replicas"] = count // each[name]
+
+            return Role(name, groups * each[name], templates[name], restore=restore)
+
+        return [role(name) for name in each]
 
     def owner_name(self, pod: Json) -> str | None:
         name: str | None = (pod["metadata"].get("labels") or {}).get(

@@ -22,7 +22,9 @@ class ReplicaSpecsAdapter(RoleAdapter):
         return [self._role(obj["spec"], name, specs[name]) for name in self.order if name in specs]
 
     def _role(self, spec: Json, name: str, own: Json) -> Role:
-        return Role(name, _replicas(own), own["template"])
+        return Role(
+            name, _replicas(own), own["template"], restore=lambda count: own.update(replicas=count)
+        )
 
     def is_suspended(self, obj: Json) -> bool:
         return bool((obj["spec"].get("runPolicy") or {}).get("suspend"))
@@ -50,7 +52,7 @@ class PyTorchJobAdapter(ReplicaSpecsAdapter):
         if name == "Worker" and "maxReplicas" in bounds:
             role.lowest = int(bounds.get("minReplicas", 1))
             role.highest = int(bounds["maxReplicas"])
-            role.resize = lambda count: own.update(replicas=count)
+            role.resize, role.restore = role.restore, None
         return role
 
 

@@ -69,6 +69,8 @@ def _group(group: Json, *, autoscaled: bool) -> Role:
     if autoscaled and highest is not None:
         replicas = int(highest)
     role = Role(group.get("groupName", "workers"), replicas * hosts, group["template"])
+    if not autoscaled:
+        role.restore = lambda count: group.update(replicas=count // hosts)
     if not autoscaled and hosts == 1 and highest is not None:
         role.lowest, role.highest = lowest, int(highest)
         role.resize = lambda count: group.update(replicas=count)

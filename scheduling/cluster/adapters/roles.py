@@ -40,8 +40,8 @@ NO_PODS = "It asks for no pods. Ask for at least one."
 class Role:
     """Pods made from one template. ``template`` may be edited in place by ``steer``.
 
-    ``resize`` sets how many there are; ``lowest`` and ``highest`` are the bounds where the object
-    itself states them.
+    ``resize`` sets how many there are, where plans may; ``lowest`` and ``highest`` are the bounds where the
+    object itself states them. ``restore`` sets it where only what a person raised is to be taken back.
     """
 
     name: str
@@ -50,6 +50,7 @@ class Role:
     resize: Callable[[int], None] | None = None
     lowest: int | None = None
     highest: int | None = None
+    restore: Callable[[int], None] | None = None
 
     @property
     def pod(self) -> Json:
@@ -192,6 +193,7 @@ class RoleAdapter:
             if sum(role.count for role in counted) == admission.members:
                 return
             _size(counted, admission.members)
+            _restore(counted, original.sizes)
             new["metadata"]["annotations"] |= {
                 **notes.mark(original, admission),
                 labels.ADMITTED_AT: notes.of(obj).get(labels.ADMITTED_AT),
@@ -331,6 +333,16 @@ def _size(counted: Sequence[Role], members: int) -> None:
     change = members - sum(role.count for role in counted)
     if len(movable) == 1 and movable[0].resize is not None and change:
         movable[0].resize(movable[0].count + change)
+
+
+def _restore(counted: Sequence[Role], sizes: Mapping[str, int]) -> None:
+    """Take back what was raised past ``sizes``, where plans do not size the gang."""
+    if sum(role.resize is not None for role in counted) == 1:
+        return
+    for role in counted:
+        restore = role.restore or role.resize
+        if restore is not None and role.count > sizes.get(role.name, role.count):
+            restore(sizes[role.name])
 
 
 def priority_class(meta: Json, pods: Iterable[Json]) -> str:

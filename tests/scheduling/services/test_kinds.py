@@ -144,6 +144,36 @@ def test_work_of_every_kind_that_jumps_the_queue_is_suspended_again(site: World,
     assert site.row("w1").members == 2
 
 
+def grown(kind: str) -> dict[str, Any]:
+    """The patch by which somebody doubles the workers of an object of ``kind``."""
+    spec = MANIFESTS[kind]("w1")["spec"]
+    if kind == "LeaderWorkerSet":
+        return {"spec": {"replicas": 2}}
+    if kind == "RayCluster":
+        (group,) = spec["workerGroupSpecs"]
+        return {"spec": {"workerGroupSpecs": [group | {"numOfHosts": 2, "replicas": 2}]}}
+    roles = "mpiReplicaSpecs" if kind == "MPIJob" else "pytorchReplicaSpecs"
+    return {"spec": {roles: {"Worker": {"replicas": 4}}}}
+
+
+@pytest.mark.parametrize("kind", ["LeaderWorkerSet", "MPIJob", "PyTorchJob", "RayCluster"])
+def test_work_of_fixed_size_made_larger_by_hand_is_cut_back(site: World, kind: str) -> None:
+    manifest = MANIFESTS[kind]("w1")
+    if kind == "RayCluster":  # Hosts come and go together, so plans do not size it.
+        (group,) = manifest["spec"]["workerGroupSpecs"]
+        group |= {"numOfHosts": 2, "replicas": 1, "minReplicas": 1, "maxReplicas": 4}
+    operator = placed(site, kind, manifest)
+    runs(site, operator)
+    before = adapter_of(kind).observe(operator.read(), (), ()).members
+    site.kube.patch(adapter_of(kind).path("default", "w1"), grown(kind))
+    assert adapter_of(kind).observe(operator.read(), (), ()).members > before
+    site.cycle()
+
+    assert adapter_of(kind).observe(operator.read(), (), ()).members == before
+    assert not suspended(operator, kind)
+    assert "Resized" in site.events("w1")
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_manifest_of_every_kind_is_made_to_wait(kind: str) -> None:
     adapter = adapter_of(kind)
