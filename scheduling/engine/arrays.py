@@ -276,9 +276,8 @@ class Index(NamedTuple):
     order: Ints  # [position] rank among nodes of equal score: by name
     alike: Ints  # nodes looked at, by what is free on them
     free: Ints  # [node] unclaimed free GPUs, shares of GPUs included
-    whole: Ints  # [node] without them
     free_sum: Ints  # [class] free GPUs
-    free_nodes: Ints  # [class] nodes with some outside shared GPUs
+    free_nodes: Ints  # [class] nodes with any
     free_seen: Ints  # [class] the tick up to which these are right
 
 

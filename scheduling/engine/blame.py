@@ -8,7 +8,7 @@ from scheduling.engine import codes
 from scheduling.engine.arrays import ANYWHERE, BACKFILL, CPUS, EPS, GPUS, MEMORY, NOW, RAW
 from scheduling.engine.compiled import inner, once
 from scheduling.engine.index import row_of, tally
-from scheduling.engine.limits import full_queue, pair_in, spent_hours, user_limit
+from scheduling.engine.limits import full_queue, pair_in, spent_hours, used_hours, user_limit
 from scheduling.engine.placement import reach_of
 from scheduling.engine.record import decide, quote
 from scheduling.engine.seating import free_of, slots_of_gpus
@@ -63,8 +63,8 @@ def blame_hours(world: World, w: int, c: int) -> None:
     x = spent_hours(world, world.work.queue[w], c)
     quotas, out = world.quotas, world.out
     out.action[w], out.reason[w], out.gpu_class[w] = codes.WAIT, codes.HOURS_SPENT, c
-    quote(out, w, x, quotas.used_hours[c, x], quotas.budget_hours[c, x], 0.0, 0.0)
-    out.until[w] = quotas.period_ends[c, x]
+    quote(out, w, x, used_hours(world, x, c), quotas.budget_hours[c, x], 0.0, 0.0)
+    out.until[w] = quotas.period_ends[c, x] if quotas.period_ends[c, x] > world.rules.now else 0.0
 
 
 @inner

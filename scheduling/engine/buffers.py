@@ -129,7 +129,7 @@ def _index(nodes: a.Nodes) -> a.Index:
         score=np.zeros((rows, size)), widest=_ints(rows, blocks), best=_ints(rows, blocks),
         inside=_ints(rows, int(domains.sum())), base=np.append(0, np.cumsum(domains)),
         member=order, begin=begin, position=position, order=np.arange(size),
-        alike=np.full(1 << 8, -1, np.int64), free=_ints(size), whole=_ints(size),
+        alike=np.full(1 << 8, -1, np.int64), free=_ints(size),
         free_sum=_ints(classes), free_nodes=_ints(classes),
         free_seen=np.full(classes, -1, np.int64),
     )  # fmt: skip

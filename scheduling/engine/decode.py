@@ -10,16 +10,18 @@ from scheduling.engine import codes, reasons
 from scheduling.engine import model as m
 from scheduling.engine.array_plan import ArrayPlan
 from scheduling.engine.arrays import Ints
+from scheduling.engine.facts import Facts
 from scheduling.engine.frame import Frame
 from scheduling.engine.outline import Outline, Waits
-from scheduling.engine.sentences import Facts
 from scheduling.engine.shares import read_shares
+from scheduling.engine.wording import amount, gib
 
 Row = tuple[Any, ...]
 """All that is said of a slot but what the workload itself states."""
 Told = tuple[Facts, str, dict[str, reasons.Number]]
 """Facts, and the sentence and numbers that follow from them."""
 
+DRAINS = 2
 SEATED = (m.Action.ADMIT, m.Action.GROW, m.Action.SHRINK, m.Action.MOVE)
 
 
@@ -113,7 +115,14 @@ class _Reader:
     def _told(self, slot: int, work: m.Workload, row: Row) -> Told:
         """What is said of ``slot``, made anew only for what was not said of another one."""
         reason = codes.REASONS[row[0]]
-        asked = (work.queue, work.gpus, work.members.min, work.held, _wanted(work, reason))
+        asked = (
+            work.queue,
+            work.gpus,
+            work.members.min,
+            work.held,
+            _wanted(work, reason),
+            _beside(work, reason),
+        )
         key = (*row, *asked)
         told = self.told.get(key)
         if told is None:
@@ -126,10 +135,11 @@ class _Reader:
         rival = frame.slot_names[int(plan.rival[slot])] if plan.rival[slot] >= 0 else ""
         c = int(plan.gpu_class[slot])
         until = float(plan.until[slot])
+        stopped = reason is m.Reason.HELD and not work.held
         return Facts(
             reason=reason,
             queue=self.path(int(frame.work.queue[slot])) or work.queue,
-            blame=self.path(int(plan.blame[slot])),
+            blame=self.path(self._stopped(slot) if stopped else int(plan.blame[slot])),
             gpu_class=frame.class_names[c] if c >= 0 else "",
             figures=tuple(plan.figures[slot].tolist()),
             gpus=work.gpus,
@@ -140,8 +150,17 @@ class _Reader:
             until=reasons.since(self.now, until) if until > 0 else None,
             lost_gpu_s=float(plan.lost[slot]),
             wanted=_wanted(work, reason),
+            beside=_beside(work, reason),
             held_by_user=work.held,
+            draining=bool(stopped and frame.tree.stop[frame.work.queue[slot]] == DRAINS),
         )
+
+    def _stopped(self, slot: int) -> int:
+        """The topmost queue whose hold or drain stops ``slot``."""
+        tree, q = self.frame.tree, int(self.frame.work.queue[slot])
+        while tree.parent[q] > 0 and tree.stop[tree.parent[q]] == tree.stop[q]:
+            q = int(tree.parent[q])
+        return q
 
     def _seats(
         self, slot: int, work: m.Workload
@@ -184,3 +203,12 @@ def _wanted(work: m.Workload, reason: m.Reason) -> str:
     if reason is m.Reason.NO_SUCH_CLASS:
         return ", ".join(work.gpu_classes)
     return work.topology.required or ""
+
+
+def _beside(work: m.Workload, reason: m.Reason) -> str:
+    """CPUs and memory of a member, where they may be what no node has."""
+    if reason is not m.Reason.NEVER_FITS:
+        return ""
+    cpus = f"{amount(work.cpus)} CPU{'s' * (work.cpus != m.MILLI)}" if work.cpus else ""
+    memory = f"{gib(work.memory_mib)} of memory" if work.memory_mib else ""
+    return " and ".join(part for part in (cpus, memory) if part)

@@ -17,7 +17,14 @@ from scheduling.engine.compiled import inner, once
 from scheduling.engine.limits import book_start
 from scheduling.engine.prey import extra_of
 from scheduling.engine.seating import leave, stay
-from scheduling.engine.standing import charge, common_ancestor, grace_over, guarded, is_worn
+from scheduling.engine.standing import (
+    branch_of,
+    charge,
+    common_ancestor,
+    grace_over,
+    guarded,
+    is_worn,
+)
 from scheduling.engine.world import World
 
 RECLAIM, PREEMPT = 0, 1
@@ -185,10 +192,7 @@ def min_run_of(world: World, hunt: Hunt, v: int) -> float:
     the priority class.
     """
     work, tree = world.work, world.tree
-    q = work.queue[v]
-    meet = common_ancestor(tree, q, work.queue[hunt.w])
-    while q != meet and tree.parent[q] != meet:
-        q = tree.parent[q]
+    q = branch_of(tree, work.queue[v], work.queue[hunt.w])
     return tree.min_run[q] if tree.min_run[q] >= 0.0 else world.ranks.min_run[work.priority[v]]
 
 

@@ -332,7 +332,7 @@ def tally(world: World, c: int) -> None:
     if index.free_seen[c] < room.tick[1]:
         index.free_sum[c] = index.free_nodes[c] = 0
         for i in range(nodes.class_start[c], nodes.class_start[c + 1]):
-            index.free[nodes.of_class[i]] = index.whole[nodes.of_class[i]] = 0
+            index.free[nodes.of_class[i]] = 0
             _count(index, room, nodes.of_class[i], c)
     else:
         n = room.newest[c]
@@ -344,11 +344,10 @@ def tally(world: World, c: int) -> None:
 
 @inner
 def _count(index: Index, room: Room, n: int, c: int) -> None:
-    whole = max(0, free_of(room, GPUS, n, NOW))
-    free = whole
+    free = max(0, free_of(room, GPUS, n, NOW))
     for d in range(room.shared_now.shape[1]):
         if room.shared_now[n, d] > 0:
             free += max(0, ONE - max(room.shared_now[n, d], room.shared_later[n, d]))
-    index.free_nodes[c] += int(whole > 0) - int(index.whole[n] > 0)
+    index.free_nodes[c] += int(free > 0) - int(index.free[n] > 0)
     index.free_sum[c] += free - index.free[n]
-    index.free[n], index.whole[n] = free, whole
+    index.free[n] = free

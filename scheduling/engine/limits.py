@@ -24,8 +24,16 @@ def find_limits(world: World) -> None:
         book.rationed[c], book.ceiling[c, 0] = 0, UNLIMITED
         for q in range(1, tree.parent.size):
             book.ceiling[c, q] = min(quotas.cap[c, q], book.ceiling[c, tree.parent[q]])
-            if quotas.used_hours[c, q] >= quotas.budget_hours[c, q]:
+            if used_hours(world, q, c) >= quotas.budget_hours[c, q]:
                 book.rationed[c] = 1
+
+
+@once
+def used_hours(world: World, q: int, c: int) -> float:
+    """GPU-hours used in the present period: none of those stated for one that is over."""
+    quotas = world.quotas
+    over = 0.0 < quotas.period_ends[c, q] <= world.rules.now
+    return 0.0 if over else quotas.used_hours[c, q]
 
 
 @inner
@@ -144,7 +152,7 @@ def pair_in(world: World, w: int, x: int) -> int:
 def spent_hours(world: World, q: int, c: int) -> int:
     """The lowest queue whose GPU-hours of class ``c`` are spent, -1 if none."""
     while world.book.rationed[c] and q > 0:
-        if world.quotas.used_hours[c, q] >= world.quotas.budget_hours[c, q]:
+        if used_hours(world, q, c) >= world.quotas.budget_hours[c, q]:
             return q
         q = world.tree.parent[q]
     return -1

@@ -8,8 +8,9 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from scheduling.engine.arrays import UNLIMITED
+from scheduling.engine.facts import Facts
 from scheduling.engine.model import MILLI, Reason
-from scheduling.engine.sentences import SENTENCES, Facts
+from scheduling.engine.sentences import SENTENCES
 
 Number = float | int | str | None
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from scheduling.engine import codes
-from scheduling.engine.arrays import GPUS, Out, Seats
+from scheduling.engine.arrays import GPUS, Ints, Out, Seats
 from scheduling.engine.compiled import inner, once
 from scheduling.engine.eviction import Hunt
 from scheduling.engine.ladder import rate_leaf
 from scheduling.engine.limits import book_start
 from scheduling.engine.seating import pledge
-from scheduling.engine.standing import charge, common_ancestor
+from scheduling.engine.standing import branch_of, charge
 from scheduling.engine.world import World
 
 
@@ -160,13 +162,14 @@ def is_shrunk(world: World, v: int) -> bool:
 
 
 @inner
-def evict_for(world: World, hunt: Hunt, v: int, reason: int) -> None:
-    """``v`` leaves for the workload of ``hunt``; quotes its queue below the common ancestor."""
+def evict_for(world: World, hunt: Hunt, v: int, reason: int, leaves: Ints) -> None:
+    """``v`` leaves for the workload of ``hunt``; quotes its queue below the common ancestor, of which
+    ``leaves`` milli-GPU go.
+    """
     evict(world, v, reason)
     world.out.lost[v] = world.prey.lost[v]
     world.prey.rated[0] += 1
-    members = world.work.members[v] - world.prey.given[v]
-    _quote_excess(world, hunt, v, members * world.work.need[GPUS, v])
+    _quote_excess(world, hunt, v, leaves)
 
 
 @inner
@@ -175,11 +178,13 @@ def evict_mover(world: World, hunt: Hunt, v: int) -> None:
     before the one of whoever gets its room.
     """
     world.out.action[v], world.out.reason[v] = codes.EVICT, codes.PREEMPTED
-    _quote_excess(world, hunt, v, world.work.members[v] * world.work.need[GPUS, v])
+    leaves = np.zeros(world.tree.parent.size, np.int64)
+    leaves[world.work.queue[v]] = world.work.members[v] * world.work.need[GPUS, v]
+    _quote_excess(world, hunt, v, leaves)
 
 
 @inner
-def shrink_for(world: World, hunt: Hunt, v: int) -> None:
+def shrink_for(world: World, hunt: Hunt, v: int, leaves: Ints) -> None:
     """``v`` gives up the members noted in ``world.prey`` for the workload of ``hunt`` and goes on with
     the others where they sit.
     """
@@ -195,19 +200,16 @@ def shrink_for(world: World, hunt: Hunt, v: int) -> None:
             at += 1
         h = world.holds.next[h]
     note_coming(world, v, gpus)
-    _quote_excess(world, hunt, v, gpus)
+    _quote_excess(world, hunt, v, leaves)
     out.figures[v, 4] = prey.given[v]
 
 
 @inner
-def _quote_excess(world: World, hunt: Hunt, v: int, gpus: int) -> None:
-    """For whom ``gpus`` of ``v`` leave, and how the queue below the common ancestor stood."""
-    tree, out = world.tree, world.out
-    q = world.work.queue[v]
-    meet = common_ancestor(tree, q, world.work.queue[hunt.w])
-    while q != meet and tree.parent[q] != meet:
-        q = tree.parent[q]
+def _quote_excess(world: World, hunt: Hunt, v: int, leaves: Ints) -> None:
+    """For whom ``v`` leaves, and how the queue below the common ancestor stood with all that ``leaves``."""
+    out = world.out
+    q = branch_of(world.tree, world.work.queue[v], world.work.queue[hunt.w])
     out.rival[v] = hunt.w
     out.served[hunt.w] = True
     held = world.book.held[hunt.c, q]
-    quote(out, v, q, held + gpus, world.division.fair[hunt.c, q], held, hunt.need)
+    quote(out, v, q, held + leaves[q], world.division.fair[hunt.c, q], held, hunt.need)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from scheduling.engine import codes
 from scheduling.engine.admission import need_of, only_reserved, start_or_promise
-from scheduling.engine.arrays import GPUS, UNLIMITED
+from scheduling.engine.arrays import GPUS, UNLIMITED, Ints
 from scheduling.engine.compiled import inner, once
 from scheduling.engine.consolidation import consolidate
 from scheduling.engine.eviction import (
@@ -26,7 +28,7 @@ from scheduling.engine.prospects import (
     note_loss,
 )
 from scheduling.engine.record import decide, evict_for, is_shrunk, quote, shrink_for
-from scheduling.engine.standing import common_ancestor, grace_over, over_nominal, reach
+from scheduling.engine.standing import branch_of, common_ancestor, grace_over, over_nominal, reach
 from scheduling.engine.victims import give_up, hunt_down, last_release
 from scheduling.engine.world import World
 
@@ -146,19 +148,33 @@ def _carry_out(world: World, hunt: Hunt) -> None:
     """
     reason = codes.RECLAIMED if hunt.rule == RECLAIM else codes.PREEMPTED
     prey, out, gone = world.prey, world.out, 0
+    leaves = _leaves_by_queue(world, hunt)
     for k in range(prey.count[0]):
         v = prey.picked[k]
         note_loss(world, k)
         if prey.part[k] < 0:
-            evict_for(world, hunt, v, reason)
+            evict_for(world, hunt, v, reason, leaves)
             gone += 1
         elif not prey.chosen[v] and not is_shrunk(world, v):
-            shrink_for(world, hunt, v)
+            shrink_for(world, hunt, v, leaves)
             gone += 1
     forget_failures(world, hunt.c)
     start_or_promise(world, hunt.w, hunt.c, world.work.least[hunt.w])
     if out.action[hunt.w] == codes.RESERVE:
         out.figures[hunt.w, 4] = gone
+
+
+@once
+def _leaves_by_queue(world: World, hunt: Hunt) -> Ints:
+    """Milli-GPU of the chosen, by their queue just below the common ancestor."""
+    prey, leaves = world.prey, np.zeros(world.tree.parent.size, np.int64)
+    for k in range(prey.count[0]):
+        v = prey.picked[k]
+        members = 1 if prey.part[k] >= 0 else world.work.members[v] - prey.given[v]
+        leaves[branch_of(world.tree, world.work.queue[v], world.work.queue[hunt.w])] += (
+            members * world.work.need[GPUS, v]
+        )
+    return leaves
 
 
 @inner
@@ -201,7 +217,7 @@ def _budgets_until(world: World) -> float:
             if world.book.budget[q] < 0:
                 until = max(until, world.tree.budget_until[q])
             q = world.tree.parent[q]
-    return until
+    return until if until > world.rules.now else 0.0
 
 
 @once

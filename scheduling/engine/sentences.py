@@ -6,32 +6,10 @@ Queues are written from the top.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from datetime import datetime
 
+from scheduling.engine.facts import Facts
 from scheduling.engine.model import MILLI, Reason
-from scheduling.engine.wording import amount, clock, gib, span
-
-
-@dataclass(frozen=True, slots=True)
-class Facts:
-    """What a sentence may quote. ``figures`` are milli-GPU unless a sentence reads them otherwise."""
-
-    reason: Reason
-    queue: str
-    blame: str
-    gpu_class: str
-    figures: tuple[float, ...]
-    gpus: int = MILLI
-    least: int = 1
-    members: int = 0
-    rival: str = ""
-    rival_queue: str = ""
-    until: datetime | None = None
-    lost_gpu_s: float = 0.0
-    wanted: str = ""
-    """What the user asked for by name: the queue label, the GPU classes, the topology level."""
-    held_by_user: bool = False
+from scheduling.engine.wording import amount, are, clock, gib, plural, span
 
 
 def _gang(f: Facts) -> str:
@@ -110,9 +88,10 @@ def _consolidates(f: Facts) -> str:
 
 def _stale_gang(f: Facts) -> str:
     running, least, age = f.figures[:3]
+    ran = "has" if running == 1 else "have"
     return (
-        f"{running:.0f} of at least {least:.0f} members run since {span(age)}, longer than the grace;"
-        f" {f.queue} gets its {amount(f.figures[3])} {f.gpu_class} back."
+        f"Only {running:.0f} of at least {least:.0f} members {ran} been running for {span(age)}, no less than"
+        f" the grace; {f.queue} gets {amount(f.figures[3])} {f.gpu_class} back."
     )
 
 
@@ -123,21 +102,22 @@ def _drained(f: Facts) -> str:
     )
 
 
+GONE = "when what already leaves is gone"
+
+
 def _awaits(f: Facts) -> str:
-    victims = int(f.figures[4])
-    who = (
-        f"{victims} workload{'s' * (victims != 1)} it displaced"
-        if victims
-        else "what already leaves"
-    )
-    return f"{amount(f.figures[0])} {f.gpu_class} are kept for {_this(f)}; it starts when {who} is gone."
+    kept, victims = f.figures[0], f.figures[4]
+    have = "has" if victims == 1 else "have"
+    when = f"once {plural(victims, 'workload')} {have} made room" if victims else GONE
+    return f"{amount(kept)} {f.gpu_class} {are(kept)} kept for {_this(f)}; it starts {when}."
 
 
 def _reserved(f: Facts) -> str:
     free, need = f.figures[:2]
     return (
         f"{_this(f).capitalize()} of {f.queue} needs {amount(need)} {f.gpu_class}{_parts(f)};"
-        f" {amount(free)} are free, of which {amount(f.figures[4])} are kept for it until the rest ends"
+        f" {amount(free)} {are(free)} free, of which {amount(f.figures[4])} {are(f.figures[4])} kept for it"
+        " until the rest ends"
         f"{f', expected {clock(f.until)}' if f.until else ''}."
     )
 
@@ -153,8 +133,13 @@ def _never_fits(f: Facts) -> str:
         what = _this(f).capitalize()
         return f"{what} needs {amount(need)} {f.gpu_class}, and the cluster has {amount(most)}."
     where = f" in one {f.wanted}" if f.wanted else ""
-    gang = f"{f.least} member{'s' * (f.least > 1)} of {amount(f.gpus)} GPUs{where}, even when empty"
-    return f"The nodes of {f.gpu_class} never take {gang}; the cluster has {amount(most)} GPUs."
+    each = _gpus(f.gpus) + (f" with {f.beside}" if f.beside else "")
+    gang = f"{plural(f.least, 'member')} of {each}{where}, even when empty"
+    return f"The nodes of {f.gpu_class} never take {gang}; the cluster has {_gpus(most)}."
+
+
+def _gpus(milli: float) -> str:
+    return f"{amount(milli)} GPU{'s' * (amount(milli) != '1')}"
 
 
 def _at_limit(f: Facts) -> str:
@@ -182,8 +167,8 @@ def _hours_spent(f: Facts) -> str:
 def _queue_at_job_limit(f: Facts) -> str:
     running, most = f.figures[:2]
     return (
-        f"{f.blame} runs {running:.0f} of at most {most:.0f} workloads at once; {_this(f)} starts when one"
-        " ends."
+        f"{f.blame} runs {running:.0f} of at most {plural(most, 'workload')} at once; {_this(f)} starts when"
+        " one ends."
     )
 
 
@@ -191,19 +176,20 @@ def _user_at_limit(f: Facts) -> str:
     running, most, held, most_gpus = f.figures[:4]
     if running >= most:
         return (
-            f"Its user runs {running:.0f} of at most {most:.0f} workloads at once in {f.blame};"
+            f"Its user runs {running:.0f} of at most {plural(most, 'workload')} at once in {f.blame};"
             f" {_this(f)} starts when one ends."
         )
     return (
-        f"Its user holds {amount(held)} of at most {amount(most_gpus)} GPUs in {f.blame}, and {_this(f)}"
+        f"Its user holds {amount(held)} of at most {_gpus(most_gpus)} in {f.blame}, and {_this(f)}"
         f" needs {_gang(f)}."
     )
 
 
 def _worn(f: Facts) -> str:
     held, fair, need = f.figures[:3]
+    often = "once" if f.figures[5] == 1 else f"{f.figures[5]:.0f} times"
     return (
-        f"It was evicted {f.figures[5]:.0f} times, so it starts again only inside fair share: {f.blame} holds"
+        f"It was evicted {often}, so it starts again only inside fair share: {f.blame} holds"
         f" {amount(held)} of {amount(fair)} {f.gpu_class}, and {_this(f)} needs {amount(need)}."
     )
 
@@ -215,7 +201,7 @@ def _above(f: Facts) -> str:
     return (
         f"{f.blame} holds {amount(held)} {f.gpu_class}, {amount(held - fair)} above its fair share of"
         f" {amount(fair)}, so it may take only what no queue below its share can use:"
-        f" {amount(free)} are free and {_this(f)} needs {_gang(f)}."
+        f" {amount(free)} {are(free)} free and {_this(f)} needs {_gang(f)}."
     )
 
 
@@ -225,13 +211,15 @@ def _waits_for_quota(f: Facts) -> str:
         return _worn(f)
     kept = f.figures[4]
     left = (
-        f"of {amount(free)} free, {amount(kept)} are kept back"
+        f"of {amount(free)} free, {amount(kept)} {are(kept)} kept back"
         if kept
-        else f"{amount(free)} are free"
+        else f"{amount(free)} {are(free)} free"
     )
+    make = "makes" if amount(need) == "1" else "make"
+    little = "too little" if free > kept else "nothing"
     return (
         f"{f.blame} holds {amount(held)} of a fair share of {amount(fair)} {f.gpu_class};"
-        f" {amount(need)} more make {amount(held + need)}, and nothing is left to borrow: {left}."
+        f" {amount(need)} more {make} {amount(held + need)}, and {little} is left to borrow: {left}."
     )
 
 
@@ -259,17 +247,23 @@ def _soon(what: str, seconds: float) -> str:
 
 def _no_room(f: Facts) -> str:
     together = int(f.figures[4])
+    free = f.figures[0]
     return (
-        f"{amount(f.figures[0])} {f.gpu_class} are free, but no {f.wanted} has room for all {f.least}"
+        f"{amount(free)} {f.gpu_class} {are(free)} free, but no {f.wanted} has room for all {f.least}"
         f" members of {amount(f.gpus)}; the best takes {together}."
     )
 
 
 def _fragmented(f: Facts) -> str:
     free, need, nodes, slots = f.figures[:4]
+    room = (
+        f"they take {slots:.0f} of {f.least} members"
+        if f.least > 1
+        else "no node has as much for one member"
+    )
     return (
-        f"{amount(free)} {f.gpu_class} are free on {nodes:.0f} node{'s' * (nodes != 1)}, and {_this(f)}"
-        f" needs {amount(need)}{_parts(f)}: they take {slots:.0f} of {f.least} members of {amount(f.gpus)}."
+        f"{amount(free)} {f.gpu_class} {are(free)} free on {plural(nodes, 'node')}, and {_this(f)} needs"
+        f" {amount(need)}{_parts(f)}: {room}."
     )
 
 
@@ -287,26 +281,30 @@ def _short_beside(f: Facts, each: str, most: str) -> str:
     free, need, _, slots = f.figures[:4]
     a_member = "each of its members" if f.least > 1 else "it"
     return (
-        f"{amount(free)} {f.gpu_class} are free and {_this(f)} needs {amount(need)}, but {a_member} needs"
-        f" {each} as well: the nodes with free GPUs that lack them have at most {most} left, and"
-        f" {slots:.0f} of {f.least} fit{'s' * (f.least == 1)}."
+        f"{amount(free)} {f.gpu_class} {are(free)} free and {_this(f)} needs {amount(need)}, but"
+        f" {a_member} needs {each} as well: the nodes with free GPUs that lack them have at most {most} left,"
+        f" and {slots:.0f} of {f.least} fit{'s' * (f.least == 1)}."
     )
 
 
 def _no_free(f: Facts) -> str:
     free, need = f.figures[:2]
     return (
-        f"{amount(free)} {f.gpu_class} are free and {_this(f)} of {f.queue} needs {amount(need)}; it is"
-        " entitled to them, and nothing above its fair share can be taken back for it."
+        f"{amount(free)} {f.gpu_class} {are(free)} free and {_this(f)} of {f.queue} needs {amount(need)};"
+        " it is entitled to them, and nothing above its fair share can be taken back for it."
     )
 
 
 def _reserved_for_other(f: Facts) -> str:
     return (
         f"The free {f.gpu_class} that {_this(f)} could use are kept for {f.rival} of {f.rival_queue},"
-        f" which goes first{_soon(' and starts', f.figures[4])}; {amount(f.figures[0])} others are free and"
+        f" which goes first{_soon(' and starts', f.figures[4])}; {_others(f.figures[0])} free and"
         f" it needs {amount(f.figures[1])}."
     )
+
+
+def _others(free: float) -> str:
+    return "1 other is" if amount(free) == "1" else f"{amount(free)} others are"
 
 
 def _protected(f: Facts) -> str:
@@ -326,7 +324,7 @@ def _protected(f: Facts) -> str:
 def _budget(f: Facts) -> str:
     till = f" until {clock(f.until)}" if f.until else ""
     left = f.figures[5]
-    budget = f"only {amount(left)} are left of its eviction budget" if left else ""
+    budget = f"only {amount(left)} {are(left)} left of its eviction budget" if left else ""
     return (
         f"{amount(f.figures[3])} {f.gpu_class} of {f.blame} would have to leave for {_this(f)}, and"
         f" {budget or 'its eviction budget is spent'}{till}; it needs {amount(f.figures[2])}."
@@ -344,7 +342,9 @@ def _cap(f: Facts) -> str:
 def _held(f: Facts) -> str:
     if f.held_by_user:
         return "Its owner put it on hold; release it to let it wait for GPUs again."
-    return f"{f.queue} is on hold: what runs goes on, nothing new starts."
+    if f.draining:
+        return f"{f.blame} is being drained: nothing starts in it and what runs leaves."
+    return f"{f.blame} is on hold: what runs goes on, nothing new starts."
 
 
 def _misrouted(f: Facts) -> str:
@@ -354,13 +354,13 @@ def _misrouted(f: Facts) -> str:
 
 
 def _no_such_class(f: Facts) -> str:
-    return f"It asks for {f.wanted}, and the cluster has no GPU class of that name."
+    name = "with any of these names" if "," in f.wanted else "of that name"
+    return f"It asks for {f.wanted}, and the cluster has no GPU class {name}."
 
 
 def _incomplete(f: Facts) -> str:
-    return (
-        f"{f.members} of at least {f.least} members exist; the gang starts when they are all there."
-    )
+    exist = "exists" if f.members == 1 else "exist"
+    return f"{f.members} of at least {f.least} members {exist}; the gang starts when they are all there."
 
 
 SENTENCES: dict[Reason, Callable[[Facts], str]] = {

@@ -120,6 +120,15 @@ def common_ancestor(tree: Tree, a: int, b: int) -> int:
 
 
 @inner
+def branch_of(tree: Tree, q: int, other: int) -> int:
+    """The queue of ``q``'s side just below where it meets ``other``; ``q`` itself inside one queue."""
+    meet = common_ancestor(tree, q, other)
+    while q != meet and tree.parent[q] != meet:
+        q = tree.parent[q]
+    return q
+
+
+@inner
 def neediest(tree: Tree, book: Book, left: Ints) -> int:
     """Walk down from the root to the leaf that goes first, among those with workloads ``left``.
 

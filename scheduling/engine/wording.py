@@ -8,10 +8,22 @@ from scheduling.engine.model import MILLI
 
 
 def amount(milli: float) -> str:
-    """GPUs as people read them: at most one decimal, shares of one GPU at most three."""
+    """GPUs as people read them: one decimal, up to three for shares of one GPU and for what one decimal
+    would make a whole number.
+    """
     gpus = milli / MILLI
-    digits = 3 if 0 < abs(gpus) < 1 else 1
+    digits = 3 if abs(gpus) < 1 or f"{gpus:.1f}".endswith(".0") else 1
     return f"{gpus:.{digits}f}".rstrip("0").rstrip(".") if gpus % 1 else f"{gpus:.0f}"
+
+
+def are(milli: float) -> str:
+    """The verb of ``amount``."""
+    return "is" if amount(milli) == "1" else "are"
+
+
+def plural(count: float, word: str) -> str:
+    """``count`` of ``word``, which takes an s."""
+    return f"{count:.0f} {word}{'s' * (round(count) != 1)}"
 
 
 def gib(mib: float) -> str:
@@ -26,5 +38,5 @@ def span(seconds: float) -> str:
     minutes, rest = divmod(int(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     if hours:
-        return f"{hours} h {minutes} min"
+        return f"{hours} h {minutes} min" if minutes else f"{hours} h"
     return f"{minutes} min" if minutes else f"{rest} s"

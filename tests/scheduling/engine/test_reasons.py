@@ -46,13 +46,23 @@ def test_every_sentence_states_the_numbers_there_are(reason: Reason) -> None:
 
 @pytest.mark.parametrize(
     ("milli", "text"),
-    [(16000, "16"), (5750, "5.8"), (250, "0.25"), (0, "0"), (1500, "1.5"), (100000, "100")],
+    [
+        (16000, "16"),
+        (5750, "5.8"),
+        (250, "0.25"),
+        (0, "0"),
+        (1500, "1.5"),
+        (100000, "100"),
+        (3960, "3.96"),
+    ],
 )
 def test_amount_of_gpus_is_short(milli: int, text: str) -> None:
     assert amount(milli) == text
 
 
-@pytest.mark.parametrize(("seconds", "text"), [(59, "59 s"), (120, "2 min"), (9840, "2 h 44 min")])
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(59, "59 s"), (120, "2 min"), (7200, "2 h"), (9840, "2 h 44 min")]
+)
 def test_span_reads_as_people_say_it(seconds: int, text: str) -> None:
     assert span(seconds) == text
 
