@@ -7,9 +7,7 @@ in the division all the same.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from enum import StrEnum
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
@@ -17,51 +15,24 @@ import numpy as np
 
 from scheduling.engine import codes
 from scheduling.engine.array_plan import ArrayPlan
-from scheduling.engine.arrays import ANYWHERE, GPUS, LEVELS, PENDING, UNLIMITED, Ints
+from scheduling.engine.arrays import (
+    ANYWHERE,
+    CPUS,
+    GPUS,
+    LEVELS,
+    MEMORY,
+    PENDING,
+    UNLIMITED,
+    Ints,
+)
 from scheduling.engine.encode import encode
 from scheduling.engine.frame import Frame
 from scheduling.engine.kernels import plan_world
 from scheduling.engine.line import ALL, FEW, FRESH, LISTED
 from scheduling.engine.model import MILLI, Snapshot
 from scheduling.engine.planner import plan_frame
-from scheduling.engine.wording import amount
-
-
-class Change(StrEnum):
-    """Which input is relaxed. The order is that of cost: what a person decides alone comes first."""
-
-    TOPOLOGY = "topology"
-    GPU_CLASS = "gpu_class"
-    FEWER_MEMBERS = "fewer_members"
-    FEWER_GPUS = "fewer_gpus"
-    QUEUE = "queue"
-    PRIORITY = "priority"
-    LIMIT = "limit"
-
-
-@dataclass(frozen=True, slots=True)
-class Relaxation:
-    """One change that would start the workload.
-
-    ``value`` is what the input would be: a name, a number of members, milli-GPU per member, or the
-    limit of ``queue`` in milli-GPU. ``evicts`` is how many GPUs (milli) others would have to give up
-    first; 0 starts at once.
-    """
-
-    change: Change
-    value: str | int
-    sentence: str
-    gpu_class: str
-    evicts: int = 0
-    queue: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Reach:
-    """What the person who asks may choose from: queue names and priority class names."""
-
-    queues: Sequence[str] = ()
-    priority_classes: Sequence[str] = ()
+from scheduling.engine.relaxation import Change, Reach, Relaxation
+from scheduling.engine.wording import amount, gpus_in_words
 
 
 def relaxations(snapshot: Snapshot, workload: str, reach: Reach | None = None) -> list[Relaxation]:
@@ -183,7 +154,8 @@ class _Again:
             if plan.reason[slot] == codes.AWAITS_VICTIMS
             else 0
         )
-        after = f", once {amount(gone)} GPUs of others have left" if gone else ""
+        left = "has" if gone == MILLI else "have"
+        after = f", once {gpus_in_words(gone)} of others {left} left" if gone else ""
         return Relaxation(change, value, f"{sentence} {kind}{after}.", kind, gone, queue)
 
     def with_fields(
@@ -205,10 +177,12 @@ def _found(again: _Again, reach: Reach) -> Iterator[Relaxation]:
     tries = (
         _topology(again),
         _other_classes(again),
+        _fewer_cpus(again),
+        _less_memory(again),
         _fewer_members(again),
         _fewer_gpus(again),
         _other_queues(again, reach),
-        _higher_priority(again, reach),
+        _other_priority(again, reach),
         _higher_limit(again),
     )
     for found in tries:
@@ -252,6 +226,37 @@ def _other_classes(again: _Again) -> Relaxation | None:
         if found:
             return found
     return None
+
+
+def _fewer_cpus(again: _Again) -> Relaxation | None:
+    """The most whole CPUs per member, below those asked for, with which it starts."""
+    short = codes.NO_FREE_CPUS
+    return _less_beside(again, short, CPUS, MILLI, Change.FEWER_CPUS, "CPUs per member")
+
+
+def _less_memory(again: _Again) -> Relaxation | None:
+    """The same for whole GiB."""
+    short = codes.NO_FREE_MEMORY
+    return _less_beside(again, short, MEMORY, 1024, Change.LESS_MEMORY, "GiB of memory per member")
+
+
+def _less_beside(
+    again: _Again, short: int, r: int, unit: int, change: Change, what: str
+) -> Relaxation | None:
+    """Where resource ``r``, in ``unit``, is short, or may be what no node has."""
+    nodes_lack = again.reason == codes.NEVER_FITS and again.blame <= 0
+    if again.reason != short and not nodes_lack:
+        return None
+    need = again.frame.work.need[:, again.slot]
+    own = need[r] / unit
+
+    def ask(whole: int) -> Relaxation | None:
+        less = need.copy()
+        less[r] = whole * unit
+        text = f"With {whole} instead of {own:g} {what} it would start on"
+        return again.with_fields({"need": less}, partial(again.starts, change, whole, text))
+
+    return _largest(1, (int(need[r]) - 1) // unit, ask)
 
 
 def _fewer_members(again: _Again) -> Relaxation | None:
@@ -323,22 +328,25 @@ def _other_queues(again: _Again, reach: Reach) -> Relaxation | None:
     return None
 
 
-def _higher_priority(again: _Again, reach: Reach) -> Relaxation | None:
-    """The lowest class of higher value, as preemptible as its own, that starts it."""
-    frame, slot = again.frame, again.slot
-    ranks, own = frame.ranks, int(frame.work.priority[slot])
+def _other_priority(again: _Again, reach: Reach) -> Relaxation | None:
+    """The lowest class of higher value, as preemptible as its own, that starts it; where it waits because
+    it cannot be preempted, the preemptible class nearest in value.
+    """
+    frame, ranks = again.frame, again.frame.ranks
+    own = int(frame.work.priority[again.slot])
     allowed = {frame.priority_names.index(name) for name in reach.priority_classes}
-    for p in np.argsort(ranks.value, kind="stable").tolist():
-        if p not in allowed or ranks.value[p] <= ranks.value[own]:
-            continue
-        if ranks.preemptible[p] != ranks.preemptible[own]:
+    above = ranks.value - ranks.value[own]
+    if again.reason == codes.NON_PREEMPTIBLE:
+        order, fit, how = np.abs(above), ranks.preemptible, ", which may be preempted,"
+    else:
+        order, fit, how = above, (above > 0) & (ranks.preemptible == ranks.preemptible[own]), ""
+    for p in np.argsort(order, kind="stable").tolist():
+        if p not in allowed or not fit[p]:
             continue
         name = frame.priority_names[p]
+        text = f"With priority class {name}{how} it would start on"
         found = again.with_fields(
-            {"priority": p},
-            partial(
-                again.starts, Change.PRIORITY, name, f"With priority class {name} it would start on"
-            ),
+            {"priority": p}, partial(again.starts, Change.PRIORITY, name, text)
         )
         if found:
             return found

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from scheduling.engine.facts import Facts
 from scheduling.engine.model import MILLI, Reason
-from scheduling.engine.wording import amount, are, clock, gib, plural, span
+from scheduling.engine.wording import amount, are, clock, gib, gpus_in_words, plural, span
 
 
 def _gang(f: Facts) -> str:
@@ -133,13 +133,9 @@ def _never_fits(f: Facts) -> str:
         what = _this(f).capitalize()
         return f"{what} needs {amount(need)} {f.gpu_class}, and the cluster has {amount(most)}."
     where = f" in one {f.wanted}" if f.wanted else ""
-    each = _gpus(f.gpus) + (f" with {f.beside}" if f.beside else "")
+    each = gpus_in_words(f.gpus) + (f" with {f.beside}" if f.beside else "")
     gang = f"{plural(f.least, 'member')} of {each}{where}, even when empty"
-    return f"The nodes of {f.gpu_class} never take {gang}; the cluster has {_gpus(most)}."
-
-
-def _gpus(milli: float) -> str:
-    return f"{amount(milli)} GPU{'s' * (amount(milli) != '1')}"
+    return f"The nodes of {f.gpu_class} never take {gang}; the cluster has {gpus_in_words(most)}."
 
 
 def _at_limit(f: Facts) -> str:
@@ -180,7 +176,7 @@ def _user_at_limit(f: Facts) -> str:
             f" {_this(f)} starts when one ends."
         )
     return (
-        f"Its user holds {amount(held)} of at most {_gpus(most_gpus)} in {f.blame}, and {_this(f)}"
+        f"Its user holds {amount(held)} of at most {gpus_in_words(most_gpus)} in {f.blame}, and {_this(f)}"
         f" needs {_gang(f)}."
     )
 

@@ -21,6 +21,10 @@ def are(milli: float) -> str:
     return "is" if amount(milli) == "1" else "are"
 
 
+def gpus_in_words(milli: float) -> str:
+    return f"{amount(milli)} GPU{'s' * (amount(milli) != '1')}"
+
+
 def plural(count: float, word: str) -> str:
     """``count`` of ``word``, which takes an s."""
     return f"{count:.0f} {word}{'s' * (round(count) != 1)}"

@@ -14,7 +14,8 @@ from kubernetes.config import ConfigException
 from scheduling.cluster.client import ApiError
 from scheduling.engine import model as m
 from scheduling.engine import plan as engine_plan
-from scheduling.engine.counterfactual import Change, Reach, Relaxation, relaxations
+from scheduling.engine.counterfactual import relaxations
+from scheduling.engine.relaxation import Change, Reach, Relaxation
 from scheduling.models import Workload
 from scheduling.services import snapshots
 from scheduling.services.errors import ServiceError

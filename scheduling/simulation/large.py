@@ -14,8 +14,9 @@ import numpy as np
 
 from scheduling.engine import ArrayPlan, Frame, encode, plan_frame
 from scheduling.engine.arrays import PENDING
-from scheduling.engine.counterfactual import Reach, relaxations_in
+from scheduling.engine.counterfactual import relaxations_in
 from scheduling.engine.model import GpuClass, Node, PriorityClass, Queue, Quota, Snapshot
+from scheduling.engine.relaxation import Reach
 
 from .frames import leaves
 

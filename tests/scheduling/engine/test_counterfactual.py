@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 
 from scheduling.engine import Action, Members, Plan, Reason, Snapshot, Topology, Workload, plan
-from scheduling.engine.counterfactual import Change, Reach, Relaxation, relaxations
+from scheduling.engine.counterfactual import relaxations
 from scheduling.engine.document import parse
+from scheduling.engine.relaxation import Change, Reach, Relaxation
 from tests.scheduling.engine.worlds import worlds
 
 NOW = datetime(2026, 1, 5, 10, tzinfo=UTC)
@@ -90,6 +91,43 @@ def test_class_that_it_does_not_list_starts_it() -> None:
     assert (found[0].change, found[0].value) == (Change.GPU_CLASS, "a100")
 
 
+def test_most_cpus_that_are_free_start_it() -> None:
+    nodes = [{"name": "n1", "gpu_class": "h100", "gpus": 8, "cpus": 32}]
+    old = {**_runs("old", 1), "cpus": 12}
+
+    found = relaxations(_snapshot(nodes=nodes, workloads=[old, _waits(2, cpus=21.5)]), "w")
+
+    assert (found[0].change, found[0].value) == (Change.FEWER_CPUS, 20)
+    assert found[0].sentence == ("With 20 instead of 21.5 CPUs per member it would start on h100.")
+
+
+def test_memory_that_no_node_has_is_cut_to_what_the_largest_has() -> None:
+    nodes = [{"name": "n1", "gpu_class": "h100", "gpus": 8, "memory_gib": 64}]
+
+    found = relaxations(_snapshot(nodes=nodes, workloads=[_waits(2, memory_gib=100)]), "w")
+
+    assert _changes(found)[Change.LESS_MEMORY] == 64
+
+
+def test_what_cannot_be_preempted_starts_above_nominal_in_a_class_that_can() -> None:
+    classes = [
+        {"name": "serve", "value": 70, "preemptible": False},
+        {"name": "train", "value": 50},
+        {"name": "urgent", "value": 95},
+    ]
+    queues = [{"name": "team", "quotas": {"h100": {"nominal": 2}}}]
+    waiting = _waits(4, priority_class="serve")
+
+    found = relaxations(
+        _snapshot(priority_classes=classes, queues=queues, workloads=[waiting]), "w"
+    )
+
+    kind = next(r for r in found if r.change is Change.PRIORITY)
+    assert kind.sentence == (
+        "With priority class train, which may be preempted, it would start on h100."
+    )
+
+
 def test_required_domain_preferred_instead_starts_it() -> None:
     nodes = [
         {"name": f"n{i}", "gpu_class": "h100", "gpus": 8, "topology": {"rack": f"r{i}"}}
@@ -158,6 +196,8 @@ def _relaxed(snapshot: Snapshot, found: Relaxation, name: str) -> Snapshot:
             cpus=work.cpus * value // work.gpus,
             memory_mib=work.memory_mib * value // work.gpus,
         ),
+        Change.FEWER_CPUS: lambda: replace(work, cpus=value * 1000),
+        Change.LESS_MEMORY: lambda: replace(work, memory_mib=value * 1024),
         Change.QUEUE: lambda: replace(work, queue=value),
         Change.PRIORITY: lambda: replace(work, priority_class=value),
         Change.LIMIT: lambda: work,
