@@ -36,6 +36,10 @@ NOBODY, RESERVED_FREE = 0, -1
 """In place of what a hunt needs: it failed, or free GPUs that are kept for another would do."""
 
 
+MIN_RUN_TIME, GRACE, COOLDOWN = 0, 1, 2
+"""What protects victims until a moment."""
+
+
 @inner
 def move_others(world: World, w: int, c: int) -> bool:
     """Step c, without evictions: others move on class ``c`` where that gives ``w`` room."""
@@ -200,11 +204,25 @@ def _blame_protection(world: World, hunt: Hunt) -> None:
     out.rival[w] = v
     out.figures[w, 4] = 0 if hunt.overlook == DELAY else hunt.overlook
     if hunt.overlook == PROTECTED:
-        out.figures[w, 5] = 1.0 if grace_over(world, hunt.c, q) == out.until[w] else 0.0
+        out.figures[w, 5] = _what_protects(world, hunt, out.until[w])
     elif hunt.overlook == BUDGET:
         out.figures[w, 5] = _budget_left(world)
     else:
         out.figures[w, 5] = world.rules.eviction_cap * hunt.need if hunt.overlook == CAP else 0.0
+
+
+@once
+def _what_protects(world: World, hunt: Hunt, until: float) -> int:
+    """Which protection of the chosen ends last, at ``until``."""
+    work, prey = world.work, world.prey
+    for k in range(prey.count[0]):
+        v = prey.picked[k]
+        if grace_over(world, hunt.c, work.queue[v]) == until:
+            return GRACE
+        spared = work.evicted_for[hunt.w] == work.tie[v]
+        if spared and work.evicted[hunt.w] + world.rules.cooldown == until:
+            return COOLDOWN
+    return MIN_RUN_TIME
 
 
 @inner

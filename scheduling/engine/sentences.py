@@ -213,9 +213,12 @@ def _waits_for_quota(f: Facts) -> str:
     )
     make = "makes" if amount(need) == "1" else "make"
     little = "too little" if free > kept else "nothing"
+    why = f"{little} is left to borrow: {left}"
+    if free >= need and not kept:
+        why = f"though {left}, what runs on nodes that are down still counts"
     return (
         f"{f.blame} holds {amount(held)} of a fair share of {amount(fair)} {f.gpu_class};"
-        f" {amount(need)} more {make} {amount(held + need)}, and {little} is left to borrow: {left}."
+        f" {amount(need)} more {make} {amount(held + need)}, and {why}."
     )
 
 
@@ -287,7 +290,8 @@ def _no_free(f: Facts) -> str:
     free, need = f.figures[:2]
     return (
         f"{amount(free)} {f.gpu_class} {are(free)} free and {_this(f)} of {f.queue} needs {amount(need)};"
-        " it is entitled to them, and nothing above its fair share can be taken back for it."
+        " it is entitled to them, and not enough of what others hold above their fair shares can be taken"
+        " back for it."
     )
 
 
@@ -303,6 +307,9 @@ def _others(free: float) -> str:
     return "1 other is" if amount(free) == "1" else f"{amount(free)} others are"
 
 
+PROTECTIONS = {1: "the grace of its lowered quota", 2: "the cooldown after its own eviction"}
+
+
 def _protected(f: Facts) -> str:
     held, fair, need, gone = f.figures[:4]
     if not f.figures[4]:
@@ -310,7 +317,7 @@ def _protected(f: Facts) -> str:
             f"{f.rival} of {f.blame} would leave for it, but {_this(f)} may displace others only after"
             f" waiting until {clock(f.until)}; it needs {amount(need)} {f.gpu_class}."
         )
-    what = "the grace of its lowered quota" if f.figures[5] else "min run time"
+    what = PROTECTIONS.get(int(f.figures[5]), "min run time")
     return (
         f"{f.blame} holds {amount(held)} {f.gpu_class}, its fair share is {amount(fair)};"
         f" {what} protects the {amount(gone)} that would leave for {_this(f)} until {clock(f.until)}."
