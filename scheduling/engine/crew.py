@@ -116,8 +116,9 @@ def _sum_up(line: Line, work: Work) -> None:
             runs[begun] = k
             begun += 1
         if p90[w] < np.inf:
-            foretold[q] += 1
             known += 1
+            if q >= 0:
+                foretold[q] += 1
         flexible += elastic[w]
         short += members[w] < least[w]
     for i in range(begun, runs.size):

@@ -14,6 +14,7 @@ from scheduling.engine import document_rows as rows
 from scheduling.engine import model as m
 from scheduling.engine.document_checks import faults_of
 from scheduling.engine.document_schema import SnapshotDoc
+from scheduling.engine.validate import check
 
 
 def parse(document: Any) -> m.Snapshot:
@@ -29,7 +30,9 @@ def parse(document: Any) -> m.Snapshot:
     faults = faults_of(doc)
     if faults:
         raise m.SnapshotError(faults)
-    return rows.read(doc)
+    snapshot = rows.read(doc)
+    check(snapshot)
+    return snapshot
 
 
 def schema() -> dict[str, Any]:

@@ -219,7 +219,7 @@ def _add_workloads(frame: Frame, roster: Roster, nodes: list[m.Node]) -> None:
                 frame.part(slot, _parting_seats(work, places))
         elif work.placement and work.gpu_class:
             seats = _seats(work, work.gpu_class, places)
-            if work.gpus >= m.MILLI or all(device >= 0 for _, device in seats):
+            if _is_still_asked(work, len(seats)) and not _lost_device(work, seats):
                 frame.promise(slot, classes[work.gpu_class], seats)
 
 
@@ -265,6 +265,16 @@ def _parting_seats(work: m.Workload, places: Places) -> list[tuple[int, int]]:
     """Seats of the members that it gave up."""
     gone = replace(work, placement=work.leaving_members, devices=work.leaving_devices)
     return _seats(gone, _kind(work), places)
+
+
+def _is_still_asked(work: m.Workload, members: int) -> bool:
+    """Whether a promise of so many members is one that the workload asks for as it is now."""
+    listed = not work.gpu_classes or work.gpu_class in work.gpu_classes
+    return listed and work.members.min <= members <= work.members.max
+
+
+def _lost_device(work: m.Workload, seats: list[tuple[int, int]]) -> bool:
+    return 0 < work.gpus < m.MILLI and any(device < 0 for _, device in seats)
 
 
 def _seats(work: m.Workload, kind: str, places: Places) -> list[tuple[int, int]]:

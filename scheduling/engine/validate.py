@@ -125,6 +125,7 @@ def _running(
     if kind not in classes:
         yield f"{at}.gpu_class", repr(kind), "the GPU class it runs on, a name of gpu_classes"
         return
-    for name in work.placement:
-        if (name, kind) not in nodes:
-            yield f"{at}.placement.{name}", repr(name), f"a node of {kind}"
+    for part in ("placement", "leaving_members"):
+        for name in getattr(work, part):
+            if (name, kind) not in nodes:
+                yield f"{at}.{part}.{name}", repr(name), f"a node of {kind}"
