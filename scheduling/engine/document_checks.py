@@ -80,6 +80,14 @@ def _contradictions(doc: SnapshotDoc) -> list[Fault]:
             faults.append(
                 (f"{at}.placement", str(work.placement), "nothing, because it is pending")
             )
+        if work.state is m.Phase.PENDING and work.leaving_members:
+            faults.append(
+                (
+                    f"{at}.leaving_members",
+                    str(work.leaving_members),
+                    "nothing, because it is pending",
+                )
+            )
         required, preferred = work.topology.required, work.topology.preferred
         if required in LEVELS and preferred in LEVELS and not _closer(preferred, required):
             faults.append((f"{at}.topology.preferred", preferred, f"a level below {required}"))

@@ -215,7 +215,7 @@ def _waits_for_quota(f: Facts) -> str:
     little = "too little" if free > kept else "nothing"
     why = f"{little} is left to borrow: {left}"
     if free >= need and not kept:
-        why = f"though {left}, what runs on nodes that are down still counts"
+        why = f"though {left}, what runs beyond what its nodes offer still counts"
     return (
         f"{f.blame} holds {amount(held)} of a fair share of {amount(fair)} {f.gpu_class};"
         f" {amount(need)} more {make} {amount(held + need)}, and {why}."

@@ -136,6 +136,8 @@ def test_broken_input_has_one_line_per_fault(tmp_path: Path) -> None:
          "workloads[0].placement.n1: found 1000000000000, expected at most 100,000"),
         ("{n1: 1}", "{n1: 1}, devices: {n1: [8]}",
          "workloads[0].devices.n1: found 8, expected a GPU of n1, below 8"),
+        ("gpus: 4,", "gpus: 4, leaving_members: {n1: 1},",
+         "workloads[1].leaving_members: found {'n1': 1}, expected nothing, because it is pending"),
         ("gpus: 4,", "gpus: 4, topology: {required: zone},",
          "workloads[1].topology.required: found 'zone', expected one of block, rack, node"),
         ("{n1: 1}", "{n1: 1}, devices: {n9: [0]}",
