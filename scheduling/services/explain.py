@@ -11,6 +11,7 @@ from typing import Any
 
 from kubernetes.config import ConfigException
 
+from scheduling.cluster.adapters import key_of
 from scheduling.cluster.client import ApiError
 from scheduling.engine import model as m
 from scheduling.engine import plan as engine_plan
@@ -119,7 +120,7 @@ def what_would_start(
             f"Cluster {workload.cluster.name} does not answer.",
             "Ask again in a moment.",
         ) from error
-    name = f"{workload.namespace}/{workload.name}"
+    name = key_of(workload.kind, workload.namespace, workload.name)
     if all(w.name != name for w in snapshot.workloads):
         return []
     known, classes = {q.name for q in snapshot.queues}, {p.name for p in snapshot.priority_classes}

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from scheduling.models import Cluster, ClusterMode, Outcome, Queue, State
+from scheduling.services.explain import what_would_start
 from tests.scheduling.kube import World, eventually
 from tests.scheduling.manifests import MANIFESTS, SUCCEEDED, ray_cluster, ray_job, template
 from tests.scheduling.operators import Operator, adapter_of, install
@@ -57,6 +58,16 @@ def test_work_of_every_kind_runs_on_its_class_when_its_turn_comes(site: World, k
     for pod in carrying:
         steered = str(pod["spec"].get("affinity")) + str(pod["spec"].get("nodeSelector"))
         assert "h100" in steered
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_waiting_work_of_every_kind_is_told_what_would_start_it(site: World, kind: str) -> None:
+    Queue.objects.filter(name="research").update(max_running=0)
+    submitted(site, kind)
+    site.cycles_until(lambda: site.row("w1").reason == "queue_at_job_limit")
+
+    found = what_would_start(site.row("w1"), queues=["products"], priority_classes=[])
+    assert [(each["change"], each["value"]) for each in found] == [("queue", "products")]
 
 
 @pytest.mark.real
