@@ -75,6 +75,27 @@ def test_incomplete_gang_says_how_many_members_there_are() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("figures", "text"),
+    [
+        (
+            (1, 3, 300, 1000),
+            "Only 1 of at least 3 members has been running for 5 min, no less than the grace; team gets 1"
+            " h100 back.",
+        ),
+        (
+            (0, 3, 300, 0),
+            "None of the 3 members that it needs has been running for 5 min, no less than the grace.",
+        ),
+        ((0, 1, 300, 0), "It has not been running for 5 min, no less than the grace."),
+    ],
+)
+def test_stale_gang_says_how_many_run_and_what_that_gives_back(
+    figures: tuple[float, ...], text: str
+) -> None:
+    assert sentence(Facts(Reason.STALE_GANG, "team", "", "h100", figures)) == text
+
+
 def test_wait_has_position_in_its_queue(planned: Callable[..., Plan]) -> None:
     made = planned(
         nodes=[{"name": "n1", "gpu_class": "h100", "gpus": 1}],
