@@ -5,10 +5,11 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from kubernetes.config import ConfigException
 
 from scheduling.cluster.client import ApiError, Client
+from scheduling.management.database import DatabaseCommand
 from scheduling.models import Cluster, ClusterMode, Standing
 from scheduling.services import checkup, clusters, guardrails
 from scheduling.services.errors import ServiceError
@@ -18,7 +19,7 @@ MARKS = {checkup.Grade.GOOD: "ok  ", checkup.Grade.ADVICE: "note", checkup.Grade
 MODES = {mode.value: mode for mode in ClusterMode}
 
 
-class Command(BaseCommand):
+class Command(DatabaseCommand):
     help = "Add a cluster, check it, compare its guardrails, set its mode."
 
     def add_arguments(self, parser: ArgumentParser) -> None:

@@ -49,7 +49,15 @@ class Command(BaseCommand):
             for name, value in decision.get("numbers", {}).items():
                 self.stdout.write(f"  {name}: {value}")
         for gpu_class, share in told["queue_shares"].items():
-            numbers = ", ".join(f"{k.replace('_', ' ')} {v}" for k, v in share.items())
+            numbers = ", ".join(filter(None, (_figure(*each) for each in share.items())))
             self.stdout.write(f"{told['queue']}, {gpu_class}: {numbers}")
         for found in told["would_start"]:
             self.stdout.write(f"would start it: {found['sentence']}")
+
+
+def _figure(name: str, value: float | bool | None) -> str:
+    """``value`` of a share with its name; nothing for what is not so."""
+    words = name.replace("_", " ")
+    if isinstance(value, bool):
+        return words if value else ""
+    return f"no {words}" if value is None else f"{words} {value:g}"

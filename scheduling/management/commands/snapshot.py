@@ -5,15 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import yaml
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from scheduling.cluster.client import ApiError
 from scheduling.engine import document
+from scheduling.management.database import DatabaseCommand
 from scheduling.models import Cluster
 from scheduling.services import snapshots
 
 
-class Command(BaseCommand):
+class Command(DatabaseCommand):
     help = "Print everything the engine sees of a cluster now, read over its API, as YAML."
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from io import StringIO
+from pathlib import Path
 
 import pytest
+from django.conf import settings
 from django.core.management import CommandError, call_command
 
 from scheduling.cluster.client import Client
@@ -80,3 +85,17 @@ def test_unknown_cluster_and_silent_cluster_are_errors_in_words(
     run("add", "silent", "--api-url", "http://127.0.0.1:9")
     with pytest.raises(CommandError, match="Unreachable"):
         run("guardrails", "silent")
+
+
+@pytest.mark.parametrize("command", [("snapshot", "c"), ("cluster", "list")])
+def test_database_without_tables_is_an_error_with_a_remedy(
+    command: tuple[str, str], tmp_path: Path
+) -> None:
+    environment = {**os.environ, "DATABASE_URL": f"sqlite:///{tmp_path / 'new.sqlite3'}"}
+    done = subprocess.run(
+        [sys.executable, "manage.py", *command],
+        cwd=settings.BASE_DIR, env=environment, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert "manage.py migrate" in done.stderr
+    assert "Traceback" not in done.stderr

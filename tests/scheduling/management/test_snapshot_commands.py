@@ -96,6 +96,13 @@ def test_explain_gives_the_reason_and_its_numbers(snapshot_file: Path) -> None:
     assert "w2: wait" in run("explain", str(snapshot_file), "w2")
 
 
+def test_explain_for_people_says_what_has_no_limit(snapshot_file: Path) -> None:
+    shares = run("explain", str(snapshot_file), "w2").splitlines()[-1]
+    assert shares == (
+        "research, h100: fair share 8, potential 8, allocated 8, nominal 8, no limit, demand 12, pending 4"
+    )
+
+
 def test_explain_of_what_runs_undisturbed_says_so(snapshot_file: Path) -> None:
     assert "the plan leaves it alone" in run("explain", str(snapshot_file), "w1")
 
