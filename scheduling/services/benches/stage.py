@@ -112,10 +112,14 @@ def _furnish(access: Access, load: Load) -> None:
         "/api/v1/namespaces",
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}},
     )
-    client.close()
     # One Job is one pod, which no node may be too small for.
     each = load.units * ROOM // NODES + max(kind.units for kind in load.classes)
-    furnish(access, (Machine(f"node-{n}", RESOURCE, each, 1000, 10_000) for n in range(NODES)))
+    names = [f"node-{n}" for n in range(NODES)]
+    furnish(access, (Machine(name, RESOURCE, each, 1000, 10_000) for name in names))
+    for name in names:
+        # New nodes are tainted until a node controller, which does not run here, has seen them ready.
+        client.patch(f"/api/v1/nodes/{name}", {"spec": {"taints": None}})
+    client.close()
 
 
 def _start_worker(plane: ControlPlane, load_file: Path) -> Process:
