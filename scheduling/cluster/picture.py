@@ -13,11 +13,13 @@ from scheduling.cluster.adapters import pods as pods_of
 from scheduling.cluster.adapters.podgroup import gather
 from scheduling.cluster.client import Client, ForbiddenError, NotFoundError
 from scheduling.cluster.devices import Devices
+from scheduling.cluster.kinship import Kinship
 from scheduling.cluster.memo import NO_PODS, Memo
 from scheduling.cluster.mirror import Mirror, untrimmed
 from scheduling.cluster.quantities import instant, mib_below, milli
 
 Json = dict[str, Any]
+Pods = dict[str, list[Json]]
 
 log = logging.getLogger(__name__)
 
@@ -179,26 +181,11 @@ def compose(
 ) -> Picture:
     """A picture of raw objects; those without a queue label are foreign and so are their pods."""
     memo = memo or Memo()
-    due, kin = memo.open(objects, classes, counted), memo.kin
-    kinds = {*objects, "PodGroup"}
-    groups = gather(pod for pod in pods if kin.root_of(pod) is None)
+    due = memo.open(objects, classes, counted)
+    groups = gather(pod for pod in pods if memo.kin.root_of(pod) is None)
     formed = {group["metadata"]["uid"]: group for group, _ in groups}
     owned = {group["metadata"]["uid"]: mine for group, mine in groups}
-    grouped = {pod["metadata"]["uid"] for _, mine in groups for pod in mine}
-    foreign: dict[str, list[Json]] = {}
-    orphaned: dict[str, list[Json]] = {}
-    for pod in pods:
-        root = kin.root_of(pod)
-        if pod["metadata"].get("uid") in grouped:
-            continue
-        if root is not None:
-            owned.setdefault(root, []).append(pod)
-        elif not pods_of.holds(pod):
-            continue
-        elif pods_of.owner_of(pod).get("kind") in kinds and not kin.is_known(pod):
-            orphaned.setdefault(pods_of.owner_of(pod)["uid"], []).append(pod)
-        else:
-            foreign.setdefault(pod["spec"]["nodeName"], []).append(pod)
+    orphaned, foreign = _put_to(owned, pods, {*objects, "PodGroup"}, memo.kin)
     _observe({**due, **memo.crewed(owned)}, formed, owned, classes, counted, memo)
     for uid in memo.unreadable:
         for pod in filter(pods_of.holds, owned.get(uid, NO_PODS)):
@@ -221,6 +208,27 @@ def compose(
         unreadable=dict(memo.unreadable),
         devices=counted,
     )
+
+
+def _put_to(owned: Pods, pods: Sequence[Json], kinds: Set[str], kin: Kinship) -> tuple[Pods, Pods]:
+    """Put ``pods`` to the uid of their workload in ``owned``, where those of groups are already. Returns the
+    others that hold GPUs: those whose object is gone, by its uid, and those outside the queues, by node."""
+    grouped = {pod["metadata"]["uid"] for mine in owned.values() for pod in mine}
+    orphaned: Pods = {}
+    foreign: Pods = {}
+    for pod in pods:
+        root = kin.root_of(pod)
+        if pod["metadata"].get("uid") in grouped:
+            continue
+        if root is not None:
+            owned.setdefault(root, []).append(pod)
+        elif not pods_of.holds(pod):
+            continue
+        elif pods_of.owner_of(pod).get("kind") in kinds and not kin.is_known(pod):
+            orphaned.setdefault(pods_of.owner_of(pod)["uid"], []).append(pod)
+        else:
+            foreign.setdefault(pod["spec"]["nodeName"], []).append(pod)
+    return orphaned, foreign
 
 
 def _orphans(pods: Sequence[Json], classes: Sequence[ClassSpec], counted: Devices) -> Orphans:

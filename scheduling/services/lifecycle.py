@@ -93,10 +93,7 @@ def step(
         workload.eviction_count += 1
         workload.lost_gpu_s += lost_gpu_s
     elif to_state == State.REQUEUED:
-        workload.gpu_class, workload.members, workload.placement = None, 0, {}
-        workload.outcome, workload.finished_at = "", None
-        if before == State.FINISHED:
-            workload.admitted_at = at  # What it held before that is booked.
+        _requeue(workload, at, before)
     elif to_state == State.FINISHED:
         _finish(workload, at, before, outcome)
     return Transition(
@@ -109,6 +106,13 @@ def step(
         actor=actor,
         gpus=workload.allocated_gpus,
     )
+
+
+def _requeue(workload: Workload, at: datetime, before: str) -> None:
+    workload.gpu_class, workload.members, workload.placement = None, 0, {}
+    workload.outcome, workload.finished_at = "", None
+    if before == State.FINISHED:
+        workload.admitted_at = at  # What it held before that is booked.
 
 
 def _admit(
