@@ -44,6 +44,14 @@ def node(name: str, gpus: int = 8, **labels: str) -> Json:
     }
 
 
+def add_node(client: Client, manifest: Json) -> None:
+    """Create a node that takes work at once: a real API server taints a new one until a controller has seen
+    it ready."""
+    made = client.create("/api/v1/nodes", manifest)
+    if made.get("spec", {}).get("taints"):
+        client.patch(f"/api/v1/nodes/{made['metadata']['name']}", {"spec": {"taints": None}})
+
+
 def eventually(condition: Callable[[], Any], within_s: float = 5.0) -> Any:
     """The first truthy value of ``condition``; fails after ``within_s``."""
     until = time.monotonic() + within_s

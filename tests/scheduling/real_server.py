@@ -9,7 +9,7 @@ from typing import Any
 from scheduling.cluster.adapters import ADAPTERS
 from scheduling.cluster.client import Client, ConflictError, NotFoundError, configuration_from
 from scheduling.cluster.real.control_plane import ControlPlane
-from tests.scheduling.kube import eventually, node
+from tests.scheduling.kube import add_node, eventually, node
 from tests.scheduling.proxy import FaultProxy
 
 Json = dict[str, Any]
@@ -114,11 +114,11 @@ def _furnish(client: Client, name: str) -> None:
     try:
         present = client.get(path)
     except NotFoundError:
-        client.create("/api/v1/nodes", fresh)
+        add_node(client, fresh)
         return
     if present["metadata"]["labels"] != fresh["metadata"]["labels"] or _is_altered(present):
         client.delete(path)
-        client.create("/api/v1/nodes", fresh)
+        add_node(client, fresh)
 
 
 def _is_altered(present: Json) -> bool:

@@ -10,7 +10,7 @@ from scheduling.cluster.client import Client
 from scheduling.cluster.embedded import Clock, EmbeddedServer
 from scheduling.services import workers
 from tests.scheduling.control_plane import ON
-from tests.scheduling.kube import World, node, policy
+from tests.scheduling.kube import World, add_node, node, policy
 from tests.scheduling.real_server import RealServer, real_server
 
 
@@ -31,7 +31,7 @@ def world(db: None, server: EmbeddedServer | RealServer) -> Iterator[World]:
     kube = Client.connect(cluster)
     if not ON:
         for name in ("n1", "n2"):
-            kube.create("/api/v1/nodes", node(name))
+            add_node(kube, node(name))
     yield World(cluster, server, kube)
     workers.close_all()
     kube.close()

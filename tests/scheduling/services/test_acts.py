@@ -13,7 +13,7 @@ from scheduling.engine import Outline, Planner
 from scheduling.engine import model as m
 from scheduling.models import Cluster, GpuClass, State
 from scheduling.services import blocked, projection
-from tests.scheduling.kube import JOBS, World, eventually, node
+from tests.scheduling.kube import JOBS, World, add_node, eventually, node
 
 S = State
 PLAN = Planner.plan
@@ -187,7 +187,7 @@ def test_gang_whose_pods_are_bound_and_do_not_run_is_started_anew(
     world.job("next", gpus=1)
     world.cycle()
 
-    assert "0 of at least 2 members run" in world.row("stuck").transitions.latest("id").sentence
+    assert "None of the 2 members" in world.row("stuck").transitions.latest("id").sentence
     assert world.read("next")["spec"]["suspend"]
     for name in ("n1", "n2"):
         world.kube.patch(f"/api/v1/nodes/{name}", {"metadata": {"annotations": {STOPPED: None}}})
@@ -220,7 +220,7 @@ def test_evicted_job_starts_again_on_a_class_of_another_resource(
     resources = {"nvidia.com/mig-1g.5gb": "7", "cpu": "32", "memory": "64Gi", "pods": "110"}
     mig = node("m1", gpu="a100")
     mig["status"] |= {"capacity": resources, "allocatable": resources}
-    world.kube.create("/api/v1/nodes", mig)
+    add_node(world.kube, mig)
     job = world.manifest("w1", gpus=1)
     job["metadata"]["annotations"]["weir.dev/gpu-classes"] = "mig,h100"
     GpuClass.objects.create(

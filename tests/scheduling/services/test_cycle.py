@@ -23,7 +23,7 @@ from scheduling.models import (
 )
 from scheduling.services import cycle, share_rows, telling, workers
 from scheduling.services.cycle import run_cycle
-from tests.scheduling.kube import JOBS, World, eventually, node
+from tests.scheduling.kube import JOBS, World, add_node, eventually, node
 
 S = State
 
@@ -407,7 +407,7 @@ def test_elastic_job_is_sized_by_the_plan_and_keeps_its_own_maximum(world: World
 def test_shares_and_root_capacity_are_recorded(world: World) -> None:
     world.job("w1", gpus=8)
     world.cycle()
-    world.kube.create("/api/v1/nodes", node("n3"))
+    add_node(world.kube, node("n3"))
     world.kube.patch("/api/v1/nodes/n3", {"spec": {"unschedulable": True}})
     world.cycle()
 

@@ -8,7 +8,7 @@ from typing import Any
 from scheduling.models import GpuClass, Node, State
 from scheduling.services.checkup import check
 from scheduling.services.clusters import find_classes
-from tests.scheduling.kube import JOBS, World, node
+from tests.scheduling.kube import JOBS, World, add_node, node
 
 Json = dict[str, Any]
 API = "/apis/resource.k8s.io/v1"
@@ -30,7 +30,7 @@ def furnish(world: World, devices: int) -> None:
             nominal_gpus=8000,
             effective_from=world.cluster.now() - timedelta(days=1),
         )
-    world.kube.create("/api/v1/nodes", node("d1", gpu="l40"))
+    add_node(world.kube, node("d1", gpu="l40"))
     cel = {"cel": {"expression": f"device.driver == '{DRIVER}'"}}
     _put(world, "deviceclasses", "DeviceClass", {"name": NAME}, {"selectors": [cel]})
     pool = {"name": "d1", "generation": 1, "resourceSliceCount": 1}
@@ -127,7 +127,7 @@ def test_mig_profiles_of_one_node_are_counted_apart(world: World) -> None:
     for part in ("capacity", "allocatable"):
         split["status"][part] = {**split["status"][part], **parts}
     GpuClass.objects.create(cluster=world.cluster, name="a100", node_labels={"gpu": "a100"})
-    world.kube.create("/api/v1/nodes", split)
+    add_node(world.kube, split)
     world.cycle()
 
     counted = dict(Node.objects.filter(name="m1").values_list("gpu_class__name", "gpus"))

@@ -26,7 +26,7 @@ from scheduling.services import workers
 from scheduling.services.cycle import CycleResult, run_cycle
 from tests.scheduling.auditing import audited, gpus_of, jobs_of, put_under_one_roof
 from tests.scheduling.killing import LEASE, KilledError, die_at_write, restart
-from tests.scheduling.kube import JOBS, World, node
+from tests.scheduling.kube import JOBS, World, add_node, node
 from tests.scheduling.real_server import RealServer
 
 SETTLED_S = 30.0
@@ -341,7 +341,7 @@ def test_lost_node_takes_no_work_along(story: World) -> None:
     """Its object is deleted, and with it go the pods, in a minute's time on a real cluster. There is room
     on another node all the while; whose turn it would be gets none of it past the limit."""
     Cluster.objects.update(stale_gang_grace_s=2)
-    story.kube.create("/api/v1/nodes", node("n3"))
+    add_node(story.kube, node("n3"))
     with audited(story):
         story.kube.delete("/api/v1/nodes/n2")
         until = time.monotonic() + COLLECTED_S

@@ -21,7 +21,7 @@ from scheduling.services.checkup import Grade, Item, check
 from scheduling.services.cycle import run_cycle
 from scheduling.services.guardrails import guard
 from scheduling.services.manifests import build_job_manifest
-from tests.scheduling.kube import eventually, policy
+from tests.scheduling.kube import add_node, eventually, policy
 
 pytestmark = pytest.mark.real
 
@@ -75,7 +75,7 @@ def site(db: None, kubernetes: Any, tmp_path: Path) -> Iterator[Site]:
     (tmp_path / "token").write_text(token)
     cluster.save()
     machine = Machine(name, "nvidia.com/gpu", gpus=8, cpus=32, memory_gib=64, labels={"gpu": name})
-    admin.create("/api/v1/nodes", node_manifest(machine))
+    add_node(admin, node_manifest(machine))
     GpuClass.objects.update(node_labels={"gpu": name})
     Queue.objects.filter(name="research").update(namespace=name, access_group="lab-people")
     yield site
