@@ -6,7 +6,6 @@ lease. After a fault it forgets them and reads them again.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -31,6 +30,7 @@ from scheduling.services import checkpoints, lifecycle
 from scheduling.services.blocked import Refusals, may_be_blocked
 from scheduling.services.columns import insert_keyed, write_columns
 from scheduling.services.evictions import eviction_of
+from scheduling.services.missing import Missing
 from scheduling.services.node_rows import NodeRows
 from scheduling.services.policy import PolicyRows
 from scheduling.services.share_rows import ShareRows
@@ -80,12 +80,6 @@ PROJECTED = [
 
 RETURNED = "It names a queue again."
 
-UNSEEN_PODS_S = 300.0
-"""Wall seconds an admitted gang gets to start its pods (images are pulled then) before it is stale."""
-SETTLE_S = 5.0
-"""Wall seconds a gang has to stay below its least members before the engine hears of it: a cluster
-whose clock runs fast restarts pods no faster."""
-
 
 @dataclass(slots=True)
 class Changes:
@@ -127,8 +121,7 @@ class Projection:
         """Those among them that say themselves that they may be blocked."""
         self._names: tuple[object, ...] = ()
         """What ``_copy`` looks up in the policy."""
-        self._short_since: dict[str, tuple[datetime, float]] = {}
-        """uid -> cluster time and monotonic time since when members are missing."""
+        self._missing = Missing()
 
     def project(
         self, picture: Picture, rows: PolicyRows, *, now: datetime, enforce: bool
@@ -335,7 +328,7 @@ class Projection:
             changes.stepped[row.uid] = row
             if row.state == State.FINISHED:
                 self._forget(row)
-                self._short_since.pop(row.uid, None)
+                self._missing.forget(row.uid)
                 if observed is not None:
                     self._finished.add(row.uid)
 
@@ -347,25 +340,16 @@ class Projection:
             del self.by_name[name]
 
     def note_missing_members(self, known: dict[str, Known], *, now: datetime, grace_s: int) -> None:
-        """Say in ``known`` since when a gang is below its least members, once that is past the grace.
-
-        Until then it stands as it was admitted, so that nobody is let in on the quota it still has.
-        """
-        tick = time.monotonic()
-        short: dict[str, tuple[datetime, float]] = {}
-        for observed in self.restless:
-            row = self.rows.get(observed.uid)
-            if row is None or known[observed.uid].situation is not Situation.HOLDING:
-                continue
-            if observed.members_up >= min(observed.min_members, observed.members_wanted):
-                continue
-            since = self._short_since.get(observed.uid, (now, tick))
-            short[observed.uid] = since
-            patience_s = SETTLE_S if row.state == State.RUNNING else UNSEEN_PODS_S
-            late = (now - since[0]).total_seconds() >= grace_s
-            if late and tick - since[1] >= patience_s:
-                known[observed.uid] = replace(known[observed.uid], stale_since=since[0])
-        self._short_since = short
+        """Say in ``known`` since when a gang is below its least members, once that is past the grace."""
+        holding = [
+            (row, observed)
+            for observed in self.restless
+            if known[observed.uid].situation is Situation.HOLDING
+            and (row := self.rows.get(observed.uid)) is not None
+        ]
+        speed = self.cluster.clock_speed
+        for uid, since in self._missing.late(holding, now=now, grace_s=grace_s, speed=speed):
+            known[uid] = replace(known[uid], stale_since=since)
 
 
 def save(changes: Changes) -> None:

@@ -12,7 +12,8 @@ from scheduling.cluster.kubelets import STOPPED
 from scheduling.engine import Outline, Planner
 from scheduling.engine import model as m
 from scheduling.models import Cluster, GpuClass, State
-from scheduling.services import blocked, projection
+from scheduling.services import blocked, missing
+from tests.scheduling.killing import restart
 from tests.scheduling.kube import JOBS, World, add_node, eventually, node
 
 S = State
@@ -157,7 +158,7 @@ def test_move_to_a_node_that_is_gone_is_planned_anew(
 def test_gang_that_does_not_start_in_time_waits_longer_each_time(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(projection, "UNSEEN_PODS_S", 0.0)
+    monkeypatch.setattr(missing, "UNSEEN_PODS_S", 0.0)
     monkeypatch.setattr(blocked, "START_BACK_OFF_S", (0.5, 60.0))
     monkeypatch.setattr("scheduling.services.acts.START_BACK_OFF_S", (0.5, 60.0))
     Cluster.objects.update(stale_gang_grace_s=0)
@@ -173,12 +174,29 @@ def test_gang_that_does_not_start_in_time_waits_longer_each_time(
     assert "Evicted" in world.events("stuck")
 
 
+def test_time_to_start_counts_from_the_admission_whoever_watches(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(missing, "UNSEEN_PODS_S", 2.0)
+    Cluster.objects.update(stale_gang_grace_s=0)
+    job = world.manifest("stuck", gpus=1)
+    job["spec"]["template"]["spec"]["nodeSelector"] = {"nobody": "has-it"}
+    world.kube.create(JOBS, job)
+    world.cycle()
+
+    def failed() -> bool:
+        restart(world)
+        return world.notes("stuck").get("weir.dev/start-failures") == "1"
+
+    world.cycles_until(failed)
+
+
 @pytest.mark.real
 def test_gang_whose_pods_are_bound_and_do_not_run_is_started_anew(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No kubelet starts them, as where an image cannot be pulled. Their GPUs are nobody's till they go."""
-    monkeypatch.setattr(projection, "UNSEEN_PODS_S", 0.0)
+    monkeypatch.setattr(missing, "UNSEEN_PODS_S", 0.0)
     Cluster.objects.update(stale_gang_grace_s=1)
     for name in ("n1", "n2"):
         world.kube.patch(f"/api/v1/nodes/{name}", {"metadata": {"annotations": {STOPPED: "true"}}})
