@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from scheduling.cluster.adapters import Adapter, Observed
@@ -32,7 +33,7 @@ from scheduling.cluster.client import (
 )
 from scheduling.cluster.events import Event, Voice, post
 from scheduling.cluster.lease import Lease
-from scheduling.cluster.mirror import Mirror
+from scheduling.cluster.mirror import Mirror, key_of
 
 Json = dict[str, Any]
 Decide = Callable[[Json], Json | None]
@@ -64,17 +65,21 @@ class Act:
     after: tuple[Event, ...] = ()
     workload_uid: str = ""
     """Whose act it is, where ``target`` is only a part of the workload."""
+    is_foreseen: bool = False
+    """The plan counts on it: once it is written there is nothing to plan anew."""
 
 
 @dataclass(slots=True)
 class Report:
     """What came of the acts: counts, and what failed (key -> the API server's message).
 
+    ``said`` are those of the written that were words.
     ``refused`` are those that would fail again as they stand: uid -> generation and message.
     """
 
     written: int = 0
     dropped: int = 0
+    said: int = 0
     failed: dict[str, str] = field(default_factory=dict)
     refused: dict[str, tuple[int, str]] = field(default_factory=dict)
 
@@ -122,7 +127,9 @@ class Enforcer:
             self._pace = number / (time.monotonic() - began)
         wait(self._unheard)
         self._unheard = []
+        acted = report.written
         self._tell(words, report, is_called)
+        report.said = report.written - acted
         self._speak(is_called)
         return report
 
@@ -206,7 +213,8 @@ class Enforcer:
                 if DELETE in patch:
                     self._delete(path, target.uid, obj["metadata"]["resourceVersion"])
                     return True
-                held.absorb(self._put(act.adapter, path, obj, patch))
+                send = partial(self._put, act.adapter, path, obj, patch)
+                held.write(key_of(obj), send, is_foreseen=act.is_foreseen)
             except NotFoundError:
                 held.bury(target.namespace, target.name, target.uid)
                 return False

@@ -83,6 +83,8 @@ class Reflector:
         self._aside: dict[Key, int] = {}
         """Versions of those that were set aside."""
         self._buried: dict[Key, int] = {}
+        self._own_writes: dict[Key, int] = {}
+        """Objects that we are writing -> the latest version that the watch told of meanwhile."""
         self._departed: dict[str, Json] = {}
         self._lock = threading.Lock()
         self._stop = threading.Event()
@@ -134,6 +136,25 @@ class Reflector:
     def absorb(self, obj: Json) -> None:
         """Take in the answer to a write of ours, so that the next plan sees it at once."""
         self._put(self._trim(obj))
+
+    def write(self, key: Key, send: Callable[[], Json], *, is_foreseen: bool) -> None:
+        """Have ``send`` write the object ``key`` and take in the server's answer.
+
+        A write that ``is_foreseen`` is no change to anybody, whether the watch or the answer tells of it
+        first, unless others wrote after it; every other one is announced. Raises what ``send`` raises.
+        """
+        with self._lock:
+            self._own_writes[key] = 0
+        answered = 0
+        try:
+            obj = self._trim(send())
+            answered = version_of(obj)
+            self._put(obj)
+        finally:
+            with self._lock:
+                heard = self._own_writes.pop(key, 0)
+            if heard > answered or (answered and not is_foreseen):
+                self._on_change()
 
     def bury(self, namespace: str, name: str, uid: str) -> None:
         """Drop an object that a write found gone (404), if it still is the one with ``uid``."""
@@ -269,8 +290,17 @@ class Reflector:
         obj = self._trim(obj)
         changed = self._remove(obj) if kind == "DELETED" else self._put(obj)
         self._version = obj["metadata"]["resourceVersion"]
-        if changed:
+        if changed and not self._is_own_write(kind, obj):
             self._on_change()
+
+    def _is_own_write(self, kind: str, obj: Json) -> bool:
+        """Whether it may be what we are writing: the answer will tell whether it is."""
+        key = key_of(obj)
+        with self._lock:
+            if kind != "MODIFIED" or key not in self._own_writes:
+                return False
+            self._own_writes[key] = version_of(obj)
+            return True
 
     def _put(self, obj: Json, *, quiet: bool = False) -> bool:
         """Keep ``obj`` unless a newer one is held or it was deleted since."""

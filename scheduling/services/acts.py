@@ -260,7 +260,7 @@ def _admission(decision: m.Decision, observed: Observed, adapter: Adapter, scene
 
     once = f"{observed.generation} {scene.now.isoformat()}"
     event = _event(observed, adapter, scene, "Admitted", decision.sentence, once=once)
-    return Act(adapter, observed, decide, after=(event,))
+    return Act(adapter, observed, decide, after=(event,), is_foreseen=True)
 
 
 def _may_start(adapter: Adapter, obj: Json) -> bool:

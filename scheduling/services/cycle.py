@@ -134,10 +134,10 @@ def _run(cluster: Cluster, worker: ClusterWorker, trigger: str) -> CycleResult:
 
     pictures.retire(worker.mirror, worker.memo, projection.ended())
     report = _enforce(worker, projection, view, planned.plan, recorded) if enforce else Report()
-    many = len(view.picture.workloads) > MANY and worker.trigger.is_due()
-    settled = report.written > 0 and not many and _settle(worker, view)
     if not planned.is_whole:
         worker.trigger()
+    many = len(view.picture.workloads) > MANY and worker.trigger.is_due()
+    settled = report.written > report.said and not many and _settle(worker, view)
     if is_news or settled:
         cluster.touch()
     Cluster.objects.filter(pk=cluster.pk).update(planned_at=timezone.now())

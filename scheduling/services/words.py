@@ -89,6 +89,7 @@ def status_acts(
             observed,
             _telling(decision),
             before=(_event(decision, observed, adapters[observed.kind], now),) if is_new else (),
+            is_foreseen=True,
         )
         for decision, observed, is_new in _chosen(waits, find, spoken, room)
     ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 import pytest
@@ -45,8 +45,13 @@ class Desk:
 
     def __post_init__(self) -> None:
         client = cast(Client, self.client)
-        self.mirror = Mirror(client, {JOBS.kind: (JOBS.list_path, JOBS.trim)})
+        self.called = 0
+        resources = {JOBS.kind: (JOBS.list_path, JOBS.trim)}
+        self.mirror = Mirror(client, resources, on_change=self._call)
         self.enforcer = Enforcer(client, self.mirror, cast(Lease, Held()))
+
+    def _call(self) -> None:
+        self.called += 1
 
     def act(self, number: int) -> Act:
         name = f"j{number}"
@@ -101,3 +106,20 @@ def test_pace_is_that_of_the_last_plan_with_many_acts(desk: Desk) -> None:
     pace = desk.enforcer.writable(1000)
     desk.enforcer.carry_out([desk.acts(1)])
     assert desk.enforcer.writable(1000) == pace > 0
+
+
+def test_written_acts_call_for_a_cycle_unless_the_plan_foresaw_them(desk: Desk) -> None:
+    desk.client.open.set()
+    foreseen, other = desk.acts(2)
+    desk.enforcer.carry_out([[replace(foreseen, is_foreseen=True)]])
+    assert desk.called == 0
+
+    desk.enforcer.carry_out([[other]])
+    assert desk.called == 1
+
+
+def test_report_tells_words_from_acts(desk: Desk) -> None:
+    desk.client.open.set()
+    act, *words = desk.acts(4)
+    report = desk.enforcer.carry_out([[act]], words)
+    assert (report.written, report.said) == (4, 3)

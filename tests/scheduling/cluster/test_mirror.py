@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
 from scheduling.cluster import mirror as module
-from scheduling.cluster.client import Client
+from scheduling.cluster.client import Client, ConflictError
 from scheduling.cluster.embedded import EmbeddedServer
 from scheduling.cluster.mirror import Mirror, untrimmed
 from tests.scheduling.kube import eventually
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 ALL = {"maps": ("/api/v1/configmaps", untrimmed)}
+OLD = ("default", "old0")
 
 
 def config_map(name: str, value: str = "") -> dict[str, Any]:
@@ -155,6 +157,79 @@ def test_change_is_announced(client: Client) -> None:
 
     eventually(lambda: len(heard) > before)
     mirror.stop()
+
+
+@dataclass
+class Listener:
+    """A synced mirror of one namespace that counts what it announces."""
+
+    client: Client
+    number: int = 0
+
+    def __post_init__(self) -> None:
+        self.client.create(MAPS, config_map("old0"))
+        self.mirror = Mirror(self.client, {"maps": (MAPS, untrimmed)}, on_change=self._hear)
+        self.mirror.start()
+        eventually(lambda: self.mirror["maps"].watches)
+        self.number = 0
+
+    def _hear(self) -> None:
+        self.number += 1
+
+    def patch(self, value: str) -> dict[str, Any]:
+        return self.client.patch(f"{MAPS}/old0", {"data": {"v": value}})
+
+    def patch_and_hear(self, value: str) -> dict[str, Any]:
+        """A write that the watch tells of before it is answered."""
+        answer = self.patch(value)
+        eventually(lambda: held(self.mirror)["old0"] == value)
+        return answer
+
+
+@pytest.fixture
+def listener(client: Client) -> Iterator[Listener]:
+    made = Listener(client)
+    yield made
+    made.mirror.stop()
+
+
+def test_foreseen_write_is_not_announced_whoever_tells_of_it_first(listener: Listener) -> None:
+    maps = listener.mirror["maps"]
+    maps.write(OLD, lambda: listener.patch_and_hear("watched"), is_foreseen=True)
+    maps.write(OLD, lambda: listener.patch("answered"), is_foreseen=True)
+    listener.client.create(MAPS, config_map("others"))
+    eventually(lambda: "others" in held(listener.mirror))
+
+    assert (held(listener.mirror)["old0"], listener.number) == ("answered", 1)
+
+
+def test_write_that_nobody_foresaw_is_announced_once(listener: Listener) -> None:
+    maps = listener.mirror["maps"]
+    maps.write(OLD, lambda: listener.patch_and_hear("watched"), is_foreseen=False)
+
+    assert listener.number == 1
+
+
+def test_write_of_others_during_a_foreseen_one_is_announced(listener: Listener) -> None:
+    def both() -> dict[str, Any]:
+        ours = listener.patch("ours")
+        listener.patch_and_hear("theirs")
+        return ours
+
+    listener.mirror["maps"].write(OLD, both, is_foreseen=True)
+
+    assert (held(listener.mirror)["old0"], listener.number) == ("theirs", 1)
+
+
+def test_change_heard_of_during_a_write_that_fails_is_announced(listener: Listener) -> None:
+    def refused() -> dict[str, Any]:
+        listener.patch_and_hear("theirs")
+        raise ConflictError(409, "Conflict", "written by others")
+
+    with pytest.raises(ConflictError):
+        listener.mirror["maps"].write(OLD, refused, is_foreseen=True)
+
+    assert listener.number == 1
 
 
 def test_what_was_set_aside_is_not_there_until_it_changes(client: Client, mirror: Mirror) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from scheduling.cluster.enforcement import Act, Enforcer, Report
 from scheduling.cluster.kubelets import STOPPED
 from scheduling.engine import Outline, Planner
 from scheduling.engine import model as m
@@ -18,6 +19,7 @@ from tests.scheduling.kube import JOBS, World, add_node, eventually, node
 
 S = State
 PLAN = Planner.plan
+CARRY_OUT = Enforcer.carry_out
 
 
 def running(world: World, *names: str) -> bool:
@@ -61,6 +63,10 @@ def sized(action: m.Action, name: str, **placement: int) -> m.Decision:
     )
 
 
+def evicted(name: str) -> m.Decision:
+    return m.Decision(f"default/{name}", m.Action.EVICT, m.Reason.RECLAIMED, "As planned.")
+
+
 def pods(world: World, name: str) -> list[Any]:
     found = world.kube.get("/api/v1/namespaces/default/pods")["items"]
     return [p for p in found if p["metadata"]["labels"]["job-name"] == name]
@@ -91,6 +97,28 @@ def test_gang_grows_and_shrinks_while_it_runs(
     assert world.row("wide").max_members == 4
     assert world.read("wide")["status"].get("failed", 0) == before
     assert world.events("wide").count("Resized") >= 2
+
+
+def test_starts_and_words_are_foreseen_but_not_what_makes_room(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written: dict[str, bool] = {}
+
+    def carry_out(
+        enforcer: Enforcer, phases: list[list[Act]], words: list[Act], **options: Any
+    ) -> Report:
+        written.update({a.target.name: a.is_foreseen for acts in (*phases, words) for a in acts})
+        return CARRY_OUT(enforcer, phases, words, **options)
+
+    world.job("victim", gpus=4)
+    world.cycles_until(lambda: running(world, "victim"))
+    monkeypatch.setattr(Enforcer, "carry_out", carry_out)
+    decide(monkeypatch, evicted("victim"))
+    world.job("starts", gpus=1)
+    world.job("waits", gpus=64)
+    world.cycle()
+
+    assert written == {"victim": False, "starts": True, "waits": True}
 
 
 def test_resize_to_the_size_it_has_writes_nothing(
