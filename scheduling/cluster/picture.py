@@ -187,10 +187,12 @@ def compose(
     owned = {group["metadata"]["uid"]: mine for group, mine in groups}
     orphaned, foreign = _put_to(owned, pods, {*objects, "PodGroup"}, memo.kin)
     _observe({**due, **memo.crewed(owned)}, formed, owned, classes, counted, memo)
-    for uid in memo.unreadable:
+    by_uid = memo.by_age()
+    # What asks for no GPUs is sent to no node, so what its pods hold is taken off those they came to.
+    unplaced = [uid for uid in owned if uid in by_uid and not by_uid[uid].gpus]
+    for uid in (*memo.unreadable, *unplaced):
         for pod in filter(pods_of.holds, owned.get(uid, NO_PODS)):
             foreign.setdefault(pod["spec"]["nodeName"], []).append(pod)
-    by_uid = memo.by_age()
     return Picture(
         workloads=tuple(by_uid.values()),
         by_uid=by_uid,

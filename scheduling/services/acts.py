@@ -21,6 +21,7 @@ from scheduling.engine import Outline
 from scheduling.engine import model as m
 from scheduling.models import Workload
 from scheduling.services.blocked import START_BACK_OFF_S, waits
+from scheduling.services.resting import is_marked, may_start, restorations
 from scheduling.services.situations import (
     Situation,
     class_of,
@@ -93,6 +94,9 @@ def phases_of(
             arriving.append(_resize(decision, observed, adapter, scene))
         elif decision.action is m.Action.ADMIT:
             arriving.append(_admission(decision, observed, adapter, scene))
+    acted = corrected | {act.target.key for act in (*leaving, *arriving)}
+    others = (o for o in scene.restless if o.key not in acted)
+    arriving += restorations(others, adapters, scene.known, scene.resource_names, scene.picture)
     words = status_acts(
         scene.plan.waits,
         lambda name: None if name in corrected else scene.find(name),
@@ -178,7 +182,7 @@ def _arrival(observed: Observed, adapter: Adapter, scene: Scene) -> Act | None:
     admission = _place(observed, spec, members, target.placement, scene)
 
     def decide(obj: Json) -> Json | None:
-        if not _may_start(adapter, obj) or labels.MOVES_TO not in notes.of(obj):
+        if not may_start(adapter, obj) or labels.MOVES_TO not in notes.of(obj):
             return None
         return adapter.admission(obj, admission)
 
@@ -211,7 +215,7 @@ def _completion(observed: Observed, adapter: Adapter, scene: Scene) -> Act | Non
     admission = _place(observed, spec, observed.members, observed.planned, scene)
 
     def decide(obj: Json) -> Json | None:
-        return adapter.admission(obj, admission) if _may_start(adapter, obj) else None
+        return adapter.admission(obj, admission) if may_start(adapter, obj) else None
 
     return Act(adapter, observed, decide)
 
@@ -254,21 +258,13 @@ def _admission(decision: m.Decision, observed: Observed, adapter: Adapter, scene
 
     def decide(obj: Json) -> Json | None:
         edited = int(obj["metadata"].get("generation", 0)) != observed.generation
-        if edited or observed.pods_left or not _may_start(adapter, obj):
+        if edited or observed.pods_left or not may_start(adapter, obj):
             return None
         return say(adapter.admission(obj, admission), decision)
 
     once = f"{observed.generation} {scene.now.isoformat()}"
     event = _event(observed, adapter, scene, "Admitted", decision.sentence, once=once)
     return Act(adapter, observed, decide, after=(event,), is_foreseen=True)
-
-
-def _may_start(adapter: Adapter, obj: Json) -> bool:
-    """It waits, nothing of its last run is left, and nobody holds it."""
-    held = notes.of(obj).get(labels.HOLD) == "true"
-    if held or is_marked(obj) or adapter.is_over(obj) or not adapter.is_suspended(obj):
-        return False
-    return not adapter.unsettled(obj)
 
 
 def _resize(decision: m.Decision, observed: Observed, adapter: Adapter, scene: Scene) -> Act:
@@ -334,7 +330,7 @@ def _place(
         gpu_class=gpu_class,
         members=members,
         nodes={nodes[n].hostname if n in nodes else n: count for n, count in placement.items()},
-        placement=placement,
+        placement=placement if observed.gpus else {},
         at=scene.now,
         domain=_domain(observed, [nodes[n] for n in placement if n in nodes]),
         resource_names=scene.resource_names,
@@ -356,11 +352,6 @@ def _domain(observed: Observed, nodes: list[ObservedNode]) -> dict[str, str]:
         if len(values) == 1 and None not in values:
             return {label: str(values.pop())}
     return {}
-
-
-def is_marked(obj: Json) -> bool:
-    """It was admitted by Weir and not suspended since."""
-    return labels.GPU_CLASS in notes.of(obj)
 
 
 def _event(

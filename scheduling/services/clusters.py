@@ -10,6 +10,7 @@ from django.contrib.auth.base_user import AbstractBaseUser
 from django.core.exceptions import ValidationError
 from django.db import transaction
 
+from scheduling.cluster.adapters.fitting import GPU_RESOURCE
 from scheduling.cluster.client import Client
 from scheduling.cluster.devices import PREFIX
 from scheduling.cluster.picture import count_devices
@@ -28,7 +29,6 @@ PRODUCT_LABELS = (
 """Node labels that tell GPUs of one resource apart, the best first."""
 GPU_DRIVERS = "gpu."
 """The drivers of devices that are GPUs: gpu.nvidia.com, gpu.amd.com, gpu.intel.com."""
-GPU_RESOURCE = re.compile(r"^(nvidia\.com/(gpu|mig-.+)|amd\.com/gpu|gpu\.intel\.com/.+)$")
 
 
 @transaction.atomic

@@ -44,7 +44,8 @@ def judge(observed: Observed, state: str | None, *, enforce: bool, newcomer: boo
 
 def is_as_it_should_be(observed: Observed) -> bool:
     """Whether it waits without a trace of an admission or a move that would have to be corrected."""
-    return observed.suspended and not observed.marked and observed.moves_to is None
+    traced = observed.marked or observed.altered or observed.moves_to is not None
+    return observed.suspended and not traced
 
 
 def placement_of(observed: Observed) -> dict[str, int]:
@@ -63,6 +64,8 @@ def class_of(observed: Observed, class_by_node: Mapping[str, str]) -> str | None
     """The class it runs on: the mark of its admission, else that of the nodes its pods are on."""
     if observed.gpu_class:
         return observed.gpu_class
+    if not observed.gpus:
+        return next(iter(class_by_node.values()), None)  # Any will do: it holds nothing of it.
     return next(
         (
             class_by_node[node]

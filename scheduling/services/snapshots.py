@@ -194,7 +194,8 @@ def _vanished(
     present = {(n.name, n.gpu_class) for n in picture.nodes}
     held: dict[Seat, list[int]] = {}
     for observed in workloads:
-        if known[observed.uid].situation is not Situation.HOLDING or not observed.gpu_class:
+        holds = known[observed.uid].situation is Situation.HOLDING
+        if not (holds and observed.gpu_class and observed.gpus):
             continue
         for node, members in placement_of(observed).items():
             if (node, observed.gpu_class) not in present:
@@ -229,8 +230,9 @@ def _workload(
         priority_class=priority.name if priority else NO_PRIORITY_CLASS.name,
         submitted=observed.created,
         gpus=observed.gpus,
-        cpus=observed.cpus,
-        memory_mib=observed.memory_mib,
+        # Without GPUs it goes where kube-scheduler finds room, on nodes that are not in any class as well.
+        cpus=observed.cpus if observed.gpus else 0,
+        memory_mib=observed.memory_mib if observed.gpus else 0,
         members=m.Members(observed.min_members, observed.max_members),
         gpu_classes=observed.gpu_classes,
         topology=m.Topology(**observed.topology),
@@ -332,9 +334,11 @@ def _running(
     if gpu_class is None or known.situation is Situation.WAITING:
         return None
     leaving = known.situation is not Situation.HOLDING
-    placement = observed.placement if leaving else placement_of(observed)
-    if known.stale_since is not None and not leaving:
-        placement = observed.up
+    placement = _held_by(observed, known)
+    if not observed.gpus and placement and class_by_node:
+        # Its members need no room of any class, and the nodes that they run on may be of none.
+        node, gpu_class = next(iter(class_by_node.items()))
+        placement = {node: sum(placement.values())}
     placement = {node: count for node, count in placement.items() if (node, gpu_class) in present}
     if leaving and not placement:
         return None
@@ -346,6 +350,15 @@ def _running(
         "leaving": leaving,
         "stale_since": known.stale_since,
     }
+
+
+def _held_by(observed: Observed, known: Known) -> Mapping[str, int]:
+    """Its members by node, as far as they count."""
+    if known.situation is not Situation.HOLDING:
+        return observed.placement
+    if known.stale_since is not None:
+        return observed.up
+    return placement_of(observed) if observed.gpus else {"": observed.members}
 
 
 def _moving(observed: Observed, present: set[Seat], now: datetime) -> dict[str, Any] | None:

@@ -86,6 +86,8 @@ class Observed:
     admitted: datetime | None = None
     evicted_by: int | None = None
     moves_to: Target | None = None
+    altered: bool = False
+    """Its templates and size are what an admission made of them."""
     start_failures: int = 0
     retry_at: datetime | None = None
     outcome: str = ""
@@ -214,6 +216,10 @@ class Adapter(Protocol):
     def admission(self, obj: Json, admission: Admission) -> Json: ...
 
     def suspension(self, obj: Json, evicted_by: int | None) -> Json: ...
+
+    def restoration(self, obj: Json, resource_names: Sequence[str], claims: Claims) -> Json:
+        """A suspended one again as the person wrote it; those names are of every GPU class's resource."""
+        ...
 
     def resize(self, obj: Json, admission: Admission) -> Json:
         """Another number of members for one that is admitted; empty when it has it already."""

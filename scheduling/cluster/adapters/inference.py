@@ -58,7 +58,10 @@ class DeploymentAdapter(ReplicasAdapter):
 
     def roles(self, obj: Json) -> list[Role]:
         def resize(members: int) -> None:
-            obj["spec"]["replicas"] = members
+            if self.is_suspended(obj):
+                obj["metadata"]["annotations"][labels.REPLICAS] = str(members)
+            else:
+                obj["spec"]["replicas"] = members
 
         return [Role("replica", self.wanted(obj), obj["spec"]["template"], resize)]
 

@@ -76,6 +76,7 @@ def state(notes: dict[str, str], classes: Sequence[ClassSpec]) -> Json:
         "planned": _placement(notes.get(labels.PLACEMENT, "")),
         "admitted": instant(notes.get(labels.ADMITTED_AT)),
         "evicted_by": whole(notes.get(labels.EVICTED_BY)),
+        "altered": labels.ORIGINAL in notes,
         "moves_to": target if target and target.gpu_class in known else None,
         "start_failures": whole(notes.get(labels.START_FAILURES)) or 0,
         "retry_at": instant(notes.get(labels.RETRY_AT)),

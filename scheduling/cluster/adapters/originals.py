@@ -79,7 +79,15 @@ LISTS = ("terms", "preferred", "tolerations")
 def _steering(role: Json) -> Json:
     """``role`` if it was written here. Raises TypeError: others can write on the object as well."""
     lists = [role[key] for key in LISTS] + [role.get("resources", [])]
-    sound = isinstance(role["selector"], dict) and all(isinstance(each, list) for each in lists)
+    put = role.get("put", {})
+    maps = [role["selector"], put, put.get("terms", {}), put.get("selector", {})]
+    maps += [amounts for each in role.get("resources", []) for amounts in _amounts(each)]
+    sound = all(isinstance(each, dict) for each in maps)
+    sound = sound and all(isinstance(each, list) for each in lists)
     if not sound or not all(isinstance(item, dict) for each in lists for item in each):
         raise TypeError("not what an admission keeps")
     return role
+
+
+def _amounts(resources: Json) -> list[Any]:
+    return [resources.get(part, {}) for part in ("limits", "requests")]

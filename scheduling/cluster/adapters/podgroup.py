@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from scheduling.cluster import labels
-from scheduling.cluster.adapters import merging, notes, originals, steering
+from scheduling.cluster.adapters import fitting, merging, notes, originals, steering
 from scheduling.cluster.adapters import pods as pods_of
 from scheduling.cluster.adapters.base import DELETE, Admission, ClassSpec, Observed
 from scheduling.cluster.adapters.roles import LARGEST_GANG, mixed, priority_class
@@ -99,10 +99,11 @@ class PodGroupAdapter:
         def admit(new: Json) -> None:
             spec = new["spec"]
             original = originals.of(obj)
-            own = steering.original_of(spec, original.roles.get("pod"), swaps=False)
+            own = steering.own_of(spec, original.roles.get("pod"))
             original.roles["pod"] = own
-            steering.to_hosts(spec, own, admission, fixed=True)
-            steering.tolerate(spec, own, admission.gpu_class)
+            if pods_of.gpus(spec, admission.resource_names, admission.claims):
+                steering.to_hosts(spec, own, admission, fixed=True)
+                steering.tolerate(spec, own, admission.gpu_class)
             spec["schedulingGates"] = [
                 g for g in spec["schedulingGates"] if g["name"] != labels.GATE
             ]
@@ -113,6 +114,10 @@ class PodGroupAdapter:
     def suspension(self, obj: Json, evicted_by: int | None) -> Json:
         """A pod that was let go cannot be gated again: it goes, and whoever made it makes another."""
         return {DELETE: True}
+
+    def restoration(self, obj: Json, resource_names: Sequence[str], claims: Claims) -> Json:
+        """Nothing: what was let go does not wait again."""
+        return {}
 
     def resize(self, obj: Json, admission: Admission) -> Json:
         return {}
@@ -157,17 +162,18 @@ def _needs(
     names = tuple(c.resource_name for c in classes)
     asks = pods_of.asked(spec, claims)
     amounts = {pods_of.gpus(p["spec"], names, claims) for p in pods}
-    own = originals.of(pods[0]).roles.get("pod") or {}
-    selector = own.get("selector") or spec.get("nodeSelector") or {}
+    own = steering.own_of(spec, originals.of(pods[0]).roles.get("pod"))
+    fits = fitting.fitting_classes(
+        asks, own, classes, said.get(labels.GPU_CLASSES, ""), swaps=False
+    )
     return {
         "gpus": max(amounts),
         "cpus": int(asks.get("cpu", 0)),
         "memory_mib": int(asks.get("memory", 0)),
-        "gpu_classes": pods_of.fitting_classes(
-            asks, selector, classes, said.get(labels.GPU_CLASSES, ""), swaps=False
-        ),
+        "gpu_classes": fits,
         "fault": (mixed(amounts) or _crowded(pods) if _total(pods[0]) else UNCOUNTED)
         or pods_of.claims_fault(spec, claims)
+        or fitting.fault(amounts, [asks], [fits])
         or notes.fault(said),
     }
 

@@ -7,7 +7,6 @@ from datetime import datetime
 from typing import Any
 
 from scheduling.cluster import labels
-from scheduling.cluster.adapters.base import ClassSpec
 from scheduling.cluster.devices import UNCOUNTED, Claims
 from scheduling.cluster.quantities import MOST, instant, mib, milli
 
@@ -90,35 +89,6 @@ def gpus(spec: Mapping[str, Any], names: Sequence[str], claims: Claims = NO_CLAI
     """Milli-GPU of the first of the resources ``names`` that a pod spec asks for."""
     asks = asked(spec, claims)
     return next((int(asks[name]) for name in names if name in asks), 0)
-
-
-def fitting_classes(
-    asks: Mapping[str, Any],
-    selector: Mapping[str, str],
-    classes: Sequence[ClassSpec],
-    preferred: str,
-    *,
-    swaps: bool,
-) -> tuple[str, ...]:
-    """Classes a pod that ``asks`` for resources may run on, in order.
-
-    ``preferred`` is the annotation's list: its known classes with a resource the pods ask for (any
-    class where the kind ``swaps`` one for another), its unknown names as they stand (the engine says
-    so). Without it: every class with a resource the pods ask for whose node labels do not contradict
-    the node ``selector``.
-    """
-    fits = {c.name: c for c in classes if c.resource_name in asks}
-    named = preferred.replace("\0", "").split(",")
-    names = [name.strip() for name in named if name.strip()]
-    if names:
-        known = {c.name for c in classes}
-        allowed = known if swaps and fits else fits.keys()
-        return tuple(name for name in names if name in allowed or name not in known)
-    return tuple(
-        c.name
-        for c in fits.values()
-        if all(selector.get(label, value) == value for label, value in c.node_labels.items())
-    )
 
 
 def phase(pod: Json) -> str:

@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import Any, ClassVar
 
 from scheduling.cluster import labels
-from scheduling.cluster.adapters import merging, notes, originals, steering
+from scheduling.cluster.adapters import fitting, merging, notes, originals, steering
 from scheduling.cluster.adapters import pods as pods_of
 from scheduling.cluster.adapters.base import Admission, ClassSpec, Observed
 from scheduling.cluster.adapters.originals import Original
@@ -169,9 +169,13 @@ class RoleAdapter:
             self.set_suspended(new, False)
             counted = _counted(self.roles(new), admission.resource_names, admission.claims)
             lowest, highest = self._bounds(obj, counted, original)
+            has_gpus = has_members_with_gpus(counted, admission)
             for role in counted:
                 own = self._original(role, original, admission)
-                self.steer(new, role, own, admission, fixed=lowest == highest)
+                if has_gpus:
+                    self.steer(new, role, own, admission, fixed=lowest == highest)
+                else:
+                    self.give_back(new, role, own)
                 original.roles[role.name] = own
             original.sizes = original.full(counted)
             _size(counted, admission.members)
@@ -185,6 +189,19 @@ class RoleAdapter:
             new["metadata"]["annotations"] |= notes.unmark(evicted_by)
 
         return merging.edited(obj, suspend)
+
+    def restoration(self, obj: Json, resource_names: Sequence[str], claims: Claims) -> Json:
+        def restore(new: Json) -> None:
+            original = originals.of(obj)
+            for role in self.roles(new):
+                if kept := original.roles.get(role.name):
+                    own = steering.original_of(role.pod, kept, resource_names, swaps=False)
+                    self.give_back(new, role, own)
+            counted = _counted(self.roles(new), resource_names, claims)
+            _size(counted, sum(original.full(counted).values()))
+            new["metadata"]["annotations"][labels.ORIGINAL] = None
+
+        return merging.edited(obj, restore)
 
     def resize(self, obj: Json, admission: Admission) -> Json:
         def size(new: Json) -> None:
@@ -213,13 +230,18 @@ class RoleAdapter:
         if "resources" in original:
             steering.swap_resource(role.pod, original, admission)
 
+    def give_back(self, new: Json, role: Role, original: Json) -> None:
+        """Take back what ``steer`` does."""
+        steering.give_back(role.pod, original)
+
     def _original(self, role: Role, original: Original, admission: Admission) -> Json:
         asks = pods_of.asked(role.pod)
         swaps = self.swaps_resources and not (
             admission.gpu_class.resource_name in asks
             or asks.keys().isdisjoint(admission.resource_names)
         )
-        return steering.original_of(role.pod, original.roles.get(role.name), swaps=swaps)
+        kept = original.roles.get(role.name)
+        return steering.original_of(role.pod, kept, admission.resource_names, swaps=swaps)
 
     def _bounds(self, obj: Json, counted: Sequence[Role], original: Original) -> tuple[int, int]:
         """(min, max) members of the gang."""
@@ -245,10 +267,9 @@ class RoleAdapter:
         names = tuple(c.resource_name for c in classes)
         roles = self.roles(obj)
         counted, original = _counted(roles, names, claims), originals.of(obj)
-        asks, amounts = (
-            pods_of.asked(counted[0].pod, claims),
-            {pods_of.gpus(r.pod, names, claims) for r in counted},
-        )
+        asks = [pods_of.asked(role.pod, claims) for role in counted]
+        amounts = {pods_of.gpus(role.pod, names, claims) for role in counted}
+        fits = [self._classes(obj, r, original, classes, claims) for r in counted]
         lowest, highest = self._bounds(obj, counted, original)
         members = min(LARGEST_GANG, sum(role.count for role in counted))
         mixed = any(amounts) and (self.has_helpers or len(counted) < len(roles))
@@ -256,17 +277,18 @@ class RoleAdapter:
         return {
             "priority_class": priority_class(obj["metadata"], [role.pod for role in roles]),
             "gpus": max(amounts),
-            "cpus": int(asks.get("cpu", 0)),
-            "memory_mib": int(asks.get("memory", 0)),
+            "cpus": int(asks[0].get("cpu", 0)),
+            "memory_mib": int(asks[0].get("memory", 0)),
             "min_members": min(max(1, lowest), LARGEST_GANG),
             "max_members": min(max(1, highest), LARGEST_GANG),
             "members": members,
             "members_wanted": max(0, members - self.done(obj, mine)),
             "sized": original.members,
-            "gpu_classes": self._classes(obj, counted[0], original, classes, claims),
+            "gpu_classes": fitting.in_all(fits),
             "fault": self.fault(obj, amounts)
             or size_fault(highest)
             or _claims_fault(roles, claims)
+            or fitting.fault(amounts, asks, fits)
             or notes.fault(notes.of(obj)),
             **pods_of.presence(mine),
         }
@@ -279,13 +301,10 @@ class RoleAdapter:
         classes: Sequence[ClassSpec],
         claims: Claims,
     ) -> tuple[str, ...]:
-        kept = original.roles.get(role.name)
         plain = pods_of.asked(role.pod)
-        return pods_of.fitting_classes(
+        return fitting.fitting_classes(
             pods_of.asked(role.pod, claims),
-            # Admissions overwrite the selector of kinds that take no affinity.
-            (kept["selector"] if kept and not self.takes_affinity else role.pod.get("nodeSelector"))
-            or {},
+            steering.own_of(role.pod, original.roles.get(role.name)),
             classes,
             notes.of(obj).get(labels.GPU_CLASSES, ""),
             # A claim is made for its device class alone.
@@ -325,6 +344,11 @@ def _counted(roles: Sequence[Role], names: Sequence[str], claims: Claims) -> lis
     if not roles:
         raise ValueError("It has no pod template.")
     return [r for r in roles if pods_of.gpus(r.pod, names, claims)] or list(roles)
+
+
+def has_members_with_gpus(counted: Sequence[Role], admission: Admission) -> bool:
+    names = (admission.gpu_class.resource_name, *admission.resource_names)
+    return any(pods_of.gpus(role.pod, names, admission.claims) for role in counted)
 
 
 def _size(counted: Sequence[Role], members: int) -> None:

@@ -7,6 +7,7 @@ one, to the topology domain or the single host.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from scheduling.cluster import labels
@@ -18,82 +19,188 @@ REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
-def original_of(pod: Json, kept: Json | None, *, swaps: bool) -> Json:
-    """What a person wrote of all that admissions overwrite: kept since the first, else read now.
+def own_of(pod: Json, kept: Json | None) -> Json:
+    """Where a person wants ``pod`` to run: what stands there less what Weir put in.
 
-    ``resources`` are kept only once another resource has taken their place.
+    ``kept`` is what was found before the last admission, and what that put in.
     """
+    now = _read(pod)
+    if kept is None:
+        return now
+    put = kept.get("put") or {}
+    tolerated = _toleration(put.get("tolerates"))
+    return {
+        "terms": _without(now["terms"], kept["terms"], put),
+        "preferred": [p for p in now["preferred"] if not _is_ours(p) or p in kept["preferred"]],
+        "selector": _unselected(now["selector"], kept["selector"], put.get("selector") or {}),
+        "tolerations": [
+            t for t in now["tolerations"] if t != tolerated or t in kept["tolerations"]
+        ],
+    }
+
+
+def original_of(pod: Json, kept: Json | None, names: Sequence[str], *, swaps: bool) -> Json:
+    """What a person wrote of all that admissions overwrite.
+
+    ``names`` are the GPU resources; what containers ask for is kept only where another one of them
+    takes its place (``swaps``) or has taken it.
+    """
+    own, resources = own_of(pod, kept), _unswapped(pod, (kept or {}).get("resources"), names)
+    return {**own, "resources": resources} if swaps or resources != _resources(pod) else own
+
+
+def _read(pod: Json) -> Json:
     rules = (pod.get("affinity") or {}).get("nodeAffinity") or {}
-    found: Json = kept or {
+    return {
         "terms": (rules.get(REQUIRED) or {}).get("nodeSelectorTerms") or [],
         "preferred": rules.get(PREFERRED) or [],
         "selector": pod.get("nodeSelector") or {},
         "tolerations": pod.get("tolerations") or [],
     }
-    # Where a person added a container since, what stands there now counts.
-    unlike = "resources" in found and len(found["resources"]) != len(_containers(pod))
-    if unlike or (swaps and "resources" not in found):
-        return {**found, "resources": [c.get("resources") or {} for c in _containers(pod)]}
-    return found
+
+
+def _without(terms: list[Json], kept: list[Json], put: Json) -> list[Json]:
+    """``terms`` without the expressions that an admission added; those of the ``kept`` term that one was
+    made of stay, and one with nothing else in it goes."""
+    ours = [_is(key, value) for key, value in (put.get("terms") or {}).items()]
+    before, found = [_expressions(term) for term in kept], []
+    for term in terms:
+        stands = _expressions(term)
+        made_of = next((e for e in before if all(each in stands for each in e)), [])
+        own = [e for e in stands if e in made_of or not (e in ours or _is_host(e, put))]
+        found.append({**term, "matchExpressions": own})
+    return [term for term in found if term["matchExpressions"] or term.get("matchFields")]
+
+
+def _expressions(term: Json) -> list[Json]:
+    return term.get("matchExpressions") or []
+
+
+def _is_host(expression: Json, put: Json) -> bool:
+    named = expression.get("key"), expression.get("operator")
+    return bool(put.get("hosts")) and named == (labels.HOSTNAME, "In")
+
+
+def _is_ours(preferred: Json) -> bool:
+    """Of the form in which pods are sent to planned hosts that they may leave."""
+    stands = _expressions(preferred.get("preference") or {})
+    return preferred.get("weight") == 100 and [_is_host(e, {"hosts": True}) for e in stands] == [
+        True
+    ]
+
+
+def _unselected(selector: Json, kept: Json, put: Json) -> Json:
+    ours = {key for key, value in put.items() if selector.get(key) == value}
+    back = {key: kept[key] for key in ours & kept.keys()}
+    return {key: value for key, value in selector.items() if key not in ours} | back
 
 
 def _containers(pod: Json) -> list[Json]:
     return [*(pod.get("containers") or []), *(pod.get("initContainers") or [])]
 
 
+def _resources(pod: Json) -> list[Json]:
+    return [container.get("resources") or {} for container in _containers(pod)]
+
+
+def _unswapped(pod: Json, kept: list[Json] | None, names: Sequence[str]) -> list[Json]:
+    """What the containers ask for by a person's word: what is ``kept``, unless it was edited since."""
+    stands = _resources(pod)
+    if kept is None:
+        return stands
+    alike = [[_swapped(each, names, "") for each in found] for found in (stands, kept)]
+    return kept if alike[0] == alike[1] else stands
+
+
+def give_back(pod: Json, original: Json) -> None:
+    """Let ``pod`` (edited in place) run where the person who wrote it said."""
+    rules: Json = {}
+    if original["terms"]:
+        rules[REQUIRED] = {"nodeSelectorTerms": original["terms"]}
+    if original["preferred"]:
+        rules[PREFERRED] = original["preferred"]
+    others = {k: rule for k, rule in (pod.get("affinity") or {}).items() if k != "nodeAffinity"}
+    _set(pod, "affinity", {**others, **({"nodeAffinity": rules} if rules else {})})
+    _set(pod, "nodeSelector", original["selector"])
+    _set(pod, "tolerations", original["tolerations"])
+    if "resources" in original:
+        for container, resources in zip(_containers(pod), original["resources"], strict=True):
+            _set(container, "resources", resources)
+
+
+def _set(part: Json, key: str, value: Any) -> None:
+    """Nothing and an empty value mean the same."""
+    if value or part.get(key):
+        part[key] = value
+    if not value:
+        part.pop(key, None)
+
+
 def to_hosts(pod: Json, original: Json, admission: Admission, *, fixed: bool) -> None:
-    """Send ``pod`` (edited in place) to the class and the planned hosts.
+    """Send ``pod`` (edited in place) to the class and the planned hosts; ``original`` remembers by what.
 
     Pods of a gang that may grow (not ``fixed``) prefer those hosts: where they may run cannot be
     changed any more when more of them are made.
     """
-    narrow = [_is(key, value) for key, value in sorted(admission.gpu_class.node_labels.items())]
+    put = dict(sorted(admission.gpu_class.node_labels.items()))
     preferred = list(original["preferred"])
-    if fixed:
-        narrow.append(_in(labels.HOSTNAME, sorted(admission.nodes)))
-    else:
-        narrow += [_is(key, value) for key, value in sorted(admission.domain.items())]
+    if not fixed:
+        put |= dict(sorted(admission.domain.items()))
         hosts = {"matchExpressions": [_in(labels.HOSTNAME, sorted(admission.nodes))]}
         preferred.append({"weight": 100, "preference": hosts})
+    narrow = [_is(key, value) for key, value in put.items()]
+    narrow += [_in(labels.HOSTNAME, sorted(admission.nodes))] if fixed else []
     terms = [
-        {**term, "matchExpressions": [*(term.get("matchExpressions") or []), *narrow]}
+        {**term, "matchExpressions": _joined(_expressions(term), narrow)}
         for term in original["terms"] or [{}]
     ]
     rules: Json = {REQUIRED: {"nodeSelectorTerms": terms}}
     if preferred:
         rules[PREFERRED] = preferred
     pod["affinity"] = {**(pod.get("affinity") or {}), "nodeAffinity": rules}
+    original.setdefault("put", {}).update(terms=put, hosts=fixed)
+
+
+def _joined(own: list[Json], narrow: list[Json]) -> list[Json]:
+    return [*own, *(expression for expression in narrow if expression not in own)]
 
 
 def to_class(pod: Json, original: Json, admission: Admission) -> None:
-    """Send ``pod`` (edited in place) to the class, and to the one domain or host of the plan."""
-    selector = {**original["selector"], **admission.gpu_class.node_labels, **admission.domain}
+    """Send ``pod`` (edited in place) to the class, and to the one domain or host of the plan; ``original``
+    remembers by what."""
+    put = {**admission.gpu_class.node_labels, **admission.domain}
     if len(admission.nodes) == 1:
-        selector[labels.HOSTNAME] = next(iter(admission.nodes))
-    pod["nodeSelector"] = selector
+        put[labels.HOSTNAME] = next(iter(admission.nodes))
+    pod["nodeSelector"] = {**original["selector"], **put}
+    original.setdefault("put", {}).update(selector=put)
 
 
 def tolerate(pod: Json, original: Json, gpu_class: ClassSpec) -> None:
     """GPU nodes are commonly tainted with their resource's name to keep other pods away."""
-    own = {"key": gpu_class.resource_name, "operator": "Exists", "effect": "NoSchedule"}
+    ours = _toleration(gpu_class.resource_name)
     kept = original["tolerations"]
-    pod["tolerations"] = kept if own in kept else [*kept, own]
+    pod["tolerations"] = kept if ours in kept else [*kept, ours]
+    original.setdefault("put", {}).update(tolerates=gpu_class.resource_name)
+
+
+def _toleration(resource_name: str | None) -> Json:
+    return {"key": resource_name, "operator": "Exists", "effect": "NoSchedule"}
 
 
 def swap_resource(pod: Json, original: Json, admission: Admission) -> None:
     """Ask for as many of the admitted class's resource as the person asked of another class's."""
     wanted = admission.gpu_class.resource_name
     for container, resources in zip(_containers(pod), original["resources"], strict=True):
-        container["resources"] = {
-            part: _renamed(amounts, admission.resource_names, wanted)
-            if part in ("limits", "requests")
-            else amounts
-            for part, amounts in resources.items()
-        }
+        container["resources"] = _swapped(resources, admission.resource_names, wanted)
 
 
-def _renamed(amounts: Json, names: tuple[str, ...], wanted: str) -> Json:
-    return {wanted if name in names else name: amount for name, amount in amounts.items()}
+def _swapped(resources: Json, names: Sequence[str], wanted: str) -> Json:
+    return {
+        part: {wanted if name in names else name: amount for name, amount in amounts.items()}
+        if part in ("limits", "requests")
+        else amounts
+        for part, amounts in resources.items()
+    }
 
 
 def _is(key: str, value: str) -> Json:

@@ -44,9 +44,19 @@ class TrainJobAdapter(RoleAdapter):
         steering.to_hosts(pod, original, admission, fixed=fixed)
         steering.tolerate(pod, original, admission.gpu_class)
         job = {"name": JOB, "template": {"spec": {"template": {"spec": pod}}}}
-        patches = new["spec"].get("runtimePatches") or []
         ours = {
             "manager": MANAGER,
             "trainingRuntimeSpec": {"template": {"spec": {"replicatedJobs": [job]}}},
         }
-        new["spec"]["runtimePatches"] = [p for p in patches if p["manager"] != MANAGER] + [ours]
+        new["spec"]["runtimePatches"] = [*_of_others(new), ours]
+
+    def give_back(self, new: Json, role: Role, original: Json) -> None:
+        if others := _of_others(new):
+            new["spec"]["runtimePatches"] = others
+        else:
+            new["spec"].pop("runtimePatches", None)
+
+
+def _of_others(obj: Json) -> list[Json]:
+    patches = obj["spec"].get("runtimePatches") or []
+    return [patch for patch in patches if patch["manager"] != MANAGER]

@@ -61,6 +61,86 @@ def test_admission_after_an_eviction_starts_from_what_the_person_wrote(kind: str
     )
 
 
+NAMES = tuple(c.resource_name for c in CLASSES)
+
+
+def put_back(obj: Json) -> Json:
+    """``obj`` after its eviction, and once nothing of it runs any more."""
+    adapter = adapter_of(obj["kind"])
+    stopped = merged(obj, adapter.suspension(obj, 12))
+    return merged(stopped, adapter.restoration(stopped, NAMES, {}))
+
+
+def first_pod(obj: Json) -> Json:
+    pod: Json = adapter_of(obj["kind"]).roles(obj)[0].pod  # type: ignore[attr-defined]
+    return pod
+
+
+@pytest.mark.parametrize("kind", sorted(manifests.MANIFESTS))
+def test_evicted_object_is_put_back_as_it_was_written(kind: str) -> None:
+    written = stored(manifests.MANIFESTS[kind]("w"))
+    back = put_back(admitted(deepcopy(written), gpu_class=H100))
+
+    assert back["spec"] == written["spec"]
+    assert labels.ORIGINAL not in back["metadata"]["annotations"]
+
+
+def test_resources_and_size_of_an_elastic_job_are_put_back() -> None:
+    written = stored(manifests.deployment("w"))
+    written["metadata"]["annotations"] |= {
+        labels.REPLICAS: "4",
+        labels.MIN_MEMBERS: "1",
+        labels.GPU_CLASSES: "mig",
+    }
+    small = admitted(deepcopy(written), gpu_class=MIG)
+    assert small["spec"]["replicas"] == 2
+    back = put_back(small)
+
+    assert back["spec"] == written["spec"]
+    assert back["metadata"]["annotations"][labels.REPLICAS] == "4"
+
+
+OWN_TERM = {"key": "zone", "operator": "In", "values": ["a"]}
+OWN_TOLERATION = {"key": "team", "operator": "Exists", "effect": "NoSchedule"}
+
+
+@pytest.mark.parametrize("kind", ["Deployment", "MPIJob", "RayCluster", "PyTorchJob"])
+def test_where_a_person_sends_it_after_an_admission_counts_at_the_next(kind: str) -> None:
+    """Edited around what Weir had put in, before that was taken out."""
+    obj = admitted(stored(manifests.MANIFESTS[kind]("w")))
+    stopped = merged(obj, adapter_of(kind).suspension(obj, 12))
+    pod = first_pod(stopped)
+    node = pod["affinity"]["nodeAffinity"]
+    rules = node["requiredDuringSchedulingIgnoredDuringExecution"]
+    rules["nodeSelectorTerms"][0]["matchExpressions"].append(OWN_TERM)
+    pod["tolerations"].append(OWN_TOLERATION)
+    again = admitted(stopped, gpu_class=MIG)
+
+    term = first_pod(again)["affinity"]["nodeAffinity"]
+    (term,) = term["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
+    assert term["matchExpressions"][0] == OWN_TERM
+    assert {"key": "gpu", "operator": "In", "values": ["h100"]} not in term["matchExpressions"]
+    assert first_pod(again)["tolerations"][0] == OWN_TOLERATION
+    assert len(first_pod(again)["tolerations"]) == 2
+    back = first_pod(put_back(again))
+    required = back["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+    assert required == {"nodeSelectorTerms": [{"matchExpressions": [OWN_TERM]}]}
+
+
+def test_term_like_weirs_own_stays_a_persons() -> None:
+    is_h100 = {"key": "gpu", "operator": "In", "values": ["h100"]}
+    on_host = {"key": labels.HOSTNAME, "operator": "In", "values": ["n1", "n9"]}
+    terms = {"nodeSelectorTerms": [{"matchExpressions": [is_h100, on_host]}]}
+    written = stored(manifests.deployment("w"))
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": terms}
+    first_pod(written)["affinity"] = {"nodeAffinity": required}
+    first_pod(written)["tolerations"] = [
+        {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}
+    ]
+
+    assert put_back(admitted(deepcopy(written)))["spec"] == written["spec"]
+
+
 @pytest.mark.parametrize("kind", sorted(manifests.MANIFESTS))
 def test_roles_without_gpus_run_where_they_like(kind: str) -> None:
     obj = admitted(stored(manifests.MANIFESTS[kind]("w")))

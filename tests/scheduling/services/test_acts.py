@@ -12,7 +12,7 @@ from scheduling.cluster.enforcement import Act, Enforcer, Report
 from scheduling.cluster.kubelets import STOPPED
 from scheduling.engine import Outline, Planner
 from scheduling.engine import model as m
-from scheduling.models import Cluster, GpuClass, State
+from scheduling.models import Cluster, GpuClass, Queue, State
 from scheduling.services import blocked, missing
 from tests.scheduling.killing import restart
 from tests.scheduling.kube import JOBS, World, add_node, eventually, node
@@ -294,6 +294,33 @@ def test_evicted_job_starts_again_on_a_class_of_another_resource(
     assert nodes(world, "w1") == ["n2"]
     container = world.read("w1")["spec"]["template"]["spec"]["containers"][0]
     assert container["resources"]["limits"] == {"nvidia.com/gpu": "1"}
+
+
+def test_where_a_person_sends_an_evicted_job_is_where_it_runs_next(world: World) -> None:
+    world.job("w1", gpus=1)
+    world.cycles_until(lambda: running(world, "w1"))
+    left = {"n1": "n2", "n2": "n1"}[nodes(world, "w1")[0]]
+    Queue.objects.filter(name="research").update(stop="drain")
+    world.cycles_until(
+        lambda: (
+            "affinity" not in world.read("w1")["spec"]["template"]["spec"]
+            and "weir.dev/original" not in world.notes("w1")
+        )
+    )
+
+    there = [{"key": "kubernetes.io/hostname", "operator": "In", "values": [left]}]
+    terms = {"nodeSelectorTerms": [{"matchExpressions": there}]}
+    affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
+    toleration = {"key": "mine", "operator": "Exists", "effect": "NoSchedule"}
+    pod = {"affinity": affinity, "tolerations": [toleration]}
+    world.edit("w1", {"spec": {"template": {"spec": pod}}})
+    other = {"n1": "n2", "n2": "n1"}[left]
+    world.kube.patch(f"/api/v1/nodes/{other}", {"spec": {"unschedulable": True}})
+    Queue.objects.filter(name="research").update(stop="none")
+    world.cycles_until(lambda: running(world, "w1"))
+
+    assert nodes(world, "w1") == [left]
+    assert toleration in world.read("w1")["spec"]["template"]["spec"]["tolerations"]
 
 
 def test_refused_admission_says_so_and_is_tried_less_often(

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from scheduling.models import Cluster, ClusterMode, Outcome, Queue, State
+from scheduling.models import Cluster, ClusterMode, GpuClass, Outcome, Queue, State
 from scheduling.services.explain import what_would_start
 from tests.scheduling.kube import World, eventually
 from tests.scheduling.manifests import MANIFESTS, SUCCEEDED, ray_cluster, ray_job, template
@@ -111,6 +111,25 @@ def test_work_of_every_kind_is_evicted_and_admitted_again(site: World, kind: str
     runs(site, operator)
     assert site.row("w1").eviction_count == 1
     assert site.row("w1").members == 2
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_evicted_work_of_every_kind_stands_there_as_it_was_written(site: World, kind: str) -> None:
+    operator = submitted(site, kind)
+    written = operator.read()["spec"]
+    runs(site, operator)
+    assert operator.read()["spec"] != written
+    Queue.objects.filter(name="research").update(stop="drain")
+
+    def is_back() -> bool:
+        operator.act()
+        return bool(operator.read()["spec"] == written)
+
+    site.cycles_until(is_back)
+    site.cycle()
+    assert site.cycle().written == 0
+    Queue.objects.filter(name="research").update(stop="none")
+    runs(site, operator)
 
 
 @pytest.mark.parametrize("kind", sorted(SUCCEEDED))
@@ -252,6 +271,19 @@ def test_roles_with_different_gpus_wait_with_a_remedy(site: World) -> None:
     assert site.row("w1").reason == "never_fits"
     assert "1 and 4 GPUs" in operator.read()["metadata"]["annotations"]["weir.dev/sentence"]
     assert "Pending" in site.events("w1")
+
+
+def test_job_set_with_parts_on_different_classes_waits_with_a_remedy(site: World) -> None:
+    GpuClass.objects.create(cluster=site.cluster, name="a100", node_labels={"gpu": "a100"})
+    manifest = MANIFESTS["JobSet"]("w1")
+    for part, gpu in zip(manifest["spec"]["replicatedJobs"], ("a100", "h100"), strict=True):
+        pods = part["template"]["spec"]
+        pods["template"] = template(1, restartPolicy="Never", nodeSelector={"gpu": gpu})
+    operator = placed(site, "JobSet", manifest)
+    site.cycles_until(lambda: site.row("w1").reason == "never_fits")
+
+    assert suspended(operator, "JobSet")
+    assert "GPUs of different classes" in site.row("w1").sentence
 
 
 def test_train_job_that_leaves_its_size_to_the_runtime_waits_with_a_remedy(site: World) -> None:

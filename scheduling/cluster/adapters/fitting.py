@@ -1,0 +1,96 @@
+"""Which GPU classes pods may run on, by what they ask for and where their author lets them run."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence, Set
+from typing import Any
+
+from scheduling.cluster.adapters.base import ClassSpec
+
+Json = dict[str, Any]
+
+GPU_RESOURCE = re.compile(r"^(nvidia\.com/(gpu|mig-.+)|amd\.com/gpu|gpu\.intel\.com/.+)$")
+NO_CLASS = (
+    "It asks for {resource}, of which the cluster has no GPU class. Ask for one that it has, or have an"
+    " operator add a class."
+)
+NOWHERE = (
+    "Its node selector, node affinity or weir.dev/gpu-classes leave none of the GPU classes that have what"
+    " its pods ask for. Allow one of them."
+)
+APART = (
+    "Its pods ask for GPUs of different classes, and Weir plans a workload on one. Let all of them run on the"
+    " same class, or make it several workloads."
+)
+
+
+def fitting_classes(
+    asks: Mapping[str, Any],
+    own: Json,
+    classes: Sequence[ClassSpec],
+    preferred: str,
+    *,
+    swaps: bool,
+) -> tuple[str, ...]:
+    """Classes a pod that ``asks`` for resources may run on, in order.
+
+    ``own`` is where its author wants it: classes whose labels its node ``selector`` or all of its
+    required ``terms`` contradict are none. ``preferred`` is the annotation's list: its known classes with
+    a resource the pods ask for (any class where the kind ``swaps`` one for another), its unknown names as
+    they stand (the engine says so). Without it: every class with a resource the pods ask for.
+    """
+    fits = {c.name for c in classes if c.resource_name in asks}
+    open_to = {c.name: c for c in classes if _allows(own, c.node_labels)}
+    named = preferred.replace("\0", "").split(",")
+    names = [name.strip() for name in named if name.strip()]
+    if not names:
+        return tuple(name for name in open_to if name in fits)
+    known = {c.name for c in classes}
+    allowed = open_to.keys() if swaps and fits else open_to.keys() & fits
+    return tuple(name for name in names if name in allowed or name not in known)
+
+
+def in_all(fitting: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
+    """Classes that fit every role, in the order of the first."""
+    return tuple(name for name in fitting[0] if all(name in other for other in fitting[1:]))
+
+
+def fault(
+    gpus: Set[int], asked: Sequence[Mapping[str, int]], fitting: Sequence[tuple[str, ...]]
+) -> str:
+    """Why work cannot be planned on any class, with the remedy; empty when it can.
+
+    Of each role of its members: how many ``gpus``, all that is ``asked`` for, and the classes ``fitting``.
+    Without GPUs it needs no class, unless what it asks for is a GPU that belongs to none.
+    """
+    if not any(gpus):
+        named = (name for asks in asked for name, amount in asks.items() if amount)
+        unknown = (name for name in named if GPU_RESOURCE.match(name))
+        return next((NO_CLASS.format(resource=name) for name in unknown), "")
+    if in_all(fitting):
+        return ""
+    return APART if all(fitting) else NOWHERE
+
+
+def _allows(own: Json, node_labels: Mapping[str, str]) -> bool:
+    if any(own["selector"].get(key, value) != value for key, value in node_labels.items()):
+        return False
+    terms = own["terms"]
+    return not terms or any(_is_open(term, node_labels) for term in terms)
+
+
+def _is_open(term: Json, node_labels: Mapping[str, str]) -> bool:
+    """Whether nodes with these labels can match the term; of others it says what it will."""
+    return all(
+        _holds(expression, node_labels[expression["key"]])
+        for expression in term.get("matchExpressions") or []
+        if expression.get("key") in node_labels
+    )
+
+
+def _holds(expression: Json, value: str) -> bool:
+    operator, values = expression.get("operator"), expression.get("values") or []
+    if operator == "In":
+        return value in values
+    return value not in values if operator == "NotIn" else operator != "DoesNotExist"
