@@ -32,6 +32,8 @@ def judge(observed: Observed, state: str | None, *, enforce: bool, newcomer: boo
     """
     if observed.outcome:
         return Situation.DONE
+    if observed.run_by:
+        return Situation.WAITING  # Whatever it says of itself, nothing of it is here.
     if observed.suspended and observed.is_moving and not (observed.held or observed.deleting):
         return Situation.MOVING
     if observed.suspended or observed.deleting:

@@ -90,6 +90,8 @@ class Observed:
     """Its templates and size are what an admission made of them."""
     start_failures: int = 0
     retry_at: datetime | None = None
+    run_by: str = ""
+    """A controller outside Weir's reach that it says runs it, such as one of another cluster."""
     outcome: str = ""
     """``succeeded`` or ``failed`` once finished."""
     finished: datetime | None = None

@@ -21,6 +21,7 @@ class JobAdapter(RoleAdapter):
     kind = "Job"
     api_version = "batch/v1"
     plural = "jobs"
+    controller = "kubernetes.io/job-controller"
     swaps_resources = True
 
     def trim(self, obj: Json) -> Json:

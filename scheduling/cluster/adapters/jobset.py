@@ -15,6 +15,7 @@ class JobSetAdapter(RoleAdapter):
     kind = "JobSet"
     api_version = "jobset.x-k8s.io/v1alpha2"
     plural = "jobsets"
+    controller = "jobset.sigs.k8s.io/jobset-controller"
     takes_affinity = False
     ends: ClassVar = {"Completed": "succeeded", "Failed": "failed"}
 

@@ -32,6 +32,9 @@ class ReplicaSpecsAdapter(RoleAdapter):
     def set_suspended(self, obj: Json, suspended: bool) -> None:
         obj["spec"].setdefault("runPolicy", {})["suspend"] = suspended
 
+    def managed_by(self, obj: Json) -> str:
+        return str((obj["spec"].get("runPolicy") or {}).get("managedBy") or "")
+
     def time_limit_s(self, obj: Json) -> int | None:
         limit: int | None = (obj["spec"].get("runPolicy") or {}).get("activeDeadlineSeconds")
         return limit
@@ -43,6 +46,7 @@ class PyTorchJobAdapter(ReplicaSpecsAdapter):
     kind = "PyTorchJob"
     api_version = "kubeflow.org/v1"
     plural = "pytorchjobs"
+    controller = "kubeflow.org/training-operator"
     replica_specs = "pytorchReplicaSpecs"
     order = ("Worker", "Master")
 
@@ -62,6 +66,7 @@ class MPIJobAdapter(ReplicaSpecsAdapter):
     kind = "MPIJob"
     api_version = "kubeflow.org/v2beta1"
     plural = "mpijobs"
+    controller = "kubeflow.org/mpi-operator"
     replica_specs = "mpiReplicaSpecs"
     order = ("Worker", "Launcher")
 

@@ -18,6 +18,7 @@ class RayClusterAdapter(RoleAdapter):
     kind = "RayCluster"
     api_version = "ray.io/v1"
     plural = "rayclusters"
+    controller = "ray.io/kuberay-operator"
     swaps_resources = True
     ends: ClassVar = {}
 

@@ -33,6 +33,10 @@ LARGEST_GANG = 150_000
 TOO_MANY = (
     "It asks for {pods:,} pods at once, and no cluster has more than {most:,}. Ask for fewer."
 )
+NOT_HERE = (
+    "It is managed by {controller}, which nothing here starts or stops, so Weir holds no GPUs for it. Make it"
+    " anew without managedBy to run it here, or take its queue label off."
+)
 NO_PODS = "It asks for no pods. Ask for at least one."
 
 
@@ -74,6 +78,8 @@ class RoleAdapter:
     """It makes pods besides those of its roles."""
     ends: ClassVar[Mapping[str, str]] = {"Complete": "succeeded", "Failed": "failed"}
     """Condition -> outcome."""
+    controller = ""
+    """What ``managedBy`` calls the kind's own controller."""
 
     # what a kind answers
 
@@ -90,6 +96,10 @@ class RoleAdapter:
     def time_limit_s(self, obj: Json) -> int | None:
         limit: int | None = obj["spec"].get("activeDeadlineSeconds")
         return limit
+
+    def managed_by(self, obj: Json) -> str:
+        """Who runs it, where it says; the kind's own controller leaves others' alone."""
+        return str(obj["spec"].get("managedBy") or "")
 
     def done(self, obj: Json, pods: Sequence[Json]) -> int:
         """Members that have done their part and are not missed; ``pods`` are those that are members."""
@@ -153,6 +163,7 @@ class RoleAdapter:
             run_time_limit_s=_bounded(self.time_limit_s(obj)),
             suspended=self.is_suspended(obj),
             deleting=bool(meta.get("deletionTimestamp")),
+            run_by=self._run_by(obj),
             outcome=outcome,
             finished=finished,
             started=pods_of.last_start(filter(pods_of.is_ready, pods)),
@@ -285,7 +296,8 @@ class RoleAdapter:
             "members_wanted": max(0, members - self.done(obj, mine)),
             "sized": original.members,
             "gpu_classes": fitting.in_all(fits),
-            "fault": self.fault(obj, amounts)
+            "fault": self._managed_fault(obj)
+            or self.fault(obj, amounts)
             or size_fault(highest)
             or _claims_fault(roles, claims)
             or fitting.fault(amounts, asks, fits)
@@ -310,6 +322,14 @@ class RoleAdapter:
             # A claim is made for its device class alone.
             swaps=self.swaps_resources and any(c.resource_name in plain for c in classes),
         )
+
+    def _run_by(self, obj: Json) -> str:
+        named = self.managed_by(obj)
+        return "" if named == self.controller else named
+
+    def _managed_fault(self, obj: Json) -> str:
+        named = self._run_by(obj)
+        return NOT_HERE.format(controller=named[:63]) if named else ""
 
     def fault(self, obj: Json, amounts: Set[int]) -> str:
         """Why it cannot be planned, with the remedy; ``amounts`` of milli-GPU its members ask for."""

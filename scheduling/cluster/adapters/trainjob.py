@@ -25,6 +25,7 @@ class TrainJobAdapter(RoleAdapter):
     kind = "TrainJob"
     api_version = "trainer.kubeflow.org/v1alpha1"
     plural = "trainjobs"
+    controller = "trainer.kubeflow.org/trainjob-controller"
     has_helpers = True
 
     def roles(self, obj: Json) -> list[Role]:

@@ -286,6 +286,42 @@ def test_job_set_with_parts_on_different_classes_waits_with_a_remedy(site: World
     assert "GPUs of different classes" in site.row("w1").sentence
 
 
+MANAGED = [kind for kind in ("Job", *KINDS) if kind not in ("Deployment", "LeaderWorkerSet")]
+ELSEWHERE = "kueue.x-k8s.io/multikueue"
+
+
+def managed(site: World, kind: str, controller: str) -> dict[str, Any]:
+    manifest = site.manifest("w1") if kind == "Job" else MANIFESTS[kind]("w1")
+    spec = manifest["spec"]
+    spec.get("runPolicy", spec)["managedBy"] = controller
+    return manifest
+
+
+@pytest.mark.parametrize("kind", MANAGED)
+def test_work_that_another_controller_runs_is_left_to_it(site: World, kind: str) -> None:
+    operator = placed(site, kind, managed(site, kind, ELSEWHERE))
+    site.cycles_until(lambda: site.row("w1").reason == "never_fits")
+    assert suspended(operator, kind)
+    assert f"managed by {ELSEWHERE}" in site.row("w1").sentence
+
+    spec = operator.read()["spec"]
+    suspend = {"runPolicy": {"suspend": False}} if "runPolicy" in spec else {"suspend": False}
+    site.kube.patch(operator.path, {"spec": suspend})
+    site.cycle()
+    assert site.cycle().written == 0
+    assert not suspended(operator, kind)
+    assert (site.row("w1").state, site.row("w1").allocated_gpus) == (S.PENDING, 0)
+
+
+@pytest.mark.parametrize("kind", MANAGED)
+def test_work_that_names_its_own_controller_is_admitted(site: World, kind: str) -> None:
+    own = adapter_of(kind).controller  # type: ignore[attr-defined] # all of these have one
+    operator = placed(site, kind, managed(site, kind, own))
+    site.cycle()
+
+    assert not suspended(operator, kind)
+
+
 def test_train_job_that_leaves_its_size_to_the_runtime_waits_with_a_remedy(site: World) -> None:
     manifest = MANIFESTS["TrainJob"]("w1")
     del manifest["spec"]["trainer"]["numNodes"]
