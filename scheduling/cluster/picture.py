@@ -313,26 +313,31 @@ def _node_rows(
 ) -> list[ObservedNode]:
     """One row a class whose labels the node carries and whose resource it offers, first class wins."""
     meta, offers = node["metadata"], node["status"].get("allocatable") or {}
-    held, devices_here = _held(foreign, counted), counted.offered(meta["name"])
+    held = _held(foreign, counted)
     node_labels = meta.get("labels") or {}
+    own = {
+        spec.resource_name: spec
+        for spec in reversed(classes)
+        if all(node_labels.get(key) == value for key, value in spec.node_labels.items())
+    }
+    resources = [c.resource_name for c in classes if own.get(c.resource_name) is c]
+    devices_here = counted.offered(meta["name"], resources)
     rows: dict[str, ObservedNode] = {}
-    for spec in classes:
-        offered = milli(offers.get(spec.resource_name, 0))
-        offered += devices_here.get(spec.resource_name, 0)
-        matches = all(node_labels.get(key) == value for key, value in spec.node_labels.items())
-        if not matches or offered <= 0 or spec.resource_name in rows:
+    for name in resources:
+        offered = milli(offers.get(name, 0)) + devices_here[name]
+        if offered <= 0:
             continue
-        rows[spec.resource_name] = ObservedNode(
+        rows[name] = ObservedNode(
             name=meta["name"],
             hostname=node_labels.get(labels.HOSTNAME, meta["name"]),
             labels=node_labels,
-            gpu_class=spec.name,
+            gpu_class=own[name].name,
             gpus=offered,
             cpus=max(0, milli(offers.get("cpu", 0)) - held.get("cpu", 0)),
             memory_mib=max(0, mib_below(offers.get("memory", 0)) - held.get("memory", 0)),
             topology=_topology(node_labels),
             ready=_is_ready(node),
-            foreign_gpus=min(offered, held.get(spec.resource_name, 0)),
+            foreign_gpus=min(offered, held.get(name, 0)),
             taints=frozenset(node["spec"].get("taints") or ()),
         )
     return list(rows.values())

@@ -72,6 +72,91 @@ def test_tainted_device_is_not_offered() -> None:
     assert count([device_class()], [resource_slice(broken)], []).offered("n1") == {}
 
 
+MIG = "deviceclass.resource.kubernetes.io/mig"
+
+
+def partition(name: str, memory_gib: int, *, of: str, model: str = "L40") -> Json:
+    drawn = {"counterSet": of, "counters": {"memory": {"value": f"{memory_gib}Gi"}}}
+    return device(name, model, consumesCounters=[drawn])
+
+
+def pool(*parts: Json, generation: int = 1) -> list[Json]:
+    """Slices of one pool."""
+    described = {"name": "n1", "generation": generation, "resourceSliceCount": len(parts)}
+    return [{**part, "spec": {**part["spec"], "pool": described}} for part in parts]
+
+
+def counters(**memory_gib: int) -> Json:
+    """A slice that says how much memory each GPU has; devices are in others."""
+    held = resource_slice()
+    held["spec"]["sharedCounters"] = [
+        {"name": name, "counters": {"memory": {"value": f"{amount}Gi"}}}
+        for name, amount in memory_gib.items()
+    ]
+    return held
+
+
+@pytest.mark.parametrize(
+    ("sizes", "most"),
+    [
+        ({"whole": 40}, 1),
+        ({"whole": 40, "a": 20, "b": 20}, 2),
+        ({"whole": 40, "a": 10, "b": 10, "c": 10, "d": 10, "e": 10}, 4),
+        ({"a": 30, "b": 20}, 1),
+        ({"too-large": 41}, 0),
+    ],
+)
+def test_partitions_are_counted_as_many_as_fit_their_gpu_at_once(
+    sizes: dict[str, int], most: int
+) -> None:
+    parts = [partition(name, size, of="gpu-0") for name, size in sizes.items()]
+    slices = pool(counters(**{"gpu-0": 40}), resource_slice(*parts))
+
+    assert count([device_class()], slices, []).offered("n1") == {L40: 1000 * most}
+
+
+def test_each_gpu_has_counters_of_its_own() -> None:
+    parts = [partition(f"{gpu}-{n}", 20, of=gpu) for gpu in ("g0", "g1") for n in range(3)]
+    slices = pool(counters(g0=40, g1=60), resource_slice(*parts))
+
+    assert count([device_class()], slices, []).offered("n1") == {L40: 5000}
+
+
+def test_gpu_that_is_whole_for_one_class_is_not_cut_up_for_the_next() -> None:
+    classes = [
+        device_class(cel="device.attributes['gpu.example.com'].model == 'L40'"),
+        device_class("mig", cel="device.attributes['gpu.example.com'].model == 'MIG'"),
+    ]
+    parts = [partition(f"m{n}", 10, of="g0", model="MIG") for n in range(4)]
+    slices = pool(counters(g0=40), resource_slice(partition("g0", 40, of="g0"), *parts))
+    found = count(classes, slices, [])
+
+    assert found.offered("n1", [L40, MIG]) == {L40: 1000, MIG: 0}
+    assert found.offered("n1", [MIG, L40]) == {MIG: 4000, L40: 0}
+    assert found.offered("n1", [MIG]) == {MIG: 4000}
+    assert found.offered("n1") == {L40: 1000, MIG: 4000}
+
+
+def test_device_that_two_classes_select_is_one_device() -> None:
+    found = count([device_class(), device_class("mig")], [resource_slice(device("a"))], [])
+
+    assert found.offered("n1", [L40, MIG]) == {L40: 1000, MIG: 0}
+
+
+def test_slices_of_an_older_generation_of_their_pool_are_past() -> None:
+    old = pool(resource_slice(device("a"), device("b")))
+    new = pool(resource_slice(device("a")), generation=2)
+
+    assert count([device_class()], [*old, *new], []).offered("n1") == {L40: 1000}
+
+
+def test_device_that_names_its_own_node_is_there() -> None:
+    offered = resource_slice(device("a", nodeName="n1"), device("b", nodeName="n2"), node=None)
+    found = count([device_class()], [offered], [])
+
+    assert (found.offered("n1"), found.offered("n2")) == ({L40: 1000}, {L40: 1000})
+
+
 def test_class_with_an_extended_resource_name_goes_by_that_name() -> None:
     known = device_class(extendedResourceName="example.com/gpu")
 

@@ -78,6 +78,34 @@ def test_claims_are_counted_and_admitted_while_devices_are_free(world: World) ->
     assert world.read(waiting.name)["spec"]["suspend"]
 
 
+def test_partitions_of_one_gpu_are_never_planned_beyond_it(world: World) -> None:
+    """Four halves of two GPUs, and the two as a whole: of that, four devices at once."""
+    furnish(world, devices=0)
+    path = f"{API}/resourceslices"
+    world.kube.delete(f"{path}/d1-gpus")
+    pool = {"name": "d1", "generation": 2, "resourceSliceCount": 2}
+    described = {"driver": DRIVER, "nodeName": "d1", "pool": pool}
+    held = [{"name": f"g{n}", "counters": {"memory": {"value": "40Gi"}}} for n in range(2)]
+    devices = [
+        drawing(f"g{n}-{part}", f"g{n}", memory)
+        for n in range(2)
+        for part, memory in (("whole", "40Gi"), ("left", "20Gi"), ("right", "20Gi"))
+    ]
+    for name, part in (("sharedCounters", held), ("devices", devices)):
+        meta = {"name": f"d1-{name.lower()}"}
+        _put(world, "resourceslices", "ResourceSlice", meta, {**described, name: part})
+    kept = world.kube.get(f"{path}/d1-devices")["spec"]["devices"]
+    assert all("consumesCounters" in device for device in kept)
+    world.cycle()
+
+    assert Node.objects.get(name="d1", gpu_class__name="l40").gpus == 4000
+
+
+def drawing(name: str, gpu: str, memory: str) -> Json:
+    drawn = {"counterSet": gpu, "counters": {"memory": {"value": memory}}}
+    return {"name": name, "consumesCounters": [drawn]}
+
+
 def test_claim_of_all_devices_waits_with_a_remedy(world: World) -> None:
     furnish(world, devices=5)
     path = f"{API}/namespaces/default/resourceclaimtemplates"
