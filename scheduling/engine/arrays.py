@@ -45,7 +45,7 @@ class Tree(NamedTuple):
     kid_start: Ints
     kids: Ints
     tier: Ints
-    stop: Ints  # 0 none, 1 hold, 2 drain; the strictest of the queue and its ancestors
+    stop: Ints  # the strictest of the queue and its ancestors, see ``codes``
     budget: Ints  # GPUs that may still be evicted
     most_running: Ints  # workloads
     most_per_user: Ints  # workloads of one user

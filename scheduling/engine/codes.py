@@ -1,11 +1,14 @@
-"""Numbers of actions and reasons inside the kernels; the enums of ``model`` outside."""
+"""Numbers of actions, reasons and stops inside the kernels; the enums of ``model`` outside."""
 
 from __future__ import annotations
 
-from scheduling.engine.model import Action, Reason
+from scheduling.engine.model import Action, Reason, Stop
 
 ACTIONS: tuple[Action, ...] = tuple(Action)
 REASONS: tuple[Reason, ...] = tuple(Reason)
+STOPS: tuple[Stop, ...] = (Stop.NONE, Stop.HOLD, Stop.DRAIN)
+"""The laxest first: of a queue and all above it the strictest counts."""
+DRAINS = STOPS.index(Stop.DRAIN)
 
 UNDECIDED = -1
 

@@ -35,6 +35,8 @@ from scheduling.engine.precedence import (
     STEPPED_BACK,
     ask_again,
     can_step_back,
+    hand_over,
+    note_in_vain,
     start_again,
     step_back,
 )
@@ -109,7 +111,7 @@ def evict_the_unwanted(world: World) -> None:
             continue
         short = work.members[w] < work.least[w]
         stale = short and rules.now >= work.stale[w] + rules.grace
-        if world.tree.stop[work.queue[w]] == 2:
+        if world.tree.stop[work.queue[w]] == codes.DRAINS:
             evict(world, w, codes.DRAINED)
         elif stale:
             evict(world, w, codes.STALE_GANG)
@@ -124,7 +126,7 @@ def evict_the_unwanted(world: World) -> None:
 @once
 def _drains(world: World) -> bool:
     for q in range(world.tree.stop.size):
-        if world.tree.stop[q] == 2:
+        if world.tree.stop[q] == codes.DRAINS:
             return True
     return False
 
@@ -253,32 +255,51 @@ def _others_move(world: World, w: int) -> bool:
 
 @once
 def _goes_before_the_new(world: World, w: int, c: int, turn: int) -> bool:
-    """Lower priority of its queue that has just started or moved steps back where that lets ``w`` start."""
+    """Lower priority of its queue that has just started or moved steps back where that lets ``w`` start:
+    rather those for whom nobody left.
+    """
     if not can_step_back(world, w, c):
         return False
-    who = step_back(world, w, c)
-    if who.size == 0:
-        return False
+    size = 0
+    for served in (False, True):
+        who = step_back(world, w, c, served)
+        if who.size == size:
+            start_again(world, w, who)
+        elif _starts_without(world, w, c, turn, who):
+            return True
+        size = who.size
+    if size > 0:
+        note_in_vain(world, w, c)
+    return False
+
+
+@once
+def _starts_without(world: World, w: int, c: int, turn: int, who: Ints) -> bool:
+    """``w`` starts, or makes room, where ``who`` have stepped back; else they start again."""
     q, refused = world.work.queue[w], world.prey.refused
     failed, refused[c, q] = refused[c, q], -1
     gets_room = _try_class(world, w, c, turn) == DONE or move_others(world, w, c)
     if not gets_room and not _makes_room_beside(world, w, c, who):
         refused[c, q] = failed
-        start_again(world, w, c, who)
+        start_again(world, w, who)
         return False
     forget_failures(world, c)
     ask_again(world, w, c, who)
     for v in who:
         if world.out.action[v] == codes.UNDECIDED:
             _try_class(world, v, c, 0)
+            hand_over(world, w, v)
     return True
 
 
 @once
 def _makes_room_beside(world: World, w: int, c: int, who: Ints) -> bool:
-    """A hunt counts in the eviction cap only its own victims, not those of ``who`` that were to move."""
+    """A hunt counts in the eviction cap only its own victims: not those of ``who`` that were to move, nor
+    those who left for them.
+    """
     for v in who:
-        if world.out.action[v] == codes.MOVE and world.rules.eviction_cap < np.inf:
+        counted = world.out.action[v] == codes.MOVE or world.out.served[v]
+        if counted and world.rules.eviction_cap < np.inf:
             return False
     return make_room(world, w, c)
 

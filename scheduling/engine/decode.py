@@ -21,7 +21,6 @@ Row = tuple[Any, ...]
 Told = tuple[Facts, str, dict[str, reasons.Number]]
 """Facts, and the sentence and numbers that follow from them."""
 
-DRAINS = 2
 SEATED = (m.Action.ADMIT, m.Action.GROW, m.Action.SHRINK, m.Action.MOVE)
 
 
@@ -152,7 +151,7 @@ class _Reader:
             wanted=_wanted(work, reason),
             beside=_beside(work, reason),
             held_by_user=work.held,
-            draining=bool(stopped and frame.tree.stop[frame.work.queue[slot]] == DRAINS),
+            draining=bool(stopped and frame.tree.stop[frame.work.queue[slot]] == codes.DRAINS),
         )
 
     def _stopped(self, slot: int) -> int:

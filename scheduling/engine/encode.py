@@ -8,12 +8,12 @@ from dataclasses import replace
 import numpy as np
 
 from scheduling.engine import arrays as a
+from scheduling.engine import codes
 from scheduling.engine import model as m
 from scheduling.engine.frame import Frame
 from scheduling.engine.roster import Numbers, Roster, seconds
 from scheduling.engine.validate import check
 
-STOPS = (m.Stop.NONE, m.Stop.HOLD, m.Stop.DRAIN)
 MANY = a.UNLIMITED
 
 Places = Mapping[tuple[str, str], tuple[int, int]]
@@ -82,7 +82,7 @@ def _tree(queues: list[m.Queue]) -> a.Tree:
     depth, stop = np.zeros(size, np.int64), np.zeros(size, np.int64)
     for i, queue in enumerate(queues, 1):
         depth[i] = depth[parent[i]] + 1
-        stop[i] = max(stop[parent[i]], STOPS.index(queue.stop))
+        stop[i] = max(stop[parent[i]], codes.STOPS.index(queue.stop))
     kids = np.argsort(parent[1:], kind="stable") + 1
     start = np.searchsorted(parent[kids], np.arange(size + 1))
     tier = np.array([0, *(q.priority for q in queues)], np.int64)

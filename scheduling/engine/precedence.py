@@ -3,7 +3,7 @@
 A gang that passes its share is asked after everybody inside it, so lower priority of its queue may have
 started, or may be about to move, before. That is no prey until the next cycle, whose plan would preempt
 it (law 4). Where the gang starts or makes room without it, it steps back at once: who starts is asked
-again, who was to move is evicted.
+again, who was to move is evicted, and who left for one that steps back leaves for the gang.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from scheduling.engine.prey import gpus_of
 from scheduling.engine.prospects import asks_for_more
 from scheduling.engine.record import evict_mover, undecide
 from scheduling.engine.seating import occupy
-from scheduling.engine.standing import charge
+from scheduling.engine.standing import charge, levels_over
 from scheduling.engine.world import World
 
 LEFT, STEPPED_BACK, MOVED = 0, 1, 2
@@ -49,13 +49,13 @@ def can_step_back(world: World, w: int, c: int) -> bool:
 
 
 @inner
-def step_back(world: World, w: int, c: int) -> Ints:
+def step_back(world: World, w: int, c: int, served: bool) -> Ints:
     """Take back the room of those of lower priority in the queue of ``w`` who start on class ``c`` or
-    move to it.
+    move to it; of those for whom others left only if ``served``.
 
     Returns whose, none if they would not do. ``start_again`` or ``ask_again`` must follow.
     """
-    who, gpus = _begun_below(world, w, c)
+    who, gpus = _begun_below(world, w, c, served)
     if world.book.rounds[MOVED] > 0:
         who, gpus = _with_movers(world, w, c, who, gpus)
     if gpus == 0 or _free_at_most(world, w, c) + gpus < need_of(world, w):
@@ -66,12 +66,18 @@ def step_back(world: World, w: int, c: int) -> Ints:
 
 
 @inner
-def start_again(world: World, w: int, c: int, who: Ints) -> None:
-    """Undo ``step_back``: ``w`` does not start without them either."""
+def start_again(world: World, w: int, who: Ints) -> None:
+    """Undo ``step_back``."""
     for v in who:
         _take(world, v, world.out.members[v])
+    if who.size > 0:
+        rate_leaf(world, world.work.queue[w])
+
+
+@inner
+def note_in_vain(world: World, w: int, c: int) -> None:
+    """``w`` does not start without them either."""
     q = world.work.queue[w]
-    rate_leaf(world, q)
     world.book.in_vain[c, q], world.book.in_vain_at[c, q] = w, world.memo.now[EPOCH]
 
 
@@ -105,23 +111,30 @@ def _fails_again(world: World, w: int, c: int) -> bool:
 
 
 @once
-def _begun_below(world: World, w: int, c: int) -> tuple[Ints, int]:
+def _begun_below(world: World, w: int, c: int, served: bool) -> tuple[Ints, int]:
     """Who starts in the queue of ``w`` on class ``c`` at a lower priority, and their milli-GPU.
 
-    But for those who were promised their GPUs, for whom others left, or who use what is reserved.
+    But for those who were promised their GPUs, who use what is reserved, or, unless ``served``, for whom
+    others left.
     """
     line, out, work, q = world.line, world.out, world.work, world.work.queue[w]
     first = line.leaf[q + 1]
     while first > line.leaf[q] and line.rank[line.item[line.start[first - 1]]] < line.rank[w]:
         first -= 1
     begin, end = line.start[first], line.start[line.leaf[q + 1]]
-    who, size, gpus = np.empty(end - begin, np.int64), 0, 0
+    who, size, gpus, cores = np.empty(end - begin, np.int64), 0, 0, 0
     for k in range(begin, end):
         v = line.item[k]
-        if out.action[v] == codes.ADMIT and out.gpu_class[v] == c and _may_step_back(world, w, v):
-            who[size] = v
-            size += 1
-            gpus += out.members[v] * work.need[GPUS, v]
+        if out.action[v] != codes.ADMIT or out.gpu_class[v] != c or not _may_step_back(world, w, v):
+            continue
+        if out.served[v]:
+            left = _left_for(world, w, v) if served else -1
+            if left < 0 or cores + left > world.rules.eviction_cap * need_of(world, w):
+                continue
+            cores += left
+        who[size] = v
+        size += 1
+        gpus += out.members[v] * work.need[GPUS, v]
     return who[:size], gpus
 
 
@@ -132,7 +145,63 @@ def _may_step_back(world: World, w: int, v: int) -> bool:
     if ranks.value[its] >= ranks.value[mine] or not ranks.preemptible[its]:
         return False
     reserved = world.book.holder[out.gpu_class[v]] >= 0 and work.predicted_p90[v] < np.inf
-    return not (work.claims[v] or out.served[v] or reserved)
+    return not (work.claims[v] or reserved)
+
+
+@once
+def _left_for(world: World, w: int, v: int) -> int:
+    """Milli-GPU evicted for ``v``, whom the rules would let ``w`` preempt in the next cycle; -1 if they
+    would not, or if those who left for ``v`` might not leave for ``w``.
+    """
+    work, out, c = world.work, world.out, world.out.gpu_class[v]
+    hunt = _preempting(world, w, c)
+    if not _is_prey_next(world, hunt, v) or only_reserved(world, w, c):
+        return -1
+    cores, more = 0, hunt.need - out.members[v] * work.need[GPUS, v]
+    over = levels_over(world.tree, world.book, world.division, work.queue[w], c, more)
+    for k in range(out.used[0]):
+        x = out.order[k]
+        if out.rival[x] != v or out.action[x] not in (codes.EVICT, codes.SHRINK, codes.MOVE):
+            continue
+        barred = out.action[x] == codes.MOVE or _is_reversed(world, w, x)
+        if barred or (over > 0 and work.queue[x] != work.queue[w]):
+            return -1
+        cores += core_of(work, x) if out.action[x] == codes.EVICT else 0
+    return cores
+
+
+@inner
+def hand_over(world: World, w: int, v: int) -> None:
+    """Who left for ``v``, which has stepped back for ``w``, leaves for ``w``, unless ``v`` starts again."""
+    out = world.out
+    if not out.served[v] or out.action[v] != codes.UNDECIDED:
+        return
+    out.served[v], out.served[w] = False, True
+    for k in range(out.used[0]):
+        x = out.order[k]
+        if out.rival[x] == v and out.action[x] in (codes.EVICT, codes.SHRINK):
+            out.rival[x], out.figures[x, 3] = w, need_of(world, w)
+            out.figures[w, 4] += out.action[w] == codes.RESERVE
+
+
+@inner
+def _is_prey_next(world: World, hunt: Hunt, v: int) -> bool:
+    """Whether no time, budget or cap would protect ``v``, which starts now, in the next cycle."""
+    work, gpus = world.work, need_of(world, v)
+    patient = world.rules.now < work.submitted[hunt.w] + world.rules.delay
+    if patient or min_run_of(world, hunt, v) > 0.0:
+        return False
+    if _is_reversed(world, hunt.w, v) or gpus > world.rules.eviction_cap * hunt.need:
+        return False
+    return in_budget(world, work.queue[v], gpus)
+
+
+@inner
+def _is_reversed(world: World, w: int, v: int) -> bool:
+    """``w`` was evicted for ``v`` a while ago."""
+    work = world.work
+    lately = world.rules.now < work.evicted[w] + world.rules.cooldown
+    return bool(lately and work.evicted_for[w] == work.tie[v])
 
 
 @once
