@@ -20,7 +20,7 @@ from scheduling.engine.eviction import (
     Hunt,
     core_of,
 )
-from scheduling.engine.prey import gpus_of, list_prey
+from scheduling.engine.prey import list_prey
 from scheduling.engine.prospects import (
     fails_like_another,
     forget_failures,
@@ -264,13 +264,11 @@ def _cores_below(world: World, top: int) -> int:
 
 @once
 def _chosen_of(world: World, q: int) -> int:
-    gpus = 0
-    for k in range(world.prey.count[0]):
-        v = world.prey.picked[k]
-        if world.work.queue[v] != q:
-            continue
-        if world.prey.part[k] < 0:
-            gpus += gpus_of(world.work, v)
-        elif not world.prey.chosen[v]:
-            gpus += world.work.need[GPUS, v]
+    """Milli-GPU of the chosen in ``q``, without what they have given up before."""
+    prey, gpus = world.prey, 0
+    for k in range(prey.count[0]):
+        v = prey.picked[k]
+        if world.work.queue[v] == q:
+            members = 1 if prey.part[k] >= 0 else world.work.members[v] - prey.given[v]
+            gpus += members * world.work.need[GPUS, v]
     return gpus
