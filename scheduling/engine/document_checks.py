@@ -8,6 +8,8 @@ from scheduling.engine.document_schema import QueueDoc, SnapshotDoc
 
 Fault = tuple[str, str, str]
 
+WHOLE_OR_SHARE = "whole GPUs for each member, or less than 1 for a share"
+
 
 def faults_of(doc: SnapshotDoc) -> list[Fault]:
     """Names that stand twice or refer to nothing, and states that exclude each other."""
@@ -70,6 +72,8 @@ def _contradictions(doc: SnapshotDoc) -> list[Fault]:
     ]
     for i, work in enumerate(doc.workloads):
         at, top = f"workloads[{i}]", work.members.max
+        if work.gpus > 1 and work.gpus % 1:
+            faults.append((f"{at}.gpus", f"{work.gpus:g}", WHOLE_OR_SHARE))
         if top is not None and top < work.members.min:
             faults.append((f"{at}.members.max", str(top), f"at least min, {work.members.min}"))
         if work.state is m.Phase.RUNNING and work.started is None:

@@ -139,6 +139,8 @@ def test_broken_input_has_one_line_per_fault(tmp_path: Path) -> None:
         ("gpus: 4", "gpus: true", "workloads[1].gpus: found True, expected a number"),
         ("gpus: 4", "gpus: -1", "workloads[1].gpus: found -1, expected at least 0"),
         ("gpus: 4", "gpus: '4'", "workloads[1].gpus: found '4', expected a number"),
+        ("gpus: 4", "gpus: 1.5",
+         "workloads[1].gpus: found 1.5, expected whole GPUs for each member, or less than 1 for a share"),
         ("{n1: 1}", "{n1: 1000000000000}",
          "workloads[0].placement.n1: found 1000000000000, expected at most 100,000"),
         ("{n1: 1}", "{n1: 1}, devices: {n1: [8]}",
