@@ -1,38 +1,25 @@
-"""What would start a waiting workload now: the same cycle planned again with one input relaxed.
-
-Only those on whom the answer can turn are asked again: who started, was promised room, keeps a turn or
-holds nodes. Whoever was refused stays refused when another asks for room too; what they ask for counts
-in the division all the same.
-"""
+"""What would start a waiting workload now: the same cycle planned again with one input relaxed."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from scheduling.engine import codes
 from scheduling.engine.array_plan import ArrayPlan
-from scheduling.engine.arrays import (
-    ANYWHERE,
-    CPUS,
-    GPUS,
-    LEVELS,
-    MEMORY,
-    PENDING,
-    UNLIMITED,
-    Ints,
-)
+from scheduling.engine.arrays import ANYWHERE, CPUS, FREE, GPUS, LEVELS, MEMORY, PENDING
 from scheduling.engine.encode import encode
 from scheduling.engine.frame import Frame
-from scheduling.engine.kernels import plan_world
-from scheduling.engine.line import ALL, FEW, FRESH, LISTED
+from scheduling.engine.higher_limits import higher_limit, more_for_user, more_hours, more_workloads
 from scheduling.engine.model import MILLI, Snapshot
 from scheduling.engine.planner import plan_frame
 from scheduling.engine.relaxation import Change, Reach, Relaxation
+from scheduling.engine.replanning import Again
 from scheduling.engine.wording import amount, gpus_in_words
+
+TENTH = MILLI // 10
 
 
 def relaxations(snapshot: Snapshot, workload: str, reach: Reach | None = None) -> list[Relaxation]:
@@ -63,7 +50,7 @@ def relaxations_in(
         return []
     if frame.work.held[slot] or plan.reason[slot] == codes.AWAITS_VICTIMS:
         return []
-    with _Again(frame, slot, plan) as again:
+    with Again(frame, slot, plan) as again:
         return list(_found(again, reach))
 
 
@@ -72,108 +59,7 @@ def _is_leaf(frame: Frame, name: str) -> bool:
     return bool(frame.tree.kid_start[queue] == frame.tree.kid_start[queue + 1])
 
 
-class _Again:
-    """Plans the frame again and again with one slot changed, among the few who matter."""
-
-    def __init__(self, frame: Frame, slot: int, plan: ArrayPlan) -> None:
-        self.frame, self.slot = frame, slot
-        self.blame, self.gpu_class = int(plan.blame[slot]), max(0, int(plan.gpu_class[slot]))
-        self.reason = int(plan.reason[slot])
-        self.held = int(plan.book.held[self.gpu_class, self.blame])
-        self._circles = [(among, plan.book.asked) for among in self._who_matters(plan)]
-
-    def __enter__(self) -> _Again:
-        line, book = self.frame.buffers.line, self.frame.buffers.book
-        self._line = line.item[: line.count[0]].copy()
-        asked = book.asked.copy()
-        self._kind = int(self.frame.buffers.memo.of[self.slot])
-        line.count[3] = FEW
-        for k, (among, _) in enumerate(self._circles):
-            self._list(among)
-            book.extra[...] = 0
-            plan_world(self.frame.world, self.frame.now, False)
-            self._circles[k] = among, asked - book.asked
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        line = self.frame.buffers.line
-        line.item[: self._line.size] = self._line
-        line.count[0], line.count[1], line.count[3] = self._line.size, 0, ALL
-        line.state[self.slot] = LISTED
-        self.frame.buffers.memo.of[self.slot] = self._kind
-        self.frame.buffers.book.extra[...] = 0
-
-    def _who_matters(self, plan: ArrayPlan) -> tuple[Ints, Ints]:
-        """Who got or keeps something, or stepped back; and those with whoever goes first in a leaf."""
-        line, book = self.frame.buffers.line, plan.book
-        item = line.item[: line.count[0]]
-        matters = np.zeros(self.frame.work.phase.size, np.bool_)
-        action = plan.action[item]
-        waiting = (action == codes.WAIT) | (action == codes.UNDECIDED)
-        matters[item[~waiting | plan.out.stepped_back[item]]] = True
-        for kept in (book.turn, book.holder, book.promised):
-            matters[kept[kept >= 0]] = True
-        matters[self.slot] = False
-        few = item[matters[item]]
-        waits = line.leaf[:-1] < line.leaf[1:]
-        matters[line.item[line.start[line.leaf[:-1][waits]]]] = True
-        matters[self.slot] = False
-        return few, item[matters[item]]
-
-    def plan(self) -> ArrayPlan | None:
-        """The plan with the slot as it is now, None if it does not start, nor is promised room. Who would
-        is asked once more in the wider circle; what those outside it ask for counts in both.
-        """
-        for among, extra in self._circles:
-            self._list(among)
-            self.frame.buffers.book.extra[...] = extra
-            plan = plan_frame(self.frame)
-            promised = plan.reason[self.slot] == codes.AWAITS_VICTIMS
-            if plan.action[self.slot] != codes.ADMIT and not promised:
-                return None
-        return plan
-
-    def _list(self, among: Ints) -> None:
-        """``among`` and the slot are in line."""
-        line = self.frame.buffers.line
-        line.item[: among.size] = among
-        line.count[0], line.count[1] = among.size, 1
-        line.fresh[0] = self.slot
-        line.state[self.slot] = FRESH
-
-    def starts(
-        self, change: Change, value: str | int, sentence: str, queue: str = ""
-    ) -> Relaxation | None:
-        """The relaxation if the slot starts, or is promised room, as it is now."""
-        plan, frame, slot = self.plan(), self.frame, self.slot
-        if plan is None:
-            return None
-        kind = frame.class_names[int(plan.gpu_class[slot])]
-        gone = (
-            sum(int(plan.members[v] * frame.work.need[GPUS, v]) for v in plan.evicted())
-            if plan.reason[slot] == codes.AWAITS_VICTIMS
-            else 0
-        )
-        left = "has" if gone == MILLI else "have"
-        after = f", once {gpus_in_words(gone)} of others {left} left" if gone else ""
-        return Relaxation(change, value, f"{sentence} {kind}{after}.", kind, gone, queue)
-
-    def with_fields(
-        self, fields: dict[str, Any], ask: Callable[[], Relaxation | None]
-    ) -> Relaxation | None:
-        """``ask`` while ``fields`` of the slot have other values."""
-        work, slot = self.frame.work, self.slot
-        kept = {name: getattr(work, name)[..., slot].copy() for name in fields}
-        for name, value in fields.items():
-            getattr(work, name)[..., slot] = value
-        try:
-            return ask()
-        finally:
-            for name, value in kept.items():
-                getattr(work, name)[..., slot] = value
-
-
-def _found(again: _Again, reach: Reach) -> Iterator[Relaxation]:
+def _found(again: Again, reach: Reach) -> Iterator[Relaxation]:
     tries = (
         _topology(again),
         _other_classes(again),
@@ -183,14 +69,17 @@ def _found(again: _Again, reach: Reach) -> Iterator[Relaxation]:
         _fewer_gpus(again),
         _other_queues(again, reach),
         _other_priority(again, reach),
-        _higher_limit(again),
+        more_for_user(again),
+        more_workloads(again),
+        higher_limit(again),
+        more_hours(again),
     )
     for found in tries:
         if found is not None:
             yield found
 
 
-def _topology(again: _Again) -> Relaxation | None:
+def _topology(again: Again) -> Relaxation | None:
     level = int(again.frame.work.required[again.slot])
     if level == ANYWHERE:
         return None
@@ -205,7 +94,7 @@ def _topology(again: _Again) -> Relaxation | None:
     )
 
 
-def _other_classes(again: _Again) -> Relaxation | None:
+def _other_classes(again: Again) -> Relaxation | None:
     """Every class that it does not list, the cheapest by exchange rate first."""
     frame, slot = again.frame, again.slot
     listed = set(frame.work.wish[:, slot].tolist())
@@ -228,20 +117,20 @@ def _other_classes(again: _Again) -> Relaxation | None:
     return None
 
 
-def _fewer_cpus(again: _Again) -> Relaxation | None:
+def _fewer_cpus(again: Again) -> Relaxation | None:
     """The most whole CPUs per member, below those asked for, with which it starts."""
     short = codes.NO_FREE_CPUS
     return _less_beside(again, short, CPUS, MILLI, Change.FEWER_CPUS, "CPUs per member")
 
 
-def _less_memory(again: _Again) -> Relaxation | None:
+def _less_memory(again: Again) -> Relaxation | None:
     """The same for whole GiB."""
     short = codes.NO_FREE_MEMORY
     return _less_beside(again, short, MEMORY, 1024, Change.LESS_MEMORY, "GiB of memory per member")
 
 
 def _less_beside(
-    again: _Again, short: int, r: int, unit: int, change: Change, what: str
+    again: Again, short: int, r: int, unit: int, change: Change, what: str
 ) -> Relaxation | None:
     """Where resource ``r``, in ``unit``, is short, or may be what no node has."""
     nodes_lack = again.reason == codes.NEVER_FITS and again.blame <= 0
@@ -259,7 +148,7 @@ def _less_beside(
     return _largest(1, (int(need[r]) - 1) // unit, ask)
 
 
-def _fewer_members(again: _Again) -> Relaxation | None:
+def _fewer_members(again: Again) -> Relaxation | None:
     """The largest smaller gang that starts, found by halving."""
     least = int(again.frame.work.least[again.slot])
 
@@ -277,26 +166,36 @@ def _fewer_members(again: _Again) -> Relaxation | None:
     return _largest(1, least - 1, ask)
 
 
-def _fewer_gpus(again: _Again) -> Relaxation | None:
-    """The most whole GPUs per member, below those asked for, with which it starts."""
+def _fewer_gpus(again: Again) -> Relaxation | None:
+    """The most whole GPUs per member, below those asked for, with which it starts; else the largest share
+    of one, in tenths, where others of the class take shares as well.
+    """
     gpus = int(again.frame.work.need[GPUS, again.slot])
-    need = again.frame.work.need[:, again.slot]
+    found = _largest(1, (gpus - 1) // MILLI, lambda whole: _with_gpus(again, whole * MILLI))
+    if found is None and _shared(again):
+        tenths = (min(gpus, MILLI) - 1) // TENTH
+        found = _largest(1, tenths, lambda tenth: _with_gpus(again, tenth * TENTH))
+    return found
 
-    def ask(whole: int) -> Relaxation | None:
-        fewer = need * whole * MILLI // gpus
-        fewer[GPUS] = whole * MILLI
-        return again.with_fields(
-            {"need": fewer},
-            partial(
-                again.starts,
-                Change.FEWER_GPUS,
-                whole * MILLI,
-                f"With {whole} instead of {amount(gpus)} GPUs per member, CPUs and memory in proportion,"
-                " it would start on",
-            ),
-        )
 
-    return _largest(1, (gpus - 1) // MILLI, ask)
+def _with_gpus(again: Again, fewer: int) -> Relaxation | None:
+    """With ``fewer`` milli-GPU per member."""
+    need = again.frame.work.need[:, again.slot].copy()
+    gpus = int(need[GPUS])
+    need = need * fewer // gpus
+    text = (
+        f"With {amount(fewer)} instead of {gpus_in_words(gpus)} per member, CPUs and memory in proportion,"
+        " it would start on"
+    )
+    return again.with_fields({"need": need}, partial(again.starts, Change.FEWER_GPUS, fewer, text))
+
+
+def _shared(again: Again) -> bool:
+    """Whether anybody of its classes, or it itself, asks for a share of a GPU or holds one."""
+    work = again.frame.work
+    share = (work.need[GPUS] > 0) & (work.need[GPUS] < MILLI) & (work.phase != FREE)
+    wishes = work.wish[:, again.slot]
+    return bool(np.isin(work.wish[0, share], wishes[wishes >= 0]).any())
 
 
 def _largest(low: int, high: int, ask: Callable[[int], Relaxation | None]) -> Relaxation | None:
@@ -311,7 +210,7 @@ def _largest(low: int, high: int, ask: Callable[[int], Relaxation | None]) -> Re
     return best
 
 
-def _other_queues(again: _Again, reach: Reach) -> Relaxation | None:
+def _other_queues(again: Again, reach: Reach) -> Relaxation | None:
     """The first of the person's other queues, by name, in which it starts."""
     frame, slot = again.frame, again.slot
     for name in sorted(reach.queues):
@@ -328,7 +227,7 @@ def _other_queues(again: _Again, reach: Reach) -> Relaxation | None:
     return None
 
 
-def _other_priority(again: _Again, reach: Reach) -> Relaxation | None:
+def _other_priority(again: Again, reach: Reach) -> Relaxation | None:
     """The lowest class of higher value, as preemptible as its own, that starts it; where it waits because
     it cannot be preempted, the preemptible class nearest in value.
     """
@@ -351,26 +250,3 @@ def _other_priority(again: _Again, reach: Reach) -> Relaxation | None:
         if found:
             return found
     return None
-
-
-def _higher_limit(again: _Again) -> Relaxation | None:
-    """Just so much more limit of the queue that stands in the way that the gang fits under it."""
-    if again.reason not in (codes.AT_LIMIT, codes.NEVER_FITS) or again.blame <= 0:
-        return None
-    frame, slot, q, c = again.frame, again.slot, again.blame, again.gpu_class
-    quotas = frame.quotas
-    limit = again.held + int(frame.work.least[slot] * frame.work.need[GPUS, slot])
-    kept = int(quotas.limit[c, q]), int(quotas.cap[c, q])
-    if quotas.weight[c, q] <= 0 or kept[1] >= UNLIMITED:
-        return None
-    quotas.limit[c, q] = quotas.cap[c, q] = limit
-    name = frame.queue_names[q]
-    try:
-        return again.starts(
-            Change.LIMIT,
-            limit,
-            f"With a limit of {amount(limit)} for {name} it would start on",
-            queue=name,
-        )
-    finally:
-        quotas.limit[c, q], quotas.cap[c, q] = kept

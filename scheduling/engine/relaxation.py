@@ -18,7 +18,11 @@ class Change(StrEnum):
     FEWER_GPUS = "fewer_gpus"
     QUEUE = "queue"
     PRIORITY = "priority"
+    USER_WORKLOADS = "user_workloads"
+    USER_GPUS = "user_gpus"
+    QUEUE_WORKLOADS = "queue_workloads"
     LIMIT = "limit"
+    GPU_HOURS = "gpu_hours"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +30,8 @@ class Relaxation:
     """One change that would start the workload.
 
     ``value`` is what the input would be: a name, a number of members, milli-GPU, CPUs or GiB per member,
-    or the limit of ``queue`` in milli-GPU. ``evicts`` is how many GPUs (milli) others would have to give
-    up first; 0 starts at once.
+    or a limit of ``queue``: workloads at once, milli-GPU or GPU-hours, of each user or in all. ``evicts``
+    is how many GPUs (milli) others would have to give up first; 0 starts at once.
     """
 
     change: Change

@@ -133,7 +133,7 @@ def what_would_start(
 
 def _relaxation(found: Relaxation) -> Json:
     """GPUs are numbers of GPUs."""
-    milli = found.change in (Change.FEWER_GPUS, Change.LIMIT)
+    milli = found.change in (Change.FEWER_GPUS, Change.USER_GPUS, Change.LIMIT)
     return {
         "change": found.change.value,
         "value": int(found.value) / m.MILLI if milli else found.value,

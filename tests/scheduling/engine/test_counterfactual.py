@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 from scheduling.engine import Action, Members, Plan, Reason, Snapshot, Topology, Workload, plan
 from scheduling.engine.counterfactual import relaxations
@@ -173,6 +174,91 @@ def test_limit_in_the_way_is_raised_by_just_enough() -> None:
     assert (limit.value, limit.queue) == (7000, "team")
 
 
+def _limited(waiting: dict[str, Any], *running: dict[str, Any], **limits: Any) -> list[Relaxation]:
+    """What would start ``waiting`` in a queue with these ``limits``."""
+    team = {"name": "team", "quotas": {"h100": {"nominal": 8}}, **limits}
+    return relaxations(_snapshot(queues=[team], workloads=[*running, waiting]), "w")
+
+
+def test_user_at_the_job_limit_starts_one_more_with_a_limit_of_one_more() -> None:
+    found = _limited(_waits(1), _runs("old", 1), max_running_per_user=1)
+
+    assert [(r.change, r.value, r.queue) for r in found] == [(Change.USER_WORKLOADS, 2, "team")]
+    assert found[0].sentence == (
+        "With a limit of 2 workloads at once for each user of team it would start on h100."
+    )
+
+
+def test_user_at_the_gpu_limit_gets_just_enough_more() -> None:
+    found = _limited(_waits(2), _runs("old", 3), max_gpus_per_user=4)
+
+    assert _changes(found) == {Change.FEWER_GPUS: 1000, Change.USER_GPUS: 5000}
+    assert (
+        found[-1].sentence == "With a limit of 5 GPUs for each user of team it would start on h100."
+    )
+
+
+def test_queue_at_the_job_limit_runs_one_more() -> None:
+    found = _limited(_waits(1), _runs("old", 1), max_running=1)
+
+    assert [r.sentence for r in found] == [
+        "With a limit of 2 workloads at once for team it would start on h100."
+    ]
+
+
+def test_job_limit_one_higher_goes_to_whoever_is_first_in_line() -> None:
+    first = _waits(1, name="first", submitted="2026-01-05T09:00:00Z")
+
+    assert _limited(_waits(1), _runs("old", 1), first, max_running=1) == []
+
+
+def test_spent_hours_are_topped_up_to_the_next_whole_hour() -> None:
+    spent = {"h100": {"nominal": 8, "budget_gpu_hours": 1000, "used_gpu_hours": 1200.5}}
+
+    found = _limited(_waits(1), quotas=spent)
+
+    assert [(r.change, r.value) for r in found] == [(Change.GPU_HOURS, 1201)]
+    assert found[0].sentence == (
+        "With a budget of 1,201 GPU-hours of h100 for team it would start on h100."
+    )
+
+
+def test_higher_limit_helps_nobody_whom_another_limit_stops() -> None:
+    spent = {"h100": {"nominal": 8, "budget_gpu_hours": 1, "used_gpu_hours": 1}}
+
+    found = _limited(_waits(1), _runs("old", 1), max_running=1, quotas=spent)
+
+    assert found == []
+
+
+def test_share_of_a_gpu_is_offered_where_others_of_the_class_share() -> None:
+    half = {**_runs("half", 0.5), "devices": {"n1": [7]}}
+
+    found = relaxations(_snapshot(workloads=[_runs("old", 7), half, _waits(1)]), "w")
+
+    assert found[0].value == 500
+    assert found[0].sentence == (
+        "With 0.5 instead of 1 GPU per member, CPUs and memory in proportion, it would start on h100."
+    )
+
+
+def test_no_share_is_offered_where_nobody_of_the_class_shares() -> None:
+    nodes = [{"name": "n1", "gpu_class": "h100", "gpus": 1.5}]
+
+    found = relaxations(_snapshot(nodes=nodes, workloads=[_runs("old", 1), _waits(1)]), "w")
+
+    assert Change.FEWER_GPUS not in _changes(found)
+
+
+def test_smaller_share_starts_beside_the_one_that_runs() -> None:
+    nodes = [{"name": "n1", "gpu_class": "h100", "gpus": 1}]
+    half = {**_runs("half", 0.7), "devices": {"n1": [0]}}
+
+    found = relaxations(_snapshot(nodes=nodes, workloads=[half, _waits(0.5)]), "w")
+
+    assert _changes(found)[Change.FEWER_GPUS] == 300
+
+
 def test_what_starts_anyway_needs_no_change() -> None:
     assert relaxations(_snapshot(workloads=[_waits(8)]), "w") == []
 
@@ -200,19 +286,48 @@ def _relaxed(snapshot: Snapshot, found: Relaxation, name: str) -> Snapshot:
         Change.LESS_MEMORY: lambda: replace(work, memory_mib=value * 1024),
         Change.QUEUE: lambda: replace(work, queue=value),
         Change.PRIORITY: lambda: replace(work, priority_class=value),
-        Change.LIMIT: lambda: work,
-    }[found.change]()
+    }.get(found.change, lambda: work)()
     queues = snapshot.queues
-    if found.change is Change.LIMIT:
+    if found.queue:
         queues = tuple(_with_limit(q, found) if q.name == found.queue else q for q in queues)
     works = tuple(changed if w.name == name else w for w in snapshot.workloads)
     return replace(snapshot, workloads=works, queues=queues)
 
 
 def _with_limit(queue: Any, found: Relaxation) -> Any:
+    fields = {
+        Change.USER_WORKLOADS: "max_running_per_user",
+        Change.USER_GPUS: "max_gpus_per_user",
+        Change.QUEUE_WORKLOADS: "max_running",
+    }
+    if found.change in fields:
+        return replace(queue, **{fields[found.change]: found.value})
     quota = queue.quotas[found.gpu_class]
-    raised = replace(quota, borrowing_limit=int(found.value) - quota.nominal)
+    if found.change is Change.LIMIT:
+        raised = replace(quota, borrowing_limit=int(found.value) - quota.nominal)
+    else:
+        raised = replace(quota, budget_gpu_hours=float(found.value))
     return replace(queue, quotas={**queue.quotas, found.gpu_class: raised})
+
+
+@st.composite
+def _limited_worlds(draw: st.DrawFn) -> Snapshot:
+    """Worlds in which limits beside quota hold work back."""
+    world, few = draw(worlds()), st.sampled_from([None, None, 1, 2])
+    queues = tuple(
+        replace(
+            q,
+            max_running=draw(few),
+            max_running_per_user=draw(few),
+            max_gpus_per_user=draw(st.sampled_from([None, None, 2000])),
+            quotas={
+                kind: replace(quota, budget_gpu_hours=draw(st.sampled_from([None, None, 0.0])))
+                for kind, quota in q.quotas.items()
+            },
+        )
+        for q in world.queues
+    )
+    return replace(world, queues=queues)
 
 
 def _starts(made: Plan, name: str) -> bool:
@@ -241,7 +356,7 @@ def test_who_stepped_back_for_a_higher_priority_is_asked_again_as_well() -> None
     assert fewer.value == 1
 
 
-@given(worlds())
+@given(st.one_of(worlds(), _limited_worlds()))
 def test_each_change_starts_the_workload_when_it_is_really_made(world: Snapshot) -> None:
     """Law 12: the few who are asked again stand for all."""
     for line in plan(world).decisions:

@@ -67,7 +67,10 @@ def test_waiting_work_of_every_kind_is_told_what_would_start_it(site: World, kin
     site.cycles_until(lambda: site.row("w1").reason == "queue_at_job_limit")
 
     found = what_would_start(site.row("w1"), queues=["products"], priority_classes=[])
-    assert [(each["change"], each["value"]) for each in found] == [("queue", "products")]
+    assert [(each["change"], each["value"]) for each in found] == [
+        ("queue", "products"),
+        ("queue_workloads", 1),
+    ]
 
 
 @pytest.mark.real
