@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from scheduling.cluster import devices
 from scheduling.cluster.adapters import ADAPTERS, Adapter
+from scheduling.cluster.guardrails import marks
 from scheduling.cluster.guardrails.manifests import MEMBER_ROLE
 from scheduling.cluster.guardrails.reconcile import KINDS, Kind
 from scheduling.models.queues import SYSTEM_NAMESPACE
@@ -64,6 +65,7 @@ def enforcing() -> Iterator[Need]:
     )
     for kind in KINDS:
         yield _keeps(kind)
+    yield Need(marks.GROUP, marks.RESOURCE, (marks.VERB,), "to mark work as admitted")
     role = (MEMBER_ROLE,)
     yield Need(
         "rbac.authorization.k8s.io",

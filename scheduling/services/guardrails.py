@@ -54,7 +54,8 @@ def guard(cluster: Cluster, worker: ClusterWorker) -> Guarded:
     skipped = ""
     if cluster.mode == ClusterMode.ENFORCE:
         try:
-            findings = rails.repair(worker.client, findings, check=worker.lease.check)
+            due = rails.prudent(worker.client, findings, check=worker.lease.check)
+            findings = rails.repair(worker.client, due, check=worker.lease.check)
         except LeaseLostError:
             skipped = "lease"
     record(cluster, findings, at=timezone.now())
@@ -63,7 +64,8 @@ def guard(cluster: Cluster, worker: ClusterWorker) -> Guarded:
 
 def establish(cluster: Cluster, client: Client) -> list[Finding]:
     """Make all guardrails of a cluster that no worker serves yet; what was refused is among them."""
-    findings = rails.repair(client, look(cluster, client), check=lambda: None)
+    due = rails.prudent(client, look(cluster, client), check=lambda: None)
+    findings = rails.repair(client, due, check=lambda: None)
     record(cluster, findings, at=timezone.now())
     return findings
 

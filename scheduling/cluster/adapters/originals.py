@@ -64,15 +64,16 @@ def of(obj: Json) -> Original:
 
 
 def disown(obj: Json) -> None:
-    """Take from ``obj`` what Weir wrote on another object, of which it was made as a copy."""
+    """Take from ``obj`` what Weir wrote on another object, of which it was made as a copy, and what was
+    written in its place on one that is new: nobody knows its uid before it is there."""
     meta = obj["metadata"]
     notes = meta.get("annotations") or {}
-    text = notes.get(labels.ORIGINAL, "")
-    if '"uid"' in text and meta["uid"] not in text:
+    if not ADMITTED.isdisjoint(notes) and meta["uid"] not in notes.get(labels.ORIGINAL, ""):
         kept = {key: note for key, note in notes.items() if key not in labels.WRITTEN_BY_WEIR}
         meta["annotations"] = kept
 
 
+ADMITTED = frozenset((*labels.MARK, labels.ORIGINAL, labels.GROUP_UID, labels.MOVES_TO))
 LISTS = ("terms", "preferred", "tolerations")
 
 

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from scheduling.cluster import labels
+from scheduling.cluster.adapters import originals
 from scheduling.cluster.devices import UNCOUNTED, Claims
 from scheduling.cluster.quantities import MOST, instant, mib, milli
 
@@ -138,6 +139,8 @@ def last_start(pods: Iterable[Json]) -> datetime | None:
 def trim(pod: Json) -> Json:
     """A pod without what nobody here reads."""
     meta, spec, status = pod["metadata"], pod.get("spec") or {}, pod.get("status") or {}
+    if labels.queue_of(meta.get("labels")):
+        originals.disown(pod)
     kept = ("name", "namespace", "uid", "resourceVersion", "labels", "annotations")
     return {
         "metadata": {

@@ -4,6 +4,7 @@ Weir decides without them. They bound what somebody can do past Weir (a quota at
 work that names no queue or starts by itself) and give teams their place (namespace, rights, priority).
 """
 
+from scheduling.cluster.guardrails.caution import prudent
 from scheduling.cluster.guardrails.manifests import NamespaceRail, PriorityRail, Rails, manifests
 from scheduling.cluster.guardrails.reconcile import Finding, repair, survey
 
@@ -13,6 +14,7 @@ __all__ = [
     "PriorityRail",
     "Rails",
     "manifests",
+    "prudent",
     "repair",
     "survey",
 ]

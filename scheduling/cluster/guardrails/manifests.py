@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from scheduling.cluster import devices, labels
-from scheduling.cluster.guardrails import admission
+from scheduling.cluster.guardrails import admission, marks
 
 Json = dict[str, Any]
 
@@ -58,7 +58,7 @@ def manifests(rails: Rails) -> list[Json]:
         if rail.groups:
             found.append(_role_binding(rail))
     if rails.gpu_resources and rails.namespaces:
-        found += admission.policies(rails.gpu_resources)
+        found += [*admission.policies(rails.gpu_resources), *marks.policy()]
     return [_stamped(manifest) for manifest in found]
 
 

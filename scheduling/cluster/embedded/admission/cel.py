@@ -15,6 +15,8 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
+from .authorizer import Authorizer
+
 Scope = Mapping[str, Any]
 Node = Callable[[Scope], Any]
 
@@ -57,6 +59,8 @@ _METHODS: dict[str, Callable[..., Any]] = {
     "contains": lambda text, part: part in text,
     "size": len,
     "join": lambda items, by="": by.join(items),
+    "group": Authorizer.about, "resource": Authorizer.about, "check": Authorizer.about,
+    "allowed": Authorizer.allowed,
 }  # fmt: skip
 _FUNCTIONS: dict[str, Callable[..., Any]] = {"size": len, "string": str, "int": int}
 

@@ -13,6 +13,7 @@ from ..context import Caller, World
 from ..errors import ApiError
 from ..resources import ADMISSION_POLICIES, ADMISSION_POLICY_BINDINGS, NAMESPACES, Json, Resource
 from ..selectors import parse_selector_object
+from .authorizer import Authorizer
 from .cel import CelError, evaluate
 
 
@@ -88,6 +89,7 @@ def _scope(
         "oldObject": old,
         "request": request,
         "namespaceObject": namespace.body if namespace else None,
+        "authorizer": Authorizer(caller),
     }
     return _Scope(given, spec.get("variables") or [])
 

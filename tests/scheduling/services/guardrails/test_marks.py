@@ -1,0 +1,126 @@
+"""The mark of an admission is Weir's: nobody gets GPUs by writing it."""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import Any
+
+import pytest
+
+from scheduling.cluster.client import ApiError, Client, Person
+from scheduling.cluster.guardrails.marks import PROTECTED
+from scheduling.models import Queue, Standing, State
+from tests.scheduling.kube import eventually
+
+from .lab import Lab, Pass, job
+
+Json = dict[str, Any]
+RBAC = "/apis/rbac.authorization.k8s.io/v1"
+EDITOR = Person("ann", ("system:authenticated",))
+"""She may edit all there is to edit in the namespace."""
+FORGED = {"weir.dev/gpu-class": "h100", "weir.dev/placement": "{}"}
+
+
+def jobs(lab: Lab) -> str:
+    return f"/apis/batch/v1/namespaces/{lab.namespace}/jobs"
+
+
+def annotated(**notes: str | None) -> Json:
+    return {"metadata": {"annotations": notes}}
+
+
+@pytest.fixture
+def waiting(lab: Lab, guarded: Pass) -> str:
+    """The path of a Job in a queue that lets nobody in, where the policy is in force for the editor."""
+    Queue.objects.filter(name="research").update(stop="hold")
+    guarded()
+    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "edit"}
+    ann = {"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "ann"}
+    body = {"metadata": {"name": "ann-edits"}, "roleRef": role, "subjects": [ann]}
+    lab.kube.create(f"{RBAC}/namespaces/{lab.namespace}/rolebindings", body)
+    lab.kube.create(jobs(lab), job(lab))
+    path = f"{jobs(lab)}/w"
+    eventually(lambda: edited(lab, path, annotated(harmless="1")) == "", within_s=15)
+    return path
+
+
+def refusal_of_note(lab: Lab, path: str, note: str) -> str:
+    """Of a new value each time, because policies take a moment to be in force."""
+    values = count()
+    return str(
+        eventually(lambda: edited(lab, path, annotated(**{note: f"{next(values)}"})), within_s=15)
+    )
+
+
+def edited(lab: Lab, path: str, patch: Json, person: Person = EDITOR) -> str:
+    """The refusal of an edit by ``person``; empty when it was taken."""
+    try:
+        lab.kube.patch(path, patch, as_person=person)
+    except ApiError as refused:
+        return refused.message
+    return ""
+
+
+@pytest.mark.parametrize("note", PROTECTED)
+def test_person_who_may_patch_a_job_cannot_write_a_mark(lab: Lab, waiting: str, note: str) -> None:
+    assert "Only Weir writes the annotations weir.dev/gpu-class" in refusal_of_note(
+        lab, waiting, note
+    )
+
+
+def test_forged_admission_is_refused_whole(lab: Lab, waiting: str) -> None:
+    forged = {**annotated(**FORGED), "spec": {"suspend": False}}
+    refusal_of_note(lab, waiting, "weir.dev/moves-to")
+
+    assert "Only Weir writes" in edited(lab, waiting, forged)
+    assert lab.kube.get(waiting)["spec"]["suspend"]
+
+
+def test_job_that_is_created_with_a_mark_has_none(lab: Lab, waiting: str) -> None:
+    lab.cycle()
+    body = job(lab)
+    body["metadata"] |= {"name": "copy", "annotations": FORGED}
+    lab.kube.create(jobs(lab), body, as_person=EDITOR)
+    assert edited(lab, f"{jobs(lab)}/copy", {"spec": {"suspend": False}}) == ""
+    lab.cycle()
+
+    assert lab.kube.get(f"{jobs(lab)}/copy")["spec"]["suspend"]
+
+
+def test_administrator_can_repair_a_mark(lab: Lab, waiting: str) -> None:
+    refusal_of_note(lab, waiting, "weir.dev/moves-to")
+    lab.kube.patch(waiting, annotated(**FORGED))
+
+    notes = lab.kube.get(waiting)["metadata"]["annotations"]
+    assert notes["weir.dev/gpu-class"] == "h100"
+
+
+def test_weir_admits_under_the_policy_and_others_edit_what_is_theirs(
+    lab: Lab, waiting: str
+) -> None:
+    Queue.objects.filter(name="research").update(stop="none")
+    lab.cycles_until(lambda: not lab.kube.get(waiting)["spec"]["suspend"])
+    mark = lab.kube.get(waiting)["metadata"]["annotations"]
+
+    assert edited(lab, waiting, annotated(note="mine")) == ""
+    assert "Only Weir" in refusal_of_note(lab, waiting, "weir.dev/placement")
+    assert edited(lab, waiting, annotated(**dict.fromkeys(PROTECTED))) == ""
+    lab.cycles_until(lambda: lab.kube.get(waiting)["metadata"]["annotations"].keys() >= mark.keys())
+    assert lab.row("w").state in (State.ADMITTED, State.RUNNING)
+
+
+def test_policy_that_would_lock_weir_out_is_not_made(
+    lab: Lab, guarded: Pass, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    request = Client.request
+
+    def denied(self: Client, method: str, path: str, **more: Any) -> Any:
+        if path.endswith("selfsubjectaccessreviews"):
+            return {"status": {"allowed": False}}
+        return request(self, method, path, **more)
+
+    monkeypatch.setattr(Client, "request", denied)
+    found = [f for f in guarded().findings if f.name == "weir-marks"]
+
+    assert {f.standing for f in found} == {Standing.REFUSED}
+    assert "Apply docker/kubernetes/enforce.yaml anew." in found[0].detail
