@@ -23,12 +23,12 @@ from scheduling.models import Workload
 from scheduling.services.blocked import START_BACK_OFF_S, waits
 from scheduling.services.resting import is_marked, may_start, restorations
 from scheduling.services.situations import (
+    Known,
     Situation,
     class_of,
     is_as_it_should_be,
     placement_of,
 )
-from scheduling.services.snapshots import Known
 from scheduling.services.words import Spoken, say, status_acts
 
 Json = dict[str, Any]

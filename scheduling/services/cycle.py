@@ -40,7 +40,7 @@ from scheduling.services.policy import PolicyRows
 from scheduling.services.portions import portion
 from scheduling.services.projection import Changes, Projection, save
 from scheduling.services.recording import Pass, Recorded
-from scheduling.services.snapshots import Known
+from scheduling.services.situations import Known
 from scheduling.services.workers import ClusterWorker, worker_of
 
 log = logging.getLogger(__name__)

@@ -35,13 +35,13 @@ from scheduling.services.node_rows import NodeRows
 from scheduling.services.policy import PolicyRows
 from scheduling.services.share_rows import ShareRows
 from scheduling.services.situations import (
+    Known,
     Situation,
     class_of,
     is_as_it_should_be,
     judge,
     placement_of,
 )
-from scheduling.services.snapshots import Known
 from scheduling.services.steps import (
     Move,
     decisions_behind,

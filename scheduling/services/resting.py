@@ -10,8 +10,7 @@ from scheduling.cluster.adapters import Adapter, Observed, notes
 from scheduling.cluster.devices import Claims
 from scheduling.cluster.enforcement import Act
 from scheduling.cluster.picture import Picture
-from scheduling.services.situations import Situation
-from scheduling.services.snapshots import Known
+from scheduling.services.situations import Known, Situation
 
 Json = dict[str, Any]
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 
 from scheduling.cluster.adapters import Observed
 from scheduling.models import State
+from scheduling.services.blocked import Blocked
 
 
 class Situation(StrEnum):
@@ -21,6 +24,23 @@ class Situation(StrEnum):
     MOVING = "moving"
     """Suspended to start again on other nodes, which are kept for it."""
     DONE = "done"
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What a cycle knows of a workload beyond the picture."""
+
+    situation: Situation
+    started: datetime | None = None
+    """Since when it holds GPUs, from its row."""
+    stale_since: datetime | None = None
+    """Since when it is below its least members; set once that is longer than the grace."""
+    ran: bool = False
+    """All its members were up at some time since its admission."""
+    blocked: Blocked | None = None
+    """What keeps it from being started now."""
+    presumed: datetime | None = None
+    """The checkpoint it is taken to have made, though it announced and declared nothing."""
 
 
 def judge(observed: Observed, state: str | None, *, enforce: bool, newcomer: bool) -> Situation:
@@ -63,16 +83,22 @@ def placement_of(observed: Observed) -> dict[str, int]:
 
 
 def class_of(observed: Observed, class_by_node: Mapping[str, str]) -> str | None:
-    """The class it runs on: the mark of its admission, else that of the nodes its pods are on."""
+    """The class it runs on: the mark of its admission, else that of the nodes most of its pods are on."""
     if observed.gpu_class:
         return observed.gpu_class
     if not observed.gpus:
         return next(iter(class_by_node.values()), None)  # Any will do: it holds nothing of it.
-    return next(
-        (
-            class_by_node[node]
-            for node in observed.placement
-            if class_by_node.get(node) in observed.gpu_classes
-        ),
-        None,
-    )
+    members: dict[str, int] = {}
+    for node, count in observed.placement.items():
+        if (name := class_by_node.get(node)) in observed.gpu_classes:
+            members[name] = members.get(name, 0) + count
+    return max(members, key=members.__getitem__, default=None)
+
+
+def held_by(observed: Observed, known: Known) -> Mapping[str, int]:
+    """Its members by node, as far as they count."""
+    if known.situation is not Situation.HOLDING:
+        return observed.placement
+    if known.stale_since is not None:
+        return observed.up
+    return placement_of(observed) if observed.gpus else {"": observed.members}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from itertools import compress
 from operator import is_not, or_
@@ -16,30 +16,12 @@ from scheduling.cluster.picture import ObservedNode, Orphans, Picture
 from scheduling.engine import model as m
 from scheduling.models import Cluster, ClusterMode, Workload
 from scheduling.services import policy as policies
-from scheduling.services.blocked import Blocked, Refusals, blocked
+from scheduling.services.blocked import Refusals, blocked
 from scheduling.services.checkpoints import Habits, last_checkpoint
+from scheduling.services.divided import BESIDE, divide, parts_of
 from scheduling.services.policy import NO_PRIORITY_CLASS, PolicyRows
-from scheduling.services.situations import Situation, class_of, judge, placement_of
-
-Seat = tuple[str, str]
-"""(node, GPU class)"""
-
-
-@dataclass(frozen=True, slots=True)
-class Known:
-    """What a cycle knows of a workload beyond the picture."""
-
-    situation: Situation
-    started: datetime | None = None
-    """Since when it holds GPUs, from its row."""
-    stale_since: datetime | None = None
-    """Since when it is below its least members; set once that is longer than the grace."""
-    ran: bool = False
-    """All its members were up at some time since its admission."""
-    blocked: Blocked | None = None
-    """What keeps it from being started now."""
-    presumed: datetime | None = None
-    """The checkpoint it is taken to have made, though it announced and declared nothing."""
+from scheduling.services.situations import Known, Situation, class_of, held_by, judge
+from scheduling.services.strangers import Seat, strange_gpus, vanished_nodes
 
 
 class Waiting:
@@ -96,8 +78,12 @@ def build(
     """
     waiting = waiting or Waiting()
     changed = [o for o in waiting.sift(rows, picture, known) if o.uid in known]
-    strange = _strange(changed, picture)
-    nodes = [*(_node(n, strange) for n in picture.nodes), *_vanished(changed, picture, known)]
+    parts = parts_of(changed, picture, known, rows)
+    strange = strange_gpus(changed, picture, parts)
+    nodes = [
+        *(_node(n, strange) for n in picture.nodes),
+        *vanished_nodes(changed, picture, known, parts),
+    ]
     class_by_node = {n.name: n.gpu_class for n in reversed(nodes)}
     present = {(n.name, n.gpu_class) for n in nodes}
     works: list[m.Workload] = []
@@ -106,6 +92,8 @@ def build(
         work = _workload(observed, what, rows, class_by_node, present, now)
         if work is not None and what.situation is Situation.WAITING:
             waiting.keep(observed, what, work)
+        elif work is not None and observed.uid in parts:
+            works += divide(work, observed, parts[observed.uid])
         elif work is not None:
             works.append(work)
     return m.Snapshot(
@@ -113,7 +101,7 @@ def build(
         gpu_classes=tuple(m.GpuClass(c.name, float(c.exchange_rate)) for c in rows.gpu_classes),
         nodes=tuple(nodes),
         queues=policies.engine_queues(rows),
-        priority_classes=policies.engine_priority_classes(rows),
+        priority_classes=(*policies.engine_priority_classes(rows), *([BESIDE] if parts else [])),
         workloads=(
             *waiting.works.values(),
             *works,
@@ -166,46 +154,6 @@ def _node(node: ObservedNode, strange: Mapping[Seat, int]) -> m.Node:
         ready=node.ready,
         foreign_gpus=min(node.gpus, foreign_gpus),
     )
-
-
-def _strange(workloads: Iterable[Observed], picture: Picture) -> dict[Seat, int]:
-    """Milli-GPU that ``workloads`` hold on nodes which are not of their class (any more), where nothing
-    else says that they are taken: a label was changed, a class removed."""
-    seats = {(n.name, n.gpu_class) for n in picture.nodes}
-    class_by_node = {n.name: n.gpu_class for n in reversed(picture.nodes)}
-    held: dict[Seat, int] = {}
-    for observed in workloads:
-        gpu_class = class_of(observed, class_by_node) if observed.placement else None
-        for node, members in observed.placement.items():
-            if (node, gpu_class) not in seats and node in class_by_node:
-                seat = node, class_by_node[node]
-                held[seat] = held.get(seat, 0) + observed.gpus * members
-    return held
-
-
-def _vanished(
-    workloads: Iterable[Observed], picture: Picture, known: Mapping[str, Known]
-) -> list[m.Node]:
-    """Nodes that are gone, or of another class now, and that ``workloads`` are still admitted to, as
-    nodes that are down.
-
-    Its quota stays its own until it is evicted: else others would be let in past the limits.
-    """
-    present = {(n.name, n.gpu_class) for n in picture.nodes}
-    held: dict[Seat, list[int]] = {}
-    for observed in workloads:
-        holds = known[observed.uid].situation is Situation.HOLDING
-        if not (holds and observed.gpu_class and observed.gpus):
-            continue
-        for node, members in placement_of(observed).items():
-            if (node, observed.gpu_class) not in present:
-                room = held.setdefault((node, observed.gpu_class), [0, 0, 0])
-                amounts = (observed.gpus, observed.cpus, observed.memory_mib)
-                room[:] = [had + members * more for had, more in zip(room, amounts, strict=True)]
-    return [
-        m.Node(name=name, gpu_class=gpu_class, gpus=gpus, cpus=cpus, memory_mib=mib, ready=False)
-        for (name, gpu_class), (gpus, cpus, mib) in sorted(held.items())
-    ]
 
 
 def _workload(
@@ -334,7 +282,7 @@ def _running(
     if gpu_class is None or known.situation is Situation.WAITING:
         return None
     leaving = known.situation is not Situation.HOLDING
-    placement = _held_by(observed, known)
+    placement = held_by(observed, known)
     if not observed.gpus and placement and class_by_node:
         # Its members need no room of any class, and the nodes that they run on may be of none.
         node, gpu_class = next(iter(class_by_node.items()))
@@ -350,15 +298,6 @@ def _running(
         "leaving": leaving,
         "stale_since": known.stale_since,
     }
-
-
-def _held_by(observed: Observed, known: Known) -> Mapping[str, int]:
-    """Its members by node, as far as they count."""
-    if known.situation is not Situation.HOLDING:
-        return observed.placement
-    if known.stale_since is not None:
-        return observed.up
-    return placement_of(observed) if observed.gpus else {"": observed.members}
 
 
 def _moving(observed: Observed, present: set[Seat], now: datetime) -> dict[str, Any] | None:

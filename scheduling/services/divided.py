@@ -1,0 +1,80 @@
+"""Work that somebody else started may run on nodes of several GPU classes; the engine plans it on one.
+
+What it holds in another class is shown beside it as work of its queue that nobody can displace alone, so
+that the limits of that class hold too. It goes when the workload goes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from scheduling.cluster.adapters import ClassSpec, Observed
+from scheduling.cluster.picture import ObservedNode, Picture
+from scheduling.engine import model as m
+from scheduling.services.policy import PolicyRows
+from scheduling.services.situations import Known, Situation, class_of, held_by
+
+BESIDE = m.PriorityClass("(beside its workload)", value=0, preemptible=False)
+
+Parts = Mapping[str, Mapping[str, int]]
+"""Class -> node -> members."""
+
+
+class Classes:
+    """Which class a node's devices of one resource belong to."""
+
+    def __init__(self, nodes: Iterable[ObservedNode], specs: Iterable[ClassSpec]) -> None:
+        self._resources = {spec.name: spec.resource_name for spec in specs}
+        self._found = {(n.name, self._resources[n.gpu_class]): n.gpu_class for n in nodes}
+
+    def apart(self, placement: Mapping[str, int], gpu_class: str | None) -> Parts:
+        """What of ``placement`` is on nodes of other classes; nothing where none of it is on its own."""
+        resource = self._resources.get(gpu_class or "")
+        placed = {node: self._found.get((node, resource or "")) for node in placement}
+        if gpu_class not in placed.values():
+            return {}
+        parts: dict[str, dict[str, int]] = {}
+        for node, name in placed.items():
+            if name not in (None, gpu_class):
+                parts.setdefault(str(name), {})[node] = placement[node]
+        return parts
+
+
+def parts_of(
+    workloads: Iterable[Observed],
+    picture: Picture,
+    known: Mapping[str, Known],
+    rows: PolicyRows,
+) -> dict[str, Parts]:
+    """What each of ``workloads`` holds in other classes than its own, by uid."""
+    classes = Classes(picture.nodes, rows.class_specs)
+    class_by_node = {n.name: n.gpu_class for n in reversed(picture.nodes)}
+    found: dict[str, Parts] = {}
+    for observed in workloads:
+        what = known[observed.uid]
+        if observed.gpus and what.situation in (Situation.HOLDING, Situation.LEAVING):
+            parts = classes.apart(held_by(observed, what), class_of(observed, class_by_node))
+            if parts:
+                found[observed.uid] = parts
+    return found
+
+
+def divide(work: m.Workload, observed: Observed, parts: Parts) -> list[m.Workload]:
+    """``work`` with the members that its class holds, at the size it has, and the others beside it."""
+    gone = {node for placement in parts.values() for node in placement}
+    kept = {node: count for node, count in work.placement.items() if node not in gone}
+    beside = replace(
+        work, priority_class=BESIDE.name, gpu_classes=(), topology=m.Topology(), stale_since=None
+    )
+    found = [_sized(work, kept)]
+    for name, there in sorted(parts.items()):
+        found.append(
+            replace(_sized(beside, there), name=f"{observed.key} (on {name})", gpu_class=name)
+        )
+    return found
+
+
+def _sized(work: m.Workload, placement: Mapping[str, int]) -> m.Workload:
+    members = sum(placement.values())
+    return replace(work, placement=placement, members=m.Members(members, members), elastic=False)
