@@ -35,6 +35,7 @@ Json = dict[str, Any]
 
 BYPASSED = "Unsuspended outside the queue; suspended again until its turn comes."
 OVERGROWN = "Made larger than it was admitted with; back to that size until it is admitted anew."
+SWOLLEN = "Its pods ask for more GPUs than they were admitted with; it waits until its turn comes with those."
 MOVED = "Starts again on the nodes it was moved to."
 
 
@@ -157,12 +158,14 @@ def _brought_in_line(observed: Observed, adapter: Adapter, scene: Scene) -> Act 
 
 def _suspend_again(observed: Observed, adapter: Adapter, scene: Scene) -> Act:
     def decide(obj: Json) -> Json | None:
-        if adapter.is_suspended(obj) or adapter.is_over(obj) or is_marked(obj):
+        admitted = is_marked(obj) and not observed.swollen
+        if adapter.is_suspended(obj) or adapter.is_over(obj) or admitted:
             return None
         return adapter.suspension(obj, None)
 
+    why = SWOLLEN if observed.swollen else BYPASSED
     event = _event(
-        observed, adapter, scene, "Resuspended", BYPASSED, once=str(observed.generation), bad=True
+        observed, adapter, scene, "Resuspended", why, once=str(observed.generation), bad=True
     )
     return Act(adapter, observed, decide, after=(event,))
 

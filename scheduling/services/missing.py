@@ -45,7 +45,7 @@ class Missing:
         short = {
             seen.uid: self._since.get(seen.uid) or self._begin(row, seen, now, speed)
             for row, seen in holding
-            if seen.members_up < min(seen.min_members, seen.members_wanted)
+            if seen.is_short
         }
         self._since, self._holding = short, {seen.uid for _, seen in holding}
         for row, seen in holding:

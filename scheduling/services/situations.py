@@ -16,7 +16,7 @@ class Situation(StrEnum):
     WAITING = "waiting"
     """Suspended, and nothing of it is left on a node."""
     BYPASSING = "bypassing"
-    """Unsuspended, but not by Weir: it jumped the queue and is to be suspended again."""
+    """Unsuspended, but not by Weir, or with more GPUs than Weir let in: it is to be suspended again."""
     HOLDING = "holding"
     """Admitted: it holds GPUs or is about to."""
     LEAVING = "leaving"
@@ -59,9 +59,8 @@ def judge(observed: Observed, state: str | None, *, enforce: bool, newcomer: boo
     if observed.suspended or observed.deleting:
         return Situation.LEAVING if observed.pods_left else Situation.WAITING
     known = state in (State.ADMITTED, State.RUNNING) or (state is None and newcomer)
-    if observed.marked or known or not enforce:
-        return Situation.HOLDING
-    return Situation.BYPASSING
+    let_in = (observed.marked or known) and not observed.swollen
+    return Situation.HOLDING if let_in or not enforce else Situation.BYPASSING
 
 
 def is_as_it_should_be(observed: Observed) -> bool:

@@ -99,6 +99,10 @@ class Observed:
     members_up: int = 0
     members_wanted: int = 0
     """Members that still have work to do: all of them, less what a Job with completions is past."""
+    spare: int = 0
+    """Those of them that need not be there, because an autoscaler of its own makes them when it likes."""
+    admitted_gpus: int | None = None
+    """Milli-GPU a member that its admission let in."""
     placement: Mapping[str, int] = field(default_factory=dict)
     up: Mapping[str, int] = field(default_factory=dict)
     """Those of ``placement`` whose pods are ready."""
@@ -118,7 +122,12 @@ class Observed:
     @property
     def is_up(self) -> bool:
         """All members that have work left run."""
-        return 0 < self.members_wanted <= self.members_up
+        return 0 < self.members_wanted <= self.members_up + self.spare
+
+    @property
+    def is_short(self) -> bool:
+        """Fewer than its least members run."""
+        return self.members_up + self.spare < min(self.min_members, self.members_wanted)
 
     @property
     def is_moving(self) -> bool:
@@ -134,6 +143,12 @@ class Observed:
     @property
     def held(self) -> bool:
         return self.hold or self.stopped_by_hand
+
+    @property
+    def swollen(self) -> bool:
+        """Somebody had its pods ask for more GPUs than they were admitted with."""
+        admitted = self.admitted_gpus if self.marked else None
+        return admitted is not None and self.gpus > admitted
 
     @property
     def overgrown(self) -> bool:
@@ -224,5 +239,6 @@ class Adapter(Protocol):
         ...
 
     def resize(self, obj: Json, admission: Admission) -> Json:
-        """Another number of members for one that is admitted; empty when it has it already."""
+        """Another number of members for one that is admitted; empty when it has it already. One that cannot
+        be made so small is suspended."""
         ...

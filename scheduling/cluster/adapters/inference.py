@@ -93,7 +93,7 @@ class LeaderWorkerSetAdapter(ReplicasAdapter):
 
         def role(name: str) -> Role:
             def restore(count: int) -> None:
-                obj["spec"]["replicas"] = count // each[name]
+                obj["spec"]["replicas"] = max(1, count // each[name])
 
             return Role(name, groups * each[name], templates[name], restore=restore)
 

@@ -27,6 +27,8 @@ class Original:
     sizes: dict[str, int] = field(default_factory=dict)
     members: int | None = None
     """Members that the last admission or resize let in."""
+    gpus: int | None = None
+    """Milli-GPU a member that the last admission let in."""
     running: bool = False
     uid: str = ""
     """Of the object that says it."""
@@ -43,8 +45,8 @@ class Original:
         return {role.name: kept.get(role.name, role.count) for role in counted}
 
     def dump(self, members: int) -> str:
-        kept = {"roles": self.roles, "sizes": self.sizes, "set": members, "uid": self.uid}
-        return json.dumps(kept, sort_keys=True)
+        kept = {"roles": self.roles, "sizes": self.sizes, "set": members, "gpus": self.gpus}
+        return json.dumps({**kept, "uid": self.uid}, sort_keys=True)
 
 
 def of(obj: Json) -> Original:
@@ -56,6 +58,7 @@ def of(obj: Json) -> Original:
             roles={str(name): _steering(role) for name, role in kept["roles"].items()},
             sizes={str(name): int(size) for name, size in kept["sizes"].items()},
             members=None if kept["set"] is None else int(kept["set"]),
+            gpus=None if kept.get("gpus") is None else int(kept["gpus"]),
             running=labels.GPU_CLASS in notes,
             uid=uid,
         )

@@ -68,11 +68,23 @@ def _group(group: Json, *, autoscaled: bool) -> Role:
     lowest, highest = int(group.get("minReplicas") or 0), group.get("maxReplicas")
     replicas = int(group.get("replicas") or lowest)
     if autoscaled and highest is not None:
-        replicas = int(highest)
+        return _autoscaled(group, hosts, lowest, int(highest))
     role = Role(group.get("groupName", "workers"), replicas * hosts, group["template"])
-    if not autoscaled:
-        role.restore = lambda count: group.update(replicas=count // hosts)
-    if not autoscaled and hosts == 1 and highest is not None:
+    role.restore = lambda count: group.update(replicas=max(1, count // hosts))
+    if hosts == 1 and highest is not None:
         role.lowest, role.highest = lowest, int(highest)
         role.resize = lambda count: group.update(replicas=count)
     return role
+
+
+def _autoscaled(group: Json, hosts: int, lowest: int, highest: int) -> Role:
+    """As large as Ray may make it; no more than its minimum has to be there."""
+
+    def restore(count: int) -> None:
+        most = max(1, count // hosts)
+        for bound in ("minReplicas", "replicas", "maxReplicas"):
+            group[bound] = min(most, int(group.get(bound) or 0))
+
+    name, most = group.get("groupName", "workers"), highest * hosts
+    spare = max(0, most - lowest * hosts)
+    return Role(name, most, group["template"], restore=restore, spare=spare)

@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import Any, ClassVar
 
 from scheduling.cluster import labels
-from scheduling.cluster.adapters import fitting, merging, notes, originals, steering
+from scheduling.cluster.adapters import fitting, merging, notes, originals, sizing, steering
 from scheduling.cluster.adapters import pods as pods_of
 from scheduling.cluster.adapters.base import Admission, ClassSpec, Observed
 from scheduling.cluster.adapters.originals import Original
@@ -55,6 +55,8 @@ class Role:
     lowest: int | None = None
     highest: int | None = None
     restore: Callable[[int], None] | None = None
+    spare: int = 0
+    """Pods among them that an autoscaler of its own may leave out."""
 
     @property
     def pod(self) -> Json:
@@ -178,18 +180,18 @@ class RoleAdapter:
         def admit(new: Json) -> None:
             original = originals.of(obj)
             self.set_suspended(new, False)
-            counted = _counted(self.roles(new), admission.resource_names, admission.claims)
+            counted = sizing.counted_of(self.roles(new), admission.resource_names, admission.claims)
             lowest, highest = self._bounds(obj, counted, original)
-            has_gpus = has_members_with_gpus(counted, admission)
+            original.gpus = sizing.member_gpus(counted, admission)
             for role in counted:
                 own = self._original(role, original, admission)
-                if has_gpus:
+                if original.gpus:
                     self.steer(new, role, own, admission, fixed=lowest == highest)
                 else:
                     self.give_back(new, role, own)
                 original.roles[role.name] = own
             original.sizes = original.full(counted)
-            _size(counted, admission.members)
+            sizing.set_size(counted, admission.members)
             new["metadata"]["annotations"] |= notes.mark(original, admission)
 
         return merging.edited(obj, admit)
@@ -208,8 +210,8 @@ class RoleAdapter:
                 if kept := original.roles.get(role.name):
                     own = steering.original_of(role.pod, kept, resource_names, swaps=False)
                     self.give_back(new, role, own)
-            counted = _counted(self.roles(new), resource_names, claims)
-            _size(counted, sum(original.full(counted).values()))
+            counted = sizing.counted_of(self.roles(new), resource_names, claims)
+            sizing.set_size(counted, sum(original.full(counted).values()))
             new["metadata"]["annotations"][labels.ORIGINAL] = None
 
         return merging.edited(obj, restore)
@@ -217,11 +219,16 @@ class RoleAdapter:
     def resize(self, obj: Json, admission: Admission) -> Json:
         def size(new: Json) -> None:
             original = originals.of(obj)
-            counted = _counted(self.roles(new), admission.resource_names, admission.claims)
+            counted = sizing.counted_of(self.roles(new), admission.resource_names, admission.claims)
             if sum(role.count for role in counted) == admission.members:
                 return
-            _size(counted, admission.members)
-            _restore(counted, original.sizes)
+            sizing.set_size(counted, admission.members)
+            sizing.take_back(counted, original.sizes)
+            counted = sizing.counted_of(self.roles(new), admission.resource_names, admission.claims)
+            if sum(role.count for role in counted) > admission.members:
+                self.set_suspended(new, True)
+                new["metadata"]["annotations"] |= notes.unmark(None)
+                return
             new["metadata"]["annotations"] |= {
                 **notes.mark(original, admission),
                 labels.ADMITTED_AT: notes.of(obj).get(labels.ADMITTED_AT),
@@ -277,7 +284,7 @@ class RoleAdapter:
     ) -> Json:
         names = tuple(c.resource_name for c in classes)
         roles = self.roles(obj)
-        counted, original = _counted(roles, names, claims), originals.of(obj)
+        counted, original = sizing.counted_of(roles, names, claims), originals.of(obj)
         asks = [pods_of.asked(role.pod, claims) for role in counted]
         amounts = {pods_of.gpus(role.pod, names, claims) for role in counted}
         fits = [self._classes(obj, r, original, classes, claims) for r in counted]
@@ -294,7 +301,9 @@ class RoleAdapter:
             "max_members": min(max(1, highest), LARGEST_GANG),
             "members": members,
             "members_wanted": max(0, members - self.done(obj, mine)),
+            "spare": sum(role.spare for role in counted),
             "sized": original.members,
+            "admitted_gpus": original.gpus,
             "gpu_classes": fitting.in_all(fits),
             "fault": self._managed_fault(obj)
             or self.fault(obj, amounts)
@@ -357,36 +366,6 @@ def mixed(amounts: Set[int]) -> str:
         return ""
     listed = " and ".join(f"{amount / 1000:g}" for amount in sorted(amounts))
     return MIXED.format(amounts=listed)
-
-
-def _counted(roles: Sequence[Role], names: Sequence[str], claims: Claims) -> list[Role]:
-    """The roles whose pods are members: those with GPUs, or all where none has any."""
-    if not roles:
-        raise ValueError("It has no pod template.")
-    return [r for r in roles if pods_of.gpus(r.pod, names, claims)] or list(roles)
-
-
-def has_members_with_gpus(counted: Sequence[Role], admission: Admission) -> bool:
-    names = (admission.gpu_class.resource_name, *admission.resource_names)
-    return any(pods_of.gpus(role.pod, names, admission.claims) for role in counted)
-
-
-def _size(counted: Sequence[Role], members: int) -> None:
-    """Give the one role that can be sized what is missing of, or too much for, ``members``."""
-    movable = [role for role in counted if role.resize is not None]
-    change = members - sum(role.count for role in counted)
-    if len(movable) == 1 and movable[0].resize is not None and change:
-        movable[0].resize(movable[0].count + change)
-
-
-def _restore(counted: Sequence[Role], sizes: Mapping[str, int]) -> None:
-    """Take back what was raised past ``sizes``, where plans do not size the gang."""
-    if sum(role.resize is not None for role in counted) == 1:
-        return
-    for role in counted:
-        restore = role.restore or role.resize
-        if restore is not None and role.count > sizes.get(role.name, role.count):
-            restore(sizes[role.name])
 
 
 def priority_class(meta: Json, pods: Iterable[Json]) -> str:
