@@ -1,8 +1,9 @@
 """Planning a frame again with one slot, or one limit, changed.
 
-Only those on whom the answer can turn are asked again: who started, was promised room, keeps a turn or
-holds nodes. Whoever was refused stays refused when another asks for room too; what they ask for counts
-in the division all the same.
+First only those are asked again on whom the answer can turn: who started, was promised room, keeps a turn
+or holds nodes. Whoever was refused mostly stays refused when another asks for room too; what they ask for
+counts in the division all the same. Whom that lets start is confirmed beside everybody who waits or, where
+they are many, beside those first in line.
 """
 
 from __future__ import annotations
@@ -30,7 +31,9 @@ LIMITS = (
     codes.QUEUE_AT_JOB_LIMIT,
     codes.USER_AT_LIMIT,
 )
-"""Reasons for which a limit of the queue that is blamed stands in the way."""
+"""Reasons for which a limit stands in the way."""
+MOST_ASKED = 300
+"""Up to so many who wait are all asked to confirm an answer: a few milliseconds."""
 
 
 class Again:
@@ -41,7 +44,8 @@ class Again:
         self.blame, self.gpu_class = int(plan.blame[slot]), max(0, int(plan.gpu_class[slot]))
         self.reason, self.figures = int(plan.reason[slot]), plan.figures[slot].tolist()
         self.held = int(plan.book.held[self.gpu_class, self.blame])
-        self._circles = [(among, plan.book.asked) for among in self._who_matters(plan)]
+        circles = self._who_matters(plan)[: 3 if self.reason in LIMITS else 2]
+        self._circles = [(among, plan.book.asked) for among in circles]
 
     def __enter__(self) -> Again:
         line, book = self.frame.buffers.line, self.frame.buffers.book
@@ -65,8 +69,8 @@ class Again:
         self.frame.buffers.book.extra[...] = 0
 
     def _who_matters(self, plan: ArrayPlan) -> tuple[Ints, Ints, Ints]:
-        """Who got or keeps something, or stepped back; those with whoever goes first in a leaf; and all of
-        these with whoever the same limit stops.
+        """Who got or keeps something, or stepped back; those with whoever goes first in a leaf, or everybody
+        if few wait; and all of these with whoever a limit stops.
         """
         line, book = self.frame.buffers.line, plan.book
         item = line.item[: line.count[0]]
@@ -79,19 +83,17 @@ class Again:
         matters[self.slot] = False
         few = item[matters[item]]
         waits = line.leaf[:-1] < line.leaf[1:]
-        matters[line.item[line.start[line.leaf[:-1][waits]]]] = True
+        matters[item if item.size <= MOST_ASKED else item[line.start[line.leaf[:-1][waits]]]] = True
         matters[self.slot] = False
         more = item[matters[item]]
-        limited = self.reason in LIMITS and self.blame > 0
-        alike = (plan.reason[item] == self.reason) & (plan.blame[item] == self.blame)
-        matters[item[waiting & alike & limited]] = True
+        matters[item[waiting & np.isin(plan.reason[item], LIMITS)]] = True
         matters[self.slot] = False
         return few, more, item[matters[item]]
 
     def plan(self, *, higher_limit: bool) -> ArrayPlan | None:
-        """The plan with the slot as it is now, None if it does not start, nor is promised room. Who would
-        is asked once more in the wider circle; what those outside it ask for counts in both. A higher limit
-        lets in whoever it stopped, so all of them are asked at once.
+        """The plan with the slot as it is now, None if it does not start, nor is promised room. What those
+        outside a circle ask for counts in it. A higher limit lets in whoever it stopped, and they may take
+        what others at other limits wait for: all of them are asked.
         """
         for among, extra in self._circles[2:] if higher_limit else self._circles[:2]:
             self._list(among)

@@ -5,12 +5,23 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scheduling.engine import Action, Members, Plan, Reason, Snapshot, Topology, Workload, plan
+from scheduling.engine import (
+    Action,
+    Members,
+    Plan,
+    Reason,
+    Snapshot,
+    Topology,
+    Workload,
+    plan,
+    replanning,
+)
 from scheduling.engine.counterfactual import relaxations
 from scheduling.engine.document import parse
 from scheduling.engine.relaxation import Change, Reach, Relaxation
@@ -356,12 +367,23 @@ def test_who_stepped_back_for_a_higher_priority_is_asked_again_as_well() -> None
     assert fewer.value == 1
 
 
-@given(st.one_of(worlds(), _limited_worlds()))
-def test_each_change_starts_the_workload_when_it_is_really_made(world: Snapshot) -> None:
-    """Law 12: the few who are asked again stand for all."""
+def _check_changes(world: Snapshot) -> None:
+    """Each change that would start the first who waits does start it when it is really made."""
     for line in plan(world).decisions:
         if line.action not in (Action.WAIT, Action.RESERVE):
             continue
         for found in relaxations(world, line.workload):
             assert _starts(plan(_relaxed(world, found, line.workload)), line.workload), found
         break
+
+
+@given(st.one_of(worlds(), _limited_worlds()))
+def test_each_change_starts_the_workload_when_it_is_really_made(world: Snapshot) -> None:
+    """Law 12."""
+    _check_changes(world)
+
+
+@given(worlds())
+def test_few_who_are_asked_again_stand_for_many(world: Snapshot) -> None:
+    with patch.object(replanning, "MOST_ASKED", 0):
+        _check_changes(world)
