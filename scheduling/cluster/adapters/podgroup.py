@@ -50,7 +50,8 @@ class PodGroupAdapter:
         return _is_gated(obj)
 
     def is_over(self, obj: Json) -> bool:
-        return bool(obj["metadata"].get("deletionTimestamp")) or pods_of.is_over(obj)
+        """It goes. Pods that ended are stopped with the others: a gang starts whole or not at all."""
+        return bool(obj["metadata"].get("deletionTimestamp"))
 
     def unsettled(self, obj: Json) -> int:
         return 0

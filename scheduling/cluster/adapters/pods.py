@@ -31,11 +31,13 @@ def asked(spec: Mapping[str, Any], claims: Claims = NO_CLAIMS) -> dict[str, int]
     All containers run at once, and beside them the init containers that are restarted always; each of
     the other init containers runs before, beside those restarted ones that precede it. Devices that
     the pod claims by one of the templates ``claims`` come on top. A request counts, else the limit (the
-    server defaults one from the other).
+    server defaults one from the other). What the pod asks for as a whole takes the place of what its
+    containers do (KEP-2837).
     """
     total, first = _total(spec.get("containers")), spec.get("initContainers") or ()
     if first:
         total = _most(_more(total, _total(_restarted(first))), _peak(first))
+    total |= _total([dict(spec)])
     for claim in spec.get("resourceClaims") or []:
         total = _more(total, claims.get(claim.get("resourceClaimTemplateName", ""), {}))
     return {name: min(amount, MOST) for name, amount in total.items()}
@@ -156,6 +158,7 @@ def trim(pod: Json) -> Json:
             **(_steering(spec) if labels.queue_of(meta.get("labels")) else {}),
             "nodeName": spec.get("nodeName"),
             "resourceClaims": spec.get("resourceClaims"),
+            **({"resources": spec["resources"]} if "resources" in spec else {}),
             "containers": [
                 {"resources": c.get("resources") or {}} for c in spec.get("containers") or []
             ],
