@@ -11,6 +11,8 @@ from scheduling.cluster.adapters.base import ClassSpec
 Json = dict[str, Any]
 
 GPU_RESOURCE = re.compile(r"^(nvidia\.com/(gpu|mig-.+)|amd\.com/gpu|gpu\.intel\.com/.+)$")
+WHOLE = 1000
+"""Milli-GPU of one."""
 NO_CLASS = (
     "It asks for {resource}, of which the cluster has no GPU class. Ask for one that it has, or have an"
     " operator add a class."
@@ -18,6 +20,10 @@ NO_CLASS = (
 NOWHERE = (
     "Its node selector, node affinity or weir.dev/gpu-classes leave none of the GPU classes that have what"
     " its pods ask for. Allow one of them."
+)
+NOT_WHOLE = (
+    "Each of its pods asks for {gpus:g} GPUs, and Kubernetes gives pods whole ones only. Ask for a whole"
+    " number."
 )
 APART = (
     "Its pods ask for GPUs of different classes, and Weir plans a workload on one. Let all of them run on the"
@@ -61,9 +67,11 @@ def fault(
 ) -> str:
     """Why work cannot be planned on any class, with the remedy; empty when it can.
 
-    Of each role of its members: how many ``gpus``, all that is ``asked`` for, and the classes ``fitting``.
+    Of each role of its members: how many milli-``gpus``, all it ``asked`` for, the classes ``fitting``.
     Without GPUs it needs no class, unless what it asks for is a GPU that belongs to none.
     """
+    if parts := [amount for amount in gpus if amount % WHOLE]:
+        return NOT_WHOLE.format(gpus=parts[0] / WHOLE)
     if not any(gpus):
         named = (name for asks in asked for name, amount in asks.items() if amount)
         unknown = (name for name in named if GPU_RESOURCE.match(name))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from copy import deepcopy
 from datetime import UTC, datetime
 from typing import Any
@@ -343,3 +345,15 @@ def test_pods_of_a_running_object_that_cannot_be_read_hold_their_gpus() -> None:
     )
 
     assert [node.foreign_gpus for node in seen.nodes] == [1000]
+
+
+@pytest.mark.parametrize("kind", sorted(manifests.MANIFESTS))
+@pytest.mark.parametrize(("amount", "said"), [("1500m", "1.5"), ("500m", "0.5")])
+def test_part_of_a_gpu_is_refused_where_pods_are_given_whole_ones(
+    kind: str, amount: str, said: str
+) -> None:
+    """The API server checks the amounts of pods, but not those of custom resources."""
+    whole = json.dumps(manifests.MANIFESTS[kind]("w"))
+    manifest = json.loads(re.sub(r'("nvidia.com/gpu": )"?\d+"?', rf'\1"{amount}"', whole))
+
+    assert f"asks for {said} GPUs" in observe(stored(manifest)).fault
