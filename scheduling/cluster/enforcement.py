@@ -33,8 +33,7 @@ from scheduling.cluster.client import (
 )
 from scheduling.cluster.events import Event, Voice, post
 from scheduling.cluster.lease import Lease
-from scheduling.cluster.mirror import Mirror
-from scheduling.cluster.reflector import key_of
+from scheduling.cluster.mirror import Mirror, key_of
 
 Json = dict[str, Any]
 Decide = Callable[[Json], Json | None]

@@ -15,9 +15,8 @@ from scheduling.cluster.client import Client, ForbiddenError, NotFoundError
 from scheduling.cluster.devices import Devices
 from scheduling.cluster.kinship import Kinship
 from scheduling.cluster.memo import NO_PODS, Memo
-from scheduling.cluster.mirror import Mirror
+from scheduling.cluster.mirror import Mirror, untrimmed
 from scheduling.cluster.quantities import instant, mib_below, milli
-from scheduling.cluster.reflector import untrimmed
 
 Json = dict[str, Any]
 Pods = dict[str, list[Json]]

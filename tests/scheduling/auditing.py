@@ -12,7 +12,7 @@ from typing import Any
 from scheduling.cluster import labels
 from scheduling.cluster.embedded import EmbeddedServer
 from scheduling.cluster.embedded.resources import JOBS as JOB_RESOURCE
-from scheduling.cluster.reflector import Reflector, version_of
+from scheduling.cluster.mirror import Reflector, version_of
 from scheduling.models import MILLI, Cluster, Queue, Quota
 from tests.scheduling.kube import JOBS, World, eventually
 from tests.scheduling.real_server import RealServer

@@ -11,7 +11,7 @@ from typing import Any
 from scheduling.cluster.client import Client
 from scheduling.cluster.embedded import EmbeddedServer
 from scheduling.cluster.kubelets import SIMULATED
-from scheduling.cluster.reflector import version_of
+from scheduling.cluster.mirror import version_of
 from scheduling.models import Cluster, GpuClass, PriorityClass, Queue, Quota, Workload
 from scheduling.services import workers
 from scheduling.services.cycle import CycleResult, run_cycle

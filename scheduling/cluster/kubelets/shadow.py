@@ -5,7 +5,7 @@ from __future__ import annotations
 from scheduling.cluster.client import Client
 from scheduling.cluster.embedded.resources import NODES, Json, Resource
 from scheduling.cluster.embedded.store import Event, Record, Store
-from scheduling.cluster.reflector import Reflector, untrimmed, version_of
+from scheduling.cluster.mirror import Reflector, untrimmed, version_of
 
 from .machines import is_simulated
 

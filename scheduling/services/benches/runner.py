@@ -22,7 +22,7 @@ from typing import Any
 
 from scheduling.cluster import labels
 from scheduling.cluster.client import Client, ConflictError, configuration_from
-from scheduling.cluster.reflector import Reflector
+from scheduling.cluster.mirror import Reflector
 
 from .work import Arrival, Load
 

@@ -8,11 +8,10 @@ from typing import Any
 
 import pytest
 
-from scheduling.cluster import reflector as module
+from scheduling.cluster import mirror as module
 from scheduling.cluster.client import Client, ConflictError
 from scheduling.cluster.embedded import EmbeddedServer
-from scheduling.cluster.mirror import Mirror
-from scheduling.cluster.reflector import Reflector, untrimmed
+from scheduling.cluster.mirror import Mirror, untrimmed
 from tests.scheduling.kube import eventually
 
 MAPS = "/api/v1/namespaces/default/configmaps"
@@ -231,26 +230,6 @@ def test_change_heard_of_during_a_write_that_fails_is_announced(listener: Listen
         listener.mirror["maps"].write(OLD, refused, is_foreseen=True)
 
     assert listener.number == 1
-
-
-def test_arrival_is_announced_as_such(client: Client) -> None:
-    heard: list[str] = []
-    maps = Reflector(
-        client,
-        MAPS,
-        on_change=lambda: heard.append("change"),
-        on_arrival=lambda: heard.append("arrival"),
-    )
-    maps.start()
-    eventually(lambda: maps.watches)
-    heard.clear()
-    client.create(MAPS, config_map("new"))
-    eventually(lambda: heard == ["arrival"])
-    client.patch(f"{MAPS}/new", {"data": {"v": "2"}})
-    eventually(lambda: heard == ["arrival", "change"])
-    client.delete(f"{MAPS}/new")
-    eventually(lambda: heard == ["arrival", "change", "change"])
-    maps.stop()
 
 
 def test_what_was_set_aside_is_not_there_until_it_changes(client: Client, mirror: Mirror) -> None:
