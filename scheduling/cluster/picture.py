@@ -16,31 +16,13 @@ from scheduling.cluster.devices import Devices
 from scheduling.cluster.kinship import Kinship
 from scheduling.cluster.memo import NO_PODS, Memo
 from scheduling.cluster.mirror import Mirror, untrimmed
-from scheduling.cluster.quantities import instant, mib_below, milli
+from scheduling.cluster.nodes import ObservedNode, closed, rows_of, trim_node
+from scheduling.cluster.quantities import instant
 
 Json = dict[str, Any]
 Pods = dict[str, list[Json]]
 
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class ObservedNode:
-    """A machine with its GPUs of one class. GPUs and CPUs in thousandths, less what foreign pods hold
-    of CPU and memory; ``foreign_gpus`` apart."""
-
-    name: str
-    hostname: str
-    labels: Mapping[str, str]
-    gpu_class: str
-    gpus: int
-    cpus: int
-    memory_mib: int
-    topology: Mapping[str, str]
-    ready: bool
-    foreign_gpus: int
-    taints: frozenset[str] = frozenset()
-    """Keys of those that keep new pods away."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +36,6 @@ class Orphans:
 
 
 NO_DEVICES = Devices()
-KEEPS_AWAY = ("NoSchedule", "NoExecute")
-OWN_TAINTS = "node.kubernetes.io/"
-"""Kubernetes' own, of nodes in trouble."""
 KINDS: Mapping[str, Adapter] = {a.kind: a for a in ADAPTERS}
 
 
@@ -196,11 +175,11 @@ def compose(
     return Picture(
         workloads=tuple(by_uid.values()),
         by_uid=by_uid,
-        nodes=_closed(
+        nodes=closed(
             [
                 row
                 for node in sorted(nodes, key=lambda n: n["metadata"]["name"])
-                for row in _node_rows(
+                for row in rows_of(
                     node, foreign.get(node["metadata"]["name"], []), classes, counted
                 )
             ],
@@ -306,100 +285,3 @@ def _broken(adapter: Adapter, obj: Json, why: str) -> Observed | None:
         said=labels.status_of(notes.of(obj)),
         **notes.identity(adapter.kind, obj),
     )
-
-
-def _node_rows(
-    node: Json, foreign: Sequence[Json], classes: Sequence[ClassSpec], counted: Devices
-) -> list[ObservedNode]:
-    """One row a class whose labels the node carries and whose resource it offers, first class wins."""
-    meta, offers = node["metadata"], node["status"].get("allocatable") or {}
-    held = _held(foreign, counted)
-    node_labels = meta.get("labels") or {}
-    own = {
-        spec.resource_name: spec
-        for spec in reversed(classes)
-        if all(node_labels.get(key) == value for key, value in spec.node_labels.items())
-    }
-    resources = [c.resource_name for c in classes if own.get(c.resource_name) is c]
-    devices_here = counted.offered(meta["name"], resources)
-    rows: dict[str, ObservedNode] = {}
-    for name in resources:
-        offered = milli(offers.get(name, 0)) + devices_here[name]
-        if offered <= 0:
-            continue
-        rows[name] = ObservedNode(
-            name=meta["name"],
-            hostname=node_labels.get(labels.HOSTNAME, meta["name"]),
-            labels=node_labels,
-            gpu_class=own[name].name,
-            gpus=offered,
-            cpus=max(0, milli(offers.get("cpu", 0)) - held.get("cpu", 0)),
-            memory_mib=max(0, mib_below(offers.get("memory", 0)) - held.get("memory", 0)),
-            topology=_topology(node_labels),
-            ready=_is_ready(node),
-            foreign_gpus=min(offered, held.get(name, 0)),
-            taints=frozenset(node["spec"].get("taints") or ()),
-        )
-    return list(rows.values())
-
-
-def _closed(rows: list[ObservedNode], tolerated: Set[str]) -> tuple[ObservedNode, ...]:
-    """``rows`` with those not ready whose taints keep work away: not one that every admission makes its pods
-    tolerate, nor one that all nodes of a class carry, which its work knows of."""
-    if not any(row.taints for row in rows):
-        return tuple(rows)
-    usual: dict[str, frozenset[str]] = {}
-    for row in rows:
-        usual[row.gpu_class] = usual.get(row.gpu_class, row.taints) & row.taints
-    return tuple(
-        replace(row, ready=False) if _strange(row.taints, usual[row.gpu_class] | tolerated) else row
-        for row in rows
-    )
-
-
-def _strange(taints: Set[str], known: Set[str]) -> bool:
-    return any(key not in known or key.startswith(OWN_TAINTS) for key in taints)
-
-
-def _held(pods: Iterable[Json], counted: Devices) -> dict[str, int]:
-    total: dict[str, int] = {}
-    for pod in pods:
-        claims = counted.claims(pod["metadata"].get("namespace", ""))
-        for name, amount in pods_of.asked(pod["spec"], claims).items():
-            total[name] = total.get(name, 0) + int(amount)
-    return total
-
-
-def _topology(node_labels: Mapping[str, str]) -> dict[str, str]:
-    return {
-        level: node_labels[next(label for label in candidates if label in node_labels)]
-        for level, candidates in labels.TOPOLOGY_LEVELS.items()
-        if any(label in node_labels for label in candidates)
-    }
-
-
-def _is_ready(node: Json) -> bool:
-    """Ready and open to new pods."""
-    conditions = node["status"].get("conditions") or []
-    ready = any(c.get("type") == "Ready" and c.get("status") == "True" for c in conditions)
-    return ready and not node["spec"].get("unschedulable")
-
-
-def trim_node(node: Json) -> Json:
-    """A node without what nobody here reads (images and the kubelet's details are most of it)."""
-    meta, spec, status = node["metadata"], node.get("spec") or {}, node.get("status") or {}
-    return {
-        "metadata": {k: meta[k] for k in ("name", "uid", "resourceVersion", "labels") if k in meta},
-        "spec": {
-            "unschedulable": spec.get("unschedulable", False),
-            "taints": [t["key"] for t in spec.get("taints") or () if t["effect"] in KEEPS_AWAY],
-        },
-        "status": {
-            "allocatable": status.get("allocatable") or {},
-            "conditions": [
-                {"type": c.get("type"), "status": c.get("status")}
-                for c in status.get("conditions") or []
-                if c.get("type") == "Ready"
-            ],
-        },
-    }

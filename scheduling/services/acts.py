@@ -15,7 +15,8 @@ from scheduling.cluster import labels
 from scheduling.cluster.adapters import ADAPTERS, Adapter, Admission, ClassSpec, Observed, notes
 from scheduling.cluster.enforcement import Act
 from scheduling.cluster.events import Event
-from scheduling.cluster.picture import ObservedNode, Picture
+from scheduling.cluster.nodes import ObservedNode
+from scheduling.cluster.picture import Picture
 from scheduling.cluster.quantities import rfc3339
 from scheduling.engine import Outline
 from scheduling.engine import model as m

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from scheduling.cluster.adapters import ClassSpec, Observed
-from scheduling.cluster.picture import ObservedNode, Picture
+from scheduling.cluster.nodes import ObservedNode
+from scheduling.cluster.picture import Picture
 from scheduling.engine import model as m
 from scheduling.services.policy import PolicyRows
 from scheduling.services.situations import Known, Situation, class_of, held_by

@@ -12,7 +12,8 @@ from typing import Any
 from scheduling.cluster import picture as pictures
 from scheduling.cluster.adapters import Observed
 from scheduling.cluster.client import Client
-from scheduling.cluster.picture import ObservedNode, Orphans, Picture
+from scheduling.cluster.nodes import ObservedNode
+from scheduling.cluster.picture import Orphans, Picture
 from scheduling.engine import model as m
 from scheduling.models import Cluster, ClusterMode, Workload
 from scheduling.services import policy as policies
