@@ -4,6 +4,7 @@ import pytest
 from playwright.sync_api import expect
 
 from portal.accounts.models import User
+from portal.teams.models import Team
 from scheduling.models import QuotaChange
 from tests.e2e.conftest import axe, sign_in
 from tests.factories import example_cluster
@@ -129,3 +130,20 @@ def test_sign_in_page_meets_aa(page, lead, settings):
     for scheme in ("light", "dark"):
         page.emulate_media(color_scheme=scheme)
         assert axe(page) == [], scheme
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_name_of_a_team_and_its_queue_stay_whole(page, lead, width):
+    Team.objects.filter(name="research").update(name="Recommendations")
+    page.set_viewport_size({"width": width, "height": 900})
+    sign_in(page, lead)
+    page.goto("/account/")
+    teams = page.get_by_role("region", name="Teams")
+
+    for text in ("Recommendations", "research of fra1"):
+        lines = teams.get_by_text(text, exact=True).evaluate("""e => {
+            const range = document.createRange(); range.selectNodeContents(e);
+            return new Set([...range.getClientRects()].map(r => r.top)).size }""")
+        assert (text, lines) == (text, 1)
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert axe(page) == []
