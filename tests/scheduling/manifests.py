@@ -21,6 +21,13 @@ def template(gpus: int = 1, **spec: Any) -> Json:
     return {"metadata": {"labels": {"app": "work"}}, "spec": pod}
 
 
+def node_affinity(key: str, *values: str, operator: str = "In") -> Json:
+    """An affinity that requires nodes whose label ``key`` is one of ``values``."""
+    expression = {"key": key, "operator": operator, **({"values": [*values]} if values else {})}
+    rule = {"nodeSelectorTerms": [{"matchExpressions": [expression]}]}
+    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": rule}}
+
+
 def job_set(name: str, gpus: int = 1) -> Json:
     def part(role: str, pods: int, each: int) -> Json:
         spec = {"parallelism": pods, "completions": pods, "completionMode": "Indexed"}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -73,11 +73,12 @@ class Operator:
             or self._adapter.owner_name(pod) == meta["name"]
         ]
 
-    def act(self) -> None:
+    def act(self, *, only: Container[str] | None = None) -> None:
+        """``only`` names the roles whose pods are made by now."""
         if ON and self._adapter.kind == "Deployment":
             return  # Kubernetes does it itself.
         obj = self.read()
-        wanted = {} if self._adapter.is_suspended(obj) else dict(self._wanted(obj))
+        wanted = {} if self._adapter.is_suspended(obj) else dict(self._wanted(obj, only))
         there = {p["metadata"]["name"] for p in self.pods()}
         for name in there - wanted.keys():
             self._kube.delete(f"{PODS}/{name}")
@@ -89,9 +90,9 @@ class Operator:
         body = {"metadata": {"resourceVersion": obj["metadata"]["resourceVersion"]}}
         self._kube.patch(f"{self.path}/status", {**body, "status": status})
 
-    def _wanted(self, obj: Json) -> Iterator[tuple[str, Json]]:
+    def _wanted(self, obj: Json, only: Container[str] | None = None) -> Iterator[tuple[str, Json]]:
         for role in self._adapter.roles(obj):
-            for number in range(role.count):
+            for number in range(role.count if only is None or role.name in only else 0):
                 name = f"{obj['metadata']['name']}-{role.name}-{number}".lower()
                 yield name, self._pod(obj, role, name)
 

@@ -4,9 +4,9 @@ One policy a kind, because each keeps its pod templates and its switch elsewhere
 object controls is judged: pods of a Job, and Jobs of a larger object, follow their owner's turn. So the
 kinds that would carry GPU pods past the queues are judged as well: those that cannot wait are refused.
 
-An update is judged by what it changes: it may neither make GPU work of other work, nor take the queue
-from GPU work, nor change that of work which runs. Whatever else is done to work that stood there before is
-taken.
+An update, be it of the status, is judged by what it changes: it may neither make GPU work of other work,
+nor take the queue from GPU work, nor change that of work which runs. Whatever else is done to work that
+stood there before is taken.
 
 A policy cannot look up the template that a ResourceClaim is made from: whoever claims devices counts as
 GPU work. Whoever asks for zero of a resource does not ask for it.
@@ -43,6 +43,13 @@ class Kind:
     remedy: str
     resources: str = ""
     meta: str = "object.metadata"
+
+    @property
+    def written_by(self) -> list[str]:
+        """Resources whose update may change its metadata: with the status of Kubernetes' own kinds too, not
+        with that of custom ones, whose groups have dots."""
+        own = [] if "." in self.group else [f"{self.resource}/status"]
+        return [self.resource, *own]
 
 
 SUSPEND = ("has(object.spec.suspend) && object.spec.suspend == true", "Set spec.suspend: true")
@@ -153,6 +160,12 @@ _NO_CONTROLLER = (
     "!object.metadata.ownerReferences.exists(o, has(o.controller) && o.controller)"
 )
 _STANDS = "!has(object.metadata.deletionTimestamp)"
+_LABELS, _LABELS_BEFORE = "object.metadata.labels", "oldObject.metadata.labels"
+_JUDGED = (
+    "!has(request.subResource) || request.subResource != 'status' || "
+    f"has({_LABELS}) != has({_LABELS_BEFORE}) || (has({_LABELS}) && {_LABELS} != {_LABELS_BEFORE})"
+)
+"""Of what is judged a status brings labels alone, and statuses are written all the time."""
 _FIXED = "The queue of GPU work that runs cannot be changed. Stop it first, or make it anew."
 _QUEUES_HERE = (
     "has(namespaceObject.metadata.annotations) && "
@@ -172,7 +185,7 @@ def _policy(kind: Kind, gpu_resources: Sequence[str]) -> list[Json]:
         "apiGroups": [kind.group],
         "apiVersions": [kind.version],
         "operations": ["CREATE", "UPDATE"],
-        "resources": [kind.resource],
+        "resources": kind.written_by,
     }
     spec = {
         "failurePolicy": "Fail",
@@ -188,6 +201,7 @@ def _policy(kind: Kind, gpu_resources: Sequence[str]) -> list[Json]:
             },
         ],
         "matchConditions": [
+            {"name": "judged", "expression": _JUDGED},
             {"name": "no-controller", "expression": _NO_CONTROLLER},
             {"name": "stands", "expression": _STANDS},
         ],

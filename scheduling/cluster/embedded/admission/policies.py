@@ -51,12 +51,19 @@ class _Variables:
 
 
 def check_policies(
-    world: World, caller: Caller, resource: Resource, new: Json, old: Json | None
+    world: World,
+    caller: Caller,
+    resource: Resource,
+    new: Json,
+    old: Json | None,
+    *,
+    subresource: str = "",
 ) -> None:
     """Refuse `new` (422) if a bound policy denies it; `old` is what it takes the place of."""
     if not world.store.count(ADMISSION_POLICY_BINDINGS):
         return
     operation = "CREATE" if old is None else "UPDATE"
+    name = f"{resource.plural}/{subresource}" if subresource else resource.plural
     for record in world.store.listing(ADMISSION_POLICY_BINDINGS):
         binding = record.body["spec"]
         policy = world.store.get(ADMISSION_POLICIES, "", binding.get("policyName", ""))
@@ -65,24 +72,29 @@ def check_policies(
         spec = policy.body["spec"]
         constraints = (spec["matchConstraints"], binding.get("matchResources") or {})
         if spec.get("paramKind") or not all(
-            _matches(world, c, resource, operation, new) for c in constraints
+            _matches(world, c, name, resource, operation, new) for c in constraints
         ):
             continue
-        message = _denial(spec, _scope(world, caller, operation, spec, new, old))
+        request = _request(caller, operation, subresource, new)
+        message = _denial(spec, _scope(world, request, caller, spec, new, old))
         if message:
             raise _refusal(resource, new, policy.name, record.name, message)
 
 
-def _scope(
-    world: World, caller: Caller, operation: str, spec: Json, new: Json, old: Json | None
-) -> _Scope:
-    request = {
+def _request(caller: Caller, operation: str, subresource: str, new: Json) -> Json:
+    return {
         "operation": operation,
+        **({"subResource": subresource} if subresource else {}),
         "namespace": new["metadata"].get("namespace", ""),
         "name": new["metadata"].get("name", ""),
         "userInfo": {"username": caller.user, "groups": list(caller.groups)},
         "dryRun": caller.dry_run,
     }
+
+
+def _scope(
+    world: World, request: Json, caller: Caller, spec: Json, new: Json, old: Json | None
+) -> _Scope:
     namespace = world.store.get(NAMESPACES, "", request["namespace"])
     given = {
         "object": new,
@@ -94,11 +106,16 @@ def _scope(
     return _Scope(given, spec.get("variables") or [])
 
 
-def _matches(world: World, match: Json, resource: Resource, operation: str, new: Json) -> bool:
+def _matches(
+    world: World, match: Json, name: str, resource: Resource, operation: str, new: Json
+) -> bool:
+    def covered(rules: list[Json]) -> bool:
+        return any(_covers(rule, name, resource, operation) for rule in rules)
+
     rules = match.get("resourceRules")
-    if rules is not None and not any(_covers(rule, resource, operation) for rule in rules):
+    if rules is not None and not covered(rules):
         return False
-    if any(_covers(rule, resource, operation) for rule in match.get("excludeResourceRules") or ()):
+    if covered(match.get("excludeResourceRules") or []):
         return False
     own = new["metadata"].get("labels") or {}
     namespace = world.store.get(NAMESPACES, "", new["metadata"].get("namespace", ""))
@@ -108,14 +125,18 @@ def _matches(world: World, match: Json, resource: Resource, operation: str, new:
     )
 
 
-def _covers(rule: Json, resource: Resource, operation: str) -> bool:
+def _covers(rule: Json, name: str, resource: Resource, operation: str) -> bool:
+    """`name` is that of the resource, or `RESOURCE/SUBRESOURCE`, which a plain `*` does not cover."""
     wanted = (
         ("operations", operation),
         ("apiGroups", resource.group),
         ("apiVersions", resource.version),
-        ("resources", resource.plural),
     )
-    return all({"*", value} & set(rule.get(key) or ()) for key, value in wanted)
+    plural, slash, sub = name.partition("/")
+    names = {name, f"{plural}/*", f"*/{sub}", "*/*"} if slash else {name, "*", "*/*"}
+    return all({"*", value} & set(rule.get(key) or ()) for key, value in wanted) and bool(
+        names & set(rule.get("resources") or ())
+    )
 
 
 def _denial(spec: Json, scope: _Scope) -> str:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from ..admission.policies import check_policies
 from ..context import Caller, World, record_audit
 from ..errors import ApiError, bad_request, conflict, too_many_requests
 from ..resources import BUDGETS, PODS, Json
 from ..selectors import parse_selector_object
 from ..store import Record
 from .delete import delete, parse_options
-from .update import write
+from .update import write, write_metadata
 
 
 def set_condition(conditions: list[Json], condition: Json, now: str) -> list[Json]:
@@ -30,9 +31,9 @@ def disrupted(pod: Record, reason: str, message: str, now: str) -> Json:
 
 
 def bind(world: World, caller: Caller, pod: Record, binding: Json) -> None:
-    """Put `pod` on the node that `binding` names.
+    """Put `pod` on the node that `binding` names, whose annotations it takes over.
 
-    Raises ApiError: 400 without a target, 409 if the pod is bound or on its way out.
+    Raises ApiError: 400 without a target, 409 if the pod is bound or on its way out, 422 by a policy.
     """
     target = binding.get("target") or {}
     node = target.get("name")
@@ -48,8 +49,16 @@ def bind(world: World, caller: Caller, pod: Record, binding: Json) -> None:
         )
     if pod.body["spec"].get("schedulingGates"):
         raise conflict(PODS, pod.name, f"pod {pod.name} has non-empty .spec.schedulingGates")
+    metadata = {
+        **(binding.get("metadata") or {}), "name": pod.name, "namespace": pod.namespace
+    }  # fmt: skip
+    body = {**binding, "metadata": metadata}
+    check_policies(world, caller, PODS, body, None, subresource="binding")
     if caller.dry_run:
         return
+    if notes := metadata.get("annotations"):
+        known = pod.body["metadata"].get("annotations") or {}
+        pod = write_metadata(world, pod, annotations={**known, **notes})
     assign(world, pod, node)
     record_audit(world, caller, "bind", pod.key)
 

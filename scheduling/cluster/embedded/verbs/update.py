@@ -77,8 +77,7 @@ def replace(
     found = update_faults(resource, new, old)
     if found:
         raise invalid(resource, record.name, found)
-    if not subresource:
-        check_policies(world, caller, resource, new, old)
+    check_policies(world, caller, resource, new, old, subresource=subresource)
     if managed is None:
         manager = Manager(caller.manager, "Update", subresource, world.clock.stamp())
         managed = note_update(resource, manager, new, old)

@@ -113,16 +113,18 @@ def events(response: HTTPResponse) -> Iterator[Any]:
 
 
 ROOTS = {
+    "deployments": "/apis/apps/v1",
     "jobs": "/apis/batch/v1",
     "leases": "/apis/coordination.k8s.io/v1",
     "poddisruptionbudgets": "/apis/policy/v1",
     "priorityclasses": "/apis/scheduling.k8s.io/v1",
+    "runtimeclasses": "/apis/node.k8s.io/v1",
     "selfsubjectaccessreviews": "/apis/authorization.k8s.io/v1",
     "validatingadmissionpolicies": "/apis/admissionregistration.k8s.io/v1",
     "validatingadmissionpolicybindings": "/apis/admissionregistration.k8s.io/v1",
 }
 CLUSTERED = (
-    "namespaces", "nodes", "priorityclasses", "selfsubjectaccessreviews",
+    "namespaces", "nodes", "priorityclasses", "runtimeclasses", "selfsubjectaccessreviews",
     "validatingadmissionpolicies", "validatingadmissionpolicybindings",
 )  # fmt: skip
 
@@ -136,6 +138,16 @@ def eventually(probe: Callable[[], Any], within: float = 15.0) -> Any:
             return found
         assert time.monotonic() < end, f"still {found!r}"
         time.sleep(0.02)
+
+
+def enforce_quota(api: Api, name: str, hard: dict[str, str]) -> None:
+    """A ResourceQuota, from when on it is enforced: a controller has to count what is there before."""
+    api.create("resourcequotas", {"metadata": {"name": name}, "spec": {"hard": hard}})
+    eventually(
+        lambda: (
+            api.get("resourcequotas", name).get("status", {}).get("used", {}).keys() == hard.keys()
+        )
+    )
 
 
 def config_map(name: str, **data: str) -> dict[str, Any]:
@@ -167,6 +179,16 @@ def job(name: str, seconds: int = 3600, **spec: Any) -> dict[str, Any]:
         "metadata": {"name": name},
         "spec": {"template": template, **spec},
     }
+
+
+def deployment(name: str) -> dict[str, Any]:
+    """Return a Deployment without replicas."""
+    labels = {"app": name}
+    template = {"metadata": {"labels": labels}, "spec": pod(name)["spec"]}
+    spec = {"replicas": 0, "selector": {"matchLabels": labels}, "template": template}
+    return {
+        "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name}, "spec": spec,
+    }  # fmt: skip
 
 
 def lease(name: str, holder: str) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from .api import Api, eventually, job, pod
+from .api import Api, enforce_quota, eventually, job, pod
 
 GPU = "nvidia.com/gpu"
 AT_ONCE = 8
@@ -18,8 +18,7 @@ def bound(api: Api, **hard: str) -> None:
     """A quota, from when on it is enforced; `gpus` stands for the name of the resource."""
     names = {"gpus": f"requests.{GPU}", "jobs": "count/jobs.batch"}
     hard = {names.get(name, name.replace("_", ".")): value for name, value in hard.items()}
-    api.create("resourcequotas", {"metadata": {"name": "cap"}, "spec": {"hard": hard}})
-    eventually(lambda: status(api).get("used", {}).keys() == hard.keys())
+    enforce_quota(api, "cap", hard)
 
 
 def status(api: Api) -> Any:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from .api import MERGE, Api, condition, eventually, job, pod
+from .api import MERGE, Api, condition, deployment, eventually, job, pod
 
 
 def test_status_is_not_written_with_the_object(api: Api) -> None:
@@ -25,6 +25,16 @@ def test_spec_is_not_written_with_the_status(api: Api) -> None:
     assert "activeDeadlineSeconds" not in patched["spec"]
 
 
+@pytest.mark.parametrize("plural", ["jobs", "pods", "deployments"])
+def test_annotations_may_be_written_with_the_status(api: Api, plural: str) -> None:
+    made = {"jobs": job("a", suspend=True), "pods": pod("a"), "deployments": deployment("a")}
+    api.create(plural, made[plural])
+    change = {"metadata": {"annotations": {"said": "beside"}}}
+    assert (
+        api.patch(plural, "a", change, sub="status")["metadata"]["annotations"]["said"] == "beside"
+    )
+
+
 def test_status_write_with_a_stale_version_is_a_conflict(api: Api) -> None:
     stale = api.create("pods", pod("a"))
     api.patch("pods", "a", {"metadata": {"labels": {"a": "b"}}})
@@ -38,9 +48,9 @@ def test_status_is_read_by_itself(api: Api) -> None:
     assert shown["metadata"]["uid"] == made["metadata"]["uid"]
 
 
-def _bind(api: Api, name: str, node: str) -> Any:
+def _bind(api: Api, name: str, node: str, **notes: str) -> Any:
     binding = {
-        "apiVersion": "v1", "kind": "Binding", "metadata": {"name": name},
+        "apiVersion": "v1", "kind": "Binding", "metadata": {"name": name, "annotations": notes},
         "target": {"apiVersion": "v1", "kind": "Node", "name": node},
     }  # fmt: skip
     return api.call("POST", api.path("pods", name, "binding"), binding)
@@ -55,6 +65,15 @@ def test_binding_sets_the_node_once(api: Api) -> None:
         assert stored.body["spec"]["nodeName"] == "contract-nowhere"
         assert condition(stored.body, "PodScheduled") == "True"
         _bind(api, "a", "contract-elsewhere").expect(409)
+
+
+def test_binding_writes_its_annotations_to_the_pod(api: Api) -> None:
+    body = pod("a", schedulerName="by-hand")
+    body["metadata"]["annotations"] = {"kept": "1", "said": "before"}
+    api.create("pods", body)
+    _bind(api, "a", "contract-node", said="by the scheduler").expect(201)
+    notes = api.get("pods", "a")["metadata"]["annotations"]
+    assert (notes["kept"], notes["said"]) == ("1", "by the scheduler")
 
 
 def test_gated_pod_cannot_be_bound_until_its_gate_is_gone(api: Api) -> None:

@@ -190,9 +190,10 @@ def before(lab: Lab, guarded: Pass) -> Iterator[Callable[[Any], Callable[[Json],
             lab.kube.create("/api/v1/namespaces", {"metadata": {"name": namespace}})
         lab.kube.create(adapter.path(namespace, ""), body)
         guarded()
-        eventually(lambda: refusal(lab, job(lab, queue="")), within_s=15)
+        # Each kind has its own policy, and the API server takes them up one by one.
+        eventually(lambda: refusal(lab, of_kind(lab, body["kind"], queue="")), within_s=15)
         made.append(adapter.path(namespace, name))
-        return lambda patch: edit(made[-1], patch)
+        return lambda patch, sub="": edit(f"{made[-1]}{sub}", patch)
 
     def edit(path: str, patch: Json) -> str:
         try:
@@ -218,6 +219,14 @@ def test_waiting_work_changes_its_queue_and_does_not_leave_it(lab: Lab, before: 
     assert "The queue of GPU work that runs cannot be changed." in edit(labelled("research"))
     assert edit(labelled("products") | {"spec": {"parallelism": 1}}) == ""
     assert edit({"spec": {"suspend": True}, **labelled("research")}) == ""
+
+
+def test_queue_of_work_is_not_changed_with_its_status_either(lab: Lab, before: Any) -> None:
+    edit = before(job(lab))
+    assert "has to name a queue" in edit(labelled(None), "/status")
+    assert edit({"spec": {"suspend": False}}) == ""
+    assert "The queue of GPU work that runs" in edit(labelled("products"), "/status")
+    assert edit({"metadata": {"labels": {"mine": "1"}}}, "/status") == ""
 
 
 def test_other_work_is_not_made_gpu_work_past_the_queue(lab: Lab, before: Any) -> None:

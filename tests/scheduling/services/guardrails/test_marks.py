@@ -11,13 +11,27 @@ from scheduling.cluster.client import ApiError, Client, Person
 from scheduling.cluster.guardrails.marks import PROTECTED
 from scheduling.models import Queue, Standing, State
 from tests.scheduling.kube import eventually
+from tests.scheduling.manifests import deployment
+from tests.scheduling.operators import adapter_of
 
 from .lab import Lab, Pass, job
 
 Json = dict[str, Any]
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
 EDITOR = Person("ann", ("system:authenticated",))
-"""She may edit all there is to edit in the namespace."""
+"""She may edit all there is to edit in the namespace, and write statuses and bindings besides."""
+EDIT = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "edit"}
+REPORTER = {
+    "metadata": {"name": "reporter"},
+    "rules": [
+        {"apiGroups": [group], "resources": resources, "verbs": ["create", "patch", "update"]}
+        for group, resources in (
+            ("", ["pods", "pods/status", "pods/binding"]),
+            ("apps", ["deployments/status"]),
+            ("batch", ["jobs/status"]),
+        )
+    ],
+}
 FORGED = {"weir.dev/gpu-class": "h100", "weir.dev/placement": "{}"}
 
 
@@ -34,10 +48,11 @@ def waiting(lab: Lab, guarded: Pass) -> str:
     """The path of a Job in a queue that lets nobody in, where the policy is in force for the editor."""
     Queue.objects.filter(name="research").update(stop="hold")
     guarded()
-    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "edit"}
     ann = {"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "ann"}
-    body = {"metadata": {"name": "ann-edits"}, "roleRef": role, "subjects": [ann]}
-    lab.kube.create(f"{RBAC}/namespaces/{lab.namespace}/rolebindings", body)
+    lab.kube.create(f"{RBAC}/namespaces/{lab.namespace}/roles", REPORTER)
+    for role in (EDIT, {**EDIT, "kind": "Role", "name": "reporter"}):
+        body = {"metadata": {"name": f"ann-{role['name']}"}, "roleRef": role, "subjects": [ann]}
+        lab.kube.create(f"{RBAC}/namespaces/{lab.namespace}/rolebindings", body)
     lab.kube.create(jobs(lab), job(lab))
     path = f"{jobs(lab)}/w"
     eventually(lambda: edited(lab, path, annotated(harmless="1")) == "", within_s=15)
@@ -66,6 +81,40 @@ def test_person_who_may_patch_a_job_cannot_write_a_mark(lab: Lab, waiting: str, 
     assert "Only Weir writes the annotations weir.dev/gpu-class" in refusal_of_note(
         lab, waiting, note
     )
+
+
+@pytest.mark.parametrize("kind", ["Job", "Pod", "Deployment"])
+def test_person_who_may_write_a_status_cannot_write_a_mark_with_it(
+    lab: Lab, waiting: str, kind: str
+) -> None:
+    path = f"{made(lab, kind)}/status"
+
+    assert "Only Weir writes" in refusal_of_note(lab, path, "weir.dev/gpu-class")
+    assert edited(lab, path, annotated(harmless="1")) == ""
+
+
+def made(lab: Lab, kind: str) -> str:
+    """The path of an object of that kind which is in no queue and waits for ever."""
+    body = job(lab, gpus=0) if kind == "Job" else deployment("w", gpus=0)
+    body["metadata"] = {"name": "other", "namespace": lab.namespace}
+    if kind == "Pod":
+        spec = {**body["spec"]["template"]["spec"], "schedulerName": "by-hand"}
+        body = {"metadata": {"name": "other"}, "spec": spec}
+    path = adapter_of("PodGroup" if kind == "Pod" else kind).path(lab.namespace, "")
+    lab.kube.create(path, body)
+    return f"{path}/other"
+
+
+def test_person_who_may_bind_a_pod_cannot_write_a_mark_with_it(lab: Lab, waiting: str) -> None:
+    refusal_of_note(lab, waiting, "weir.dev/moves-to")
+    target = {"apiVersion": "v1", "kind": "Node", "name": "n1"}
+    binding = {"metadata": {"name": "other", **annotated(**FORGED)["metadata"]}, "target": target}
+    path = f"{made(lab, 'Pod')}/binding"
+
+    with pytest.raises(ApiError, match="Only Weir writes"):
+        lab.kube.create(path, binding, as_person=EDITOR)
+    binding["metadata"]["annotations"] = {"harmless": "1"}
+    lab.kube.create(path, binding, as_person=EDITOR)
 
 
 def test_forged_admission_is_refused_whole(lab: Lab, waiting: str) -> None:
@@ -101,6 +150,8 @@ def test_weir_admits_under_the_policy_and_others_edit_what_is_theirs(
     Queue.objects.filter(name="research").update(stop="none")
     lab.cycles_until(lambda: not lab.kube.get(waiting)["spec"]["suspend"])
     mark = lab.kube.get(waiting)["metadata"]["annotations"]
+    # The Job's controller, the scheduler and the kubelet write statuses of what carries the mark.
+    lab.cycles_until(lambda: lab.kube.get(waiting)["status"].get("ready") == 1, within_s=20)
 
     assert edited(lab, waiting, annotated(note="mine")) == ""
     assert "Only Weir" in refusal_of_note(lab, waiting, "weir.dev/placement")
