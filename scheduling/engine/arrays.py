@@ -316,7 +316,7 @@ class Book(NamedTuple):
     user_asks: Ints  # [pair] what they ask for
     extra: Ints  # [class, queue]: what those ask for who are left out of the line
     begun: Ints  # [class, queue]: what started in this cycle
-    rounds: Ints  # [3]: see ``precedence``
+    rounds: Ints  # [5]: see ``precedence``
     in_vain: Ints  # [class, queue]: the last for whom stepping back would not do
     in_vain_at: Ints  # [class, queue]: the memo's epoch then
     begun_until: Floats  # [class, queue]: when the last of it is expected to be over (P90)
@@ -350,6 +350,7 @@ class Out(NamedTuple):
     stepped_back: Flags  # [slot]: see ``precedence``
     like: Ints  # [slot]: whose line tells all but action, reason and until, -1 its own; see ``spell_out``
     order: Ints
+    begun: Ints  # who started on free room in this cycle, ``book.rounds[BEGUN]`` of them
     first: Ints  # [slot] first seat in the pool, members seats long
     pool_node: Ints
     pool_device: Ints

@@ -147,7 +147,7 @@ def _book(classes: int, queues: int, pairs: int) -> a.Book:
         graced=np.zeros(classes), limited=_ints(1), running=_ints(queues),
         user_running=_ints(pairs), user_gpus=_ints(pairs), queued=_ints(queues),
         ceiling=_ints(*table), rationed=_ints(classes), user_queued=_ints(pairs), user_asks=_ints(pairs),
-        extra=_ints(*table), begun=_ints(*table), rounds=_ints(3), in_vain=_ints(*table),
+        extra=_ints(*table), begun=_ints(*table), rounds=_ints(5), in_vain=_ints(*table),
         in_vain_at=_ints(*table) - 1, begun_until=np.zeros(table),
     )  # fmt: skip
 
@@ -157,7 +157,8 @@ def _out(slots: int, pool: int) -> a.Out:
         action=_ints(slots) - 1, reason=_ints(slots) - 1, gpu_class=_ints(slots), members=_ints(slots),
         rival=_ints(slots) - 1, blame=_ints(slots) - 1, until=np.zeros(slots), lost=np.zeros(slots),
         figures=np.zeros((slots, 6)), noted=np.zeros(slots, np.bool_), served=np.zeros(slots, np.bool_),
-        stepped_back=np.zeros(slots, np.bool_), like=_ints(slots) - 1, order=_ints(slots), first=_ints(slots),
+        stepped_back=np.zeros(slots, np.bool_), like=_ints(slots) - 1, order=_ints(slots),
+        begun=_ints(slots), first=_ints(slots),
         pool_node=_ints(pool), pool_device=_ints(pool), used=_ints(2),
     )  # fmt: skip
 

@@ -20,19 +20,21 @@ from __future__ import annotations
 import numpy as np
 
 from scheduling.engine import codes
-from scheduling.engine.admission import fills_what_leaves, need_of, quota_allows
-from scheduling.engine.arrays import BACKFILL, GPUS, LATER, NOW, Ints
+from scheduling.engine.admission import need_of
+from scheduling.engine.arrays import GPUS, Ints
 from scheduling.engine.blame import conclude
+from scheduling.engine.borrowers import goes_before_borrowers
 from scheduling.engine.compiled import inner, once
 from scheduling.engine.eviction import release
 from scheduling.engine.growth import grow_all
 from scheduling.engine.limits import full_queue, user_limit
 from scheduling.engine.line import PROMISED, SHORT, forget_leads, next_in_line
-from scheduling.engine.placement import place
 from scheduling.engine.precedence import (
+    BEGUN,
     LEFT,
     MOVED,
     STEPPED_BACK,
+    TRIED,
     ask_again,
     can_step_back,
     hand_over,
@@ -43,7 +45,7 @@ from scheduling.engine.precedence import (
 from scheduling.engine.prey import gpus_of, work_lost
 from scheduling.engine.promised import seat_the_promised
 from scheduling.engine.prospects import forget_failures
-from scheduling.engine.record import admit, evict, promise, quote
+from scheduling.engine.record import evict, quote
 from scheduling.engine.refusals import (
     forget_refusals,
     note_cells,
@@ -51,14 +53,14 @@ from scheduling.engine.refusals import (
     refused_alike,
     tell_the_like,
 )
-from scheduling.engine.reserve import backfills, reserve
+from scheduling.engine.reserve import reserve
 from scheduling.engine.rooming import make_room, move_others
 from scheduling.engine.rounds import reopen, stirred
-from scheduling.engine.standing import is_worn, levels_over, neediest
+from scheduling.engine.standing import levels_over, neediest
+from scheduling.engine.trial import DONE, NOT_YET, REFUSED, try_class
 from scheduling.engine.turns import ahead_of, forget_open_turns, give_up_turn, keep_turn
 from scheduling.engine.world import World
 
-DONE, REFUSED, NOT_YET = 0, 1, 2
 MOST_ROUNDS = 8
 """Each round acts on somebody, so rounds end; this bounds a cycle's time."""
 
@@ -68,7 +70,7 @@ def decide_all(world: World) -> None:
     evict_the_unwanted(world)
     seat_the_promised(world)
     note_cells(world)
-    world.book.rounds[MOVED] = 0
+    world.book.rounds[MOVED] = world.book.rounds[BEGUN] = world.book.rounds[TRIED] = 0
     for again in range(MOST_ROUNDS - 1, -1, -1):
         before = world.out.used[0]
         world.book.rounds[LEFT], world.book.rounds[STEPPED_BACK] = again, 0
@@ -118,7 +120,7 @@ def evict_the_unwanted(world: World) -> None:
         else:
             continue
         release(world, w)
-        world.out.lost[w] = work_lost(work, w, rules.now)
+        world.out.lost[w] = work_lost(work, w, work.members[w], rules.now)
         age = rules.now - work.stale[w] if stale else 0.0
         quote(world.out, w, work.queue[w], work.members[w], work.least[w], age, gpus_of(work, w))
 
@@ -227,7 +229,7 @@ def _refused(world: World, w: int, turn: int) -> bool:
         if before >= 0:
             ahead = before if ahead < 0 else ahead
             continue
-        if make_room(world, w, c) or _goes_before_the_new(world, w, c, turn):
+        if _gets_room(world, w, c, turn):
             give_up_turn(world, w)
             forget_refusals(world)
             return True
@@ -239,6 +241,14 @@ def _refused(world: World, w: int, turn: int) -> bool:
     else:
         note_refusal(world, w, True)
     return False
+
+
+@once
+def _gets_room(world: World, w: int, c: int, turn: int) -> bool:
+    """Nobody is evicted for what somebody has just borrowed."""
+    if goes_before_borrowers(world, w, c) or make_room(world, w, c):
+        return True
+    return _goes_before_the_new(world, w, c, turn)
 
 
 @once
@@ -278,7 +288,7 @@ def _starts_without(world: World, w: int, c: int, turn: int, who: Ints) -> bool:
     """``w`` starts, or makes room, where ``who`` have stepped back; else they start again."""
     q, refused = world.work.queue[w], world.prey.refused
     failed, refused[c, q] = refused[c, q], -1
-    gets_room = _try_class(world, w, c, turn) == DONE or move_others(world, w, c)
+    gets_room = try_class(world, w, c, turn) == DONE or move_others(world, w, c)
     if not gets_room and not _makes_room_beside(world, w, c, who):
         refused[c, q] = failed
         start_again(world, w, who)
@@ -287,7 +297,7 @@ def _starts_without(world: World, w: int, c: int, turn: int, who: Ints) -> bool:
     ask_again(world, w, c, who)
     for v in who:
         if world.out.action[v] == codes.UNDECIDED:
-            _try_class(world, v, c, 0)
+            try_class(world, v, c, 0)
             hand_over(world, w, v)
     return True
 
@@ -345,7 +355,7 @@ def _try_all(world: World, w: int, turn: int) -> int:
             if turn < world.tree.depth.max():
                 state = NOT_YET
             continue
-        now = _try_class(world, w, c, turn)
+        now = try_class(world, w, c, turn)
         if now == DONE:
             if give_up_turn(world, w):
                 forget_refusals(world)
@@ -355,35 +365,3 @@ def _try_all(world: World, w: int, turn: int) -> int:
     if state == NOT_YET:
         keep_turn(world, w)
     return state
-
-
-@inner
-def _try_class(world: World, w: int, c: int, turn: int) -> int:
-    """Start on class ``c`` now, or claim what is about to come free."""
-    work, q = world.work, world.work.queue[w]
-    gpus = work.need[GPUS, w]
-    over = levels_over(world.tree, world.book, world.division, q, c, work.least[w] * gpus)
-    if is_worn(world, w):
-        turn = 0
-    if over > turn:
-        return REFUSED if is_worn(world, w) else NOT_YET
-    most = work.most[w]
-    while most >= work.least[w] and not quota_allows(world, w, c, most * gpus, turn):
-        most -= 1
-    if most < work.least[w]:
-        return REFUSED
-    late = fills_what_leaves(world, q, c, most * gpus)
-    for when in (NOW, BACKFILL, LATER):
-        if when == LATER and world.room.coming[c] == 0:
-            continue
-        if when != LATER and (late or (when == BACKFILL and not backfills(world, w, c))):
-            continue
-        members = place(world, w, c, most, when)
-        if members == 0:
-            continue
-        if when == LATER:
-            promise(world, w, c, members)
-        else:
-            admit(world, w, c, members)
-        return DONE
-    return REFUSED

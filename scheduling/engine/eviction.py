@@ -2,9 +2,9 @@
 members give members up before anybody is evicted.
 
 Reclaim takes from another queue only what lies above fair share in every queue between the victim and
-the common ancestor. Preempt takes lower priority inside the same leaf. Both spare work inside its min
-run time, whoever was served by evicting the hunter a while ago, queues whose eviction budget is spent,
-and what would pass the eviction cap.
+the common ancestor. Preempt takes lower priority inside the same leaf. Where neither is enough alone, one
+search does both. All spare work inside its min run time, whoever was served by evicting the hunter a while
+ago, queues whose eviction budget is spent, and what would pass the eviction cap.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from scheduling.engine.standing import (
 )
 from scheduling.engine.world import World
 
-RECLAIM, PREEMPT = 0, 1
+RECLAIM, PREEMPT, BOTH, BOTH_OWED = 0, 1, 2, 3
 STRICT, DELAY, PROTECTED, BUDGET, CAP = 0, 1, 2, 3, 4
 """What a search overlooks: nothing; how long the workload has to wait before; beyond that, protection of
 victims by time, the queues' budgets, or the eviction cap.
@@ -37,8 +37,9 @@ victims by time, the queues' budgets, or the eviction cap.
 class Hunt(NamedTuple):
     """One search: for workload ``w`` on class ``c``, by ``rule``, below queue ``top``.
 
-    ``owed``: it asks for nominal quota, so gangs that lie partly inside the victim's fair share, and those
-    evicted often, may be taken. ``need``: milli-GPU the workload asks for.
+    For BOTH the victims have to leave the queues of ``w`` below ``top`` inside their shares, for BOTH_OWED
+    inside their nominal. ``owed``: it asks for nominal quota, so gangs that lie partly inside the victim's
+    fair share, and those evicted often, may be taken. ``need``: milli-GPU the workload asks for.
     """
 
     w: int
@@ -203,11 +204,11 @@ def allowed(world: World, hunt: Hunt, v: int) -> bool:
     What forbids it though the rule would take it is noted in ``book.forbidden``. The eviction cap is
     asked for ``v`` alone here, and for all victims together once nobody needless is among them.
     """
-    work = world.work
+    work, spares = world.work, not hunt.owed and not is_own(world, hunt, v)
     gpus, forbidden = core_of(work, v), STRICT
-    if hunt.rule == RECLAIM and not hunt.owed and world.prey.take[work.queue[v]] < gpus:
+    if spares and world.prey.take[work.queue[v]] < gpus:
         return False  # What stands in its way was noted when its queue was summed up.
-    worn = is_worn(world, v) and not hunt.owed
+    worn = spares and is_worn(world, v)
     if work.gpu_class[v] != hunt.c or worn or not is_fair_game(world, hunt, v, gpus):
         return False
     if hunt.overlook != PROTECTED and _is_protected(world, hunt, v):
@@ -225,7 +226,7 @@ def _is_protected(world: World, hunt: Hunt, v: int) -> bool:
     """By time; or by the grace of a lowered quota, which no reclaim may break."""
     if world.rules.now < shielded_until(world, hunt, v):
         return True
-    graced = hunt.rule == RECLAIM and world.book.graced[hunt.c] > 0.0
+    graced = world.book.graced[hunt.c] > 0.0 and not is_own(world, hunt, v)
     return graced and not _reclaimable(world, hunt, v, core_of(world.work, v), True)
 
 
@@ -242,17 +243,27 @@ def may_give(world: World, hunt: Hunt, v: int) -> bool:
         world, hunt, v, work.need[GPUS, v]
     ):
         return False
-    graced = hunt.rule == RECLAIM and hunt.overlook != PROTECTED and world.book.graced[hunt.c] > 0.0
-    return not graced or _reclaimable(world, hunt, v, work.need[GPUS, v], True)
+    graced = hunt.overlook != PROTECTED and world.book.graced[hunt.c] > 0.0
+    return (
+        not graced
+        or is_own(world, hunt, v)
+        or _reclaimable(world, hunt, v, work.need[GPUS, v], True)
+    )
+
+
+@once
+def is_own(world: World, hunt: Hunt, v: int) -> bool:
+    """Whether ``v`` is in the queue of the workload: preempted, not reclaimed."""
+    return bool(world.work.queue[v] == world.work.queue[hunt.w])
 
 
 @inner
 def is_fair_game(world: World, hunt: Hunt, v: int, gpus: int) -> bool:
     """Lower priority in the same leaf that had not risen above it, or above fair share in another."""
-    if hunt.rule == RECLAIM:
-        return _reclaimable(world, hunt, v, gpus, False)
+    if not is_own(world, hunt, v):
+        return hunt.rule != PREEMPT and _reclaimable(world, hunt, v, gpus, False)
     value, rank = world.ranks.value, world.work.priority
-    if world.work.queue[v] != world.work.queue[hunt.w] or _had_risen(world, v):
+    if hunt.rule == RECLAIM or _had_risen(world, v):
         return False
     return value[rank[v]] < value[rank[hunt.w]]
 

@@ -8,7 +8,15 @@ import numpy as np
 
 from scheduling.engine.arrays import EPS, GPUS, UNLIMITED, Ints, Work
 from scheduling.engine.compiled import inner, once
-from scheduling.engine.prey import ANY, READY, Prey, extra_of, find_shields, gpus_of
+from scheduling.engine.prey import (
+    ANY,
+    READY,
+    Prey,
+    extra_of,
+    find_shields,
+    gpus_of,
+    work_lost,
+)
 from scheduling.engine.seating import ONE
 from scheduling.engine.standing import is_worn
 from scheduling.engine.world import World
@@ -87,6 +95,33 @@ def rate_leaf(world: World, q: int) -> None:
     if prey.listed[0] and prey.rated[0] < RATED_FOR:
         _rate(world, q, False)
         _add_yields(world, q)
+
+
+@inner
+def reprice(world: World, v: int, members: int) -> None:
+    """``v`` goes on with ``members``. Less is lost with those, so it stands further ahead in each list."""
+    work, prey, holds = world.work, world.prey, world.holds
+    q, c = work.queue[v], work.gpu_class[v]
+    prey.lost[v] = work_lost(work, v, members, world.rules.now)
+    if prey.leaf_done[q]:
+        _move_up(work, prey, prey.in_leaf, prey.leaf_start[q], prey.leaf_start[q + 1], v)
+    if prey.class_done[c]:
+        _move_up(work, prey, prey.ranked, prey.begin[c], prey.begin[c + 1], v)
+    h = holds.head[v]
+    while h >= 0:
+        n = holds.node[h]
+        if prey.node_done[n]:
+            _move_up(work, prey, prey.on_node, prey.start[n], prey.stop[n], v)
+        h = holds.next[h]
+
+
+@inner
+def _move_up(work: Work, prey: Prey, table: Ints, first: int, last: int, v: int) -> None:
+    for k in range(first, last):
+        at = k
+        while table[at] == v and at > first and _after(work, prey, table[at - 1], v):
+            table[at], table[at - 1] = table[at - 1], v
+            at -= 1
 
 
 @once

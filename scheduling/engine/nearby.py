@@ -6,7 +6,7 @@ import numpy as np
 
 from scheduling.engine.arrays import GPUS, LATER
 from scheduling.engine.compiled import inner, once
-from scheduling.engine.eviction import DELAY, RECLAIM, STRICT, Hunt
+from scheduling.engine.eviction import DELAY, PREEMPT, RECLAIM, STRICT, Hunt
 from scheduling.engine.ladder import rate_nodes, rate_of
 from scheduling.engine.prey import ANY, READY
 from scheduling.engine.seating import ONE, free_of
@@ -15,11 +15,12 @@ from scheduling.engine.world import World
 
 @inner
 def mark_nodes(world: World, hunt: Hunt) -> None:
-    """Number the hunt; inside one queue only the nodes of its own work can give anything."""
+    """Number the hunt; for a preemption note the nodes of its queue's own work."""
     work, prey, holds = world.work, world.prey, world.holds
     prey.hunts[0] += 1
-    if hunt.rule == RECLAIM:
+    if hunt.rule != PREEMPT:
         rate_nodes(world)
+    if hunt.rule == RECLAIM:
         return
     q = work.queue[hunt.w]
     for k in range(prey.leaf_start[q], prey.leaf_start[q + 1]):
@@ -47,8 +48,9 @@ def _row_of(hunt: Hunt) -> int:
 def is_near(world: World, hunt: Hunt, n: int) -> bool:
     """Whether node ``n`` has work that the rule of ``hunt`` might take, for a reclaim enough for a seat."""
     prey, need = world.prey, world.work.need[GPUS, hunt.w]
-    if hunt.rule != RECLAIM:
-        return prey.near[n] == prey.hunts[0]
+    own = prey.near[n] == prey.hunts[0]
+    if own or hunt.rule == PREEMPT:
+        return bool(own)
     row = _row_of(hunt)
     if prey.rate[row, n] == np.inf:
         return False
@@ -60,7 +62,7 @@ def least_cost(world: World, hunt: Hunt, n: int) -> float:
     """A lower bound of what a seat on ``n`` loses; 0 where whole GPUs are not what the workload lacks."""
     need = world.work.need[GPUS, hunt.w]
     lacks = need - free_of(world.room, GPUS, n, LATER)
-    rate = world.prey.own_rate[n]
-    if hunt.rule == RECLAIM:
-        rate = world.prey.rate[_row_of(hunt), n]
+    rate = world.prey.rate[_row_of(hunt), n] if hunt.rule != PREEMPT else np.inf
+    if world.prey.near[n] == world.prey.hunts[0]:
+        rate = min(rate, world.prey.own_rate[n])
     return rate * lacks if need >= 1000 and lacks > 0 and rate < np.inf else 0.0

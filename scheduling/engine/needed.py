@@ -4,10 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 
-from scheduling.engine.arrays import ANYWHERE, GPUS, LATER, Room, Seats, Work
+from scheduling.engine.arrays import ANYWHERE, EPS, GPUS, LATER, Room, Seats, Work
 from scheduling.engine.compiled import inner, once
-from scheduling.engine.eviction import CAP, PREEMPT, Hunt, put_back, still_above, take_again
-from scheduling.engine.prey import Prey, gpus_of
+from scheduling.engine.eviction import (
+    BOTH,
+    BOTH_OWED,
+    CAP,
+    PREEMPT,
+    Hunt,
+    held_by,
+    put_back,
+    still_above,
+    take_again,
+)
+from scheduling.engine.prey import Prey
 from scheduling.engine.seating import leave, pick_device, sit, slots_on
 from scheduling.engine.sorting import order_of
 from scheduling.engine.standing import levels_over, takes_kept
@@ -23,8 +33,22 @@ def unseat(work: Work, room: Room, seats: Seats, w: int, sat: int) -> None:
 
 @inner
 def lacks_quota(world: World, hunt: Hunt, q: int) -> bool:
-    """With the workload, ``q`` would be above its limit."""
-    return bool(world.book.held[hunt.c, q] + hunt.need > world.quotas.cap[hunt.c, q])
+    """With the workload, ``q`` would be above its limit, or above what it is entitled to."""
+    held = world.book.held[hunt.c, q] + hunt.need
+    return bool(held > world.quotas.cap[hunt.c, q] or held > entitled_to(world, hunt, q))
+
+
+@inner
+def entitled_to(world: World, hunt: Hunt, q: int) -> float:
+    """What ``q``, on the way from the workload up, may hold where both kinds of victims leave: its fair
+    share, or no more of it than its nominal. Reclaim alone starts below that, and preempt alone needs no
+    entitlement.
+    """
+    if hunt.rule < BOTH or world.tree.depth[q] <= world.tree.depth[hunt.top]:
+        return np.inf
+    fair = world.division.fair[hunt.c, q] + EPS
+    nominal = float(world.quotas.nominal[hunt.c, q])
+    return min(fair, nominal) if hunt.rule == BOTH_OWED else fair
 
 
 @once
@@ -35,7 +59,7 @@ def price_of(world: World, k: int) -> float:
     prey, work = world.prey, world.work
     v = prey.picked[k]
     if prey.part[k] < 0:
-        return prey.lost[v] + gpus_of(work, v) / 1000.0
+        return prey.lost[v] + held_by(world, v) / 1000.0
     return 0.0 if prey.chosen[v] else work.need[GPUS, v] / 1e9
 
 

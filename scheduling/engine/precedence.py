@@ -28,15 +28,15 @@ from scheduling.engine.ladder import rate_leaf
 from scheduling.engine.limits import book_start
 from scheduling.engine.memo import EPOCH
 from scheduling.engine.prey import gpus_of
-from scheduling.engine.prospects import asks_for_more
+from scheduling.engine.prospects import asks_for_more, lent_at_most
 from scheduling.engine.record import evict_mover, undecide
 from scheduling.engine.seating import occupy
 from scheduling.engine.standing import charge, levels_over
 from scheduling.engine.world import World
 
-LEFT, STEPPED_BACK, MOVED = 0, 1, 2
+LEFT, STEPPED_BACK, MOVED, BEGUN, TRIED = 0, 1, 2, 3, 4
 """In ``book.rounds``: how many rounds follow in this cycle; whether somebody has to be asked again; how
-many move.
+many move; how many have started on free room; how often some of those were to step back.
 """
 
 
@@ -45,7 +45,7 @@ def can_step_back(world: World, w: int, c: int) -> bool:
     """Whether ``step_back`` might find anybody: not if no round is left to ask them again."""
     book, q = world.book, world.work.queue[w]
     anybody = book.begun[c, q] > 0 or book.rounds[MOVED] > 0
-    return bool(anybody and book.rounds[LEFT] > 0 and not _fails_again(world, w, c))
+    return bool(anybody and book.rounds[LEFT] > 0 and not fails_again(world, w, c))
 
 
 @inner
@@ -58,10 +58,10 @@ def step_back(world: World, w: int, c: int, served: bool) -> Ints:
     who, gpus = _begun_below(world, w, c, served)
     if world.book.rounds[MOVED] > 0:
         who, gpus = _with_movers(world, w, c, who, gpus)
-    if gpus == 0 or _free_at_most(world, w, c) + gpus < need_of(world, w):
+    if gpus == 0 or free_at_most(world, w, c) + gpus < need_of(world, w):
         return who[:0]
     for v in who:
-        _take(world, v, -world.out.members[v])
+        take(world, v, -world.out.members[v])
     return who
 
 
@@ -69,7 +69,7 @@ def step_back(world: World, w: int, c: int, served: bool) -> Ints:
 def start_again(world: World, w: int, who: Ints) -> None:
     """Undo ``step_back``."""
     for v in who:
-        _take(world, v, world.out.members[v])
+        take(world, v, world.out.members[v])
     if who.size > 0:
         rate_leaf(world, world.work.queue[w])
 
@@ -87,7 +87,7 @@ def ask_again(world: World, w: int, c: int, who: Ints) -> None:
     out = world.out
     for v in who:
         if out.action[v] == codes.MOVE:
-            evict_mover(world, _preempting(world, w, c), v)
+            evict_mover(world, preempting(world, w, c), v)
             out.figures[w, 4] += out.action[w] == codes.RESERVE
             continue
         undecide(out, v)
@@ -101,8 +101,8 @@ def ask_again(world: World, w: int, c: int, who: Ints) -> None:
     world.book.rounds[STEPPED_BACK] = 1
 
 
-@once
-def _fails_again(world: World, w: int, c: int) -> bool:
+@inner
+def fails_again(world: World, w: int, c: int) -> bool:
     """Whether it was in vain for one that asks for no more, and nobody has left since."""
     book, q = world.book, world.work.queue[w]
     if book.in_vain_at[c, q] != world.memo.now[EPOCH]:
@@ -154,7 +154,7 @@ def _left_for(world: World, w: int, v: int) -> int:
     would not, or if those who left for ``v`` might not leave for ``w``.
     """
     work, out, c = world.work, world.out, world.out.gpu_class[v]
-    hunt = _preempting(world, w, c)
+    hunt = preempting(world, w, c)
     if not _is_prey_next(world, hunt, v) or only_reserved(world, w, c):
         return -1
     cores, more = 0, hunt.need - out.members[v] * work.need[GPUS, v]
@@ -210,7 +210,7 @@ def _with_movers(world: World, w: int, c: int, who: Ints, gpus: int) -> tuple[In
     them has started anew then.
     """
     line, work, q = world.line, world.work, world.work.queue[w]
-    hunt = _preempting(world, w, c)
+    hunt = preempting(world, w, c)
     more, size, cores = np.empty(who.size + line.count[2], np.int64), who.size, 0
     more[:size] = who
     patient = world.rules.now < work.submitted[w] + world.rules.delay
@@ -241,15 +241,17 @@ def _may_be_preempted(world: World, hunt: Hunt, v: int) -> bool:
 
 
 @inner
-def _preempting(world: World, w: int, c: int) -> Hunt:
+def preempting(world: World, w: int, c: int) -> Hunt:
     return Hunt(w, c, PREEMPT, world.work.queue[w], True, STRICT, need_of(world, w))
 
 
-@once
-def _free_at_most(world: World, w: int, c: int) -> int:
-    """Milli-GPU of class ``c`` that are free, come free, or could be taken from lower priority that ran."""
+@inner
+def free_at_most(world: World, w: int, c: int) -> int:
+    """Milli-GPU of class ``c`` that are free, come free, or could be taken from lower priority that ran
+    and from what others hold above their shares.
+    """
     q, value, mass = world.work.queue[w], world.ranks.value, world.prey.mass
-    free = world.room.open[c] + world.room.coming[c]
+    free = world.room.open[c] + world.room.coming[c] + lent_at_most(world, w, c)
     for p in range(value.size):
         if value[p] < value[world.work.priority[w]]:
             free += mass[0, c, q, p] + mass[1, c, q, p]
@@ -257,7 +259,7 @@ def _free_at_most(world: World, w: int, c: int) -> int:
 
 
 @inner
-def _take(world: World, v: int, members: int) -> None:
+def take(world: World, v: int, members: int) -> None:
     """``v`` takes its seats, or (negative) gives them back."""
     out, work, c = world.out, world.work, world.out.gpu_class[v]
     for i in range(out.first[v], out.first[v] + abs(members)):

@@ -122,10 +122,13 @@ def gpus_of(work: Work, v: int) -> int:
 
 
 @once
-def work_lost(work: Work, v: int, now: float) -> float:
-    """GPU-seconds an eviction throws away: GPUs x (time since the last checkpoint + restart)."""
+def work_lost(work: Work, v: int, members: int, now: float) -> float:
+    """GPU-seconds an eviction of ``v`` with ``members`` throws away: GPUs x (time since the last
+    checkpoint + restart).
+    """
     since = max(work.checkpointed[v], work.started[v])
-    return gpus_of(work, v) / 1000.0 * (max(0.0, now - since) + work.restart[v])
+    gpus = work.need[GPUS, v] * members
+    return gpus / 1000.0 * (max(0.0, now - since) + work.restart[v])
 
 
 @inner
@@ -149,7 +152,7 @@ def list_prey(
             if work.leaving[w] or action[w] != codes.UNDECIDED or p < 0 or not ranks.preemptible[p]:
                 continue
             prey.in_leaf[count], prey.listing[w] = w, prey.listings[0]
-            prey.lost[w] = work_lost(work, w, rules.now)
+            prey.lost[w] = work_lost(work, w, work.members[w], rules.now)
             _weigh_in(work, rules, prey, w)
             count += 1
     prey.leaf_start[tree.parent.size] = count
@@ -249,12 +252,14 @@ def drop_weight(work: Work, ranks: Ranks, rules: Rules, tree: Tree, prey: Prey, 
 
 @inner
 def forget_given(work: Work, holds: Holds, out: Out, prey: Prey) -> None:
-    """The notes of what was given up are for one cycle."""
+    """The notes of what was given up are for one cycle, and so is a list in which somebody has less to
+    lose for it.
+    """
     for k in range(out.used[0]):
         v = out.order[k]
         if work.phase[v] != RUNNING or prey.given[v] == 0:
             continue
-        prey.given[v] = 0
+        prey.given[v], prey.listed[0] = 0, False
         h = holds.head[v]
         while h >= 0:
             prey.gone[h] = 0

@@ -8,8 +8,9 @@ from scheduling.engine import codes
 from scheduling.engine.admission import need_of
 from scheduling.engine.arrays import ANYWHERE, EPS, GPUS
 from scheduling.engine.compiled import inner, once
-from scheduling.engine.eviction import BUDGET, PROTECTED, RECLAIM, Hunt
+from scheduling.engine.eviction import BOTH, BUDGET, PROTECTED, RECLAIM, Hunt
 from scheduling.engine.limits import spent_hours
+from scheduling.engine.needed import entitled_to
 from scheduling.engine.prey import BOUND, LOOSE, drop_weight
 from scheduling.engine.record import decide
 from scheduling.engine.standing import guarded
@@ -25,12 +26,15 @@ def is_promising(world: World, hunt: Hunt) -> bool:
     """
     if spent_hours(world, world.work.queue[hunt.w], hunt.c) >= 0:
         return False
-    gain = _reclaimable(world, hunt) if hunt.rule == RECLAIM else _displaceable(world, hunt)
+    if hunt.rule >= BOTH:
+        gain = _gain_of_both(world, hunt)
+    else:
+        gain = _reclaimable(world, hunt) if hunt.rule == RECLAIM else _displaceable(world, hunt)
     free = world.room.open[hunt.c] + world.room.coming[hunt.c]
     return bool(gain > 0 and free + gain >= hunt.need)
 
 
-@once
+@inner
 def _displaceable(world: World, hunt: Hunt) -> int:
     """Milli-GPU of lower priority in the leaf."""
     q, value = world.work.queue[hunt.w], world.ranks.value
@@ -51,6 +55,59 @@ def _reclaimable(world: World, hunt: Hunt) -> int:
         q, kid = tree.parent[q], q
         gain += world.prey.below[q] - world.prey.take[kid]
     return gain
+
+
+@once
+def _gain_of_both(world: World, hunt: Hunt) -> int:
+    """Milli-GPU of lower priority in the leaf and above fair share beside the way up to ``hunt.top``; 0
+    where they would leave a queue below it short of what the workload needs.
+    """
+    q, gain = world.work.queue[hunt.w], _displaceable(world, hunt)
+    if _is_short(world, hunt, q, gain):
+        return 0
+    _sum_up(world, hunt)
+    while q != hunt.top:
+        q, kid = world.tree.parent[q], q
+        gain += world.prey.below[q] - world.prey.take[kid]
+        if _is_short(world, hunt, q, gain):
+            return 0
+    return gain
+
+
+@inner
+def lent_at_most(world: World, w: int, c: int) -> int:
+    """Milli-GPU of class ``c`` that all queues together could lose to ``w`` of what lies above their
+    shares, were nothing protected.
+    """
+    _sum_up(world, Hunt(w, c, BOTH, 0, True, PROTECTED, 0))
+    return int(world.prey.below[0])
+
+
+@inner
+def first_of_both(world: World, hunt: Hunt) -> int:
+    """The lowest queue below which both together may take what reclaim below ``hunt.top`` and preempt
+    could not; -1 if there is none.
+    """
+    q, own = world.work.queue[hunt.w], _displaceable(world, hunt)
+    if own == 0:
+        return int(world.tree.parent[hunt.top]) if hunt.top != q else -1
+    if not may_be_entitled(world, hunt):
+        return -1
+    return int(hunt.top if hunt.top != q else world.tree.parent[hunt.top])
+
+
+@inner
+def may_be_entitled(world: World, hunt: Hunt) -> bool:
+    """Whether its leaf would be inside its share with the workload and none of lower priority that ran."""
+    q, need = world.work.queue[hunt.w], hunt.need
+    beside = world.book.held[hunt.c, q] - _displaceable(world, hunt)
+    return bool(beside + need <= world.division.fair[hunt.c, q] + EPS)
+
+
+@once
+def _is_short(world: World, hunt: Hunt, q: int, gain: int) -> bool:
+    held = world.book.held[hunt.c, q] + hunt.need - gain
+    return bool(held > entitled_to(world, hunt, q))
 
 
 @inner

@@ -8,7 +8,7 @@ from scheduling.engine import codes
 from scheduling.engine.arrays import GPUS, Ints, Out, Seats
 from scheduling.engine.compiled import inner, once
 from scheduling.engine.eviction import Hunt
-from scheduling.engine.ladder import rate_leaf
+from scheduling.engine.ladder import rate_leaf, reprice
 from scheduling.engine.limits import book_start
 from scheduling.engine.seating import pledge
 from scheduling.engine.standing import branch_of, charge
@@ -200,6 +200,7 @@ def shrink_for(world: World, hunt: Hunt, v: int, leaves: Ints) -> None:
             at += 1
         h = world.holds.next[h]
     note_coming(world, v, gpus)
+    reprice(world, v, members)
     _quote_excess(world, hunt, v, leaves)
     out.figures[v, 4] = prey.given[v]
 

@@ -10,6 +10,8 @@ from scheduling.engine.arrays import GPUS, UNLIMITED, Ints
 from scheduling.engine.compiled import inner, once
 from scheduling.engine.consolidation import consolidate
 from scheduling.engine.eviction import (
+    BOTH,
+    BOTH_OWED,
     BUDGET,
     CAP,
     DELAY,
@@ -19,10 +21,12 @@ from scheduling.engine.eviction import (
     STRICT,
     Hunt,
     core_of,
+    is_own,
 )
 from scheduling.engine.prey import list_prey
 from scheduling.engine.prospects import (
     fails_like_another,
+    first_of_both,
     forget_failures,
     is_promising,
     note_loss,
@@ -53,13 +57,24 @@ def make_room(world: World, w: int, c: int) -> bool:
 
 
 @inner
-def _may_gain(world: World, w: int, c: int) -> bool:
-    """Whether anybody runs on class ``c`` who might make room; then the prey is listed."""
-    need, prey = need_of(world, w), world.prey
-    q = world.work.queue[w]
-    if not world.ranks.preemptible[world.work.priority[w]] and over_nominal(world, q, c, need) >= 0:
+def make_room_below(world: World, w: int, c: int, meet: int) -> bool:
+    """``make_room`` where that brings ``w`` inside its share in every queue below ``meet``."""
+    if not _may_gain(world, w, c):
         return False
-    if not prey.listed[0]:
+    need, q = need_of(world, w), world.work.queue[w]
+    top = reach(world.tree, world.book, world.division, q, c, need)
+    if world.tree.depth[meet] < world.tree.depth[top]:
+        top = meet
+    hunt = _search_both(world, w, c, top, need, STRICT, True)
+    if hunt.need > 0:
+        _carry_out(world, hunt)
+    return hunt.need > 0
+
+
+@inner
+def see_prey(world: World) -> None:
+    """List it if nobody did so in this cycle."""
+    if not world.prey.listed[0]:
         list_prey(
             world.work,
             world.ranks,
@@ -67,8 +82,18 @@ def _may_gain(world: World, w: int, c: int) -> bool:
             world.tree,
             world.line,
             world.out.action,
-            prey,
+            world.prey,
         )
+
+
+@inner
+def _may_gain(world: World, w: int, c: int) -> bool:
+    """Whether anybody runs on class ``c`` who might make room; then the prey is listed."""
+    need, prey = need_of(world, w), world.prey
+    q = world.work.queue[w]
+    if not world.ranks.preemptible[world.work.priority[w]] and over_nominal(world, q, c, need) >= 0:
+        return False
+    see_prey(world)
     if prey.begin[c] == prey.begin[c + 1]:
         return False
     return not fails_like_another(world, w, c)
@@ -106,7 +131,7 @@ def _search(world: World, w: int, c: int, top: int, need: int, overlook: int) ->
 
     Reclaim sparing gangs that lie partly inside their queue's fair share or were evicted often; reclaim
     them too, for a workload inside its nominal; preempt, unless free GPUs would do, were they not kept
-    for another.
+    for another; do both.
     """
     nominal = _inside_nominal(world, w, c, top, need)
     for attempt in range(3):
@@ -123,10 +148,37 @@ def _search(world: World, w: int, c: int, top: int, need: int, overlook: int) ->
             return Hunt(w, c, PREEMPT, top, True, overlook, RESERVED_FREE)
         if hunt_down(world, hunt):
             return hunt
-    return Hunt(w, c, PREEMPT, top, True, overlook, NOBODY)
+    top = first_of_both(world, Hunt(w, c, BOTH, top, False, overlook, need))
+    return _search_both(world, w, c, top, need, overlook, False)
 
 
-@once
+@inner
+def _search_both(
+    world: World, w: int, c: int, top: int, need: int, overlook: int, entitled: bool
+) -> Hunt:
+    """The search that succeeds among those that reclaim and preempt, from ``top`` up to the root: what
+    leaves below a queue may bring ``w`` inside the share there, and so entitle it to what others hold
+    above theirs. Sparing first, as ``_search``.
+    """
+    while top >= 0:
+        for owed in (False, True):
+            hunt = Hunt(w, c, BOTH_OWED if owed else BOTH, top, owed, overlook, need)
+            if not is_promising(world, hunt):
+                continue
+            if overlook == STRICT and world.rules.now < _patient_until(world, w, BOTH, owed):
+                world.book.forbidden[DELAY] = 1
+                if world.rules.now < _patient_until(world, w, BOTH, True):
+                    continue
+                hunt = Hunt(w, c, BOTH_OWED, top, owed, overlook, need)
+            if not entitled and only_reserved(world, w, c):
+                return Hunt(w, c, BOTH, top, True, overlook, RESERVED_FREE)
+            if hunt_down(world, hunt):
+                return hunt
+        top = world.tree.parent[top]
+    return Hunt(w, c, BOTH, top, True, overlook, NOBODY)
+
+
+@inner
 def _patient_until(world: World, w: int, rule: int, nominal: bool) -> float:
     """Until when ``w`` has to wait before others leave for it: longer for what it would borrow."""
     rules = world.rules
@@ -150,13 +202,13 @@ def _carry_out(world: World, hunt: Hunt) -> None:
 
     They may be free already, held for a gang that goes first: that one gets what the victims leave.
     """
-    reason = codes.RECLAIMED if hunt.rule == RECLAIM else codes.PREEMPTED
     prey, out, gone = world.prey, world.out, 0
     leaves = _leaves_by_queue(world, hunt)
     for k in range(prey.count[0]):
         v = prey.picked[k]
         note_loss(world, k)
         if prey.part[k] < 0:
+            reason = codes.PREEMPTED if is_own(world, hunt, v) else codes.RECLAIMED
             evict_for(world, hunt, v, reason, leaves)
             gone += 1
         elif not prey.chosen[v] and not is_shrunk(world, v):
@@ -187,7 +239,7 @@ def _blame_protection(world: World, hunt: Hunt) -> None:
     w, v, out = hunt.w, world.prey.picked[0], world.out
     reason = codes.VICTIMS_PROTECTED
     if hunt.overlook == DELAY:
-        nominal = _inside_nominal(world, w, hunt.c, hunt.top, hunt.need)
+        nominal = hunt.rule == BOTH_OWED or _inside_nominal(world, w, hunt.c, hunt.top, hunt.need)
         out.until[w] = _patient_until(world, w, hunt.rule, nominal)
     elif hunt.overlook == PROTECTED:
         out.until[w] = last_release(world, hunt)

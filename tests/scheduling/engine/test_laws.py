@@ -14,6 +14,7 @@ from scheduling.engine import (
     Action,
     GpuClass,
     Node,
+    Phase,
     Plan,
     PriorityClass,
     Queue,
@@ -115,6 +116,53 @@ def test_queue_with_enough_demand_reaches_its_nominal(
         wanted = ask + (capacity if i == 0 else 0)
         if wanted >= owed:
             assert held(world)[f"q{i}", "h100"] >= 1000 * owed
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 1), st.integers(0, 5), st.integers(0, 9)), min_size=1, max_size=5
+    ),
+    st.integers(0, 2),
+)
+def test_gang_inside_nominal_starts_whoever_of_lower_priority_and_of_others_is_in_its_way(
+    sizes: list[tuple[int, int, int]], spare: int
+) -> None:
+    """Law 2, for gangs as large as the nominal: what their own queue runs below their priority leaves,
+    and what others hold above their shares.
+    """
+    capacity = sum(nominal for _, nominal, _ in sizes) + spare
+    queues = [
+        Queue(f"d{i}", quotas={"h100": Quota(1000 * sum(n for d, n, _ in sizes if d == i))})
+        for i in range(2)
+    ]
+    queues += [
+        Queue(f"q{i}", parent=f"d{d}", quotas={"h100": Quota(1000 * n)})
+        for i, (d, n, _) in enumerate(sizes)
+    ]
+    low = [
+        _single(f"s{i}-{k}", f"q{i}", 0) for i, (*_, ran) in enumerate(sizes) for k in range(ran)
+    ]
+    world = Snapshot(
+        now=NOW,
+        gpu_classes=(GpuClass("h100"),),
+        nodes=(Node("n", "h100", 1000 * capacity),),
+        queues=tuple(queues),
+        priority_classes=(PriorityClass("train", 10), PriorityClass("urgent", 90)),
+        workloads=tuple(
+            replace(w, phase=Phase.RUNNING, gpu_class="h100", started=NOW, placement={"n": 1})
+            for w in low[:capacity]
+        ),
+    )
+    gangs = tuple(
+        replace(_single(f"w{i}", f"q{i}", 100), priority_class="urgent", gpus=1000 * n)
+        for i, (_, n, _) in enumerate(sizes)
+        if n > 0
+    )
+    world = replace(world, workloads=(*world.workloads, *gangs))
+    for _ in range(3):
+        world = let_leave(apply(world, plan(world)))
+    waits = {w.name for w in world.workloads if w.phase is not Phase.RUNNING}
+    assert waits.isdisjoint(w.name for w in gangs)
 
 
 def _single(name: str, queue: str, at: int) -> Workload:
