@@ -27,11 +27,14 @@ class Kinship:
         self._by_name: dict[tuple[str, str, str], str] = {}
         self._owned: dict[str, None] = {}
         """Objects that name an owner, by uid: what they belong to changes with others."""
+        self._made: dict[str, dict[str, None]] = {}
+        """uid of an owner -> the objects that name it."""
         self.workloads: set[str] = set()
         """uids of queued objects that are no part of another."""
 
     def keep_up(self, came: ByKind, gone: ByKind) -> list[str]:
-        """uids of the objects that are workloads now and were not, or the other way round.
+        """uids of the objects that are workloads now and were not, or the other way round, and of those of
+        whose making something came or changed, unless it is a Job.
 
         An object that changed is among both: what it was has gone, what it is came.
         """
@@ -43,7 +46,12 @@ class Kinship:
             if (self._root(uid) == uid) != (uid in self.workloads):
                 self.workloads.symmetric_difference_update((uid,))
                 moved.append(uid)
-        return moved
+        return [*moved, *(uid for uid in _owners((gone, came)) if uid in self.workloads)]
+
+    def made_by(self, uid: str) -> list[Json]:
+        """The objects that the one with ``uid`` made."""
+        found = (self.find(part) for part in self._made.get(uid, ()))
+        return [held[1] for held in found if held is not None]
 
     def find(self, uid: str) -> tuple[str, Json] | None:
         """Kind and object."""
@@ -80,8 +88,9 @@ class Kinship:
             held[meta["uid"]] = obj
             if kind != "Job":
                 self._by_name[kind, meta["namespace"], meta["name"]] = meta["uid"]
-            if pods_of.owner_of(obj):
+            if owner := pods_of.owner_of(obj):
                 self._owned[meta["uid"]] = None
+                self._made.setdefault(owner.get("uid", ""), {})[meta["uid"]] = None
             elif labels.queue_of(meta.get("labels")):
                 self.workloads.add(meta["uid"])
                 yield meta["uid"]
@@ -90,10 +99,18 @@ class Kinship:
         meta = obj["metadata"]
         uid, name = meta["uid"], (kind, meta["namespace"], meta["name"])
         self._held.get(kind, {}).pop(uid, None)
-        self._owned.pop(uid, None)
+        if uid in self._owned:
+            self._disown(uid, pods_of.owner_of(obj).get("uid", ""))
         self.workloads.discard(uid)
         if self._by_name.get(name) == uid:
             del self._by_name[name]
+
+    def _disown(self, uid: str, owner: str) -> None:
+        del self._owned[uid]
+        made = self._made[owner]
+        del made[uid]
+        if not made:
+            del self._made[owner]
 
     def _owner(self, pod: Json) -> str | None:
         uid: str = pods_of.owner_of(pod).get("uid", "")
@@ -106,3 +123,11 @@ class Kinship:
                 if found:
                     return found
         return None
+
+
+def _owners(changes: Iterable[ByKind]) -> Iterator[str]:
+    """uids of the objects that those in ``changes``, Jobs aside, say made them."""
+    for found in changes:
+        for kind, objects in found.items():
+            if kind != "Job":
+                yield from (pods_of.owner_of(obj).get("uid", "") for obj in objects)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any
 
 from scheduling.cluster.adapters import ADAPTERS, ClassSpec, Observed
 from scheduling.cluster.devices import Devices
 from scheduling.cluster.kinship import Kinship
+from scheduling.cluster.overheads import Overheads
 
 Json = dict[str, Any]
 ByKind = Mapping[str, Sequence[Json]]
@@ -17,6 +19,16 @@ Identities = Mapping[str, Mapping[int, Json]]
 
 BY_AGE = attrgetter("created", "namespace", "name", "kind")
 NO_PODS: list[Json] = []
+NO_DEVICES = Devices()
+
+
+@dataclass(frozen=True, slots=True)
+class Circumstances:
+    """What besides an object and its pods decides how it is read."""
+
+    classes: Sequence[ClassSpec]
+    devices: Devices = NO_DEVICES
+    overheads: Overheads = field(default_factory=dict)
 
 
 class Memo:
@@ -28,7 +40,7 @@ class Memo:
         """uid -> why the object's demand cannot be understood."""
         self._before: Identities = {}
         """The objects of the last pass; no others have their identities while these are held."""
-        self._circumstances: tuple[Sequence[ClassSpec], object] = ((), None)
+        self._circumstances: tuple[object, ...] = ()
         self._read: dict[str, Observed] = {}
         self._out_of_order: list[Any] = []
         """Ages of those that were read after younger ones."""
@@ -36,13 +48,11 @@ class Memo:
         """Pods by uid of their workload, of those that had some in the last pass."""
         self._retired: dict[str, Json] = {}
 
-    def open(
-        self, objects: ByKind, classes: Sequence[ClassSpec], counted: Devices
-    ) -> dict[str, None]:
+    def open(self, objects: ByKind, around: Circumstances) -> dict[str, None]:
         """Begin a pass over ``objects`` by kind: uids of those that may have to be read.
 
-        All of them when classes or claim templates changed; else what came or changed, and what became a
-        workload or a part of another one.
+        All of them when GPU classes, claim templates or overheads changed; else what came or changed, and
+        what became a workload or a part of another one.
         """
         now = {
             kind: dict(zip(map(id, found), found, strict=True)) for kind, found in objects.items()
@@ -54,7 +64,7 @@ class Memo:
             self._retired.pop(uid, None)
             if uid not in self.kin.workloads:
                 self.drop(uid)
-        circumstances = (classes, counted.by_namespace)
+        circumstances = (around.classes, around.devices.by_namespace, around.overheads)
         if circumstances != self._circumstances:
             self._circumstances = circumstances
             for uid in [*self._read, *self.unreadable]:

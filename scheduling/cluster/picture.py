@@ -5,22 +5,25 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
-from scheduling.cluster import devices, labels
+from scheduling.cluster import devices, labels, overheads
 from scheduling.cluster.adapters import ADAPTERS, Adapter, ClassSpec, Observed, notes
 from scheduling.cluster.adapters import pods as pods_of
 from scheduling.cluster.adapters.podgroup import gather
 from scheduling.cluster.client import Client, ForbiddenError, NotFoundError
 from scheduling.cluster.devices import Devices
 from scheduling.cluster.kinship import Kinship
-from scheduling.cluster.memo import NO_PODS, Memo
+from scheduling.cluster.memo import NO_DEVICES, NO_PODS, Circumstances, Memo
 from scheduling.cluster.mirror import Mirror, untrimmed
 from scheduling.cluster.nodes import ObservedNode, closed, rows_of, trim_node
 from scheduling.cluster.quantities import instant
 
 Json = dict[str, Any]
 Pods = dict[str, list[Json]]
+Seat = tuple[str, str]
+"""(node, GPU class)"""
 
 log = logging.getLogger(__name__)
 
@@ -35,7 +38,6 @@ class Orphans:
     placement: Mapping[str, int]
 
 
-NO_DEVICES = Devices()
 KINDS: Mapping[str, Adapter] = {a.kind: a for a in ADAPTERS}
 
 
@@ -54,6 +56,16 @@ class Picture:
     unreadable: Mapping[str, str] = field(default_factory=dict)
     """uid -> why the object's demand cannot be understood."""
 
+    @cached_property
+    def seats(self) -> Set[Seat]:
+        """What of which class there is where."""
+        return {(node.name, node.gpu_class) for node in self.nodes}
+
+    @cached_property
+    def class_by_node(self) -> Mapping[str, str]:
+        """The class of each node; of several the first."""
+        return {node.name: node.gpu_class for node in reversed(self.nodes)}
+
 
 def resources(
     adapters: Iterable[Adapter] = ADAPTERS,
@@ -63,12 +75,15 @@ def resources(
         "nodes": ("/api/v1/nodes", trim_node),
         "pods": ("/api/v1/pods", pods_of.trim),
         **{name: (devices.list_path(name), untrimmed) for name in devices.RESOURCES},
+        overheads.RESOURCE: (overheads.LIST_PATH, untrimmed),
     }
     return held | {a.kind: (a.list_path, a.trim) for a in adapters if a.resource == a.kind}
 
 
-OPTIONAL = (frozenset(a.kind for a in ADAPTERS) | frozenset(devices.RESOURCES)) - {"Job"}
-"""Kinds that a cluster may lack: their definitions are added by others."""
+OPTIONAL = frozenset({*(a.kind for a in ADAPTERS), *devices.RESOURCES, overheads.RESOURCE}) - {
+    "Job"
+}
+"""Kinds that a cluster may lack, as their definitions are added by others, or not let us see."""
 
 
 def take(
@@ -83,19 +98,23 @@ def take(
     ``memo`` remembers from one picture of this mirror to the next.
     """
     memo = memo or Memo()
+    around = Circumstances(
+        classes,
+        devices.count(*(mirror[name].objects() for name in devices.RESOURCES)),
+        overheads.count(mirror[overheads.RESOURCE].objects()),
+    )
     picture = compose(
         mirror["nodes"].objects(),
         mirror["pods"].objects(),
         {a.kind: mirror[a.kind].objects() for a in ADAPTERS if a.resource == a.kind},
-        classes,
-        devices.count(*(mirror[name].objects() for name in devices.RESOURCES)),
+        around,
         memo,
     )
     departed = {a.kind: mirror[a.kind].departed(awaited) for a in ADAPTERS if a.resource == a.kind}
     last = Memo()
     for kind, found in departed.items():
         for obj in found:
-            _read(KINDS[kind], obj, NO_PODS, classes, NO_DEVICES, last)
+            _read(KINDS[kind], obj, NO_PODS, Circumstances(classes), last)
     missing = awaited - picture.by_uid.keys() - picture.unreadable.keys()
     strayed = frozenset(uid for uid in missing if memo.kin.find(uid) is not None)
     return replace(picture, departed=last.by_age(), strayed=strayed)
@@ -115,8 +134,12 @@ def fetch(client: Client, classes: Sequence[ClassSpec]) -> Picture:
         for name, (path, trim) in resources().items()
     }
     objects = {a.kind: held[a.kind] for a in ADAPTERS if a.resource == a.kind}
-    counted = devices.count(*(held[name] for name in devices.RESOURCES))
-    return compose(held["nodes"], held["pods"], objects, classes, counted)
+    around = Circumstances(
+        classes,
+        devices.count(*(held[name] for name in devices.RESOURCES)),
+        overheads.count(held[overheads.RESOURCE]),
+    )
+    return compose(held["nodes"], held["pods"], objects, around)
 
 
 def count_devices(client: Client, *, drivers: str = "") -> Devices:
@@ -154,18 +177,18 @@ def compose(
     nodes: Sequence[Json],
     pods: Sequence[Json],
     objects: Mapping[str, Sequence[Json]],
-    classes: Sequence[ClassSpec],
-    counted: Devices = NO_DEVICES,
+    around: Circumstances,
     memo: Memo | None = None,
 ) -> Picture:
     """A picture of raw objects; those without a queue label are foreign and so are their pods."""
     memo = memo or Memo()
-    due = memo.open(objects, classes, counted)
+    classes, counted = around.classes, around.devices
+    due = memo.open(objects, around)
     groups = gather(pod for pod in pods if memo.kin.root_of(pod) is None)
     formed = {group["metadata"]["uid"]: group for group, _ in groups}
     owned = {group["metadata"]["uid"]: mine for group, mine in groups}
     orphaned, foreign = _put_to(owned, pods, {*objects, "PodGroup"}, memo.kin)
-    _observe({**due, **memo.crewed(owned)}, formed, owned, classes, counted, memo)
+    _observe({**due, **memo.crewed(owned)}, formed, owned, around, memo)
     by_uid = memo.by_age()
     # What asks for no GPUs is sent to no node, so what its pods hold is taken off those they came to.
     unplaced = [uid for uid in owned if uid in by_uid and not by_uid[uid].gpus]
@@ -227,8 +250,7 @@ def _observe(
     due: Iterable[str],
     groups: Mapping[str, Json],
     owned: Mapping[str, list[Json]],
-    classes: Sequence[ClassSpec],
-    counted: Devices,
+    around: Circumstances,
     memo: Memo,
 ) -> None:
     """Read those whose uids are ``due`` and all ``groups`` of plain pods (by uid) into ``memo``."""
@@ -238,7 +260,7 @@ def _observe(
         is_queued = uid in groups or uid in memo.kin.workloads
         over = found and memo.is_retired(uid, found[1]) and all(map(pods_of.is_over, pods))
         if found and is_queued and not over:
-            _read(KINDS[found[0]], found[1], pods, classes, counted, memo)
+            _read(KINDS[found[0]], found[1], pods, around, memo, memo.kin.made_by(uid))
         else:
             memo.drop(uid)
 
@@ -247,13 +269,13 @@ def _read(
     adapter: Adapter,
     obj: Json,
     pods: list[Json],
-    classes: Sequence[ClassSpec],
-    counted: Devices,
+    around: Circumstances,
     memo: Memo,
+    parts: Sequence[Json] = (),
 ) -> None:
     try:
-        claims = counted.claims(obj["metadata"]["namespace"])
-        memo.note(adapter.observe(obj, pods, classes, claims))
+        claims = around.devices.claims(obj["metadata"]["namespace"])
+        memo.note(adapter.observe(obj, pods, around.classes, claims, around.overheads, parts))
     except (ValueError, KeyError, TypeError) as error:
         # One broken object must not stop the others from being planned.
         log.warning("%s %s: %s", adapter.kind, obj["metadata"]["name"], error)

@@ -226,7 +226,7 @@ def _completion(observed: Observed, adapter: Adapter, scene: Scene) -> Act | Non
 
 def _adoption(observed: Observed, adapter: Adapter, scene: Scene) -> Act | None:
     """Mark work that ran before Weir enforced, so that nobody takes it for a jumper later."""
-    class_by_node = {n.name: n.gpu_class for n in reversed(scene.picture.nodes)}
+    class_by_node = scene.picture.class_by_node
     gpu_class = scene.classes.get(class_of(observed, class_by_node) or "")
     if gpu_class is None:
         return None

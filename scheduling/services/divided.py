@@ -6,12 +6,11 @@ that the limits of that class hold too. It goes when the workload goes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import replace
 
 from scheduling.cluster.adapters import ClassSpec, Observed
-from scheduling.cluster.nodes import ObservedNode
-from scheduling.cluster.picture import Picture
+from scheduling.cluster.picture import Picture, Seat
 from scheduling.engine import model as m
 from scheduling.services.policy import PolicyRows
 from scheduling.services.situations import Known, Situation, class_of, held_by
@@ -25,20 +24,23 @@ Parts = Mapping[str, Mapping[str, int]]
 class Classes:
     """Which class a node's devices of one resource belong to."""
 
-    def __init__(self, nodes: Iterable[ObservedNode], specs: Iterable[ClassSpec]) -> None:
-        self._resources = {spec.name: spec.resource_name for spec in specs}
-        self._found = {(n.name, self._resources[n.gpu_class]): n.gpu_class for n in nodes}
+    def __init__(self, seats: Set[Seat], specs: Iterable[ClassSpec]) -> None:
+        self._seats = seats
+        self._alike: dict[str, list[str]] = {}
+        """Class -> all that count the same resource."""
+        names: dict[str, list[str]] = {}
+        for spec in specs:
+            self._alike[spec.name] = names.setdefault(spec.resource_name, [])
+            self._alike[spec.name].append(spec.name)
 
     def apart(self, placement: Mapping[str, int], gpu_class: str | None) -> Parts:
         """What of ``placement`` is on nodes of other classes; nothing where none of it is on its own."""
-        resource = self._resources.get(gpu_class or "")
-        placed = {node: self._found.get((node, resource or "")) for node in placement}
-        if gpu_class not in placed.values():
-            return {}
+        strange = [node for node in placement if (node, gpu_class) not in self._seats]
         parts: dict[str, dict[str, int]] = {}
-        for node, name in placed.items():
-            if name not in (None, gpu_class):
-                parts.setdefault(str(name), {})[node] = placement[node]
+        for node in strange if len(strange) < len(placement) else ():
+            for name in self._alike[gpu_class or ""]:
+                if (node, name) in self._seats:
+                    parts.setdefault(name, {})[node] = placement[node]
         return parts
 
 
@@ -49,13 +51,14 @@ def parts_of(
     rows: PolicyRows,
 ) -> dict[str, Parts]:
     """What each of ``workloads`` holds in other classes than its own, by uid."""
-    classes = Classes(picture.nodes, rows.class_specs)
-    class_by_node = {n.name: n.gpu_class for n in reversed(picture.nodes)}
+    classes = Classes(picture.seats, rows.class_specs)
     found: dict[str, Parts] = {}
     for observed in workloads:
         what = known[observed.uid]
         if observed.gpus and what.situation in (Situation.HOLDING, Situation.LEAVING):
-            parts = classes.apart(held_by(observed, what), class_of(observed, class_by_node))
+            parts = classes.apart(
+                held_by(observed, what), class_of(observed, picture.class_by_node)
+            )
             if parts:
                 found[observed.uid] = parts
     return found

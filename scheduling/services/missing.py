@@ -4,29 +4,40 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import datetime
 
 from scheduling.cluster.adapters import Observed
 from scheduling.models import State, Workload
 
 UNSEEN_PODS_S = 300.0
-"""Wall seconds an admitted gang gets to start its pods (images are pulled then) before it is stale."""
+"""Wall seconds an admitted gang, or a stage of it whose turn has come, gets to start its pods (images are
+pulled then) before it is stale."""
 SETTLE_S = 5.0
 """Wall seconds a gang has to stay below its least members before the engine hears of it: a cluster
 whose clock runs fast restarts pods no faster."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lack:
+    """Since when members are missing, by the cluster's clock and by this process's (monotonic seconds)."""
+
+    since: datetime
+    began: float
+    is_start: bool
+    """The missing ones have not been up yet since its admission."""
 
 
 class Missing:
     """What one process saw of it, by uid."""
 
     def __init__(self) -> None:
-        self._since: dict[str, tuple[datetime, float]] = {}
-        """Cluster time and monotonic time since when members are missing."""
-        self._holding: set[str] = set()
-        """Those that held GPUs when they were looked at last."""
+        self._lacks: dict[str, Lack] = {}
+        self._undue: dict[str, int] = {}
+        """Of those that held GPUs when they were looked at last: members that could not have begun."""
 
     def forget(self, uid: str) -> None:
-        self._since.pop(uid, None)
+        self._lacks.pop(uid, None)
 
     def late(
         self,
@@ -35,33 +46,33 @@ class Missing:
         now: datetime,
         grace_s: int,
         speed: float,
-    ) -> Iterator[tuple[str, datetime]]:
+    ) -> Iterator[tuple[str, Lack]]:
         """Those of ``holding`` (all that hold GPUs) that are below their least members for longer than the
-        grace, with the time since when. ``speed`` is that of the cluster's clock.
+        grace. ``speed`` is that of the cluster's clock.
 
         Until then one stands as it was admitted, so that nobody is let in on the quota it still has.
         """
-        tick = time.monotonic()
-        short = {
-            seen.uid: self._since.get(seen.uid) or self._begin(row, seen, now, speed)
-            for row, seen in holding
-            if seen.is_short
+        self._lacks = {
+            seen.uid: self._lack(row, seen, now, speed) for row, seen in holding if seen.is_short
         }
-        self._since, self._holding = short, {seen.uid for _, seen in holding}
-        for row, seen in holding:
-            since, began = short.get(seen.uid, (now, tick))
-            patience_s = SETTLE_S if row.state == State.RUNNING else UNSEEN_PODS_S
-            is_past = (now - since).total_seconds() >= grace_s and tick - began >= patience_s
-            if seen.uid in short and is_past:
-                yield seen.uid, since
-
-    def _begin(
-        self, row: Workload, seen: Observed, now: datetime, speed: float
-    ) -> tuple[datetime, float]:
-        """Now, but for a gang whose start nobody here saw: it has had its time since its admission, whoever
-        watched it then."""
+        self._undue = {seen.uid: seen.undue for _, seen in holding}
         tick = time.monotonic()
-        if seen.uid in self._holding or row.state == State.RUNNING or seen.admitted is None:
-            return now, tick
+        for uid, lack in self._lacks.items():
+            patience_s = UNSEEN_PODS_S if lack.is_start else SETTLE_S
+            if (now - lack.since).total_seconds() >= grace_s and tick - lack.began >= patience_s:
+                yield uid, lack
+
+    def _lack(self, row: Workload, seen: Observed, now: datetime, speed: float) -> Lack:
+        """Since now, unless it is known from before. A gang whose start nobody here saw has had its time
+        since its admission, whoever watched it then; when the turn of a later stage came is written nowhere.
+        """
+        tick, before = time.monotonic(), self._undue.get(seen.uid)
+        if seen.undue < (before or 0) or (before is None and seen.staged):
+            return Lack(now, tick, is_start=True)
+        if lack := self._lacks.get(seen.uid):
+            return lack
+        is_start = row.state != State.RUNNING
+        if before is not None or not is_start or seen.admitted is None:
+            return Lack(now, tick, is_start)
         since = min(seen.admitted, now)
-        return since, tick - (now - since).total_seconds() / speed
+        return Lack(since, tick - (now - since).total_seconds() / speed, is_start)

@@ -133,7 +133,7 @@ class Projection:
         self._hear_of(rows)
         changes = Changes()
         known = self._known.copy()
-        class_by_node = {n.name: n.gpu_class for n in reversed(picture.nodes)}
+        class_by_node = picture.class_by_node
         moves: list[Move] = []
         shown, quiet = picture.workloads, map(self._quiet.get, picture.by_uid)
         self.restless = list(compress(shown, map(is_not, quiet, shown)))
@@ -348,8 +348,9 @@ class Projection:
             and (row := self.rows.get(observed.uid)) is not None
         ]
         speed = self.cluster.clock_speed
-        for uid, since in self._missing.late(holding, now=now, grace_s=grace_s, speed=speed):
-            known[uid] = replace(known[uid], stale_since=since)
+        for uid, lack in self._missing.late(holding, now=now, grace_s=grace_s, speed=speed):
+            ran = known[uid].ran and not lack.is_start
+            known[uid] = replace(known[uid], stale_since=lack.since, ran=ran)
 
 
 def save(changes: Changes) -> None:

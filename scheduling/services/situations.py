@@ -36,7 +36,7 @@ class Known:
     stale_since: datetime | None = None
     """Since when it is below its least members; set once that is longer than the grace."""
     ran: bool = False
-    """All its members were up at some time since its admission."""
+    """All its members were up at some time since its admission, as far as their turn came."""
     blocked: Blocked | None = None
     """What keeps it from being started now."""
     presumed: datetime | None = None
@@ -70,9 +70,12 @@ def is_as_it_should_be(observed: Observed) -> bool:
 
 
 def placement_of(observed: Observed) -> dict[str, int]:
-    """Members by node: where their pods are, and where the plan sent those that are not bound yet."""
+    """Members by node, in order of its name: where their pods are, and where the plan sent those that are not
+    bound yet."""
     placed = dict(observed.placement)
     missing = observed.members_wanted - sum(placed.values())
+    if missing <= 0:
+        return placed  # Most of a large cluster, several times a cycle.
     for node, planned in sorted(observed.planned.items()):
         add = min(missing, planned - placed.get(node, 0))
         if add > 0:

@@ -13,7 +13,7 @@ from scheduling.cluster import picture as pictures
 from scheduling.cluster.adapters import Observed
 from scheduling.cluster.client import Client
 from scheduling.cluster.nodes import ObservedNode
-from scheduling.cluster.picture import Orphans, Picture
+from scheduling.cluster.picture import Orphans, Picture, Seat
 from scheduling.engine import model as m
 from scheduling.models import Cluster, ClusterMode, Workload
 from scheduling.services import policy as policies
@@ -22,7 +22,7 @@ from scheduling.services.checkpoints import Habits, last_checkpoint
 from scheduling.services.divided import BESIDE, divide, parts_of
 from scheduling.services.policy import NO_PRIORITY_CLASS, PolicyRows
 from scheduling.services.situations import Known, Situation, class_of, held_by, judge
-from scheduling.services.strangers import Seat, strange_gpus, vanished_nodes
+from scheduling.services.strangers import strange_gpus, vanished_nodes
 
 
 class Waiting:

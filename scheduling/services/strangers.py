@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from scheduling.cluster.adapters import Observed
-from scheduling.cluster.picture import Picture
+from scheduling.cluster.picture import Picture, Seat
 from scheduling.engine import model as m
 from scheduling.services.divided import Parts
 from scheduling.services.situations import Known, Situation, class_of, placement_of
-
-Seat = tuple[str, str]
-"""(node, GPU class)"""
 
 
 def strange_gpus(
@@ -19,8 +16,7 @@ def strange_gpus(
 ) -> dict[Seat, int]:
     """Milli-GPU that ``workloads`` hold on nodes which are not of their class (any more), where nothing
     else says that they are taken: a label was changed, a class removed."""
-    seats = {(n.name, n.gpu_class) for n in picture.nodes}
-    class_by_node = {n.name: n.gpu_class for n in reversed(picture.nodes)}
+    seats, class_by_node = picture.seats, picture.class_by_node
     held: dict[Seat, int] = {}
     for observed in workloads:
         if observed.uid in parts:
@@ -44,7 +40,6 @@ def vanished_nodes(
 
     Its quota stays its own until it is evicted: else others would be let in past the limits.
     """
-    present = {(n.name, n.gpu_class) for n in picture.nodes}
     held: dict[Seat, list[int]] = {}
     for observed in workloads:
         holds = known[observed.uid].situation is Situation.HOLDING
@@ -52,7 +47,7 @@ def vanished_nodes(
             continue
         apart = {node for placement in parts.get(observed.uid, {}).values() for node in placement}
         for node, members in placement_of(observed).items():
-            if (node, observed.gpu_class) not in present and node not in apart:
+            if (node, observed.gpu_class) not in picture.seats and node not in apart:
                 room = held.setdefault((node, observed.gpu_class), [0, 0, 0])
                 amounts = (observed.gpus, observed.cpus, observed.memory_mib)
                 room[:] = [had + members * more for had, more in zip(room, amounts, strict=True)]

@@ -24,6 +24,7 @@ _EMPTIED = (
     "/api/v1/namespaces/default/configmaps",
     "/api/v1/namespaces/default/resourcequotas",
     _BINDINGS,
+    "/apis/node.k8s.io/v1/runtimeclasses",
     "/apis/resource.k8s.io/v1/deviceclasses",
     "/apis/resource.k8s.io/v1/resourceslices",
     "/apis/resource.k8s.io/v1/namespaces/default/resourceclaimtemplates",

@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Any, Protocol
 
 from scheduling.cluster.devices import Claims
+from scheduling.cluster.overheads import NO_OVERHEADS, Overheads
 
 Json = dict[str, Any]
 
@@ -101,6 +102,10 @@ class Observed:
     """Members that still have work to do: all of them, less what a Job with completions is past."""
     spare: int = 0
     """Those of them that need not be there, because an autoscaler of its own makes them when it likes."""
+    undue: int = 0
+    """Those of them that cannot be there yet, because what they start after is not that far."""
+    staged: bool = False
+    """Some of its members start after others of it."""
     admitted_gpus: int | None = None
     """Milli-GPU a member that its admission let in."""
     placement: Mapping[str, int] = field(default_factory=dict)
@@ -121,13 +126,15 @@ class Observed:
 
     @property
     def is_up(self) -> bool:
-        """All members that have work left run."""
-        return 0 < self.members_wanted <= self.members_up + self.spare
+        """All members that have work left, and may have begun it, run."""
+        due = self.members_wanted - self.undue
+        return 0 < due <= self.members_up + self.spare
 
     @property
     def is_short(self) -> bool:
-        """Fewer than its least members run."""
-        return self.members_up + self.spare < min(self.min_members, self.members_wanted)
+        """Fewer than its least members run, leaving out those that may not have begun."""
+        least = min(self.min_members, self.members_wanted)
+        return self.members_up + self.spare + self.undue < least
 
     @property
     def is_moving(self) -> bool:
@@ -209,8 +216,11 @@ class Adapter(Protocol):
         pods: Sequence[Json],
         classes: Sequence[ClassSpec],
         claims: Claims = MappingProxyType({}),
+        overheads: Overheads = NO_OVERHEADS,
+        parts: Sequence[Json] = (),
     ) -> Observed:
-        """``obj`` and its pods; ``claims`` are the claim templates of its namespace.
+        """``obj`` and its pods; ``claims`` are the claim templates of its namespace, ``overheads`` those of
+        the cluster's runtime classes, ``parts`` the objects that it made.
 
         Raises ValueError when its demand cannot be understood.
         """

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
+from scheduling.cluster.adapters import stages
 from scheduling.cluster.adapters.roles import Role, RoleAdapter
 
 Json = dict[str, Any]
@@ -24,6 +26,9 @@ class JobSetAdapter(RoleAdapter):
             Role(job["name"], _pods(job), job["template"]["spec"]["template"])
             for job in obj["spec"].get("replicatedJobs") or []
         ]
+
+    def later(self, obj: Json, parts: Sequence[Json]) -> Mapping[str, bool]:
+        return stages.later(obj)
 
 
 def _pods(job: Json) -> int:

@@ -9,6 +9,7 @@ from typing import Any
 from scheduling.cluster import labels
 from scheduling.cluster.adapters import originals
 from scheduling.cluster.devices import UNCOUNTED, Claims
+from scheduling.cluster.overheads import NO_OVERHEADS, Overheads
 from scheduling.cluster.quantities import MOST, instant, mib, milli
 
 Json = dict[str, Any]
@@ -25,19 +26,24 @@ ALL_DEVICES = (
 )
 
 
-def asked(spec: Mapping[str, Any], claims: Claims = NO_CLAIMS) -> dict[str, int]:
+def asked(
+    spec: Mapping[str, Any], claims: Claims = NO_CLAIMS, overheads: Overheads = NO_OVERHEADS
+) -> dict[str, int]:
     """What a pod spec asks for at its most, by resource: thousandths, memory in MiB; at most MOST of each.
 
     All containers run at once, and beside them the init containers that are restarted always; each of
     the other init containers runs before, beside those restarted ones that precede it. Devices that
     the pod claims by one of the templates ``claims`` come on top. A request counts, else the limit (the
     server defaults one from the other). What the pod asks for as a whole takes the place of what its
-    containers do (KEP-2837).
+    containers do (KEP-2837). The overhead that it states, else that of its runtime class among
+    ``overheads``, is added to either.
     """
     total, first = _total(spec.get("containers")), spec.get("initContainers") or ()
     if first:
         total = _most(_more(total, _total(_restarted(first))), _peak(first))
     total |= _total([dict(spec)])
+    if fixed := spec.get("overhead") or overheads.get(spec.get("runtimeClassName") or ""):
+        total = _more(total, _amounts(fixed))
     for claim in spec.get("resourceClaims") or []:
         total = _more(total, claims.get(claim.get("resourceClaimTemplateName", ""), {}))
     return {name: min(amount, MOST) for name, amount in total.items()}
@@ -48,10 +54,16 @@ def _total(containers: Iterable[Json] | None) -> dict[str, int]:
     for container in containers or ():
         resources = container.get("resources") or {}
         wants = {**(resources.get("limits") or {}), **(resources.get("requests") or {})}
-        for name, amount in wants.items():
-            value = mib(amount) if name == "memory" else milli(amount)
+        for name, value in _amounts(wants).items():
             total[name] = total.get(name, 0) + value
     return total
+
+
+def _amounts(quantities: Json) -> dict[str, int]:
+    return {
+        name: mib(amount) if name == "memory" else milli(amount)
+        for name, amount in quantities.items()
+    }
 
 
 def _restarted(containers: Iterable[Json]) -> list[Json]:
@@ -158,7 +170,7 @@ def trim(pod: Json) -> Json:
             **(_steering(spec) if labels.queue_of(meta.get("labels")) else {}),
             "nodeName": spec.get("nodeName"),
             "resourceClaims": spec.get("resourceClaims"),
-            **({"resources": spec["resources"]} if "resources" in spec else {}),
+            **{key: spec[key] for key in ("overhead", "resources") if key in spec},
             "containers": [
                 {"resources": c.get("resources") or {}} for c in spec.get("containers") or []
             ],

@@ -18,6 +18,7 @@ from scheduling.cluster.adapters import pods as pods_of
 from scheduling.cluster.adapters.base import Admission, ClassSpec, Observed
 from scheduling.cluster.adapters.originals import Original
 from scheduling.cluster.devices import Claims
+from scheduling.cluster.overheads import NO_OVERHEADS, Overheads
 from scheduling.cluster.quantities import MOST, instant, whole
 
 Json = dict[str, Any]
@@ -107,6 +108,11 @@ class RoleAdapter:
         """Members that have done their part and are not missed; ``pods`` are those that are members."""
         return sum(pods_of.phase(pod) == "Succeeded" for pod in pods)
 
+    def later(self, obj: Json, parts: Sequence[Json]) -> Mapping[str, bool]:
+        """Names of roles whose pods start after those of others -> whether they may be there by now.
+        ``parts`` are the objects that it made."""
+        return {}
+
     def unsettled(self, obj: Json) -> int:
         """Pods that may still come or be there, although none is seen."""
         return 0
@@ -157,6 +163,8 @@ class RoleAdapter:
         pods: Sequence[Json],
         classes: Sequence[ClassSpec],
         claims: Claims = pods_of.NO_CLAIMS,
+        overheads: Overheads = NO_OVERHEADS,
+        parts: Sequence[Json] = (),
     ) -> Observed:
         meta, said = obj["metadata"], notes.of(obj)
         outcome, finished = self.outcome(obj)
@@ -171,7 +179,7 @@ class RoleAdapter:
             started=pods_of.last_start(filter(pods_of.is_ready, pods)),
             pods_left=max(sum(not pods_of.is_over(p) for p in pods), self.unsettled(obj)),
             **notes.identity(self.kind, obj),
-            **self._demand(obj, pods, classes, claims),
+            **self._demand(obj, pods, classes, claims, overheads, parts),
             **notes.wishes(said, pods),
             **notes.state(said, classes),
         )
@@ -281,14 +289,17 @@ class RoleAdapter:
         pods: Sequence[Json],
         classes: Sequence[ClassSpec],
         claims: Claims,
+        overheads: Overheads,
+        parts: Sequence[Json],
     ) -> Json:
         names = tuple(c.resource_name for c in classes)
         roles = self.roles(obj)
         counted, original = sizing.counted_of(roles, names, claims), originals.of(obj)
-        asks = [pods_of.asked(role.pod, claims) for role in counted]
+        asks = [pods_of.asked(role.pod, claims, overheads) for role in counted]
         amounts = {pods_of.gpus(role.pod, names, claims) for role in counted}
         fits = [self._classes(obj, r, original, classes, claims) for r in counted]
         lowest, highest = self._bounds(obj, counted, original)
+        later = self.later(obj, parts)
         members = min(LARGEST_GANG, sum(role.count for role in counted))
         mixed = any(amounts) and (self.has_helpers or len(counted) < len(roles))
         mine = [p for p in pods if pods_of.gpus(p["spec"], names, claims)] if mixed else pods
@@ -302,6 +313,8 @@ class RoleAdapter:
             "members": members,
             "members_wanted": max(0, members - self.done(obj, mine)),
             "spare": sum(role.spare for role in counted),
+            "undue": sum(role.count for role in counted if not later.get(role.name, True)),
+            "staged": bool(later),
             "sized": original.members,
             "admitted_gpus": original.gpus,
             "gpu_classes": fitting.in_all(fits),

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
-from scheduling.cluster.adapters import steering
+from scheduling.cluster.adapters import stages, steering
 from scheduling.cluster.adapters.base import Admission
 from scheduling.cluster.adapters.roles import Role, RoleAdapter
 
@@ -32,6 +32,11 @@ class TrainJobAdapter(RoleAdapter):
         trainer = obj["spec"].get("trainer") or {}
         pod = {"containers": [{"resources": trainer.get("resourcesPerNode") or {}}]}
         return [Role(JOB, int(trainer.get("numNodes") or 1), {"spec": pod})]
+
+    def later(self, obj: Json, parts: Sequence[Json]) -> Mapping[str, bool]:
+        """The runtime says what its trainer starts after, and the JobSet that is made of it."""
+        made = next((part for part in parts if "replicatedJobs" in part["spec"]), None)
+        return stages.later(made) if made else {}
 
     def fault(self, obj: Json, amounts: Set[int]) -> str:
         trainer = obj["spec"].get("trainer") or {}

@@ -1,4 +1,4 @@
-"""How much of each resource the containers of a pod ask for together."""
+"""How much of each resource a pod asks for: its containers together, and what its runtime takes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ Amounts = dict[str, int]
 
 
 def amounts_of(spec: Json, part: str) -> Amounts:
-    """Return the `requests` or `limits` of a pod: its containers together, or its largest init container."""
+    """Return the `requests` or `limits` of a pod: its containers together, or its largest init container,
+    and its overhead on top. That limits nothing which the containers leave unlimited."""
     total: Amounts = {}
     for container in spec.get("containers") or ():
         for name, quantity in quantities_of(container, part).items():
@@ -18,6 +19,9 @@ def amounts_of(spec: Json, part: str) -> Amounts:
     for container in spec.get("initContainers") or ():
         for name, quantity in quantities_of(container, part).items():
             total[name] = max(total.get(name, 0), milli(quantity))
+    for name, quantity in (spec.get("overhead") or {}).items():
+        if name in total or part == "requests":
+            total[name] = total.get(name, 0) + milli(quantity)
     return total
 
 

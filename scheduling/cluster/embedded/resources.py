@@ -89,6 +89,7 @@ PRIORITY_CLASSES = Resource(
     "scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", namespaced=False,
     short_names=("pc",), counts_generation=True,
 )  # fmt: skip
+RUNTIME_CLASSES = Resource("node.k8s.io", "v1", "runtimeclasses", "RuntimeClass", namespaced=False)
 LEASES = Resource(
     "coordination.k8s.io", "v1", "leases", "Lease",
     unconditional_update=False, create_on_update=True,
@@ -145,8 +146,8 @@ CLAIM_TEMPLATES = Resource(
 
 RESOURCES: tuple[Resource, ...] = (
     NAMESPACES, NODES, PODS, EVENTS, RESOURCE_QUOTAS, SERVICE_ACCOUNTS, CONFIG_MAPS,
-    JOBS, PRIORITY_CLASSES, LEASES, BUDGETS, ROLES, ROLE_BINDINGS, CLUSTER_ROLES,
-    CLUSTER_ROLE_BINDINGS, ADMISSION_POLICIES, ADMISSION_POLICY_BINDINGS, ACCESS_REVIEWS,
+    JOBS, PRIORITY_CLASSES, RUNTIME_CLASSES, LEASES, BUDGETS, ROLES, ROLE_BINDINGS,
+    CLUSTER_ROLES, CLUSTER_ROLE_BINDINGS, ADMISSION_POLICIES, ADMISSION_POLICY_BINDINGS, ACCESS_REVIEWS,
     DEPLOYMENTS, DEFINITIONS, DEVICE_CLASSES, RESOURCE_SLICES, CLAIM_TEMPLATES,
 )  # fmt: skip
 

@@ -13,6 +13,7 @@ import pytest
 from scheduling.cluster import labels, picture
 from scheduling.cluster.adapters import ADAPTERS, Admission, ClassSpec, Observed
 from scheduling.cluster.adapters.pods import trim
+from scheduling.cluster.memo import Circumstances
 from scheduling.cluster.nodes import trim_node
 from tests.scheduling import kube, manifests
 from tests.scheduling.operators import adapter_of
@@ -271,7 +272,7 @@ def compose(pods: list[Json], *objects: Json) -> picture.Picture:
     held: dict[str, list[Json]] = {a.kind: [] for a in ADAPTERS if a.resource == a.kind}
     for obj in objects:
         held[obj["kind"]].append(obj)
-    return picture.compose([], pods, held, CLASSES)
+    return picture.compose([], pods, held, Circumstances(CLASSES))
 
 
 def test_container_added_since_an_admission_keeps_what_it_asks_for() -> None:
@@ -342,7 +343,7 @@ def test_pods_of_a_running_object_that_cannot_be_read_hold_their_gpus() -> None:
     pod = _pod("w-0", {"kind": "RayJob", "name": "w", "uid": whole["metadata"]["uid"]})
     held: dict[str, list[Json]] = {a.kind: [] for a in ADAPTERS if a.resource == a.kind}
     seen = picture.compose(
-        [trim_node(kube.node("n1"))], [pod], {**held, "RayJob": [whole]}, CLASSES
+        [trim_node(kube.node("n1"))], [pod], {**held, "RayJob": [whole]}, Circumstances(CLASSES)
     )
 
     assert [node.foreign_gpus for node in seen.nodes] == [1000]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from scheduling.cluster.adapters import ClassSpec, Observed
-from scheduling.cluster.memo import Memo
+from scheduling.cluster.memo import Circumstances, Memo
 from scheduling.cluster.picture import compose
 
 CLASSES = (ClassSpec("h100", "nvidia.com/gpu", {}),)
@@ -26,7 +26,7 @@ def look(memo: Memo, obj: Any, *pods: Any, classes: Any = CLASSES) -> Observed:
     owners = [{"uid": obj["metadata"]["uid"], "kind": "Job", "controller": True}]
     for each in pods:
         each["metadata"]["ownerReferences"] = owners
-    (observed,) = compose([], pods, {"Job": [obj]}, classes, memo=memo).workloads
+    (observed,) = compose([], pods, {"Job": [obj]}, Circumstances(classes), memo).workloads
     return observed
 
 
@@ -55,7 +55,7 @@ def test_what_is_gone_is_forgotten() -> None:
 
 
 def shown(memo: Memo, *objects: Any, pods: Any = ()) -> list[str]:
-    found = compose([], list(pods), {"Job": list(objects)}, CLASSES, memo=memo)
+    found = compose([], list(pods), {"Job": list(objects)}, Circumstances(CLASSES), memo)
     return [observed.name for observed in found.workloads]
 
 

@@ -16,6 +16,7 @@ from scheduling.models import Cluster, GpuClass, Queue, State
 from scheduling.services import blocked, missing
 from tests.scheduling.killing import restart
 from tests.scheduling.kube import JOBS, World, add_node, eventually, node
+from tests.scheduling.manifests import node_affinity
 
 S = State
 PLAN = Planner.plan
@@ -308,9 +309,7 @@ def test_where_a_person_sends_an_evicted_job_is_where_it_runs_next(world: World)
         )
     )
 
-    there = [{"key": "kubernetes.io/hostname", "operator": "In", "values": [left]}]
-    terms = {"nodeSelectorTerms": [{"matchExpressions": there}]}
-    affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
+    affinity = node_affinity("kubernetes.io/hostname", left)
     toleration = {"key": "mine", "operator": "Exists", "effect": "NoSchedule"}
     pod = {"affinity": affinity, "tolerations": [toleration]}
     world.edit("w1", {"spec": {"template": {"spec": pod}}})

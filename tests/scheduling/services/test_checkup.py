@@ -87,6 +87,9 @@ def test_permission_on_a_kind_that_is_not_there_is_not_asked_for(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     refuse(monkeypatch, ("update", "jobsets"), ("watch", "rayjobs"))
+    # A control plane that several tests share may have them by now.
+    serves = checkup._serves
+    monkeypatch.setattr(checkup, "_serves", lambda api, path: "batch" in path and serves(api, path))
     assert found(world) == []
 
 

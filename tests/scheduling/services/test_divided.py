@@ -9,6 +9,7 @@ import pytest
 from scheduling.models import Cluster, ClusterMode, GpuClass, Node, Queue, Quota, State
 from scheduling.services import snapshots
 from tests.scheduling.kube import JOBS, World, add_node, node
+from tests.scheduling.manifests import node_affinity
 
 Json = dict[str, Any]
 
@@ -41,10 +42,8 @@ def across(world: World) -> World:
     Cluster.objects.update(mode=ClusterMode.OBSERVE)
     job = asking(world, "old", "h100", "a100", pods=2)
     job["spec"]["suspend"] = False
-    here = [{"key": "kubernetes.io/hostname", "operator": "In", "values": ["n1", "a1"]}]
-    terms = {"nodeSelectorTerms": [{"matchExpressions": here}]}
-    affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
-    job["spec"]["template"]["spec"]["affinity"] = affinity
+    here = node_affinity("kubernetes.io/hostname", "n1", "a1")
+    job["spec"]["template"]["spec"]["affinity"] = here
     world.kube.create(JOBS, job)
     world.cycles_until(lambda: running(world, "old"))
     return world

@@ -110,6 +110,18 @@ def test_observe_manifest_is_enough_to_plan_and_grants_no_write(site: Site) -> N
     assert refused.value.status == 403
 
 
+def test_right_that_an_older_manifest_lacks_is_named_and_the_rest_works(site: Site) -> None:
+    """Rights of before Weir counted what runtime classes add to pods."""
+    role = f"{RBAC}/clusterroles/weir-observe"
+    rules = site.admin.get(role)["rules"]
+    older = [rule for rule in rules if rule["apiGroups"] != ["node.k8s.io"]]
+    site.admin.patch(role, {"rules": older})
+    said = "Weir may not list or watch runtimeclasses.node.k8s.io to count what runtime classes add to pods."
+
+    assert eventually(lambda: [i.sentence for i in site.lacks()], within_s=10) == [said]
+    assert eventually(lambda: run_cycle(site.cluster.pk).number, within_s=20)
+
+
 def test_enforcing_without_its_manifest_is_named_as_missing(site: Site) -> None:
     enforce()
     said = [item.sentence for item in site.lacks() if item.topic == "permissions"]

@@ -6,7 +6,7 @@ from typing import Any
 
 from scheduling.models import ClusterMode, GpuClass, Node, Queue, State
 from tests.scheduling.kube import JOBS, World, add_node, node
-from tests.scheduling.manifests import template
+from tests.scheduling.manifests import node_affinity, template
 
 Json = dict[str, Any]
 
@@ -120,10 +120,7 @@ def test_job_kept_by_its_affinity_from_the_first_class_runs_on_the_other(world: 
     quota.save()
     job = world.manifest("w1")
     job["metadata"]["annotations"].pop("weir.dev/gpu-classes", None)
-    only = [{"key": "gpu", "operator": "In", "values": ["a100", "b200"]}]
-    terms = {"nodeSelectorTerms": [{"matchExpressions": only}]}
-    affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
-    job["spec"]["template"]["spec"]["affinity"] = affinity
+    job["spec"]["template"]["spec"]["affinity"] = node_affinity("gpu", "a100", "b200")
     world.kube.create(JOBS, job)
     world.cycles_until(lambda: running(world, "w1"))
 

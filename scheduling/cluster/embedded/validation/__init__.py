@@ -14,6 +14,8 @@ from .others import (
     lease_faults,
     priority_class_update_faults,
     quota_faults,
+    runtime_class_faults,
+    runtime_class_update_faults,
 )
 from .pods import pod_faults, pod_update_faults
 
@@ -29,11 +31,13 @@ _CHECKS: dict[str, Check] = {
     "PodDisruptionBudget": budget_faults,
     "ResourceQuota": quota_faults,
     "Event": event_faults,
+    "RuntimeClass": runtime_class_faults,
 }
 _UPDATE_CHECKS: dict[str, UpdateCheck] = {
     "Job": job_update_faults,
     "Pod": pod_update_faults,
     "PriorityClass": priority_class_update_faults,
+    "RuntimeClass": runtime_class_update_faults,
 }
 
 

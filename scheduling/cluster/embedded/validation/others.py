@@ -1,8 +1,8 @@
-"""Leases, disruption budgets, quotas, priority classes, events."""
+"""Leases, disruption budgets, quotas, priority and runtime classes, events."""
 
 from __future__ import annotations
 
-from ..errors import Cause, forbidden_field, invalid_value, required
+from ..errors import Cause, forbidden_field, immutable, invalid_value, required
 from ..quantities import milli
 from ..resources import Json
 
@@ -53,6 +53,16 @@ def event_faults(body: Json) -> list[Cause]:
         hint = "does not match event.namespace"
         return [invalid_value("involvedObject.namespace", involved["namespace"], hint)]
     return []
+
+
+def runtime_class_faults(body: Json) -> list[Cause]:
+    """Return what is wrong with a RuntimeClass."""
+    return [] if body.get("handler") else [required("handler")]
+
+
+def runtime_class_update_faults(new: Json, old: Json) -> list[Cause]:
+    """Return what may not change in a RuntimeClass."""
+    return [] if new["handler"] == old["handler"] else [immutable("handler", new["handler"])]
 
 
 def priority_class_update_faults(new: Json, old: Json) -> list[Cause]:

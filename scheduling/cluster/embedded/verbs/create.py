@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..admission.overhead import set_overhead
 from ..admission.policies import check_policies
 from ..admission.quotas import check_quotas
 from ..context import Caller, World, record_audit
@@ -116,12 +117,13 @@ def _stamp(world: World, resource: Resource, body: Json) -> None:
 
 
 def admit(world: World, resource: Resource, body: Json) -> None:
-    """Fill in defaults and what admission sets: a Job's selector, a pod's priority."""
+    """Fill in defaults and what admission sets: a Job's selector, a pod's priority and overhead."""
     apply_defaults(resource, body)
     if resource is JOBS and isinstance((body.get("spec") or {}).get("template"), dict):
         generate_job_selector(body)
     if resource is PODS:
         _set_priority(world, body)
+        set_overhead(world, body)
 
 
 def _set_priority(world: World, body: Json) -> None:

@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from tests.scheduling.manifests import node_affinity
+
 from .conftest import Cluster
 
 
@@ -16,12 +18,6 @@ def _nodes_of(cluster: Cluster) -> list[str | None]:
 def _why(cluster: Cluster) -> str:
     conditions = cluster.pods()[0]["status"]["conditions"]
     return str(next(c["message"] for c in conditions if c["type"] == "PodScheduled"))
-
-
-def _affinity(key: str, operator: str, *values: str) -> Any:
-    expression = {"key": key, "operator": operator, **({"values": [*values]} if values else {})}
-    rule = {"nodeSelectorTerms": [{"matchExpressions": [expression]}]}
-    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": rule}}
 
 
 def test_devices_are_never_overcommitted(cluster: Cluster) -> None:
@@ -76,13 +72,13 @@ def test_higher_priority_goes_first(cluster: Cluster) -> None:
 @pytest.mark.parametrize(
     ("affinity", "fits"),
     [
-        (_affinity("gpu", "In", "h100", "a100"), True),
-        (_affinity("gpu", "In", "v100"), False),
-        (_affinity("gpu", "NotIn", "h100"), False),
-        (_affinity("gpu", "Exists"), True),
-        (_affinity("gpu", "DoesNotExist"), False),
-        (_affinity("memory", "Gt", "40"), True),
-        (_affinity("memory", "Lt", "40"), False),
+        (node_affinity("gpu", "h100", "a100"), True),
+        (node_affinity("gpu", "v100"), False),
+        (node_affinity("gpu", "h100", operator="NotIn"), False),
+        (node_affinity("gpu", operator="Exists"), True),
+        (node_affinity("gpu", operator="DoesNotExist"), False),
+        (node_affinity("memory", "40", operator="Gt"), True),
+        (node_affinity("memory", "40", operator="Lt"), False),
     ],
 )
 def test_required_affinity_is_respected(cluster: Cluster, affinity: Any, fits: bool) -> None:
