@@ -8,7 +8,6 @@ from scheduling.engine.arrays import ANYWHERE, EPS, GPUS, LATER, Room, Seats, Wo
 from scheduling.engine.compiled import inner, once
 from scheduling.engine.eviction import (
     BOTH,
-    BOTH_OWED,
     CAP,
     PREEMPT,
     Hunt,
@@ -20,7 +19,7 @@ from scheduling.engine.eviction import (
 from scheduling.engine.prey import Prey
 from scheduling.engine.seating import leave, pick_device, sit, slots_on
 from scheduling.engine.sorting import order_of
-from scheduling.engine.standing import levels_over, takes_kept
+from scheduling.engine.standing import inside_nominal, levels_over, takes_kept
 from scheduling.engine.world import World
 
 
@@ -35,20 +34,32 @@ def unseat(work: Work, room: Room, seats: Seats, w: int, sat: int) -> None:
 def lacks_quota(world: World, hunt: Hunt, q: int) -> bool:
     """With the workload, ``q`` would be above its limit, or above what it is entitled to."""
     held = world.book.held[hunt.c, q] + hunt.need
-    return bool(held > world.quotas.cap[hunt.c, q] or held > entitled_to(world, hunt, q))
+    return bool(held > world.quotas.cap[hunt.c, q] or not is_entitled(world, hunt, q, 0))
 
 
 @inner
-def entitled_to(world: World, hunt: Hunt, q: int) -> float:
-    """What ``q``, on the way from the workload up, may hold where both kinds of victims leave: its fair
-    share, or no more of it than its nominal. Reclaim alone starts below that, and preempt alone needs no
-    entitlement.
+def is_entitled(world: World, hunt: Hunt, q: int, gain: int) -> bool:
+    """Whether ``q``, on the way from the workload up, may hold it as well where both kinds of victims leave,
+    ``gain`` milli-GPU more of them: inside its fair share, and inside its nominal for what is owed. Reclaim
+    alone starts below that, and preempt alone needs no entitlement.
     """
     if hunt.rule < BOTH or world.tree.depth[q] <= world.tree.depth[hunt.top]:
-        return np.inf
-    fair = world.division.fair[hunt.c, q] + EPS
-    nominal = float(world.quotas.nominal[hunt.c, q])
-    return min(fair, nominal) if hunt.rule == BOTH_OWED else fair
+        return True
+    more = hunt.need - gain
+    if world.book.held[hunt.c, q] + more > world.division.fair[hunt.c, q] + EPS:
+        return False
+    if hunt.rule == BOTH:
+        return True
+    return inside_nominal(world, q, _child_to(world, hunt, q), hunt.c, more)
+
+
+@once
+def _child_to(world: World, hunt: Hunt, q: int) -> int:
+    """The child of ``q`` on the way from the workload, -1 in its leaf."""
+    kid, up = -1, world.work.queue[hunt.w]
+    while up != q:
+        kid, up = up, world.tree.parent[up]
+    return kid
 
 
 @once

@@ -10,7 +10,7 @@ from scheduling.engine.arrays import ANYWHERE, EPS, GPUS
 from scheduling.engine.compiled import inner, once
 from scheduling.engine.eviction import BOTH, BUDGET, PROTECTED, RECLAIM, Hunt
 from scheduling.engine.limits import spent_hours
-from scheduling.engine.needed import entitled_to
+from scheduling.engine.needed import is_entitled
 from scheduling.engine.prey import BOUND, LOOSE, drop_weight
 from scheduling.engine.record import decide
 from scheduling.engine.standing import guarded
@@ -45,7 +45,7 @@ def _displaceable(world: World, hunt: Hunt) -> int:
     return gain
 
 
-@once
+@inner
 def _reclaimable(world: World, hunt: Hunt) -> int:
     """Milli-GPU above fair share beside the way from the leaf up to ``hunt.top``, that included."""
     tree = world.tree
@@ -63,24 +63,23 @@ def _gain_of_both(world: World, hunt: Hunt) -> int:
     where they would leave a queue below it short of what the workload needs.
     """
     q, gain = world.work.queue[hunt.w], _displaceable(world, hunt)
-    if _is_short(world, hunt, q, gain):
+    if not is_entitled(world, hunt, q, gain):
         return 0
     _sum_up(world, hunt)
     while q != hunt.top:
         q, kid = world.tree.parent[q], q
         gain += world.prey.below[q] - world.prey.take[kid]
-        if _is_short(world, hunt, q, gain):
+        if not is_entitled(world, hunt, q, gain):
             return 0
     return gain
 
 
 @inner
 def lent_at_most(world: World, w: int, c: int) -> int:
-    """Milli-GPU of class ``c`` that all queues together could lose to ``w`` of what lies above their
-    shares, were nothing protected.
+    """Milli-GPU of class ``c`` that queues beside the way from the leaf of ``w`` up to the root could lose to
+    it of what lies above their shares, were nothing protected.
     """
-    _sum_up(world, Hunt(w, c, BOTH, 0, True, PROTECTED, 0))
-    return int(world.prey.below[0])
+    return _reclaimable(world, Hunt(w, c, BOTH, 0, True, PROTECTED, 0))
 
 
 @inner
@@ -102,12 +101,6 @@ def may_be_entitled(world: World, hunt: Hunt) -> bool:
     q, need = world.work.queue[hunt.w], hunt.need
     beside = world.book.held[hunt.c, q] - _displaceable(world, hunt)
     return bool(beside + need <= world.division.fair[hunt.c, q] + EPS)
-
-
-@once
-def _is_short(world: World, hunt: Hunt, q: int, gain: int) -> bool:
-    held = world.book.held[hunt.c, q] + hunt.need - gain
-    return bool(held > entitled_to(world, hunt, q))
 
 
 @inner

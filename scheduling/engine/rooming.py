@@ -32,7 +32,14 @@ from scheduling.engine.prospects import (
     note_loss,
 )
 from scheduling.engine.record import decide, evict_for, is_shrunk, quote, shrink_for
-from scheduling.engine.standing import branch_of, common_ancestor, grace_over, over_nominal, reach
+from scheduling.engine.standing import (
+    branch_of,
+    common_ancestor,
+    grace_over,
+    inside_nominal,
+    over_nominal,
+    reach,
+)
 from scheduling.engine.victims import give_up, hunt_down, last_release
 from scheduling.engine.world import World
 
@@ -188,11 +195,12 @@ def _patient_until(world: World, w: int, rule: int, nominal: bool) -> float:
 
 @inner
 def _inside_nominal(world: World, w: int, c: int, top: int, need: int) -> bool:
-    q = world.work.queue[w]
+    """In every queue below ``top``."""
+    q, kid = world.work.queue[w], -1
     while q != top:
-        if world.book.held[c, q] + need > world.quotas.nominal[c, q]:
+        if not inside_nominal(world, q, kid, c, need):
             return False
-        q = world.tree.parent[q]
+        q, kid = world.tree.parent[q], q
     return True
 
 

@@ -67,6 +67,23 @@ def reach(tree: Tree, book: Book, division: Division, q: int, c: int, gpus: int)
 
 
 @inner
+def inside_nominal(world: World, q: int, kid: int, c: int, gpus: int) -> bool:
+    """Whether the nominal of queue ``q`` covers ``gpus`` more for its child ``kid`` (-1: for itself), whose
+    own nominal does. What children hold above theirs is lent to them and comes back first.
+    """
+    tree, held, nominal = world.tree, world.book.held, world.quotas.nominal
+    if held[c, q] + gpus <= nominal[c, q]:
+        return True
+    if kid < 0:
+        return False
+    kept = 0
+    for i in range(tree.kid_start[q], tree.kid_start[q + 1]):
+        sibling = tree.kids[i]
+        kept += min(held[c, sibling] + (gpus if sibling == kid else 0), nominal[c, sibling])
+    return bool(kept <= nominal[c, q])
+
+
+@inner
 def over_limit(world: World, q: int, c: int, gpus: int) -> int:
     """The lowest queue whose limit ``gpus`` more would break, or whose hours are spent; -1 if none."""
     spent = spent_hours(world, q, c)
