@@ -82,17 +82,26 @@ def rate_nodes(world: World) -> None:
         prey.rate[ANY, n] = prey.rate[READY, n] = np.inf
         prey.yields[ANY, n] = prey.yields[READY, n] = 0
     for q in range(prey.leaf_done.size):
-        if prey.leaf_start[q] < prey.leaf_start[q + 1]:
+        if prey.leaf_start[q] < prey.leaf_start[q + 1] and _has_too_much(world, q):
             find_shields(world.tree, world.ranks, prey, q)
             _rate(world, q, True)
             _add_yields(world, q)
 
 
 @inner
+def _has_too_much(world: World, q: int) -> bool:
+    """Whether leaf ``q`` is above its share in any class."""
+    for c in range(world.book.held.shape[0]):
+        if _above(world, c, q) > EPS:
+            return True
+    return False
+
+
+@inner
 def rate_leaf(world: World, q: int) -> None:
     """Leaf ``q`` holds more than when nodes were rated: any of its prey may be too much now."""
     prey = world.prey
-    if prey.listed[0] and prey.rated[0] < RATED_FOR:
+    if prey.listed[0] and prey.rated[0] < RATED_FOR and _has_too_much(world, q):
         _rate(world, q, False)
         _add_yields(world, q)
 
@@ -125,36 +134,33 @@ def _move_up(work: Work, prey: Prey, table: Ints, first: int, last: int, v: int)
 
 
 @once
-def _is_ready(world: World, v: int) -> bool:
+def _is_ready(world: World, v: int, above: float) -> bool:
+    """Of prey in a leaf that is ``above`` its share."""
     work, prey = world.work, world.prey
-    c, q = work.gpu_class[v], work.queue[v]
     if extra_of(work, v) > 0:
         return True
-    above = world.book.held[c, q] - world.division.fair[c, q]
     bound = world.rules.now < work.started[v] + prey.shield[work.priority[v]]
-    enough = above > EPS and above >= gpus_of(work, v) - EPS
+    enough = above >= gpus_of(work, v) - EPS
     return enough and not bound and not prey.chosen[v] and not is_worn(world, v)
-
-
-@once
-def _may_get_ready(world: World, v: int) -> bool:
-    """In a leaf that holds more than before."""
-    work = world.work
-    c, q = work.gpu_class[v], work.queue[v]
-    above = world.book.held[c, q] - world.division.fair[c, q]
-    return extra_of(work, v) > 0 or (above > EPS and not is_worn(world, v))
 
 
 @inner
 def _rate(world: World, q: int, afresh: bool) -> None:
-    """The prey of leaf ``q``; not ``afresh``, when it holds more. Arrays are looked up once."""
-    prey, holds = world.prey, world.holds
+    """The prey of leaf ``q`` in classes of which it holds too much: of others nobody takes any. Not
+    ``afresh``, when it holds more than before. Arrays are looked up once.
+    """
+    prey, holds, work = world.prey, world.holds, world.work
     head, after, node, members = holds.head, holds.next, holds.node, holds.members
     least, of_leaf = prey.rate, prey.of_leaf
     for k in range(prey.leaf_start[q], prey.leaf_start[q + 1]):
         v = prey.in_leaf[k]
-        ready = _is_ready(world, v) if afresh else _may_get_ready(world, v)
-        h, one = head[v], _taken_by(world.work.need[GPUS, v])
+        above = _above(world, work.gpu_class[v], q)
+        if above <= EPS:
+            continue
+        ready = extra_of(work, v) > 0 or not is_worn(world, v)
+        if afresh:
+            ready = _is_ready(world, v, above)
+        h, one = head[v], _taken_by(work.need[GPUS, v])
         while h >= 0:
             n, rate = node[h], rate_of(world, v, h)
             least[ANY, n] = min(least[ANY, n], rate)
@@ -174,16 +180,15 @@ def _taken_by(gpus: int) -> int:
 @once
 def _add_yields(world: World, q: int) -> None:
     """On each node leaf ``q``, just rated, gives no more than it holds there, nor than ``_gives`` says."""
-    prey, holds = world.prey, world.holds
+    prey, holds, work = world.prey, world.holds, world.work
     for k in range(prey.leaf_start[q], prey.leaf_start[q + 1]):
         v = prey.in_leaf[k]
-        h, most = holds.head[v], _gives(world, world.work.gpu_class[v], q)
+        most, beyond = _gives(world, work.gpu_class[v], q), prey.biggest[work.gpu_class[v], q]
+        h = holds.head[v] if most > 0 else -1
         while h >= 0:
             n = holds.node[h]
             prey.yields[READY, n] += min(most, prey.of_leaf[READY, n])
-            if most > 0:
-                beyond = prey.biggest[world.work.gpu_class[v], q]
-                prey.yields[ANY, n] += min(most + beyond, prey.of_leaf[ANY, n])
+            prey.yields[ANY, n] += min(most + beyond, prey.of_leaf[ANY, n])
             prey.of_leaf[ANY, n] = prey.of_leaf[READY, n] = 0
             h = holds.next[h]
 
@@ -193,10 +198,15 @@ def _gives(world: World, c: int, q: int) -> int:
     """Milli-GPU of class ``c`` that leaf ``q`` holds too much of; a hunt for what is owed takes one gang
     beyond. Shares of GPUs and what elastic gangs can do without are not bounded so.
     """
-    above = world.book.held[c, q] - world.division.fair[c, q]
+    above = _above(world, c, q)
     if above <= EPS:
         return 0
     return UNLIMITED if world.prey.unbounded[q] else int(above) + 1
+
+
+@once
+def _above(world: World, c: int, q: int) -> float:
+    return float(world.book.held[c, q] - world.division.fair[c, q])
 
 
 @once
