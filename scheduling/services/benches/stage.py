@@ -129,7 +129,7 @@ def _start_worker(plane: ControlPlane, load_file: Path) -> Process:
         **os.environ,
         "DATABASE_URL": f"sqlite:///{plane.folder / 'weir.sqlite3'}",
         "WEIR_BROKER_URL": "memory://",
-        "MALLOC_ARENA_MAX": "2",
+        "MALLOC_ARENA_MAX": "1",
     }
     _prepare_database(plane, load_file, environment)
     worker = Process(plane.folder, "worker", _program("worker"))
