@@ -233,6 +233,7 @@ class Room(NamedTuple):
     shared_later: Ints
     open: Ints
     coming: Ints  # [class] what leaving work gives back
+    came: Ints  # [class] the part of it that was known when this round began
     tick: Ints  # [0] counts changes of nodes; its value [1] when all were cleared, [2] when the plan began
     touched: Ints  # [node] tick of its last change
     newest: Ints  # [class] the node changed last, -1 none since the tables were cleared
@@ -317,8 +318,8 @@ class Book(NamedTuple):
     extra: Ints  # [class, queue]: what those ask for who are left out of the line
     begun: Ints  # [class, queue]: what started in this cycle
     rounds: Ints  # [5]: see ``precedence``
-    in_vain: Ints  # [class, queue]: the last for whom stepping back would not do
-    in_vain_at: Ints  # [class, queue]: the memo's epoch then
+    in_vain: Ints  # [own or others, class, queue]: the last for whom stepping back would not do
+    in_vain_at: Ints  # [own or others, class, queue]: the memo's epoch then
     begun_until: Floats  # [class, queue]: when the last of it is expected to be over (P90)
 
 

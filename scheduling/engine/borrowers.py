@@ -2,7 +2,7 @@
 
 Who starts above the share of its queue before a gang passes its own is no prey until the next cycle,
 whose plan may take it back for that gang, if lower priority leaves beside (law 4). Where the gang gets
-inside its share without such borrowers, they step back at once and are asked again.
+inside its share without such borrowers, those whose seats it takes step back and are asked again.
 """
 
 from __future__ import annotations
@@ -13,72 +13,122 @@ from scheduling.engine import codes
 from scheduling.engine.admission import need_of
 from scheduling.engine.arrays import EPS, GPUS, Ints
 from scheduling.engine.compiled import inner, once
+from scheduling.engine.ladder import rate_leaf
 from scheduling.engine.precedence import (
     BEGUN,
     LEFT,
+    OTHERS,
     TRIED,
     ask_again,
+    begun_below,
     fails_again,
     free_at_most,
+    has_its_seats,
     note_in_vain,
     preempting,
     take,
 )
-from scheduling.engine.prey import UNRATED
 from scheduling.engine.prospects import forget_failures, may_be_entitled
 from scheduling.engine.rooming import make_room_below, see_prey
-from scheduling.engine.standing import common_ancestor, levels_over
+from scheduling.engine.standing import common_ancestor, levels_over, over_limit, takes_kept
 from scheduling.engine.trial import DONE, try_class
 from scheduling.engine.world import World
 
-MOST_TRIALS, MOST_BORROWERS = 3, 64
+MOST_TRIALS, MOST_BORROWERS = 1000, 64
 """In one cycle, and of those who started last in one trial: these bound a cycle's time."""
 
 
 @inner
 def goes_before_borrowers(world: World, w: int, c: int) -> bool:
-    """Whether ``w`` starts, or makes room, on class ``c`` once those who borrow step back for it."""
+    """Whether ``w`` starts, or makes room, on class ``c`` once those who borrow step back for it, if need be
+    with lower priority of its queue that has just started.
+    """
     if not _may_go_first(world, w, c):
         return False
+    hunt = preempting(world, w, c)
+    own, more = begun_below(world, w, c, False)
+    if not may_be_entitled(world, hunt, more):
+        return False
     who, gpus = _borrowers(world, w, c)
-    if gpus == 0 or free_at_most(world, w, c) + gpus < need_of(world, w):
+    if gpus == 0:
+        return False
+    if may_be_entitled(world, hunt, 0) and _starts_before(world, w, c, who, gpus):
+        return True
+    if more > 0 and _starts_before(world, w, c, np.concatenate((who, own)), gpus + more):
+        return True
+    note_in_vain(world, w, c, OTHERS)
+    return False
+
+
+@inner
+def _starts_before(world: World, w: int, c: int, who: Ints, gpus: int) -> bool:
+    """``w`` starts, or makes room, where ``who`` of ``gpus`` have stepped back; else they start again."""
+    if free_at_most(world, w, c) + gpus < need_of(world, w):
         return False
     rated = world.prey.rated[0]
     world.book.rounds[TRIED] += 1
     for v in who:
         take(world, v, -world.out.members[v])
-    if not _gets_inside(world, w, c, _meet(world, w, who)):
+    starts, yielding = _gets_inside(world, w, c, _meet(world, w, who)), who[:0]
+    if starts:
+        forget_failures(world, c)
+        yielding = _take_seats_again(world, w, who)
+        ask_again(world, w, c, yielding)
+    else:
         for v in who:
             take(world, v, world.out.members[v])
-        if world.prey.rated[0] < rated:  # Nodes were rated while their queues held less.
-            world.prey.rated[0] = UNRATED
-        note_in_vain(world, w, c)
-        return False
-    forget_failures(world, c)
-    ask_again(world, w, c, who)
-    for v in who:
+    if world.prey.rated[0] < rated:  # Nodes were rated while their queues held less.
+        for v in who:
+            rate_leaf(world, world.work.queue[v])
+    for v in yielding:
         try_class(world, v, c, 0)
-    return True
+    return starts
+
+
+@once
+def _take_seats_again(world: World, w: int, who: Ints) -> Ints:
+    """Those whose seats ``w`` has not taken start as before, who started first goes first; returns the
+    others.
+    """
+    yielding, size = np.empty(who.size, np.int64), 0
+    for k in range(who.size - 1, -1, -1):
+        v = who[k]
+        take(world, v, world.out.members[v])
+        if not _may_stay(world, w, v):
+            take(world, v, -world.out.members[v])
+            yielding[size] = v
+            size += 1
+    return yielding[:size]
+
+
+@once
+def _may_stay(world: World, w: int, v: int) -> bool:
+    """With ``v``, which has taken its seats, no limit is passed and no node overfull; inside the share if it
+    is of the queue of ``w``.
+    """
+    q, c = world.work.queue[v], world.out.gpu_class[v]
+    if over_limit(world, q, c, 0) >= 0 or takes_kept(world, q, c, 0) >= 0:
+        return False
+    own = q == world.work.queue[w]
+    if own and levels_over(world.tree, world.book, world.division, q, c, 0) > 0:
+        return False
+    return has_its_seats(world, v)
 
 
 @once
 def _may_go_first(world: World, w: int, c: int) -> bool:
-    """Who is inside its share anyway was asked before anybody borrowed what is free."""
-    q, need = world.work.queue[w], need_of(world, w)
-    if levels_over(world.tree, world.book, world.division, q, c, need) == 0:
-        return False
     rounds = world.book.rounds
     if rounds[BEGUN] == 0 or rounds[LEFT] == 0 or rounds[TRIED] == MOST_TRIALS:
         return False
     see_prey(world)
-    return may_be_entitled(world, preempting(world, w, c)) and not fails_again(world, w, c)
+    return not fails_again(world, w, c, OTHERS)
 
 
 @once
 def _borrowers(world: World, w: int, c: int) -> tuple[Ints, int]:
     """Who starts on class ``c`` in queues above their shares, up to where ``w`` is as well, the last first,
-    and their milli-GPU; not those who were promised their GPUs, for whom others left, or who stepped back
-    before.
+    and their milli-GPU; not those who were promised their GPUs or for whom others left. Who steps back
+    again does so for somebody inside its share, so that ends as reclaim does.
     """
     out, work, started = world.out, world.work, world.book.rounds[BEGUN]
     who, size, gpus = np.empty(MOST_BORROWERS, np.int64), 0, 0
@@ -88,12 +138,22 @@ def _borrowers(world: World, w: int, c: int) -> tuple[Ints, int]:
             break
         if out.action[v] != codes.ADMIT or out.gpu_class[v] != c or out.served[v] or work.claims[v]:
             continue
-        stays = out.stepped_back[v] or not world.ranks.preemptible[work.priority[v]]
-        if not stays and _is_above(world, v, w):
+        if out.stepped_back[v] and _is_among(v, who[:size]):
+            continue
+        if world.ranks.preemptible[work.priority[v]] and _is_above(world, v, w):
             who[size] = v
             size += 1
             gpus += out.members[v] * work.need[GPUS, v]
     return who[:size], gpus
+
+
+@once
+def _is_among(v: int, who: Ints) -> bool:
+    """Who stepped back and started again stands in ``begun`` twice."""
+    for other in who:
+        if other == v:
+            return True
+    return False
 
 
 @once

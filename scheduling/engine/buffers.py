@@ -82,6 +82,7 @@ def _room(nodes: a.Nodes, size: int, classes: int, holds: int) -> a.Room:
         shared_later=_ints(*shared),
         open=_ints(classes),
         coming=_ints(classes),
+        came=_ints(classes),
         tick=_ints(3),
         touched=_ints(size),
         newest=_ints(classes) - 1,
@@ -147,8 +148,8 @@ def _book(classes: int, queues: int, pairs: int) -> a.Book:
         graced=np.zeros(classes), limited=_ints(1), running=_ints(queues),
         user_running=_ints(pairs), user_gpus=_ints(pairs), queued=_ints(queues),
         ceiling=_ints(*table), rationed=_ints(classes), user_queued=_ints(pairs), user_asks=_ints(pairs),
-        extra=_ints(*table), begun=_ints(*table), rounds=_ints(5), in_vain=_ints(*table),
-        in_vain_at=_ints(*table) - 1, begun_until=np.zeros(table),
+        extra=_ints(*table), begun=_ints(*table), rounds=_ints(5), in_vain=_ints(2, *table),
+        in_vain_at=_ints(2, *table) - 1, begun_until=np.zeros(table),
     )  # fmt: skip
 
 

@@ -11,19 +11,16 @@
    d. or waits, with a reason. A gang that its share could hold keeps its turn in the queue, and the
       first such gang of a class that is owed its GPUs keeps free nodes (``turns``, ``reserve``).
 4. Where somebody left or a turn was kept, ask those who wait once more, as the next cycle would: a plan
-   leaves nothing to do to a second one (law 4).
+   leaves nothing to do to a second one (law 4). What left is borrowed no sooner.
 5. Elastic gangs grow into what is left.
 """
 
 from __future__ import annotations
 
-import numpy as np
-
 from scheduling.engine import codes
 from scheduling.engine.admission import need_of
-from scheduling.engine.arrays import GPUS, Ints
+from scheduling.engine.arrays import GPUS
 from scheduling.engine.blame import conclude
-from scheduling.engine.borrowers import goes_before_borrowers
 from scheduling.engine.compiled import inner, once
 from scheduling.engine.eviction import release
 from scheduling.engine.growth import grow_all
@@ -35,16 +32,9 @@ from scheduling.engine.precedence import (
     MOVED,
     STEPPED_BACK,
     TRIED,
-    ask_again,
-    can_step_back,
-    hand_over,
-    note_in_vain,
-    start_again,
-    step_back,
 )
 from scheduling.engine.prey import gpus_of, work_lost
 from scheduling.engine.promised import seat_the_promised
-from scheduling.engine.prospects import forget_failures
 from scheduling.engine.record import evict, quote
 from scheduling.engine.refusals import (
     forget_refusals,
@@ -54,11 +44,11 @@ from scheduling.engine.refusals import (
     tell_the_like,
 )
 from scheduling.engine.reserve import reserve
-from scheduling.engine.rooming import make_room, move_others
 from scheduling.engine.rounds import reopen, stirred
 from scheduling.engine.standing import levels_over, neediest
 from scheduling.engine.trial import DONE, NOT_YET, REFUSED, try_class
 from scheduling.engine.turns import ahead_of, forget_open_turns, give_up_turn, keep_turn
+from scheduling.engine.ways import gets_room, others_move, takes_what_is_its_own
 from scheduling.engine.world import World
 
 MOST_ROUNDS = 8
@@ -74,6 +64,7 @@ def decide_all(world: World) -> None:
     for again in range(MOST_ROUNDS - 1, -1, -1):
         before = world.out.used[0]
         world.book.rounds[LEFT], world.book.rounds[STEPPED_BACK] = again, 0
+        world.room.came[:] = world.room.coming
         _ask_all(world)
         if again == 0 or not stirred(world, before):
             break
@@ -206,6 +197,8 @@ def consider(world: World, w: int, cell: int, turn: int) -> bool:
     state = _try_all(world, w, turn if turn >= 0 else world.tree.depth.max())
     if state == DONE:
         return True
+    if state == NOT_YET and turn >= 0 and takes_what_is_its_own(world, w, turn):
+        return True
     if state == NOT_YET or turn < 0:
         note_refusal(world, w, False)
         return False
@@ -217,7 +210,7 @@ def _refused(world: World, w: int, turn: int) -> bool:
     """Steps c and d."""
     work = world.work
     first, ahead = -1, -1
-    if world.rules.max_moves > 0 and _others_move(world, w):
+    if world.rules.max_moves > 0 and others_move(world, w):
         give_up_turn(world, w)
         forget_refusals(world)
         return True
@@ -229,7 +222,7 @@ def _refused(world: World, w: int, turn: int) -> bool:
         if before >= 0:
             ahead = before if ahead < 0 else ahead
             continue
-        if _gets_room(world, w, c, turn):
+        if gets_room(world, w, c, turn):
             give_up_turn(world, w)
             forget_refusals(world)
             return True
@@ -241,77 +234,6 @@ def _refused(world: World, w: int, turn: int) -> bool:
     else:
         note_refusal(world, w, True)
     return False
-
-
-@once
-def _gets_room(world: World, w: int, c: int, turn: int) -> bool:
-    """Nobody is evicted for what somebody has just borrowed."""
-    if goes_before_borrowers(world, w, c) or make_room(world, w, c):
-        return True
-    return _goes_before_the_new(world, w, c, turn)
-
-
-@once
-def _others_move(world: World, w: int) -> bool:
-    """On the first class of its wish where that gives ``w`` room."""
-    for k in range(world.work.wish.shape[0]):
-        c = world.work.wish[k, w]
-        if c < 0:
-            break
-        if ahead_of(world, w, c) < 0 and move_others(world, w, c):
-            return True
-    return False
-
-
-@once
-def _goes_before_the_new(world: World, w: int, c: int, turn: int) -> bool:
-    """Lower priority of its queue that has just started or moved steps back where that lets ``w`` start:
-    rather those for whom nobody left.
-    """
-    if not can_step_back(world, w, c):
-        return False
-    size = 0
-    for served in (False, True):
-        who = step_back(world, w, c, served)
-        if who.size == size:
-            start_again(world, w, who)
-        elif _starts_without(world, w, c, turn, who):
-            return True
-        size = who.size
-    if size > 0:
-        note_in_vain(world, w, c)
-    return False
-
-
-@once
-def _starts_without(world: World, w: int, c: int, turn: int, who: Ints) -> bool:
-    """``w`` starts, or makes room, where ``who`` have stepped back; else they start again."""
-    q, refused = world.work.queue[w], world.prey.refused
-    failed, refused[c, q] = refused[c, q], -1
-    gets_room = try_class(world, w, c, turn) == DONE or move_others(world, w, c)
-    if not gets_room and not _makes_room_beside(world, w, c, who):
-        refused[c, q] = failed
-        start_again(world, w, who)
-        return False
-    forget_failures(world, c)
-    ask_again(world, w, c, who)
-    for v in who:
-        if world.out.action[v] == codes.UNDECIDED:
-            try_class(world, v, c, 0)
-            hand_over(world, w, v)
-    return True
-
-
-@once
-def _makes_room_beside(world: World, w: int, c: int, who: Ints) -> bool:
-    """A hunt counts in the eviction cap only its own victims: not those of ``who`` that were to move, nor
-    those who left for them.
-    """
-    for v in who:
-        counted = world.out.action[v] == codes.MOVE or world.out.served[v]
-        if counted and world.rules.eviction_cap < np.inf:
-            return False
-    return make_room(world, w, c)
 
 
 @once

@@ -30,7 +30,7 @@ from scheduling.engine.memo import EPOCH
 from scheduling.engine.prey import gpus_of
 from scheduling.engine.prospects import asks_for_more, lent_at_most
 from scheduling.engine.record import evict_mover, undecide
-from scheduling.engine.seating import occupy
+from scheduling.engine.seating import ONE, occupy
 from scheduling.engine.standing import charge, levels_over
 from scheduling.engine.world import World
 
@@ -38,6 +38,8 @@ LEFT, STEPPED_BACK, MOVED, BEGUN, TRIED = 0, 1, 2, 3, 4
 """In ``book.rounds``: how many rounds follow in this cycle; whether somebody has to be asked again; how
 many move; how many have started on free room; how often some of those were to step back.
 """
+OWN, OTHERS = 0, 1
+"""Whose work was to step back in vain: that of the own queue alone, or that of others as well."""
 
 
 @inner
@@ -45,7 +47,7 @@ def can_step_back(world: World, w: int, c: int) -> bool:
     """Whether ``step_back`` might find anybody: not if no round is left to ask them again."""
     book, q = world.book, world.work.queue[w]
     anybody = book.begun[c, q] > 0 or book.rounds[MOVED] > 0
-    return bool(anybody and book.rounds[LEFT] > 0 and not fails_again(world, w, c))
+    return bool(anybody and book.rounds[LEFT] > 0 and not fails_again(world, w, c, OWN))
 
 
 @inner
@@ -55,7 +57,7 @@ def step_back(world: World, w: int, c: int, served: bool) -> Ints:
 
     Returns whose, none if they would not do. ``start_again`` or ``ask_again`` must follow.
     """
-    who, gpus = _begun_below(world, w, c, served)
+    who, gpus = begun_below(world, w, c, served)
     if world.book.rounds[MOVED] > 0:
         who, gpus = _with_movers(world, w, c, who, gpus)
     if gpus == 0 or free_at_most(world, w, c) + gpus < need_of(world, w):
@@ -75,10 +77,10 @@ def start_again(world: World, w: int, who: Ints) -> None:
 
 
 @inner
-def note_in_vain(world: World, w: int, c: int) -> None:
-    """``w`` does not start without them either."""
-    q = world.work.queue[w]
-    world.book.in_vain[c, q], world.book.in_vain_at[c, q] = w, world.memo.now[EPOCH]
+def note_in_vain(world: World, w: int, c: int, whose: int) -> None:
+    """``w`` does not start without those of OWN or OTHERS either."""
+    book, q = world.book, world.work.queue[w]
+    book.in_vain[whose, c, q], book.in_vain_at[whose, c, q] = w, world.memo.now[EPOCH]
 
 
 @inner
@@ -102,16 +104,16 @@ def ask_again(world: World, w: int, c: int, who: Ints) -> None:
 
 
 @inner
-def fails_again(world: World, w: int, c: int) -> bool:
+def fails_again(world: World, w: int, c: int, whose: int) -> bool:
     """Whether it was in vain for one that asks for no more, and nobody has left since."""
     book, q = world.book, world.work.queue[w]
-    if book.in_vain_at[c, q] != world.memo.now[EPOCH]:
+    if book.in_vain_at[whose, c, q] != world.memo.now[EPOCH]:
         return False
-    return asks_for_more(world, w, book.in_vain[c, q])
+    return asks_for_more(world, w, book.in_vain[whose, c, q])
 
 
-@once
-def _begun_below(world: World, w: int, c: int, served: bool) -> tuple[Ints, int]:
+@inner
+def begun_below(world: World, w: int, c: int, served: bool) -> tuple[Ints, int]:
     """Who starts in the queue of ``w`` on class ``c`` at a lower priority, and their milli-GPU.
 
     But for those who were promised their GPUs, who use what is reserved, or, unless ``served``, for whom
@@ -256,6 +258,20 @@ def free_at_most(world: World, w: int, c: int) -> int:
         if value[p] < value[world.work.priority[w]]:
             free += mass[0, c, q, p] + mass[1, c, q, p]
     return free
+
+
+@inner
+def has_its_seats(world: World, v: int) -> bool:
+    """Whether no node of ``v``, which starts, is promised twice, now or later."""
+    out, room = world.out, world.room
+    for i in range(out.first[v], out.first[v] + out.members[v]):
+        n, device = out.pool_node[i], out.pool_device[i]
+        if device >= 0 and max(room.shared_now[n, device], room.shared_later[n, device]) > ONE:
+            return False
+        for r in range(3):
+            if room.now[r, n] < room.pledged[r, n] or room.later[r, n] < 0:
+                return False
+    return True
 
 
 @inner

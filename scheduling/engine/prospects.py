@@ -90,16 +90,18 @@ def first_of_both(world: World, hunt: Hunt) -> int:
     q, own = world.work.queue[hunt.w], _displaceable(world, hunt)
     if own == 0:
         return int(world.tree.parent[hunt.top]) if hunt.top != q else -1
-    if not may_be_entitled(world, hunt):
+    if not may_be_entitled(world, hunt, 0):
         return -1
     return int(hunt.top if hunt.top != q else world.tree.parent[hunt.top])
 
 
 @inner
-def may_be_entitled(world: World, hunt: Hunt) -> bool:
-    """Whether its leaf would be inside its share with the workload and none of lower priority that ran."""
+def may_be_entitled(world: World, hunt: Hunt, begun: int) -> bool:
+    """Whether its leaf would be inside its share with the workload, and with none of lower priority that ran
+    nor ``begun`` milli-GPU of those who start in this cycle.
+    """
     q, need = world.work.queue[hunt.w], hunt.need
-    beside = world.book.held[hunt.c, q] - _displaceable(world, hunt)
+    beside = world.book.held[hunt.c, q] - _displaceable(world, hunt) - begun
     return bool(beside + need <= world.division.fair[hunt.c, q] + EPS)
 
 

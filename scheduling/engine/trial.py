@@ -6,7 +6,7 @@ from scheduling.engine.admission import fills_what_leaves, quota_allows
 from scheduling.engine.arrays import BACKFILL, GPUS, LATER, NOW
 from scheduling.engine.compiled import inner, once
 from scheduling.engine.placement import place
-from scheduling.engine.precedence import BEGUN
+from scheduling.engine.precedence import BEGUN, LEFT
 from scheduling.engine.record import admit, promise
 from scheduling.engine.reserve import backfills
 from scheduling.engine.standing import is_worn, levels_over
@@ -34,6 +34,8 @@ def try_class(world: World, w: int, c: int, turn: int) -> int:
     for when in (NOW, BACKFILL, LATER):
         if when == LATER and world.room.coming[c] == 0:
             continue
+        if when == LATER and over > 0 and _others_first(world, c):
+            return NOT_YET
         if when != LATER and (late or (when == BACKFILL and not backfills(world, w, c))):
             continue
         members = place(world, w, c, most, when)
@@ -46,6 +48,14 @@ def try_class(world: World, w: int, c: int, turn: int) -> int:
             _note_start(world, w)
         return DONE
     return REFUSED
+
+
+@once
+def _others_first(world: World, c: int) -> bool:
+    """Whether somebody has left class ``c`` in this round: whom that brings inside its share is asked before
+    anybody borrows what comes free, in the next one.
+    """
+    return bool(world.book.rounds[LEFT] > 0 and world.room.coming[c] > world.room.came[c])
 
 
 @once

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from scheduling.engine import encode, plan_frame
-from scheduling.engine.arrays import PENDING, RUNNING
+from scheduling.engine import Frame, encode, plan_frame
+from scheduling.engine.arrays import GPUS, PENDING, RUNNING
 from scheduling.simulation.large import (
     PHILLY,
     SIZES,
@@ -63,3 +63,39 @@ def test_plan_from_scratch_fills_the_cluster() -> None:
     running = frame.work.phase == RUNNING
     held = (frame.work.need[0] * frame.work.members)[running].sum()
     assert held >= 0.95 * frame.nodes.capacity.sum()
+
+
+def _contended(odds: tuple[float, ...], seed: int) -> Frame:
+    """A full cluster, four classes of which everybody takes two, and five times as much work that waits."""
+    load, dice = Load(nodes=64, leaves=4, odds=odds), np.random.default_rng(seed)
+    frame = encode(organisation(load))
+    fill(frame, load, 128, dice, busy=True)
+    frame.apply(plan_frame(frame))
+    fill(frame, load, 640, dice)
+    return frame
+
+
+def _on_nodes(frame: Frame) -> np.ndarray:
+    """Milli-GPU of each node that running work holds."""
+    used = np.zeros(frame.nodes.gpu_class.size, np.int64)
+    for slot in np.flatnonzero(frame.work.phase == RUNNING):
+        hold = frame.holds.head[slot]
+        while hold >= 0:
+            members = frame.holds.members[hold]
+            used[frame.holds.node[hold]] += members * frame.work.need[GPUS, slot]
+            hold = frame.holds.next[hold]
+    return used
+
+
+@pytest.mark.parametrize("odds", [PHILLY, TRAINING], ids=["philly", "training"])
+@pytest.mark.parametrize("seed", range(8))
+def test_second_plan_of_a_contended_cluster_does_nothing(
+    odds: tuple[float, ...], seed: int
+) -> None:
+    """Law 4, and no node is given away twice, where hundreds compete for several classes."""
+    frame = _contended(odds, seed)
+    frame.apply(plan_frame(frame), instantly=False)
+    again = plan_frame(frame)
+
+    assert (again.evicted(), again.admitted()) == ([], [])
+    assert _on_nodes(frame).max() <= 8_000

@@ -1,0 +1,145 @@
+"""Step c of a cycle for one workload: others move, who has just started steps back, others leave."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from scheduling.engine import codes
+from scheduling.engine.admission import need_of, quota_allows
+from scheduling.engine.arrays import NOW, Ints
+from scheduling.engine.borrowers import goes_before_borrowers
+from scheduling.engine.compiled import inner, once
+from scheduling.engine.index import row_of
+from scheduling.engine.precedence import (
+    OWN,
+    ask_again,
+    can_step_back,
+    hand_over,
+    note_in_vain,
+    start_again,
+    step_back,
+)
+from scheduling.engine.prospects import forget_failures
+from scheduling.engine.refusals import forget_refusals
+from scheduling.engine.rooming import make_room, move_others
+from scheduling.engine.standing import levels_over
+from scheduling.engine.trial import DONE, try_class
+from scheduling.engine.turns import ahead_of, give_up_turn
+from scheduling.engine.world import World
+
+
+@inner
+def gets_room(world: World, w: int, c: int, turn: int) -> bool:
+    """Nobody is evicted for what somebody has just borrowed."""
+    if goes_before_borrowers(world, w, c) or make_room(world, w, c):
+        return True
+    return _goes_before_the_new(world, w, c, turn)
+
+
+@once
+def others_move(world: World, w: int) -> bool:
+    """On the first class of its wish where that gives ``w`` room."""
+    for k in range(world.work.wish.shape[0]):
+        c = world.work.wish[k, w]
+        if c < 0:
+            break
+        if ahead_of(world, w, c) < 0 and move_others(world, w, c):
+            return True
+    return False
+
+
+@once
+def _goes_before_the_new(world: World, w: int, c: int, turn: int) -> bool:
+    """Lower priority of its queue that has just started or moved steps back where that lets ``w`` start:
+    rather those for whom nobody left.
+    """
+    if not can_step_back(world, w, c):
+        return False
+    size = 0
+    for served in (False, True):
+        who = step_back(world, w, c, served)
+        if who.size == size:
+            start_again(world, w, who)
+        elif _starts_without(world, w, c, turn, who):
+            return True
+        size = who.size
+    if size > 0:
+        note_in_vain(world, w, c, OWN)
+    return False
+
+
+@once
+def _starts_without(world: World, w: int, c: int, turn: int, who: Ints) -> bool:
+    """``w`` starts, or makes room, where ``who`` have stepped back; else they start again."""
+    q, refused = world.work.queue[w], world.prey.refused
+    failed, refused[c, q] = refused[c, q], -1
+    gets_room = try_class(world, w, c, turn) == DONE or move_others(world, w, c)
+    if not gets_room and not _makes_room_beside(world, w, c, who):
+        refused[c, q] = failed
+        start_again(world, w, who)
+        return False
+    forget_failures(world, c)
+    ask_again(world, w, c, who)
+    for v in who:
+        if world.out.action[v] == codes.UNDECIDED:
+            try_class(world, v, c, 0)
+            hand_over(world, w, v)
+    return True
+
+
+@once
+def _makes_room_beside(world: World, w: int, c: int, who: Ints) -> bool:
+    """A hunt counts in the eviction cap only its own victims: not those of ``who`` that were to move, nor
+    those who left for them.
+    """
+    for v in who:
+        counted = world.out.action[v] == codes.MOVE or world.out.served[v]
+        if counted and world.rules.eviction_cap < np.inf:
+            return False
+    return make_room(world, w, c)
+
+
+@once
+def takes_what_is_its_own(world: World, w: int, turn: int) -> bool:
+    """Step c on the classes on which ``w`` need not wait for a later pass: before anybody borrows what it is
+    entitled to. Not where it may borrow itself of another class then, which displaces nobody.
+    """
+    own = False
+    for k in range(world.work.wish.shape[0]):
+        c = world.work.wish[k, w]
+        if c < 0:
+            break
+        if _is_in_turn(world, w, c, turn):
+            own = own or ahead_of(world, w, c) < 0
+        elif _finds_idle(world, w, c):
+            return False
+    return own and _makes_room_in_turn(world, w, turn)
+
+
+@inner
+def _is_in_turn(world: World, w: int, c: int, turn: int) -> bool:
+    q, need = world.work.queue[w], need_of(world, w)
+    return bool(levels_over(world.tree, world.book, world.division, q, c, need) <= turn)
+
+
+@once
+def _finds_idle(world: World, w: int, c: int) -> bool:
+    """Whether enough of class ``c`` is free, and limits let it borrow that."""
+    if world.index.total[row_of(world, w, c, NOW)] < world.work.least[w]:
+        return False
+    return quota_allows(world, w, c, need_of(world, w), world.tree.depth[world.work.queue[w]])
+
+
+@once
+def _makes_room_in_turn(world: World, w: int, turn: int) -> bool:
+    for k in range(world.work.wish.shape[0]):
+        c = world.work.wish[k, w]
+        if c < 0:
+            break
+        if not _is_in_turn(world, w, c, turn) or ahead_of(world, w, c) >= 0:
+            continue
+        if move_others(world, w, c) or gets_room(world, w, c, turn):
+            give_up_turn(world, w)
+            forget_refusals(world)
+            return True
+    return False
