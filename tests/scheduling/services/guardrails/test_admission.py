@@ -191,7 +191,9 @@ def before(lab: Lab, guarded: Pass) -> Iterator[Callable[[Any], Callable[[Json],
         lab.kube.create(adapter.path(namespace, ""), body)
         guarded()
         # Each kind has its own policy, and the API server takes them up one by one.
-        eventually(lambda: refusal(lab, of_kind(lab, body["kind"], queue="")), within_s=15)
+        kind = body["kind"]
+        stray = job(lab, queue="") if kind == "Job" else of_kind(lab, kind, queue="")
+        eventually(lambda: refusal(lab, stray), within_s=15)
         made.append(adapter.path(namespace, name))
         return lambda patch, sub="": edit(f"{made[-1]}{sub}", patch)
 
