@@ -45,7 +45,9 @@ def goes_before_borrowers(world: World, w: int, c: int) -> bool:
     """
     if not _may_go_first(world, w, c):
         return False
-    hunt = preempting(world, w, c)
+    hunt, begun = preempting(world, w, c), world.book.begun[c, world.work.queue[w]]
+    if not may_be_entitled(world, hunt, begun):
+        return False
     own, more = begun_below(world, w, c, False)
     if not may_be_entitled(world, hunt, more):
         return False

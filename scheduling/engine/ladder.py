@@ -18,7 +18,7 @@ from scheduling.engine.prey import (
     work_lost,
 )
 from scheduling.engine.seating import ONE
-from scheduling.engine.standing import is_worn
+from scheduling.engine.standing import is_below, is_worn
 from scheduling.engine.world import World
 
 RATED_FOR = 200
@@ -35,18 +35,22 @@ def order_leaf(world: World, q: int) -> None:
 
 
 @inner
-def order_class(world: World, c: int) -> None:
-    """Fills ``prey.ranked`` for class ``c``, in order."""
-    work, prey = world.work, world.prey
-    if prey.class_done[c]:
-        return
-    prey.class_done[c] = True
-    at = prey.begin[c]
-    for k in range(prey.leaf_start[world.tree.parent.size]):
-        if work.gpu_class[prey.in_leaf[k]] == c:
-            prey.ranked[at] = prey.in_leaf[k]
-            at += 1
-    _order(work, prey, prey.ranked, prey.begin[c], at)
+def order_below(world: World, c: int, top: int, own: int) -> int:
+    """Fills ``prey.ranked`` with the prey of class ``c`` below queue ``top``, in order: that of leaf ``own``,
+    and of the others that hold more than their shares. Returns how many.
+    """
+    work, prey, size = world.work, world.prey, 0
+    for q in range(prey.leaf_done.size):
+        if prey.leaf_start[q] == prey.leaf_start[q + 1] or not is_below(world.tree, q, top):
+            continue
+        if q != own and _above(world, c, q) <= EPS:
+            continue
+        for k in range(prey.leaf_start[q], prey.leaf_start[q + 1]):
+            if work.gpu_class[prey.in_leaf[k]] == c:
+                prey.ranked[size] = prey.in_leaf[k]
+                size += 1
+    _order(work, prey, prey.ranked, 0, size)
+    return size
 
 
 @inner
@@ -110,12 +114,10 @@ def rate_leaf(world: World, q: int) -> None:
 def reprice(world: World, v: int, members: int) -> None:
     """``v`` goes on with ``members``. Less is lost with those, so it stands further ahead in each list."""
     work, prey, holds = world.work, world.prey, world.holds
-    q, c = work.queue[v], work.gpu_class[v]
+    q = work.queue[v]
     prey.lost[v] = work_lost(work, v, members, world.rules.now)
     if prey.leaf_done[q]:
         _move_up(work, prey, prey.in_leaf, prey.leaf_start[q], prey.leaf_start[q + 1], v)
-    if prey.class_done[c]:
-        _move_up(work, prey, prey.ranked, prey.begin[c], prey.begin[c + 1], v)
     h = holds.head[v]
     while h >= 0:
         n = holds.node[h]

@@ -121,6 +121,8 @@ def begun_below(world: World, w: int, c: int, served: bool) -> tuple[Ints, int]:
     """
     line, out, work, q = world.line, world.out, world.work, world.work.queue[w]
     first = line.leaf[q + 1]
+    if world.book.begun[c, q] == 0:
+        return np.empty(0, np.int64), 0
     while first > line.leaf[q] and line.rank[line.item[line.start[first - 1]]] < line.rank[w]:
         first -= 1
     begin, end = line.start[first], line.start[line.leaf[q + 1]]

@@ -34,16 +34,15 @@ LOOSE, BOUND = 0, 1
 
 @declare
 class Prey(NamedTuple):
-    """Running preemptible work by leaf; by class and by node once somebody looks there (``ladder``)."""
+    """Running preemptible work by leaf, and by node once somebody looks there (``ladder``)."""
 
     listed: Flags  # [1]: whether it is in this cycle
     hunts: Ints  # [1]: their number
     leaf_start: Ints  # by leaf: in_leaf[leaf_start[q]:leaf_start[q + 1]]
     in_leaf: Ints
     leaf_done: Flags  # [queue] its part of ``in_leaf`` is in order
-    begin: Ints  # by class: ranked[begin[c]:begin[c + 1]]
-    ranked: Ints
-    class_done: Flags  # [class] its part of ``ranked`` is filled, in order
+    of_class: Ints  # [class] how many of it are listed
+    ranked: Ints  # those of one class below one queue, in order, for one hunt
     start: Ints  # by node: on_node[start[n]:stop[n]]
     stop: Ints
     on_node: Ints
@@ -94,8 +93,8 @@ def empty_prey(
     return Prey(
         listed=flags(1, np.bool_), hunts=ints(1, np.int64),
         leaf_start=ints(queues + 1, np.int64), in_leaf=ints(slots, np.int64),
-        leaf_done=flags(queues, np.bool_), begin=ints(classes + 1, np.int64),
-        ranked=ints(slots, np.int64), class_done=flags(classes, np.bool_),
+        leaf_done=flags(queues, np.bool_), of_class=ints(classes, np.int64),
+        ranked=ints(slots, np.int64),
         start=ints(nodes, np.int64), stop=ints(nodes, np.int64),
         on_node=ints(holds, np.int64), filled=ints(1, np.int64),
         node_done=flags(nodes, np.bool_), spare=ints(many, np.int64),
@@ -167,7 +166,7 @@ def _weigh_in(work: Work, rules: Rules, prey: Prey, w: int) -> None:
     one, gpus = work.need[GPUS, w], gpus_of(work, w)
     extra = one * extra_of(work, w)
     bound = rules.now < work.started[w] + prey.shield[p]
-    prey.begin[c + 1] += 1
+    prey.of_class[c] += 1
     prey.unbounded[q] = prey.unbounded[q] or extra > 0 or one < ONE
     prey.mass[LOOSE, c, q, p] += extra - one * prey.given[w]
     prey.mass[BOUND if bound else LOOSE, c, q, p] += gpus - extra
@@ -183,9 +182,8 @@ def _forget(prey: Prey) -> None:
         prey.node_done[n] = False
     for q in range(prey.leaf_done.size):
         prey.leaf_done[q] = prey.unbounded[q] = False
-    for c in range(prey.class_done.size):
-        prey.class_done[c] = False
-        prey.begin[c + 1] = 0
+    for c in range(prey.of_class.size):
+        prey.of_class[c] = 0
         for q in range(prey.leaf_done.size):
             prey.biggest[c, q] = 0
             prey.refused[c, q] = -1
@@ -212,8 +210,7 @@ def _shield(tree: Tree, ranks: Ranks, leaf: int, p: int) -> float:
 
 @once
 def _sum_up(tree: Tree, prey: Prey) -> None:
-    for c in range(prey.class_done.size):
-        prey.begin[c + 1] += prey.begin[c]
+    for c in range(prey.of_class.size):
         for q in range(tree.parent.size - 1, 0, -1):
             above = tree.parent[q]
             prey.biggest[c, above] = max(prey.biggest[c, above], prey.biggest[c, q])

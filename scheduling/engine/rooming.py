@@ -101,7 +101,7 @@ def _may_gain(world: World, w: int, c: int) -> bool:
     if not world.ranks.preemptible[world.work.priority[w]] and over_nominal(world, q, c, need) >= 0:
         return False
     see_prey(world)
-    if prey.begin[c] == prey.begin[c + 1]:
+    if prey.of_class[c] == 0:
         return False
     return not fails_like_another(world, w, c)
 

@@ -137,6 +137,14 @@ def common_ancestor(tree: Tree, a: int, b: int) -> int:
 
 
 @inner
+def is_below(tree: Tree, q: int, top: int) -> bool:
+    """Whether ``q`` is ``top`` or in its subtree."""
+    while tree.depth[q] > tree.depth[top]:
+        q = tree.parent[q]
+    return bool(q == top)
+
+
+@inner
 def branch_of(tree: Tree, q: int, other: int) -> int:
     """The queue of ``q``'s side just below where it meets ``other``; ``q`` itself inside one queue."""
     meet = common_ancestor(tree, q, other)

@@ -23,7 +23,7 @@ from scheduling.engine.eviction import (
     take_again,
 )
 from scheduling.engine.heap import change, push
-from scheduling.engine.ladder import order_class, order_leaf, order_node
+from scheduling.engine.ladder import order_below, order_leaf, order_node
 from scheduling.engine.nearby import is_near, least_cost, mark_nodes
 from scheduling.engine.needed import (
     do_without,
@@ -88,8 +88,9 @@ def _free_quota(world: World, hunt: Hunt) -> bool:
     q = world.work.queue[hunt.w]
     while q > 0:
         if lacks_quota(world, hunt, q):
-            _shrink_in(world, hunt, q)
-            _evict_in(world, hunt, q)
+            among, first, last = _prey_in(world, hunt, q)
+            _shrink_in(world, hunt, q, among[first:last])
+            _evict_in(world, hunt, q, among[first:last])
         if lacks_quota(world, hunt, q):
             return False
         q = world.tree.parent[q]
@@ -97,28 +98,20 @@ def _free_quota(world: World, hunt: Hunt) -> bool:
 
 
 @once
-def _evict_in(world: World, hunt: Hunt, q: int) -> None:
-    """Victims in ``q`` and below go until it does not lack quota."""
-    among, first, last = _prey_in(world, hunt, q)
-    for k in range(first, last):
-        v = among[k]
+def _evict_in(world: World, hunt: Hunt, q: int, among: Ints) -> None:
+    """Victims ``among`` those of ``q`` and below go until it does not lack quota."""
+    for v in among:
         if not lacks_quota(world, hunt, q):
             return
-        if world.prey.chosen[v] or not _inside(world, world.work.queue[v], q):
-            continue
-        if allowed(world, hunt, v):
+        if not world.prey.chosen[v] and allowed(world, hunt, v):
             choose(world, v)
 
 
 @once
-def _shrink_in(world: World, hunt: Hunt, q: int) -> None:
-    """Elastic gangs of ``q`` and below give up members until it does not lack quota."""
+def _shrink_in(world: World, hunt: Hunt, q: int, among: Ints) -> None:
+    """Elastic gangs ``among`` those of ``q`` and below give up members until it does not lack quota."""
     prey = world.prey
-    among, first, last = _prey_in(world, hunt, q)
-    for k in range(first, last):
-        v = among[k]
-        if not _inside(world, world.work.queue[v], q):
-            continue
+    for v in among:
         h = world.holds.head[v]
         while h >= 0 and lacks_quota(world, hunt, q) and may_give(world, hunt, v):
             if prey.gone[h] < world.holds.members[h]:
@@ -129,20 +122,12 @@ def _shrink_in(world: World, hunt: Hunt, q: int) -> None:
 
 @once
 def _prey_in(world: World, hunt: Hunt, q: int) -> tuple[Ints, int, int]:
-    """Where to look for victims of ``q`` in order: its own if it is a leaf, else all of the class."""
+    """Where to look for victims of ``q`` and below, in order."""
     tree, prey = world.tree, world.prey
     if tree.kid_start[q] == tree.kid_start[q + 1]:
         order_leaf(world, q)
         return prey.in_leaf, prey.leaf_start[q], prey.leaf_start[q + 1]
-    order_class(world, hunt.c)
-    return prey.ranked, prey.begin[hunt.c], prey.begin[hunt.c + 1]
-
-
-@once
-def _inside(world: World, q: int, top: int) -> bool:
-    while world.tree.depth[q] > world.tree.depth[top]:
-        q = world.tree.parent[q]
-    return q == top
+    return prey.ranked, 0, order_below(world, hunt.c, q, world.work.queue[hunt.w])
 
 
 @once
