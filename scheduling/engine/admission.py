@@ -38,6 +38,14 @@ def share_allows(world: World, w: int, c: int, gpus: int, turn: int) -> bool:
 
 
 @inner
+def passes_nominal(world: World, w: int, c: int) -> bool:
+    """Whether ``w`` cannot be preempted and would pass its nominal: nobody who leaves changes that."""
+    if world.ranks.preemptible[world.work.priority[w]]:
+        return False
+    return bool(over_nominal(world, world.work.queue[w], c, need_of(world, w)) >= 0)
+
+
+@inner
 def only_reserved(world: World, w: int, c: int) -> bool:
     """Free GPUs would do, were they not kept for another: no reason to displace the own queue's work."""
     if not quota_allows(world, w, c, need_of(world, w), world.tree.depth[world.work.queue[w]]):

@@ -34,6 +34,14 @@ FREE, PENDING, RUNNING = 0, 1, 2
 NOW, LATER, RAW, EMPTY, BACKFILL = 0, 1, 2, 3, 4
 """Which room counts: free now and unclaimed, free once leaving work is gone, free now whoever claims
 it, the whole node, or free now though reserved for later."""
+LEFT, STEPPED_BACK, MOVED, BEGUN, TRIED = 0, 1, 2, 3, 4
+"""In ``book.rounds``: how many rounds follow in this cycle; whether somebody has to be asked again; how
+many move; how many have started on free room; how often some of those were to step back.
+"""
+SINCE_DIVIDED, DIVISIONS = 0, 1
+"""In ``book.shifts``: how many ask for something else since shares were found last; how often they were
+found anew before a hunt.
+"""
 
 
 @declare
@@ -303,7 +311,9 @@ class Book(NamedTuple):
     spent: Ints  # [1]: GPUs evicted for the workload at hand
     forbidden: Ints  # [5]: 1 where a search was denied a victim, by what it might overlook
     supply: Ints  # [class]: GPUs to divide
-    asked: Ints  # [class, queue]: what leaves hold and ask for
+    asked: Ints  # [class, queue]: what leaves hold and ask for as the cycle begins
+    asking: Ints  # [class, queue]: the same as it was divided last
+    shifts: Ints  # [2]: SINCE_DIVIDED, DIVISIONS
     charged: Ints  # [class, queue]: micro-GPU of usage that recent starts are charged beforehand
     graced: Floats  # [class]: when the last grace of a lowering ends, 0 if none runs
     ceiling: Ints  # [class, queue]: the lowest limit on the way to the root
@@ -317,7 +327,7 @@ class Book(NamedTuple):
     user_asks: Ints  # [pair] what they ask for
     extra: Ints  # [class, queue]: what those ask for who are left out of the line
     begun: Ints  # [class, queue]: what started in this cycle
-    rounds: Ints  # [5]: see ``precedence``
+    rounds: Ints  # [5]: LEFT and so on
     in_vain: Ints  # [own or others, class, queue]: the last for whom stepping back would not do
     in_vain_at: Ints  # [own or others, class, queue]: the memo's epoch then
     begun_until: Floats  # [class, queue]: when the last of it is expected to be over (P90)

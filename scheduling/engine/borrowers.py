@@ -10,15 +10,12 @@ from __future__ import annotations
 import numpy as np
 
 from scheduling.engine import codes
-from scheduling.engine.admission import need_of
-from scheduling.engine.arrays import EPS, GPUS, Ints
+from scheduling.engine.admission import need_of, passes_nominal
+from scheduling.engine.arrays import BEGUN, EPS, GPUS, LEFT, TRIED, Ints
 from scheduling.engine.compiled import inner, once
 from scheduling.engine.ladder import rate_leaf
 from scheduling.engine.precedence import (
-    BEGUN,
-    LEFT,
     OTHERS,
-    TRIED,
     ask_again,
     begun_below,
     fails_again,
@@ -28,7 +25,7 @@ from scheduling.engine.precedence import (
     preempting,
     take,
 )
-from scheduling.engine.prospects import forget_failures, may_be_entitled
+from scheduling.engine.prospects import began_to_its_cost, forget_failures, may_be_entitled
 from scheduling.engine.rooming import make_room_below, see_prey
 from scheduling.engine.standing import common_ancestor, levels_over, over_limit, takes_kept
 from scheduling.engine.trial import DONE, try_class
@@ -45,9 +42,7 @@ def goes_before_borrowers(world: World, w: int, c: int) -> bool:
     """
     if not _may_go_first(world, w, c):
         return False
-    hunt, begun = preempting(world, w, c), world.book.begun[c, world.work.queue[w]]
-    if not may_be_entitled(world, hunt, begun):
-        return False
+    hunt = preempting(world, w, c)
     own, more = begun_below(world, w, c, False)
     if not may_be_entitled(world, hunt, more):
         return False
@@ -122,7 +117,14 @@ def _may_go_first(world: World, w: int, c: int) -> bool:
     rounds = world.book.rounds
     if rounds[BEGUN] == 0 or rounds[LEFT] == 0 or rounds[TRIED] == MOST_TRIALS:
         return False
+    if passes_nominal(world, w, c):
+        return False
     see_prey(world)
+    if began_to_its_cost(world, w, c) == 0:
+        return False
+    begun = world.book.begun[c, world.work.queue[w]]
+    if not may_be_entitled(world, preempting(world, w, c), begun):
+        return False
     return not fails_again(world, w, c, OTHERS)
 
 
@@ -132,7 +134,7 @@ def _borrowers(world: World, w: int, c: int) -> tuple[Ints, int]:
     and their milli-GPU; not those who were promised their GPUs or for whom others left. Who steps back
     again does so for somebody inside its share, so that ends as reclaim does.
     """
-    out, work, started = world.out, world.work, world.book.rounds[BEGUN]
+    out, work, started = world.out, world.work, began_to_its_cost(world, w, c)
     who, size, gpus = np.empty(MOST_BORROWERS, np.int64), 0, 0
     for k in range(started - 1, -1, -1):
         v = out.begun[k]

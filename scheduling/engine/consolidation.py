@@ -13,14 +13,13 @@ import numpy as np
 
 from scheduling.engine import codes
 from scheduling.engine.admission import fills_what_leaves, need_of, quota_allows, start_or_promise
-from scheduling.engine.arrays import ANYWHERE, GPUS, LATER, NOW, Flags, Ints
+from scheduling.engine.arrays import ANYWHERE, GPUS, LATER, MOVED, NOW, Flags, Ints
 from scheduling.engine.compiled import inner, once
 from scheduling.engine.eviction import RECLAIM, STRICT, Hunt, in_budget, shielded_until, spend
 from scheduling.engine.index import row_of, shut
 from scheduling.engine.ladder import order_node
 from scheduling.engine.needed import squeeze, unseat
 from scheduling.engine.placement import place
-from scheduling.engine.precedence import MOVED
 from scheduling.engine.prey import gpus_of
 from scheduling.engine.prospects import forget_failures, weigh_out
 from scheduling.engine.record import decide, note_coming, quote, seat_out

@@ -10,8 +10,8 @@
    c. or makes room: moves others on any class, else shrinks or evicts them,
    d. or waits, with a reason. A gang that its share could hold keeps its turn in the queue, and the
       first such gang of a class that is owed its GPUs keeps free nodes (``turns``, ``reserve``).
-4. Where somebody left or a turn was kept, ask those who wait once more, as the next cycle would: a plan
-   leaves nothing to do to a second one (law 4). What left is borrowed no sooner.
+4. Where somebody left, a turn was kept or shares have changed, ask those who wait once more, as the next
+   cycle would: a plan leaves nothing to do to a second one (law 4). What left is borrowed no sooner.
 5. Elastic gangs grow into what is left.
 """
 
@@ -19,20 +19,13 @@ from __future__ import annotations
 
 from scheduling.engine import codes
 from scheduling.engine.admission import need_of
-from scheduling.engine.arrays import GPUS
+from scheduling.engine.arrays import BEGUN, GPUS, LEFT, MOVED, STEPPED_BACK, TRIED
 from scheduling.engine.blame import conclude
 from scheduling.engine.compiled import inner, once
 from scheduling.engine.eviction import release
 from scheduling.engine.growth import grow_all
 from scheduling.engine.limits import full_queue, user_limit
 from scheduling.engine.line import PROMISED, SHORT, forget_leads, next_in_line
-from scheduling.engine.precedence import (
-    BEGUN,
-    LEFT,
-    MOVED,
-    STEPPED_BACK,
-    TRIED,
-)
 from scheduling.engine.prey import gpus_of, work_lost
 from scheduling.engine.promised import seat_the_promised
 from scheduling.engine.record import evict, quote
@@ -45,6 +38,7 @@ from scheduling.engine.refusals import (
 )
 from scheduling.engine.reserve import reserve
 from scheduling.engine.rounds import reopen, stirred
+from scheduling.engine.sharing import share_out_again
 from scheduling.engine.standing import levels_over, neediest
 from scheduling.engine.trial import DONE, NOT_YET, REFUSED, try_class
 from scheduling.engine.turns import ahead_of, forget_open_turns, give_up_turn, keep_turn
@@ -66,7 +60,7 @@ def decide_all(world: World) -> None:
         world.book.rounds[LEFT], world.book.rounds[STEPPED_BACK] = again, 0
         world.room.came[:] = world.room.coming
         _ask_all(world)
-        if again == 0 or not stirred(world, before):
+        if again == 0 or not (share_out_again(world) or stirred(world, before)):
             break
         reopen(world)
     tell_the_like(world)

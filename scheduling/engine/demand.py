@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from scheduling.engine import codes
-from scheduling.engine.arrays import GPUS, PENDING, RUNNING
+from scheduling.engine.arrays import GPUS, PENDING, RUNNING, Ints, Work
 from scheduling.engine.blame import blame_hours, never
 from scheduling.engine.compiled import inner, once
 from scheduling.engine.fitness import fits_empty, known_row, limit_too_low
@@ -53,8 +53,7 @@ def sum_held(world: World) -> None:
 def _hold(world: World, w: int, q: int, c: int, gpus: int) -> None:
     """``w`` holds ``gpus`` in leaf ``q``, and an elastic gang asks for more."""
     work, book, p = world.work, world.book, world.work.priority[w]
-    wants = max(work.members[w], work.most[w]) if work.elastic[w] else work.members[w]
-    book.asked[c, q] += wants * work.need[GPUS, w]
+    book.asked[c, q] += _wants(work, w, work.members[w])
     book.held[c, q] += gpus
     book.by_user[work.user[w]] += weighed(gpus, world.nodes.rate[c])
     if book.limited[0] != 0:
@@ -62,6 +61,13 @@ def _hold(world: World, w: int, q: int, c: int, gpus: int) -> None:
         book_gpus(world, w, gpus)
     if p >= 0 and not world.ranks.preemptible[p]:
         book.fixed[c, q] += gpus
+
+
+@inner
+def _wants(work: Work, w: int, members: int) -> int:
+    """Milli-GPU that ``w``, which runs with ``members``, holds and, if it is elastic, could hold."""
+    most = max(members, work.most[w]) if work.elastic[w] else members
+    return most * work.need[GPUS, w]
 
 
 @inner
@@ -169,22 +175,54 @@ def _ask(world: World, w: int, many: int) -> bool:
     """Add what ``many`` like ``w`` ask for to its queue in each class they may run on; False if there is
     none. Where limits on workloads are set, they are asked one by one.
     """
-    work, q = world.work, world.work.queue[w]
-    fits, may = 0, True
+    work, fits, may = world.work, 0, True
     for k in range(work.wish.shape[0]):
         c = work.wish[k, w]
         if c < 0:
             break
-        if limit_too_low(world, w, c) >= 0 or not fits_empty(world, w, c):
-            continue
-        if spent_hours(world, q, c) >= 0:
+        if not _may_run_on(world, w, c):
             continue
         if fits == 0 and world.book.limited[0]:
             may = may_ask(world, w)
         fits += 1
         if may:
-            world.book.asked[c, q] += many * work.most[w] * work.need[GPUS, w]
+            world.book.asked[c, work.queue[w]] += many * work.most[w] * work.need[GPUS, w]
     return fits > 0
+
+
+@inner
+def _may_run_on(world: World, w: int, c: int) -> bool:
+    """Whether it could start there on empty nodes, under the limits and hours as they are."""
+    if limit_too_low(world, w, c) >= 0 or not fits_empty(world, w, c):
+        return False
+    return bool(spent_hours(world, world.work.queue[w], c) < 0)
+
+
+@inner
+def ask_as_decided(world: World, asked: Ints) -> None:
+    """Bring ``asked`` [class, leaf] from what was asked for before this cycle to what is asked for after it:
+    who starts asks for what it holds, of one class alone, and who is evicted asks for all its classes again.
+    """
+    work, out = world.work, world.out
+    for k in range(out.used[0]):
+        w = out.order[k]
+        c, q = out.gpu_class[w], work.queue[w]
+        if out.action[w] == codes.ADMIT:
+            asked[c, q] += _wants(work, w, out.members[w])
+            _ask_everywhere(world, w, asked, -1)
+        elif out.action[w] == codes.EVICT:
+            asked[c, q] -= _wants(work, w, work.members[w])
+            _ask_everywhere(world, w, asked, 1)
+
+
+@once
+def _ask_everywhere(world: World, w: int, asked: Ints, sign: int) -> None:
+    """Add (1) or take away (-1) what waiting ``w`` asks for, in each class it may run on."""
+    work = world.work
+    for k in range(work.wish.shape[0]):
+        c = work.wish[k, w]
+        if c >= 0 and _may_run_on(world, w, c):
+            asked[c, work.queue[w]] += sign * work.most[w] * work.need[GPUS, w]
 
 
 @once

@@ -11,8 +11,8 @@ from __future__ import annotations
 import numpy as np
 
 from scheduling.engine import codes
-from scheduling.engine.admission import need_of, only_reserved
-from scheduling.engine.arrays import GPUS, Ints
+from scheduling.engine.admission import need_of, only_reserved, passes_nominal
+from scheduling.engine.arrays import GPUS, LEFT, MOVED, STEPPED_BACK, Ints
 from scheduling.engine.compiled import inner, once
 from scheduling.engine.eviction import (
     PREEMPT,
@@ -29,15 +29,11 @@ from scheduling.engine.limits import book_start
 from scheduling.engine.memo import EPOCH
 from scheduling.engine.prey import gpus_of
 from scheduling.engine.prospects import asks_for_more, lent_at_most
-from scheduling.engine.record import evict_mover, undecide
+from scheduling.engine.record import evict_mover, note_shift, undecide
 from scheduling.engine.seating import ONE, occupy
 from scheduling.engine.standing import charge, levels_over
 from scheduling.engine.world import World
 
-LEFT, STEPPED_BACK, MOVED, BEGUN, TRIED = 0, 1, 2, 3, 4
-"""In ``book.rounds``: how many rounds follow in this cycle; whether somebody has to be asked again; how
-many move; how many have started on free room; how often some of those were to step back.
-"""
 OWN, OTHERS = 0, 1
 """Whose work was to step back in vain: that of the own queue alone, or that of others as well."""
 
@@ -47,7 +43,9 @@ def can_step_back(world: World, w: int, c: int) -> bool:
     """Whether ``step_back`` might find anybody: not if no round is left to ask them again."""
     book, q = world.book, world.work.queue[w]
     anybody = book.begun[c, q] > 0 or book.rounds[MOVED] > 0
-    return bool(anybody and book.rounds[LEFT] > 0 and not fails_again(world, w, c, OWN))
+    if not anybody or book.rounds[LEFT] == 0 or passes_nominal(world, w, c):
+        return False
+    return not fails_again(world, w, c, OWN)
 
 
 @inner
@@ -92,6 +90,7 @@ def ask_again(world: World, w: int, c: int, who: Ints) -> None:
             evict_mover(world, preempting(world, w, c), v)
             out.figures[w, 4] += out.action[w] == codes.RESERVE
             continue
+        note_shift(world, v, out.members[v])
         undecide(out, v)
         out.stepped_back[v] = True
     kept = 0

@@ -140,13 +140,18 @@ def clear_out(world: World) -> None:
 @inner
 def weigh(world: World) -> None:
     """Ratios of the queues and free GPUs of the classes, once the division is known."""
-    room, nodes, book = world.room, world.nodes, world.book
-    for q in range(world.tree.parent.size):
-        book.ratio[q] = dominant_ratio(nodes.rate, book, world.division, q)
+    room, nodes = world.room, world.nodes
+    find_ratios(world)
     for c in range(room.open.size):
         room.open[c] = 0
         for i in range(nodes.class_start[c], nodes.class_start[c + 1]):
             room.open[c] += room.kept_open[nodes.of_class[i]]
+
+
+@inner
+def find_ratios(world: World) -> None:
+    for q in range(world.tree.parent.size):
+        world.book.ratio[q] = dominant_ratio(world.nodes.rate, world.book, world.division, q)
 
 
 @inner

@@ -83,6 +83,7 @@ class Prey(NamedTuple):
     refused: (
         Ints  # [class, queue] the last workload whose hunt failed since somebody was evicted, -1
     )
+    refused_at: Ints  # [class, queue] how many had started then
 
 
 def empty_prey(
@@ -112,6 +113,7 @@ def empty_prey(
         biggest=ints((classes, queues), np.int64),
         unbounded=flags(queues, np.bool_), take=ints(queues, np.int64),
         below=ints(queues, np.int64), refused=ints((classes, queues), np.int64),
+        refused_at=ints((classes, queues), np.int64),
     )  # fmt: skip
 
 

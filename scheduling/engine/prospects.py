@@ -6,7 +6,7 @@ import numpy as np
 
 from scheduling.engine import codes
 from scheduling.engine.admission import need_of
-from scheduling.engine.arrays import ANYWHERE, EPS, GPUS
+from scheduling.engine.arrays import ANYWHERE, BEGUN, EPS, GPUS
 from scheduling.engine.compiled import inner, once
 from scheduling.engine.eviction import BOTH, BUDGET, PROTECTED, RECLAIM, Hunt
 from scheduling.engine.limits import spent_hours
@@ -163,7 +163,8 @@ def fails_like_another(world: World, w: int, c: int) -> bool:
     out, before = world.out, world.prey.refused[c, world.work.queue[w]]
     if before < 0 or out.action[before] not in (codes.WAIT, codes.RESERVE):
         return False
-    if not asks_for_more(world, w, before):
+    # What was coming free made victims needless for one that was promised it since.
+    if out.reason[before] == codes.AWAITS_VICTIMS or not asks_for_more(world, w, before):
         return False
     told = out.reason[before]
     if out.gpu_class[before] != c or told not in (
@@ -183,6 +184,27 @@ def fails_like_another(world: World, w: int, c: int) -> bool:
         _tell_the_same(world, w, before)
         out.until[w] = until
     return True
+
+
+@once
+def note_failure(world: World, w: int, c: int) -> None:
+    """The hunt for ``w`` on class ``c`` failed."""
+    q = world.work.queue[w]
+    world.prey.refused[c, q], world.prey.refused_at[c, q] = w, world.book.rounds[BEGUN]
+
+
+@inner
+def began_to_its_cost(world: World, w: int, c: int) -> int:
+    """How many of those who have started in this cycle, the first so many, may stand in the way of ``w``: who
+    started after the like of it hunted in vain does not.
+    """
+    q, begun = world.work.queue[w], world.book.rounds[BEGUN]
+    before = world.prey.refused[c, q]
+    if before < 0 or world.out.action[before] == codes.ADMIT:
+        return begun
+    if world.out.reason[before] == codes.AWAITS_VICTIMS or not asks_for_more(world, w, before):
+        return begun
+    return min(begun, world.prey.refused_at[c, q])
 
 
 @inner

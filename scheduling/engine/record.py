@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from scheduling.engine import codes
-from scheduling.engine.arrays import GPUS, Ints, Out, Seats
+from scheduling.engine.arrays import GPUS, SINCE_DIVIDED, Ints, Out, Seats
 from scheduling.engine.compiled import inner, once
 from scheduling.engine.eviction import Hunt
 from scheduling.engine.ladder import rate_leaf, reprice
@@ -99,6 +99,18 @@ def admit(world: World, w: int, c: int, members: int) -> None:
     decide(world.out, w, codes.ADMIT, codes.UNDECIDED, c, members)
     tell_start(world, w, c)
     seat_out(world.out, world.seats, w, members)
+    note_shift(world, w, members)
+
+
+@inner
+def note_shift(world: World, w: int, members: int) -> None:
+    """``w`` starts or leaves with ``members``; if it accepts several classes, or starts with less than it
+    asked for, it asks for something else from now on.
+    """
+    work = world.work
+    several = work.wish.shape[0] > 1 and work.wish[1, w] >= 0
+    if several or (members < work.most[w] and not work.elastic[w]):
+        world.book.shifts[SINCE_DIVIDED] += 1
 
 
 @inner
@@ -152,6 +164,7 @@ def evict(world: World, v: int, reason: int) -> None:
     left = out.members[v] if out.action[v] == codes.SHRINK else world.work.members[v]
     decide(out, v, codes.EVICT, reason, c, left)
     note_coming(world, v, left * world.work.need[GPUS, v])
+    note_shift(world, v, world.work.members[v])
 
 
 @once
@@ -178,6 +191,7 @@ def evict_mover(world: World, hunt: Hunt, v: int) -> None:
     before the one of whoever gets its room.
     """
     world.out.action[v], world.out.reason[v] = codes.EVICT, codes.PREEMPTED
+    note_shift(world, v, world.work.members[v])
     leaves = np.zeros(world.tree.parent.size, np.int64)
     leaves[world.work.queue[v]] = world.work.members[v] * world.work.need[GPUS, v]
     _quote_excess(world, hunt, v, leaves)

@@ -79,7 +79,7 @@ def _asks_in_vain(world: World, w: int) -> bool:
     work, book, q = world.work, world.book, world.work.queue[w]
     for k in range(work.wish.shape[0]):
         c = work.wish[k, w]
-        if c >= 0 and book.asked[c, q] <= world.division.fair[c, q] + EPS:
+        if c >= 0 and book.asking[c, q] <= world.division.fair[c, q] + EPS:
             return False
     return True
 

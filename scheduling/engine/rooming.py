@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from scheduling.engine import codes
-from scheduling.engine.admission import need_of, only_reserved, start_or_promise
+from scheduling.engine.admission import need_of, only_reserved, passes_nominal, start_or_promise
 from scheduling.engine.arrays import GPUS, UNLIMITED, Ints
 from scheduling.engine.compiled import inner, once
 from scheduling.engine.consolidation import consolidate
@@ -29,6 +29,7 @@ from scheduling.engine.prospects import (
     first_of_both,
     forget_failures,
     is_promising,
+    note_failure,
     note_loss,
 )
 from scheduling.engine.record import decide, evict_for, is_shrunk, quote, shrink_for
@@ -37,7 +38,6 @@ from scheduling.engine.standing import (
     common_ancestor,
     grace_over,
     inside_nominal,
-    over_nominal,
     reach,
 )
 from scheduling.engine.victims import give_up, hunt_down, last_release
@@ -96,12 +96,10 @@ def see_prey(world: World) -> None:
 @inner
 def _may_gain(world: World, w: int, c: int) -> bool:
     """Whether anybody runs on class ``c`` who might make room; then the prey is listed."""
-    need, prey = need_of(world, w), world.prey
-    q = world.work.queue[w]
-    if not world.ranks.preemptible[world.work.priority[w]] and over_nominal(world, q, c, need) >= 0:
+    if passes_nominal(world, w, c):
         return False
     see_prey(world)
-    if prey.of_class[c] == 0:
+    if world.prey.of_class[c] == 0:
         return False
     return not fails_like_another(world, w, c)
 
@@ -128,7 +126,7 @@ def _hunt(world: World, w: int, c: int, need: int) -> bool:
         give_up(world, hunt)
         break
     if world.rules.now >= world.work.evicted[w] + world.rules.cooldown:
-        world.prey.refused[c, world.work.queue[w]] = w
+        note_failure(world, w, c)
     return False
 
 

@@ -8,8 +8,8 @@ having changed outside (law 4).
 from __future__ import annotations
 
 from scheduling.engine import codes
+from scheduling.engine.arrays import STEPPED_BACK
 from scheduling.engine.compiled import inner, once
-from scheduling.engine.precedence import STEPPED_BACK
 from scheduling.engine.record import undecide
 from scheduling.engine.reserve import let_nodes_go
 from scheduling.engine.world import World

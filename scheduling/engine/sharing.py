@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from scheduling.engine.compiled import inner
-from scheduling.engine.demand import sum_asked, sum_held
+from scheduling.engine.arrays import DIVISIONS, EPS, SINCE_DIVIDED, STEPPED_BACK, Floats, Ints
+from scheduling.engine.compiled import inner, once
+from scheduling.engine.demand import ask_as_decided, sum_asked, sum_held
 from scheduling.engine.division import divide
-from scheduling.engine.prepare import clear_queues
+from scheduling.engine.prepare import clear_queues, find_ratios
+from scheduling.engine.prey import UNRATED
+from scheduling.engine.prospects import forget_failures
+from scheduling.engine.refusals import forget_refusals
 from scheduling.engine.world import World
+
+MOST_DIVISIONS = 8
 
 
 @inner
@@ -15,12 +21,76 @@ def share_out(world: World) -> None:
     clear_queues(world)
     sum_held(world)
     sum_asked(world)
+    world.book.asking[:] = world.book.asked
+    world.book.shifts[SINCE_DIVIDED] = world.book.shifts[DIVISIONS] = 0
+    _divide(world)
+
+
+@once
+def _divide(world: World) -> None:
     book, history = world.book, world.rules.history
-    divide(world.tree, world.quotas, book.supply, book.asked, book.charged, history, world.division)
+    asking, charged = book.asking, book.charged
+    divide(world.tree, world.quotas, book.supply, asking, charged, history, world.division)
     if _recall_former(world):
-        divide(
-            world.tree, world.former, book.supply, book.asked, book.charged, history, world.guard
-        )
+        divide(world.tree, world.former, book.supply, asking, charged, history, world.guard)
+
+
+@inner
+def share_out_again(world: World) -> bool:
+    """Divide what is asked for as far as this cycle has decided: work that accepts several classes is demand
+    for each of them, until it starts on one. Returns whether any share has changed.
+
+    Where limits on workloads are set, who starts changes who may ask: that is left to the next cycle.
+    """
+    book, division = world.book, world.division
+    if book.shifts[SINCE_DIVIDED] == 0 or book.limited[0]:
+        return False
+    book.shifts[SINCE_DIVIDED] = 0
+    before, fair = book.asking.copy(), division.fair.copy()
+    book.asking[:] = book.asked
+    ask_as_decided(world, book.asking)
+    if _are_equal(book.asking, before):
+        return False
+    _divide(world)
+    find_ratios(world)
+    if _are_close(fair, division.fair):
+        return False
+    for c in range(fair.shape[0]):
+        forget_failures(world, c)
+    forget_refusals(world)
+    world.prey.rated[0] = UNRATED
+    return True
+
+
+@inner
+def share_out_for_hunt(world: World) -> None:
+    """The same before anybody is made to leave, so that it is not for a share that is gone already; but no
+    more than MOST_DIVISIONS times in a cycle, which bounds its time. Others are asked again then.
+    """
+    shifts = world.book.shifts
+    if shifts[SINCE_DIVIDED] == 0 or shifts[DIVISIONS] == MOST_DIVISIONS:
+        return
+    shifts[DIVISIONS] += 1
+    if share_out_again(world):
+        world.book.rounds[STEPPED_BACK] = 1
+
+
+@once
+def _are_equal(these: Ints, those: Ints) -> bool:
+    for c in range(these.shape[0]):
+        for q in range(these.shape[1]):
+            if these[c, q] != those[c, q]:
+                return False
+    return True
+
+
+@once
+def _are_close(these: Floats, those: Floats) -> bool:
+    for c in range(these.shape[0]):
+        for q in range(these.shape[1]):
+            if abs(these[c, q] - those[c, q]) > EPS:
+                return False
+    return True
 
 
 @inner

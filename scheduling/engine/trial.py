@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from scheduling.engine.admission import fills_what_leaves, quota_allows
-from scheduling.engine.arrays import BACKFILL, GPUS, LATER, NOW
+from scheduling.engine.arrays import BACKFILL, BEGUN, GPUS, LATER, LEFT, NOW
 from scheduling.engine.compiled import inner, once
 from scheduling.engine.placement import place
-from scheduling.engine.precedence import BEGUN, LEFT
 from scheduling.engine.record import admit, promise
 from scheduling.engine.reserve import backfills
 from scheduling.engine.standing import is_worn, levels_over

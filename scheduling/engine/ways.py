@@ -22,6 +22,7 @@ from scheduling.engine.precedence import (
 from scheduling.engine.prospects import forget_failures
 from scheduling.engine.refusals import forget_refusals
 from scheduling.engine.rooming import make_room, move_others
+from scheduling.engine.sharing import share_out_for_hunt
 from scheduling.engine.standing import levels_over
 from scheduling.engine.trial import DONE, try_class
 from scheduling.engine.turns import ahead_of, give_up_turn
@@ -31,6 +32,7 @@ from scheduling.engine.world import World
 @inner
 def gets_room(world: World, w: int, c: int, turn: int) -> bool:
     """Nobody is evicted for what somebody has just borrowed."""
+    share_out_for_hunt(world)
     if goes_before_borrowers(world, w, c) or make_room(world, w, c):
         return True
     return _goes_before_the_new(world, w, c, turn)

@@ -10,7 +10,7 @@ import yaml
 
 from scheduling.engine import Reason, divide, plan, whole_gpus
 from scheduling.engine.document import parse
-from tests.scheduling.engine.evolve import check_plan
+from tests.scheduling.engine.evolve import acts, apply, check_plan
 
 CASES = Path(__file__).parent / "cases"
 
@@ -56,6 +56,14 @@ def test_plan_of_the_case_is_the_whole_plan(case: dict[str, Any]) -> None:
         for d in decided.decisions[len(case["plan"]) :]
     ]
     assert lines == case["plan"]
+
+
+@pytest.mark.parametrize("case", _cases("plan"))
+def test_second_plan_of_the_case_does_nothing(case: dict[str, Any]) -> None:
+    """Law 4."""
+    snapshot = parse(case["snapshot"])
+
+    assert acts(plan(apply(snapshot, plan(snapshot)))) == []
 
 
 def _line(decision: Any, want: dict[str, Any]) -> dict[str, Any]:

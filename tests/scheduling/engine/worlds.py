@@ -290,9 +290,58 @@ def _for_h100(work: Workload, i: int) -> Workload:
     )
 
 
+@st.composite
+def choosy(draw: st.DrawFn) -> Snapshot:
+    """Nodes of two classes, and work of which most accepts both."""
+    nodes = [
+        Node(f"{kind}-{i}", kind, 1000 * draw(st.integers(1, 5)))
+        for kind in CLASSES
+        for i in range(draw(st.integers(1, 2)))
+    ]
+    queues = [
+        Queue(
+            f"q{i}",
+            parent=draw(st.sampled_from([None, None, "d0", "d1"])),
+            quotas={kind: Quota(1000 * draw(st.integers(0, 3))) for kind in CLASSES},
+        )
+        for i in range(draw(st.integers(2, 4)))
+    ]
+    names = [q.name for q in queues]
+    running: list[Workload] = []
+    for node in nodes:
+        free = node.gpus // 1000
+        while free and draw(st.integers(0, 4)):
+            work = _lent_to(draw, len(running), draw(st.sampled_from(names)), node, free)
+            kinds = draw(st.sampled_from([(node.gpu_class,), CLASSES, CLASSES[::-1]]))
+            running.append(replace(work, gpu_class=node.gpu_class, gpu_classes=kinds))
+            free -= work.gpus // 1000 * work.placement[node.name]
+    late = [
+        replace(
+            _for_h100(work, i),
+            gpu_classes=draw(st.sampled_from([CLASSES, CLASSES[::-1], ("h100",)])),
+            topology=Topology(),
+            cpus=0,
+        )
+        for i, work in enumerate(draw(workloads("x", names, 6)))
+    ]
+    return Snapshot(
+        now=NOW,
+        gpu_classes=tuple(GpuClass(kind) for kind in CLASSES),
+        nodes=tuple(nodes),
+        queues=(
+            Queue("d0", quotas={"h100": Quota(2000), "a100": Quota(3000)}),
+            Queue("d1"),
+            *queues,
+        ),
+        priority_classes=PRIORITIES,
+        workloads=(*running, *late),
+        policy=Policy(max_moves=draw(st.sampled_from([0, 0, 3]))),
+    )
+
+
 def worlds() -> st.SearchStrategy[Snapshot]:
     """Snapshots in the middle of their work."""
-    return st.one_of(changed(), contended(), lent(), scattered())
+    return st.one_of(changed(), contended(), lent(), scattered(), choosy())
 
 
 @st.composite
