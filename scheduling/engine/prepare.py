@@ -150,6 +150,7 @@ def weigh(world: World) -> None:
 
 @inner
 def find_ratios(world: World) -> None:
+    """How far each queue is from its share, by which they take turns."""
     for q in range(world.tree.parent.size):
         world.book.ratio[q] = dominant_ratio(world.nodes.rate, world.book, world.division, q)
 
