@@ -52,7 +52,7 @@ def add_node(client: Client, manifest: Json) -> None:
         client.patch(f"/api/v1/nodes/{made['metadata']['name']}", {"spec": {"taints": None}})
 
 
-def eventually(condition: Callable[[], Any], within_s: float = 5.0) -> Any:
+def eventually(condition: Callable[[], Any], within_s: float = 10.0) -> Any:
     """The first truthy value of ``condition``; fails after ``within_s``."""
     until = time.monotonic() + within_s
     while True:
@@ -159,7 +159,9 @@ class World:
             return
         eventually(lambda: self._versions(worker) == self._mirrored(worker))
 
-    def cycles_until(self, condition: Callable[[], Any], within_s: float = 8.0) -> Any:
+    def cycles_until(self, condition: Callable[[], Any], within_s: float = 30.0) -> Any:
+        """The first truthy value of ``condition`` after a cycle."""
+
         def attempt() -> Any:
             self.cycle()
             return condition()
