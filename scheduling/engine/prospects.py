@@ -163,8 +163,7 @@ def fails_like_another(world: World, w: int, c: int) -> bool:
     out, before = world.out, world.prey.refused[c, world.work.queue[w]]
     if before < 0 or out.action[before] not in (codes.WAIT, codes.RESERVE):
         return False
-    # What was coming free made victims needless for one that was promised it since.
-    if out.reason[before] == codes.AWAITS_VICTIMS or not asks_for_more(world, w, before):
+    if not _speaks_for(world, before, w):
         return False
     told = out.reason[before]
     if out.gpu_class[before] != c or told not in (
@@ -200,11 +199,18 @@ def began_to_its_cost(world: World, w: int, c: int) -> int:
     """
     q, begun = world.work.queue[w], world.book.rounds[BEGUN]
     before = world.prey.refused[c, q]
-    if before < 0 or world.out.action[before] == codes.ADMIT:
-        return begun
-    if world.out.reason[before] == codes.AWAITS_VICTIMS or not asks_for_more(world, w, before):
+    if before < 0 or world.out.action[before] == codes.ADMIT or not _speaks_for(world, before, w):
         return begun
     return min(begun, world.prey.refused_at[c, q])
+
+
+@once
+def _speaks_for(world: World, before: int, w: int) -> bool:
+    """Whether ``w`` hunts in vain where ``before`` did: not if what was coming free made victims needless for
+    that one, and it was promised it since.
+    """
+    promised = world.out.reason[before] == codes.AWAITS_VICTIMS
+    return not promised and asks_for_more(world, w, before)
 
 
 @inner

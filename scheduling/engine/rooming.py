@@ -35,9 +35,9 @@ from scheduling.engine.prospects import (
 from scheduling.engine.record import decide, evict_for, is_shrunk, quote, shrink_for
 from scheduling.engine.standing import (
     branch_of,
-    common_ancestor,
     grace_over,
     inside_nominal,
+    is_below,
     reach,
 )
 from scheduling.engine.victims import give_up, hunt_down, last_release
@@ -315,7 +315,7 @@ def _cores_below(world: World, top: int) -> int:
     gpus = 0
     for k in range(world.prey.count[0]):
         v = world.prey.picked[k]
-        inside = common_ancestor(world.tree, world.work.queue[v], top) == top
+        inside = is_below(world.tree, world.work.queue[v], top)
         gpus += core_of(world.work, v) if inside and world.prey.part[k] < 0 else 0
     return gpus
 
