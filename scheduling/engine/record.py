@@ -40,6 +40,13 @@ def undecide(out: Out, w: int) -> None:
 
 
 @inner
+def take_back(out: Out, w: int) -> None:
+    """Nothing is decided on ``w``, on which something was."""
+    _withdraw(out, w)
+    undecide(out, w)
+
+
+@inner
 def _withdraw(out: Out, w: int) -> None:
     out.rival[w], out.blame[w], out.until[w] = -1, -1, 0.0
     k = out.used[0] - 1

@@ -20,6 +20,7 @@ from scheduling.engine.precedence import (
     step_back,
 )
 from scheduling.engine.prospects import forget_failures
+from scheduling.engine.record import take_back
 from scheduling.engine.refusals import forget_refusals
 from scheduling.engine.rooming import make_room, move_others
 from scheduling.engine.sharing import share_out_for_hunt
@@ -144,4 +145,7 @@ def _makes_room_in_turn(world: World, w: int, turn: int) -> bool:
             give_up_turn(world, w)
             forget_refusals(world)
             return True
+    if world.out.action[w] == codes.WAIT:
+        # A protection ends some time; on another class it may make room in a later pass.
+        take_back(world.out, w)
     return False
