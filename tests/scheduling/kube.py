@@ -52,14 +52,16 @@ def add_node(client: Client, manifest: Json) -> None:
         client.patch(f"/api/v1/nodes/{made['metadata']['name']}", {"spec": {"taints": None}})
 
 
-def eventually(condition: Callable[[], Any], within_s: float = 10.0) -> Any:
-    """The first truthy value of ``condition``; fails after ``within_s``."""
+def eventually(
+    condition: Callable[[], Any], within_s: float = 10.0, seen: Callable[[], str] = lambda: ""
+) -> Any:
+    """The first truthy value of ``condition``; fails after ``within_s`` and tells what is ``seen`` then."""
     until = time.monotonic() + within_s
     while True:
         value = condition()
         if value:
             return value
-        assert time.monotonic() < until, "did not come true in time"
+        assert time.monotonic() < until, f"did not come true in time\n{seen()}"
         time.sleep(0.01)
 
 
@@ -166,7 +168,17 @@ class World:
             self.cycle()
             return condition()
 
-        return eventually(attempt, within_s)
+        return eventually(attempt, within_s, self._standing)
+
+    def _standing(self) -> str:
+        """What there is to see of why something does not happen."""
+        rows = Workload.objects.filter(cluster=self.cluster).order_by("pk")
+        said = [f"{r.name}: {r.state} {r.reason} {r.sentence} {r.placement}" for r in rows]
+        nodes = self.kube.get("/api/v1/nodes")["items"]
+        pods = self.kube.get("/api/v1/pods")["items"]
+        found = [f"{n['metadata']['name']}: {n['spec']} {n['status']['conditions']}" for n in nodes]
+        left = [f"{p['metadata']['name']}: {p['spec'].get('nodeName')} {p['status']}" for p in pods]
+        return "\n".join((*said, *found, *left))
 
     def _versions(self, worker: workers.ClusterWorker) -> set[int]:
         paths = [r._path for r in worker.mirror._reflectors.values() if r.served]
