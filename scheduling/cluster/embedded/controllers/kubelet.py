@@ -73,6 +73,8 @@ class Kubelet:
             phase = pod.body.get("status", {}).get("phase", "Pending")
             if phase == "Pending":
                 self._start(pod, node, after)
+            elif phase == "Running" and not _ready(pod):
+                self._affirm(pod)
             elif phase == "Running":
                 self._run(pod, after)
 
@@ -126,6 +128,14 @@ class Kubelet:
             "podIP": address, "podIPs": [{"ip": address}], "containerStatuses": states,
             "startTime": status.get("startTime", now),
         }  # fmt: skip
+
+    def _affirm(self, pod: Record) -> None:
+        """Its containers run, whatever others wrote of it while its node was not heard of."""
+        status, now = pod.body["status"], self._world.clock.stamp()
+        conditions = status.get("conditions") or []
+        for kind in ("ContainersReady", "Ready"):
+            conditions = set_condition(conditions, {"type": kind, "status": "True"}, now)
+        self._scribe.status(pod, {**status, "conditions": conditions})
 
     def _run(self, pod: Record, after: After) -> None:
         annotations = pod.body["metadata"].get("annotations") or {}
@@ -192,10 +202,11 @@ def _seconds(text: str | None) -> float | None:
         return None
 
 
-def _ready(node: Record | None) -> bool:
-    if node is None:
+def _ready(record: Record | None) -> bool:
+    """Whether a node or a pod is there and ready."""
+    if record is None:
         return False
-    conditions = node.body.get("status", {}).get("conditions") or ()
+    conditions = record.body.get("status", {}).get("conditions") or ()
     return any(c["type"] == "Ready" and c["status"] == "True" for c in conditions)
 
 

@@ -96,6 +96,22 @@ def test_node_that_is_not_ready_starts_nothing(cluster: Cluster) -> None:
     assert len(cluster.pods("Running")) == 1
 
 
+def test_pod_that_was_called_not_ready_while_its_node_was_unheard_of_is_ready_again(
+    cluster: Cluster,
+) -> None:
+    cluster.node("n1")
+    cluster.job("a", annotations={"weir.dev/run-seconds": "100"})
+    cluster.step(5)
+    name = cluster.pods("Running")[0]["metadata"]["name"]
+    unready = {"status": {"conditions": [{"type": "Ready", "status": "False"}]}}
+    cluster.api.patch("pods", name, unready, sub="status")
+    cluster.step(1)
+    conditions = cluster.pods("Running")[0]["status"]["conditions"]
+    assert {c["type"]: c["status"] for c in conditions}["Ready"] == "True"
+    cluster.step(100)
+    assert len(cluster.pods("Succeeded")) == 1
+
+
 def test_pods_of_a_removed_node_are_lost_and_replaced(cluster: Cluster) -> None:
     cluster.node("n1")
     cluster.job("a")

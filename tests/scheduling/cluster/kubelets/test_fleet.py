@@ -41,7 +41,11 @@ def node(client: Client) -> str:
 
 
 def ready(client: Client, name: str) -> str:
-    conditions = client.get(f"/api/v1/nodes/{name}")["status"]["conditions"]
+    return _ready_at(client, f"/api/v1/nodes/{name}")
+
+
+def _ready_at(client: Client, path: str) -> str:
+    conditions = client.get(path)["status"]["conditions"]
     return next(c["status"] for c in conditions if c["type"] == "Ready")
 
 
@@ -144,6 +148,18 @@ def test_silenced_node_is_missed_and_comes_back(client: Client, node: str) -> No
     eventually(lambda: ready(client, node) == "Unknown", LONG_S)
     client.patch(path, {"metadata": {"annotations": {STOPPED: None}}})
     eventually(lambda: ready(client, node) == "True", LONG_S)
+
+
+def test_pod_is_ready_again_when_its_silenced_node_comes_back(client: Client, node: str) -> None:
+    """The node controller says of pods whose node it misses that they are not ready."""
+    work = run(client, pod(node))
+    eventually(lambda: phase(client, work) == "Running", LONG_S)
+    path = f"/api/v1/nodes/{node}"
+    client.patch(path, {"metadata": {"annotations": {STOPPED: "true"}}})
+    eventually(lambda: _ready_at(client, work) == "False", LONG_S)
+    client.patch(path, {"metadata": {"annotations": {STOPPED: None}}})
+    eventually(lambda: _ready_at(client, work) == "True", LONG_S)
+    assert phase(client, work) == "Running"
 
 
 def test_nodes_of_others_are_left_alone(client: Client) -> None:
