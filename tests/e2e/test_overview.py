@@ -25,10 +25,13 @@ def admin(page, cluster):
 @pytest.mark.parametrize("path", ["/c/fra1/", "/c/fra1/queues/", "/c/fra1/queues/alignment/"])
 def test_page_meets_aa_and_never_scrolls_sideways(admin, path):
     admin.goto(path)
-    for width, scheme in ((1440, "light"), (1440, "dark"), (390, "light")):
+    for width, scheme in ((1440, "light"), (1440, "dark"), (768, "light"), (390, "light")):
         admin.set_viewport_size({"width": width, "height": 900})
         admin.emulate_media(color_scheme=scheme)
         assert axe(admin) == [], (width, scheme)
+        assert admin.evaluate("document.documentElement.scrollWidth") == width
+    for width in (721, 901, 1024, 1181):
+        admin.set_viewport_size({"width": width, "height": 900})
         assert admin.evaluate("document.documentElement.scrollWidth") == width
 
 
