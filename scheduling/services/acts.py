@@ -330,27 +330,27 @@ def _place(
     scene: Scene,
 ) -> Admission:
     nodes = scene.nodes
+    planned = [nodes[n] for n in placement if n in nodes]
+    # One that is preferred only must not keep an elastic gang from growing past it.
+    rigid = observed.min_members == observed.max_members
+    liked = observed.topology.get("preferred") if rigid else None
     return Admission(
         gpu_class=gpu_class,
         members=members,
         nodes={nodes[n].hostname if n in nodes else n: count for n, count in placement.items()},
         placement=placement if observed.gpus else {},
         at=scene.now,
-        domain=_domain(observed, [nodes[n] for n in placement if n in nodes]),
+        domain=_domain(observed.topology.get("required"), planned),
+        liked_domain=_domain(liked, planned),
+        labels={node.name: node.labels for node in planned},
         resource_names=scene.resource_names,
         claims=scene.picture.devices.claims(observed.namespace),
         group_uid=observed.uid if observed.parts else "",
     )
 
 
-def _domain(observed: Observed, nodes: list[ObservedNode]) -> dict[str, str]:
-    """The label of the domain that holds all ``nodes``, where the workload asked for one.
-
-    One that is preferred only must not keep an elastic gang from growing past it.
-    """
-    rigid = observed.min_members == observed.max_members
-    preferred = observed.topology.get("preferred") if rigid else None
-    level = observed.topology.get("required") or preferred
+def _domain(level: str | None, nodes: list[ObservedNode]) -> dict[str, str]:
+    """The label of the domain of ``level`` that holds all ``nodes``."""
     for label in labels.TOPOLOGY_LEVELS.get(level or "", ()):
         values = {node.labels.get(label) for node in nodes}
         if len(values) == 1 and None not in values:

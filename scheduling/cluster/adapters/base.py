@@ -167,8 +167,9 @@ class Observed:
 class Admission:
     """A place for a gang: ``nodes`` maps host names to members, ``placement`` node names.
 
-    ``domain`` are the labels of the topology domain that all its nodes share, where it asked for
-    one; ``resource_names`` those of every GPU class, so that one can take another's place.
+    ``domain`` are the labels of the topology domain that all its nodes share, where it has to stay in
+    one, ``liked_domain`` where it only prefers to; ``resource_names`` are those of every GPU class, so that
+    one can take another's place.
     """
 
     gpu_class: ClassSpec
@@ -177,6 +178,9 @@ class Admission:
     placement: Mapping[str, int]
     at: datetime
     domain: Mapping[str, str] = field(default_factory=dict)
+    liked_domain: Mapping[str, str] = field(default_factory=dict)
+    labels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Of the nodes of ``placement``, by name."""
     resource_names: tuple[str, ...] = ()
     claims: Claims = field(default_factory=dict)
     """Claim templates of its namespace."""

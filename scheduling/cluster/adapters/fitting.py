@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
+from scheduling.cluster.adapters import affinity
 from scheduling.cluster.adapters.base import ClassSpec
 
 Json = dict[str, Any]
@@ -91,14 +92,7 @@ def _allows(own: Json, node_labels: Mapping[str, str]) -> bool:
 def _is_open(term: Json, node_labels: Mapping[str, str]) -> bool:
     """Whether nodes with these labels can match the term; of others it says what it will."""
     return all(
-        _holds(expression, node_labels[expression["key"]])
+        affinity.holds(expression, node_labels)
         for expression in term.get("matchExpressions") or []
         if expression.get("key") in node_labels
     )
-
-
-def _holds(expression: Json, value: str) -> bool:
-    operator, values = expression.get("operator"), expression.get("values") or []
-    if operator == "In":
-        return value in values
-    return value not in values if operator == "NotIn" else operator != "DoesNotExist"

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from scheduling.cluster import labels
+from scheduling.cluster.adapters import affinity
 from scheduling.cluster.adapters.base import Admission, ClassSpec
 
 Json = dict[str, Any]
@@ -140,8 +141,10 @@ def to_hosts(pod: Json, original: Json, admission: Admission, *, fixed: bool) ->
     """Send ``pod`` (edited in place) to the class and the planned hosts; ``original`` remembers by what.
 
     Pods of a gang that may grow (not ``fixed``) prefer those hosts: where they may run cannot be
-    changed any more when more of them are made.
+    changed any more when more of them are made. So do pods whose author keeps them from one of the hosts:
+    kube-scheduler finds them another node of the class.
     """
+    fixed = fixed and _is_free(original, admission)
     put = dict(sorted(admission.gpu_class.node_labels.items()))
     preferred = list(original["preferred"])
     if not fixed:
@@ -165,13 +168,23 @@ def _joined(own: list[Json], narrow: list[Json]) -> list[Json]:
     return [*own, *(expression for expression in narrow if expression not in own)]
 
 
+def _is_free(original: Json, admission: Admission) -> bool:
+    """Whether the author lets it run on every planned node."""
+    selector, terms = original["selector"], original["terms"]
+    return all(
+        affinity.allows(selector, terms, name, held) for name, held in admission.labels.items()
+    )
+
+
 def to_class(pod: Json, original: Json, admission: Admission) -> None:
-    """Send ``pod`` (edited in place) to the class, and to the one domain or host of the plan; ``original``
-    remembers by what."""
+    """Send ``pod`` (edited in place) to the class, and to the one domain or host of the plan unless its
+    author keeps it from there; ``original`` remembers by what."""
     put = {**admission.gpu_class.node_labels, **admission.domain}
-    if len(admission.nodes) == 1:
-        put[labels.HOSTNAME] = next(iter(admission.nodes))
-    pod["nodeSelector"] = {**original["selector"], **put}
+    if _is_free(original, admission):
+        put |= admission.liked_domain
+        if len(admission.nodes) == 1:
+            put[labels.HOSTNAME] = next(iter(admission.nodes))
+    pod["nodeSelector"] = {**put, **original["selector"]}
     original.setdefault("put", {}).update(selector=put)
 
 

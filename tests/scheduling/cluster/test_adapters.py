@@ -163,16 +163,37 @@ def test_job_set_is_steered_by_node_selectors_alone() -> None:
     assert "affinity" not in pod
 
 
-def test_job_set_on_one_host_is_sent_to_it() -> None:
+def job_set_of_one() -> Json:
     manifest = manifests.job_set("w")
     manifest["spec"]["replicatedJobs"][1]["template"]["spec"] |= {
         "parallelism": 1,
         "completions": 1,
     }
-    obj = admitted(stored(manifest), members=1)
+    return manifest
+
+
+def test_job_set_on_one_host_is_sent_to_it() -> None:
+    obj = admitted(stored(job_set_of_one()), members=1)
     pod = obj["spec"]["replicatedJobs"][1]["template"]["spec"]["template"]["spec"]
 
     assert pod["nodeSelector"] == {"gpu": "h100", labels.HOSTNAME: "n1"}
+
+
+def test_job_set_that_its_author_keeps_from_the_planned_host_is_sent_to_its_class() -> None:
+    manifest = job_set_of_one()
+    template = manifest["spec"]["replicatedJobs"][1]["template"]["spec"]["template"]
+    template["spec"]["nodeSelector"] = {labels.HOSTNAME: "n9"}
+    obj = admitted(
+        stored(manifest),
+        members=1,
+        liked_domain={"weir.dev/rack": "r1"},
+        labels={"n1": {labels.HOSTNAME: "n1", "gpu": "h100"}},
+    )
+    pod = obj["spec"]["replicatedJobs"][1]["template"]["spec"]["template"]["spec"]
+
+    assert pod["nodeSelector"] == {"gpu": "h100", labels.HOSTNAME: "n9"}
+    back = put_back(obj)["spec"]["replicatedJobs"][1]["template"]["spec"]["template"]["spec"]
+    assert back["nodeSelector"] == {labels.HOSTNAME: "n9"}
 
 
 def test_train_job_gets_one_runtime_patch_of_ours_beside_those_of_others() -> None:
