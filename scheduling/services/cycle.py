@@ -233,10 +233,21 @@ def _look(worker: ClusterWorker, projection: Projection, rows: PolicyRows, now: 
 
 
 def _record(view: _View, projection: Projection, planned: _Planned, trigger: str) -> Recorded:
-    by_name, telling = projection.by_name, projection.telling
-    snapshot, plan, rows, shares = planned.snapshot, planned.plan, view.rows, projection.shares
+    pending, running = projection.counts()
     return recording.record(
-        Pass(view.cluster, snapshot, plan, rows, by_name, shares, view.now, trigger, telling)
+        Pass(
+            cluster=view.cluster,
+            snapshot=planned.snapshot,
+            plan=planned.plan,
+            rows=view.rows,
+            by_name=projection.by_name,
+            pending=pending,
+            running=running,
+            shares=projection.shares,
+            at=view.now,
+            trigger=trigger,
+            telling=projection.telling,
+        )
     )
 
 

@@ -192,6 +192,13 @@ class Projection:
         found |= {uid: self._quiet[uid] for uid in refusals.held if uid in self._quiet}
         return list(found.values())
 
+    def counts(self) -> tuple[int, int]:
+        """How many wait, and how many hold GPUs or are about to."""
+        others = [self.rows[uid].state for uid in self.rows.keys() - self._quiet.keys()]
+        holding = sum(state in HOLDING for state in others)
+        waiting = sum(state in WAITING for state in others)
+        return len(self._quiet) + waiting, holding
+
     def _hear_of(self, rows: PolicyRows) -> None:
         """Look at every row anew when queues or priority classes are other ones than before."""
         names = (

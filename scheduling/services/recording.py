@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from operator import attrgetter
 from typing import Any
 
 from scheduling.engine import Outline
 from scheduling.engine import model as m
 from scheduling.models import Cluster, ClusterMode, Cycle, Decision, Workload
-from scheduling.models.workloads import HOLDING, WAITING
+from scheduling.models.workloads import HOLDING
 from scheduling.services.columns import insert_rows, write_columns
 from scheduling.services.evictions import numbers_at
 from scheduling.services.policy import PolicyRows
 from scheduling.services.share_rows import ShareRows
 from scheduling.services.telling import Telling
 
-STATE = attrgetter("state")
 TOLD = ["reason", "sentence", "numbers", "until", "position"]
 
 
@@ -47,6 +44,10 @@ class Pass:
     rows: PolicyRows
     by_name: Mapping[str, Workload]
     """Engine name -> row."""
+    pending: int
+    """Workloads that wait."""
+    running: int
+    """Those that hold GPUs or are about to."""
     shares: ShareRows
     at: datetime
     trigger: str
@@ -120,9 +121,7 @@ def _cycle(done: Pass) -> Cycle:
     cycle = newest if newest is not None and reuse else Cycle(cluster=done.cluster)
     cycle.number = (newest.number if newest else 0) + 1
     cycle.at, cycle.mode, cycle.trigger = done.at, done.cluster.mode, done.trigger
-    states = Counter(map(STATE, done.by_name.values()))
-    cycle.pending = sum(states[state] for state in WAITING)
-    cycle.running = sum(states[state] for state in HOLDING)
+    cycle.pending, cycle.running = done.pending, done.running
     actions = [d.action for d in done.plan.acts]
     cycle.admitted = actions.count(m.Action.ADMIT)
     cycle.evicted = actions.count(m.Action.EVICT)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
 from itertools import compress
-from operator import is_not, or_
+from operator import is_not
 from typing import Any
 
 from scheduling.cluster import picture as pictures
@@ -30,8 +30,8 @@ class Waiting:
 
     def __init__(self) -> None:
         self._priorities: tuple[object, ...] = ()
-        self._seen: dict[str, Observed] = {}
         self._known: dict[str, Known] = {}
+        """What was known of those in ``works``. It is made anew for whatever is seen otherwise."""
         self.works: dict[str, m.Workload] = {}
         """By uid, once ``sift`` has been called for the snapshot."""
 
@@ -45,22 +45,20 @@ class Waiting:
             self._forget(list(self.works))
         self._priorities = priorities
         # Thousands, of which a few changed: this goes through them without a line of Python for each.
-        uids, shown = picture.by_uid.keys(), picture.workloads
-        other = map(is_not, map(self._seen.get, uids), shown)
+        uids = picture.by_uid.keys()
         differs = map(is_not, map(self._known.get, uids), map(known.get, uids))
-        changed = list(compress(shown, map(or_, other, differs)))
-        self._forget(self._seen.keys() - uids)
+        changed = list(compress(picture.workloads, differs))
+        self._forget(self._known.keys() - uids)
         self._forget(o.uid for o in changed)
         return changed
 
     def keep(self, observed: Observed, known: Known, made: m.Workload) -> None:
-        self._seen[observed.uid], self._known[observed.uid] = observed, known
-        self.works[observed.uid] = made
+        self._known[observed.uid], self.works[observed.uid] = known, made
 
     def _forget(self, uids: Iterable[str]) -> None:
         for uid in uids:
-            for kept in (self._seen, self._known, self.works):
-                kept.pop(uid, None)
+            self._known.pop(uid, None)
+            self.works.pop(uid, None)
 
 
 def build(
