@@ -6,6 +6,7 @@ what was held earlier: they are those that a roster would make of the newest sna
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -51,6 +52,8 @@ class Roster:
         as much the order decides."""
         self._ids: dict[int, m.Workload] = {}
         self._names: object = None
+        self._have_rivals = False
+        """Whether any may have been evicted for another one."""
 
     @property
     def known(self) -> Container[int]:
@@ -73,20 +76,23 @@ class Roster:
         ids = dict(zip(map(id, workloads), workloads, strict=True))
         fresh = sorted((ids[key] for key in ids.keys() - self._ids.keys()), key=BY_NAME)
         if fresh or not self._ids.keys() <= ids.keys() or not self.columns:
+            self._have_rivals |= any(work.last_evicted_for for work in fresh)
             self._merge(fresh, list(map(ids.__contains__, map(id, self.works))), numbers)
         self._ids = ids
         self._note_rivals()
 
     def _merge(self, fresh: list[m.Workload], stays: list[bool], numbers: Numbers) -> None:
-        works = [*compress(self.works, stays), *fresh]
-        names = [*compress(self.names, stays), *(work.name for work in fresh)]
-        # Two sorted runs: one pass.
-        order = np.array(sorted(range(len(names)), key=names.__getitem__), np.int64)
-        self.works, self.names = [works[i] for i in order], [names[i] for i in order]
+        names = list(compress(self.names, stays))
+        at = [bisect_left(names, work.name) for work in fresh]
+        before = len(self.works)
+        order = np.insert(np.flatnonzero(stays), at, before + np.arange(len(fresh)))
+        works = [*self.works, *fresh]
+        self.works = list(map(works.__getitem__, order.tolist()))
+        self.names = list(map(BY_NAME, self.works))
         columns = self._read(fresh, numbers)
-        if any(stays):
-            columns = _joined(self.columns, np.array(stays), columns)
-        self.columns = {name: column[..., order] for name, column in columns.items()}
+        if before:
+            columns = _joined(self.columns, columns)
+        self.columns = {name: column.take(order, -1) for name, column in columns.items()}
         wish = self.columns["wish"]
         self.columns["wish"] = wish[: max(1, int((wish >= 0).any(axis=1).sum()))]
         self._number_holders()
@@ -141,24 +147,21 @@ class Roster:
 
     def _note_rivals(self) -> None:
         """For whom each was evicted last, by tie: that is the place in the order of names."""
-        rivals = [(i, w.last_evicted_for) for i, w in enumerate(self.works) if w.last_evicted_for]
         column = np.full(len(self.works), -1, DTYPES["evicted_for"])
-        if rivals:
+        if self._have_rivals:
             place = {name: i for i, name in enumerate(self.names)}
-            for i, name in rivals:
-                column[i] = place.get(name, -1)
+            for i, work in enumerate(self.works):
+                column[i] = place.get(work.last_evicted_for or "", -1)
         self.columns["evicted_for"] = column
 
 
-def _joined(before: Columns, stays: NDArray[Any], fresh: Columns) -> Columns:
-    """The columns of those that stay, then those of ``fresh``; one without so many wishes has fewer."""
+def _joined(before: Columns, fresh: Columns) -> Columns:
+    """The columns of those before, then those of ``fresh``; one without so many wishes has fewer."""
     wishes = max(before["wish"].shape[0], fresh["wish"].shape[0])
     return {
-        name: np.concatenate(
-            [_padded(before[name][..., stays], wishes), _padded(column, wishes)], -1
-        )
+        name: np.concatenate([_padded(before[name], wishes), _padded(column, wishes)], -1)
         if name == "wish"
-        else np.concatenate([before[name][..., stays], column], -1)
+        else np.concatenate([before[name], column], -1)
         for name, column in fresh.items()
     }
 
