@@ -127,6 +127,8 @@ def _seconds(text: str | None) -> int | None:
 
 def _predicted(text: str) -> tuple[float, float] | None:
     """``p50`` or ``p50,p90``; alone, twice the median stands in for P90."""
+    if not text:
+        return None
     try:
         said = [seconds_within(float(part)) for part in text.split(",")]
     except ValueError:
@@ -147,6 +149,8 @@ def _checkpointed(notes: Mapping[str, str], pods: Sequence[Json]) -> datetime | 
 
 
 def _placement(text: str) -> dict[str, int]:
+    if not text:
+        return {}  # Most objects say nothing, and each is read several times.
     try:
         return _members_by_node(json.loads(text))
     except (ValueError, AttributeError, TypeError):
@@ -154,6 +158,8 @@ def _placement(text: str) -> dict[str, int]:
 
 
 def _target(text: str) -> Target | None:
+    if not text:
+        return None
     try:
         said = json.loads(text)
         return Target(str(said["gpu_class"]), _members_by_node(said["placement"]))

@@ -52,6 +52,8 @@ class Original:
 def of(obj: Json) -> Original:
     """What ``obj`` says of itself before its first admission; empty when it was never admitted."""
     notes, uid = obj["metadata"].get("annotations") or {}, obj["metadata"].get("uid", "")
+    if labels.ORIGINAL not in notes:
+        return Original(uid=uid)
     try:
         kept = json.loads(notes[labels.ORIGINAL])
         return Original(
