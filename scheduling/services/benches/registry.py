@@ -8,6 +8,7 @@ from pathlib import Path
 
 from django.conf import settings
 
+from scheduling.services.benches.managers import Start, start_reference, start_worker
 from scheduling.services.benches.record import Record, latency, throughput
 from scheduling.services.benches.stage import play, stage
 from scheduling.services.benches.work import BASELINE, LARGE, LIVE, Load
@@ -19,26 +20,34 @@ SEEN_BY_CREATOR = (
     "times to admission: from sending the creation to seeing it unsuspended, by the runner's clock"
 )
 
+MANAGERS: Mapping[Start, str] = {
+    start_worker: "worker_*: the process of Weir; cpu_s and peak_mib: the one that looked on",
+    start_reference: "worker_*: a manager that only counts, in Weir's place: what the machine allows any",
+}
 
-def run_load(load: Load, figures: Figures, folder: Path, progress: Progress) -> Outcome:
-    """Play ``load`` on a control plane in ``folder``. Raises NoBinariesError and other reasons why none
-    starts."""
+
+def run_load(
+    load: Load, figures: Figures, folder: Path, progress: Progress, start: Start = start_worker
+) -> Outcome:
+    """Play ``load`` on a control plane in ``folder`` to the manager that ``start`` starts. Raises
+    NoBinariesError and other reasons why none starts."""
     progress(f"{load.jobs} Jobs, {len(load.queue_names)} queues")
-    with stage(load, folder, progress) as at:
+    with stage(load, folder, progress, start) as at:
         record = play(load, at, progress)
-    notes = [
-        SEEN_BY_CREATOR,
-        "worker_*: the process of Weir; cpu_s and peak_mib: the one that looked on",
-    ]
+    notes = [SEEN_BY_CREATOR, MANAGERS[start]]
     return Outcome(figures(record, load), notes=notes)
 
 
-def _bench(load: Load, figures: Figures, _traces: Path, progress: Progress) -> Outcome:
-    return run_load(load, figures, settings.BASE_DIR / "var" / "bench", progress)
+def _bench(
+    load: Load, figures: Figures, _traces: Path, progress: Progress, start: Start = start_worker
+) -> Outcome:
+    return run_load(load, figures, settings.BASE_DIR / "var" / "bench", progress, start)
 
 
 CLUSTER_BENCHES: Mapping[str, Bench] = {
     "kueue-baseline": partial(_bench, BASELINE, throughput),
     "kueue-large": partial(_bench, LARGE, throughput),
+    "kueue-baseline-reference": partial(_bench, BASELINE, throughput, start=start_reference),
+    "kueue-large-reference": partial(_bench, LARGE, throughput, start=start_reference),
     "live": partial(_bench, LIVE, latency),
 }

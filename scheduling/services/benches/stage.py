@@ -1,15 +1,13 @@
-"""Where a load is played: storage of a real control plane, Weir's worker and the runner, each a process."""
+"""Where a load is played: storage of a real control plane, a manager and the runner, each a process."""
 
 from __future__ import annotations
 
 import os
 import re
 import ssl
-import subprocess
-import sys
 import time
 import urllib.request
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,12 +20,11 @@ from scheduling.cluster.real.control_plane import STORAGE, ControlPlane, forget
 from scheduling.cluster.real.furniture import furnish
 from scheduling.cluster.real.processes import Identity, Process, ProcessDiedError
 
+from .managers import Start, program, start_worker
 from .record import Cost, Record
 from .runner import NAMESPACE, RESOURCE
 from .work import Load
 
-READY_S = 180.0
-"""Making the tables and loading the engine's compiled kernels takes a while on a busy machine."""
 POLL_S = 0.5
 REPORTED_S = 10.0
 LIMIT_S = 3600.0
@@ -46,10 +43,10 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """A running control plane with nodes, and a worker that has planned once."""
+    """A running control plane with nodes, and a manager that is ready."""
 
     plane: ControlPlane
-    worker: Process
+    manager: Process
     load_file: Path
 
     @property
@@ -58,8 +55,8 @@ class Stage:
 
 
 @contextmanager
-def stage(load: Load, folder: Path, say: Say) -> Iterator[Stage]:
-    """Set up in ``folder``, which is emptied before and after.
+def stage(load: Load, folder: Path, say: Say, start: Start = start_worker) -> Iterator[Stage]:
+    """Set up in ``folder``, which is emptied before and after; ``start`` is the manager's.
 
     Raises NoBinariesError, NotReadyError or ProcessDiedError.
     """
@@ -70,7 +67,7 @@ def stage(load: Load, folder: Path, say: Say) -> Iterator[Stage]:
             _furnish(plane.access, load)
             load_file = folder / "load.json"
             load.write(load_file)
-            yield Stage(plane, _start_worker(plane, load_file), load_file)
+            yield Stage(plane, start(plane, load_file), load_file)
     finally:
         forget(folder)
 
@@ -78,24 +75,25 @@ def stage(load: Load, folder: Path, say: Say) -> Iterator[Stage]:
 def play(load: Load, at: Stage, say: Say) -> Record:
     """Put ``load`` on the stage; what came of it, once it is over. Raises ProcessDiedError."""
     access, record = at.plane.access, at.folder / "record.json"
-    pids = {name: _pid(at.folder, name) for name in ("worker", *STORAGE)}
+    manager = at.manager.name
+    pids = {name: _pid(at.folder, name) for name in (manager, *STORAGE)}
     before = {name: cpu_s(pid) for name, pid in pids.items()}
     writes = count_writes(access)
     runner = Process(
-        at.folder, "runner", _program("runner", access.kubeconfig, at.load_file, record)
+        at.folder, "runner", program("runner", access.kubeconfig, at.load_file, record)
     )
     runner.start()
     _wait(runner, at, record, say)
     after = {name: cpu_s(pid) - before[name] for name, pid in pids.items()}
     since = {kind: n - writes.get(kind, 0) for kind, n in count_writes(access).items()}
     server = sum(after[name] for name in STORAGE)
-    return Record.read(record, Cost(after["worker"], peak_mib(pids["worker"]), server, since))
+    return Record.read(record, Cost(after[manager], peak_mib(pids[manager]), server, since))
 
 
 def _wait(runner: Process, at: Stage, record: Path, say: Say) -> None:
     began = reported = time.monotonic()
     while not record.exists():
-        at.worker.check()
+        at.manager.check()
         if not runner.is_alive and not record.exists():
             raise ProcessDiedError(f"The runner ended by itself; its log says:\n{runner.tail()}")
         time.sleep(POLL_S)
@@ -120,40 +118,6 @@ def _furnish(access: Access, load: Load) -> None:
         # New nodes are tainted until a node controller, which does not run here, has seen them ready.
         client.patch(f"/api/v1/nodes/{name}", {"spec": {"taints": None}})
     client.close()
-
-
-def _start_worker(plane: ControlPlane, load_file: Path) -> Process:
-    """In a process of its own, with a database of its own beside the control plane; the environment is that
-    of the image."""
-    environment = {
-        **os.environ,
-        "DATABASE_URL": f"sqlite:///{plane.folder / 'weir.sqlite3'}",
-        "WEIR_BROKER_URL": "memory://",
-        "MALLOC_ARENA_MAX": "1",
-    }
-    _prepare_database(plane, load_file, environment)
-    worker = Process(plane.folder, "worker", _program("worker"))
-    worker.start(environment)
-    until = time.monotonic() + READY_S
-    while "ready" not in worker.tail().splitlines():
-        worker.check()
-        if time.monotonic() > until:
-            raise ProcessDiedError(f"The worker planned nothing in {READY_S:g} s:\n{worker.tail()}")
-        time.sleep(POLL_S)
-    return worker
-
-
-def _prepare_database(plane: ControlPlane, load_file: Path, environment: Mapping[str, str]) -> None:
-    command = _program("database", plane.access.kubeconfig, load_file)
-    done = subprocess.run(  # noqa: S603 - our own command line
-        command, env=environment, capture_output=True, text=True, check=False
-    )
-    if done.returncode:
-        raise ProcessDiedError(f"No database for the worker:\n{done.stderr}")
-
-
-def _program(name: str, *arguments: Path | str) -> list[str]:
-    return [sys.executable, "-m", f"{__package__}.{name}", *map(str, arguments)]
 
 
 def _pid(folder: Path, name: str) -> int:
