@@ -13,7 +13,7 @@ CLUSTER_TESTS ?= $(addprefix tests/scheduling/cluster/,contract kubelets real) \
 	$(addprefix tests/scheduling/cluster/test_,lease.py mirror.py) \
 	$(addprefix tests/scheduling/services/test_,acts.py checkpoints.py checkup.py choosy_pods.py clusters.py cycle.py \
 		cycle_faults.py divided.py dra.py ends.py faults.py grown.py kinds.py least_privilege.py nonsense.py \
-		odd.py overheads.py pod_groups.py real.py stages.py two_clusters.py unplaced.py workloads.py) \
+		odd.py pod_groups.py real.py runtimes.py stages.py two_clusters.py unplaced.py workloads.py) \
 	$(addprefix tests/scheduling/services/,benches guardrails) tests/scheduling/test_end_to_end.py
 BIN := .venv/bin
 # One thread per numeric library: two cores are shared by portal, worker and cluster.

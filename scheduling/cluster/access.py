@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from scheduling.cluster import devices, overheads
+from scheduling.cluster import devices, runtimes
 from scheduling.cluster.adapters import ADAPTERS, Adapter
 from scheduling.cluster.guardrails import marks
 from scheduling.cluster.guardrails.manifests import MEMBER_ROLE
@@ -47,7 +47,7 @@ def observing() -> Iterator[Need]:
     for resource in devices.RESOURCES:
         yield Need("resource.k8s.io", resource, READ, "to count devices and claims on them")
     why = "to count what runtime classes add to pods"
-    yield Need(overheads.GROUP, overheads.RESOURCE, READ, why)
+    yield Need(runtimes.GROUP, runtimes.RESOURCE, READ, why)
     for adapter in ADAPTERS:
         yield Need(
             *resource_of(adapter.list_path), READ, f"to see queued work of kind {adapter.kind}"

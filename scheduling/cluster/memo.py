@@ -10,7 +10,7 @@ from typing import Any
 from scheduling.cluster.adapters import ADAPTERS, ClassSpec, Observed
 from scheduling.cluster.devices import Devices
 from scheduling.cluster.kinship import Kinship
-from scheduling.cluster.overheads import Overheads
+from scheduling.cluster.runtimes import Runtimes
 
 Json = dict[str, Any]
 ByKind = Mapping[str, Sequence[Json]]
@@ -28,7 +28,7 @@ class Circumstances:
 
     classes: Sequence[ClassSpec]
     devices: Devices = NO_DEVICES
-    overheads: Overheads = field(default_factory=dict)
+    runtimes: Runtimes = field(default_factory=dict)
 
 
 class Memo:
@@ -51,8 +51,8 @@ class Memo:
     def open(self, objects: ByKind, around: Circumstances) -> dict[str, None]:
         """Begin a pass over ``objects`` by kind: uids of those that may have to be read.
 
-        All of them when GPU classes, claim templates or overheads changed; else what came or changed, and
-        what became a workload or a part of another one.
+        All of them when GPU classes, claim templates or runtime classes changed; else what came or
+        changed, and what became a workload or a part of another one.
         """
         now = {
             kind: dict(zip(map(id, found), found, strict=True)) for kind, found in objects.items()
@@ -64,7 +64,7 @@ class Memo:
             self._retired.pop(uid, None)
             if uid not in self.kin.workloads:
                 self.drop(uid)
-        circumstances = (around.classes, around.devices.by_namespace, around.overheads)
+        circumstances = (around.classes, around.devices.by_namespace, around.runtimes)
         if circumstances != self._circumstances:
             self._circumstances = circumstances
             for uid in [*self._read, *self.unreadable]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from scheduling.cluster import devices, labels, overheads
+from scheduling.cluster import devices, labels, runtimes
 from scheduling.cluster.adapters import ADAPTERS, Adapter, ClassSpec, Observed, notes
 from scheduling.cluster.adapters import pods as pods_of
 from scheduling.cluster.adapters.podgroup import gather
@@ -19,6 +19,7 @@ from scheduling.cluster.memo import NO_DEVICES, NO_PODS, Circumstances, Memo
 from scheduling.cluster.mirror import Mirror, untrimmed
 from scheduling.cluster.nodes import ObservedNode, closed, rows_of, trim_node
 from scheduling.cluster.quantities import instant
+from scheduling.cluster.runtimes import Runtimes
 
 Json = dict[str, Any]
 Pods = dict[str, list[Json]]
@@ -55,6 +56,7 @@ class Picture:
     devices: Devices = NO_DEVICES
     unreadable: Mapping[str, str] = field(default_factory=dict)
     """uid -> why the object's demand cannot be understood."""
+    runtimes: Runtimes = field(default_factory=dict)
 
     @cached_property
     def seats(self) -> Set[Seat]:
@@ -75,14 +77,12 @@ def resources(
         "nodes": ("/api/v1/nodes", trim_node),
         "pods": ("/api/v1/pods", pods_of.trim),
         **{name: (devices.list_path(name), untrimmed) for name in devices.RESOURCES},
-        overheads.RESOURCE: (overheads.LIST_PATH, untrimmed),
+        runtimes.RESOURCE: (runtimes.LIST_PATH, untrimmed),
     }
     return held | {a.kind: (a.list_path, a.trim) for a in adapters if a.resource == a.kind}
 
 
-OPTIONAL = frozenset({*(a.kind for a in ADAPTERS), *devices.RESOURCES, overheads.RESOURCE}) - {
-    "Job"
-}
+OPTIONAL = frozenset({*(a.kind for a in ADAPTERS), *devices.RESOURCES, runtimes.RESOURCE}) - {"Job"}
 """Kinds that a cluster may lack, as their definitions are added by others, or not let us see."""
 
 
@@ -101,7 +101,7 @@ def take(
     around = Circumstances(
         classes,
         devices.count(*(mirror[name].objects() for name in devices.RESOURCES)),
-        overheads.count(mirror[overheads.RESOURCE].objects()),
+        runtimes.read(mirror[runtimes.RESOURCE].objects()),
     )
     picture = compose(
         mirror["nodes"].objects(),
@@ -137,7 +137,7 @@ def fetch(client: Client, classes: Sequence[ClassSpec]) -> Picture:
     around = Circumstances(
         classes,
         devices.count(*(held[name] for name in devices.RESOURCES)),
-        overheads.count(held[overheads.RESOURCE]),
+        runtimes.read(held[runtimes.RESOURCE]),
     )
     return compose(held["nodes"], held["pods"], objects, around)
 
@@ -211,6 +211,7 @@ def compose(
         orphans=tuple(_orphans(pods, classes, counted) for _, pods in sorted(orphaned.items())),
         unreadable=dict(memo.unreadable),
         devices=counted,
+        runtimes=around.runtimes,
     )
 
 
@@ -275,7 +276,7 @@ def _read(
 ) -> None:
     try:
         claims = around.devices.claims(obj["metadata"]["namespace"])
-        memo.note(adapter.observe(obj, pods, around.classes, claims, around.overheads, parts))
+        memo.note(adapter.observe(obj, pods, around.classes, claims, around.runtimes, parts))
     except (ValueError, KeyError, TypeError) as error:
         # One broken object must not stop the others from being planned.
         log.warning("%s %s: %s", adapter.kind, obj["metadata"]["name"], error)

@@ -343,6 +343,7 @@ def _place(
         domain=_domain(observed.topology.get("required"), planned),
         liked_domain=_domain(liked, planned),
         labels={node.name: node.labels for node in planned},
+        runtimes=scene.picture.runtimes,
         resource_names=scene.resource_names,
         claims=scene.picture.devices.claims(observed.namespace),
         group_uid=observed.uid if observed.parts else "",

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any, Protocol
 
 from scheduling.cluster.devices import Claims
-from scheduling.cluster.overheads import NO_OVERHEADS, Overheads
+from scheduling.cluster.runtimes import NO_RUNTIMES, Runtimes
 
 Json = dict[str, Any]
 
@@ -181,6 +181,7 @@ class Admission:
     liked_domain: Mapping[str, str] = field(default_factory=dict)
     labels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Of the nodes of ``placement``, by name."""
+    runtimes: Runtimes = field(default_factory=dict)
     resource_names: tuple[str, ...] = ()
     claims: Claims = field(default_factory=dict)
     """Claim templates of its namespace."""
@@ -220,11 +221,11 @@ class Adapter(Protocol):
         pods: Sequence[Json],
         classes: Sequence[ClassSpec],
         claims: Claims = MappingProxyType({}),
-        overheads: Overheads = NO_OVERHEADS,
+        runtimes: Runtimes = NO_RUNTIMES,
         parts: Sequence[Json] = (),
     ) -> Observed:
-        """``obj`` and its pods; ``claims`` are the claim templates of its namespace, ``overheads`` those of
-        the cluster's runtime classes, ``parts`` the objects that it made.
+        """``obj`` and its pods; ``claims`` are the claim templates of its namespace, ``runtimes`` the
+        cluster's runtime classes, ``parts`` the objects that it made.
 
         Raises ValueError when its demand cannot be understood.
         """

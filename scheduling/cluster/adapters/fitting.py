@@ -19,8 +19,8 @@ NO_CLASS = (
     " operator add a class."
 )
 NOWHERE = (
-    "Its node selector, node affinity or weir.dev/gpu-classes leave none of the GPU classes that have what"
-    " its pods ask for. Allow one of them."
+    "Its node selector, node affinity, runtime class or weir.dev/gpu-classes leave none of the GPU classes"
+    " that have what its pods ask for. Allow one of them."
 )
 NOT_WHOLE = (
     "Each of its pods asks for {gpus:g} GPUs, and Kubernetes gives pods whole ones only. Ask for a whole"

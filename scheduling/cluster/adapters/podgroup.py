@@ -16,8 +16,8 @@ from scheduling.cluster.adapters import pods as pods_of
 from scheduling.cluster.adapters.base import DELETE, Admission, ClassSpec, Observed
 from scheduling.cluster.adapters.roles import LARGEST_GANG, mixed, priority_class
 from scheduling.cluster.devices import Claims
-from scheduling.cluster.overheads import NO_OVERHEADS, Overheads
 from scheduling.cluster.quantities import whole
+from scheduling.cluster.runtimes import NO_RUNTIMES, Runtimes
 
 Json = dict[str, Any]
 
@@ -69,10 +69,10 @@ class PodGroupAdapter:
         pods: Sequence[Json],
         classes: Sequence[ClassSpec],
         claims: Claims = pods_of.NO_CLAIMS,
-        overheads: Overheads = NO_OVERHEADS,
+        runtimes: Runtimes = NO_RUNTIMES,
         parts: Sequence[Json] = (),
     ) -> Observed:
-        """``overheads`` stand in the pods themselves."""
+        """What ``runtimes`` add stands in the pods themselves."""
         said, total = notes.of(obj), _total(pods[0])
         pods = _within(pods, total)
         gated = [p for p in pods if _is_gated(p) and pods_of.phase(p) == "Pending"]

@@ -9,8 +9,9 @@ from typing import Any
 from scheduling.cluster import labels
 from scheduling.cluster.adapters import originals
 from scheduling.cluster.devices import UNCOUNTED, Claims
-from scheduling.cluster.overheads import NO_OVERHEADS, Overheads
 from scheduling.cluster.quantities import MOST, instant, mib, milli
+from scheduling.cluster.runtimes import NO_RUNTIMES, Runtimes
+from scheduling.cluster.runtimes import of as runtime_of
 
 Json = dict[str, Any]
 
@@ -27,7 +28,7 @@ ALL_DEVICES = (
 
 
 def asked(
-    spec: Mapping[str, Any], claims: Claims = NO_CLAIMS, overheads: Overheads = NO_OVERHEADS
+    spec: Mapping[str, Any], claims: Claims = NO_CLAIMS, runtimes: Runtimes = NO_RUNTIMES
 ) -> dict[str, int]:
     """What a pod spec asks for at its most, by resource: thousandths, memory in MiB; at most MOST of each.
 
@@ -36,13 +37,13 @@ def asked(
     the pod claims by one of the templates ``claims`` come on top. A request counts, else the limit (the
     server defaults one from the other). What the pod asks for as a whole takes the place of what its
     containers do (KEP-2837). The overhead that it states, else that of its runtime class among
-    ``overheads``, is added to either.
+    ``runtimes``, is added to either.
     """
     total, first = _total(spec.get("containers")), spec.get("initContainers") or ()
     if first:
         total = _most(_more(total, _total(_restarted(first))), _peak(first))
     total |= _total([dict(spec)])
-    if fixed := spec.get("overhead") or overheads.get(spec.get("runtimeClassName") or ""):
+    if fixed := spec.get("overhead") or runtime_of(spec, runtimes).overhead:
         total = _more(total, _amounts(fixed))
     for claim in spec.get("resourceClaims") or []:
         total = _more(total, claims.get(claim.get("resourceClaimTemplateName", ""), {}))
@@ -102,7 +103,11 @@ def claims_fault(spec: Mapping[str, Any], claims: Claims) -> str:
 
 def gpus(spec: Mapping[str, Any], names: Sequence[str], claims: Claims = NO_CLAIMS) -> int:
     """Milli-GPU of the first of the resources ``names`` that a pod spec asks for."""
-    asks = asked(spec, claims)
+    return gpus_among(asked(spec, claims), names)
+
+
+def gpus_among(asks: Mapping[str, int], names: Sequence[str]) -> int:
+    """The same of what a pod asks for."""
     return next((int(asks[name]) for name in names if name in asks), 0)
 
 

@@ -18,8 +18,9 @@ from scheduling.cluster.adapters import pods as pods_of
 from scheduling.cluster.adapters.base import Admission, ClassSpec, Observed
 from scheduling.cluster.adapters.originals import Original
 from scheduling.cluster.devices import Claims
-from scheduling.cluster.overheads import NO_OVERHEADS, Overheads
 from scheduling.cluster.quantities import MOST, instant, whole
+from scheduling.cluster.runtimes import NO_RUNTIMES, Runtimes
+from scheduling.cluster.runtimes import of as runtime_of
 
 Json = dict[str, Any]
 
@@ -163,7 +164,7 @@ class RoleAdapter:
         pods: Sequence[Json],
         classes: Sequence[ClassSpec],
         claims: Claims = pods_of.NO_CLAIMS,
-        overheads: Overheads = NO_OVERHEADS,
+        runtimes: Runtimes = NO_RUNTIMES,
         parts: Sequence[Json] = (),
     ) -> Observed:
         meta, said = obj["metadata"], notes.of(obj)
@@ -179,7 +180,7 @@ class RoleAdapter:
             started=pods_of.last_start(filter(pods_of.is_ready, pods)),
             pods_left=max(sum(not pods_of.is_over(p) for p in pods), self.unsettled(obj)),
             **notes.identity(self.kind, obj),
-            **self._demand(obj, pods, classes, claims, overheads, parts),
+            **self._demand(obj, pods, classes, claims, runtimes, parts),
             **notes.wishes(said, pods),
             **notes.state(said, classes),
         )
@@ -289,15 +290,18 @@ class RoleAdapter:
         pods: Sequence[Json],
         classes: Sequence[ClassSpec],
         claims: Claims,
-        overheads: Overheads,
+        runtimes: Runtimes,
         parts: Sequence[Json],
     ) -> Json:
         names = tuple(c.resource_name for c in classes)
         roles = self.roles(obj)
         counted, original = sizing.counted_of(roles, names, claims), originals.of(obj)
-        asks = [pods_of.asked(role.pod, claims, overheads) for role in counted]
-        amounts = {pods_of.gpus(role.pod, names, claims) for role in counted}
-        fits = [self._classes(obj, r, original, classes, claims) for r in counted]
+        asks = [pods_of.asked(role.pod, claims, runtimes) for role in counted]
+        amounts = {pods_of.gpus_among(each, names) for each in asks}
+        fits = [
+            self._classes(obj, role, self._own(role, original, runtimes), classes, each)
+            for role, each in zip(counted, asks, strict=True)
+        ]
         lowest, highest = self._bounds(obj, counted, original)
         later = self.later(obj, parts)
         members = min(LARGEST_GANG, sum(role.count for role in counted))
@@ -331,19 +335,24 @@ class RoleAdapter:
         self,
         obj: Json,
         role: Role,
-        original: Original,
+        own: Json,
         classes: Sequence[ClassSpec],
-        claims: Claims,
+        asks: Mapping[str, int],
     ) -> tuple[str, ...]:
-        plain = pods_of.asked(role.pod)
+        plain = pods_of.asked(role.pod) if role.pod.get("resourceClaims") else asks
         return fitting.fitting_classes(
-            pods_of.asked(role.pod, claims),
-            steering.own_of(role.pod, original.roles.get(role.name)),
+            asks,
+            own,
             classes,
             notes.of(obj).get(labels.GPU_CLASSES, ""),
             # A claim is made for its device class alone.
             swaps=self.swaps_resources and any(c.resource_name in plain for c in classes),
         )
+
+    def _own(self, role: Role, original: Original, runtimes: Runtimes) -> Json:
+        """Where its author wants its pods, and their runtime class."""
+        own = steering.own_of(role.pod, original.roles.get(role.name))
+        return steering.bounded(own, runtime_of(role.pod, runtimes))
 
     def _run_by(self, obj: Json) -> str:
         named = self.managed_by(obj)

@@ -13,6 +13,8 @@ from typing import Any
 from scheduling.cluster import labels
 from scheduling.cluster.adapters import affinity
 from scheduling.cluster.adapters.base import Admission, ClassSpec
+from scheduling.cluster.runtimes import Runtime
+from scheduling.cluster.runtimes import of as runtime_of
 
 Json = dict[str, Any]
 
@@ -38,6 +40,11 @@ def own_of(pod: Json, kept: Json | None) -> Json:
             t for t in now["tolerations"] if t != tolerated or t in kept["tolerations"]
         ],
     }
+
+
+def bounded(own: Json, runtime: Runtime) -> Json:
+    """Where pods may run that their author wants at ``own``: their runtime class has a say as well."""
+    return {**own, "selector": {**runtime.selector, **own["selector"]}}
 
 
 def original_of(pod: Json, kept: Json | None, names: Sequence[str], *, swaps: bool) -> Json:
@@ -141,10 +148,10 @@ def to_hosts(pod: Json, original: Json, admission: Admission, *, fixed: bool) ->
     """Send ``pod`` (edited in place) to the class and the planned hosts; ``original`` remembers by what.
 
     Pods of a gang that may grow (not ``fixed``) prefer those hosts: where they may run cannot be
-    changed any more when more of them are made. So do pods whose author keeps them from one of the hosts:
-    kube-scheduler finds them another node of the class.
+    changed any more when more of them are made. So do pods whose author or runtime class keeps them from
+    one of the hosts: kube-scheduler finds them another node of the class.
     """
-    fixed = fixed and _is_free(original, admission)
+    fixed = fixed and _is_free(pod, original, admission)
     put = dict(sorted(admission.gpu_class.node_labels.items()))
     preferred = list(original["preferred"])
     if not fixed:
@@ -168,19 +175,20 @@ def _joined(own: list[Json], narrow: list[Json]) -> list[Json]:
     return [*own, *(expression for expression in narrow if expression not in own)]
 
 
-def _is_free(original: Json, admission: Admission) -> bool:
-    """Whether the author lets it run on every planned node."""
-    selector, terms = original["selector"], original["terms"]
+def _is_free(pod: Json, original: Json, admission: Admission) -> bool:
+    """Whether its author and its runtime class let ``pod`` run on every planned node."""
+    own = bounded(original, runtime_of(pod, admission.runtimes))
     return all(
-        affinity.allows(selector, terms, name, held) for name, held in admission.labels.items()
+        affinity.allows(own["selector"], own["terms"], name, held)
+        for name, held in admission.labels.items()
     )
 
 
 def to_class(pod: Json, original: Json, admission: Admission) -> None:
     """Send ``pod`` (edited in place) to the class, and to the one domain or host of the plan unless its
-    author keeps it from there; ``original`` remembers by what."""
+    author or runtime class keeps it from there; ``original`` remembers by what."""
     put = {**admission.gpu_class.node_labels, **admission.domain}
-    if _is_free(original, admission):
+    if _is_free(pod, original, admission):
         put |= admission.liked_domain
         if len(admission.nodes) == 1:
             put[labels.HOSTNAME] = next(iter(admission.nodes))

@@ -15,6 +15,7 @@ from tests.scheduling.manifests import node_affinity, template
 
 Json = dict[str, Any]
 
+CLASSES = "/apis/node.k8s.io/v1/runtimeclasses"
 ON_N2 = {"kubernetes.io/hostname": "n2"}
 
 
@@ -76,6 +77,22 @@ def test_gang_is_spread_over_the_nodes_that_its_author_wants(world: World) -> No
     world.cycles_until(lambda: running(world, "w1"))
 
     assert world.row("w1").placement == {"n2": 2}
+
+
+def test_job_runs_on_the_nodes_of_its_runtime_class(world: World) -> None:
+    world.kube.patch("/api/v1/nodes/n2", {"metadata": {"labels": {"enclave": "yes"}}})
+    scheduling = {"nodeSelector": {"enclave": "yes"}}
+    body = {"metadata": {"name": "enclave"}, "handler": "enclave", "scheduling": scheduling}
+    world.kube.create(CLASSES, body)
+    job = world.manifest("w1", gpus=4)
+    job["spec"]["template"]["spec"]["runtimeClassName"] = "enclave"
+    world.kube.create(JOBS, job)
+    try:
+        world.cycles_until(lambda: running(world, "w1"))
+    finally:
+        world.kube.delete(f"{CLASSES}/enclave")
+
+    assert world.row("w1").placement == {"n2": 1}
 
 
 def test_plain_pod_runs_on_the_node_that_its_author_wants(world: World) -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ..admission.overhead import set_overhead
 from ..admission.policies import check_policies
 from ..admission.quotas import check_quotas
+from ..admission.runtime_classes import apply_runtime_class
 from ..context import Caller, World, record_audit
 from ..defaults import apply_defaults, generate_job_selector
 from ..errors import already_exists, bad_request, forbidden, invalid, not_found
@@ -117,13 +117,14 @@ def _stamp(world: World, resource: Resource, body: Json) -> None:
 
 
 def admit(world: World, resource: Resource, body: Json) -> None:
-    """Fill in defaults and what admission sets: a Job's selector, a pod's priority and overhead."""
+    """Fill in defaults and what admission sets: a Job's selector, a pod's priority and what its runtime class
+    adds."""
     apply_defaults(resource, body)
     if resource is JOBS and isinstance((body.get("spec") or {}).get("template"), dict):
         generate_job_selector(body)
     if resource is PODS:
         _set_priority(world, body)
-        set_overhead(world, body)
+        apply_runtime_class(world, body)
 
 
 def _set_priority(world: World, body: Json) -> None:

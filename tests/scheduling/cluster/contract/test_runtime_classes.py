@@ -72,6 +72,37 @@ def test_pod_with_another_overhead_than_its_class_is_refused(api: Api, sandbox: 
     assert refused["message"] == f'pods "a" is forbidden: {said}'
 
 
+@pytest.fixture
+def enclave(api: Api) -> Iterator[str]:
+    """A class whose pods run on nodes of its own."""
+    name = f"contract-{uuid.uuid4().hex[:10]}"
+    scheduling = {
+        "nodeSelector": {"weir.dev/enclave": "yes"},
+        "tolerations": [{"key": "enclave", "operator": "Exists", "effect": "NoSchedule"}],
+    }
+    body = {"metadata": {"name": name}, "handler": "enclave", "scheduling": scheduling}
+    api.create(CLASSES, body)
+    yield name
+    api.delete(CLASSES, name)
+
+
+def test_pod_is_sent_to_the_nodes_of_its_class(api: Api, enclave: str) -> None:
+    selector = {"weir.dev/absent": "yes"}
+    made = api.create("pods", pod("a", runtimeClassName=enclave, nodeSelector=selector))
+    assert made["spec"]["nodeSelector"] == {**selector, "weir.dev/enclave": "yes"}
+    assert "enclave" in [t["key"] for t in made["spec"]["tolerations"]]
+
+
+def test_pod_that_wants_other_nodes_than_its_class_is_refused(api: Api, enclave: str) -> None:
+    other = pod("a", runtimeClassName=enclave, nodeSelector={"weir.dev/enclave": "no"})
+    refused = api.call("POST", api.path("pods"), other).expect(403)
+    said = (
+        "conflict: runtimeClass.scheduling.nodeSelector[weir.dev/enclave] = yes;"
+        " pod.spec.nodeSelector[weir.dev/enclave] = no"
+    )
+    assert refused["message"] == f'pods "a" is forbidden: {said}'
+
+
 def test_quota_counts_the_overhead(api: Api, sandbox: str) -> None:
     enforce_quota(api, "cap", {"requests.cpu": "1"})
     wants = {"resources": {"requests": {"cpu": "900m"}}}

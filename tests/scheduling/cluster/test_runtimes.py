@@ -1,4 +1,4 @@
-"""What runtime classes add to the CPU and memory that members take."""
+"""What runtime classes add to the CPU and memory that members take, and where they may run."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from scheduling.cluster import overheads
+from scheduling.cluster import runtimes
 from scheduling.cluster.adapters import ClassSpec, Observed
 from scheduling.cluster.adapters import pods as pods_of
 from scheduling.cluster.memo import Circumstances, Memo
@@ -39,7 +39,7 @@ def spec(**more: Any) -> Json:
     ],
 )
 def test_pod_takes_its_overhead_besides_what_it_asks_for(more: Json, cpu: int, memory: int) -> None:
-    asked = pods_of.asked(spec(**more), overheads=overheads.count([KATA, BARE]))
+    asked = pods_of.asked(spec(**more), runtimes=runtimes.read([KATA, BARE]))
 
     assert (asked["cpu"], asked["memory"], asked["nvidia.com/gpu"]) == (cpu, memory, 1000)
 
@@ -64,14 +64,36 @@ def _mark(part: Any) -> None:
 @pytest.mark.parametrize("kind", sorted(manifests.MANIFESTS.keys() - {"TrainJob"}))
 def test_member_of_every_kind_that_has_templates_takes_the_overhead(kind: str) -> None:
     obj = sandboxed(kind)
-    known = overheads.count([KATA])
-    seen = adapter_of(kind).observe(obj, (), CLASSES, overheads=known)
+    known = runtimes.read([KATA])
+    seen = adapter_of(kind).observe(obj, (), CLASSES, runtimes=known)
 
     assert (seen.cpus, seen.memory_mib, seen.gpus) == (250, 120, 1000)
 
 
+@pytest.mark.parametrize(
+    ("selector", "named", "classes"),
+    [
+        ({}, {}, ("h100", "a100")),
+        ({"gpu": "a100"}, {}, ("a100",)),
+        ({"gpu": "b200"}, {}, ()),
+        ({"enclave": "yes"}, {}, ("h100", "a100")),
+        ({"enclave": "yes"}, {"gpu": "h100"}, ("h100",)),
+    ],
+)
+def test_member_runs_on_classes_that_its_runtime_class_allows(
+    selector: Json, named: Json, classes: tuple[str, ...]
+) -> None:
+    specs = [ClassSpec(name, "nvidia.com/gpu", {"gpu": name}) for name in ("h100", "a100")]
+    enclave = {"metadata": {"name": "kata"}, "scheduling": {"nodeSelector": selector}}
+    obj = sandboxed("Deployment")
+    obj["spec"]["template"]["spec"]["nodeSelector"] = named
+    seen = adapter_of("Deployment").observe(obj, (), specs, runtimes=runtimes.read([enclave]))
+
+    assert seen.gpu_classes == classes
+
+
 def look(memo: Memo, obj: Json, *classes: Json) -> Observed:
-    around = Circumstances(CLASSES, overheads=overheads.count(classes))
+    around = Circumstances(CLASSES, runtimes=runtimes.read(classes))
     return compose([], [], {"Deployment": [obj]}, around, memo).workloads[0]
 
 
@@ -86,7 +108,7 @@ def test_class_with_a_senseless_overhead_stops_only_who_names_it() -> None:
     broken = {"metadata": {"name": "kata"}, "overhead": {"podFixed": {"cpu": "much"}}}
     other = manifests.deployment("other")
     other["metadata"] |= {"uid": "o", "creationTimestamp": "2026-01-05T09:00:00Z"}
-    around = Circumstances(CLASSES, overheads=overheads.count([broken]))
+    around = Circumstances(CLASSES, runtimes=runtimes.read([broken]))
     found = compose([], [], {"Deployment": [sandboxed("Deployment"), other]}, around)
 
     assert {o.name: bool(o.fault) for o in found.workloads} == {"w": True, "other": False}
