@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from django.db.models import Model
+
 from scheduling.engine import Outline
 from scheduling.engine import model as m
 from scheduling.models import Cluster, ClusterMode, Cycle, Decision, Workload
@@ -130,20 +132,25 @@ def _cycle(done: Pass) -> Cycle:
 
 
 def _decision(decision: m.Decision, cycle: Cycle, done: Pass) -> Decision:
+    """Named by keys: assigning hundreds of related rows takes longer than all else here."""
     return Decision(
-        cycle=cycle,
-        workload=done.by_name[decision.workload],
+        cycle_id=cycle.pk,
+        workload_id=done.by_name[decision.workload].pk,
         action=decision.action.value,
         reason=decision.reason.value,
         sentence=decision.sentence,
         numbers=numbers_at(decision, done.plan, done.by_name),
-        gpu_class=done.rows.class_by_name.get(decision.gpu_class or ""),
+        gpu_class_id=_key(done.rows.class_by_name.get(decision.gpu_class or "")),
         members=decision.members,
         placement=dict(decision.placement),
-        for_workload=done.by_name.get(decision.for_workload or ""),
+        for_workload_id=_key(done.by_name.get(decision.for_workload or "")),
         until=decision.until,
         position=decision.position,
     )
+
+
+def _key(row: Model | None) -> int | None:
+    return None if row is None else row.pk
 
 
 def _tell(lines: _Lines) -> list[Workload]:
