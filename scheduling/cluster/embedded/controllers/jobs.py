@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ..admission.quotas import check_quotas
+from ..admission.runtime_classes import apply_runtime_class
 from ..clock import parse_stamp, stamp
 from ..context import World
 from ..errors import ApiError
@@ -246,8 +247,9 @@ class JobController:
         return created
 
     def _create_one(self, job: Record, index: int | None) -> Record:
-        """Raises ApiError (403) where a quota leaves no room."""
+        """Raises ApiError (403) where a quota leaves no room or its runtime class none of its nodes."""
         body = new_pod(self._world, job, index)
+        apply_runtime_class(self._world, body)
         check_quotas(self._world, PODS, body)
         return self._world.store.insert(PODS, body)
 

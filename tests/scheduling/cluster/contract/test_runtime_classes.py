@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from .api import Api, causes, enforce_quota, pod
+from .api import Api, causes, enforce_quota, eventually, job, pod
 
 CLASSES = "runtimeclasses"
 
@@ -91,6 +91,20 @@ def test_pod_is_sent_to_the_nodes_of_its_class(api: Api, enclave: str) -> None:
     made = api.create("pods", pod("a", runtimeClassName=enclave, nodeSelector=selector))
     assert made["spec"]["nodeSelector"] == {**selector, "weir.dev/enclave": "yes"}
     assert "enclave" in [t["key"] for t in made["spec"]["tolerations"]]
+
+
+def test_pods_of_a_job_are_given_what_their_class_adds(
+    api: Api, sandbox: str, enclave: str
+) -> None:
+    for name, runtime in (("a", sandbox), ("b", enclave)):
+        body = job(name)
+        body["spec"]["template"]["spec"]["runtimeClassName"] = runtime
+        api.create("jobs", body)
+    found = eventually(lambda: (pods := api.get("pods")["items"]) and len(pods) == 2 and pods)
+
+    specs = {p["metadata"]["labels"]["job-name"]: p["spec"] for p in found}
+    assert specs["a"]["overhead"] == {"cpu": "250m", "memory": "120Mi"}
+    assert specs["b"]["nodeSelector"] == {"weir.dev/enclave": "yes"}
 
 
 def test_pod_that_wants_other_nodes_than_its_class_is_refused(api: Api, enclave: str) -> None:
