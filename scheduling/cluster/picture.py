@@ -277,7 +277,7 @@ def _read(
     try:
         claims = around.devices.claims(obj["metadata"]["namespace"])
         memo.note(adapter.observe(obj, pods, around.classes, claims, around.runtimes, parts))
-    except (ValueError, KeyError, TypeError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         # One broken object must not stop the others from being planned.
         log.warning("%s %s: %s", adapter.kind, obj["metadata"]["name"], error)
         if waits := _broken(adapter, obj, str(error)):

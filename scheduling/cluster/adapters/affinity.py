@@ -23,8 +23,8 @@ def allows(
 
 def holds(expression: Json, labels: Mapping[str, str]) -> bool:
     """Whether one requirement holds; one that says nothing of sense never does."""
-    value, listed = labels.get(expression.get("key", "")), expression.get("values")
-    test = OPERATORS.get(expression.get("operator", ""))
+    value, listed = labels.get(str(expression.get("key"))), expression.get("values")
+    test = OPERATORS.get(str(expression.get("operator")))
     return test is not None and test(value, listed if isinstance(listed, list) else [])
 
 

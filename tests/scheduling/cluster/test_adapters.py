@@ -131,6 +131,18 @@ def test_where_a_person_sends_it_after_an_admission_counts_at_the_next(kind: str
     assert required == {"nodeSelectorTerms": [{"matchExpressions": [OWN_TERM]}]}
 
 
+@pytest.mark.parametrize("odd", ["zone", None, {"key": ["zone"]}, {"key": "zone", "operator": {}}])
+def test_affinity_that_makes_no_sense_stops_nobody_else(odd: Any) -> None:
+    """An operator's definition may leave out what a pod template looks like."""
+    broken, good = (stored(manifests.pytorch_job(name), uid=name) for name in ("odd", "good"))
+    terms = {"nodeSelectorTerms": [{"matchExpressions": [odd]}]}
+    rules = {"requiredDuringSchedulingIgnoredDuringExecution": terms}
+    first_pod(broken)["affinity"] = {"nodeAffinity": rules}
+    found = compose([], broken, good).workloads
+
+    assert "good" in {seen.name for seen in found if not seen.fault}
+
+
 def test_term_like_weirs_own_stays_a_persons() -> None:
     is_h100 = {"key": "gpu", "operator": "In", "values": ["h100"]}
     on_host = {"key": labels.HOSTNAME, "operator": "In", "values": ["n1", "n9"]}
