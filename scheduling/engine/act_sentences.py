@@ -11,14 +11,14 @@ from scheduling.engine.wording import amount, span
 
 def _fits_nominal(f: Facts) -> str:
     held, nominal = f.figures[:2]
-    return f"{f.queue} now holds {amount(held)} of its nominal {amount(nominal)} {f.gpu_class}."
+    return f"This start takes {f.queue} to {amount(held)} of its nominal {amount(nominal)} {f.gpu_class}."
 
 
 def _borrows(f: Facts) -> str:
     held, nominal = f.figures[:2]
     return (
-        f"{f.queue} now holds {amount(held)} {f.gpu_class}, {amount(held - nominal)} above its nominal"
-        f" {amount(nominal)}: idle GPUs that their owners can take back."
+        f"This start takes {f.queue} to {amount(held)} {f.gpu_class}, {amount(held - nominal)}"
+        f" above its nominal {amount(nominal)}: idle GPUs that their owners can take back."
     )
 
 
@@ -26,7 +26,7 @@ def _grows(f: Facts) -> str:
     running, total, most, held = f.figures[:4]
     return (
         f"It grows from {running:.0f} to {total:.0f} of at most {most:.0f} members, as nobody who waits"
-        f" can use the free GPUs; {f.queue} now holds {amount(held)} {f.gpu_class}."
+        f" can use the free GPUs; this takes {f.queue} to {amount(held)} {f.gpu_class}."
     )
 
 
@@ -34,7 +34,7 @@ def _reclaimed(f: Facts) -> str:
     held, fair, after = f.figures[:3]
     return (
         f"{f.blame} held {amount(held)} {f.gpu_class}, {amount(held - fair)} above its fair share of"
-        f" {amount(fair)}; {f.rival} of {f.rival_queue} is entitled to them. {_loss(f)}"
+        f" {amount(fair)}; {f.other} is entitled to them. {_loss(f)}"
         f" {f.blame} keeps {amount(after)}."
     )
 
@@ -45,7 +45,7 @@ def _loss(f: Facts) -> str:
 
 def _preempted(f: Facts) -> str:
     return (
-        f"{f.rival} has a higher priority in {f.queue} and needs {amount(f.figures[3])}"
+        f"{f.opening} has a higher priority in {f.queue} and needs {amount(f.figures[3])}"
         f" {f.gpu_class}. {_loss(f)}"
     )
 
@@ -55,8 +55,8 @@ def _shrinks(f: Facts) -> str:
     gives, keeps = int(f.figures[4]), f.members - int(f.figures[4])
     why = f", its fair share is {amount(fair)}" if held > fair else ""
     return (
-        f"It can do without {gives} of its {f.members} members and goes on with {keeps}: {f.rival} of"
-        f" {f.rival_queue} needs {amount(f.figures[3])} {f.gpu_class}. {f.blame} held {amount(held)}{why}."
+        f"It can do without {gives} of its {f.members} members and goes on with {keeps}: {f.other}"
+        f" needs {amount(f.figures[3])} {f.gpu_class}. {f.blame} held {amount(held)}{why}."
     )
 
 
@@ -64,7 +64,7 @@ def _consolidates(f: Facts) -> str:
     gpus, need, moved = f.figures[:3]
     others = f", with {moved - 1:.0f} more," if moved > 1 else ""
     return (
-        f"It moves{others} so that {f.rival} of {f.rival_queue} finds room for {amount(need)} {f.gpu_class}"
+        f"It moves{others} so that {f.other} finds room for {amount(need)} {f.gpu_class}"
         f" side by side; its {amount(gpus)} are free elsewhere. {_loss(f)}"
     )
 

@@ -34,9 +34,10 @@ FREE, PENDING, RUNNING = 0, 1, 2
 NOW, LATER, RAW, EMPTY, BACKFILL = 0, 1, 2, 3, 4
 """Which room counts: free now and unclaimed, free once leaving work is gone, free now whoever claims
 it, the whole node, or free now though reserved for later."""
-LEFT, STEPPED_BACK, MOVED, BEGUN, TRIED = 0, 1, 2, 3, 4
+LEFT, STEPPED_BACK, MOVED, BEGUN, TRIED, STRETCHED, MIXED = 0, 1, 2, 3, 4, 5, 6
 """In ``book.rounds``: how many rounds follow in this cycle; whether somebody has to be asked again; how
-many move; how many have started on free room; how often some of those were to step back.
+many move; how many have started on free room; how often some of those were to step back; how many hunts
+went further than to fair shares; how many looked for moves beside evictions.
 """
 SINCE_DIVIDED, DIVISIONS = 0, 1
 """In ``book.shifts``: how many ask for something else since shares were found last; how often they were
@@ -97,7 +98,8 @@ class Nodes(NamedTuple):
     """``of_class[class_start[c]:class_start[c + 1]]`` are the nodes of class ``c``, by name.
 
     ``size`` is what the queues may use ``[resource, node]`` (nothing on a node that is not ready);
-    ``domain`` numbers the topology domain ``[level, node]``.
+    ``domain`` numbers the topology domain ``[level, node]``. ``allowed`` says who may use which: a workload
+    of set ``Work.where`` those marked in its row; nodes of one ``allowed_kind`` are marked in the same rows.
     """
 
     gpu_class: Ints
@@ -107,6 +109,8 @@ class Nodes(NamedTuple):
     of_class: Ints
     rate: Floats  # exchange rate [class]
     capacity: Ints  # [class]
+    allowed: Flags  # [set, node]
+    allowed_kind: Ints  # [node]
 
 
 @declare
@@ -122,6 +126,7 @@ class Work(NamedTuple):
     most: Ints
     elastic: Flags
     wish: Ints  # [preference, slot]: class, -1 past the end
+    where: Ints  # row of ``Nodes.allowed``, -1 anywhere
     required: Ints  # topology level or -1
     preferred: Ints
     submitted: Floats
@@ -248,6 +253,8 @@ class Room(NamedTuple):
     older: Ints  # [node] the one of its class changed before it, -1 none
     newer: Ints  # [node] the one of its class changed after it, -1 none
     kind: Ints  # [node] its class
+    allowed: Flags  # as in Nodes
+    allowed_kind: Ints
     kept: Ints  # [now's three resources, then later's; node]: who sits there, before any decision
     kept_open: Ints  # [node] its part of ``open``, likewise
     kept_shared: Ints  # [now or later, node, device]
@@ -297,11 +304,15 @@ class Book(NamedTuple):
     held: Ints  # [class, queue] without leaving work, with what is reserved
     fixed: Ints  # the part of it that is not preemptible
     leaving: Ints  # [class, queue] what leaving work still holds
+    kept: Ints  # [class, queue] what it keeps back of the nominal that it does not hold
+    lends: Ints  # [class] 1 where any queue with nominal has a lending limit
     by_user: (
         Ints  # what pairs (queue, user) held of late and hold, classes weighed by exchange rate
     )
     budget: Ints
     ratio: Floats  # dominant ratio of the queue
+    fair_size: Ints  # [queue] its fair shares in milli-GPU of the reference class, together
+    waits_since: Floats  # [queue] when the first of those who wait in the subtree was submitted
     turn: Ints  # [class, queue]: the waiting workload that goes first, -1 none
     turn_until: Floats  # [class, queue]: when its turn is expected to come
     holder: Ints  # [class]: the workload that reserves free GPUs, -1 none
@@ -327,7 +338,7 @@ class Book(NamedTuple):
     user_asks: Ints  # [pair] what they ask for
     extra: Ints  # [class, queue]: what those ask for who are left out of the line
     begun: Ints  # [class, queue]: what started in this cycle
-    rounds: Ints  # [5]: LEFT and so on
+    rounds: Ints  # [7]: LEFT and so on
     in_vain: Ints  # [own or others, class, queue]: the last for whom stepping back would not do
     in_vain_at: Ints  # [own or others, class, queue]: the memo's epoch then
     begun_until: Floats  # [class, queue]: when the last of it is expected to be over (P90)

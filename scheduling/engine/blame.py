@@ -7,13 +7,14 @@ import numpy as np
 from scheduling.engine import codes
 from scheduling.engine.arrays import ANYWHERE, BACKFILL, CPUS, EPS, GPUS, MEMORY, NOW, RAW
 from scheduling.engine.compiled import inner, once
-from scheduling.engine.index import row_of, tally
+from scheduling.engine.index import free_to, row_of, tally
 from scheduling.engine.limits import full_queue, pair_in, spent_hours, used_hours, user_limit
 from scheduling.engine.placement import reach_of
 from scheduling.engine.record import decide, quote
-from scheduling.engine.seating import free_of, slots_of_gpus
+from scheduling.engine.seating import free_of, may_use, slots_of_gpus
 from scheduling.engine.standing import (
     is_worn,
+    kept_from,
     levels_over,
     over_limit,
     over_nominal,
@@ -94,7 +95,7 @@ def _quota_reason(world: World, w: int, c: int, need: int) -> int:
     x = _lowest_over(world, q, c, need)
     fair = world.division.fair[c, x]
     quote(out, w, x, book.held[c, x], fair, need, free)
-    out.figures[w, 4] = world.division.kept_below[c, kept] if kept >= 0 else 0.0
+    out.figures[w, 4] = kept_from(world, q, c, need, kept) if kept >= 0 else 0
     out.figures[w, 5] = world.work.evictions[w] if left else 0.0
     return codes.ABOVE_FAIR_SHARE if book.held[c, x] > fair + EPS else codes.WAITS_FOR_QUOTA
 
@@ -115,28 +116,43 @@ def _free(world: World, c: int) -> int:
 
 @inner
 def _room_reason(world: World, w: int, c: int, need: int) -> int:
-    """The quota would allow it: too few free, none unclaimed, the wrong domain, or scattered."""
+    """The quota would allow it: too few free, none unclaimed, the wrong domain, or scattered; of the nodes
+    that it may use.
+    """
     work, index, out = world.work, world.index, world.out
-    free, least = _free(world, c), work.least[w]
+    free, some = free_to(world, w, c)
+    least = work.least[w]
     raw = index.total[row_of(world, w, c, RAW)]
     row = row_of(world, w, c, NOW)
     slots = index.total[row]
-    quote(out, w, work.queue[w], free, need, index.free_nodes[c], slots)
+    quote(out, w, work.queue[w], free, need, some, slots)
     first = _kept_for(world, w, c) if raw >= least and slots < least else -1
     if first >= 0:
         out.rival[w] = first
         until = world.book.holder_until[c] if world.book.holder[c] == first else np.inf
         out.figures[w, 4] = _seconds_to(world, until)
         return codes.RESERVED_FOR_OTHER
-    if free < need:
-        return codes.NO_FREE_GPUS
-    if slots < least:
-        return _lack_beside_gpus(world, w, c)
+    if free < need or slots < least:
+        lack = codes.NO_FREE_GPUS if free < need else _lack_beside_gpus(world, w, c)
+        scarce = lack in (codes.NO_FREE_GPUS, codes.FRAGMENTED)
+        return codes.NO_ROOM_ON_ITS_NODES if scarce and _count_nodes(world, w, c) else lack
     if work.required[w] == ANYWHERE:
         return -1
     many = reach_of(world, row, c, work.required[w], least)
     out.figures[w, 4] = many
     return codes.NO_ROOM_IN_TOPOLOGY if many < least else -1
+
+
+@inner
+def _count_nodes(world: World, w: int, c: int) -> bool:
+    """Whether ``w`` may use some nodes of class ``c`` only: quotes how many, of how many."""
+    nodes, many = world.nodes, 0
+    for i in range(nodes.class_start[c], nodes.class_start[c + 1]):
+        many += int(may_use(world.room, world.work, w, nodes.of_class[i]))
+    every = nodes.class_start[c + 1] - nodes.class_start[c]
+    if many < every:
+        world.out.figures[w, 4], world.out.figures[w, 5] = many, every
+    return bool(many < every)
 
 
 @once
@@ -209,3 +225,5 @@ def never(world: World, w: int, c: int, x: int) -> None:
     out.action[w], out.reason[w], out.gpu_class[w] = codes.WAIT, codes.NEVER_FITS, c
     most = world.quotas.cap[c, x] if x >= 0 else world.nodes.capacity[c]
     quote(out, w, x, need, most, world.work.least[w], world.work.need[GPUS, w])
+    if x < 0:
+        _count_nodes(world, w, c)

@@ -12,8 +12,8 @@ import numpy as np
 from scheduling.engine import codes
 from scheduling.engine.admission import need_of, passes_nominal
 from scheduling.engine.arrays import BEGUN, EPS, GPUS, LEFT, TRIED, Ints
+from scheduling.engine.changed import EVERY, HOLDING, ROOM, changed
 from scheduling.engine.compiled import inner, once
-from scheduling.engine.ladder import rate_leaf
 from scheduling.engine.precedence import (
     OTHERS,
     ask_again,
@@ -25,7 +25,7 @@ from scheduling.engine.precedence import (
     preempting,
     take,
 )
-from scheduling.engine.prospects import began_to_its_cost, forget_failures, may_be_entitled
+from scheduling.engine.prospects import began_to_its_cost, may_be_entitled
 from scheduling.engine.rooming import make_room_below, see_prey
 from scheduling.engine.standing import common_ancestor, levels_over, over_limit, takes_kept
 from scheduling.engine.trial import DONE, try_class
@@ -68,7 +68,7 @@ def _starts_before(world: World, w: int, c: int, who: Ints, gpus: int) -> bool:
         take(world, v, -world.out.members[v])
     starts, yielding = _gets_inside(world, w, c, _meet(world, w, who)), who[:0]
     if starts:
-        forget_failures(world, c)
+        changed(world, ROOM, c, EVERY)
         yielding = _take_seats_again(world, w, who)
         ask_again(world, w, c, yielding)
     else:
@@ -76,7 +76,7 @@ def _starts_before(world: World, w: int, c: int, who: Ints, gpus: int) -> bool:
             take(world, v, world.out.members[v])
     if world.prey.rated[0] < rated:  # Nodes were rated while their queues held less.
         for v in who:
-            rate_leaf(world, world.work.queue[v])
+            changed(world, HOLDING, c, world.work.queue[v])
     for v in yielding:
         try_class(world, v, c, 0)
     return starts

@@ -48,7 +48,7 @@ def buffers_for(
         empty_division(classes, queues),
         _room(nodes, size, classes, holds.node.size),
         _book(classes, queues, pairs),
-        a.Seats(_ints(seats), _ints(seats), _ints(size), np.full((KNOWN_SHAPES, 7), -1, np.int64)),
+        a.Seats(_ints(seats), _ints(seats), _ints(size), np.full((KNOWN_SHAPES, 8), -1, np.int64)),
         _out(slots, max(pool, 4 * seats + slots)),
         empty_prey(slots, size, holds.node.size, classes, queues, ranks, seats),
         empty_division(classes, queues),
@@ -89,6 +89,8 @@ def _room(nodes: a.Nodes, size: int, classes: int, holds: int) -> a.Room:
         older=_ints(size),
         newer=_ints(size),
         kind=nodes.gpu_class,
+        allowed=nodes.allowed,
+        allowed_kind=nodes.allowed_kind,
         kept=_ints(6, size),
         kept_open=_ints(size),
         kept_shared=_ints(2, *shared),
@@ -140,8 +142,10 @@ def _book(classes: int, queues: int, pairs: int) -> a.Book:
     table = (classes, queues)
     return a.Book(
         held=_ints(*table), fixed=_ints(*table), leaving=_ints(*table),
+        kept=_ints(*table), lends=_ints(classes),
         by_user=_ints(pairs), budget=_ints(queues),
-        ratio=np.zeros(queues), turn=_ints(*table), holder=_ints(classes),
+        ratio=np.zeros(queues), fair_size=_ints(queues), waits_since=np.zeros(queues),
+        turn=_ints(*table), holder=_ints(classes),
         turn_until=np.zeros(table), holder_seats=_ints(classes), holder_until=np.zeros(classes),
         promised=_ints(classes), spent=_ints(1),
         forbidden=_ints(5), supply=_ints(classes), asked=_ints(*table), asking=_ints(*table),
@@ -149,7 +153,7 @@ def _book(classes: int, queues: int, pairs: int) -> a.Book:
         graced=np.zeros(classes), limited=_ints(1), running=_ints(queues),
         user_running=_ints(pairs), user_gpus=_ints(pairs), queued=_ints(queues),
         ceiling=_ints(*table), rationed=_ints(classes), user_queued=_ints(pairs), user_asks=_ints(pairs),
-        extra=_ints(*table), begun=_ints(*table), rounds=_ints(5), in_vain=_ints(2, *table),
+        extra=_ints(*table), begun=_ints(*table), rounds=_ints(7), in_vain=_ints(2, *table),
         in_vain_at=_ints(2, *table) - 1, begun_until=np.zeros(table),
     )  # fmt: skip
 
@@ -173,7 +177,7 @@ def empty_work(slots: int, wishes: int) -> a.Work:
     return a.Work(
         phase=ints(), queue=ints(-1), user=ints(), priority=ints(-1),
         need=np.zeros((3, slots), np.int64), least=ints(1), most=ints(1), elastic=flags(),
-        wish=np.full((wishes, slots), -1, np.int64), required=ints(-1), preferred=ints(-1),
+        wish=np.full((wishes, slots), -1, np.int64), where=ints(-1), required=ints(-1), preferred=ints(-1),
         submitted=floats(), predicted=floats(np.inf), tie=ints(), held=flags(), claims=flags(),
         started=floats(-np.inf), checkpointed=floats(-np.inf), restart=floats(), stale=floats(np.inf),
         leaving=flags(), gpu_class=ints(-1), members=ints(), predicted_p90=floats(np.inf),

@@ -12,27 +12,46 @@ from __future__ import annotations
 import numpy as np
 
 from scheduling.engine import codes
-from scheduling.engine.admission import fills_what_leaves, need_of, quota_allows, start_or_promise
-from scheduling.engine.arrays import ANYWHERE, GPUS, LATER, MOVED, NOW, Flags, Ints
+from scheduling.engine.admission import fills_what_leaves, need_of, quota_allows
+from scheduling.engine.arrays import ANYWHERE, GPUS, LATER, NOW, Flags, Ints
 from scheduling.engine.compiled import inner, once
-from scheduling.engine.eviction import RECLAIM, STRICT, Hunt, in_budget, shielded_until, spend
+from scheduling.engine.eviction import (
+    RECLAIM,
+    STRICT,
+    Hunt,
+    allowed,
+    in_budget,
+    shielded_until,
+)
 from scheduling.engine.index import row_of, shut
 from scheduling.engine.ladder import order_node
-from scheduling.engine.needed import squeeze, unseat
+from scheduling.engine.needed import is_still_fair, is_within_cap, quota_holds
 from scheduling.engine.placement import place
-from scheduling.engine.prey import gpus_of
-from scheduling.engine.prospects import forget_failures, weigh_out
-from scheduling.engine.record import decide, note_coming, quote, seat_out
+from scheduling.engine.prey import extra_of, gpus_of
+from scheduling.engine.record import seat_out
 from scheduling.engine.seating import (
     ONE,
     free_of,
     leave,
-    occupy,
+    may_use,
     pick_device,
     sit,
     slots_on,
-    stay,
     touch_machine,
+)
+from scheduling.engine.standing import PLAIN
+from scheduling.engine.statement import (
+    MOVES,
+    begin,
+    let_go,
+    lift,
+    mark,
+    redo_one,
+    squeeze,
+    strike,
+    undo,
+    undo_one,
+    unseat,
 )
 from scheduling.engine.victims import by_domain
 from scheduling.engine.world import World
@@ -47,69 +66,93 @@ ANY_GPU = -1
 
 @inner
 def consolidate(world: World, w: int, c: int) -> bool:
-    """Decide moves after which the least members of ``w`` fit, and promise them the room; or False."""
+    """Moves after which the least members of ``w`` fit and have claimed their seats, in the log; or False."""
     need, q = need_of(world, w), world.work.queue[w]
     if world.room.open[c] < need:
         return False
     if not quota_allows(world, w, c, need, 0) or fills_what_leaves(world, q, c, need):
         return False
-    nodes, level = world.nodes, world.work.required[w]
-    among = nodes.of_class[nodes.class_start[c] : nodes.class_start[c + 1]]
+    return _clear_some(world, moving(world, w, c), False)
+
+
+@inner
+def moving(world: World, w: int, c: int) -> Hunt:
+    return Hunt(w, c, RECLAIM, 0, False, STRICT, need_of(world, w), False, PLAIN)
+
+
+@inner
+def move_beside_victims(world: World, hunt: Hunt) -> bool:
+    """The same where those who may go for ``hunt`` are in its way as well: what is chosen passes the tests of
+    victims alone.
+    """
+    if not _clear_some(world, hunt, True):
+        return False
+    if quota_holds(world, hunt) and is_within_cap(world, hunt) and is_still_fair(world, hunt):
+        return True
+    unseat(world.work, world.room, world.seats, hunt.w, world.work.least[hunt.w])
+    undo(world, 0)
+    return False
+
+
+@inner
+def _clear_some(world: World, hunt: Hunt, evicts: bool) -> bool:
+    """On any nodes, or in one domain of the required level."""
+    nodes, level = world.nodes, world.work.required[hunt.w]
+    among = nodes.of_class[nodes.class_start[hunt.c] : nodes.class_start[hunt.c + 1]]
     if level == ANYWHERE:
-        return _clear(world, w, c, among)
+        return _clear(world, hunt, among, evicts)
     order, start = by_domain(nodes, among, level)
     tried = np.zeros(start.size - 1, np.bool_)
     for _ in range(min(MOST_DOMAINS, tried.size)):
-        d = _freest(world, order, start, tried)
+        d = _freest(world, hunt.w, order, start, tried)
         tried[d] = True
-        if _clear(world, w, c, order[start[d] : start[d + 1]]):
+        if _clear(world, hunt, order[start[d] : start[d + 1]], evicts):
             return True
     return False
 
 
 @once
-def _freest(world: World, order: Ints, start: Ints, tried: object) -> int:
+def _freest(world: World, w: int, order: Ints, start: Ints, tried: object) -> int:
     best, most = -1, -1
     for d in range(start.size - 1):
         free = 0
         for i in range(start[d], start[d + 1]):
-            free += max(0, free_of(world.room, GPUS, order[i], LATER))
+            if may_use(world.room, world.work, w, order[i]):
+                free += max(0, free_of(world.room, GPUS, order[i], LATER))
         if not tried[d] and free > most:  # type: ignore[index]
             best, most = d, free
     return best
 
 
 @inner
-def _clear(world: World, w: int, c: int, among: Ints) -> bool:
+def _clear(world: World, hunt: Hunt, among: Ints, evicts: bool) -> bool:
     """Seat the least members on these nodes, moving others away where there is no room."""
-    least, prey = world.work.least[w], world.prey
+    w, least = hunt.w, world.work.least[hunt.w]
     node, device = np.empty(least, np.int64), np.empty(least, np.int64)
-    prey.count[0] = world.book.spent[0] = 0
-    pool, sat, tries = world.out.used[1], 0, 0
+    begin(world)
+    sat, tries = 0, 0
     barred = np.zeros(world.room.kind.size, np.bool_)
     for n in among:
         while sat < least and slots_on(world.room, world.work, w, n, LATER) > 0:
             sat = _take_seat(world, w, n, node, device, sat)
     while sat < least and tries < MOST_TRIES:
-        n, d = _easiest(world, w, c, among, barred)
-        before = prey.count[0]
-        if n < 0 or not _lift(world, w, c, n, d):
+        n, d = _easiest(world, hunt, among, barred, evicts)
+        before = mark(world)
+        if n < 0 or not _lift(world, hunt, n, d, evicts):
             break
         sat = _take_seat(world, w, n, node, device, sat)
-        if not _resettle(world, c, n, before):
+        if not _resettle(world, hunt.c, n, before):
             sat -= 1
             leave(world.room, world.work, w, n, device[sat], 1)
-            _put_down(world, before)
+            undo(world, before)
             barred[n] = True
             tries += 1
     for i in range(sat):
         world.seats.node[i], world.seats.device[i] = node[i], device[i]
-    if sat == least and prey.count[0] > 0:
-        _carry_out(world, w, c)
+    if sat == least and mark(world) > 0:
         return True
     unseat(world.work, world.room, world.seats, w, sat)
-    _undo(world, c)
-    world.out.used[1] = pool
+    undo(world, 0)
     return False
 
 
@@ -121,53 +164,60 @@ def _take_seat(world: World, w: int, n: int, node: Ints, device: Ints, sat: int)
 
 
 @inner
-def _easiest(world: World, w: int, c: int, among: Ints, barred: Flags) -> tuple[int, int]:
+def _easiest(world: World, hunt: Hunt, among: Ints, barred: Flags, evicts: bool) -> tuple[int, int]:
     """The node, and the shared GPU on it or ANY_GPU, where fewest GPUs have to move for one seat; lowest
     name on ties; node -1 if none.
     """
-    room, gpus = world.room, world.work.need[GPUS, w]
+    room, gpus = world.room, world.work.need[GPUS, hunt.w]
     best, which, fewest = -1, ANY_GPU, -1
     devices = room.shared_later.shape[1] if 0 < gpus <= ONE else 0
     for n in among:
+        if not may_use(room, world.work, hunt.w, n):
+            continue
         for d in range(ANY_GPU, devices):
             if barred[n] or (d >= 0 and room.shared_later[n, d] <= 0):
                 continue
             free = ONE - room.shared_later[n, d] if d >= 0 else free_of(room, GPUS, n, LATER)
             if best >= 0 and gpus - free >= fewest:
                 continue
-            moved = _gpus_to_move(world, w, c, n, d)
+            moved = _gpus_to_move(world, hunt, n, d, evicts)
             if moved >= 0 and (best < 0 or moved < fewest):
                 best, which, fewest = n, d, moved
     return best, which
 
 
 @inner
-def _gpus_to_move(world: World, w: int, c: int, n: int, d: int) -> int:
-    before = world.prey.count[0]
+def _gpus_to_move(world: World, hunt: Hunt, n: int, d: int, evicts: bool) -> int:
+    before = mark(world)
     gpus = world.book.spent[0]
-    fits = _lift(world, w, c, n, d)
+    fits = _lift(world, hunt, n, d, evicts)
     gpus = world.book.spent[0] - gpus
-    _put_down(world, before)
+    undo(world, before)
     return int(gpus) if fits else -1
 
 
 @inner
-def _lift(world: World, w: int, c: int, n: int, d: int) -> bool:
+def _lift(world: World, hunt: Hunt, n: int, d: int, evicts: bool) -> bool:
     """Movable workloads leave node ``n``, least work lost first, until one seat fits; whether it does.
-    Only those on GPU ``d`` and those without GPUs, if it is not ANY_GPU.
+    Only those on GPU ``d`` and those without GPUs, if it is not ANY_GPU. Where ``evicts``, whoever may go for
+    ``hunt`` goes first.
     """
-    prey, before = world.prey, world.prey.count[0]
+    w, prey, before, moved = hunt.w, world.prey, mark(world), 0
     order_node(world, n)
+    if evicts and _evict_some(world, hunt, n):
+        _let_stay(world, w, n, before)
+        return True
+    for k in range(before):
+        moved += prey.part[k] == MOVES
     for k in range(prey.start[n], prey.stop[n]):
         v = prey.on_node[k]
         beside = d != ANY_GPU and world.holds.device[world.holds.head[v]] != d
         if beside and world.work.need[GPUS, v] > 0:
             continue
-        if prey.count[0] == world.rules.max_moves or not _may_move(world, w, c, v):
+        if moved == world.rules.max_moves or not _may_move(world, hunt, v):
             continue
-        _take_off(world, v)
-        prey.picked[prey.count[0]], prey.part[prey.count[0]] = v, -1
-        prey.count[0] += 1
+        lift(world, v)
+        moved += 1
         if slots_on(world.room, world.work, w, n, LATER) > 0:
             _let_stay(world, w, n, before)
             return True
@@ -175,51 +225,33 @@ def _lift(world: World, w: int, c: int, n: int, d: int) -> bool:
 
 
 @once
+def _evict_some(world: World, hunt: Hunt, n: int) -> bool:
+    """Whoever on node ``n`` may go for ``hunt`` goes, but for elastic gangs; whether that is enough."""
+    for k in range(world.prey.start[n], world.prey.stop[n]):
+        v = world.prey.on_node[k]
+        if not world.prey.chosen[v] and extra_of(world.work, v) == 0 and allowed(world, hunt, v):
+            let_go(world, v)
+            if slots_on(world.room, world.work, hunt.w, n, LATER) > 0:
+                return True
+    return False
+
+
+@inner
 def _let_stay(world: World, w: int, n: int, before: int) -> None:
     """Of those lifted from number ``before`` on, whoever leaves the seat room enough stays, dearest first."""
     prey = world.prey
     for k in range(prey.count[0] - 1, before - 1, -1):
-        v = prey.picked[k]
-        _put_on(world, v)
+        undo_one(world, k)
         if slots_on(world.room, world.work, w, n, LATER) > 0:
-            prey.picked[k] = -1
+            strike(prey, k)
         else:
-            _take_off(world, v)
+            redo_one(world, k)
     squeeze(prey, before)
 
 
 @inner
-def _take_off(world: World, v: int) -> None:
-    h = world.holds.head[v]
-    leave(
-        world.room, world.work, v, world.holds.node[h], world.holds.device[h], world.work.members[v]
-    )
-    spend(world, v, gpus_of(world.work, v))
-    world.prey.chosen[v] = True
-
-
-@inner
-def _put_on(world: World, v: int) -> None:
-    """Undo ``_take_off``."""
-    h = world.holds.head[v]
-    stay(
-        world.room, world.work, v, world.holds.node[h], world.holds.device[h], world.work.members[v]
-    )
-    spend(world, v, -gpus_of(world.work, v))
-    world.prey.chosen[v] = False
-
-
-@inner
-def _put_down(world: World, keep: int) -> None:
-    """Undo ``_lift`` for all but the first ``keep``."""
-    prey = world.prey
-    while prey.count[0] > keep:
-        prey.count[0] -= 1
-        _put_on(world, prey.picked[prey.count[0]])
-
-
-@inner
-def _may_move(world: World, w: int, c: int, v: int) -> bool:
+def _may_move(world: World, hunt: Hunt, v: int) -> bool:
+    w, c = hunt.w, hunt.c
     work, out, value = world.work, world.out, world.ranks.value
     h, gpus = world.holds.head[v], gpus_of(work, v)
     if world.prey.chosen[v] or out.action[v] != codes.UNDECIDED or world.holds.next[h] >= 0:
@@ -228,7 +260,6 @@ def _may_move(world: World, w: int, c: int, v: int) -> bool:
         world, work.queue[v], gpus
     ):
         return False
-    hunt = Hunt(w, c, RECLAIM, 0, False, STRICT, need_of(world, w))
     rested = work.started[v] + world.rules.cooldown
     if world.rules.now < max(rested, shielded_until(world, hunt, v)):
         return False
@@ -240,53 +271,23 @@ def _may_move(world: World, w: int, c: int, v: int) -> bool:
 
 @inner
 def _resettle(world: World, c: int, n: int, first: int) -> bool:
-    """Seat those taken off node ``n``, from number ``first`` on, elsewhere now: all of them, or nobody."""
+    """Seat those taken off node ``n``, from number ``first`` on, elsewhere now: all of them, or nobody.
+
+    Only a share of a GPU may stay on its node: the GPU that it left has no room for it any more.
+    """
     work, out, seats = world.work, world.out, world.seats
     for k in range(first, world.prey.count[0]):
+        if world.prey.part[k] != MOVES:
+            continue
         v = world.prey.picked[k]
-        shut(world, row_of(world, v, c, NOW), n)
+        row, shares = row_of(world, v, c, NOW), 0 < work.need[GPUS, v] < ONE
+        if not shares:
+            shut(world, row, n)
         members = place(world, v, c, work.members[v], NOW)
-        touch_machine(world.room, n)
+        if not shares:
+            touch_machine(world.room, n)
         seat_out(out, seats, v, members)
         out.members[v] = members
         if members < work.members[v]:
-            for i in range(first, k + 1):
-                _stand_up(world, world.prey.picked[i], c)
             return False
     return True
-
-
-@inner
-def _stand_up(world: World, v: int, c: int) -> None:
-    """Give back the new seats of ``v``."""
-    out = world.out
-    for i in range(out.first[v], out.first[v] + out.members[v]):
-        occupy(world.room, world.work, v, out.pool_node[i], out.pool_device[i], -1)
-    world.room.open[c] += out.members[v] * world.work.need[GPUS, v]
-    out.members[v] = 0
-
-
-@once
-def _undo(world: World, c: int) -> None:
-    for k in range(world.prey.count[0]):
-        _stand_up(world, world.prey.picked[k], c)
-    _put_down(world, 0)
-
-
-@once
-def _carry_out(world: World, w: int, c: int) -> None:
-    work, out, prey = world.work, world.out, world.prey
-    for k in range(prey.count[0]):
-        v = prey.picked[k]
-        gpus = gpus_of(work, v)
-        decide(out, v, codes.MOVE, codes.CONSOLIDATES, c, work.members[v])
-        quote(out, v, work.queue[v], gpus, need_of(world, w), prey.count[0], 0.0)
-        out.rival[v], out.lost[v] = w, prey.lost[v]
-        note_coming(world, v, gpus)
-        weigh_out(world, v)
-    out.served[w] = True
-    world.book.rounds[MOVED] += prey.count[0]
-    forget_failures(world, c)
-    start_or_promise(world, w, c, work.least[w])
-    if out.action[w] == codes.RESERVE:
-        out.figures[w, 4] = prey.count[0]

@@ -62,6 +62,7 @@ def _is_leaf(frame: Frame, name: str) -> bool:
 def _found(again: Again, reach: Reach) -> Iterator[Relaxation]:
     tries = (
         _topology(again),
+        _other_nodes(again),
         _other_classes(again),
         _fewer_cpus(again),
         _less_memory(again),
@@ -91,6 +92,17 @@ def _topology(again: Again) -> Relaxation | None:
             "preferred",
             f"Preferring one {LEVELS[level]} instead of requiring it, it would start on",
         ),
+    )
+
+
+def _other_nodes(again: Again) -> Relaxation | None:
+    """Every node that is open to work without constraints, where it may use some only."""
+    everywhere = again.frame.open_to_all
+    if int(again.frame.work.where[again.slot]) in (ANYWHERE, everywhere):
+        return None
+    text = "Without its node selector, node affinity and runtime class it would start on"
+    return again.with_fields(
+        {"where": everywhere}, partial(again.starts, Change.NODES, "any", text)
     )
 
 

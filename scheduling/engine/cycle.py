@@ -19,10 +19,10 @@ from __future__ import annotations
 
 from scheduling.engine import codes
 from scheduling.engine.admission import need_of
-from scheduling.engine.arrays import BEGUN, GPUS, LEFT, MOVED, STEPPED_BACK, TRIED
+from scheduling.engine.arrays import BEGUN, GPUS, LEFT, MIXED, MOVED, STEPPED_BACK, STRETCHED, TRIED
 from scheduling.engine.blame import conclude
+from scheduling.engine.changed import EVERY, TURNS, changed
 from scheduling.engine.compiled import inner, once
-from scheduling.engine.eviction import release
 from scheduling.engine.growth import grow_all
 from scheduling.engine.limits import full_queue, user_limit
 from scheduling.engine.line import PROMISED, SHORT, forget_leads, next_in_line
@@ -30,7 +30,6 @@ from scheduling.engine.prey import gpus_of, work_lost
 from scheduling.engine.promised import seat_the_promised
 from scheduling.engine.record import evict, quote
 from scheduling.engine.refusals import (
-    forget_refusals,
     note_cells,
     note_refusal,
     refused_alike,
@@ -39,7 +38,9 @@ from scheduling.engine.refusals import (
 from scheduling.engine.reserve import reserve
 from scheduling.engine.rounds import reopen, stirred
 from scheduling.engine.sharing import share_out_again
+from scheduling.engine.spared import spare_the_needless
 from scheduling.engine.standing import levels_over, neediest
+from scheduling.engine.statement import release
 from scheduling.engine.trial import DONE, NOT_YET, REFUSED, try_class
 from scheduling.engine.turns import ahead_of, forget_open_turns, give_up_turn, keep_turn
 from scheduling.engine.ways import gets_room, others_move, takes_what_is_its_own
@@ -54,12 +55,15 @@ def decide_all(world: World) -> None:
     evict_the_unwanted(world)
     seat_the_promised(world)
     note_cells(world)
-    world.book.rounds[MOVED] = world.book.rounds[BEGUN] = world.book.rounds[TRIED] = 0
+    rounds = world.book.rounds
+    for counted in (MOVED, BEGUN, TRIED, STRETCHED, MIXED):
+        rounds[counted] = 0
     for again in range(MOST_ROUNDS - 1, -1, -1):
         before = world.out.used[0]
         world.book.rounds[LEFT], world.book.rounds[STEPPED_BACK] = again, 0
         world.room.came[:] = world.room.coming
         _ask_all(world)
+        spare_the_needless(world, before)
         if again == 0 or not (share_out_again(world) or stirred(world, before)):
             break
         reopen(world)
@@ -124,20 +128,20 @@ def _one_pass(world: World, turn: int) -> None:
     line, tree, left = world.line, world.tree, world.line.left
     _line_up(world)
     forget_open_turns(world)
-    forget_refusals(world)
-    leaf, changed = 0, True
+    changed(world, TURNS, EVERY, EVERY)
+    leaf, stirs = 0, True
     while left[0] > 0:
         # Who is neediest stays so until somebody starts or its line is empty.
-        if changed:
+        if stirs:
             forget_leads(line)
-        if changed or left[leaf] == 0:
+        if stirs or left[leaf] == 0:
             leaf = neediest(tree, world.book, left)
             if 0 <= turn < lowest_pass(world, leaf):
                 _count(world, left, tree.parent[leaf], -1)
                 left[leaf] = 0
                 continue
         k = next_in_line(line, world.work, world.book, leaf, world.rules.shortest)
-        changed = consider(world, line.item[k], line.cell[k], turn)
+        stirs = consider(world, line.item[k], line.cell[k], turn)
         left[leaf] -= 1
         if left[leaf] == 0:
             _count(world, left, tree.parent[leaf], -1)
@@ -206,7 +210,6 @@ def _refused(world: World, w: int, turn: int) -> bool:
     first, ahead = -1, -1
     if world.rules.max_moves > 0 and others_move(world, w):
         give_up_turn(world, w)
-        forget_refusals(world)
         return True
     for k in range(work.wish.shape[0]):
         c = work.wish[k, w]
@@ -218,14 +221,11 @@ def _refused(world: World, w: int, turn: int) -> bool:
             continue
         if gets_room(world, w, c, turn):
             give_up_turn(world, w)
-            forget_refusals(world)
             return True
         first = c if first < 0 else first
     if world.out.action[w] == codes.UNDECIDED:
         conclude(world, w, first if first >= 0 else work.wish[0, w], ahead if first < 0 else -1)
-    if first >= 0 and _hold_on(world, w, first):
-        forget_refusals(world)
-    else:
+    if first < 0 or not _hold_on(world, w, first):
         note_refusal(world, w, True)
     return False
 
@@ -273,8 +273,7 @@ def _try_all(world: World, w: int, turn: int) -> int:
             continue
         now = try_class(world, w, c, turn)
         if now == DONE:
-            if give_up_turn(world, w):
-                forget_refusals(world)
+            give_up_turn(world, w)
             return DONE
         if now == NOT_YET:
             state = NOT_YET

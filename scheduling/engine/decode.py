@@ -18,10 +18,13 @@ from scheduling.engine.wording import amount, gib
 
 Row = tuple[Any, ...]
 """All that is said of a slot but what the workload itself states."""
-Told = tuple[Facts, str, dict[str, reasons.Number]]
-"""Facts, and the sentence and numbers that follow from them."""
+Told = tuple[Facts, str, str, dict[str, reasons.Number]]
+"""Facts, and the sentence, the sealed one and the numbers that follow from them."""
 
 SEATED = (m.Action.ADMIT, m.Action.GROW, m.Action.SHRINK, m.Action.MOVE)
+
+NO_PLACE = (codes.NEVER_FITS, codes.MISROUTED, codes.NO_SUCH_CLASS)
+"""Who can never start as things are stands in nobody's line."""
 
 
 def decode(frame: Frame, plan: ArrayPlan, *, brief: bool = False) -> m.Plan:
@@ -90,7 +93,7 @@ class _Reader:
         self, slot: int, number: int, members: int, position: int, row: Row
     ) -> m.Decision:
         work = self.work[self.frame.slot_names[slot]]
-        facts, sentence, numbers = self._told(slot, work, row)
+        facts, sentence, sealed, numbers = self._told(slot, work, row)
         action, reason = codes.ACTIONS[number], facts.reason
         seated = action in SEATED or reason is m.Reason.AWAITS_VICTIMS
         placement, devices = self._seats(slot, work) if seated else ({}, {})
@@ -99,6 +102,7 @@ class _Reader:
             action=action,
             reason=reason,
             sentence=sentence,
+            sealed=sealed,
             numbers=numbers,
             queue=work.queue,
             gpu_class=facts.gpu_class or None,
@@ -126,7 +130,9 @@ class _Reader:
         told = self.told.get(key)
         if told is None:
             facts = self._facts(slot, work, reason)
-            told = self.told[key] = (facts, reasons.sentence(facts), reasons.numbers(facts))
+            told = self.told[key] = (
+                facts, reasons.sentence(facts), reasons.sealed_sentence(facts), reasons.numbers(facts)
+            )  # fmt: skip
         return told
 
     def _facts(self, slot: int, work: m.Workload, reason: m.Reason) -> Facts:
@@ -185,9 +191,10 @@ class _Reader:
 
 
 def _positions(frame: Frame, plan: ArrayPlan) -> Ints:
-    """By slot the 1-based place of each workload that does not start, among those of its queue; else 0."""
-    action = plan.action[plan.order]
-    slots = plan.order[(action == codes.WAIT) | (action == codes.RESERVE)]
+    """By slot the 1-based place of each workload that waits to start, among those of its queue; else 0."""
+    action, reason = plan.action[plan.order], plan.reason[plan.order]
+    in_line = ((action == codes.WAIT) | (action == codes.RESERVE)) & ~np.isin(reason, NO_PLACE)
+    slots = plan.order[in_line]
     queue = frame.work.queue[slots]
     by_queue = np.argsort(queue, kind="stable")
     first = np.searchsorted(queue[by_queue], queue[by_queue])

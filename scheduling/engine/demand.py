@@ -111,6 +111,7 @@ def _ask_all(world: World) -> None:
     work, book, known = world.work, world.book, world.seats.known
     phase, queue, wish, held = work.phase, work.queue, work.wish, work.held
     need, least, most, required = work.need, work.least, work.most, work.required
+    where = work.where
     stop, ceiling, asked, rationed = world.tree.stop, book.ceiling, book.asked, book.rationed
     for w in range(phase.size):
         if phase[w] != PENDING:
@@ -123,8 +124,8 @@ def _ask_all(world: World) -> None:
             and not rationed[c]
             and least[w] * need[GPUS, w] <= ceiling[c, q]
         ):
-            row = known_row(known, need, least, required, w, c)
-            if row >= 0 and known[row, 6] == 1:
+            row = known_row(known, need, least, required, where, w, c)
+            if row >= 0 and known[row, 7] == 1:
                 asked[c, q] += most[w] * need[GPUS, w]
                 continue
         _settle_or_ask(world, w)

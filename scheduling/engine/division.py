@@ -51,7 +51,7 @@ def potential(
     """
     ends = base.capacity[c, 0]
     work.demand[c, q] = max(base.demand[c, q], np.int64(min(float(quotas.cap[c, q]), ends)))
-    _keep_again(tree, quotas, c, q, work)
+    work.kept[c, q] = _keep(tree, quotas, c, q, work)
     x = tree.parent[q]
     while x > 0:
         more = work.demand[c, x]
@@ -60,7 +60,7 @@ def potential(
         raw = base.demand[c, x]
         if raw < quotas.cap[c, x]:
             work.demand[c, x] = min(more, quotas.cap[c, x])
-        _keep_again(tree, quotas, c, x, work)
+        work.kept[c, x] = _keep(tree, quotas, c, x, work)
         x = tree.parent[x]
     share = _descend(tree, quotas, c, q, history, work)
     x = q
@@ -99,26 +99,29 @@ def _sum_up(tree: Tree, quotas: Quotas, c: int, asked: Ints, out: Division) -> N
         out.demand[c, q] = asked[c, q]
         out.kept_below[c, q] = 0.0
     for q in range(queues - 1, 0, -1):
-        above = tree.parent[q]
         out.demand[c, q] = min(out.demand[c, q], quotas.cap[c, q])
-        out.kept[c, q] = _keep(quotas, c, q, out.demand[c, q], out.kept_below[c, q])
-        out.demand[c, above] += out.demand[c, q]
-        out.kept_below[c, above] += out.kept[c, q]
-
-
-@once
-def _keep(quotas: Quotas, c: int, q: int, demand: int, below: float) -> float:
-    """Idle nominal that nobody outside may use: beyond the lending limit, or kept by a child."""
-    idle = max(0, quotas.nominal[c, q] - demand)
-    return min(float(idle), max(float(idle - quotas.lending[c, q]), below))
+        out.kept[c, q] = _keep(tree, quotas, c, q, out)
+        out.demand[c, tree.parent[q]] += out.demand[c, q]
 
 
 @inner
-def _keep_again(tree: Tree, quotas: Quotas, c: int, q: int, out: Division) -> None:
-    below = 0.0
+def _keep(tree: Tree, quotas: Quotas, c: int, q: int, out: Division) -> float:
+    """Nominal that nobody outside may use: what is idle beyond the lending limit; no less than what children
+    keep back of theirs, as far as what is owed to children leaves that.
+    """
+    nominal, below, owed = quotas.nominal[c, q], 0.0, 0.0
     for i in range(tree.kid_start[q], tree.kid_start[q + 1]):
-        below += out.kept[c, tree.kids[i]]
-    out.kept[c, q] = _keep(quotas, c, q, out.demand[c, q], below)
+        kid = tree.kids[i]
+        below += out.kept[c, kid]
+        owed += _owed(quotas, c, kid, out)
+    idle = max(0, nominal - out.demand[c, q])
+    return max(float(idle - quotas.lending[c, q]), min(below, max(0.0, nominal - owed)))
+
+
+@once
+def _owed(quotas: Quotas, c: int, q: int, out: Division) -> float:
+    """The guarantee of ``q``: its nominal as far as it asks for it, but for what is kept back in it."""
+    return min(quotas.nominal[c, q] - out.kept[c, q], float(out.demand[c, q]))
 
 
 @inner
@@ -143,12 +146,12 @@ def _split(tree: Tree, quotas: Quotas, c: int, parent: int, history: float, out:
 @once
 def _guarantee(
     tree: Tree, quotas: Quotas, c: int, parent: int, out: Division
-) -> tuple[int, int, float]:
+) -> tuple[float, float, float]:
     """Give each child what it is guaranteed; sums: guaranteed, wanted beyond it, kept back."""
-    owed, want, kept = 0, 0, 0.0
+    owed, want, kept = 0.0, 0.0, 0.0
     for i in range(tree.kid_start[parent], tree.kid_start[parent + 1]):
         q = tree.kids[i]
-        part = min(quotas.nominal[c, q], out.demand[c, q])
+        part = _owed(quotas, c, q, out)
         out.guaranteed[c, q] = out.fair[c, q] = part
         out.spare[c, q] = out.remainder[c, q] = out.norm[c, q] = out.ratio[c, q] = 0.0
         out.short[c, q] = False

@@ -5,34 +5,83 @@ Its JSON Schema is docs/snapshot.schema.json.
 
 from __future__ import annotations
 
-from datetime import date
+from datetime import UTC, date, datetime
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
-from scheduling.engine import document_rows as rows
 from scheduling.engine import model as m
 from scheduling.engine.document_checks import faults_of
-from scheduling.engine.document_schema import SnapshotDoc
+from scheduling.engine.document_rows import read
+from scheduling.engine.document_schema import (
+    GpuClassDoc,
+    NodeDoc,
+    NodeSetDoc,
+    PriorityClassDoc,
+    QueueDoc,
+    SnapshotDoc,
+    WorkloadDoc,
+)
+from scheduling.engine.document_writing import write
 from scheduling.engine.validate import check
+
+MOST_FAULTS = 20
+"""After so many rows with faults nobody reads on."""
+ROWS: dict[str, type[BaseModel]] = {
+    "gpu_classes": GpuClassDoc,
+    "nodes": NodeDoc,
+    "queues": QueueDoc,
+    "priority_classes": PriorityClassDoc,
+    "workloads": WorkloadDoc,
+    "node_sets": NodeSetDoc,
+}
 
 
 def parse(document: Any) -> m.Snapshot:
     """The Snapshot that ``document`` (what a YAML or JSON reader returned) describes.
 
-    Raises SnapshotError with one fault per broken place: unknown keys, wrong types and ranges,
-    names that stand twice or refer to nothing, and states that contradict themselves.
+    Raises SnapshotError with one fault per broken place, of the first MOST_FAULTS rows that have any:
+    unknown keys, wrong types and ranges, names that stand twice or refer to nothing, and states that
+    contradict themselves.
     """
-    try:
-        doc = SnapshotDoc.model_validate(document)
-    except ValidationError as error:
-        raise m.SnapshotError([_fault(line) for line in error.errors()]) from None
-    faults = faults_of(doc)
+    faults: list[m.Fault] = []
+    doc = _doc(document, faults)
+    faults = faults or faults_of(doc)
     if faults:
         raise m.SnapshotError(faults)
-    snapshot = rows.read(doc)
+    snapshot = read(doc)
     check(snapshot)
     return snapshot
+
+
+def _doc(document: Any, faults: list[m.Fault]) -> SnapshotDoc:
+    """``document`` by its keys, types and ranges; what is wrong with it goes to ``faults``.
+
+    Row by row: pydantic has a fault for each item of a list, however long.
+    """
+    parts = document if isinstance(document, dict) else {}
+    found = {
+        part: _rows(part, parts[part], faults) for part in ROWS if isinstance(parts.get(part), list)
+    }
+    rest = {key: value for key, value in parts.items() if key not in found}
+    try:
+        head = SnapshotDoc.model_validate(rest if parts else document)
+    except ValidationError as error:
+        faults[:0] = [_fault(line) for line in error.errors()]
+        return SnapshotDoc(now=datetime(2000, 1, 1, tzinfo=UTC))
+    return head.model_copy(update=found)
+
+
+def _rows(part: str, found: list[Any], faults: list[m.Fault]) -> list[BaseModel]:
+    kind, made = ROWS[part], []
+    for number, row in enumerate(found):
+        if len(faults) >= MOST_FAULTS:
+            break
+        try:
+            made.append(kind.model_validate(row))
+        except ValidationError as error:
+            faults += [_fault(line, (part, number)) for line in error.errors()]
+    return made
 
 
 def schema() -> dict[str, Any]:
@@ -45,14 +94,22 @@ def schema() -> dict[str, Any]:
 
 
 def dump(snapshot: m.Snapshot) -> dict[str, Any]:
-    """The document of ``snapshot``: ``parse(dump(s)) == s``. Defaults are left out."""
-    return rows.write(snapshot).model_dump(mode="json", exclude_defaults=True)
+    """The document of ``snapshot``, defaults left out: ``parse(dump(s)) == s``.
+
+    Of a live cluster's oddities, what a file may not say comes at its bound (see document_writing).
+    """
+    return write(snapshot).model_dump(mode="json", exclude_defaults=True)
 
 
-def _fault(line: Any) -> tuple[str, str, str]:
-    path = "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in line["loc"]).lstrip(".")
+def _fault(line: Any, at: tuple[str | int, ...] = ()) -> m.Fault:
+    steps = (f"[{p}]" if isinstance(p, int) else f".{p}" for p in (*at, *line["loc"]))
     found = None if line["type"] == "missing" else line["input"]
-    return path or "document", _found(found), _expected(line)
+    return m.Fault(
+        "".join(steps).lstrip(".") or "document",
+        _found(found),
+        _expected(line),
+        REMEDIES.get(line["type"], "'manage.py plan --schema' prints what may stand there"),
+    )
 
 
 def _found(value: Any) -> str:
@@ -71,6 +128,7 @@ EXPECTED = {
     "string_type": "text",
     "string_unicode": "text",
     "string_too_short": "a name",
+    "string_too_long": "at most {max_length} characters",
     "bool_type": "true or false",
     "int_type": "a whole number",
     "int_from_float": "a whole number",
@@ -85,6 +143,12 @@ EXPECTED = {
     "value_error": "{error}",
 }
 """What belongs in the place of what pydantic found, by its type of error."""
+
+
+REMEDIES = {
+    "missing": "write it there",
+    "extra_forbidden": "correct its spelling or take it out",
+}
 
 
 def _expected(line: Any) -> str:

@@ -1,4 +1,4 @@
-"""Document to snapshot and back: the one place that knows the file's units.
+"""Document to snapshot: the file's units become the engine's.
 
 GPUs are numbers there and milli-GPU here, CPUs are cores there and milli-CPU here, GiB there and MiB
 here.
@@ -6,23 +6,15 @@ here.
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Any
 
 from scheduling.engine import model as m
 from scheduling.engine.document_schema import (
     EntitlementDoc,
-    GpuClassDoc,
-    LoweredDoc,
-    MembersDoc,
     NodeDoc,
-    PolicyDoc,
-    PredictedDoc,
-    PriorityClassDoc,
     QueueDoc,
     QuotaDoc,
     SnapshotDoc,
-    TopologyDoc,
     WorkloadDoc,
 )
 
@@ -48,6 +40,7 @@ def read(doc: SnapshotDoc) -> m.Snapshot:
         queues=tuple(_queue(q) for q in doc.queues),
         priority_classes=tuple(m.PriorityClass(**p.model_dump()) for p in doc.priority_classes),
         workloads=tuple(_workload(w) for w in doc.workloads),
+        node_sets=tuple(m.NodeSet(s.name, frozenset(s.nodes)) for s in doc.node_sets),
     )
 
 
@@ -61,6 +54,7 @@ def _node(doc: NodeDoc) -> m.Node:
         topology=dict(doc.topology),
         ready=doc.ready,
         foreign_gpus=_milli(doc.foreign_gpus),
+        dedicated=doc.dedicated,
     )
 
 
@@ -135,114 +129,5 @@ def _workload(doc: WorkloadDoc) -> m.Workload:
         last_evicted_for=doc.last_evicted_for,
         leaving_members=dict(doc.leaving_members),
         leaving_devices={node: tuple(d) for node, d in doc.leaving_devices.items()},
-    )
-
-
-def write(snapshot: m.Snapshot) -> SnapshotDoc:
-    return SnapshotDoc(
-        now=snapshot.now,
-        policy=PolicyDoc.model_validate(asdict(snapshot.policy)),
-        gpu_classes=[GpuClassDoc(**asdict(c)) for c in snapshot.gpu_classes],
-        nodes=[_node_doc(n) for n in snapshot.nodes],
-        queues=[_queue_doc(q) for q in snapshot.queues],
-        priority_classes=[PriorityClassDoc(**asdict(p)) for p in snapshot.priority_classes],
-        workloads=[_workload_doc(w) for w in snapshot.workloads],
-    )
-
-
-def _gpus(value: int) -> float:
-    return value / m.MILLI
-
-
-def _gpus_or_none(value: int | None) -> float | None:
-    return None if value is None else value / m.MILLI
-
-
-def _gib(value: int | None) -> float | None:
-    return None if value is None else value / 1024
-
-
-def _node_doc(node: m.Node) -> NodeDoc:
-    return NodeDoc(
-        name=node.name,
-        gpu_class=node.gpu_class,
-        gpus=_gpus(node.gpus),
-        cpus=_gpus_or_none(node.cpus),
-        memory_gib=_gib(node.memory_mib),
-        topology=dict(node.topology),
-        ready=node.ready,
-        foreign_gpus=_gpus(node.foreign_gpus),
-    )
-
-
-def _queue_doc(queue: m.Queue) -> QueueDoc:
-    return QueueDoc(
-        name=queue.name,
-        parent=queue.parent,
-        priority=queue.priority,
-        stop=queue.stop,
-        quotas={name: _quota_doc(quota) for name, quota in queue.quotas.items()},
-        usage=dict(queue.usage),
-        eviction_budget_gpus=_gpus_or_none(queue.eviction_budget_gpus),
-        max_running=queue.max_running,
-        max_running_per_user=queue.max_running_per_user,
-        max_gpus_per_user=_gpus_or_none(queue.max_gpus_per_user),
-        user_usage={user: _gpus(milli) for user, milli in queue.user_usage.items()},
-        eviction_budget_until=queue.eviction_budget_until,
-        min_run_time_s=queue.min_run_time_s,
-    )
-
-
-def _quota_doc(quota: m.Quota) -> QuotaDoc:
-    before = quota.lowered
-    return QuotaDoc(
-        **_entitlement_doc(quota),
-        lowered=LoweredDoc(until=before.until, **_entitlement_doc(before)) if before else None,
-        budget_gpu_hours=quota.budget_gpu_hours,
-        used_gpu_hours=quota.used_gpu_hours,
-        period_ends=quota.period_ends,
-    )
-
-
-def _entitlement_doc(quota: m.Quota | m.Lowered) -> dict[str, Any]:
-    return {
-        "nominal": _gpus(quota.nominal),
-        "borrowing_limit": _gpus_or_none(quota.borrowing_limit),
-        "lending_limit": _gpus_or_none(quota.lending_limit),
-        "weight": quota.weight,
-    }
-
-
-def _workload_doc(work: m.Workload) -> WorkloadDoc:
-    predicted = work.predicted
-    return WorkloadDoc(
-        name=work.name,
-        queue=work.queue,
-        user=work.user,
-        priority_class=work.priority_class,
-        members=MembersDoc(min=work.members.min, max=work.members.max),
-        gpus=_gpus(work.gpus),
-        cpus=_gpus(work.cpus),
-        memory_gib=work.memory_mib / 1024,
-        gpu_classes=list(work.gpu_classes),
-        topology=TopologyDoc(required=work.topology.required, preferred=work.topology.preferred),
-        elastic=work.elastic,
-        submitted=work.submitted,
-        predicted_s=PredictedDoc(p50=predicted.p50, p90=predicted.p90) if predicted else None,
-        held=work.held,
-        state=work.phase,
-        started=work.started,
-        checkpointed=work.checkpointed,
-        restart_cost_s=work.restart_cost_s,
-        stale_since=work.stale_since,
-        leaving=work.leaving,
-        awaits_victims=work.awaits_victims,
-        gpu_class=work.gpu_class,
-        placement=dict(work.placement),
-        devices={node: list(d) for node, d in work.devices.items()},
-        evictions=work.evictions,
-        last_evicted=work.last_evicted,
-        last_evicted_for=work.last_evicted_for,
-        leaving_members=dict(work.leaving_members),
-        leaving_devices={node: list(d) for node, d in work.leaving_devices.items()},
+        node_set=doc.node_set,
     )

@@ -28,6 +28,12 @@ def _aware(value: datetime) -> datetime:
     return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
 
 
+def _printable(value: str) -> str:
+    if not value.isprintable():
+        raise ValueError("printable characters only")
+    return value
+
+
 # Bounds keep sums of milli-GPU (and of mebibytes) inside 64 bits, tables of seats and GPUs inside
 # memory, and every instant plus every duration inside the calendar.
 FIRST_YEAR, LAST_YEAR = 1971, 2199
@@ -40,7 +46,9 @@ HeldGpus = Annotated[float, Field(ge=0, le=MOST_HELD), AfterValidator(_exact_to_
 Instant = Annotated[
     datetime, Field(strict=False), BeforeValidator(_no_timestamp), AfterValidator(_aware)
 ]
-Name = Annotated[str, Field(min_length=1)]
+LONGEST = 512
+Text = Annotated[str, Field(max_length=LONGEST), AfterValidator(_printable)]
+Name = Annotated[str, Field(min_length=1, max_length=LONGEST), AfterValidator(_printable)]
 Seconds = Number
 WholeSeconds = Annotated[int, Field(ge=0, le=MOST)]
 Count = Annotated[int, Field(ge=0, le=MOST)]
@@ -82,9 +90,22 @@ class NodeDoc(_Strict):
     gpus: HeldGpus
     cpus: Number | None = None
     memory_gib: Number | None = None
-    topology: dict[str, str] = {}
+    topology: dict[Text, Text] = {}
     ready: bool = True
     foreign_gpus: HeldGpus = 0
+    overfull: Annotated[
+        bool, Field(description="More is held there than it has: it lost GPUs that are in use.")
+    ] = False
+    dedicated: Annotated[
+        bool, Field(description="Only workloads of a node set that names it may run there.")
+    ] = False
+
+
+class NodeSetDoc(_Strict):
+    """Nodes that workloads with the same constraints may use."""
+
+    name: Name
+    nodes: list[Text] = []
 
 
 class EntitlementDoc(_Strict):
@@ -107,16 +128,16 @@ class QuotaDoc(EntitlementDoc):
 
 class QueueDoc(_Strict):
     name: Name
-    parent: str | None = None
+    parent: Text | None = None
     priority: Rank = 0
     stop: Annotated[m.Stop, Field(strict=False)] = m.Stop.NONE
-    quotas: dict[str, QuotaDoc] = {}
-    usage: dict[str, Number] = {}
+    quotas: dict[Text, QuotaDoc] = {}
+    usage: dict[Text, Number] = {}
     eviction_budget_gpus: Gpus | None = None
     max_running: Count | None = None
     max_running_per_user: Count | None = None
     max_gpus_per_user: Gpus | None = None
-    user_usage: dict[str, HeldGpus] = {}
+    user_usage: dict[Text, HeldGpus] = {}
     eviction_budget_until: Instant | None = None
     min_run_time_s: WholeSeconds | None = None
 
@@ -136,8 +157,8 @@ class MembersDoc(_Strict):
 
 
 class TopologyDoc(_Strict):
-    required: str | None = None
-    preferred: str | None = None
+    required: Text | None = None
+    preferred: Text | None = None
 
 
 class PredictedDoc(_Strict):
@@ -147,14 +168,14 @@ class PredictedDoc(_Strict):
 
 class WorkloadDoc(_Strict):
     name: Name
-    queue: str
-    user: str = ""
+    queue: Text
+    user: Text = ""
     priority_class: Name
     members: MembersDoc = MembersDoc()
     gpus: HeldGpus = 1
     cpus: Number = 0
     memory_gib: Number = 0
-    gpu_classes: list[str] = []
+    gpu_classes: list[Text] = []
     topology: TopologyDoc = TopologyDoc()
     elastic: bool = False
     submitted: Instant
@@ -167,14 +188,21 @@ class WorkloadDoc(_Strict):
     stale_since: Instant | None = None
     leaving: bool = False
     awaits_victims: bool = False
-    gpu_class: str | None = None
-    placement: dict[str, Members] = {}
-    devices: dict[str, list[Device]] = {}
+    gpu_class: Text | None = None
+    placement: dict[Text, Members] = {}
+    misplaced: Annotated[
+        bool, Field(description="It runs with more or fewer members placed than it has.")
+    ] = False
+    devices: dict[Text, list[Device]] = {}
     evictions: Count = 0
     last_evicted: Instant | None = None
-    last_evicted_for: str | None = None
-    leaving_members: dict[str, Members] = {}
-    leaving_devices: dict[str, list[Device]] = {}
+    last_evicted_for: Text | None = None
+    leaving_members: dict[Text, Members] = {}
+    leaving_devices: dict[Text, list[Device]] = {}
+    node_set: Annotated[
+        Text | None,
+        Field(description="The nodes it may use; without one, all that are not dedicated."),
+    ] = None
 
 
 class SnapshotDoc(_Strict):
@@ -187,3 +215,4 @@ class SnapshotDoc(_Strict):
     queues: list[QueueDoc] = []
     priority_classes: list[PriorityClassDoc] = []
     workloads: list[WorkloadDoc] = []
+    node_sets: list[NodeSetDoc] = []

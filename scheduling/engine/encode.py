@@ -33,7 +33,9 @@ def encode(snapshot: m.Snapshot, roster: Roster | None = None) -> Frame:
     nodes = sorted(snapshot.nodes, key=lambda n: (n.name, n.gpu_class))
     priorities = sorted(snapshot.priority_classes, key=lambda p: p.name)
     tree = _tree(queues)
-    roster.follow(snapshot.workloads, _numbers(tree, queues, classes, priorities))
+    node_sets = sorted(snapshot.node_sets, key=lambda s: s.name)
+    allowed, where = _allowed(node_sets, nodes)
+    roster.follow(snapshot.workloads, _numbers(tree, queues, classes, priorities, node_sets))
     frame = Frame(
         now=snapshot.now.timestamp(),
         rules=_rules(snapshot.policy, snapshot.now.timestamp()),
@@ -46,7 +48,7 @@ def encode(snapshot: m.Snapshot, roster: Roster | None = None) -> Frame:
         tree=tree,
         quotas=_quotas(queues, names),
         former=_quotas(queues, names, lowered=True),
-        nodes=_nodes(nodes, names, [c.exchange_rate for c in classes]),
+        nodes=_nodes(nodes, names, [c.exchange_rate for c in classes], allowed),
         ranks=a.Ranks(
             np.array([p.value for p in priorities] or [0], np.int64),
             np.array([p.preemptible for p in priorities] or [False]),
@@ -59,7 +61,8 @@ def encode(snapshot: m.Snapshot, roster: Roster | None = None) -> Frame:
     for i, queue in enumerate(queues, 1):
         for user, gpus in sorted(queue.user_usage.items()):
             frame.note_usage(i, user, gpus)
-    _add_workloads(frame, roster, nodes)
+    frame.open_to_all = int(where[-1])
+    _add_workloads(frame, roster, nodes, where)
     frame.source = snapshot
     return frame
 
@@ -137,7 +140,21 @@ def _quotas(queues: list[m.Queue], names: list[str], lowered: bool = False) -> a
     return a.Quotas(nominal, limit, cap, lending, weight, usage, budget, used, ends, grace)
 
 
-def _nodes(nodes: list[m.Node], names: list[str], rates: list[float]) -> a.Nodes:
+def _allowed(sets: list[m.NodeSet], nodes: list[m.Node]) -> tuple[a.Flags, a.Ints]:
+    """Who may use which nodes: a row for each choice of nodes; and the row of each set, last that of work
+    without one, -1 where it may use all.
+    """
+    names = [n.name for n in nodes]
+    choices = [np.array([*map(s.nodes.__contains__, names)], np.bool_) for s in sets]
+    choices.append(np.array([not n.dedicated for n in nodes], np.bool_))
+    rows = {choice.tobytes(): choice for choice in choices if not choice.all()}
+    number = {key: i for i, key in enumerate(rows)}
+    allowed = np.array([*rows.values()] or [choices[-1]])
+    where = [number.get(choice.tobytes(), a.ANYWHERE) for choice in choices]
+    return allowed, np.array(where, np.int64)
+
+
+def _nodes(nodes: list[m.Node], names: list[str], rates: list[float], allowed: a.Flags) -> a.Nodes:
     gpu_class = np.array([names.index(n.gpu_class) for n in nodes], np.int64)
     size = np.zeros((3, len(nodes)), np.int64)
     for i, node in enumerate(nodes):
@@ -170,8 +187,15 @@ def _nodes(nodes: list[m.Node], names: list[str], rates: list[float]) -> a.Nodes
     capacity = np.array([size[a.GPUS, gpu_class == c].sum() for c in range(len(names))], np.int64)
     return a.Nodes(
         gpu_class, size, domain, start.astype(np.int64), of_class.astype(np.int64),
-        np.array(rates, np.float64), capacity,
+        np.array(rates, np.float64), capacity, allowed, _columns(allowed),
     )  # fmt: skip
+
+
+def _columns(table: a.Flags) -> a.Ints:
+    """Of each column a number that it shares with those that are like it."""
+    if table.all():
+        return np.zeros(table.shape[1], np.int64)
+    return np.unique(table, axis=1, return_inverse=True)[1].reshape(-1).astype(np.int64)
 
 
 def _numbered(labels: list[tuple[str, ...]]) -> list[int]:
@@ -203,9 +227,10 @@ def _rules(policy: m.Policy, now: float) -> a.Rules:
     )
 
 
-def _add_workloads(frame: Frame, roster: Roster, nodes: list[m.Node]) -> None:
+def _add_workloads(frame: Frame, roster: Roster, nodes: list[m.Node], where: a.Ints) -> None:
     """All workloads at once, by name: their slots are 0, 1, 2 …"""
     columns = dict(roster.columns)
+    columns["where"] = where[columns["where"]]
     phase = columns.pop("phase")
     frame.load(roster.names, columns, list(roster.holders))
     classes = {name: i for i, name in enumerate(frame.class_names)}
@@ -228,6 +253,7 @@ def _numbers(
     queues: list[m.Queue],
     classes: list[m.GpuClass],
     priorities: list[m.PriorityClass],
+    node_sets: list[m.NodeSet],
 ) -> Numbers:
     rates = [c.exchange_rate for c in classes]
     start = tree.kid_start
@@ -237,6 +263,7 @@ def _numbers(
         priorities={p.name: i for i, p in enumerate(priorities)},
         # Only leaves take workloads.
         leaves={q.name: i for i, q in enumerate(queues, 1) if start[i] == start[i + 1]},
+        node_sets={s.name: i for i, s in enumerate(node_sets)},
     )
 
 

@@ -11,19 +11,20 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from scheduling.engine.arrays import EPS, GPUS, Work
+from scheduling.engine.arrays import EPS, GPUS
 from scheduling.engine.codes import SHRINK
 from scheduling.engine.compiled import inner, once
-from scheduling.engine.limits import book_start
-from scheduling.engine.prey import extra_of
-from scheduling.engine.seating import leave, stay
+from scheduling.engine.prey import core_of, extra_of
 from scheduling.engine.standing import (
+    LENT,
+    ROUNDED,
     branch_of,
-    charge,
     common_ancestor,
     grace_over,
     guarded,
+    inside_nominal,
     is_worn,
+    left_by,
 )
 from scheduling.engine.world import World
 
@@ -34,12 +35,18 @@ victims by time, the queues' budgets, or the eviction cap.
 """
 
 
+NOTHING, SOME, ALL = 0, 1, 2
+"""At how many meeting points with others what they hold above their shares is owed to the workload."""
+
+
 class Hunt(NamedTuple):
     """One search: for workload ``w`` on class ``c``, by ``rule``, below queue ``top``.
 
     For BOTH the victims have to leave the queues of ``w`` below ``top`` inside their shares, for BOTH_OWED
-    inside their nominal. ``owed``: it asks for nominal quota, so gangs that lie partly inside the victim's
-    fair share, and those evicted often, may be taken. ``need``: milli-GPU the workload asks for.
+    inside their nominal. ``owed``: where its nominal covers what it asks for (``prey.owing``), gangs that lie
+    partly inside the victim's fair share, and those evicted often, may be taken. ``need``: milli-GPU the
+    workload asks for. ``hasty``: it has waited long enough only for what is owed to it. ``stretch``: what a
+    reclaim may do where nothing else does, see above.
     """
 
     w: int
@@ -49,55 +56,8 @@ class Hunt(NamedTuple):
     owed: bool
     overlook: int
     need: int
-
-
-@once
-def release(world: World, v: int) -> None:
-    """Reckon with ``v`` gone: its room is free later, its queues hold less, their budgets shrink."""
-    _let(world, v, 1)
-
-
-@once
-def restore(world: World, v: int) -> None:
-    """Undo ``release``."""
-    _let(world, v, -1)
-
-
-@inner
-def _let(world: World, v: int, sign: int) -> None:
-    """What ``v`` gave up before has left already."""
-    work, holds, prey = world.work, world.holds, world.prey
-    h = holds.head[v]
-    while h >= 0:
-        members = holds.members[h] - prey.gone[h]
-        if sign > 0:
-            leave(world.room, work, v, holds.node[h], holds.device[h], members)
-        else:
-            stay(world.room, work, v, holds.node[h], holds.device[h], members)
-        h = holds.next[h]
-    members = work.members[v] - prey.given[v]
-    fixed = work.priority[v] >= 0 and not world.ranks.preemptible[work.priority[v]]
-    charge(world, v, work.gpu_class[v], -sign * members, fixed)
-    book_start(world, v, -sign)
-    spend(world, v, sign * core_of(work, v))
-
-
-@inner
-def spend(world: World, v: int, gpus: int) -> None:
-    """Take ``gpus`` from the eviction budgets above ``v`` and count them in the cap."""
-    world.book.spent[0] += gpus
-    q = world.work.queue[v]
-    while q > 0:
-        world.book.budget[q] -= gpus
-        q = world.tree.parent[q]
-
-
-@once
-def core_of(work: Work, v: int) -> int:
-    """Milli-GPU that count as evicted when ``v`` is: not the members it can do without, which it would
-    give up first.
-    """
-    return (work.members[v] - extra_of(work, v)) * work.need[GPUS, v]
+    hasty: bool
+    stretch: int
 
 
 @once
@@ -106,69 +66,6 @@ def held_by(world: World, v: int) -> int:
     shrunk = world.out.action[v] == SHRINK
     members = world.out.members[v] if shrunk else world.work.members[v]
     return members * world.work.need[GPUS, v]
-
-
-@inner
-def give(world: World, v: int, h: int, sign: int) -> None:
-    """Reckon with one member of hold ``h`` given up (1), or with it back (-1)."""
-    work, holds, prey = world.work, world.holds, world.prey
-    leave(world.room, work, v, holds.node[h], holds.device[h], sign)
-    charge(world, v, work.gpu_class[v], -sign, False)
-    prey.gone[h] += sign
-    prey.given[v] += sign
-
-
-@inner
-def choose(world: World, v: int) -> None:
-    release(world, v)
-    world.prey.chosen[v] = True
-    _pick(world, v, -1)
-
-
-@inner
-def choose_member(world: World, v: int, h: int) -> None:
-    """One member of hold ``h`` is given up."""
-    give(world, v, h, 1)
-    _pick(world, v, h)
-
-
-@once
-def _pick(world: World, v: int, h: int) -> None:
-    prey, at = world.prey, world.prey.count[0]
-    prey.picked[at], prey.part[at] = v, h
-    prey.count[0] += 1
-
-
-@inner
-def drop(world: World, keep: int) -> None:
-    """Put back all of the chosen but the first ``keep``."""
-    while world.prey.count[0] > keep:
-        world.prey.count[0] -= 1
-        put_back(world, world.prey.count[0])
-
-
-@inner
-def put_back(world: World, k: int) -> None:
-    """The ``k``-th of the chosen stays after all."""
-    prey = world.prey
-    v, h = prey.picked[k], prey.part[k]
-    if h >= 0:
-        give(world, v, h, -1)
-    else:
-        prey.chosen[v] = False
-        restore(world, v)
-
-
-@inner
-def take_again(world: World, k: int) -> None:
-    """Undo ``put_back``."""
-    prey = world.prey
-    v, h = prey.picked[k], prey.part[k]
-    if h >= 0:
-        give(world, v, h, 1)
-    else:
-        release(world, v)
-        prey.chosen[v] = True
 
 
 @inner
@@ -204,11 +101,13 @@ def allowed(world: World, hunt: Hunt, v: int) -> bool:
     What forbids it though the rule would take it is noted in ``book.forbidden``. The eviction cap is
     asked for ``v`` alone here, and for all victims together once nobody needless is among them.
     """
-    work, spares = world.work, not hunt.owed and not is_own(world, hunt, v)
-    gpus, forbidden = core_of(work, v), STRICT
+    work, gpus, forbidden = world.work, core_of(world.work, v), STRICT
+    if world.prey.barred[v] == world.prey.hunts[0]:
+        return False
+    spares = not is_own(world, hunt, v) and not _is_owed(world, hunt, v)
     if spares and world.prey.take[work.queue[v]] < gpus:
         return False  # What stands in its way was noted when its queue was summed up.
-    worn = spares and is_worn(world, v)
+    worn = (spares or hunt.stretch == ROUNDED) and is_worn(world, v)
     if work.gpu_class[v] != hunt.c or worn or not is_fair_game(world, hunt, v, gpus):
         return False
     if hunt.overlook != PROTECTED and _is_protected(world, hunt, v):
@@ -238,6 +137,9 @@ def may_give(world: World, hunt: Hunt, v: int) -> bool:
     """
     work, prey = world.work, world.prey
     if prey.chosen[v] or work.gpu_class[v] != hunt.c or prey.given[v] >= extra_of(work, v):
+        return False
+    grows = world.out.action[v] != SHRINK and world.out.members[v] > 0
+    if grows or prey.barred[v] == prey.hunts[0]:
         return False
     if prey.count[0] + prey.chosen.size >= prey.picked.size or not is_fair_game(
         world, hunt, v, work.need[GPUS, v]
@@ -289,20 +191,61 @@ def _reclaimable(world: World, hunt: Hunt, v: int, gpus: int, graced: bool) -> b
     """Every queue of the victim below the common ancestor is above its fair share, or, ``graced``,
     above what a grace leaves it.
     """
-    tree, book, fair = world.tree, world.book, world.division.fair
+    tree, book = world.tree, world.book
     q = world.work.queue[v]
-    if book.held[hunt.c, q] <= fair[hunt.c, q] + EPS:
+    if book.held[hunt.c, q] <= left_by(world, hunt.c, q, hunt.stretch) + EPS:
         return False
     meet = common_ancestor(tree, q, world.work.queue[hunt.w])
     if meet == q or tree.depth[meet] < tree.depth[hunt.top]:
         return False
+    owed = world.prey.owing[meet]
+    if hunt.hasty and not owed:
+        return False
     while q != meet:
-        keeps = guarded(world, hunt.c, q) if graced else fair[hunt.c, q]
+        keeps = left_by(world, hunt.c, q, hunt.stretch)
+        keeps = max(keeps, guarded(world, hunt.c, q)) if graced else keeps
         above = book.held[hunt.c, q] - keeps
-        if above <= EPS or (not hunt.owed and above < gpus - EPS):
+        if above <= EPS or (not (hunt.owed and owed) and above < gpus - EPS):
             return False
         q = tree.parent[q]
     return True
+
+
+@inner
+def _is_owed(world: World, hunt: Hunt, v: int) -> bool:
+    """Whether the workload may take from ``v`` what is owed to it."""
+    if not hunt.owed:
+        return False
+    meet = common_ancestor(world.tree, world.work.queue[v], world.work.queue[hunt.w])
+    return bool(world.prey.owing[meet])
+
+
+@inner
+def takes_only_owed(world: World, hunt: Hunt) -> bool:
+    """Whether all that the chosen give is owed to the workload."""
+    for k in range(world.prey.count[0]):
+        v = world.prey.picked[k]
+        meet = common_ancestor(world.tree, world.work.queue[v], world.work.queue[hunt.w])
+        if not is_own(world, hunt, v) and not world.prey.owing[meet]:
+            return False
+    return True
+
+
+@inner
+def note_owed(world: World, hunt: Hunt) -> int:
+    """Note in ``prey.owing``, for each queue from ``hunt.top`` down, whether what others hold in it above
+    their shares is owed to the queue below it on the way to the workload: its nominal covers the workload.
+    Returns in how many of them: NOTHING, SOME or ALL.
+    """
+    q, kid, covered, passed = world.work.queue[hunt.w], -1, 0, 0
+    while q != hunt.top:
+        owed = hunt.rule == BOTH_OWED or hunt.stretch == ROUNDED
+        owed = owed or inside_nominal(world, q, kid, hunt.c, hunt.need)
+        q, kid = world.tree.parent[q], q if owed else -1
+        world.prey.owing[q] = owed
+        covered += owed
+        passed += 1
+    return NOTHING if covered == 0 else (ALL if covered == passed else SOME)
 
 
 @inner
@@ -314,8 +257,9 @@ def still_above(world: World, hunt: Hunt, k: int) -> bool:
     q = world.work.queue[v]
     meet = common_ancestor(tree, q, world.work.queue[hunt.w])
     while q != meet:
-        fair = world.division.fair[hunt.c, q]
-        keeps = fair if hunt.overlook == PROTECTED else guarded(world, hunt.c, q)
+        keeps = left_by(world, hunt.c, q, hunt.stretch)
+        if hunt.stretch != LENT and hunt.overlook != PROTECTED:
+            keeps = guarded(world, hunt.c, q)
         if book.held[hunt.c, q] + gpus <= keeps + EPS:
             return False
         q = tree.parent[q]

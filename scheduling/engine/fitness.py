@@ -32,25 +32,28 @@ def fits_empty(world: World, w: int, c: int) -> bool:
     Gangs of one shape give one answer, so answers are kept in a direct-mapped table: key, then 0 or 1.
     """
     work, known = world.work, world.seats.known
-    row = known_row(known, work.need, work.least, work.required, w, c)
+    row = known_row(known, work.need, work.least, work.required, work.where, w, c)
     if row < 0:
         row = -1 - row
         shape = (c, work.need[GPUS, w], work.need[CPUS, w], work.need[MEMORY, w],
-                 work.least[w], work.required[w])  # fmt: skip
-        for i in range(6):
+                 work.least[w], work.required[w], work.where[w])  # fmt: skip
+        for i in range(7):
             known[row, i] = shape[i]
-        known[row, 6] = _fits(work, world.nodes, world.seats, w, c)
-    return known[row, 6] == 1
+        known[row, 7] = _fits(work, world.nodes, world.seats, w, c)
+    return known[row, 7] == 1
 
 
 @once
-def known_row(known: Ints, need: Ints, least: Ints, required: Ints, w: int, c: int) -> int:
+def known_row(
+    known: Ints, need: Ints, least: Ints, required: Ints, where: Ints, w: int, c: int
+) -> int:
     """The row that knows whether ``w`` fits; where another shape stands there, -1 - row."""
     gpus, cpus, memory = need[GPUS, w], need[CPUS, w], need[MEMORY, w]
     mixed = c * 31 + gpus * 7 + cpus * 131 + memory * 17 + least[w] * 1009 + required[w] * 97
-    row = mixed & (known.shape[0] - 1)
+    row = (mixed + where[w] * 389) & (known.shape[0] - 1)
     same = known[row, 0] == c and known[row, 1] == gpus and known[row, 2] == cpus
     same = same and known[row, 3] == memory and known[row, 4] == least[w]
+    same = same and known[row, 6] == where[w]
     return row if same and known[row, 5] == required[w] else -1 - row
 
 
@@ -71,6 +74,9 @@ def _fits(work: Work, nodes: Nodes, seats: Seats, w: int, c: int) -> bool:
 
 @inner
 def slots_when_empty(nodes: Nodes, work: Work, w: int, n: int) -> int:
+    """Members of ``w`` that node ``n`` takes with nobody else there; none where it may not run."""
+    if work.where[w] >= 0 and not nodes.allowed[work.where[w], n]:
+        return 0
     gpus = work.need[GPUS, w]
     slots = work.most[w]
     if gpus >= ONE:

@@ -63,6 +63,8 @@ class Frame:
         self.nodes, self.ranks = nodes, ranks
         self.rules = rules
         self.users = a.Users(np.full(64, -1, np.int64), np.zeros(64, np.int64))
+        self.open_to_all = a.ANYWHERE
+        """In place of ``where`` of work without constraints: not anywhere where nodes are dedicated."""
         self.source: Snapshot | None = None
         self.slot_names: dict[int, str] = {}
         self.pairs: dict[tuple[int, str], int] = {}
@@ -100,6 +102,7 @@ class Frame:
         cpus: int = 0,
         memory_mib: int = 0,
         elastic: bool = False,
+        where: int = a.ANYWHERE,
         required: int = a.ANYWHERE,
         preferred: int = a.ANYWHERE,
         predicted: float = np.inf,
@@ -112,9 +115,10 @@ class Frame:
         """Write a pending workload into ``slot`` of a table, the frame's own or one of work to come.
 
         ``gpus`` (milli-GPU), ``cpus`` (milli) and ``memory_mib`` are of one member, ``members`` is
-        (least, most), ``classes`` are class numbers in order of preference, ``required`` and
-        ``preferred`` topology levels (0 block, 1 rack, 2 node), times are seconds. ``queue`` -1 is
-        misrouted. ``tie`` decides last, lowest first; by default the order of arrival.
+        (least, most), ``classes`` are class numbers in order of preference, ``where`` is the row of
+        ``nodes.allowed`` with the nodes it may use, ``required`` and ``preferred`` are topology levels
+        (0 block, 1 rack, 2 node), times are seconds. ``queue`` -1 is misrouted. ``tie`` decides last, lowest
+        first; by default the order of arrival.
         """
         w.phase[slot] = a.PENDING
         w.queue[slot], w.priority[slot] = queue, priority
@@ -124,7 +128,7 @@ class Frame:
         w.elastic[slot], w.held[slot], w.claims[slot] = elastic, held, claims
         w.wish[:, slot] = -1
         w.wish[: len(classes), slot] = classes
-        w.required[slot], w.preferred[slot] = required, preferred
+        w.where[slot], w.required[slot], w.preferred[slot] = where, required, preferred
         w.submitted[slot], w.predicted[slot], w.restart[slot] = submitted, predicted, restart
         w.tie[slot] = self._next_tie if tie is None else tie
         self._next_tie = max(self._next_tie, int(w.tie[slot])) + 1

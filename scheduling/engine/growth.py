@@ -13,8 +13,10 @@ from scheduling.engine import codes
 from scheduling.engine.admission import fills_what_leaves, need_of, share_allows
 from scheduling.engine.arrays import ANYWHERE, GPUS, NOW, RUNNING, Flags, Ints
 from scheduling.engine.compiled import inner, once
+from scheduling.engine.index import free_to
 from scheduling.engine.limits import user_gpu_limit
 from scheduling.engine.record import decide, quote, recall, seat_out, tell_start
+from scheduling.engine.regain import regain_member, settled_classes
 from scheduling.engine.seating import free_of, pick_device, sit, slots_on
 from scheduling.engine.standing import charge, levels_over, neediest
 from scheduling.engine.world import World
@@ -38,7 +40,7 @@ def grow_all(world: World) -> None:
     line, tree, out = world.line, world.tree, world.out
     left = np.zeros(tree.parent.size, np.int64)
     first, after = np.full(left.size, -1, np.int64), np.empty(world.work.phase.size, np.int64)
-    parting, owed = _parting(world), _is_owed(world)
+    parting, owed, settled = _parting(world), _is_owed(world), settled_classes(world)
     for k in range(line.runs[2], line.count[2]):
         if not parting[line.running[k]]:
             _list(world, first, after, left, owed, line.running[k])
@@ -54,11 +56,14 @@ def grow_all(world: World) -> None:
         q = neediest(tree, world.book, left)
         w = _next_to_grow(world, first[q], after)
         # Others of the queue, or of queues beside it, may have taken what was left.
-        n = _node_for(world, w, who, node, grown) if _may_grow(world, w, owed) else -1
+        may = _may_grow(world, w, owed)
+        n = _node_for(world, w, who, node, grown) if may else -1
         if n >= 0:
             who[grown], node[grown], device[grown] = w, n, _add_member(world, w, n)
             grown += 1
         else:
+            if may and settled[_class_of(world, w)]:
+                _regain(world, w)
             _strike(first, after, q, w)
             _count(world, left, q, -1)
     for i in range(grown):
@@ -83,13 +88,16 @@ def _parting(world: World) -> Flags:
 def _is_owed(world: World) -> Flags:
     """Classes of which a gang inside its share waits for GPUs that are free, but scattered.
 
-    Whoever grew into them past its own share would have its queue shrink for that gang in the next cycle.
+    Whoever grew into them past its own share or nominal would have its queue shrink for that gang in the next
+    cycle.
     """
     book, found = world.book, np.zeros(world.book.holder.size, np.bool_)
     for c in range(found.size):
         for q in range(book.ratio.size):
             w = book.turn[c, q]
             if w < 0 or world.room.open[c] < need_of(world, w):
+                continue
+            if world.work.where[w] >= 0 and free_to(world, w, c)[0] < need_of(world, w):
                 continue
             over = levels_over(world.tree, book, world.division, q, c, need_of(world, w))
             found[c] = found[c] or over == 0
@@ -140,7 +148,8 @@ def _may_grow(world: World, w: int, owed: Flags) -> bool:
         return False
     if user_gpu_limit(world, w, gpus) >= 0:
         return False
-    return share_allows(world, w, c, gpus, 0 if owed[c] else world.tree.depth[q])
+    lent = owed[c] and world.book.held[c, q] + gpus > world.quotas.nominal[c, q]
+    return not lent and share_allows(world, w, c, gpus, 0 if owed[c] else world.tree.depth[q])
 
 
 @once
@@ -219,6 +228,18 @@ def _own_members(world: World, w: int, who: Ints, node: Ints, grown: int) -> Int
         own[holds.node[h]] += holds.members[h]
         h = holds.next[h]
     return own
+
+
+@once
+def _regain(world: World, w: int) -> None:
+    """Others give up for ``w`` what is owed to it. It holds none of that yet."""
+    work, c, members = world.work, _class_of(world, w), 0
+    now = work.members[w] + world.out.members[w]
+    while now + members < work.most[w] and regain_member(world, w, c, _first_node(world, w)):
+        charge(world, w, c, 1, False)
+        members += 1
+    if members > 0:
+        charge(world, w, c, -members, False)
 
 
 @once

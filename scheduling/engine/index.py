@@ -1,11 +1,12 @@
 """The node index: where members of one shape fit, known without looking at every node each time.
 
 Room keeps, class by class, the nodes in order of their last change. A row of the index is one shape
-(GPUs, CPUs and memory of a member, and which room counts) on one class. When it is asked for, only the
-nodes changed since it was asked last are looked at again, also from plan to plan; after the tables were
-cleared, all of them. So a question costs what has changed, and "nothing fits" costs nothing where nothing
-has changed. Scores rest on the demand mix as well: the first question of a plan finds them anew, for the
-nodes that have room. The least recently used row of its set makes room for a shape not yet known.
+(GPUs, CPUs and memory of a member, the nodes it may use, and which room counts) on one class. When it is
+asked for, only the nodes changed since it was asked last are looked at again, also from plan to plan; after
+the tables were cleared, all of them. So a question costs what has changed, and "nothing fits" costs nothing
+where nothing has changed. Scores rest on the demand mix as well: the first question of a plan finds them
+anew, for the nodes that have room. The least recently used row of its set makes room for a shape not yet
+known.
 """
 
 from __future__ import annotations
@@ -14,12 +15,12 @@ from scheduling.engine.arrays import ANYWHERE, CPUS, GPUS, MEMORY, NODE, NOW, In
 from scheduling.engine.compiled import inner, once
 from scheduling.engine.line import ALL
 from scheduling.engine.mix import learn, loss
-from scheduling.engine.seating import ONE, free_of, slots_on
+from scheduling.engine.seating import ONE, free_of, may_use, slots_on
 from scheduling.engine.world import World
 
 BLOCK_SIZE = 64
 """Positions that share one summary."""
-KEY_PARTS = 6
+KEY_PARTS = 7
 WAYS = 8
 """Rows in which a shape may stand."""
 HASHED = (1 << 40) - 1
@@ -36,7 +37,7 @@ def row_of(world: World, w: int, c: int, when: int) -> int:
     index, need = world.index, world.work.need
     # Work without GPUs fits as often as it has members.
     most = world.work.most[w] if need[GPUS, w] == 0 else 0
-    key = (c, need[GPUS, w], need[CPUS, w], need[MEMORY, w], when, most)
+    key = (c, need[GPUS, w], need[CPUS, w], need[MEMORY, w], when, most, world.work.where[w])
     at = 0
     for part in key:
         at = (at * 1000003 + part) & HASHED
@@ -58,7 +59,7 @@ def row_of(world: World, w: int, c: int, when: int) -> int:
 
 
 @inner
-def _is_of(index: Index, row: int, key: tuple[int, int, int, int, int, int]) -> bool:
+def _is_of(index: Index, row: int, key: tuple[int, int, int, int, int, int, int]) -> bool:
     if index.seen[row] < 0:
         return False
     for i in range(KEY_PARTS):
@@ -184,7 +185,9 @@ def _rate(world: World, row: int, w: int, n: int, p: int, when: int, twins: bool
 
 @inner
 def _twin(world: World, n: int, when: int) -> int:
-    """A node looked at before in this class that has the same free and shares no GPU either, or -1."""
+    """A node looked at before in this class that has the same free, is open to the same work and shares no
+    GPU either, or -1.
+    """
     room, alike = world.room, world.index.alike
     for d in range(room.shared_now.shape[1]):
         if room.shared_now[n, d] > 0 or room.shared_later[n, d] > 0:
@@ -193,6 +196,8 @@ def _twin(world: World, n: int, when: int) -> int:
     cell = (free[0] + free[1] // 1000 * 31 + free[2] // 1024 * 1009) % alike.size
     twin = alike[cell]
     alike[cell] = n
+    if twin >= 0 and room.allowed_kind[twin] != room.allowed_kind[n]:
+        return -1
     for r in range(3):
         if twin >= 0 and free_of(room, r, twin, when) != free[r]:
             return -1
@@ -340,6 +345,21 @@ def tally(world: World, c: int) -> None:
             _count(index, room, n, c)
             n = room.older[n]
     index.free_seen[c] = room.tick[0]
+
+
+@inner
+def free_to(world: World, w: int, c: int) -> tuple[int, int]:
+    """Unclaimed free GPUs of class ``c`` on nodes that ``w`` may use, and how many of those have any."""
+    index, nodes, free, some = world.index, world.nodes, 0, 0
+    tally(world, c)
+    if world.work.where[w] < 0:
+        return index.free_sum[c], index.free_nodes[c]
+    for i in range(nodes.class_start[c], nodes.class_start[c + 1]):
+        n = nodes.of_class[i]
+        if may_use(world.room, world.work, w, n):
+            free += index.free[n]
+            some += int(index.free[n] > 0)
+    return free, some
 
 
 @inner

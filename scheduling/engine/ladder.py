@@ -1,5 +1,5 @@
-"""In which order victims are looked at: least work lost first. Each part of the prey is put in order when
-first somebody looks there.
+"""In which order victims are looked at: least work lost first, inside a leaf lowest priority first. Each part
+of the prey is put in order when first somebody looks there.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from scheduling.engine.prey import (
     work_lost,
 )
 from scheduling.engine.seating import ONE
-from scheduling.engine.standing import is_below, is_worn
+from scheduling.engine.standing import PLAIN, is_below, is_worn, left_by
 from scheduling.engine.world import World
 
 RATED_FOR = 200
@@ -43,7 +43,7 @@ def order_below(world: World, c: int, top: int, own: int) -> int:
     for q in range(prey.leaf_done.size):
         if prey.leaf_start[q] == prey.leaf_start[q + 1] or not is_below(world.tree, q, top):
             continue
-        if q != own and _above(world, c, q) <= EPS:
+        if q != own and _above(world, c, q, PLAIN) <= EPS:
             continue
         for k in range(prey.leaf_start[q], prey.leaf_start[q + 1]):
             if work.gpu_class[prey.in_leaf[k]] == c:
@@ -73,7 +73,7 @@ def order_node(world: World, n: int) -> None:
 
 
 @inner
-def rate_nodes(world: World) -> None:
+def rate_nodes(world: World, stretch: int) -> None:
     """What a milli-GPU on each node costs at least, whoever there leaves, and how many there are to take.
 
     Evictions only take prey away, so these hold on as bounds; now and then they are found anew.
@@ -86,17 +86,17 @@ def rate_nodes(world: World) -> None:
         prey.rate[ANY, n] = prey.rate[READY, n] = np.inf
         prey.yields[ANY, n] = prey.yields[READY, n] = 0
     for q in range(prey.leaf_done.size):
-        if prey.leaf_start[q] < prey.leaf_start[q + 1] and _has_too_much(world, q):
+        if prey.leaf_start[q] < prey.leaf_start[q + 1] and _has_too_much(world, q, stretch):
             find_shields(world.tree, world.ranks, prey, q)
-            _rate(world, q, True)
-            _add_yields(world, q)
+            _rate(world, q, True, stretch)
+            _add_yields(world, q, stretch)
 
 
 @inner
-def _has_too_much(world: World, q: int) -> bool:
-    """Whether leaf ``q`` is above its share in any class."""
+def _has_too_much(world: World, q: int, stretch: int) -> bool:
+    """Whether leaf ``q`` is above what is left to it in any class."""
     for c in range(world.book.held.shape[0]):
-        if _above(world, c, q) > EPS:
+        if _above(world, c, q, stretch) > EPS:
             return True
     return False
 
@@ -105,9 +105,9 @@ def _has_too_much(world: World, q: int) -> bool:
 def rate_leaf(world: World, q: int) -> None:
     """Leaf ``q`` holds more than when nodes were rated: any of its prey may be too much now."""
     prey = world.prey
-    if prey.listed[0] and prey.rated[0] < RATED_FOR and _has_too_much(world, q):
-        _rate(world, q, False)
-        _add_yields(world, q)
+    if prey.listed[0] and prey.rated[0] < RATED_FOR and _has_too_much(world, q, PLAIN):
+        _rate(world, q, False, PLAIN)
+        _add_yields(world, q, PLAIN)
 
 
 @inner
@@ -115,7 +115,10 @@ def reprice(world: World, v: int, members: int) -> None:
     """``v`` goes on with ``members``. Less is lost with those, so it stands further ahead in each list."""
     work, prey, holds = world.work, world.prey, world.holds
     q = work.queue[v]
+    as_lost = prey.price[v] == prey.lost[v]
     prey.lost[v] = work_lost(work, v, members, world.rules.now)
+    if as_lost:
+        prey.price[v] = prey.lost[v]
     if prey.leaf_done[q]:
         _move_up(work, prey, prey.in_leaf, prey.leaf_start[q], prey.leaf_start[q + 1], v)
     h = holds.head[v]
@@ -147,7 +150,7 @@ def _is_ready(world: World, v: int, above: float) -> bool:
 
 
 @inner
-def _rate(world: World, q: int, afresh: bool) -> None:
+def _rate(world: World, q: int, afresh: bool, stretch: int) -> None:
     """The prey of leaf ``q`` in classes of which it holds too much: of others nobody takes any. Not
     ``afresh``, when it holds more than before. Arrays are looked up once.
     """
@@ -156,7 +159,7 @@ def _rate(world: World, q: int, afresh: bool) -> None:
     least, of_leaf = prey.rate, prey.of_leaf
     for k in range(prey.leaf_start[q], prey.leaf_start[q + 1]):
         v = prey.in_leaf[k]
-        above = _above(world, work.gpu_class[v], q)
+        above = _above(world, work.gpu_class[v], q, stretch)
         if above <= EPS:
             continue
         ready = extra_of(work, v) > 0 or not is_worn(world, v)
@@ -180,12 +183,13 @@ def _taken_by(gpus: int) -> int:
 
 
 @once
-def _add_yields(world: World, q: int) -> None:
+def _add_yields(world: World, q: int, stretch: int) -> None:
     """On each node leaf ``q``, just rated, gives no more than it holds there, nor than ``_gives`` says."""
     prey, holds, work = world.prey, world.holds, world.work
     for k in range(prey.leaf_start[q], prey.leaf_start[q + 1]):
         v = prey.in_leaf[k]
-        most, beyond = _gives(world, work.gpu_class[v], q), prey.biggest[work.gpu_class[v], q]
+        c = work.gpu_class[v]
+        most, beyond = _gives(world, c, q, stretch), prey.biggest[c, q]
         h = holds.head[v] if most > 0 else -1
         while h >= 0:
             n = holds.node[h]
@@ -196,19 +200,19 @@ def _add_yields(world: World, q: int) -> None:
 
 
 @once
-def _gives(world: World, c: int, q: int) -> int:
+def _gives(world: World, c: int, q: int, stretch: int) -> int:
     """Milli-GPU of class ``c`` that leaf ``q`` holds too much of; a hunt for what is owed takes one gang
     beyond. Shares of GPUs and what elastic gangs can do without are not bounded so.
     """
-    above = _above(world, c, q)
+    above = _above(world, c, q, stretch)
     if above <= EPS:
         return 0
     return UNLIMITED if world.prey.unbounded[q] else int(above) + 1
 
 
 @once
-def _above(world: World, c: int, q: int) -> float:
-    return float(world.book.held[c, q] - world.division.fair[c, q])
+def _above(world: World, c: int, q: int, stretch: int) -> float:
+    return float(world.book.held[c, q] - left_by(world, c, q, stretch))
 
 
 @once
@@ -218,7 +222,7 @@ def rate_of(world: World, v: int, h: int) -> float:
     """
     work, gpus = world.work, world.holds.members[h] * world.work.need[GPUS, v]
     free = gpus == 0 or extra_of(work, v) > 0
-    return 0.0 if free else (world.prey.lost[v] + gpus_of(work, v) / 1000.0) / gpus
+    return 0.0 if free else (world.prey.price[v] + gpus_of(work, v) / 1000.0) / gpus
 
 
 @inner
@@ -243,9 +247,11 @@ def _order(work: Work, prey: Prey, table: Ints, first: int, last: int) -> None:
 
 @inner
 def _after(work: Work, prey: Prey, a: int, b: int) -> bool:
-    """Ladder: least work lost, started last, lowest name."""
-    if prey.lost[a] != prey.lost[b]:
-        return prey.lost[a] > prey.lost[b]
+    """Ladder: lowest price, started last, submitted last, lowest name."""
+    if prey.price[a] != prey.price[b]:
+        return prey.price[a] > prey.price[b]
     if work.started[a] != work.started[b]:
         return work.started[a] < work.started[b]
+    if work.submitted[a] != work.submitted[b]:
+        return work.submitted[a] < work.submitted[b]
     return work.tie[a] > work.tie[b]

@@ -10,7 +10,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scheduling.engine.arrays import GPUS, PENDING, RUNNING, Book, Flags, Ints, Ranks, Work
+from scheduling.engine.arrays import (
+    GPUS,
+    PENDING,
+    RUNNING,
+    Book,
+    Flags,
+    Floats,
+    Ints,
+    Ranks,
+    Work,
+)
 from scheduling.engine.compiled import inner, once
 from scheduling.engine.memo import KINDS, Memo, forget_kinds, note_kind
 from scheduling.engine.structs import declare
@@ -56,6 +66,7 @@ class Line(NamedTuple):
     lead: Ints  # [queue] the group whose user holds least, -1 if several do; right while ``led`` says so
     led: Ints  # [queue] the value of count[CHANGES] then
     fewest: Ints  # [queue] milli-GPU that the smallest of those who wait in it needs to start
+    oldest: Floats  # [queue] when the first of those who wait in it was submitted, infinite if nobody does
     count: Ints  # type: ignore[assignment] # nobody asks a struct for tuple.count; [3] ALL or FEW; [4] sum of foretold, [5] elastic ones of those running; then STARTED and so on
 
 
@@ -66,10 +77,10 @@ def empty_line(slots: int, queues: int) -> Line:
     leaf, foretold = np.zeros(queues + 1, np.int64), np.zeros(queues + 1, np.int64)
     runs, count, fewest = np.zeros(queues + 3, np.int64), np.zeros(11, np.int64), foretold.copy()
     lead, led, left = foretold.copy(), foretold.copy(), np.zeros(queues, np.int64)
-    skip = np.zeros(slots + 1, np.bool_)
+    skip, oldest = np.zeros(slots + 1, np.bool_), np.full(queues, np.inf)
     return Line(
         item, cell, fresh, spare, state, rank, start, at, skip, left, leaf, running, started, berth,
-        runs, foretold, lead, led, fewest, count,
+        runs, foretold, lead, led, fewest, oldest, count,
     )  # fmt: skip
 
 
@@ -210,7 +221,10 @@ def _group(line: Line, memo: Memo, work: Work) -> None:
     item, start, leaf, fewest, rank = line.item, line.start, line.leaf, line.fewest, line.rank
     in_queue, user, least, need = work.queue, work.user, work.least, work.need
     claims, held, of, waiting, one = work.claims, work.held, memo.of, memo.waiting, memo.one
+    oldest, submitted = line.oldest, work.submitted
     groups, queue, before, promised, special = 0, 0, -1, 0, 0
+    for q in range(oldest.size):
+        oldest[q] = np.inf
     for kind in range(memo.now[KINDS]):
         waiting[kind] = memo.held[kind] = 0
     for k in range(line.count[0]):
@@ -227,6 +241,7 @@ def _group(line: Line, memo: Memo, work: Work) -> None:
             queue += 1
         if queue > 0:
             fewest[queue - 1] = min(fewest[queue - 1], smallest)
+            oldest[queue - 1] = min(oldest[queue - 1], submitted[w])
         same = before >= 0 and in_queue[before] == q and rank[before] == rank[w]
         if not (same and user[before] == user[w]):
             start[groups] = k

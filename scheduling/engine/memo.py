@@ -13,7 +13,7 @@ from scheduling.engine.arrays import CPUS, GPUS, MEMORY, Flags, Floats, Ints, Wo
 from scheduling.engine.compiled import inner
 from scheduling.engine.structs import declare
 
-WISHES, PARTS, DUES = 4, 14, 3
+WISHES, PARTS, DUES = 4, 15, 3
 MOST_KINDS = 1 << 14
 """Beyond so many, workloads are kinds of their own until the table is laid out anew."""
 OWN, UNKNOWN = -1, -2
@@ -81,6 +81,7 @@ def note_kind(memo: Memo, work: Work, w: int) -> None:
         work.required[w],
         int(work.predicted_p90[w] < np.inf),
         work.preferred[w],
+        work.where[w],
         work.wish[0, w],
         work.wish[1, w] if many > 1 else -1,
         work.wish[2, w] if many > 2 else -1,

@@ -8,8 +8,8 @@ fits, so demand with few nodes to go to (one GPU class, much CPU) keeps them fro
     loss(seat) = sum over shapes t of  share(t) / fits(t, cluster) * (fits(t, before) - fits(t, after))
 
 ``fits`` is whole members by GPUs, cut to what CPU and memory carry, in fractions of a member; nothing
-where not even one fits. A shape without GPUs counts the free GPUs of a node that fits it, so a node
-with free GPUs keeps CPU for it. Shapes are those of pending and running members together.
+where not even one fits or may run. A shape without GPUs counts the free GPUs of a node that fits it, so a
+node with free GPUs keeps CPU for it. Shapes are those of pending and running members together.
 """
 
 from __future__ import annotations
@@ -50,6 +50,7 @@ class Mix(NamedTuple):
 
     need: Ints  # [resource, shape]
     classes: Ints  # [shape] the classes it may run on, as bits
+    where: Ints  # [shape] the nodes it may use, as in Work
     weight: Floats  # [shape] share of demand / members that the cluster fits, scaled to the sum 1
     size: Ints  # [0] shapes, [1] cells in use, [2] lessons so far, [3] the room's tick when learnt
     owner: Ints  # [cell] a workload of that shape
@@ -63,9 +64,10 @@ def empty_mix(slots: int) -> Mix:
     cells = 1 << max(4, 2 * slots).bit_length()
     need, classes = np.zeros((3, SHAPES), np.int64), np.zeros(SHAPES, np.int64)
     owner, members, lesson = (np.zeros(cells, np.int64) for _ in range(3))
-    weight = np.zeros(SHAPES)
+    weight, where = np.zeros(SHAPES), np.zeros(SHAPES, np.int64)
     size = np.array([0, 0, 0, -1], np.int64)
-    return Mix(need, classes, weight, size, owner, members, lesson, np.zeros(slots + 1, np.int64))
+    used = np.zeros(slots + 1, np.int64)
+    return Mix(need, classes, where, weight, size, owner, members, lesson, used)
 
 
 @inner
@@ -91,7 +93,7 @@ def learn(mix: Mix, line: Line, memo: Memo, work: Work, nodes: Nodes, room: Room
         w = mix.owner[cell]
         for r in range(3):
             mix.need[r, t] = work.need[r, w]
-        mix.classes[t] = classes_of(work, w)
+        mix.classes[t], mix.where[t] = classes_of(work, w), work.where[w]
     _fit_in_all(mix, nodes, room)
     for t in range(mix.size[0]):
         mix.weight[t] = mix.members[mix.cells[t]] / total / max(1.0, mix.weight[t])
@@ -134,7 +136,7 @@ def _count(mix: Mix, work: Work, w: int, members: int) -> int:
     if work.need[GPUS, w] == 0 and work.need[CPUS, w] == 0:
         return 0
     bits, lesson, last = classes_of(work, w), mix.size[2], mix.owner.size - 1
-    at = bits % 1000003
+    at = bits % 1000003 + work.where[w] * 31
     for r in range(3):
         at = (at * 1000003 + work.need[r, w]) & last
     while mix.lesson[at] == lesson:
@@ -150,10 +152,12 @@ def _count(mix: Mix, work: Work, w: int, members: int) -> int:
 
 @inner
 def _before(work: Work, a: int, b: int) -> int:
-    """Order of two shapes, by need, then classes: -1, 0 if they are one shape, or 1."""
+    """Order of two shapes, by need, then nodes, then classes: -1, 0 if they are one shape, or 1."""
     for r in range(3):
         if work.need[r, a] != work.need[r, b]:
             return -1 if work.need[r, a] < work.need[r, b] else 1
+    if work.where[a] != work.where[b]:
+        return -1 if work.where[a] < work.where[b] else 1
     mine, other = classes_of(work, a), classes_of(work, b)
     return 0 if mine == other else (-1 if mine < other else 1)
 
@@ -188,8 +192,16 @@ def _fit_in_all(mix: Mix, nodes: Nodes, room: Room) -> None:
             continue
         cpus, memory, bit = free_of(room, CPUS, n, NOW), free_of(room, MEMORY, n, NOW), room.kind[n]
         for t in range(mix.size[0]):
-            if mix.classes[t] >> (bit % CLASS_BITS) & 1 == 1:
+            if _may_go(mix, t, room, n, bit):
                 mix.weight[t] += _fits(mix, t, room, n, NOW, free, cpus, memory, -1, 0)
+
+
+@once
+def _may_go(mix: Mix, t: int, room: Room, n: int, c: int) -> bool:
+    """Whether members of shape ``t`` may run on node ``n`` of class ``c``."""
+    if mix.classes[t] >> (c % CLASS_BITS) & 1 == 0:
+        return False
+    return bool(mix.where[t] < 0 or room.allowed[mix.where[t], n])
 
 
 @once
@@ -237,7 +249,7 @@ def loss(mix: Mix, room: Room, work: Work, w: int, n: int, c: int, when: int) ->
             left, less = ONE - gpus, ONE
     lost = 0.0
     for t in range(mix.size[0]):
-        if mix.classes[t] >> (c % CLASS_BITS) & 1 == 0:
+        if not _may_go(mix, t, room, n, c):
             continue
         before = _fits(mix, t, room, n, when, free, cpus, memory, -1, 0)
         if before == 0.0:

@@ -7,10 +7,11 @@ memory is MiB, durations are seconds, instants are aware UTC datetimes. ``None``
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from typing import NamedTuple
 
 MILLI = 1000
 """Milli-GPU in one GPU."""
@@ -82,6 +83,7 @@ class Reason(StrEnum):
     NO_FREE_GPUS = "no_free_gpus"
     NO_FREE_CPUS = "no_free_cpus"
     NO_FREE_MEMORY = "no_free_memory"
+    NO_ROOM_ON_ITS_NODES = "no_room_on_its_nodes"
     RESERVED_FOR_OTHER = "reserved_for_other"
     VICTIMS_PROTECTED = "victims_protected"
     BUDGET_SPENT = "budget_spent"
@@ -90,6 +92,8 @@ class Reason(StrEnum):
     HELD = "held"
     MISROUTED = "misrouted"
     NO_SUCH_CLASS = "no_such_class"
+    NOT_ALLOWED = "not_allowed"
+    RUN_TIME_OVER = "run_time_over"
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +116,16 @@ class Node:
     topology: Mapping[str, str] = field(default_factory=dict)
     ready: bool = True
     foreign_gpus: int = 0
+    dedicated: bool = False
+    """Only workloads whose node set names it may run there."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSet:
+    """The nodes, by name, that workloads with the same constraints may use."""
+
+    name: str
+    nodes: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,6 +269,8 @@ class Workload:
     leaving_members: Mapping[str, int] = field(default_factory=dict)
     """Members by node that it gave up, or moved away from, whose pods still hold GPUs there."""
     leaving_devices: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    node_set: str | None = None
+    """Name of the nodes that it may use; without one, all of its classes that are not dedicated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,6 +313,7 @@ class Snapshot:
     priority_classes: tuple[PriorityClass, ...] = ()
     workloads: tuple[Workload, ...] = ()
     policy: Policy = Policy()
+    node_sets: tuple[NodeSet, ...] = ()
 
 
 class StepKind(StrEnum):
@@ -361,6 +378,8 @@ class Decision:
     action: Action
     reason: Reason
     sentence: str = ""
+    sealed: str = ""
+    """The sentence without names and figures of others' queues and work; empty where it has none."""
     numbers: Mapping[str, float | int | str | None] = field(default_factory=dict)
     queue: str = ""
     gpu_class: str | None = None
@@ -384,11 +403,23 @@ class Plan:
     decisions: tuple[Decision, ...]
 
 
-class SnapshotError(ValueError):
-    """A snapshot that contradicts itself; ``faults`` are (path, what stands there, what was expected)."""
+class Fault(NamedTuple):
+    """One place of a snapshot that cannot be: what stands at ``path``, what was expected, what to do."""
 
-    def __init__(self, faults: list[tuple[str, str, str]]) -> None:
-        self.faults = faults
+    path: str
+    found: str
+    expected: str
+    remedy: str = "correct it"
+
+
+class SnapshotError(ValueError):
+    """A snapshot that contradicts itself."""
+
+    def __init__(self, faults: Iterable[Sequence[str]]) -> None:
+        """``faults``: what a Fault is made of."""
+        self.faults = [Fault(*fault) for fault in faults]
         super().__init__(
-            "; ".join(f"{path}: {found}, expected {expected}" for path, found, expected in faults)
+            "; ".join(
+                f"{fault.path}: {fault.found}, expected {fault.expected}" for fault in self.faults
+            )
         )

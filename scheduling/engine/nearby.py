@@ -9,7 +9,7 @@ from scheduling.engine.compiled import inner, once
 from scheduling.engine.eviction import DELAY, PREEMPT, RECLAIM, STRICT, Hunt
 from scheduling.engine.ladder import rate_nodes, rate_of
 from scheduling.engine.prey import ANY, READY
-from scheduling.engine.seating import ONE, free_of
+from scheduling.engine.seating import ONE, free_of, may_use
 from scheduling.engine.world import World
 
 
@@ -19,7 +19,7 @@ def mark_nodes(world: World, hunt: Hunt) -> None:
     work, prey, holds = world.work, world.prey, world.holds
     prey.hunts[0] += 1
     if hunt.rule != PREEMPT:
-        rate_nodes(world)
+        rate_nodes(world, hunt.stretch)
     if hunt.rule == RECLAIM:
         return
     q = work.queue[hunt.w]
@@ -46,7 +46,11 @@ def _row_of(hunt: Hunt) -> int:
 
 @once
 def is_near(world: World, hunt: Hunt, n: int) -> bool:
-    """Whether node ``n`` has work that the rule of ``hunt`` might take, for a reclaim enough for a seat."""
+    """Whether node ``n``, on which the workload may run, has work that the rule of ``hunt`` might take, for a
+    reclaim enough for a seat.
+    """
+    if not may_use(world.room, world.work, hunt.w, n):
+        return False
     prey, need = world.prey, world.work.need[GPUS, hunt.w]
     own = prey.near[n] == prey.hunts[0]
     if own or hunt.rule == PREEMPT:

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from scheduling.engine.arrays import ANYWHERE, EPS, GPUS, LATER, Room, Seats, Work
+from scheduling.engine.arrays import (
+    ANYWHERE,
+    EPS,
+    GPUS,
+    LATER,
+    Floats,
+    Tree,
+)
 from scheduling.engine.compiled import inner, once
 from scheduling.engine.eviction import (
     BOTH,
@@ -12,29 +19,39 @@ from scheduling.engine.eviction import (
     PREEMPT,
     Hunt,
     held_by,
-    put_back,
     still_above,
-    take_again,
 )
-from scheduling.engine.prey import Prey
-from scheduling.engine.seating import leave, pick_device, sit, slots_on
+from scheduling.engine.seating import pick_device, sit, slots_on
 from scheduling.engine.sorting import order_of
-from scheduling.engine.standing import inside_nominal, levels_over, takes_kept
+from scheduling.engine.standing import (
+    LENT,
+    PLAIN,
+    inside_nominal,
+    is_below,
+    levels_over,
+    takes_kept,
+)
+from scheduling.engine.statement import MOVES, redo_one, squeeze, strike, undo_one, unseat
 from scheduling.engine.world import World
 
 
 @inner
-def unseat(work: Work, room: Room, seats: Seats, w: int, sat: int) -> None:
-    """Undo the claims of the first ``sat`` seats."""
-    for i in range(sat):
-        leave(room, work, w, seats.node[i], seats.device[i], 1)
+def lacks_quota(world: World, hunt: Hunt, q: int) -> bool:
+    """With the workload, ``q`` would be above its limit, or above what it is entitled to; or its leaf ``q``
+    would borrow beside a preemption what is kept back.
+    """
+    held = world.book.held[hunt.c, q] + hunt.need
+    if held > world.quotas.cap[hunt.c, q] or not is_entitled(world, hunt, q, 0):
+        return True
+    return hunt.rule == PREEMPT and q == world.work.queue[hunt.w] and borrows_kept(world, hunt)
 
 
 @inner
-def lacks_quota(world: World, hunt: Hunt, q: int) -> bool:
-    """With the workload, ``q`` would be above its limit, or above what it is entitled to."""
-    held = world.book.held[hunt.c, q] + hunt.need
-    return bool(held > world.quotas.cap[hunt.c, q] or not is_entitled(world, hunt, q, 0))
+def borrows_kept(world: World, hunt: Hunt) -> bool:
+    """Whether the workload would use above its share what a lending limit keeps back."""
+    q = world.work.queue[hunt.w]
+    over = levels_over(world.tree, world.book, world.division, q, hunt.c, hunt.need)
+    return bool(over > 0 and takes_kept(world, q, hunt.c, hunt.need) >= 0)
 
 
 @inner
@@ -64,25 +81,14 @@ def _child_to(world: World, hunt: Hunt, q: int) -> int:
 
 @once
 def price_of(world: World, k: int) -> float:
-    """Work lost; among equals fewer GPUs, at the price of a second each. A member given up costs less
-    than any eviction, and nothing where its gang is evicted as well.
+    """The price of the prey; among equals fewer GPUs, at the price of a second each. A member given up costs
+    less than any eviction, and nothing where its gang is evicted as well.
     """
     prey, work = world.prey, world.work
     v = prey.picked[k]
     if prey.part[k] < 0:
-        return prey.lost[v] + held_by(world, v) / 1000.0
+        return prey.price[v] + held_by(world, v) / 1000.0
     return 0.0 if prey.chosen[v] else work.need[GPUS, v] / 1e9
-
-
-@inner
-def squeeze(prey: Prey, before: int) -> None:
-    """Close the gaps (-1) in the list of the chosen."""
-    end = before
-    for k in range(before, prey.count[0]):
-        if prey.picked[k] >= 0:
-            prey.picked[end], prey.part[end] = prey.picked[k], prey.part[k]
-            end += 1
-    prey.count[0] = end
 
 
 @inner
@@ -94,18 +100,18 @@ def put_needless_back(world: World, hunt: Hunt) -> None:
         price[k] = -price_of(world, k)
     for k in order_of(price):
         v = prey.picked[k]
-        if prey.part[k] >= 0 and prey.chosen[v]:
+        if prey.part[k] == MOVES or (prey.part[k] >= 0 and prey.chosen[v]):
             continue
-        put_back(world, k)
-        if _seats_hold(world, v) and _quota_holds(world, hunt):
-            prey.picked[k] = -1
+        undo_one(world, k)
+        if seats_hold(world, v) and quota_holds(world, hunt):
+            strike(prey, k)
         else:
-            take_again(world, k)
+            redo_one(world, k)
     squeeze(prey, 0)
 
 
-@once
-def _seats_hold(world: World, v: int) -> bool:
+@inner
+def seats_hold(world: World, v: int) -> bool:
     """No node of ``v`` is promised twice."""
     holds, room = world.holds, world.room
     h = holds.head[v]
@@ -120,8 +126,8 @@ def _seats_hold(world: World, v: int) -> bool:
     return True
 
 
-@once
-def _quota_holds(world: World, hunt: Hunt) -> bool:
+@inner
+def quota_holds(world: World, hunt: Hunt) -> bool:
     q = world.work.queue[hunt.w]
     while q > 0:
         if lacks_quota(world, hunt, q):
@@ -142,22 +148,59 @@ def is_within_cap(world: World, hunt: Hunt) -> bool:
 @inner
 def is_still_fair(world: World, hunt: Hunt) -> bool:
     """The tests again, on the final set: nothing kept back taken, no victim inside its share."""
-    q = world.work.queue[hunt.w]
-    over = levels_over(world.tree, world.book, world.division, q, hunt.c, hunt.need)
-    if over > 0 and takes_kept(world, q, hunt.c, hunt.need) >= 0:
+    if borrows_kept(world, hunt):
         return False
-    if hunt.rule == PREEMPT:
-        return True
-    for k in range(world.prey.count[0]):
-        if not _may_stay_gone(world, hunt, k):
-            return False
-    return True
+    return first_unfair(world, hunt) < 0 and (hunt.stretch == PLAIN or _narrows(world, hunt))
 
 
 @once
+def _narrows(world: World, hunt: Hunt) -> bool:
+    """Whether what queues hold and their shares are closer to each other with the workload and without the
+    chosen, summed over all queues, and in none further apart. Of what was LENT no more goes than is asked
+    for.
+    """
+    tree, held, prey = world.tree, world.book.held, world.prey
+    before, more, given = np.zeros(tree.parent.size), 0.0, 0
+    for k in range(prey.count[0]):
+        v = prey.picked[k]
+        if v < 0 or prey.part[k] == MOVES or (prey.part[k] >= 0 and prey.chosen[v]):
+            continue
+        gpus = held_by(world, v) if prey.part[k] < 0 else world.work.need[GPUS, v]
+        _add_up(tree, before, world.work.queue[v], gpus)
+        given += gpus
+    if hunt.stretch == LENT:
+        return bool(given <= hunt.need)
+    for q in range(1, before.size):
+        fair, has = world.division.fair[hunt.c, q], held[hunt.c, q]
+        mine = hunt.need if is_below(tree, world.work.queue[hunt.w], q) else 0
+        change = abs(has + mine - fair) - abs(has + before[q] - fair)
+        if change > EPS:
+            return False
+        more += change
+    return bool(more < -EPS)
+
+
+@once
+def _add_up(tree: Tree, sums: Floats, q: int, gpus: int) -> None:
+    while q > 0:
+        sums[q] += gpus
+        q = tree.parent[q]
+
+
+@inner
+def first_unfair(world: World, hunt: Hunt) -> int:
+    """The first of the chosen whose queues need not do without it, -1 if none. Gaps are passed over."""
+    for k in range(world.prey.count[0] if hunt.rule != PREEMPT else 0):
+        if world.prey.picked[k] >= 0 and not _may_stay_gone(world, hunt, k):
+            return int(world.prey.picked[k])
+    return -1
+
+
+@inner
 def _may_stay_gone(world: World, hunt: Hunt, k: int) -> bool:
-    merged = world.prey.part[k] >= 0 and world.prey.chosen[world.prey.picked[k]]
-    return bool(merged or still_above(world, hunt, k))
+    part = world.prey.part[k]
+    merged = part >= 0 and world.prey.chosen[world.prey.picked[k]]
+    return bool(merged or part == MOVES or still_above(world, hunt, k))
 
 
 @inner
@@ -167,11 +210,11 @@ def do_without(world: World, hunt: Hunt) -> None:
     for k in range(prey.count[0]):
         if _may_stay_gone(world, hunt, k):
             continue
-        put_back(world, k)
-        if _quota_holds(world, hunt) and _sit_elsewhere(world, hunt):
-            prey.picked[k] = -1
+        undo_one(world, k)
+        if quota_holds(world, hunt) and _sit_elsewhere(world, hunt):
+            strike(prey, k)
         else:
-            take_again(world, k)
+            redo_one(world, k)
     squeeze(prey, 0)
 
 

@@ -13,25 +13,24 @@ import numpy as np
 from scheduling.engine import codes
 from scheduling.engine.admission import need_of, only_reserved, passes_nominal
 from scheduling.engine.arrays import GPUS, LEFT, MOVED, STEPPED_BACK, Ints
+from scheduling.engine.changed import HOLDING, changed
 from scheduling.engine.compiled import inner, once
 from scheduling.engine.eviction import (
     PREEMPT,
     STRICT,
     Hunt,
-    core_of,
     in_budget,
     is_fair_game,
     min_run_of,
     shielded_until,
 )
-from scheduling.engine.ladder import rate_leaf
 from scheduling.engine.limits import book_start
 from scheduling.engine.memo import EPOCH
-from scheduling.engine.prey import gpus_of
+from scheduling.engine.prey import core_of, gpus_of
 from scheduling.engine.prospects import asks_for_more, lent_at_most
 from scheduling.engine.record import evict_mover, note_shift, undecide
 from scheduling.engine.seating import ONE, occupy
-from scheduling.engine.standing import charge, levels_over
+from scheduling.engine.standing import PLAIN, charge, levels_over
 from scheduling.engine.world import World
 
 OWN, OTHERS = 0, 1
@@ -71,7 +70,7 @@ def start_again(world: World, w: int, who: Ints) -> None:
     for v in who:
         take(world, v, world.out.members[v])
     if who.size > 0:
-        rate_leaf(world, world.work.queue[w])
+        changed(world, HOLDING, world.out.gpu_class[who[0]], world.work.queue[w])
 
 
 @inner
@@ -245,7 +244,7 @@ def _may_be_preempted(world: World, hunt: Hunt, v: int) -> bool:
 
 @inner
 def preempting(world: World, w: int, c: int) -> Hunt:
-    return Hunt(w, c, PREEMPT, world.work.queue[w], True, STRICT, need_of(world, w))
+    return Hunt(w, c, PREEMPT, world.work.queue[w], True, STRICT, need_of(world, w), False, PLAIN)
 
 
 @inner

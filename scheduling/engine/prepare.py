@@ -8,7 +8,7 @@ from scheduling.engine.compiled import inner, once
 from scheduling.engine.limits import find_limits
 from scheduling.engine.record import undecide
 from scheduling.engine.seating import ONE, begin_plan, leave, occupy, touch, touch_all
-from scheduling.engine.standing import dominant_ratio
+from scheduling.engine.standing import dominant_ratio, note_kept
 from scheduling.engine.world import World
 
 
@@ -142,17 +142,34 @@ def weigh(world: World) -> None:
     """Ratios of the queues and free GPUs of the classes, once the division is known."""
     room, nodes = world.room, world.nodes
     find_ratios(world)
+    _note_waits(world)
+    note_kept(world)
     for c in range(room.open.size):
         room.open[c] = 0
         for i in range(nodes.class_start[c], nodes.class_start[c + 1]):
             room.open[c] += room.kept_open[nodes.of_class[i]]
 
 
+@once
+def _note_waits(world: World) -> None:
+    """Since when somebody waits in each queue and all below it."""
+    since, oldest, parent = world.book.waits_since, world.line.oldest, world.tree.parent
+    for q in range(parent.size):
+        since[q] = oldest[q]
+    for q in range(parent.size - 1, 0, -1):
+        since[parent[q]] = min(since[parent[q]], since[q])
+
+
 @inner
 def find_ratios(world: World) -> None:
-    """How far each queue is from its share, by which they take turns."""
+    """How far each queue is from its share, by which they take turns, and how large that is."""
+    book, rate, fair = world.book, world.nodes.rate, world.division.fair
     for q in range(world.tree.parent.size):
-        world.book.ratio[q] = dominant_ratio(world.nodes.rate, world.book, world.division, q)
+        book.ratio[q] = dominant_ratio(rate, book, world.division, q)
+        size = 0.0
+        for c in range(rate.size):
+            size += fair[c, q] * rate[c]
+        book.fair_size[q] = int(size + 0.5)
 
 
 @inner

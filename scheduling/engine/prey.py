@@ -76,6 +76,10 @@ class Prey(NamedTuple):
     cost: Floats  # [node]
     mass: Ints  # [loose or bound, class, queue, rank] milli-GPU that leaves could lose
     kept_mass: Ints  # the same before anybody was taken
+    barred: Ints  # [slot] number of the last hunt that does without it
+    owing: Flags  # [queue] on the way from whoever hunts: see ``eviction.note_owed``
+    price: Floats  # [slot] GPU-seconds by which victims are compared, see ``_set_prices``
+    dearest: Floats  # [class, rank] scratch: the most that prey of one leaf loses there
     biggest: Ints  # [class, queue] the largest gang in the subtree
     unbounded: Flags  # [queue] it has shares of GPUs, or elastic gangs that can do without some
     take: Ints  # [queue] what a hunt could take from the subtree, of its children, and scratch
@@ -113,7 +117,8 @@ def empty_prey(
         biggest=ints((classes, queues), np.int64),
         unbounded=flags(queues, np.bool_), take=ints(queues, np.int64),
         below=ints(queues, np.int64), refused=ints((classes, queues), np.int64),
-        refused_at=ints((classes, queues), np.int64),
+        refused_at=ints((classes, queues), np.int64), barred=ints(slots, np.int64),
+        owing=flags(queues, np.bool_), price=np.zeros(slots), dearest=np.zeros((classes, ranks)),
     )  # fmt: skip
 
 
@@ -156,9 +161,33 @@ def list_prey(
             prey.lost[w] = work_lost(work, w, work.members[w], rules.now)
             _weigh_in(work, rules, prey, w)
             count += 1
+        _set_prices(work, ranks, rules, prey, prey.leaf_start[q], count)
     prey.leaf_start[tree.parent.size] = count
     _sum_up(tree, prey)
     _copy_mass(prey.mass, prey.kept_mass)
+
+
+@inner
+def _set_prices(work: Work, ranks: Ranks, rules: Rules, prey: Prey, first: int, last: int) -> None:
+    """The price of prey of one leaf, whose shields are found, is the work it loses; but none is cheaper than
+    what runs there at a lower priority: inside the queue that gives back, that leaves first.
+    """
+    dearest = prey.dearest
+    for c in range(dearest.shape[0]):
+        for p in range(dearest.shape[1]):
+            dearest[c, p] = -1.0
+    for k in range(first, last):
+        w = prey.in_leaf[k]
+        c, p = work.gpu_class[w], work.priority[w]
+        prey.price[w] = prey.lost[w]
+        if rules.now >= work.started[w] + prey.shield[p]:
+            dearest[c, p] = max(dearest[c, p], prey.lost[w])
+    for k in range(first, last):
+        w = prey.in_leaf[k]
+        for p in range(dearest.shape[1]):
+            below = dearest[work.gpu_class[w], p]
+            if below >= 0.0 and ranks.value[p] < ranks.value[work.priority[w]]:
+                prey.price[w] = max(prey.price[w], below + 1.0)
 
 
 @once
@@ -240,10 +269,14 @@ def _copy_mass(mass: Ints, to: Ints) -> None:
 
 
 @inner
-def drop_weight(work: Work, ranks: Ranks, rules: Rules, tree: Tree, prey: Prey, v: int) -> None:
-    """No later hunt of this cycle can take ``v``. No time protects its extra members."""
+def drop_weight(
+    work: Work, ranks: Ranks, rules: Rules, tree: Tree, prey: Prey, v: int, sign: int
+) -> None:
+    """No later hunt of this cycle can take ``v`` (``sign`` 1), or one can after all (-1). No time protects
+    its extra members.
+    """
     c, q, p = work.gpu_class[v], work.queue[v], work.priority[v]
-    gpus, extra = work.need[GPUS, v], extra_of(work, v)
+    gpus, extra = sign * work.need[GPUS, v], extra_of(work, v)
     bound = rules.now < work.started[v] + _shield(tree, ranks, q, p)
     prey.mass[LOOSE, c, q, p] -= gpus * (extra - prey.given[v])
     prey.mass[BOUND if bound else LOOSE, c, q, p] -= gpus * (work.members[v] - extra)
@@ -269,3 +302,11 @@ def forget_given(work: Work, holds: Holds, out: Out, prey: Prey) -> None:
 def extra_of(work: Work, v: int) -> int:
     """Members that an elastic gang can do without."""
     return max(0, work.members[v] - work.least[v]) if work.elastic[v] else 0
+
+
+@once
+def core_of(work: Work, v: int) -> int:
+    """Milli-GPU that count as evicted when ``v`` is: not the members it can do without, which it would
+    give up first.
+    """
+    return (work.members[v] - extra_of(work, v)) * work.need[GPUS, v]

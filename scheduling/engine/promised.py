@@ -13,10 +13,10 @@ from scheduling.engine.admission import fills_what_leaves, quota_allows
 from scheduling.engine.arrays import GPUS, Flags
 from scheduling.engine.compiled import inner
 from scheduling.engine.line import PROMISED
-from scheduling.engine.needed import unseat
 from scheduling.engine.placement import sit_as_promised
 from scheduling.engine.record import admit, promise, recall, seat_out
 from scheduling.engine.seating import ONE, take_now
+from scheduling.engine.statement import unseat
 from scheduling.engine.world import World
 
 

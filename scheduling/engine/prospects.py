@@ -8,12 +8,18 @@ from scheduling.engine import codes
 from scheduling.engine.admission import need_of
 from scheduling.engine.arrays import ANYWHERE, BEGUN, EPS, GPUS
 from scheduling.engine.compiled import inner, once
-from scheduling.engine.eviction import BOTH, BUDGET, PROTECTED, RECLAIM, Hunt
+from scheduling.engine.eviction import (
+    BOTH,
+    BUDGET,
+    PROTECTED,
+    RECLAIM,
+    Hunt,
+)
 from scheduling.engine.limits import spent_hours
 from scheduling.engine.needed import is_entitled
 from scheduling.engine.prey import BOUND, LOOSE, drop_weight
 from scheduling.engine.record import decide
-from scheduling.engine.standing import guarded
+from scheduling.engine.standing import LENT, PLAIN, guarded, left_by
 from scheduling.engine.world import World
 
 
@@ -29,13 +35,13 @@ def is_promising(world: World, hunt: Hunt) -> bool:
     if hunt.rule >= BOTH:
         gain = _gain_of_both(world, hunt)
     else:
-        gain = _reclaimable(world, hunt) if hunt.rule == RECLAIM else _displaceable(world, hunt)
+        gain = _reclaimable(world, hunt) if hunt.rule == RECLAIM else displaceable(world, hunt)
     free = world.room.open[hunt.c] + world.room.coming[hunt.c]
     return bool(gain > 0 and free + gain >= hunt.need)
 
 
 @inner
-def _displaceable(world: World, hunt: Hunt) -> int:
+def displaceable(world: World, hunt: Hunt) -> int:
     """Milli-GPU of lower priority in the leaf."""
     q, value = world.work.queue[hunt.w], world.ranks.value
     mine, gain = value[world.work.priority[hunt.w]], 0
@@ -62,7 +68,7 @@ def _gain_of_both(world: World, hunt: Hunt) -> int:
     """Milli-GPU of lower priority in the leaf and above fair share beside the way up to ``hunt.top``; 0
     where they would leave a queue below it short of what the workload needs.
     """
-    q, gain = world.work.queue[hunt.w], _displaceable(world, hunt)
+    q, gain = world.work.queue[hunt.w], displaceable(world, hunt)
     if not is_entitled(world, hunt, q, gain):
         return 0
     _sum_up(world, hunt)
@@ -79,7 +85,7 @@ def lent_at_most(world: World, w: int, c: int) -> int:
     """Milli-GPU of class ``c`` that queues beside the way from the leaf of ``w`` up to the root could lose to
     it of what lies above their shares, were nothing protected.
     """
-    return _reclaimable(world, Hunt(w, c, BOTH, 0, True, PROTECTED, 0))
+    return _reclaimable(world, Hunt(w, c, BOTH, 0, True, PROTECTED, 0, False, PLAIN))
 
 
 @inner
@@ -87,7 +93,7 @@ def first_of_both(world: World, hunt: Hunt) -> int:
     """The lowest queue below which both together may take what reclaim below ``hunt.top`` and preempt
     could not; -1 if there is none.
     """
-    q, own = world.work.queue[hunt.w], _displaceable(world, hunt)
+    q, own = world.work.queue[hunt.w], displaceable(world, hunt)
     if own == 0:
         return int(world.tree.parent[hunt.top]) if hunt.top != q else -1
     if not may_be_entitled(world, hunt, 0):
@@ -101,7 +107,7 @@ def may_be_entitled(world: World, hunt: Hunt, begun: int) -> bool:
     nor ``begun`` milli-GPU of those who start in this cycle.
     """
     q, need = world.work.queue[hunt.w], hunt.need
-    beside = world.book.held[hunt.c, q] - _displaceable(world, hunt) - begun
+    beside = world.book.held[hunt.c, q] - displaceable(world, hunt) - begun
     return bool(beside + need <= world.division.fair[hunt.c, q] + EPS)
 
 
@@ -135,6 +141,8 @@ def _sum_up(world: World, hunt: Hunt) -> None:
 @once
 def _kept_by(world: World, hunt: Hunt, q: int) -> float:
     """What a reclaim leaves to queue ``q``; where only a grace protects it, that is noted."""
+    if hunt.stretch == LENT:
+        return left_by(world, hunt.c, q, LENT)
     fair, keeps = world.division.fair[hunt.c, q], guarded(world, hunt.c, q)
     if hunt.overlook == PROTECTED:
         return fair
@@ -227,6 +235,8 @@ def asks_for_more(world: World, w: int, than: int) -> bool:
             return False
     if work.required[than] != ANYWHERE and work.required[w] != work.required[than]:
         return False
+    if work.where[than] >= 0 and work.where[w] != work.where[than]:
+        return False
     lower = value[work.priority[w]] <= value[work.priority[than]]
     return bool(lower and work.least[w] >= work.least[than])
 
@@ -254,10 +264,4 @@ def note_loss(world: World, k: int) -> None:
 @inner
 def weigh_out(world: World, v: int) -> None:
     """No later hunt of this cycle can take ``v``."""
-    drop_weight(world.work, world.ranks, world.rules, world.tree, world.prey, v)
-
-
-@once
-def forget_failures(world: World, c: int) -> None:
-    for q in range(world.prey.refused.shape[1]):
-        world.prey.refused[c, q] = -1
+    drop_weight(world.work, world.ranks, world.rules, world.tree, world.prey, v, 1)

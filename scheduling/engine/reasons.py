@@ -40,6 +40,7 @@ HEADLINES = {
     Reason.NO_FREE_GPUS: "Not enough free",
     Reason.NO_FREE_CPUS: "Too few CPUs",
     Reason.NO_FREE_MEMORY: "Too little memory",
+    Reason.NO_ROOM_ON_ITS_NODES: "No room on its nodes",
     Reason.RESERVED_FOR_OTHER: "Reserved for another",
     Reason.VICTIMS_PROTECTED: "Reclaim is on its way",
     Reason.BUDGET_SPENT: "Eviction budget spent",
@@ -48,6 +49,8 @@ HEADLINES = {
     Reason.HELD: "On hold",
     Reason.MISROUTED: "No such queue",
     Reason.NO_SUCH_CLASS: "No such GPU class",
+    Reason.NOT_ALLOWED: "Not allowed here",
+    Reason.RUN_TIME_OVER: "Ran for its limit",
 }
 
 
@@ -74,7 +77,9 @@ NAMES: dict[Reason, tuple[str, ...]] = {
     Reason.DRAINED: ("members", "min_members", "", "gives_back"),
     Reason.AWAITS_VICTIMS: ("needs", "coming", "holds", "fair_share", "victims"),
     Reason.RESERVED: ("free", "needs", "nodes", "fits_members", "kept_for_it"),
-    Reason.NEVER_FITS: ("needs", "most", "min_members", "per_member"),
+    Reason.NEVER_FITS: (
+        "needs", "most", "min_members", "per_member", "?nodes_allowed", "?nodes_in_class",
+    ),
     Reason.AT_LIMIT: ("holds", "limit", "needs"),
     Reason.HOURS_SPENT: ("used_gpu_hours", "budget_gpu_hours"),
     Reason.QUEUE_AT_JOB_LIMIT: ("running", "max_running"),
@@ -88,18 +93,21 @@ NAMES: dict[Reason, tuple[str, ...]] = {
     Reason.NO_FREE_GPUS: ("free", "needs", "nodes", "fits_members"),
     Reason.NO_FREE_CPUS: ("free", "needs", "nodes", "fits_members", "member_cpus", "most_cpus"),
     Reason.NO_FREE_MEMORY: ("free", "needs", "nodes", "fits_members", "member_mib", "most_mib"),
+    Reason.NO_ROOM_ON_ITS_NODES: (
+        "free", "needs", "nodes", "fits_members", "nodes_allowed", "nodes_in_class",
+    ),
     Reason.RESERVED_FOR_OTHER: ("free", "needs", "nodes", "fits_members", "?starts_in_s"),
     Reason.VICTIMS_PROTECTED: ("holds", "fair_share", "needs", "would_leave"),
     Reason.BUDGET_SPENT: ("holds", "fair_share", "needs", "would_leave", "", "budget_left"),
     Reason.EVICTION_CAP: ("holds", "fair_share", "needs", "would_leave", "", "may_leave"),
-}
+}  # fmt: skip
 """What the figures of a reason are called; an empty name is not shown, one with a ``?`` unless it is 0."""
 
 COUNTS = {
     "members", "members_after", "members_max", "min_members", "stale_s", "nodes", "fits_members",
     "fits_together", "victims", "evictions", "gives_members", "workloads", "running",
     "max_running", "used_gpu_hours", "budget_gpu_hours", "member_mib", "most_mib",
-    "turn_in_s", "starts_in_s",
+    "turn_in_s", "starts_in_s", "nodes_allowed", "nodes_in_class",
 }  # fmt: skip
 """Figures that are not GPUs."""
 
@@ -107,6 +115,12 @@ COUNTS = {
 def sentence(facts: Facts) -> str:
     """One sentence for people."""
     return SENTENCES[facts.reason](facts)
+
+
+def sealed_sentence(facts: Facts) -> str:
+    """The same for who may not read of others' work; empty where ``sentence`` names none."""
+    sealed = facts.sealed()
+    return "" if sealed is facts else sentence(sealed)
 
 
 def numbers(facts: Facts) -> dict[str, Number]:

@@ -6,10 +6,12 @@ import numpy as np
 
 from scheduling.engine import codes
 from scheduling.engine.arrays import GPUS, SINCE_DIVIDED, Ints, Out, Seats
+from scheduling.engine.changed import HOLDING, changed
 from scheduling.engine.compiled import inner, once
 from scheduling.engine.eviction import Hunt
-from scheduling.engine.ladder import rate_leaf, reprice
+from scheduling.engine.ladder import reprice
 from scheduling.engine.limits import book_start
+from scheduling.engine.prey import gpus_of
 from scheduling.engine.seating import pledge
 from scheduling.engine.standing import branch_of, charge
 from scheduling.engine.world import World
@@ -97,7 +99,7 @@ def admit(world: World, w: int, c: int, members: int) -> None:
     """``w`` starts with the ``members`` that are seated."""
     fixed = not world.ranks.preemptible[world.work.priority[w]]
     charge(world, w, c, members, fixed)
-    rate_leaf(world, world.work.queue[w])
+    changed(world, HOLDING, c, world.work.queue[w])
     book_start(world, w, 1)
     q, book = world.work.queue[w], world.book
     until = world.rules.now + world.work.predicted_p90[w]
@@ -134,7 +136,7 @@ def promise(world: World, w: int, c: int, members: int) -> None:
     """``w`` has claimed room that is not free yet."""
     q = world.work.queue[w]
     charge(world, w, c, members, not world.ranks.preemptible[world.work.priority[w]])
-    rate_leaf(world, q)
+    changed(world, HOLDING, c, q)
     book_start(world, w, 1)
     decide(world.out, w, codes.RESERVE, codes.AWAITS_VICTIMS, c, members)
     gpus = members * world.work.need[GPUS, w]
@@ -224,6 +226,16 @@ def shrink_for(world: World, hunt: Hunt, v: int, leaves: Ints) -> None:
     reprice(world, v, members)
     _quote_excess(world, hunt, v, leaves)
     out.figures[v, 4] = prey.given[v]
+
+
+@inner
+def move_for(world: World, hunt: Hunt, v: int) -> None:
+    """``v`` goes on, for the workload of ``hunt``, on the seats that it has taken already."""
+    work, out, gpus = world.work, world.out, gpus_of(world.work, v)
+    decide(out, v, codes.MOVE, codes.CONSOLIDATES, hunt.c, work.members[v])
+    quote(out, v, work.queue[v], gpus, hunt.need, world.prey.count[0], 0.0)
+    out.rival[v], out.lost[v], out.served[hunt.w] = hunt.w, world.prey.lost[v], True
+    note_coming(world, v, gpus)
 
 
 @inner

@@ -19,12 +19,6 @@ from scheduling.engine.standing import is_worn
 from scheduling.engine.world import World
 
 
-@once
-def forget_refusals(world: World) -> None:
-    """Somebody left, gave up a turn or keeps one: all are asked again."""
-    world.memo.now[EPOCH] += 1
-
-
 @inner
 def note_cells(world: World) -> None:
     """The cell of each that waits, by position in line."""

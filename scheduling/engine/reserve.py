@@ -12,10 +12,11 @@ import numpy as np
 
 from scheduling.engine import codes
 from scheduling.engine.arrays import ANYWHERE, GPUS, LATER, NOW, Floats, Ints
+from scheduling.engine.changed import TURNS, changed
 from scheduling.engine.compiled import inner, once
 from scheduling.engine.fitness import slots_when_empty
 from scheduling.engine.record import seat_out
-from scheduling.engine.seating import free_of, leave, sit
+from scheduling.engine.seating import free_of, leave, may_use, sit
 from scheduling.engine.sorting import order_of
 from scheduling.engine.turns import expected_end
 from scheduling.engine.world import World
@@ -51,7 +52,13 @@ def reserve(world: World, w: int, c: int) -> bool:
         return False
     book.holder[c], book.holder_until[c], book.holder_seats[c] = w, until, world.work.least[w]
     out.action[w] = codes.RESERVE
-    if out.reason[w] in (codes.NO_FREE_GPUS, codes.FRAGMENTED, codes.NO_ROOM_IN_TOPOLOGY):
+    changed(world, TURNS, c, world.work.queue[w])
+    if out.reason[w] in (
+        codes.NO_FREE_GPUS,
+        codes.FRAGMENTED,
+        codes.NO_ROOM_IN_TOPOLOGY,
+        codes.NO_ROOM_ON_ITS_NODES,
+    ):
         out.figures[w, 4] = held
         out.reason[w] = codes.RESERVED
         out.until[w] = until if until < np.inf else 0.0
@@ -67,12 +74,24 @@ def _waited(world: World, w: int) -> bool:
 @inner
 def let_nodes_go(world: World) -> None:
     """Nobody holds nodes any more."""
-    book, out = world.book, world.out
-    for c in range(book.holder.size):
-        w = book.holder[c]
-        for i in range(book.holder_seats[c] if w >= 0 else 0):
-            leave(world.room, world.work, w, out.pool_node[out.first[w] + i], -1, 1)
-        book.holder[c] = -1
+    for c in range(world.book.holder.size):
+        let_nodes_of(world, c)
+        world.book.holder[c] = -1
+
+
+@inner
+def let_nodes_of(world: World, c: int) -> None:
+    """Whoever holds nodes of class ``c`` claims none of them, until ``hold_nodes_again``."""
+    book, out, w = world.book, world.out, world.book.holder[c]
+    for i in range(book.holder_seats[c] if w >= 0 else 0):
+        leave(world.room, world.work, w, out.pool_node[out.first[w] + i], -1, 1)
+
+
+@inner
+def hold_nodes_again(world: World, c: int) -> None:
+    book, out, w = world.book, world.out, world.book.holder[c]
+    for i in range(book.holder_seats[c]):
+        sit(world.room, world.work, w, out.pool_node[out.first[w] + i], -1, LATER)
 
 
 @once
@@ -181,7 +200,8 @@ def _emptiest_domain(world: World, w: int, c: int, level: int) -> int:
     free, slots = np.zeros(size, np.int64), np.zeros(size, np.int64)
     for i in range(first, last):
         n = nodes.of_class[i]
-        free[nodes.domain[level, n]] += world.room.later[GPUS, n]
+        if may_use(world.room, work, w, n):
+            free[nodes.domain[level, n]] += world.room.later[GPUS, n]
         slots[nodes.domain[level, n]] += slots_when_empty(nodes, work, w, n)
     best = -1
     for d in range(size):

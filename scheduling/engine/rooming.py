@@ -6,61 +6,110 @@ import numpy as np
 
 from scheduling.engine import codes
 from scheduling.engine.admission import need_of, only_reserved, passes_nominal, start_or_promise
-from scheduling.engine.arrays import GPUS, UNLIMITED, Ints
+from scheduling.engine.arrays import EPS, GPUS, MIXED, MOVED, STRETCHED, Ints
+from scheduling.engine.changed import EVERY, REACH, ROOM, changed
 from scheduling.engine.compiled import inner, once
-from scheduling.engine.consolidation import consolidate
+from scheduling.engine.consolidation import consolidate, move_beside_victims, moving
 from scheduling.engine.eviction import (
+    ALL,
     BOTH,
     BOTH_OWED,
     BUDGET,
     CAP,
     DELAY,
+    NOTHING,
     PREEMPT,
     PROTECTED,
     RECLAIM,
+    SOME,
     STRICT,
     Hunt,
-    core_of,
     is_own,
+    note_owed,
 )
 from scheduling.engine.prey import list_prey
 from scheduling.engine.prospects import (
     fails_like_another,
     first_of_both,
-    forget_failures,
     is_promising,
+    lent_at_most,
     note_failure,
     note_loss,
 )
-from scheduling.engine.record import decide, evict_for, is_shrunk, quote, shrink_for
+from scheduling.engine.protection import blame_protection, is_lawful, patient_until
+from scheduling.engine.record import evict_for, is_shrunk, move_for, shrink_for
+from scheduling.engine.reserve import hold_nodes_again, let_nodes_of
 from scheduling.engine.standing import (
+    LENT,
+    PLAIN,
+    ROUNDED,
     branch_of,
-    grace_over,
-    inside_nominal,
-    is_below,
     reach,
 )
-from scheduling.engine.victims import give_up, hunt_down, last_release
+from scheduling.engine.statement import LEAVES, MOVES
+from scheduling.engine.victims import give_up, hunt_down, lost_so_far
 from scheduling.engine.world import World
 
 NOBODY, RESERVED_FREE = 0, -1
 """In place of what a hunt needs: it failed, or free GPUs that are kept for another would do."""
-
-
-MIN_RUN_TIME, GRACE, COOLDOWN = 0, 1, 2
-"""What protects victims until a moment."""
+WAITS, DONE = 1, 2
+"""Else how a hunt ended: a protection is what it waits for, or others leave."""
+MOST_STRETCHED = 32
+"""Hunts in a cycle that go further than to fair shares; this bounds its time."""
+MOST_MIXED = 32
+"""Searches in a cycle for moves beside evictions, likewise."""
 
 
 @inner
 def move_others(world: World, w: int, c: int) -> bool:
     """Step c, without evictions: others move on class ``c`` where that gives ``w`` room."""
-    return world.rules.max_moves > 0 and _may_gain(world, w, c) and consolidate(world, w, c)
+    if world.rules.max_moves == 0 or not _may_gain(world, w, c) or not consolidate(world, w, c):
+        return False
+    _carry_out(world, moving(world, w, c))
+    return True
 
 
 @inner
 def make_room(world: World, w: int, c: int) -> bool:
-    """Step c: reclaim, preempt. Where only time, budget or cap forbid it, that is the reason."""
-    return _may_gain(world, w, c) and _hunt(world, w, c, need_of(world, w))
+    """Step c: reclaim, preempt. Where only time, budget or cap forbid it, that is the reason.
+
+    Nodes that a gang keeps for a share above nominal are kept from nobody to whom nominal is owed.
+    """
+    if not _may_gain(world, w, c):
+        return False
+    yields = _yields(world, w, c)
+    if yields:
+        let_nodes_of(world, c)
+    if _hunt(world, w, c, need_of(world, w)):
+        if yields:
+            _give_nodes_up(world, c)
+        return True
+    if yields:
+        hold_nodes_again(world, c)
+    return False
+
+
+@once
+def _yields(world: World, w: int, c: int) -> bool:
+    """Whether nominal is owed to ``w`` and not to who keeps nodes of class ``c``."""
+    holder = world.book.holder[c]
+    return holder >= 0 and not _is_owed(world, holder, c) and _is_owed(world, w, c)
+
+
+@inner
+def _is_owed(world: World, w: int, c: int) -> bool:
+    need = need_of(world, w)
+    top = reach(world.tree, world.book, world.division, world.work.queue[w], c, need)
+    return bool(
+        note_owed(world, Hunt(w, c, RECLAIM, top, True, STRICT, need, False, PLAIN)) != NOTHING
+    )
+
+
+@once
+def _give_nodes_up(world: World, c: int) -> None:
+    """Who kept them waits; it is asked again, since somebody left."""
+    holder = world.book.holder[c]
+    world.out.action[holder], world.book.holder[c] = codes.WAIT, -1
 
 
 @inner
@@ -106,28 +155,98 @@ def _may_gain(world: World, w: int, c: int) -> bool:
 
 @once
 def _hunt(world: World, w: int, c: int, need: int) -> bool:
-    top = reach(world.tree, world.book, world.division, world.work.queue[w], c, need)
+    ended = _hunt_by(world, w, c, need, PLAIN)
+    stretch = _stretch_for(world, w, c, need) if ended == NOBODY else PLAIN
+    if stretch != PLAIN:
+        world.book.rounds[STRETCHED] += 1
+        ended = _hunt_by(world, w, c, need, stretch)
+    if ended == DONE:
+        return True
+    if ended == RESERVED_FREE:
+        return False
+    if world.rules.now >= world.work.evicted[w] + world.rules.cooldown:
+        note_failure(world, w, c)
+    return False
+
+
+@inner
+def _hunt_by(world: World, w: int, c: int, need: int, stretch: int) -> int:
+    """DONE; RESERVED_FREE; WAITS where a protection is told; NOBODY."""
     forbidden = world.book.forbidden
     for overlook in (STRICT, DELAY, PROTECTED, BUDGET, CAP):
         forbidden[overlook] = 0
     for overlook in (STRICT, DELAY, PROTECTED, BUDGET, CAP):
         if overlook != STRICT and forbidden[overlook] == 0:
             continue
-        hunt = _search(world, w, c, top, need, overlook)
+        hunt = _search_by(world, w, c, need, overlook, stretch)
         if hunt.need == RESERVED_FREE:
-            return False
+            return RESERVED_FREE
         if hunt.need == NOBODY:
             continue
-        if overlook == STRICT:
+        if overlook == STRICT or is_lawful(world, hunt):
             _carry_out(world, hunt)
-            return True
+            return DONE
         if world.out.action[w] == codes.UNDECIDED:
-            _blame_protection(world, hunt)
+            blame_protection(world, hunt)
         give_up(world, hunt)
-        break
-    if world.rules.now >= world.work.evicted[w] + world.rules.cooldown:
-        note_failure(world, w, c)
-    return False
+        return WAITS
+    return NOBODY
+
+
+@once
+def _search_by(world: World, w: int, c: int, need: int, overlook: int, stretch: int) -> Hunt:
+    q = world.work.queue[w]
+    if stretch == PLAIN:
+        top = reach(world.tree, world.book, world.division, q, c, need)
+        return _search(world, w, c, top, need, overlook)
+    return _search_further(world, w, c, need, overlook, stretch)
+
+
+@once
+def _stretch_for(world: World, w: int, c: int, need: int) -> int:
+    """How far a reclaim for ``w`` may go where no other search succeeds, whatever it overlooks."""
+    book, q = world.book, world.work.queue[w]
+    if book.rounds[STRETCHED] == MOST_STRETCHED or book.graced[c] > 0.0:
+        return PLAIN
+    if _is_owed(world, w, c):
+        return LENT
+    return ROUNDED if _rounded_reach(world, q, c, need) != q else PLAIN
+
+
+@inner
+def _rounded_reach(world: World, q: int, c: int, need: int) -> int:
+    """The highest queue below which ``need`` more brings each queue on the way closer to its share."""
+    held, fair = world.book.held, world.division.fair
+    while q > 0 and need < 2.0 * (fair[c, q] - held[c, q]) - EPS:
+        q = world.tree.parent[q]
+    return q
+
+
+@once
+def _search_further(world: World, w: int, c: int, need: int, overlook: int, stretch: int) -> Hunt:
+    q = world.work.queue[w]
+    top = _rounded_reach(world, q, c, need)
+    if stretch == LENT:
+        top = reach(world.tree, world.book, world.division, q, c, need)
+    patient = world.rules.now >= patient_until(world, w, RECLAIM, stretch == LENT)
+    hunt = Hunt(w, c, RECLAIM, top, True, overlook, need, stretch == LENT, stretch)
+    if overlook == STRICT and not patient:
+        world.book.forbidden[DELAY] = 1
+    elif is_promising(world, hunt) and _hunt_down_afresh(world, hunt):
+        return hunt
+    return Hunt(w, c, RECLAIM, top, True, overlook, NOBODY, False, stretch)
+
+
+@once
+def _hunt_down_afresh(world: World, hunt: Hunt) -> bool:
+    """Nodes are rated anew for what is LENT, and again for whoever hunts next."""
+    lent = hunt.stretch == LENT
+    if lent:
+        changed(world, REACH, hunt.c, EVERY)
+    found = hunt_down(world, hunt)
+    if lent:
+        changed(world, REACH, hunt.c, EVERY)
+    return bool(found)
 
 
 @once
@@ -135,26 +254,62 @@ def _search(world: World, w: int, c: int, top: int, need: int, overlook: int) ->
     """The first search that succeeds; its ``need`` is NOBODY if none does.
 
     Reclaim sparing gangs that lie partly inside their queue's fair share or were evicted often; reclaim
-    them too, for a workload inside its nominal; preempt, unless free GPUs would do, were they not kept
-    for another; do both.
+    them too, as far as nominal is owed to the workload; preempt, unless free GPUs would do, were they not
+    kept for another; do both.
     """
-    nominal = _inside_nominal(world, w, c, top, need)
+    owed = note_owed(world, Hunt(w, c, RECLAIM, top, True, overlook, need, False, PLAIN))
     for attempt in range(3):
         rule = PREEMPT if attempt == 2 else RECLAIM
-        if rule == RECLAIM and (top == world.work.queue[w] or (attempt == 1 and not nominal)):
+        if rule == RECLAIM and (top == world.work.queue[w] or (attempt == 1 and owed == NOTHING)):
             continue
-        if overlook == STRICT and world.rules.now < _patient_until(world, w, rule, nominal):
+        hasty = False
+        if overlook == STRICT and world.rules.now < patient_until(world, w, rule, owed == ALL):
             world.book.forbidden[DELAY] = 1
-            continue
-        hunt = Hunt(w, c, rule, top, attempt > 0, overlook, need)
+            hasty = rule == RECLAIM and owed == SOME
+            if not hasty or world.rules.now < patient_until(world, w, rule, True):
+                continue
+        hunt = Hunt(w, c, rule, top, attempt > 0, overlook, need, hasty, PLAIN)
         if not is_promising(world, hunt):
             continue
         if rule == PREEMPT and only_reserved(world, w, c):
-            return Hunt(w, c, PREEMPT, top, True, overlook, RESERVED_FREE)
+            return Hunt(w, c, PREEMPT, top, True, overlook, RESERVED_FREE, False, PLAIN)
         if hunt_down(world, hunt):
+            return _or_cheaper(world, hunt) if rule == PREEMPT and overlook == STRICT else hunt
+        if attempt == 0 and _moves_some_beside(world, hunt):
             return hunt
-    top = first_of_both(world, Hunt(w, c, BOTH, top, False, overlook, need))
+    top = first_of_both(world, Hunt(w, c, BOTH, top, False, overlook, need, False, PLAIN))
     return _search_both(world, w, c, top, need, overlook, False)
+
+
+@once
+def _moves_some_beside(world: World, hunt: Hunt) -> bool:
+    """Before gangs go that lie partly inside their queue's share, others move beside those that do not."""
+    rounds = world.book.rounds
+    if hunt.overlook != STRICT or world.rules.max_moves == 0 or rounds[MIXED] == MOST_MIXED:
+        return False
+    rounds[MIXED] += 1
+    return bool(move_beside_victims(world, hunt))
+
+
+@once
+def _or_cheaper(world: World, hunt: Hunt) -> Hunt:
+    """The preemption that succeeded, or the search of both kinds where others who hold too much lose less:
+    they would leave next, for those of the own queue who left.
+    """
+    w, c = hunt.w, hunt.c
+    if world.prey.count[0] < 2 or lent_at_most(world, w, c) == 0:
+        return hunt
+    price = lost_so_far(world)
+    give_up(world, hunt)
+    top = first_of_both(world, Hunt(w, c, BOTH, hunt.top, False, STRICT, hunt.need, False, PLAIN))
+    both = _search_both(world, w, c, top, hunt.need, STRICT, False)
+    if both.need > 0:
+        if lost_so_far(world) < price:
+            return both
+        give_up(world, both)
+    found = hunt_down(world, hunt)
+    none = Hunt(w, c, PREEMPT, hunt.top, True, STRICT, NOBODY, False, PLAIN)
+    return hunt if found else none
 
 
 @inner
@@ -167,39 +322,20 @@ def _search_both(
     """
     while top >= 0:
         for owed in (False, True):
-            hunt = Hunt(w, c, BOTH_OWED if owed else BOTH, top, owed, overlook, need)
+            hunt = Hunt(w, c, BOTH_OWED if owed else BOTH, top, owed, overlook, need, False, PLAIN)
             if not is_promising(world, hunt):
                 continue
-            if overlook == STRICT and world.rules.now < _patient_until(world, w, BOTH, owed):
+            if overlook == STRICT and world.rules.now < patient_until(world, w, BOTH, owed):
                 world.book.forbidden[DELAY] = 1
-                if world.rules.now < _patient_until(world, w, BOTH, True):
+                if world.rules.now < patient_until(world, w, BOTH, True):
                     continue
-                hunt = Hunt(w, c, BOTH_OWED, top, owed, overlook, need)
+                hunt = Hunt(w, c, BOTH_OWED, top, owed, overlook, need, False, PLAIN)
             if not entitled and only_reserved(world, w, c):
-                return Hunt(w, c, BOTH, top, True, overlook, RESERVED_FREE)
+                return Hunt(w, c, BOTH, top, True, overlook, RESERVED_FREE, False, PLAIN)
             if hunt_down(world, hunt):
                 return hunt
         top = world.tree.parent[top]
-    return Hunt(w, c, BOTH, top, True, overlook, NOBODY)
-
-
-@inner
-def _patient_until(world: World, w: int, rule: int, nominal: bool) -> float:
-    """Until when ``w`` has to wait before others leave for it: longer for what it would borrow."""
-    rules = world.rules
-    wait = rules.delay if rule == PREEMPT or nominal else max(rules.delay, rules.fair_delay)
-    return world.work.submitted[w] + wait
-
-
-@inner
-def _inside_nominal(world: World, w: int, c: int, top: int, need: int) -> bool:
-    """In every queue below ``top``."""
-    q, kid = world.work.queue[w], -1
-    while q != top:
-        if not inside_nominal(world, q, kid, c, need):
-            return False
-        q, kid = world.tree.parent[q], q
-    return True
+    return Hunt(w, c, BOTH, top, True, overlook, NOBODY, False, PLAIN)
 
 
 @inner
@@ -209,124 +345,37 @@ def _carry_out(world: World, hunt: Hunt) -> None:
     They may be free already, held for a gang that goes first: that one gets what the victims leave.
     """
     prey, out, gone = world.prey, world.out, 0
-    leaves = _leaves_by_queue(world, hunt)
+    leaves = leaves_by_queue(world, hunt)
     for k in range(prey.count[0]):
         v = prey.picked[k]
         note_loss(world, k)
-        if prey.part[k] < 0:
+        if prey.part[k] == MOVES:
+            move_for(world, hunt, v)
+            world.book.rounds[MOVED] += 1
+            gone += 1
+        elif prey.part[k] == LEAVES:
             reason = codes.PREEMPTED if is_own(world, hunt, v) else codes.RECLAIMED
             evict_for(world, hunt, v, reason, leaves)
             gone += 1
         elif not prey.chosen[v] and not is_shrunk(world, v):
             shrink_for(world, hunt, v, leaves)
             gone += 1
-    forget_failures(world, hunt.c)
+    changed(world, ROOM, hunt.c, EVERY)
     start_or_promise(world, hunt.w, hunt.c, world.work.least[hunt.w])
     if out.action[hunt.w] == codes.RESERVE:
         out.figures[hunt.w, 4] = gone
 
 
-@once
-def _leaves_by_queue(world: World, hunt: Hunt) -> Ints:
+@inner
+def leaves_by_queue(world: World, hunt: Hunt) -> Ints:
     """Milli-GPU of the chosen, by their queue just below the common ancestor."""
     prey, leaves = world.prey, np.zeros(world.tree.parent.size, np.int64)
     for k in range(prey.count[0]):
         v = prey.picked[k]
+        if prey.part[k] == MOVES:
+            continue
         members = 1 if prey.part[k] >= 0 else world.work.members[v] - prey.given[v]
         leaves[branch_of(world.tree, world.work.queue[v], world.work.queue[hunt.w])] += (
             members * world.work.need[GPUS, v]
         )
     return leaves
-
-
-@inner
-def _blame_protection(world: World, hunt: Hunt) -> None:
-    """Quote the first victim that would go, its queue, and until when it is safe."""
-    w, v, out = hunt.w, world.prey.picked[0], world.out
-    reason = codes.VICTIMS_PROTECTED
-    if hunt.overlook == DELAY:
-        nominal = hunt.rule == BOTH_OWED or _inside_nominal(world, w, hunt.c, hunt.top, hunt.need)
-        out.until[w] = _patient_until(world, w, hunt.rule, nominal)
-    elif hunt.overlook == PROTECTED:
-        out.until[w] = last_release(world, hunt)
-    elif hunt.overlook == BUDGET:
-        reason = codes.BUDGET_SPENT
-        out.until[w] = _budgets_until(world)
-    else:
-        reason = codes.EVICTION_CAP
-    decide(out, w, codes.WAIT, reason, hunt.c, 0)
-    q = world.work.queue[v]
-    fair = world.division.fair[hunt.c, q]
-    held = world.book.held[hunt.c, q] + _chosen_of(world, q)
-    quote(out, w, q, held, fair, hunt.need, world.book.spent[0])
-    out.rival[w] = v
-    out.figures[w, 4] = 0 if hunt.overlook == DELAY else hunt.overlook
-    if hunt.overlook == PROTECTED:
-        out.figures[w, 5] = _what_protects(world, hunt, out.until[w])
-    elif hunt.overlook == BUDGET:
-        out.figures[w, 5] = _budget_left(world)
-    else:
-        out.figures[w, 5] = world.rules.eviction_cap * hunt.need if hunt.overlook == CAP else 0.0
-
-
-@once
-def _what_protects(world: World, hunt: Hunt, until: float) -> int:
-    """Which protection of the chosen ends last, at ``until``."""
-    work, prey = world.work, world.prey
-    for k in range(prey.count[0]):
-        v = prey.picked[k]
-        if grace_over(world, hunt.c, work.queue[v]) == until:
-            return GRACE
-        spared = work.evicted_for[hunt.w] == work.tie[v]
-        if spared and work.evicted[hunt.w] + world.rules.cooldown == until:
-            return COOLDOWN
-    return MIN_RUN_TIME
-
-
-@inner
-def _budgets_until(world: World) -> float:
-    """When the last of the budgets that the chosen would overdraw may be drawn on again, 0 unknown."""
-    until = 0.0
-    for k in range(world.prey.count[0]):
-        q = world.work.queue[world.prey.picked[k]]
-        while q > 0 and world.prey.part[k] < 0:
-            if world.book.budget[q] < 0:
-                until = max(until, world.tree.budget_until[q])
-            q = world.tree.parent[q]
-    return until if until > world.rules.now else 0.0
-
-
-@once
-def _budget_left(world: World) -> int:
-    """What the smallest of the budgets that the chosen would overdraw still had."""
-    prey, least = world.prey, UNLIMITED
-    for k in range(prey.count[0]):
-        q = world.work.queue[prey.picked[k]]
-        while q > 0:
-            if world.book.budget[q] < 0:
-                least = min(least, world.book.budget[q] + _cores_below(world, q))
-            q = world.tree.parent[q]
-    return least
-
-
-@once
-def _cores_below(world: World, top: int) -> int:
-    """Milli-GPU that count as evicted of the chosen in ``top`` and below it."""
-    gpus = 0
-    for k in range(world.prey.count[0]):
-        v = world.prey.picked[k]
-        inside = is_below(world.tree, world.work.queue[v], top)
-        gpus += core_of(world.work, v) if inside and world.prey.part[k] < 0 else 0
-    return gpus
-
-
-@once
-def _chosen_of(world: World, q: int) -> int:
-    """Milli-GPU of the chosen in ``q``, without what they have given up before."""
-    prey, gpus = world.prey, 0
-    for k in range(prey.count[0]):
-        v = prey.picked[k]
-        if world.work.queue[v] == q:
-            members = 1 if prey.part[k] >= 0 else world.work.members[v] - prey.given[v]
-            gpus += members * world.work.need[GPUS, v]
-    return gpus

@@ -26,6 +26,8 @@ Columns = dict[str, NDArray[Any]]
 
 BY_NAME = attrgetter("name")
 DTYPES = {name: table.dtype for name, table in empty_work(0, 1)._asdict().items()}
+LOST = -2
+"""Number of a set of nodes that is gone."""
 PHASES = {m.Phase.PENDING: a.PENDING, m.Phase.RUNNING: a.RUNNING}
 
 
@@ -38,6 +40,7 @@ class Numbers:
     priorities: Mapping[str, int]
     leaves: Mapping[str, int]
     """Queues that take workloads."""
+    node_sets: Mapping[str, int]
 
 
 class Roster:
@@ -52,6 +55,8 @@ class Roster:
         as much the order decides."""
         self._ids: dict[int, m.Workload] = {}
         self._names: object = None
+        self._node_sets: Sequence[str] = ()
+        """By the numbers in the column ``where``."""
         self._have_rivals = False
         """Whether any may have been evicted for another one."""
 
@@ -73,6 +78,7 @@ class Roster:
 
     def follow(self, workloads: Sequence[m.Workload], numbers: Numbers) -> None:
         """Bring the columns in line with ``workloads`` of the snapshot that was begun."""
+        self._renumber(list(numbers.node_sets))
         ids = dict(zip(map(id, workloads), workloads, strict=True))
         fresh = sorted((ids[key] for key in ids.keys() - self._ids.keys()), key=BY_NAME)
         if fresh or not self._ids.keys() <= ids.keys() or not self.columns:
@@ -80,6 +86,26 @@ class Roster:
             self._merge(fresh, list(map(ids.__contains__, map(id, self.works))), numbers)
         self._ids = ids
         self._note_rivals()
+        self._find_the_lost(workloads)
+
+    def _renumber(self, node_sets: list[str]) -> None:
+        """Sets of nodes have other numbers where one came or went."""
+        if self._node_sets != node_sets and self.columns:
+            number = {name: i for i, name in enumerate(node_sets)}
+            numbers = [number.get(name, LOST) for name in self._node_sets]
+            # The last is that of work without a set.
+            self.columns["where"] = np.array([*numbers, -1])[self.columns["where"]]
+        self._node_sets = node_sets
+
+    def _find_the_lost(self, workloads: Sequence[m.Workload]) -> None:
+        """A snapshot's fault that is seen only here: known workloads are not checked again."""
+        if not (self.columns["where"] == LOST).any():
+            return
+        raise m.SnapshotError(
+            (f"workloads[{i}].node_set", repr(work.node_set), "a name of node_sets")
+            for i, work in enumerate(workloads)
+            if work.node_set is not None and work.node_set not in self._node_sets
+        )
 
     def _merge(self, fresh: list[m.Workload], stays: list[bool], numbers: Numbers) -> None:
         names = list(compress(self.names, stays))
@@ -132,6 +158,7 @@ class Roster:
             "most": [w.members.max for w in works],
             "elastic": [w.elastic for w in works],
             "wish": [[row[k] if k < len(row) else -1 for row in wishes] for k in range(longest)],
+            "where": [numbers.node_sets.get(w.node_set or "", -1) for w in works],
             "required": [_level(w.topology.required) for w in works],
             "preferred": [_level(w.topology.preferred) for w in works],
             "submitted": [w.submitted.timestamp() for w in works],

@@ -23,6 +23,12 @@ def free_of(room: Room, r: int, n: int, when: int) -> int:
     return room.later[r, n] if when == LATER else room.now[r, n]
 
 
+@once
+def may_use(room: Room, work: Work, w: int, n: int) -> bool:
+    """Whether node ``n`` is one of those that ``w`` may use, whatever is free there."""
+    return bool(work.where[w] < 0 or room.allowed[work.where[w], n])
+
+
 @inner
 def slots_on(room: Room, work: Work, w: int, n: int, when: int) -> int:
     """Members of ``w`` that fit on node ``n``."""
@@ -35,10 +41,10 @@ def slots_on(room: Room, work: Work, w: int, n: int, when: int) -> int:
 
 @inner
 def slots_of_gpus(room: Room, work: Work, w: int, n: int, when: int) -> int:
-    """Members of ``w`` for which node ``n`` has the GPUs."""
+    """Members of ``w`` for which node ``n`` has the GPUs; none where it may not run."""
     gpus = work.need[GPUS, w]
     free = free_of(room, GPUS, n, when)
-    if gpus > free and gpus >= ONE:
+    if (gpus > free and gpus >= ONE) or not may_use(room, work, w, n):
         return 0
     if gpus >= ONE:
         slots = free // gpus
@@ -114,6 +120,8 @@ def stay(room: Room, work: Work, w: int, n: int, device: int, members: int) -> N
 def fits_at(room: Room, work: Work, w: int, n: int, device: int, when: int) -> bool:
     """Whether one member fits this very seat: NOW free and not pledged, or LATER."""
     gpus = work.need[GPUS, w]
+    if not may_use(room, work, w, n):
+        return False
     if device >= 0:
         used = (room.shared_later if when == LATER else room.shared_now)[n, device]
         if used + gpus > ONE:

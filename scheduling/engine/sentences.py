@@ -10,7 +10,7 @@ from collections.abc import Callable
 from scheduling.engine.act_sentences import ACTS
 from scheduling.engine.facts import Facts
 from scheduling.engine.model import MILLI, Reason
-from scheduling.engine.wording import amount, are, clock, gib, gpus_in_words, plural, span
+from scheduling.engine.wording import amount, are, clock, first_up, gib, gpus_in_words, plural, span
 
 
 def _gang(f: Facts) -> str:
@@ -57,10 +57,38 @@ def _never_fits(f: Facts) -> str:
     if need > most:
         what = _this(f).capitalize()
         return f"{what} needs {amount(need)} {f.gpu_class}, and the cluster has {amount(most)}."
+    if f.figures[5]:
+        return _never_on_its_nodes(f)
     where = f" in one {f.wanted}" if f.wanted else ""
     each = gpus_in_words(f.gpus) + (f" with {f.beside}" if f.beside else "")
     gang = f"{plural(f.least, 'member')} of {each}{where}, even when empty"
     return f"The nodes of {f.gpu_class} never take {gang}; the cluster has {gpus_in_words(most)}."
+
+
+CONSTRAINTS = "node selector, node affinity, tolerations and runtime class"
+
+
+def _its_nodes(f: Facts) -> str:
+    return f"Its {CONSTRAINTS} let it run on {f.figures[4]:.0f} of {f.figures[5]:.0f} nodes of {f.gpu_class}"
+
+
+def _never_on_its_nodes(f: Facts) -> str:
+    if not f.figures[4]:
+        every = plural(f.figures[5], "node")
+        return f"Its {CONSTRAINTS} let it run on none of the {every} of {f.gpu_class}."
+    where = f" in one {f.wanted}" if f.wanted else ""
+    each = gpus_in_words(f.gpus) + (f" with {f.beside}" if f.beside else "")
+    return f"{_its_nodes(f)}, which never take {plural(f.least, 'member')} of {each}{where}, even when empty."
+
+
+def _no_room_on_its_nodes(f: Facts) -> str:
+    free, need, _, slots = f.figures[:4]
+    room = f": they take {slots:.0f} of {f.least} members" if free >= need and f.least > 1 else ""
+    room = room or (": none has as much for one member" if free >= need else "")
+    return (
+        f"{_its_nodes(f)}: {amount(free)} {are(free)} free there, and {_this(f)} needs"
+        f" {amount(need)}{_parts(f)}{room}."
+    )
 
 
 def _at_limit(f: Facts) -> str:
@@ -159,7 +187,7 @@ def _non_preemptible(f: Facts) -> str:
 def _turn(f: Facts) -> str:
     held, fair, need = f.figures[:3]
     return (
-        f"{f.rival} goes first in {f.queue}: it needs {amount(need)} {f.gpu_class}, and the queue holds"
+        f"{f.opening} goes first in {f.queue}: it needs {amount(need)} {f.gpu_class}, and the queue holds"
         f" {amount(held)} of its fair share of {amount(fair)}{_soon('; its turn comes', f.figures[3])}."
     )
 
@@ -222,7 +250,7 @@ def _no_free(f: Facts) -> str:
 
 def _reserved_for_other(f: Facts) -> str:
     return (
-        f"The free {f.gpu_class} that {_this(f)} could use are kept for {f.rival} of {f.rival_queue},"
+        f"The free {f.gpu_class} that {_this(f)} could use are kept for {f.other},"
         f" which goes first{_soon(' and starts', f.figures[4])}; {_others(f.figures[0])} free and"
         f" it needs {amount(f.figures[1])}."
     )
@@ -235,14 +263,23 @@ def _others(free: float) -> str:
 PROTECTIONS = {1: "the grace of its lowered quota", 2: "the cooldown after its own eviction"}
 
 
+def _of_blamed(f: Facts, rival: str) -> str:
+    return f"{rival} of {f.blame}" if f.rival_queue else rival
+
+
 def _protected(f: Facts) -> str:
     held, fair, need, gone = f.figures[:4]
     if not f.figures[4]:
         return (
-            f"{f.rival} of {f.blame} would leave for it, but {_this(f)} may displace others only after"
+            f"{_of_blamed(f, f.opening)} would leave for it, but {_this(f)} may displace others only after"
             f" waiting until {clock(f.until)}; it needs {amount(need)} {f.gpu_class}."
         )
     what = PROTECTIONS.get(int(f.figures[5]), "min run time")
+    if not f.blame:
+        return (
+            f"{first_up(what)} protects the {amount(gone)} {f.gpu_class} of {f.holder} that would leave"
+            f" for {_this(f)} until {clock(f.until)}."
+        )
     return (
         f"{f.blame} holds {amount(held)} {f.gpu_class}, its fair share is {amount(fair)};"
         f" {what} protects the {amount(gone)} that would leave for {_this(f)} until {clock(f.until)}."
@@ -252,16 +289,23 @@ def _protected(f: Facts) -> str:
 def _budget(f: Facts) -> str:
     till = f" until {clock(f.until)}" if f.until else ""
     left = f.figures[5]
-    budget = f"only {amount(left)} {are(left)} left of its eviction budget" if left else ""
+    # How much is left of a budget is a figure of its queue.
+    known = left and f.blame
+    budget = f"only {amount(left)} {are(left)} left of its eviction budget" if known else ""
+    spent = (
+        "its eviction budget is spent"
+        if f.blame or not left
+        else "its eviction budget is too small"
+    )
     return (
-        f"{amount(f.figures[3])} {f.gpu_class} of {f.blame} would have to leave for {_this(f)}, and"
-        f" {budget or 'its eviction budget is spent'}{till}; it needs {amount(f.figures[2])}."
+        f"{amount(f.figures[3])} {f.gpu_class} of {f.holder} would have to leave for {_this(f)}, and"
+        f" {budget or spent}{till}; it needs {amount(f.figures[2])}."
     )
 
 
 def _cap(f: Facts) -> str:
     return (
-        f"{amount(f.figures[3])} {f.gpu_class} would have to leave, {f.rival} of {f.blame} among them,"
+        f"{amount(f.figures[3])} {f.gpu_class} would have to leave, {_of_blamed(f, f.rival)} among them,"
         f" for the {amount(f.figures[2])} that {_this(f)} needs: the policy's eviction cap allows"
         f" {amount(f.figures[5])}."
     )
@@ -291,6 +335,14 @@ def _incomplete(f: Facts) -> str:
     return f"{f.members} of at least {f.least} members {exist}; the gang starts when they are all there."
 
 
+def _not_allowed(f: Facts) -> str:
+    return f"{f.blame} does not run it as it stands for its owner."
+
+
+def _run_time_over(f: Facts) -> str:
+    return "It ran for its run-time limit; release it to queue it again."
+
+
 SENTENCES: dict[Reason, Callable[[Facts], str]] = {
     **ACTS,
     Reason.AWAITS_VICTIMS: _awaits,
@@ -309,6 +361,7 @@ SENTENCES: dict[Reason, Callable[[Facts], str]] = {
     Reason.NO_FREE_GPUS: _no_free,
     Reason.NO_FREE_CPUS: _no_free_cpus,
     Reason.NO_FREE_MEMORY: _no_free_memory,
+    Reason.NO_ROOM_ON_ITS_NODES: _no_room_on_its_nodes,
     Reason.RESERVED_FOR_OTHER: _reserved_for_other,
     Reason.VICTIMS_PROTECTED: _protected,
     Reason.BUDGET_SPENT: _budget,
@@ -317,4 +370,6 @@ SENTENCES: dict[Reason, Callable[[Facts], str]] = {
     Reason.HELD: _held,
     Reason.MISROUTED: _misrouted,
     Reason.NO_SUCH_CLASS: _no_such_class,
+    Reason.NOT_ALLOWED: _not_allowed,
+    Reason.RUN_TIME_OVER: _run_time_over,
 }

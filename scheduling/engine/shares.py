@@ -58,8 +58,8 @@ def steps_of(frame: Frame, c: int, q: int) -> tuple[Step, ...]:
     Read from what the division wrote down. Steps of nothing are left out.
     """
     division, nominal = frame.buffers.division, float(frame.quotas.nominal[c, q])
-    owed = min(nominal, float(division.demand[c, q]))
-    kept = min(float(division.kept[c, q]), nominal - owed)
+    kept = float(division.kept[c, q])
+    owed = min(nominal - kept, float(division.demand[c, q]))
     n, u, w = (float(table[c, q]) for table in (division.norm, division.usage, division.ratio))
     tier = int(frame.tree.tier[q])
     steps = (

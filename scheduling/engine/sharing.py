@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from scheduling.engine.arrays import DIVISIONS, EPS, SINCE_DIVIDED, STEPPED_BACK, Floats, Ints
+from scheduling.engine.changed import EVERY, SHARES, changed
 from scheduling.engine.compiled import inner, once
 from scheduling.engine.demand import ask_as_decided, sum_asked, sum_held
 from scheduling.engine.division import divide
 from scheduling.engine.prepare import clear_queues, find_ratios
-from scheduling.engine.prey import UNRATED
-from scheduling.engine.prospects import forget_failures
-from scheduling.engine.refusals import forget_refusals
 from scheduling.engine.world import World
 
 MOST_DIVISIONS = 8
@@ -55,10 +53,7 @@ def share_out_again(world: World) -> bool:
     find_ratios(world)
     if _are_close(fair, division.fair):
         return False
-    for c in range(fair.shape[0]):
-        forget_failures(world, c)
-    forget_refusals(world)
-    world.prey.rated[0] = UNRATED
+    changed(world, SHARES, EVERY, EVERY)
     return True
 
 

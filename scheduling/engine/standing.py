@@ -4,10 +4,25 @@ from __future__ import annotations
 
 import numpy as np
 
-from scheduling.engine.arrays import EPS, GPUS, Book, Division, Floats, Ints, Tree
+from scheduling.engine.arrays import (
+    EPS,
+    GPUS,
+    UNLIMITED,
+    Book,
+    Division,
+    Floats,
+    Ints,
+    Tree,
+)
 from scheduling.engine.compiled import inner, once
 from scheduling.engine.limits import book_user, spent_hours
 from scheduling.engine.world import World
+
+PLAIN, LENT, ROUNDED = 0, 1, 2
+"""How far a reclaim goes: to fair shares; for what is owed also to what others hold above their nominal,
+though inside their shares, which is lent; or past the share of the workload by a part of a gang, where held
+and fair are closer to each other afterwards, summed over all queues.
+"""
 
 
 @inner
@@ -42,6 +57,7 @@ def charge(world: World, w: int, c: int, members: int, fixed: bool) -> None:
         book.ratio[q] = dominant_ratio(world.nodes.rate, book, world.division, q)
         if q == 0:
             return
+        book.kept[c, q] = keeps_back(world, q, c, 0, -1, 0)
         q = tree.parent[q]
 
 
@@ -68,8 +84,8 @@ def reach(tree: Tree, book: Book, division: Division, q: int, c: int, gpus: int)
 
 @inner
 def inside_nominal(world: World, q: int, kid: int, c: int, gpus: int) -> bool:
-    """Whether the nominal of queue ``q`` covers ``gpus`` more for its child ``kid`` (-1: for itself), whose
-    own nominal does. What children hold above theirs is lent to them and comes back first.
+    """Whether the nominal of queue ``q`` covers ``gpus`` more for its child ``kid`` whose own nominal does,
+    or (-1) for itself or a child that has none. What children hold above theirs is lent and comes back first.
     """
     tree, held, nominal = world.tree, world.book.held, world.quotas.nominal
     if held[c, q] + gpus <= nominal[c, q]:
@@ -99,11 +115,14 @@ def over_limit(world: World, q: int, c: int, gpus: int) -> int:
 @inner
 def over_nominal(world: World, q: int, c: int, gpus: int) -> int:
     """The lowest queue in which ``gpus`` that cannot be called back pass nominal or fair share, -1 if
-    none: non-preemptible work runs only inside nominal (law 5).
+    none: non-preemptible work runs only inside nominal (law 5). An oversubscribed guarantee is exact and a
+    gang is whole, so the one that passes it may start, while nominal holds it.
     """
+    division, fixed = world.division, world.book.fixed
     while q > 0:
-        inside = min(float(world.quotas.nominal[c, q]), world.division.fair[c, q])
-        if world.book.fixed[c, q] + gpus > inside + EPS:
+        nominal, fair = float(world.quotas.nominal[c, q]), division.fair[c, q]
+        rounded_up = division.short[c, q] and fixed[c, q] < fair - EPS
+        if fixed[c, q] + gpus > (nominal if rounded_up else min(nominal, fair)) + EPS:
             return q
         q = world.tree.parent[q]
     return -1
@@ -111,13 +130,81 @@ def over_nominal(world: World, q: int, c: int, gpus: int) -> int:
 
 @inner
 def takes_kept(world: World, q: int, c: int, gpus: int) -> int:
-    """The lowest queue in which ``gpus`` above fair share would use what a lending limit keeps back."""
+    """The lowest queue in which ``gpus`` more for ``q``, above fair share, would use what is kept back."""
+    kid, keeps = -1, 0
     while q > 0:
-        q = world.tree.parent[q]
-        bound = world.division.capacity[c, 0] if q == 0 else float(world.quotas.cap[c, q])
-        if world.book.held[c, q] + gpus + world.division.kept_below[c, q] > bound + EPS:
+        keeps = keeps_back(world, q, c, gpus, kid, keeps)
+        q, kid = world.tree.parent[q], q
+        kept = kept_below(world, q, c, gpus, kid, keeps)
+        if world.book.held[c, q] + gpus + kept > _most(world, q, c):
             return q
     return -1
+
+
+@inner
+def kept_from(world: World, q: int, c: int, gpus: int, top: int) -> int:
+    """What the children of ``top``, above ``q``, keep back where ``q`` takes ``gpus`` more."""
+    kid, keeps = -1, 0
+    while q != top:
+        keeps = keeps_back(world, q, c, gpus, kid, keeps)
+        q, kid = world.tree.parent[q], q
+    return int(kept_below(world, top, c, gpus, kid, keeps))
+
+
+@inner
+def keeps_back(world: World, q: int, c: int, gpus: int, kid: int, keeps: int) -> int:
+    """What ``q`` keeps back of nominal that it does not hold, whether or not it asks for it: all beyond its
+    lending limit, and no less than its children do, as far as its own nominal goes. With ``gpus`` more in
+    ``q`` and its child ``kid``, which keeps back ``keeps`` then.
+    """
+    if world.book.lends[c] == 0:
+        return 0
+    nominal = world.quotas.nominal[c, q]
+    below = _kept_by_children(world, q, c, gpus, kid, keeps, nominal)
+    return max(below, nominal - world.book.held[c, q] - gpus - world.quotas.lending[c, q])
+
+
+@inner
+def kept_below(world: World, q: int, c: int, gpus: int, kid: int, keeps: int) -> int:
+    """What the children of ``q`` keep back, as ``keeps_back``, as far as the limit of ``q`` goes."""
+    if world.book.lends[c] == 0:
+        return 0
+    return _kept_by_children(world, q, c, gpus, kid, keeps, _most(world, q, c))
+
+
+@once
+def _most(world: World, q: int, c: int) -> int:
+    """Milli-GPU that ``q`` may hold."""
+    return world.book.supply[c] if q == 0 else world.quotas.cap[c, q]
+
+
+@inner
+def _kept_by_children(
+    world: World, q: int, c: int, gpus: int, kid: int, keeps: int, within: int
+) -> int:
+    """No more than ``within`` leaves beside what children hold of their nominal, but for what they keep."""
+    tree, book, nominal = world.tree, world.book, world.quotas.nominal
+    kept = 0
+    for i in range(tree.kid_start[q], tree.kid_start[q + 1]):
+        child = tree.kids[i]
+        its = keeps if child == kid else book.kept[c, child]
+        held = book.held[c, child] + (gpus if child == kid else 0)
+        kept += its
+        within -= min(held, nominal[c, child] - its)
+    return max(0, min(kept, within))
+
+
+@inner
+def note_kept(world: World) -> None:
+    """What each queue keeps back as it stands, where any has a lending limit."""
+    book, quotas = world.book, world.quotas
+    for c in range(book.lends.size):
+        book.lends[c] = 0
+        for q in range(book.ratio.size):
+            if quotas.nominal[c, q] > 0 and quotas.lending[c, q] < UNLIMITED:
+                book.lends[c] = 1
+        for q in range(book.ratio.size - 1, 0, -1):
+            book.kept[c, q] = keeps_back(world, q, c, 0, -1, 0)
 
 
 @once
@@ -157,7 +244,8 @@ def branch_of(tree: Tree, q: int, other: int) -> int:
 def neediest(tree: Tree, book: Book, left: Ints) -> int:
     """Walk down from the root to the leaf that goes first, among those with workloads ``left``.
 
-    Ladder at each level: lowest dominant ratio, highest tier, lowest name.
+    Ladder at each level: lowest dominant ratio, highest tier, largest fair share, who has waited longest,
+    lowest name.
     """
     q = 0
     while tree.kid_start[q] < tree.kid_start[q + 1]:
@@ -174,7 +262,11 @@ def neediest(tree: Tree, book: Book, left: Ints) -> int:
 def _before(tree: Tree, book: Book, a: int, b: int) -> bool:
     if book.ratio[a] != book.ratio[b]:
         return book.ratio[a] < book.ratio[b]
-    return tree.tier[a] > tree.tier[b]
+    if tree.tier[a] != tree.tier[b]:
+        return tree.tier[a] > tree.tier[b]
+    if book.fair_size[a] != book.fair_size[b]:
+        return book.fair_size[a] > book.fair_size[b]
+    return book.waits_since[a] < book.waits_since[b]
 
 
 @inner
@@ -188,6 +280,13 @@ def guarded(world: World, c: int, q: int) -> float:
     if world.rules.now < world.quotas.grace[c, q]:
         fair = max(fair, float(world.former.nominal[c, q]))
     return max(fair, world.guard.fair[c, q])
+
+
+@inner
+def left_by(world: World, c: int, q: int, stretch: int) -> float:
+    """What a reclaim leaves to queue ``q`` where no grace protects more."""
+    fair = world.division.fair[c, q]
+    return min(fair, float(world.quotas.nominal[c, q])) if stretch == LENT else fair
 
 
 @inner

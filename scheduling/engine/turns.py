@@ -1,9 +1,9 @@
 """Whose turn it is in a leaf: nobody starves behind smaller work of the own queue.
 
-A gang that its queue's share could hold, if less of the queue ran, keeps its turn: what comes after it
-may start only if the share holds both, or if it ends before the gang's turn is expected. Where nobody
-knows when running work ends, small work goes ahead and keeps the GPUs busy, unless the gang has waited
-past the bound of its priority class.
+A gang that its queue's share could hold, and that could start if less of the queue ran, keeps its turn:
+what comes after it may start only if the share holds both, or if it ends before the gang's turn is expected.
+Where nobody knows when running work ends, small work goes ahead and keeps the GPUs busy, unless the gang has
+waited past the bound of its priority class.
 """
 
 from __future__ import annotations
@@ -12,10 +12,12 @@ import numpy as np
 
 from scheduling.engine import codes
 from scheduling.engine.admission import need_of
-from scheduling.engine.arrays import EPS, Ints
+from scheduling.engine.arrays import EPS, GPUS, Ints
+from scheduling.engine.changed import TURNS, changed
 from scheduling.engine.compiled import inner, once
 from scheduling.engine.line import RISEN
 from scheduling.engine.prey import gpus_of
+from scheduling.engine.seating import may_use
 from scheduling.engine.sorting import order_of
 from scheduling.engine.world import World
 
@@ -64,21 +66,50 @@ def keep_turn(world: World, w: int) -> None:
             inside = min(inside, float(world.quotas.nominal[c, q]))
         if world.book.turn[c, q] >= 0 or need_of(world, w) > inside + EPS:
             continue
+        if not _is_in_its_own_way(world, w, c):
+            continue
         until = _expected_turn(world, w, c)
         if until < np.inf or world.line.rank[w] == RISEN:
             world.book.turn[c, q] = w
             world.book.turn_until[c, q] = until
 
 
+@once
+def _is_in_its_own_way(world: World, w: int, c: int) -> bool:
+    """Whether what its queue runs on class ``c``, with what is free or comes free, is all that it needs."""
+    free = world.room.open[c] + world.room.coming[c]
+    if free + world.book.held[c, world.work.queue[w]] < need_of(world, w):
+        return False
+    return bool(world.work.where[w] < 0 or _on_its_nodes(world, w, c) >= need_of(world, w))
+
+
+@once
+def _on_its_nodes(world: World, w: int, c: int) -> int:
+    """The part of that on nodes that ``w`` may use."""
+    nodes, room, work, holds, line = world.nodes, world.room, world.work, world.holds, world.line
+    gpus, q = 0, work.queue[w]
+    for i in range(nodes.class_start[c], nodes.class_start[c + 1]):
+        n = nodes.of_class[i]
+        if may_use(room, work, w, n):
+            gpus += max(0, room.later[GPUS, n])
+    for k in range(line.runs[q + 1], line.runs[q + 2]):
+        v = line.running[k]
+        h = holds.head[v] if work.gpu_class[v] == c and not work.leaving[v] else -1
+        while h >= 0:
+            if may_use(room, work, w, holds.node[h]):
+                gpus += holds.members[h] * work.need[GPUS, v]
+            h = holds.next[h]
+    return gpus
+
+
 @inner
-def give_up_turn(world: World, w: int) -> bool:
-    """Returns whether ``w`` kept one."""
-    q, kept = world.work.queue[w], False
+def give_up_turn(world: World, w: int) -> None:
+    """On every class; whom it kept waiting is asked again."""
+    q = world.work.queue[w]
     for c in range(world.book.turn.shape[0]):
         if world.book.turn[c, q] == w:
             world.book.turn[c, q] = -1
-            kept = True
-    return kept
+            changed(world, TURNS, c, q)
 
 
 @once

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 
 from scheduling.engine import arrays as a
 from scheduling.engine import model as m
@@ -21,7 +21,9 @@ def check(snapshot: m.Snapshot, known: Container[int] = ()) -> None:
         *_doubles("queues", [q.name for q in snapshot.queues]),
         *_doubles("priority_classes", [p.name for p in snapshot.priority_classes]),
         *_doubles("workloads", [w.name for w in snapshot.workloads]),
+        *_doubles("node_sets", [s.name for s in snapshot.node_sets]),
         *_nodes(snapshot),
+        *_node_sets(snapshot),
         *_queues(snapshot),
         *_workloads(snapshot, known),
     ]
@@ -53,13 +55,21 @@ def _nodes(snapshot: m.Snapshot) -> Iterator[Fault]:
             yield f"nodes[{i}].gpus", str(node.gpus), "zero or more"
 
 
+def _node_sets(snapshot: m.Snapshot) -> Iterator[Fault]:
+    names = {n.name for n in snapshot.nodes}
+    for i, one in enumerate(snapshot.node_sets):
+        for name in sorted(one.nodes - names):
+            yield f"node_sets[{i}].nodes", repr(name), "a name of nodes"
+
+
 def _queues(snapshot: m.Snapshot) -> Iterator[Fault]:
     parents = {q.name: q.parent for q in snapshot.queues}
+    looping = in_loops(parents)
     classes = {c.name for c in snapshot.gpu_classes}
     for i, queue in enumerate(snapshot.queues):
         if queue.parent is not None and queue.parent not in parents:
             yield f"queues[{i}].parent", repr(queue.parent), "a name of queues"
-        elif _below_itself(queue.name, parents):
+        elif queue.name in looping:
             yield f"queues[{i}].parent", repr(queue.parent), "a queue that is not below this one"
         for name, quota in queue.quotas.items():
             path = f"queues[{i}].quotas.{name}"
@@ -74,20 +84,27 @@ def _queues(snapshot: m.Snapshot) -> Iterator[Fault]:
                 yield f"queues[{i}].usage.{name}", repr(name), "a name of gpu_classes"
 
 
-def _below_itself(name: str, parents: dict[str, str | None]) -> bool:
-    seen, above = {name}, parents[name]
-    while above is not None and above in parents:
-        if above in seen:
-            return above == name
-        seen.add(above)
-        above = parents[above]
-    return False
+def in_loops(parents: Mapping[str, str | None]) -> set[str]:
+    """The names that are above themselves, by what is right above each name."""
+    looping: set[str] = set()
+    seen: set[str] = set()
+    for name in parents:
+        way: list[str] = []
+        at: str | None = name
+        while at is not None and at in parents and at not in seen:
+            seen.add(at)
+            way.append(at)
+            at = parents[at]
+        if at in way:
+            looping.update(way[way.index(at) :])
+    return looping
 
 
 def _workloads(snapshot: m.Snapshot, known: Container[int]) -> Iterator[Fault]:
     priorities = {p.name for p in snapshot.priority_classes}
     classes = {c.name for c in snapshot.gpu_classes}
     nodes = {(n.name, n.gpu_class) for n in snapshot.nodes}
+    sets = {None, *(s.name for s in snapshot.node_sets)}
     running = m.Phase.RUNNING
     # Of thousands that wait as before there is nothing to say: they do not get as far as the loop.
     due = [
@@ -98,6 +115,8 @@ def _workloads(snapshot: m.Snapshot, known: Container[int]) -> Iterator[Fault]:
     for i, work in due:
         if id(work) not in known:
             yield from _wishes(f"workloads[{i}]", work, priorities)
+            if work.node_set not in sets:
+                yield f"workloads[{i}].node_set", repr(work.node_set), "a name of node_sets"
         if work.phase is running or (work.awaits_victims and work.placement):
             yield from _running(f"workloads[{i}]", work, classes, nodes)
 

@@ -14,30 +14,43 @@ from scheduling.engine.compiled import inner, once
 from scheduling.engine.eviction import (
     Hunt,
     allowed,
-    choose,
-    choose_member,
-    drop,
     may_give,
+    note_owed,
     protected_until,
-    put_back,
-    take_again,
 )
+from scheduling.engine.exchange import exchange
 from scheduling.engine.heap import change, push
 from scheduling.engine.ladder import order_below, order_leaf, order_node
 from scheduling.engine.nearby import is_near, least_cost, mark_nodes
 from scheduling.engine.needed import (
     do_without,
+    first_unfair,
     is_still_fair,
     is_within_cap,
     lacks_quota,
     price_of,
     put_needless_back,
-    squeeze,
-    unseat,
 )
 from scheduling.engine.prey import extra_of
 from scheduling.engine.seating import ONE, pick_device, sit, slots_on
+from scheduling.engine.statement import (
+    LEAVES,
+    begin,
+    give_member,
+    let_go,
+    mark,
+    redo_one,
+    squeeze,
+    strike,
+    undo,
+    undo_one,
+    unseat,
+)
 from scheduling.engine.world import World
+
+FOUND = -1
+MOST_SETS = 8
+"""Sets that one hunt chooses: where the fairness test fails, the next does without the first who fails it."""
 
 
 @inner
@@ -45,31 +58,45 @@ def hunt_down(world: World, hunt: Hunt) -> bool:
     """Choose victims. On success they stand in ``world.prey``, released, and the workload's least
     members have claimed their seats; on failure everything is as before.
     """
-    least = world.work.least[hunt.w]
-    world.prey.count[0] = 0
-    world.book.spent[0] = 0
-    sat = 0
     mark_nodes(world, hunt)
-    if _free_quota(world, hunt):
-        sat = _free_domain(world, hunt)
-    if sat == least:
-        put_needless_back(world, hunt)
-        if world.prey.count[0] > 0 and is_within_cap(world, hunt):
-            if is_still_fair(world, hunt):
-                return True
-            do_without(world, hunt)
-            if is_still_fair(world, hunt):
-                return True
-    unseat(world.work, world.room, world.seats, hunt.w, sat)
-    drop(world, 0)
+    note_owed(world, hunt)
+    for _ in range(MOST_SETS):
+        sat = _choose_set(world, hunt)
+        if sat == FOUND:
+            exchange(world, hunt)
+            return True
+        unfair = first_unfair(world, hunt) if sat == world.work.least[hunt.w] else -1
+        if unfair >= 0:
+            world.prey.barred[unfair] = world.prey.hunts[0]
+        unseat(world.work, world.room, world.seats, hunt.w, sat)
+        undo(world, 0)
+        if unfair < 0:
+            return False
     return False
+
+
+@inner
+def _choose_set(world: World, hunt: Hunt) -> int:
+    """FOUND, or how many members sit: all of them where what was chosen fails the tests at the end."""
+    begin(world)
+    sat = _free_domain(world, hunt) if _free_quota(world, hunt) else 0
+    if sat < world.work.least[hunt.w]:
+        return sat
+    put_needless_back(world, hunt)
+    if world.prey.count[0] > 0 and is_within_cap(world, hunt):
+        if is_still_fair(world, hunt):
+            return FOUND
+        do_without(world, hunt)
+        if is_still_fair(world, hunt):
+            return FOUND
+    return sat
 
 
 @inner
 def give_up(world: World, hunt: Hunt) -> None:
     """Undo a search that succeeded."""
     unseat(world.work, world.room, world.seats, hunt.w, world.work.least[hunt.w])
-    drop(world, 0)
+    undo(world, 0)
 
 
 @once
@@ -77,7 +104,7 @@ def last_release(world: World, hunt: Hunt) -> float:
     """When the last of the chosen loses its protection."""
     until = 0.0
     for k in range(world.prey.count[0]):
-        if world.prey.part[k] < 0:
+        if world.prey.part[k] == LEAVES:
             until = max(until, protected_until(world, hunt, world.prey.picked[k]))
     return until
 
@@ -104,7 +131,7 @@ def _evict_in(world: World, hunt: Hunt, q: int, among: Ints) -> None:
         if not lacks_quota(world, hunt, q):
             return
         if not world.prey.chosen[v] and allowed(world, hunt, v):
-            choose(world, v)
+            let_go(world, v)
 
 
 @once
@@ -115,7 +142,7 @@ def _shrink_in(world: World, hunt: Hunt, q: int, among: Ints) -> None:
         h = world.holds.head[v]
         while h >= 0 and lacks_quota(world, hunt, q) and may_give(world, hunt, v):
             if prey.gone[h] < world.holds.members[h]:
-                choose_member(world, v, h)
+                give_member(world, v, h)
             else:
                 h = world.holds.next[h]
 
@@ -138,15 +165,15 @@ def _free_domain(world: World, hunt: Hunt) -> int:
     if level == ANYWHERE:
         return _free_room(world, hunt, among)
     order, start = by_domain(nodes, among, level)
-    before = world.prey.count[0]
+    before = mark(world)
     best, best_lost = -1, np.inf
     for d in range(start.size - 1):
         sat = _free_room(world, hunt, order[start[d] : start[d + 1]])
-        lost = _lost_so_far(world)
+        lost = lost_so_far(world)
         if sat == world.work.least[hunt.w] and lost < best_lost:
             best, best_lost = d, lost
         unseat(world.work, world.room, world.seats, hunt.w, sat)
-        drop(world, before)
+        undo(world, before)
     return _free_room(world, hunt, order[start[best] : start[best + 1]]) if best >= 0 else 0
 
 
@@ -168,8 +195,9 @@ def by_domain(nodes: Nodes, among: Ints, level: int) -> tuple[Ints, Ints]:
     return order, start[: top + 2]
 
 
-@once
-def _lost_so_far(world: World) -> float:
+@inner
+def lost_so_far(world: World) -> float:
+    """The price of the chosen."""
     lost = 0.0
     for k in range(world.prey.count[0]):
         lost += price_of(world, k)
@@ -201,7 +229,7 @@ def _free_room(world: World, hunt: Hunt, among: Ints) -> int:
         if prey.cost[n] == np.inf:
             break
         if prey.cost[n] > 0.0:
-            before = prey.count[0]
+            before = mark(world)
             _cost(world, hunt, n, True)
             epoch += 1
             _touch(world, hunt, before)
@@ -235,15 +263,14 @@ def _cost(world: World, hunt: Hunt, n: int, take: bool) -> float:
     """Price of one more seat on ``n``, infinite if the rules allow too little. ``take`` keeps the
     victims released, otherwise all is as before.
     """
-    room, work, prey = world.room, world.work, world.prey
+    room, work = world.room, world.work
     if slots_on(room, work, hunt.w, n, LATER) > 0:
         return 0.0
-    order_node(world, n)
-    before = prey.count[0]
-    fits = _shrink_on(world, hunt, n) or _evict_on(world, hunt, n)
+    before = mark(world)
+    fits = give_members_on(world, hunt, n) or _evict_on(world, hunt, n)
     price = _keep_needed(world, hunt, n, before) if fits else np.inf
     if not (fits and take):
-        drop(world, before)
+        undo(world, before)
     return price
 
 
@@ -254,12 +281,12 @@ def _evict_on(world: World, hunt: Hunt, n: int) -> bool:
     A share of a GPU on which others stay makes no room for whole GPUs and yet leaves its queue less to
     lose, so they are tried without shares as well.
     """
-    before = world.prey.count[0]
+    before = mark(world)
     if _clear_node(world, hunt, n, True):
         return True
     if world.work.need[GPUS, hunt.w] < ONE or not _has_shares(world, before):
         return False
-    drop(world, before)
+    undo(world, before)
     return _clear_node(world, hunt, n, False)
 
 
@@ -271,7 +298,7 @@ def _clear_node(world: World, hunt: Hunt, n: int, shares: bool) -> bool:
         if prey.chosen[v] or not (shares or work.need[GPUS, v] >= ONE):
             continue
         if allowed(world, hunt, v):
-            choose(world, v)
+            let_go(world, v)
             if slots_on(world.room, work, hunt.w, n, LATER) > 0:
                 return True
     return False
@@ -287,25 +314,26 @@ def _has_shares(world: World, first: int) -> bool:
 
 
 @inner
-def _shrink_on(world: World, hunt: Hunt, n: int) -> bool:
+def give_members_on(world: World, hunt: Hunt, n: int) -> bool:
     """Members on node ``n`` are given up until one seat fits; whether it does.
 
     A member given first may leave its queue too little above its share for a larger one of another
     gang, so each gang is tried alone as well.
     """
+    order_node(world, n)
     prey, first, last = world.prey, world.prey.start[n], world.prey.stop[n]
     if world.line.count[5] == 0:
         return False
-    before = prey.count[0]
+    before = mark(world)
     if _give_on(world, hunt, n, first, last):
         return True
     if prey.count[0] == before:
         return False
     for k in range(first, last):
-        drop(world, before)
+        undo(world, before)
         if _give_on(world, hunt, n, k, k + 1):
             return True
-    drop(world, before)
+    undo(world, before)
     return _give_on(world, hunt, n, first, last)
 
 
@@ -321,7 +349,7 @@ def _give_on(world: World, hunt: Hunt, n: int, first: int, last: int) -> bool:
         while h >= 0:
             here = holds.node[h] == n and prey.gone[h] < holds.members[h]
             if here and may_give(world, hunt, v):
-                choose_member(world, v, h)
+                give_member(world, v, h)
                 if slots_on(world.room, world.work, hunt.w, n, LATER) > 0:
                     return True
             else:
@@ -336,11 +364,11 @@ def _keep_needed(world: World, hunt: Hunt, n: int, before: int) -> float:
     for k in range(prey.count[0] - 1, before - 1, -1):
         if prey.part[k] >= 0 and prey.chosen[prey.picked[k]]:
             continue
-        put_back(world, k)
+        undo_one(world, k)
         if slots_on(world.room, world.work, hunt.w, n, LATER) > 0:
-            prey.picked[k] = -1
+            strike(prey, k)
             continue
-        take_again(world, k)
+        redo_one(world, k)
         price += price_of(world, k)
     squeeze(prey, before)
     return price

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from scheduling.engine import codes
-from scheduling.engine.admission import need_of, quota_allows
+from scheduling.engine.admission import need_of, passes_nominal, quota_allows
 from scheduling.engine.arrays import NOW, Ints
 from scheduling.engine.borrowers import goes_before_borrowers
+from scheduling.engine.changed import EVERY, ROOM, changed
 from scheduling.engine.compiled import inner, once
 from scheduling.engine.index import row_of
 from scheduling.engine.precedence import (
@@ -16,13 +17,13 @@ from scheduling.engine.precedence import (
     can_step_back,
     hand_over,
     note_in_vain,
+    preempting,
     start_again,
     step_back,
 )
-from scheduling.engine.prospects import forget_failures
+from scheduling.engine.prospects import displaceable
 from scheduling.engine.record import take_back
-from scheduling.engine.refusals import forget_refusals
-from scheduling.engine.rooming import make_room, move_others
+from scheduling.engine.rooming import make_room, move_others, see_prey
 from scheduling.engine.sharing import share_out_for_hunt
 from scheduling.engine.standing import levels_over
 from scheduling.engine.trial import DONE, try_class
@@ -81,7 +82,7 @@ def _starts_without(world: World, w: int, c: int, turn: int, who: Ints) -> bool:
         refused[c, q] = failed
         start_again(world, w, who)
         return False
-    forget_failures(world, c)
+    changed(world, ROOM, c, EVERY)
     ask_again(world, w, c, who)
     for v in who:
         if world.out.action[v] == codes.UNDECIDED:
@@ -105,7 +106,8 @@ def _makes_room_beside(world: World, w: int, c: int, who: Ints) -> bool:
 @once
 def takes_what_is_its_own(world: World, w: int, turn: int) -> bool:
     """Step c on the classes on which ``w`` need not wait for a later pass: before anybody borrows what it is
-    entitled to. Not where it may borrow itself of another class then, which displaces nobody.
+    entitled to, or lower priority of its queue is served. Not where it may borrow itself then, which
+    displaces nobody.
     """
     own = False
     for k in range(world.work.wish.shape[0]):
@@ -116,13 +118,25 @@ def takes_what_is_its_own(world: World, w: int, turn: int) -> bool:
             own = own or ahead_of(world, w, c) < 0
         elif _finds_idle(world, w, c):
             return False
-    return own and _makes_room_in_turn(world, w, turn)
+    return _makes_room_in_turn(world, w, turn, not own)
 
 
 @inner
 def _is_in_turn(world: World, w: int, c: int, turn: int) -> bool:
     q, need = world.work.queue[w], need_of(world, w)
     return bool(levels_over(world.tree, world.book, world.division, q, c, need) <= turn)
+
+
+@once
+def _is_in_turn_by_priority(world: World, w: int, c: int, turn: int) -> bool:
+    """Whether it is so without the lower priority that its queue runs, of which more would be asked first."""
+    line, q, need = world.line, world.work.queue[w], need_of(world, w)
+    if line.runs[q + 1] == line.runs[q + 2] or passes_nominal(world, w, c):
+        return False
+    see_prey(world)
+    less = displaceable(world, preempting(world, w, c))
+    over = levels_over(world.tree, world.book, world.division, q, c, need - less)
+    return less > 0 and over <= turn
 
 
 @once
@@ -134,16 +148,21 @@ def _finds_idle(world: World, w: int, c: int) -> bool:
 
 
 @once
-def _makes_room_in_turn(world: World, w: int, turn: int) -> bool:
+def _makes_room_in_turn(world: World, w: int, turn: int, by_priority: bool) -> bool:
+    """On a class on which it is in turn, or, ``by_priority``, is so if lower priority of its queue leaves."""
     for k in range(world.work.wish.shape[0]):
         c = world.work.wish[k, w]
         if c < 0:
             break
-        if not _is_in_turn(world, w, c, turn) or ahead_of(world, w, c) >= 0:
+        if ahead_of(world, w, c) >= 0:
+            continue
+        if by_priority:
+            if not _is_in_turn_by_priority(world, w, c, turn):
+                continue
+        elif not _is_in_turn(world, w, c, turn):
             continue
         if move_others(world, w, c) or gets_room(world, w, c, turn):
             give_up_turn(world, w)
-            forget_refusals(world)
             return True
     if world.out.action[w] == codes.WAIT:
         # A protection ends some time; on another class it may make room in a later pass.

@@ -44,3 +44,8 @@ def span(seconds: float) -> str:
     if hours:
         return f"{hours} h {minutes} min" if minutes else f"{hours} h"
     return f"{minutes} min" if minutes else f"{rest} s"
+
+
+def first_up(text: str) -> str:
+    """``text`` as a sentence begins."""
+    return text[:1].upper() + text[1:]

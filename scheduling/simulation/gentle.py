@@ -33,9 +33,15 @@ def ungentle(snapshot: Snapshot, plan: Plan) -> Iterator[str]:
 
 
 def late_victims(case: Case) -> Iterator[str]:
-    """Decisions stand in the order in which they are carried out: victims before whom they make room for."""
+    """Decisions stand in the order in which they are carried out: victims before whom they make room for. Not
+    members given up for a gang that has its least, and grows by them later.
+    """
     place = {decision.workload: i for i, decision in enumerate(case.plan.decisions)}
+    starts = {d.workload for d in case.plan.decisions if d.action is Action.ADMIT}
     for victim, winner, decision in case.victims((Action.EVICT, Action.SHRINK, Action.MOVE)):
+        sits = winner.phase is Phase.RUNNING or winner.name in starts
+        if decision.action is Action.SHRINK and winner.elastic and sits:
+            continue
         if winner.name not in place or place[winner.name] < place[victim.name]:
             yield f"{victim.name} is to {decision.action} after {winner.name}, for whom it does"
 

@@ -7,7 +7,7 @@ Here is what a plan makes of the cluster (laws 1, 3, 5 and 10); ``mercy`` has wh
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 
 from scheduling.engine.model import (
     MILLI,
@@ -49,6 +49,7 @@ def broken_laws(snapshot: Snapshot, plan: Plan) -> Iterator[str]:
     everyone. A plan without shares is spared what needs them.
     """
     yield from list(over_nodes(snapshot, plan)) or over_nodes(snapshot, plan, later=True)
+    yield from outside_sets(snapshot, plan)
     yield from torn_gangs(snapshot, plan)
     yield from over_limits(snapshot, plan)
     yield from over_nominal(snapshot, plan)
@@ -90,6 +91,18 @@ def over_nodes(snapshot: Snapshot, plan: Plan, *, later: bool = False) -> Iterat
     for (name, device), used in shared.items():
         if used > MILLI:
             yield f"GPU {device} of node {name} holds {used} of {MILLI} milli-GPU{when}"
+
+
+def outside_sets(snapshot: Snapshot, plan: Plan) -> Iterator[str]:
+    """Nobody is newly seated where it may not run; who runs there already may stay."""
+    sets: dict[str | None, Set[str]] = {s.name: s.nodes for s in snapshot.node_sets}
+    sets[None] = {node.name for node in snapshot.nodes if not node.dedicated}
+    for workload, decision in told(snapshot, plan):
+        if decision is not None and promised(decision):
+            for name in (
+                decision.placement.keys() - workload.placement.keys() - sets[workload.node_set]
+            ):
+                yield f"{workload.name} is sent to {name}, which it may not use"
 
 
 def overfull(node: Node, held: int, most: int | None, unit: str) -> Iterator[str]:
@@ -171,10 +184,11 @@ def torn_gangs(snapshot: Snapshot, plan: Plan) -> Iterator[str]:
 def wrong_way(workload: Workload, decision: Decision) -> Iterator[str]:
     """Growing adds members to those that sit, shrinking only takes some away, moving keeps the number."""
     had, has = Counter(workload.placement), Counter(decision.placement)
+    joins_another_gpu = workload.devices != decision.devices
     fine = {
         Action.GROW: had < has and workload.elastic,
         Action.SHRINK: has < had and workload.elastic,
-        Action.MOVE: had.total() == has.total() and had != has,
+        Action.MOVE: had.total() == has.total() and (had != has or joins_another_gpu),
     }.get(decision.action, True)
     if not fine:
         yield f"{workload.name} is to {decision.action} from {dict(had)} to {dict(has)}"

@@ -49,15 +49,22 @@ class _Class:
     def _sum_up(self, q: int) -> None:
         self.demand[q] = min(self.demand[q], Fraction(int(self.quotas.cap[self.c, q])))
         self.demand[int(self.tree.parent[q])] += self.demand[q]
-        idle = max(Fraction(0), Fraction(int(self.quotas.nominal[self.c, q])) - self.demand[q])
-        below = sum((self.kept[kid] for kid in self.kids[q]), Fraction(0))
+        idle = max(Fraction(0), self._nominal(q) - self.demand[q])
         lending = Fraction(int(self.quotas.lending[self.c, q]))
-        self.kept[q] = min(idle, max(idle - lending, below))
+        below = sum((self.kept[kid] for kid in self.kids[q]), Fraction(0))
+        left = self._nominal(q) - sum((self._owed(kid) for kid in self.kids[q]), Fraction(0))
+        self.kept[q] = max(idle - lending, min(below, max(Fraction(0), left)))
+
+    def _nominal(self, q: int) -> Fraction:
+        return Fraction(int(self.quotas.nominal[self.c, q]))
+
+    def _owed(self, q: int) -> Fraction:
+        return min(self._nominal(q) - self.kept[q], self.demand[q])
 
     def _divide(self, parent: int, total: Fraction) -> None:
         kids = self.kids[parent]
-        nominal = {q: Fraction(int(self.quotas.nominal[self.c, q])) for q in kids}
-        owed = {q: min(nominal[q], self.demand[q]) for q in kids}
+        nominal = {q: self._nominal(q) for q in kids}
+        owed = {q: self._owed(q) for q in kids}
         rest = total - sum(owed.values(), Fraction(0))
         got = max_min(total, owed, nominal) if rest < 0 else dict(owed)
         back = sum((self.kept[q] for q in kids), Fraction(0))

@@ -48,6 +48,11 @@ class Case:
             name = self.queues[name].parent or ""
         return found
 
+    def nominal(self, queue: str, gpu_class: str) -> int:
+        """Milli-GPU."""
+        quota = self.queues[queue].quotas.get(gpu_class)
+        return 0 if quota is None else quota.nominal
+
     def below_meeting(self, victim: Workload, winner: Workload) -> list[str]:
         """The victim's queue and those above it up to where both paths meet, which is not among them."""
         other = set(self.path(winner.queue))
@@ -152,23 +157,47 @@ def endless_protection(case: Case) -> Iterator[str]:
 
 
 def taken_from_the_poor(case: Case) -> Iterator[str]:
-    """Law 4: when a victim goes, its leaf holds more than its share, so that is reduced by it."""
+    """Law 4: when a victim goes, its leaf holds more than its share, so that is reduced by it; or, where
+    nominal is owed, more than its own nominal.
+    """
     held: Counter[tuple[str, str]] = Counter()
     for workload in case.snapshot.workloads:
         if workload.phase is Phase.RUNNING and not workload.leaving:
             gpus = workload.gpus * sum(workload.placement.values())
-            held[workload.queue, workload.gpu_class or ""] += gpus
+            _book(case, held, workload, workload.gpu_class or "", gpus)
     for decision in case.plan.decisions:
-        workload = case.work[decision.workload]
-        key = workload.queue, decision.gpu_class or ""
+        workload, kind = case.work[decision.workload], decision.gpu_class or ""
         if decision.action in TAKES:
-            fair = fair_share(case, *key)
-            across = decision.reason is Reason.RECLAIMED
-            if across and held[key] <= fair:
-                yield f"{workload.name} is reclaimed though {key[0]} holds {held[key]} of {fair}"
-            held[key] -= given_up(workload, decision)
+            has, keeps = held[workload.queue, kind], _left_by(case, held, decision)
+            if decision.reason is Reason.RECLAIMED and has <= keeps:
+                yield f"{workload.name} is reclaimed though {workload.queue} holds {has} of {keeps}"
+            _book(case, held, workload, kind, -given_up(workload, decision))
         elif decision.action is Action.ADMIT or decision.reason is Reason.AWAITS_VICTIMS:
-            held[key] += workload.gpus * decision.members
+            _book(case, held, workload, kind, workload.gpus * decision.members)
+
+
+def _book(
+    case: Case, held: Counter[tuple[str, str]], workload: Workload, gpu_class: str, gpus: int
+) -> None:
+    for name in case.path(workload.queue):
+        held[name, gpu_class] += gpus
+
+
+def _left_by(case: Case, held: Counter[tuple[str, str]], decision: Decision) -> float:
+    """What a reclaim has to leave the victim's leaf: its share; no more than its nominal where that of a
+    queue of the workload it is for, below their meeting, covers what that one asks for.
+    """
+    kind, victim = decision.gpu_class or "", case.work[decision.workload]
+    fair = fair_share(case, victim.queue, kind)
+    winner = case.work.get(decision.for_workload or "")
+    if winner is None:
+        return fair
+    need = winner.gpus * winner.members.min
+    owed = any(
+        held[name, kind] + need <= case.nominal(name, kind)
+        for name in case.below_meeting(winner, victim)
+    )
+    return min(fair, case.nominal(victim.queue, kind)) if owed else fair
 
 
 def fair_share(case: Case, queue: str, gpu_class: str) -> float:

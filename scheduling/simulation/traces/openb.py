@@ -6,7 +6,7 @@ import csv
 from dataclasses import dataclass
 from pathlib import Path
 
-from .lines import Faults, read_lines
+from .lines import Faults, read_lines, whole
 
 NODES = "openb_node_list_gpu_node.csv"
 LISTS = {
@@ -15,6 +15,8 @@ LISTS = {
         "default", "multigpu20", "gpuspec20", "gpushare40", "gpushare60", "cpu050", "cpu100", "cpu200",
     )
 }  # fmt: skip
+
+MOST = 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +86,14 @@ def _rows(file: Path, wanted: tuple[str, ...]) -> list[dict[str, str]]:
             continue
         row = dict(zip(header, cells, strict=False))
         for name in wanted:
-            if name not in ("sn", "name", "model") and not row.get(name, "").isdigit():
-                faults.add(number, repr(row.get(name, "")), f"a whole number as {name}")
+            if name in ("sn", "name", "model"):
+                continue
+            if whole(row.get(name, ""), 0, MOST) is None:
+                faults.add(
+                    number,
+                    repr(row.get(name, "")[:60]),
+                    f"a whole number as {name}",
+                )
         rows.append(row)
     faults.raise_if_any()
     return rows

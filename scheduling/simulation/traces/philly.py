@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from .lines import Faults, read_lines
+from .lines import FIRST_S, LAST_S, LONGEST_S, MOST_GPUS, MOST_NODES, Faults, read_lines, whole
 from .model import Ints, Trace
 from .ties import Ties, sort_order
 
@@ -115,7 +115,7 @@ def read_rows(file: Path) -> Rows:
     columns = [name.strip() for name in header.split(",")]
     missing = [name for name in REQUIRED if name not in columns]
     if missing:
-        faults.fail(number, repr(header), f"a header with {', '.join(REQUIRED)}")
+        faults.fail(number, repr(header[:200]), f"a header with {', '.join(REQUIRED)}")
     place = [columns.index(name) for name in REQUIRED]
     user = columns.index("user") if "user" in columns else None
     rows = Rows()
@@ -123,7 +123,7 @@ def read_rows(file: Path) -> Rows:
         cells = line.split(",")
         if len(cells) != len(columns):
             faults.add(
-                number, f"{len(cells)} in {line!r}", f"{len(columns)} comma-separated fields"
+                number, f"{len(cells)} in {line[:60]!r}", f"{len(columns)} comma-separated fields"
             )
             continue
         read_row(
@@ -138,30 +138,39 @@ def read_row(rows: Rows, cells: list[str], user: str, number: int, faults: Fault
     before = len(faults.found)
     at_s = parse_instant(timestamp)
     if at_s is None:
-        faults.add(number, f"timestamp {timestamp!r}", "a time such as 2017-10-09 07:01:55")
+        faults.add(number, f"timestamp {timestamp[:60]!r}", "a time such as 2017-10-09 07:01:55")
     duration_s = parse_duration(duration)
     if duration_s is None:
-        faults.add(number, f"duration {duration!r}", "seconds, zero or more")
-    if not (gpus.isdecimal() and int(gpus) > 0):
-        faults.add(number, f"num_gpus {gpus!r}", "a whole number of GPUs, 1 or more")
+        faults.add(number, f"duration {duration[:60]!r}", "seconds, zero or more")
+    elif duration_s > LONGEST_S:
+        faults.add(number, f"duration {duration[:60]!r}", f"at most {LONGEST_S:,} seconds")
+    count = whole(gpus, 1, MOST_GPUS)
+    if count is None:
+        bound = (
+            f"at most {MOST_GPUS:,} GPUs"
+            if gpus.strip("0123456789") == "" and gpus.strip("0")
+            else "a whole number of GPUs, 1 or more"
+        )
+        faults.add(number, f"num_gpus {gpus[:60]!r}", bound)
     if not cluster.strip():
         faults.add(number, "an empty cluster", "the name of a virtual cluster")
-    if len(faults.found) > before or at_s is None or duration_s is None:
+    if len(faults.found) > before or at_s is None or duration_s is None or count is None:
         return
     rows.at_s.append(at_s)
     rows.duration_s.append(duration_s)
-    rows.gpus.append(int(gpus))
+    rows.gpus.append(count)
     rows.queue.append(cluster.strip())
     rows.user.append(user)
 
 
 def parse_instant(text: str) -> int | None:
-    """POSIX seconds of an ISO time; one without an offset is UTC."""
+    """POSIX seconds of an ISO time; one without an offset is UTC. None for none from 1971 to 2199."""
     try:
         instant = datetime.fromisoformat(text.strip())
     except ValueError:
         return None
-    return int((instant if instant.tzinfo else instant.replace(tzinfo=UTC)).timestamp())
+    at_s = int((instant if instant.tzinfo else instant.replace(tzinfo=UTC)).timestamp())
+    return at_s if FIRST_S <= at_s < LAST_S else None
 
 
 def parse_duration(text: str) -> int | None:
@@ -183,9 +192,10 @@ def read_clusters(file: Path) -> dict[str, int]:
     clusters: dict[str, int] = {}
     for number, line in lines:
         name, _, nodes = line.partition(",")
-        if not name.strip() or not nodes.strip().isdecimal():
-            faults.add(number, repr(line), "a virtual cluster and its whole number of nodes")
+        count = whole(nodes, 0, MOST_NODES)
+        if not name.strip() or count is None:
+            faults.add(number, repr(line[:60]), "a virtual cluster and its whole number of nodes")
             continue
-        clusters[name.strip()] = int(nodes)
+        clusters[name.strip()] = count
     faults.raise_if_any()
     return clusters

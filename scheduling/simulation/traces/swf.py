@@ -14,11 +14,14 @@ from pathlib import Path
 
 import numpy as np
 
-from .lines import Faults, read_lines
+from .lines import LAST_S, LONGEST_S, MOST_GPUS, MOST_NODES, Faults, read_lines, whole
 from .model import Ints, Trace
 from .philly import in_window, positions
 
 COLUMNS = {2: "submit time", 4: "run time", 5: "allocated processors", 8: "requested processors"}
+MOST = {2: LONGEST_S, 4: LONGEST_S, 5: MOST_GPUS, 8: MOST_GPUS}
+HEADERS = {"MaxProcs": MOST_GPUS * 8, "MaxNodes": MOST_NODES, "UnixStartTime": LAST_S - LONGEST_S}
+"""The most that each of these numbers may be."""
 USER, QUEUE, EXTRA_QUEUE = 12, 15, 20
 GPUS_PER_NODE = 8
 HEADER = re.compile(r";\s*(MaxProcs|MaxNodes|UnixStartTime):\s*(\d+)")
@@ -81,7 +84,7 @@ def read_columns(file: Path) -> Columns:
         if line.lstrip().startswith(";"):
             note = HEADER.match(line.lstrip())
             if note:
-                columns.header[note[1]] = int(note[2])
+                read_header(columns, note[1], note[2], number, faults)
             continue
         cells = line.split()
         if len(cells) < 18:
@@ -93,13 +96,25 @@ def read_columns(file: Path) -> Columns:
     return columns
 
 
+def read_header(columns: Columns, name: str, text: str, number: int, faults: Faults) -> None:
+    value = whole(text, 0, HEADERS[name])
+    if value is None:
+        faults.add(number, f"{name} {text[:60]}", f"a whole number, at most {HEADERS[name]:,}")
+    else:
+        columns.header[name] = value
+
+
 def read_job(columns: Columns, cells: list[str], number: int, faults: Faults) -> None:
     values: dict[int, int] = {}
     for place, name in COLUMNS.items():
         try:
             values[place] = round(float(cells[place - 1]))
         except (ValueError, OverflowError):
-            faults.add(number, f"{name} {cells[place - 1]!r}", f"a number in column {place}")
+            faults.add(number, f"{name} {cells[place - 1][:60]!r}", f"a number in column {place}")
+            return
+        if values[place] > MOST[place]:
+            found = f"{name} {cells[place - 1][:60]}"
+            faults.add(number, found, f"at most {MOST[place]:,} in column {place}")
             return
     if values[2] < 0:
         faults.add(number, f"submit time {values[2]}", "seconds, zero or more, in column 2")

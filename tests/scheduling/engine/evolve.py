@@ -85,7 +85,9 @@ def _changes(work: Workload, decision: Decision, snapshot: Snapshot) -> dict[str
         case Action.SHRINK:
             return _parting(work, decision)
         case Action.MOVE:
-            return _parting(work, decision) | {"started": snapshot.now, "checkpointed": None}
+            begun = {"started": snapshot.now, "checkpointed": None}
+            former = {"leaving_members": work.placement, "leaving_devices": work.devices}
+            return _seats(decision) | former | begun
     promised = decision.reason is Reason.AWAITS_VICTIMS
     seats = _seats(decision) if promised else {"gpu_class": None, "placement": {}, "devices": {}}
     return {"awaits_victims": promised} | seats

@@ -52,11 +52,15 @@ class _Level:
         idle = max(F(0), F(quota.nominal) - self.demand(queue))
         lending = ENDLESS if quota.lending_limit is None else F(quota.lending_limit)
         below = sum((self.kept(kid) for kid in self.kids(queue.name)), F(0))
-        return min(idle, max(idle - lending, below))
+        left = quota.nominal - sum((self.owed(kid) for kid in self.kids(queue.name)), F(0))
+        return max(idle - lending, min(below, max(F(0), left)))
+
+    def owed(self, queue: Queue) -> F:
+        return min(self.quota(queue).nominal - self.kept(queue), self.demand(queue))
 
     def shares(self, parent: str | None, total: F) -> dict[str, F]:
         kids = self.kids(parent)
-        owed = {q.name: min(F(self.quota(q).nominal), self.demand(q)) for q in kids}
+        owed = {q.name: self.owed(q) for q in kids}
         kept = {q.name: self.kept(q) for q in kids}
         rest = total - sum(owed.values())
         if rest < 0:

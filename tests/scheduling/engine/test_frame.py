@@ -14,6 +14,7 @@ from scheduling.engine import (
     GpuClass,
     Members,
     Node,
+    NodeSet,
     Phase,
     PriorityClass,
     Queue,
@@ -139,6 +140,9 @@ def test_usage_of_more_users_than_there_was_room_for_is_noted() -> None:
         ({"nodes": (Node("n", "odd", 8000),)}, "nodes[0].gpu_class"),
         ({"queues": (Queue("a", quotas={"h100": Quota(-1)}),)}, "queues[0].quotas.h100.nominal"),
         ({"workloads": (Workload("w", "a", "odd", NOW),)}, "workloads[0].priority_class"),
+        ({"workloads": (Workload("w", "a", "train", NOW, node_set="s"),)}, "workloads[0].node_set"),
+        ({"node_sets": (NodeSet("s", frozenset({"gone"})),)}, "node_sets[0].nodes"),
+        ({"node_sets": (NodeSet("s"), NodeSet("s"))}, "node_sets[1].name"),
         ({"workloads": (Workload("w", "a", "train", NOW, members=Members(3, 2)),)}, "workloads[0].members"),
         (
             {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
 from random import Random
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from scheduling.engine import (
     Action,
     GpuClass,
+    Members,
     Node,
     Phase,
     Plan,
@@ -38,7 +40,15 @@ from tests.scheduling.engine.evolve import (
     held,
     let_leave,
 )
-from tests.scheduling.engine.worlds import CLASSES, NOW, lent, organisations, scattered, worlds
+from tests.scheduling.engine.worlds import (
+    CLASSES,
+    NOW,
+    bounded,
+    lent,
+    organisations,
+    scattered,
+    worlds,
+)
 
 
 @given(worlds())
@@ -47,6 +57,18 @@ def test_limits_nodes_gangs_and_reasons_hold_in_any_plan(world: Snapshot) -> Non
     made = plan(world)
     check_plan(world, made)
     check(world, made)
+
+
+@given(bounded())
+def test_nobody_is_sent_to_a_node_that_it_may_not_use(world: Snapshot) -> None:
+    """And all other laws hold; a second plan on what the first made finds nothing to do."""
+    made = plan(world)
+    check_plan(world, made)
+    check(world, made)
+    after = apply(world, made)
+    again = plan(after)
+    check(after, again)
+    assert acts(again) == []
 
 
 @given(organisations())
@@ -182,6 +204,36 @@ def test_planning_again_on_what_the_plan_produces_does_nothing(world: Snapshot) 
     assert evicted == [] or _entitled(then) != _entitled(again)
 
 
+@given(lent())
+def test_no_gpu_idles_for_ever_beside_who_may_have_it(world: Snapshot) -> None:
+    """For work of one GPU that may be preempted, where no limit says otherwise: once plans change nothing
+    more, it waits beside an idle GPU only for the turn of another, or for what is kept for one.
+    """
+    world = replace(world, workloads=tuple(_alone(w) for w in world.workloads))
+    for _ in range(MOST_PLANS):
+        before, world = world, let_leave(apply(world, plan(world)))
+        if world == before:
+            break
+    has = held(world)
+    tops = [q.name for q in world.queues if q.parent is None]
+    idle = sum(node.gpus for node in world.nodes) - sum(has[top, "h100"] for top in tops)
+    single = {w.name for w in world.workloads if w.gpus * w.members.min == 1000}
+    waits = [d for d in plan(world).decisions if d.action is Action.WAIT]
+    left = [d for d in waits if d.workload in single and d.reason not in FOR_ANOTHER]
+    assert idle == 0 or left == []
+
+
+MOST_PLANS = 12
+FOR_ANOTHER = (Reason.WAITS_FOR_TURN, Reason.RESERVED_FOR_OTHER)
+
+
+def _alone(work: Workload) -> Workload:
+    """It runs as it is, or asks for one GPU."""
+    if work.phase is Phase.RUNNING:
+        return work
+    return replace(work, gpus=1000, members=Members(), elastic=False, priority_class="normal")
+
+
 def _entitled(made: Plan) -> dict[tuple[str, str], float]:
     shares = made.fair_share.items()
     return {(q, kind): s.fair_share for q, kinds in shares for kind, s in kinds.items()}
@@ -189,8 +241,9 @@ def _entitled(made: Plan) -> dict[tuple[str, str], float]:
 
 @given(lent())
 def test_each_reclaim_strictly_reduces_what_leaves_hold_above_fair_share(world: Snapshot) -> None:
-    """Law 4, second half: every victim's leaf is above its share when it goes, and the leaf it goes
-    for stays inside. Decisions stand in the order in which they fell.
+    """Law 4, second half: every victim's leaf is above its share when it goes, or above its nominal where
+    the leaf it goes for is inside its own; and that leaf stays inside its share, or comes closer to it though
+    a part of a gang sticks out. Decisions stand in the order in which they fell.
     """
     made = plan(world)
     work = {w.name: w for w in world.workloads}
@@ -202,12 +255,20 @@ def test_each_reclaim_strictly_reduces_what_leaves_hold_above_fair_share(world: 
         gpus = mine.gpus * decision.members
         if decision.action is Action.SHRINK:
             gpus -= mine.gpus * sum(mine.placement.values())
-        if decision.reason is Reason.RECLAIMED:
-            assert holds[key] > fair, decision
+        if decision.reason is Reason.RECLAIMED and holds[key] <= fair:
+            winner = work[decision.for_workload or ""]
+            need = winner.gpus * winner.members.min
+            covers = _nominal(world, winner.queue, kind)
+            assert holds[winner.queue, kind] + need <= covers, decision
+            assert holds[key] > _nominal(world, *key), decision
         holds[key] += -gpus if decision.action is Action.EVICT else gpus
         served = {d.for_workload for d in made.decisions if d.reason is Reason.RECLAIMED}
         if decision.workload in served and decision.action is Action.RESERVE:
-            assert holds[key] <= fair + 0.01, decision
+            assert holds[key] - fair <= max(0.01, fair - (holds[key] - gpus)), decision
+
+
+def _nominal(world: Snapshot, queue: str, kind: str) -> int:
+    return next(q.quotas.get(kind, Quota()).nominal for q in world.queues if q.name == queue)
 
 
 @given(scattered())
@@ -217,12 +278,21 @@ def test_who_moves_is_seated_again_and_the_gang_it_moves_for_starts(world: Snaps
     work = {w.name: w for w in world.workloads}
     for move in moves:
         assert sum(move.placement.values()) == sum(work[move.workload].placement.values())
-        assert not set(move.placement) & set(work[move.workload].placement)
+        former = _seats(work[move.workload].placement, work[move.workload].devices)
+        assert not former & _seats(move.placement, move.devices)
         assert move.lost_gpu_s > 0 or work[move.workload].started == world.now
     after = plan(let_leave(apply(world, made), requeue=False))
     started = {d.workload for d in after.decisions if d.action is Action.ADMIT}
     assert {d.for_workload for d in moves} <= started
     assert len(moves) <= world.policy.max_moves * len(started)
+
+
+def _seats(
+    placement: Mapping[str, int], devices: Mapping[str, tuple[int, ...]]
+) -> set[tuple[str, int | None]]:
+    """Nodes, and of shares of GPUs the GPUs."""
+    shared = {(node, gpu) for node, gpus in devices.items() for gpu in gpus}
+    return shared or {(node, None) for node in placement}
 
 
 def _queues_up(world: Snapshot, name: str) -> list[str]:

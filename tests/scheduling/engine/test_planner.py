@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from scheduling.engine import (
     GpuClass,
     Members,
+    NodeSet,
     Outline,
     Plan,
     Planner,
@@ -67,13 +68,27 @@ def one_queue_more(draw: st.DrawFn, snapshot: Snapshot) -> Snapshot:
     return replace(snapshot, queues=(*(q for q in snapshot.queues if q.name != "a0"), queue))
 
 
+def some_bound(draw: st.DrawFn, snapshot: Snapshot) -> Snapshot:
+    """To the nodes of a set that is new, or other than it was; sets that nobody names any more are gone."""
+    names = sorted({node.name for node in snapshot.nodes})
+    fresh = NodeSet(draw(st.sampled_from("bdf")), frozenset(draw(st.sets(st.sampled_from(names)))))
+    works = tuple(
+        replace(w, node_set=draw(st.sampled_from([None, fresh.name]))) if draw(st.booleans()) else w
+        for w in snapshot.workloads
+    )
+    used = {work.node_set for work in works}
+    sets = (fresh, *(s for s in snapshot.node_sets if s.name != fresh.name))
+    kept = tuple(s for s in sets if s.name in used)
+    return replace(snapshot, workloads=works, node_sets=kept)
+
+
 def other_world(draw: st.DrawFn, snapshot: Snapshot) -> Snapshot:
     return draw(worlds())
 
 
 Change = Callable[[st.DrawFn, Snapshot], Snapshot]
 CHANGES: tuple[Change, ...] = (
-    carried_out, some_gone, some_more, some_edited, one_queue_more, other_world,
+    carried_out, some_gone, some_more, some_edited, some_bound, one_queue_more, other_world,
 )  # fmt: skip
 
 
@@ -95,7 +110,7 @@ def assert_says(outline: Outline, whole: Plan) -> None:
     by_name = {d.workload: d for d in whole.decisions}
     assert waits == [by_name[name] for name in outline.waits.names]
     assert list(outline.waits.reasons) == [d.reason for d in waits]
-    assert list(outline.waits.positions) == [d.position for d in waits]
+    assert list(outline.waits.positions) == [d.position or 0 for d in waits]
 
 
 @given(courses())
@@ -155,6 +170,16 @@ def test_planner_plans_on_after_a_snapshot_that_contradicts_itself() -> None:
         planner.plan(cluster(good, work("x", members=Members(3, 2))))
 
     assert_says(planner.plan(cluster(good)), plan(cluster(good)))
+
+
+def test_set_that_is_gone_while_known_work_names_it_is_a_contradiction() -> None:
+    planner = Planner()
+    bound = replace(cluster(work("v"), work("w", node_set="s")), node_sets=(NodeSet("s"),))
+    planner.plan(bound)
+    with pytest.raises(SnapshotError) as caught:
+        planner.plan(replace(bound, node_sets=()))
+
+    assert [fault[0] for fault in caught.value.faults] == ["workloads[1].node_set"]
 
 
 def test_contradiction_in_what_is_new_names_its_place_among_all() -> None:

@@ -24,7 +24,13 @@ def test_every_reason_that_plans_give_has_a_sentence() -> None:
     assert set(NAMES) <= set(Reason)
 
 
-WITHOUT_NUMBERS = {Reason.HELD, Reason.MISROUTED, Reason.NO_SUCH_CLASS}
+WITHOUT_NUMBERS = {
+    Reason.HELD,
+    Reason.MISROUTED,
+    Reason.NO_SUCH_CLASS,
+    Reason.NOT_ALLOWED,
+    Reason.RUN_TIME_OVER,
+}
 UNTIL = {Reason.RESERVED, Reason.HOURS_SPENT, Reason.VICTIMS_PROTECTED, Reason.BUDGET_SPENT}
 SOON = {Reason.WAITS_FOR_TURN: 3, Reason.RESERVED_FOR_OTHER: 4}
 
@@ -117,6 +123,26 @@ def test_wait_has_position_in_its_queue(planned: Callable[..., Plan]) -> None:
         ("w1", 1),
         ("w2", 2),
     ]
+
+
+def test_what_can_never_start_takes_no_place_and_asks_for_nothing(
+    planned: Callable[..., Plan],
+) -> None:
+    job = {"queue": "team", "priority_class": "train", "gpu_classes": ["h100"]}
+    made = planned(
+        nodes=[{"name": "n1", "gpu_class": "h100", "gpus": 1}],
+        queues=[{"name": "team", "quotas": {"h100": {"nominal": 1}}}],
+        workloads=[
+            {**job, "name": "runs", "submitted": "2026-01-05T09:00:00Z"},
+            {**job, "name": "never", "gpus": 2, "submitted": "2026-01-05T09:01:00Z"},
+            {**job, "name": "waits", "submitted": "2026-01-05T09:02:00Z"},
+        ],
+    )
+
+    positions = {d.workload: (d.reason.value, d.position) for d in made.decisions}
+    assert positions["never"] == ("never_fits", None)
+    assert positions["waits"][1] == 1
+    assert made.fair_share["team"]["h100"].demand == 2000
 
 
 def test_decision_is_plain_data() -> None:

@@ -11,6 +11,7 @@ from scheduling.engine import (
     GpuClass,
     Members,
     Node,
+    NodeSet,
     Phase,
     Policy,
     PriorityClass,
@@ -358,3 +359,24 @@ def changed(draw: st.DrawFn) -> Snapshot:
     more = draw(workloads("x", leaves(start.queues), 6))
     late = [replace(w, submitted=start.now - timedelta(seconds=i)) for i, w in enumerate(more)]
     return replace(start, queues=queues, workloads=(*start.workloads, *late))
+
+
+@st.composite
+def bounded(draw: st.DrawFn) -> Snapshot:
+    """A world in which some may use some nodes only, and a node may be for those alone that name it."""
+    world = draw(worlds())
+    names = [node.name for node in world.nodes]
+    sets = tuple(
+        NodeSet(f"s{i}", frozenset(draw(st.sets(st.sampled_from(names))))) for i in range(3)
+    )
+    of_some = st.sampled_from([None, *(s.name for s in sets)])
+    kept = draw(st.sampled_from([None, None, *names]))
+    return replace(
+        world,
+        nodes=tuple(replace(node, dedicated=node.name == kept) for node in world.nodes),
+        node_sets=sets,
+        workloads=tuple(
+            replace(work, node_set=draw(of_some) if work.phase is Phase.PENDING else None)
+            for work in world.workloads
+        ),
+    )

@@ -181,12 +181,13 @@ def test_simulation_stops_at_until_and_leaves_the_rest_unfinished() -> None:
 def test_engine_that_never_settles_is_stopped() -> None:
     def restless(snapshot: Snapshot) -> Plan:
         evict = [w.name for w in snapshot.workloads if w.placement]
-        plan = first_come(replace(snapshot, nodes=(Node("n9", "gpu", 1 << 30),)))
+        [node] = snapshot.nodes
+        plan = first_come(replace(snapshot, nodes=(Node(node.name, "gpu", 1 << 30),)))
         evictions = [Decision(name, Action.EVICT, Reason.RECLAIMED) for name in evict]
         return replace(plan, decisions=(*evictions, *plan.decisions))
 
     with pytest.raises(UnsettledError):
-        simulate(cluster(), [work("a", 0, 5), work("b", 1, 5)], plan=restless)
+        simulate(cluster(), [work("a", 0, 5, gpus=1), work("b", 1, 5, gpus=1)], plan=restless)
 
 
 def test_observer_hears_the_life_of_a_workload_in_order() -> None:

@@ -1,0 +1,114 @@
+"""What was tried and undone has left no trace, but for clocks and for what stands past the end of the log."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scheduling.engine import Snapshot, encode, plan_frame
+from scheduling.engine.arrays import NOW, Ints
+from scheduling.engine.codes import UNDECIDED
+from scheduling.engine.compiled import kernel
+from scheduling.engine.prey import extra_of, list_prey
+from scheduling.engine.record import seat_out
+from scheduling.engine.seating import occupy, pick_device, slots_on
+from scheduling.engine.statement import (
+    MOVES,
+    begin,
+    give_member,
+    let_go,
+    lift,
+    mark,
+    redo_one,
+    undo,
+    undo_one,
+)
+from tests.scheduling.engine.worlds import lent, scattered
+
+CLOCKS = {"tick", "touched", "newest", "older", "newer", "listings", "listing"}
+LOG = {"picked", "part"}
+SEATS = {"first", "pool_node", "pool_device"}
+STRUCTS = ("room", "book", "prey", "out", "line", "memo", "division")
+
+
+@kernel
+def try_and_undo(world: Any, dice: Ints) -> int:
+    """Each of ``dice`` tries one thing, or undoes one and does it again; in the end all is undone. Returns
+    how much was tried at most.
+    """
+    work, prey, out = world.work, world.prey, world.out
+    list_prey(work, world.ranks, world.rules, world.tree, world.line, out.action, prey)
+    begin(world)
+    last, most = prey.leaf_start[prey.leaf_start.size - 1], 0
+    for i in range(dice.size if last > 0 else 0):
+        v, kind = prey.in_leaf[dice[i] // 4 % last], dice[i] % 4
+        h = world.holds.head[v]
+        if kind == 3 and mark(world) > 0:
+            k = dice[i] // 4 % mark(world)
+            if prey.part[k] != MOVES:
+                undo_one(world, k)
+                redo_one(world, k)
+        elif prey.chosen[v] or out.action[v] != UNDECIDED or h < 0:
+            continue
+        elif kind == 0:
+            let_go(world, v)
+        elif (
+            kind == 1
+            and prey.given[v] < extra_of(work, v)
+            and prey.gone[h] < world.holds.members[h]
+        ):
+            give_member(world, v, h)
+        elif kind == 2 and world.holds.next[h] < 0 and prey.given[v] == 0:
+            lift(world, v)
+            _sit_elsewhere(world, v)
+        most = max(most, mark(world))
+    undo(world, 0)
+    return most
+
+
+@kernel
+def _sit_elsewhere(world: Any, v: int) -> None:
+    """As many members as fit on the first node that takes any."""
+    c = world.work.gpu_class[v]
+    for i in range(world.nodes.class_start[c], world.nodes.class_start[c + 1]):
+        n = world.nodes.of_class[i]
+        sat = min(world.work.members[v], slots_on(world.room, world.work, v, n, NOW))
+        if sat == 0:
+            continue
+        for k in range(sat):
+            world.seats.node[k] = n
+            world.seats.device[k] = pick_device(world.room, world.work, v, n, NOW)
+            occupy(world.room, world.work, v, n, world.seats.device[k], 1)
+        world.room.open[c] -= sat * world.work.need[0, v]
+        seat_out(world.out, world.seats, v, sat)
+        world.out.members[v] = sat
+        return
+
+
+@settings(max_examples=40)
+@given(st.one_of(lent(), scattered()), st.lists(st.integers(0, 10**6), max_size=24))
+def test_undoing_all_that_was_tried_leaves_everything_as_it_was(
+    world: Snapshot, dice: list[int]
+) -> None:
+    frame = encode(world)
+    plan_frame(frame)
+    try_and_undo(frame.world, np.zeros(0, np.int64))
+    before = _tables(frame.buffers)
+
+    try_and_undo(frame.world, np.array(dice, np.int64))
+
+    after = _tables(frame.buffers)
+    assert [name for name in before if not np.array_equal(before[name], after[name])] == []
+
+
+def _tables(buffers: Any) -> dict[str, Any]:
+    """Copies of all tables that trying may write."""
+    return {
+        f"{struct}.{name}": np.array(table, copy=True)
+        for struct in STRUCTS
+        for name, table in getattr(buffers, struct)._asdict().items()
+        if name not in CLOCKS | LOG | SEATS
+    }
