@@ -10,12 +10,14 @@ from dataclasses import dataclass
 
 from scheduling.cluster import devices, runtimes
 from scheduling.cluster.adapters import ADAPTERS, Adapter
-from scheduling.cluster.guardrails import marks
+from scheduling.cluster.guardrails import callers
 from scheduling.cluster.guardrails.manifests import MEMBER_ROLE
 from scheduling.cluster.guardrails.reconcile import KINDS, Kind
 from scheduling.models.queues import SYSTEM_NAMESPACE
 
 READ = ("list", "watch")
+OPERATORS = "weir-operators"
+"""The ClusterRoleBinding that names the accounts of operators."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +55,13 @@ def observing() -> Iterator[Need]:
             *resource_of(adapter.list_path), READ, f"to see queued work of kind {adapter.kind}"
         )
     for kind in KINDS:
-        yield Need(*resource_of(kind.list_path), ("get", "list"), "to compare the guardrails")
+        why = "to compare the guardrails"
+        yield Need(*resource_of(kind.list_path), ("get", "list"), why, names=_named(kind))
+    rbac, why = (
+        "rbac.authorization.k8s.io",
+        "to see which operators make pods of work that is let in",
+    )
+    yield Need(rbac, "clusterrolebindings", ("get",), why, names=(OPERATORS,))
 
 
 def enforcing() -> Iterator[Need]:
@@ -66,8 +74,9 @@ def enforcing() -> Iterator[Need]:
         "coordination.k8s.io", "leases", lease, "so that one worker writes", SYSTEM_NAMESPACE
     )
     for kind in KINDS:
-        yield _keeps(kind)
-    yield Need(marks.GROUP, marks.RESOURCE, (marks.VERB,), "to mark work as admitted")
+        yield from _keeps(kind)
+    resource, verb = callers.MARKS
+    yield Need(callers.GROUP, resource, (verb,), "to mark work as admitted")
     role = (MEMBER_ROLE,)
     yield Need(
         "rbac.authorization.k8s.io",
@@ -85,10 +94,21 @@ def _acts_on(adapter: Adapter) -> Need:
     return Need(group, resource, verbs, f"to admit and evict work of kind {adapter.kind}")
 
 
-def _keeps(kind: Kind) -> Need:
-    """Applying what is not there yet is a create as well. What is given back is never deleted."""
-    verbs = ("create", "patch") if kind.kept else ("create", "patch", "delete")
-    return Need(*resource_of(kind.list_path), verbs, "to keep the guardrails")
+def _keeps(kind: Kind) -> Iterator[Need]:
+    """Applying what is not there yet is a create as well, and what is created has no name yet that a right
+    could be limited to. What is given back is never deleted. A policy that reads parameters is taken only
+    from who may read all objects of their kind."""
+    resource, why = resource_of(kind.list_path), "to keep the guardrails"
+    verbs = ("patch",) if kind.kept else ("patch", "delete")
+    if kind.only:
+        yield Need(*resource, ("get", "create"), why)
+        yield Need(*resource, verbs, why, names=_named(kind))
+    else:
+        yield Need(*resource, ("create", *verbs), why)
+
+
+def _named(kind: Kind) -> tuple[str, ...]:
+    return (kind.only,) if kind.only else ()
 
 
 def submitting() -> Iterator[Need]:

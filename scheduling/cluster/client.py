@@ -21,6 +21,7 @@ import urllib3
 from kubernetes import client as official
 from kubernetes import config as official_config
 
+from scheduling.cluster.kubeconfig import configuration_from
 from scheduling.cluster.wire import Header, Stream, Wire
 
 if TYPE_CHECKING:
@@ -126,15 +127,6 @@ def configuration_of(cluster: Cluster) -> official.Configuration:
         official_config.load_incluster_config(  # type: ignore[no-untyped-call] # as published
             client_configuration=configuration
         )
-    return configuration
-
-
-def configuration_from(kubeconfig: str, context: str = "") -> official.Configuration:
-    """What a kubeconfig says of ``context``, or of its current one. Raises ConfigException."""
-    configuration = official.Configuration()
-    official_config.load_kube_config(  # type: ignore[no-untyped-call] # as published
-        config_file=kubeconfig, context=context or None, client_configuration=configuration
-    )
     return configuration
 
 

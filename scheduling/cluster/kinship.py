@@ -2,6 +2,9 @@
 
 A RayJob makes a RayCluster that makes pods; a TrainJob makes a JobSet that makes Jobs. The topmost
 object with a queue label is the workload, and whatever it made is a part of it.
+
+Anybody can write an owner reference. One counts where the object that it names is there, of the kind that
+it says, and of a kind that makes such objects; what names another is work of its own.
 """
 
 from __future__ import annotations
@@ -15,6 +18,8 @@ from scheduling.cluster.adapters import pods as pods_of
 
 Json = dict[str, Any]
 ByKind = Mapping[str, Iterable[Json]]
+MAKERS = ("TrainJob", "JobSet", "RayJob", "MPIJob", "PyTorchJob")
+"""Kinds that make others which could be queued; the rest of them make pods."""
 
 
 class Kinship:
@@ -77,8 +82,15 @@ class Kinship:
             seen.add(at)
             if labels.queue_of(found[1]["metadata"].get("labels")):
                 root = at
-            at = pods_of.owner_of(found[1]).get("uid", "")
+            at = self._maker(found[1])
         return root
+
+    def _maker(self, obj: Json) -> str:
+        """uid of the object that made ``obj``; empty where what it names made no such thing."""
+        owner = pods_of.owner_of(obj)
+        found = self.find(owner.get("uid", ""))
+        is_so = found is not None and found[0] == owner.get("kind") and found[0] in MAKERS
+        return owner.get("uid", "") if is_so else ""
 
     def _learn(self, kind: str, objects: Iterable[Json]) -> Iterator[str]:
         """Hold ``objects``; of those that nobody owns, the uids of workloads."""

@@ -14,12 +14,15 @@ USER_LENGTH = 150
 """Characters of it that are kept."""
 GPU_CLASSES = "weir.dev/gpu-classes"
 MIN_MEMBERS = "weir.dev/min-members"
+RUN_TIME_LIMIT = "weir.dev/run-time-limit"
 CHECKPOINT_INTERVAL = "weir.dev/checkpoint-interval"
 CHECKPOINTED_AT = "weir.dev/checkpointed-at"
 PREDICTED_SECONDS = "weir.dev/predicted-seconds"
 TOPOLOGY_REQUIRED = "weir.dev/topology-required"
 TOPOLOGY_PREFERRED = "weir.dev/topology-preferred"
 HOLD = "weir.dev/hold"
+ON_HOLD, RUN_OVER = "true", "run-time-limit"
+"""What it says: somebody holds it, or it ran for its limit and waits for its owner to decide."""
 GATE = "weir.dev/queue"
 """Scheduling gate that holds plain pods back."""
 POD_GROUP = "weir.dev/pod-group"
@@ -70,6 +73,8 @@ WRITTEN_BY_WEIR = (
     *MARK, ORIGINAL, GROUP_UID, EVICTED_BY, MOVES_TO, START_FAILURES, RETRY_AT, *STATUS
 )  # fmt: skip
 
+MADE_BY_JOB = "batch.kubernetes.io/controller-uid"
+"""The uid of the Job that made a pod."""
 HOSTNAME = "kubernetes.io/hostname"
 TOPOLOGY_LEVELS = {
     "block": ("weir.dev/block", "topology.kubernetes.io/zone"),

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from scheduling.cluster import labels
-from scheduling.cluster.adapters import ClassSpec
+from scheduling.cluster.adapters import ClassSpec, bounds
 from scheduling.cluster.adapters import pods as pods_of
+from scheduling.cluster.adapters.bounds import OWN_TAINTS
 from scheduling.cluster.devices import Devices
 from scheduling.cluster.quantities import mib_below, milli
 
 Json = dict[str, Any]
 
 KEEPS_AWAY = ("NoSchedule", "NoExecute")
-OWN_TAINTS = "node.kubernetes.io/"
-"""Kubernetes' own, of nodes in trouble."""
+
+
+class Taint(NamedTuple):
+    key: str
+    value: str
+    effect: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +39,10 @@ class ObservedNode:
     topology: Mapping[str, str]
     ready: bool
     foreign_gpus: int
-    taints: frozenset[str] = frozenset()
-    """Keys of those that keep new pods away."""
+    taints: frozenset[Taint] = frozenset()
+    """Those that keep new pods away."""
+    kept_for: frozenset[Taint] = frozenset()
+    """Those of them that only some workloads tolerate: nobody else may use it."""
 
 
 def rows_of(
@@ -68,27 +75,55 @@ def rows_of(
             topology=_topology(node_labels),
             ready=_is_ready(node),
             foreign_gpus=min(offered, held.get(name, 0)),
-            taints=frozenset(node["spec"].get("taints") or ()),
+            taints=frozenset(Taint(*taint) for taint in node["spec"].get("taints") or ()),
         )
     return list(rows.values())
 
 
-def closed(rows: list[ObservedNode], tolerated: Set[str]) -> tuple[ObservedNode, ...]:
-    """``rows`` with those not ready whose taints keep work away: not one that every admission makes its pods
-    tolerate, nor one that all nodes of a class carry, which its work knows of."""
+def closed(
+    rows: list[ObservedNode], tolerated: Set[str], asked: Iterable[str] = ()
+) -> tuple[ObservedNode, ...]:
+    """``rows`` with those not ready whose taints keep all work away, and those kept for some that keep all
+    but some away.
+
+    ``tolerated`` are keys that every admission makes its pods tolerate; one that all nodes of a class carry
+    its work knows of. ``asked`` are the bounds of all workloads.
+    """
     if not any(row.taints for row in rows):
         return tuple(rows)
     usual: dict[str, frozenset[str]] = {}
     for row in rows:
-        usual[row.gpu_class] = usual.get(row.gpu_class, row.taints) & row.taints
-    return tuple(
-        replace(row, ready=False) if _strange(row.taints, usual[row.gpu_class] | tolerated) else row
-        for row in rows
+        keys = frozenset(taint.key for taint in row.taints)
+        usual[row.gpu_class] = usual.get(row.gpu_class, keys) & keys
+    told = [role.get("tolerations") or () for text in set(asked) for role in bounds.read(text)]
+    return tuple(_closed(row, usual[row.gpu_class] | tolerated, told) for row in rows)
+
+
+def _closed(row: ObservedNode, known: Set[str], told: Iterable[Sequence[Json]]) -> ObservedNode:
+    strange = frozenset(
+        taint for taint in row.taints if taint.key not in known or taint.key.startswith(OWN_TAINTS)
     )
+    if not strange:
+        return row
+    if any(taint.key.startswith(OWN_TAINTS) for taint in strange):
+        return replace(row, ready=False)
+    for tolerations in told:
+        if all(any(tolerates(each, taint) for each in tolerations) for taint in strange):
+            return replace(row, kept_for=strange)
+    return replace(row, ready=False)
 
 
-def _strange(taints: Set[str], known: Set[str]) -> bool:
-    return any(key not in known or key.startswith(OWN_TAINTS) for key in taints)
+def tolerates(toleration: Any, taint: Taint) -> bool:
+    """As kube-scheduler reads them: kubernetes.io, "Taints and Tolerations"."""
+    if not isinstance(toleration, dict):
+        return False
+    key, effect = toleration.get("key"), toleration.get("effect")
+    if (effect and effect != taint.effect) or (key and key != taint.key):
+        return False
+    if toleration.get("operator") == "Exists":
+        return True
+    equal = toleration.get("operator") in (None, "", "Equal")
+    return bool(key) and equal and (toleration.get("value") or "") == taint.value
 
 
 def _held(pods: Iterable[Json], counted: Devices) -> dict[str, int]:
@@ -122,7 +157,11 @@ def trim_node(node: Json) -> Json:
         "metadata": {k: meta[k] for k in ("name", "uid", "resourceVersion", "labels") if k in meta},
         "spec": {
             "unschedulable": spec.get("unschedulable", False),
-            "taints": [t["key"] for t in spec.get("taints") or () if t["effect"] in KEEPS_AWAY],
+            "taints": [
+                (t["key"], t.get("value") or "", t["effect"])
+                for t in spec.get("taints") or ()
+                if t["effect"] in KEEPS_AWAY
+            ],
         },
         "status": {
             "allocatable": status.get("allocatable") or {},

@@ -5,7 +5,9 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 from scheduling.cluster import devices, labels, runtimes
@@ -31,12 +33,19 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Orphans:
-    """Pods whose object was deleted: they are going, and hold their GPUs until they are gone."""
+    """Pods whose object was deleted: they hold their GPUs until they are gone. Amounts are of each, as in
+    Observed."""
 
     namespace: str
     name: str
     gpus: int
     placement: Mapping[str, int]
+    uid: str = ""
+    """Of the object."""
+    cpus: int = 0
+    memory_mib: int = 0
+    gone_by: datetime | None = None
+    """When their grace ends; None while one of them is not going."""
 
 
 KINDS: Mapping[str, Adapter] = {a.kind: a for a in ADAPTERS}
@@ -192,9 +201,13 @@ def compose(
     by_uid = memo.by_age()
     # What asks for no GPUs is sent to no node, so what its pods hold is taken off those they came to.
     unplaced = [uid for uid in owned if uid in by_uid and not by_uid[uid].gpus]
-    for uid in (*memo.unreadable, *unplaced):
-        for pod in filter(pods_of.holds, owned.get(uid, NO_PODS)):
-            foreign.setdefault(pod["spec"]["nodeName"], []).append(pod)
+    orphans = [_orphans(uid, pods, classes, counted) for uid, pods in sorted(orphaned.items())]
+    seatless = [
+        *(owned.get(uid, NO_PODS) for uid in (*memo.unreadable, *unplaced)),
+        *(orphaned[left.uid] for left in orphans if not left.gpus),
+    ]
+    for pod in filter(pods_of.holds, chain.from_iterable(seatless)):
+        foreign.setdefault(pod["spec"]["nodeName"], []).append(pod)
     return Picture(
         workloads=tuple(by_uid.values()),
         by_uid=by_uid,
@@ -207,8 +220,9 @@ def compose(
                 )
             ],
             {spec.resource_name for spec in classes},
+            (observed.bounds for observed in by_uid.values()),
         ),
-        orphans=tuple(_orphans(pods, classes, counted) for _, pods in sorted(orphaned.items())),
+        orphans=tuple(orphans),
         unreadable=dict(memo.unreadable),
         devices=counted,
         runtimes=around.runtimes,
@@ -229,21 +243,36 @@ def _put_to(owned: Pods, pods: Sequence[Json], kinds: Set[str], kin: Kinship) ->
             owned.setdefault(root, []).append(pod)
         elif not pods_of.holds(pod):
             continue
-        elif pods_of.owner_of(pod).get("kind") in kinds and not kin.is_known(pod):
-            orphaned.setdefault(pods_of.owner_of(pod)["uid"], []).append(pod)
+        elif uid := _left_by(pod, kinds, kin):
+            orphaned.setdefault(uid, []).append(pod)
         else:
             foreign.setdefault(pod["spec"]["nodeName"], []).append(pod)
     return orphaned, foreign
 
 
-def _orphans(pods: Sequence[Json], classes: Sequence[ClassSpec], counted: Devices) -> Orphans:
+def _left_by(pod: Json, kinds: Set[str], kin: Kinship) -> str:
+    """uid of the object that made ``pod`` and is gone, or left it to itself (``kubectl delete
+    --cascade=orphan``); empty for other pods outside the queues."""
+    owner = pods_of.owner_of(pod)
+    if not owner:
+        return str((pod["metadata"].get("labels") or {}).get(labels.MADE_BY_JOB, ""))
+    return str(owner["uid"]) if owner.get("kind") in kinds and not kin.is_known(pod) else ""
+
+
+def _orphans(
+    uid: str, pods: Sequence[Json], classes: Sequence[ClassSpec], counted: Devices
+) -> Orphans:
     first = pods[0]
     need = pods_of.asked(first["spec"], counted.claims(first["metadata"].get("namespace", "")))
     return Orphans(
         namespace=first["metadata"].get("namespace", ""),
-        name=pods_of.owner_of(first).get("name", ""),
+        name=pods_of.owner_of(first).get("name", first["metadata"]["name"]),
         gpus=next((int(need[c.resource_name]) for c in classes if c.resource_name in need), 0),
         placement=pods_of.by_node(pods),
+        uid=uid,
+        cpus=need.get("cpu", 0),
+        memory_mib=need.get("memory", 0),
+        gone_by=pods_of.gone_by(pods),
     )
 
 

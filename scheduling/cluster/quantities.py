@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import re
 from datetime import UTC, datetime
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from functools import lru_cache
+from typing import Any
 
 SUFFIXES = {
     "": Decimal(1),
@@ -24,6 +25,8 @@ LONGEST_S = 50 * 365 * 86400
 """A longer time is a slip; added to the present moment, times far longer leave the calendar."""
 MOST = 2**31 - 1
 """Of whatever is asked for: more than any cluster has, and as much as a column of the database holds."""
+LARGEST = Decimal(2**63 - 1)
+"""Kubernetes cuts quantities off there."""
 
 
 @lru_cache(maxsize=4096)
@@ -33,19 +36,31 @@ def quantity(text: str | float) -> Decimal:
     if match is None or match[2] not in SUFFIXES:
         raise ValueError(f"{text!r} is no Kubernetes quantity")
     try:
-        return Decimal(match[1]) * SUFFIXES[match[2]]
-    except InvalidOperation:
+        number = Decimal(match[1]) * SUFFIXES[match[2]]
+    except ArithmeticError:
         raise ValueError(f"{text!r} is no Kubernetes quantity") from None
+    return max(-LARGEST, min(number, LARGEST))
 
 
 def milli(text: str | float) -> int:
-    """A quantity in thousandths (milli-GPU, milli-CPU)."""
+    """A quantity in thousandths (milli-GPU, milli-CPU), rounded down: for what is offered."""
     return int(quantity(text) * 1000)
 
 
+def milli_asked(text: str | float) -> int:
+    """The same rounded up: for what is asked. Raises ValueError for less than nothing."""
+    asked = quantity(text)
+    if asked < 0:
+        raise ValueError(f"{text!r} is no amount that can be asked for")
+    return math.ceil(asked * 1000)
+
+
 def mib(text: str | float) -> int:
-    """A quantity of bytes in MiB, rounded up: for what is asked."""
-    return math.ceil(quantity(text) / MEBI)
+    """A quantity of bytes in MiB, rounded up: for what is asked. Raises ValueError for less than nothing."""
+    asked = quantity(text)
+    if asked < 0:
+        raise ValueError(f"{text!r} is no amount that can be asked for")
+    return math.ceil(asked / MEBI)
 
 
 def mib_below(text: str | float) -> int:
@@ -91,6 +106,21 @@ def whole(text: str | None) -> int | None:
     if not digits.isdecimal():
         return None
     return int(digits) if len(digits) <= len(str(MOST)) and int(digits) <= MOST else MOST
+
+
+def natural(value: Any) -> int | None:
+    """What a field of an object says that takes a whole number from zero on; None where it says nothing.
+
+    Raises ValueError for everything else: fields are read as the API server takes them, and an operator's
+    definition may let pass what it would not.
+    """
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise ValueError(
+            f"{str(value)[:63]!r} is no number of anything; write a whole one from 0 on"
+        )
+    return value
 
 
 def rfc3339(when: datetime) -> str:

@@ -21,10 +21,11 @@ LIST_PATH = f"/apis/{GROUP}/v1/{RESOURCE}"
 @dataclass(frozen=True, slots=True)
 class Runtime:
     """``overhead`` are quantities that each pod takes, as they are written; ``selector`` are labels that its
-    node has."""
+    node has, ``tolerations`` are of taints that it may have."""
 
     overhead: Json = field(default_factory=dict)
     selector: Mapping[str, str] = field(default_factory=dict)
+    tolerations: tuple[Json, ...] = ()
 
 
 Runtimes = Mapping[str, Runtime]
@@ -39,6 +40,7 @@ def read(classes: Iterable[Json]) -> dict[str, Runtime]:
         c["metadata"]["name"]: Runtime(
             (c.get("overhead") or {}).get("podFixed") or {},
             (c.get("scheduling") or {}).get("nodeSelector") or {},
+            tuple((c.get("scheduling") or {}).get("tolerations") or ()),
         )
         for c in classes
     }

@@ -134,7 +134,8 @@ class Connection:
         if body is not None:
             lines.append(f"Content-Length: {len(body)}")
         self._sock.settimeout(timeout_s)
-        self._sock.sendall("\r\n".join([*lines, "", ""]).encode("latin-1") + (body or b""))
+        # Names of people are in no narrower alphabet; the API server takes headers as UTF-8.
+        self._sock.sendall("\r\n".join([*lines, "", ""]).encode() + (body or b""))
         response = Response(self._sock)
         response.read_head()
         return response

@@ -8,6 +8,7 @@ from typing import Any
 
 from scheduling.cluster.adapters import ADAPTERS
 from scheduling.cluster.client import Client, ConflictError, NotFoundError, configuration_from
+from scheduling.cluster.guardrails.personas import READERS
 from scheduling.cluster.real.control_plane import ControlPlane
 from tests.scheduling.kube import add_node, eventually, node
 from tests.scheduling.proxy import FaultProxy
@@ -30,9 +31,26 @@ _EMPTIED = (
     "/apis/resource.k8s.io/v1/namespaces/default/resourceclaimtemplates",
     "/apis/policy/v1/namespaces/default/poddisruptionbudgets",
     "/apis/coordination.k8s.io/v1/namespaces/weir-system/leases",
-    "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies",
-    "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings",
+    "/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicybindings",
+    "/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicies",
 )
+_POLICIES = (
+    "/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicybindings",
+    "/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicies",
+    "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings",
+    "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies",
+)
+"""Those that read parameters stay: the server stops following ConfigMaps once the last is gone."""
+_STOPPED = (
+    ("/apis/apps/v1", "deployments"),
+    ("/apis/apps/v1", "statefulsets"),
+    ("/apis/apps/v1", "daemonsets"),
+    ("/apis/apps/v1", "replicasets"),
+    ("/apis/batch/v1", "cronjobs"),
+    ("/apis/batch/v1", "jobs"),
+    ("/api/v1", "pods"),
+)
+"""What makes pods, in any namespace, before the pods: what is left of one test would keep making them."""
 _PRIORITIES = "/apis/scheduling.k8s.io/v1/priorityclasses"
 _MEMBER_ROLE = "/apis/rbac.authorization.k8s.io/v1/clusterroles/weir-member"
 _EVERYBODY_EDITS = {
@@ -95,6 +113,10 @@ def _empty(client: Client) -> None:
             client.delete(path, _AT_ONCE)
     for name in _names(client, "/api/v1/nodes") - _NODES:
         client.delete(f"/api/v1/nodes/{name}")
+    for path in _POLICIES:
+        for name in _names(client, path):
+            if not name.startswith(READERS):
+                client.delete(f"{path}/{name}")
     for name in _names(client, _PRIORITIES):
         if not name.startswith("system-"):
             client.delete(f"{_PRIORITIES}/{name}")
@@ -130,7 +152,7 @@ def _is_altered(present: Json) -> bool:
 def _is_settled(client: Client) -> bool:
     left = [
         (f"{root}/namespaces/{item['metadata']['namespace']}/{plural}", item["metadata"]["name"])
-        for root, plural in (("/apis/batch/v1", "jobs"), ("/api/v1", "pods"))
+        for root, plural in _STOPPED
         for item in client.get(f"{root}/{plural}")["items"]
     ]
     for path, name in left:

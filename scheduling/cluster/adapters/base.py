@@ -69,10 +69,23 @@ class Observed:
     created: datetime
     topology: Mapping[str, str] = field(default_factory=dict)
     run_time_limit_s: int | None = None
+    """The least that its kind's own field and its annotation say."""
+    own_limit_s: int | None = None
+    """What the annotation says: its kind knows nothing of it."""
+    admitted_limit_s: int | None = None
+    """The limit that its admission let in."""
+    bounds: str = ""
+    """Where its author and its runtime class let its pods run, as ``bounds`` writes it; empty if anywhere."""
+    names_classes: bool = False
+    """Its author names the GPU classes that it may run on."""
+    pod_priority_classes: tuple[str, ...] = ()
+    """What its pod templates name as their priorityClassName."""
     checkpoint_interval_s: int | None = None
     checkpointed: datetime | None = None
     predicted_s: tuple[float, float] | None = None
     hold: bool = False
+    ran_out: bool = False
+    """Weir holds it, because it ran for its limit."""
     fault: str = ""
     """Why it cannot be planned as it stands, with the remedy; empty for nearly all."""
     incomplete: str = ""
@@ -104,6 +117,8 @@ class Observed:
     """Those of them that need not be there, because an autoscaler of its own makes them when it likes."""
     undue: int = 0
     """Those of them that cannot be there yet, because what they start after is not that far."""
+    lost: int = 0
+    """Those of them whose pods have failed and that nobody makes anew."""
     staged: bool = False
     """Some of its members start after others of it."""
     admitted_gpus: int | None = None
@@ -111,6 +126,8 @@ class Observed:
     placement: Mapping[str, int] = field(default_factory=dict)
     up: Mapping[str, int] = field(default_factory=dict)
     """Those of ``placement`` whose pods are ready."""
+    gone_by: datetime | None = None
+    """When the grace of the last pod that holds resources ends; None while one of them is not going."""
     pods_left: int = 0
     parts: tuple[tuple[str, str], ...] = ()
     """(name, uid) of the objects that acts are carried out on, where it is not one object itself."""
@@ -123,6 +140,15 @@ class Observed:
     def key(self) -> str:
         """The engine's name of it."""
         return key_of(self.kind, self.namespace, self.name)
+
+    @property
+    def stops_after_s(self) -> int | None:
+        """Seconds of a run after which Weir itself has to end it, as nobody else does: its kind does not know
+        of the limit, or somebody raised the one that it was admitted with."""
+        admitted, now = self.admitted_limit_s if self.marked else None, self.run_time_limit_s
+        raised = admitted is not None and (now is None or now > admitted)
+        limits = (self.own_limit_s, admitted if raised else None)
+        return min((limit for limit in limits if limit is not None), default=None)
 
     @property
     def is_up(self) -> bool:

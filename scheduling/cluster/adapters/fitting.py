@@ -26,6 +26,10 @@ NOT_WHOLE = (
     "Each of its pods asks for {gpus:g} GPUs, and Kubernetes gives pods whole ones only. Ask for a whole"
     " number."
 )
+SEVERAL = (
+    "Each of its pods asks for GPUs of several resources ({resources}), and Weir plans those of one. Ask for"
+    " one of them."
+)
 APART = (
     "Its pods ask for GPUs of different classes, and Weir plans a workload on one. Let all of them run on the"
     " same class, or make it several workloads."
@@ -47,7 +51,7 @@ def fitting_classes(
     a resource the pods ask for (any class where the kind ``swaps`` one for another), its unknown names as
     they stand (the engine says so). Without it: every class with a resource the pods ask for.
     """
-    fits = {c.name for c in classes if c.resource_name in asks}
+    fits = {c.name for c in classes if asks.get(c.resource_name)}
     open_to = {c.name: c for c in classes if _allows(own, c.node_labels)}
     named = preferred.replace("\0", "").split(",")
     names = [name.strip() for name in named if name.strip()]
@@ -63,20 +67,30 @@ def in_all(fitting: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
     return tuple(name for name in fitting[0] if all(name in other for other in fitting[1:]))
 
 
+def gpu_resources(asks: Mapping[str, int], names: Sequence[str]) -> list[str]:
+    """What of it is GPUs: the resources ``names`` of classes, and those of none that are known to be GPUs."""
+    return sorted(n for n, some in asks.items() if some and (n in names or GPU_RESOURCE.match(n)))
+
+
 def fault(
-    gpus: Set[int], asked: Sequence[Mapping[str, int]], fitting: Sequence[tuple[str, ...]]
+    gpus: Set[int],
+    asked: Sequence[Mapping[str, int]],
+    fitting: Sequence[tuple[str, ...]],
+    names: Sequence[str],
 ) -> str:
     """Why work cannot be planned on any class, with the remedy; empty when it can.
 
     Of each role of its members: how many milli-``gpus``, all it ``asked`` for, the classes ``fitting``.
-    Without GPUs it needs no class, unless what it asks for is a GPU that belongs to none.
+    ``names`` are the resources of the classes. Without GPUs it needs no class, unless what it asks for
+    is a GPU that belongs to none.
     """
     if parts := [amount for amount in gpus if amount % WHOLE]:
         return NOT_WHOLE.format(gpus=parts[0] / WHOLE)
+    resources = [gpu_resources(asks, names) for asks in asked]
+    if several := next((found for found in resources if len(found) > 1), None):
+        return SEVERAL.format(resources=", ".join(several))
     if not any(gpus):
-        named = (name for asks in asked for name, amount in asks.items() if amount)
-        unknown = (name for name in named if GPU_RESOURCE.match(name))
-        return next((NO_CLASS.format(resource=name) for name in unknown), "")
+        return next((NO_CLASS.format(resource=name) for found in resources for name in found), "")
     if in_all(fitting):
         return ""
     return APART if all(fitting) else NOWHERE

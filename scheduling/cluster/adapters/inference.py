@@ -12,6 +12,7 @@ from scheduling.cluster import labels
 from scheduling.cluster.adapters import notes
 from scheduling.cluster.adapters import pods as pods_of
 from scheduling.cluster.adapters.roles import Role, RoleAdapter
+from scheduling.cluster.adapters.sizing import count_of
 from scheduling.cluster.quantities import whole
 
 Json = dict[str, Any]
@@ -25,11 +26,11 @@ class ReplicasAdapter(RoleAdapter):
     ends: ClassVar = {}
 
     def is_suspended(self, obj: Json) -> bool:
-        return _replicas(obj) == 0
+        return obj["spec"].get("replicas") == 0
 
     def set_suspended(self, obj: Json, suspended: bool) -> None:
         said = obj["metadata"].setdefault("annotations", {})
-        now = _replicas(obj)
+        now = count_of(obj["spec"].get("replicas"))
         if suspended:
             if now:
                 said[labels.REPLICAS] = str(now)
@@ -39,10 +40,8 @@ class ReplicasAdapter(RoleAdapter):
 
     def wanted(self, obj: Json) -> int:
         """Replicas at full size, whether it waits or not."""
-        return _replicas(obj) or whole(notes.of(obj).get(labels.REPLICAS)) or 0
-
-    def time_limit_s(self, obj: Json) -> int | None:
-        return None
+        now = count_of(obj["spec"].get("replicas"))
+        return now or whole(notes.of(obj).get(labels.REPLICAS)) or 0
 
     def fault(self, obj: Json, amounts: Set[int]) -> str:
         return super().fault(obj, amounts) if self.wanted(obj) else NONE_WANTED
@@ -84,7 +83,7 @@ class LeaderWorkerSetAdapter(ReplicasAdapter):
 
     def roles(self, obj: Json) -> list[Role]:
         own, groups = obj["spec"]["leaderWorkerTemplate"], self.wanted(obj)
-        workers = int(own.get("size") or 1) - 1
+        workers = (count_of(own.get("size")) or 1) - 1
         leader = own.get("leaderTemplate")
         each = {"worker": workers} if leader else {"worker": workers + 1}
         templates = {"worker": own["workerTemplate"]}
@@ -104,8 +103,3 @@ class LeaderWorkerSetAdapter(ReplicasAdapter):
             "leaderworkerset.sigs.k8s.io/name"
         )
         return name
-
-
-def _replicas(obj: Json) -> int:
-    replicas = obj["spec"].get("replicas")
-    return 1 if replicas is None else int(replicas)

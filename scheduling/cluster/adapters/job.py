@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from scheduling.cluster.adapters.roles import Role, RoleAdapter
+from scheduling.cluster.adapters.sizing import count_of
+from scheduling.cluster.quantities import natural
 from scheduling.cluster.sharing import Shared
 
 Json = dict[str, Any]
@@ -32,11 +34,14 @@ class JobAdapter(RoleAdapter):
             obj["metadata"]["labels"] = LABELS.one(said)
         return obj
 
+    def time_limit_s(self, obj: Json) -> int | None:
+        return natural(obj["spec"].get("activeDeadlineSeconds"))
+
     def roles(self, obj: Json) -> list[Role]:
         spec = obj["spec"]
-        pods, completions = int(spec.get("parallelism", 1)), spec.get("completions")
+        pods, completions = count_of(spec.get("parallelism")), natural(spec.get("completions"))
         # No more pods than completions ever run at once.
-        count = min(pods, int(completions)) if completions else pods
+        count = min(pods, completions) if completions else pods
 
         def resize(members: int) -> None:
             spec["parallelism"] = members

@@ -7,6 +7,8 @@ from typing import Any, ClassVar
 
 from scheduling.cluster.adapters import stages
 from scheduling.cluster.adapters.roles import Role, RoleAdapter
+from scheduling.cluster.adapters.sizing import count_of
+from scheduling.cluster.quantities import natural
 
 Json = dict[str, Any]
 
@@ -33,5 +35,5 @@ class JobSetAdapter(RoleAdapter):
 
 def _pods(job: Json) -> int:
     spec = job["template"]["spec"]
-    pods, completions = int(spec.get("parallelism", 1)), spec.get("completions")
-    return int(job.get("replicas", 1)) * (min(pods, int(completions)) if completions else pods)
+    pods, completions = count_of(spec.get("parallelism")), natural(spec.get("completions"))
+    return count_of(job.get("replicas")) * (min(pods, completions) if completions else pods)

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
 from typing import Any, ClassVar
 
 from scheduling.cluster.adapters.roles import Role, RoleAdapter
+from scheduling.cluster.adapters.sizing import count_of
+from scheduling.cluster.quantities import natural
 
 Json = dict[str, Any]
+
+STRANGE = "It has a role {role}, which its kind does not know. Make its pods part of {known}."
 
 
 class ReplicaSpecsAdapter(RoleAdapter):
@@ -19,11 +24,25 @@ class ReplicaSpecsAdapter(RoleAdapter):
 
     def roles(self, obj: Json) -> list[Role]:
         specs: Json = obj["spec"].get(self.replica_specs) or {}
-        return [self._role(obj["spec"], name, specs[name]) for name in self.order if name in specs]
+        names = [*(name for name in self.order if name in specs), *self._strange(obj)]
+        return [self._role(obj["spec"], name, specs[name]) for name in names]
+
+    def _strange(self, obj: Json) -> list[str]:
+        """Roles that the kind does not have. Some versions of its operator make pods of them all the same."""
+        specs = obj["spec"].get(self.replica_specs) or {}
+        return sorted(name for name in specs if name not in self.order)
+
+    def fault(self, obj: Json, amounts: Set[int]) -> str:
+        known = " and ".join(self.order)
+        strange = (STRANGE.format(role=str(name)[:63], known=known) for name in self._strange(obj))
+        return next(strange, super().fault(obj, amounts))
 
     def _role(self, spec: Json, name: str, own: Json) -> Role:
         return Role(
-            name, _replicas(own), own["template"], restore=lambda count: own.update(replicas=count)
+            name,
+            count_of(own.get("replicas")),
+            own["template"],
+            restore=lambda count: own.update(replicas=count),
         )
 
     def is_suspended(self, obj: Json) -> bool:
@@ -36,8 +55,7 @@ class ReplicaSpecsAdapter(RoleAdapter):
         return str((obj["spec"].get("runPolicy") or {}).get("managedBy") or "")
 
     def time_limit_s(self, obj: Json) -> int | None:
-        limit: int | None = (obj["spec"].get("runPolicy") or {}).get("activeDeadlineSeconds")
-        return limit
+        return natural((obj["spec"].get("runPolicy") or {}).get("activeDeadlineSeconds"))
 
 
 class PyTorchJobAdapter(ReplicaSpecsAdapter):
@@ -54,8 +72,8 @@ class PyTorchJobAdapter(ReplicaSpecsAdapter):
         role = super()._role(spec, name, own)
         bounds = spec.get("elasticPolicy") or {}
         if name == "Worker" and "maxReplicas" in bounds:
-            role.lowest = int(bounds.get("minReplicas", 1))
-            role.highest = int(bounds["maxReplicas"])
+            role.lowest = count_of(bounds.get("minReplicas"))
+            role.highest = count_of(bounds["maxReplicas"])
             role.resize, role.restore = role.restore, None
         return role
 
@@ -69,8 +87,3 @@ class MPIJobAdapter(ReplicaSpecsAdapter):
     controller = "kubeflow.org/mpi-operator"
     replica_specs = "mpiReplicaSpecs"
     order = ("Worker", "Launcher")
-
-
-def _replicas(own: Json) -> int:
-    replicas = own.get("replicas")
-    return 1 if replicas is None else int(replicas)

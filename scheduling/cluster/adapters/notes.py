@@ -56,8 +56,26 @@ def wishes(notes: Mapping[str, str], pods: Sequence[Json]) -> Json:
         "checkpoint_interval_s": _seconds(notes.get(labels.CHECKPOINT_INTERVAL)),
         "checkpointed": _checkpointed(notes, pods),
         "predicted_s": _predicted(notes.get(labels.PREDICTED_SECONDS, "")),
-        "hold": notes.get(labels.HOLD) == "true",
+        "hold": is_held(notes),
+        "ran_out": notes.get(labels.HOLD) == labels.RUN_OVER,
+        "own_limit_s": own_limit_s(notes),
+        "names_classes": bool(notes.get(labels.GPU_CLASSES, "").strip(", \0")),
     }
+
+
+def is_held(notes: Mapping[str, str]) -> bool:
+    """It is not to be started until the annotation goes."""
+    return notes.get(labels.HOLD) in (labels.ON_HOLD, labels.RUN_OVER)
+
+
+def own_limit_s(notes: Mapping[str, str]) -> int | None:
+    """The run-time limit that the annotation sets, which none but Weir keeps."""
+    return _seconds(notes.get(labels.RUN_TIME_LIMIT))
+
+
+def least_s(*limits: int | None) -> int | None:
+    """The least of some limits; None where there is none."""
+    return min((limit for limit in limits if limit is not None), default=None)
 
 
 def fault(notes: Mapping[str, str]) -> str:

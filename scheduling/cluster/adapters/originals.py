@@ -29,6 +29,8 @@ class Original:
     """Members that the last admission or resize let in."""
     gpus: int | None = None
     """Milli-GPU a member that the last admission let in."""
+    limit_s: int | None = None
+    """Run-time limit that the last admission let in."""
     running: bool = False
     uid: str = ""
     """Of the object that says it."""
@@ -46,7 +48,8 @@ class Original:
 
     def dump(self, members: int) -> str:
         kept = {"roles": self.roles, "sizes": self.sizes, "set": members, "gpus": self.gpus}
-        return json.dumps({**kept, "uid": self.uid}, sort_keys=True)
+        limit = {} if self.limit_s is None else {"limit_s": self.limit_s}
+        return json.dumps({**kept, **limit, "uid": self.uid}, sort_keys=True)
 
 
 def of(obj: Json) -> Original:
@@ -61,6 +64,7 @@ def of(obj: Json) -> Original:
             sizes={str(name): int(size) for name, size in kept["sizes"].items()},
             members=None if kept["set"] is None else int(kept["set"]),
             gpus=None if kept.get("gpus") is None else int(kept["gpus"]),
+            limit_s=None if kept.get("limit_s") is None else int(kept["limit_s"]),
             running=labels.GPU_CLASS in notes,
             uid=uid,
         )

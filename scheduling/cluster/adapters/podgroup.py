@@ -11,10 +11,10 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from scheduling.cluster import labels
-from scheduling.cluster.adapters import fitting, merging, notes, originals, steering
+from scheduling.cluster.adapters import bounds, faults, fitting, merging, notes, originals, steering
 from scheduling.cluster.adapters import pods as pods_of
 from scheduling.cluster.adapters.base import DELETE, Admission, ClassSpec, Observed
-from scheduling.cluster.adapters.roles import LARGEST_GANG, mixed, priority_class
+from scheduling.cluster.adapters.roles import named_by, priority_class
 from scheduling.cluster.devices import Claims
 from scheduling.cluster.quantities import whole
 from scheduling.cluster.runtimes import NO_RUNTIMES, Runtimes
@@ -79,8 +79,11 @@ class PodGroupAdapter:
         return Observed(
             generation=0,
             priority_class=priority_class(obj["metadata"], [pods[0]["spec"]]),
-            min_members=min(total or len(pods), LARGEST_GANG),
-            max_members=min(total or len(pods), LARGEST_GANG),
+            pod_priority_classes=named_by(pod["spec"] for pod in pods),
+            run_time_limit_s=notes.own_limit_s(said),
+            admitted_limit_s=originals.of(pods[0]).limit_s,
+            min_members=min(total or len(pods), faults.LARGEST_GANG),
+            max_members=min(total or len(pods), faults.LARGEST_GANG),
             members=len(pods),
             members_wanted=sum(pods_of.phase(p) != "Succeeded" for p in pods),
             suspended=len(gated) == len(pods),
@@ -88,6 +91,7 @@ class PodGroupAdapter:
             deleting=all(p["metadata"].get("deletionTimestamp") for p in pods),
             outcome=_outcome(pods, total),
             started=pods_of.last_start(pods),
+            lost=sum(pods_of.phase(p) == "Failed" for p in pods),
             pods_left=sum(not pods_of.is_over(p) and p not in gated for p in pods),
             parts=tuple((p["metadata"]["name"], p["metadata"]["uid"]) for p in pods),
             incomplete=_incomplete(pods, total),
@@ -106,6 +110,7 @@ class PodGroupAdapter:
             original = originals.of(obj)
             own = steering.own_of(spec, original.roles.get("pod"))
             original.roles["pod"] = own
+            original.limit_s = notes.own_limit_s(notes.of(obj))
             if pods_of.gpus(spec, admission.resource_names, admission.claims):
                 steering.to_hosts(spec, own, admission, fixed=True)
                 steering.tolerate(spec, own, admission.gpu_class)
@@ -176,9 +181,12 @@ def _needs(
         "cpus": int(asks.get("cpu", 0)),
         "memory_mib": int(asks.get("memory", 0)),
         "gpu_classes": fits,
-        "fault": (mixed(amounts) or _crowded(pods) if _total(pods[0]) else UNCOUNTED)
+        "bounds": bounds.written(
+            steering.own_of(pod["spec"], originals.of(pod).roles.get("pod")) for pod in pods
+        ),
+        "fault": (faults.mixed(amounts) or _crowded(pods) if _total(pods[0]) else UNCOUNTED)
         or pods_of.claims_fault(spec, claims)
-        or fitting.fault(amounts, [asks], [fits])
+        or fitting.fault(amounts, [asks], [fits], names)
         or notes.fault(said),
     }
 

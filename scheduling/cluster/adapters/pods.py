@@ -9,7 +9,7 @@ from typing import Any
 from scheduling.cluster import labels
 from scheduling.cluster.adapters import originals
 from scheduling.cluster.devices import UNCOUNTED, Claims
-from scheduling.cluster.quantities import MOST, instant, mib, milli
+from scheduling.cluster.quantities import MOST, instant, mib, milli_asked
 from scheduling.cluster.runtimes import NO_RUNTIMES, Runtimes
 from scheduling.cluster.runtimes import of as runtime_of
 
@@ -35,9 +35,9 @@ def asked(
     All containers run at once, and beside them the init containers that are restarted always; each of
     the other init containers runs before, beside those restarted ones that precede it. Devices that
     the pod claims by one of the templates ``claims`` come on top. A request counts, else the limit (the
-    server defaults one from the other). What the pod asks for as a whole takes the place of what its
-    containers do (KEP-2837). The overhead that it states, else that of its runtime class among
-    ``runtimes``, is added to either.
+    server defaults one from the other); of a device, whose two have to be alike, the limit. What the pod
+    asks for as a whole takes the place of what its containers do (KEP-2837). The overhead that it
+    states, else that of its runtime class among ``runtimes``, is added to either.
     """
     total, first = _total(spec.get("containers")), spec.get("initContainers") or ()
     if first:
@@ -54,7 +54,9 @@ def _total(containers: Iterable[Json] | None) -> dict[str, int]:
     total: dict[str, int] = {}
     for container in containers or ():
         resources = container.get("resources") or {}
-        wants = {**(resources.get("limits") or {}), **(resources.get("requests") or {})}
+        limits = resources.get("limits") or {}
+        devices = {name: amount for name, amount in limits.items() if "/" in name}
+        wants = {**limits, **(resources.get("requests") or {}), **devices}
         for name, value in _amounts(wants).items():
             total[name] = total.get(name, 0) + value
     return total
@@ -62,7 +64,7 @@ def _total(containers: Iterable[Json] | None) -> dict[str, int]:
 
 def _amounts(quantities: Json) -> dict[str, int]:
     return {
-        name: mib(amount) if name == "memory" else milli(amount)
+        name: mib(amount) if name == "memory" else milli_asked(amount)
         for name, amount in quantities.items()
     }
 
@@ -108,7 +110,7 @@ def gpus(spec: Mapping[str, Any], names: Sequence[str], claims: Claims = NO_CLAI
 
 def gpus_among(asks: Mapping[str, int], names: Sequence[str]) -> int:
     """The same of what a pod asks for."""
-    return next((int(asks[name]) for name in names if name in asks), 0)
+    return next((int(asks[name]) for name in names if asks.get(name)), 0)
 
 
 def phase(pod: Json) -> str:
@@ -144,9 +146,21 @@ def by_node(pods: Iterable[Json]) -> dict[str, int]:
 
 
 def presence(pods: Sequence[Json]) -> Json:
-    """Which members are up and where they hold resources, as fields of Observed."""
+    """Which members are up, where they hold resources and until when, as fields of Observed."""
     ready = [pod for pod in pods if is_ready(pod)]
-    return {"members_up": len(ready), "placement": by_node(pods), "up": by_node(ready)}
+    return {
+        "members_up": len(ready),
+        "placement": by_node(pods),
+        "up": by_node(ready),
+        "gone_by": gone_by(pods),
+    }
+
+
+def gone_by(pods: Iterable[Json]) -> datetime | None:
+    """When the grace of the last that holds resources ends; None where none does or one is not going."""
+    ends = [instant(pod["metadata"].get("deletionTimestamp")) for pod in pods if holds(pod)]
+    known = [end for end in ends if end]
+    return max(known) if known and len(known) == len(ends) else None
 
 
 def last_start(pods: Iterable[Json]) -> datetime | None:

@@ -6,7 +6,8 @@ from datetime import datetime
 from typing import Any, ClassVar
 
 from scheduling.cluster.adapters.roles import Role, RoleAdapter
-from scheduling.cluster.quantities import instant
+from scheduling.cluster.adapters.sizing import count_of
+from scheduling.cluster.quantities import instant, natural
 
 Json = dict[str, Any]
 
@@ -32,6 +33,11 @@ class RayClusterAdapter(RoleAdapter):
         spec: Json = obj["spec"]
         return spec
 
+    def helpers(self, obj: Json) -> list[Json]:
+        """Ray's own autoscaler is a container more in the head's pod."""
+        options = self.cluster_spec(obj).get("autoscalerOptions")
+        return [{"containers": [options]}] if options else []
+
 
 class RayJobAdapter(RayClusterAdapter):
     """Makes a RayCluster and a pod that submits the job to it; suspending it deletes both."""
@@ -49,6 +55,13 @@ class RayJobAdapter(RayClusterAdapter):
         own: Json = spec
         return own
 
+    def time_limit_s(self, obj: Json) -> int | None:
+        return natural(obj["spec"].get("activeDeadlineSeconds"))
+
+    def helpers(self, obj: Json) -> list[Json]:
+        submitter = obj["spec"].get("submitterPodTemplate") or {}
+        return [*super().helpers(obj), *([submitter["spec"]] if submitter.get("spec") else [])]
+
     def outcome(self, obj: Json) -> tuple[str, datetime | None]:
         status = obj.get("status") or {}
         ended = instant(status.get("endTime"))
@@ -64,15 +77,15 @@ def _is_autoscaled(spec: Json) -> bool:
 
 def _group(group: Json, *, autoscaled: bool) -> Role:
     """KubeRay runs as many hosts for each replica as ``numOfHosts`` says, all or none."""
-    hosts = int(group.get("numOfHosts") or 1)
-    lowest, highest = int(group.get("minReplicas") or 0), group.get("maxReplicas")
-    replicas = int(group.get("replicas") or lowest)
+    hosts = count_of(group.get("numOfHosts")) or 1
+    lowest, highest = count_of(group.get("minReplicas"), 0), natural(group.get("maxReplicas"))
+    replicas = count_of(group.get("replicas"), 0) or lowest
     if autoscaled and highest is not None:
-        return _autoscaled(group, hosts, lowest, int(highest))
+        return _autoscaled(group, hosts, lowest, highest)
     role = Role(group.get("groupName", "workers"), replicas * hosts, group["template"])
     role.restore = lambda count: group.update(replicas=max(1, count // hosts))
     if hosts == 1 and highest is not None:
-        role.lowest, role.highest = lowest, int(highest)
+        role.lowest, role.highest = lowest, highest
         role.resize = lambda count: group.update(replicas=count)
     return role
 

@@ -13,7 +13,16 @@ from datetime import datetime
 from typing import Any, ClassVar
 
 from scheduling.cluster import labels
-from scheduling.cluster.adapters import fitting, merging, notes, originals, sizing, steering
+from scheduling.cluster.adapters import (
+    bounds,
+    faults,
+    fitting,
+    merging,
+    notes,
+    originals,
+    sizing,
+    steering,
+)
 from scheduling.cluster.adapters import pods as pods_of
 from scheduling.cluster.adapters.base import Admission, ClassSpec, Observed
 from scheduling.cluster.adapters.originals import Original
@@ -23,23 +32,6 @@ from scheduling.cluster.runtimes import NO_RUNTIMES, Runtimes
 from scheduling.cluster.runtimes import of as runtime_of
 
 Json = dict[str, Any]
-
-MIXED = (
-    "Its pods ask for {amounts} GPUs, and Weir plans members of one size. Give every pod the same"
-    " number of GPUs, or none to those that only lead."
-)
-
-
-LARGEST_GANG = 150_000
-"""As many pods as Kubernetes is built for (kubernetes.io, "Considerations for large clusters")."""
-TOO_MANY = (
-    "It asks for {pods:,} pods at once, and no cluster has more than {most:,}. Ask for fewer."
-)
-NOT_HERE = (
-    "It is managed by {controller}, which nothing here starts or stops, so Weir holds no GPUs for it. Make it"
-    " anew without managedBy to run it here, or take its queue label off."
-)
-NO_PODS = "It asks for no pods. Ask for at least one."
 
 
 @dataclass(slots=True)
@@ -98,8 +90,12 @@ class RoleAdapter:
         obj["spec"]["suspend"] = suspended
 
     def time_limit_s(self, obj: Json) -> int | None:
-        limit: int | None = obj["spec"].get("activeDeadlineSeconds")
-        return limit
+        """What the kind's own field limits a run to; None for a kind that has no such field."""
+        return None
+
+    def helpers(self, obj: Json) -> list[Json]:
+        """Specs of what it makes beside the pods of its roles: no members, so they may have no GPUs."""
+        return []
 
     def managed_by(self, obj: Json) -> str:
         """Who runs it, where it says; the kind's own controller leaves others' alone."""
@@ -171,7 +167,7 @@ class RoleAdapter:
         outcome, finished = self.outcome(obj)
         return Observed(
             generation=int(meta.get("generation", 0)),
-            run_time_limit_s=_bounded(self.time_limit_s(obj)),
+            run_time_limit_s=self._limit_s(obj),
             suspended=self.is_suspended(obj),
             deleting=bool(meta.get("deletionTimestamp")),
             run_by=self._run_by(obj),
@@ -192,6 +188,7 @@ class RoleAdapter:
             counted = sizing.counted_of(self.roles(new), admission.resource_names, admission.claims)
             lowest, highest = self._bounds(obj, counted, original)
             original.gpus = sizing.member_gpus(counted, admission)
+            original.limit_s = self._limit_s(obj)
             for role in counted:
                 own = self._original(role, original, admission)
                 if original.gpus:
@@ -298,22 +295,24 @@ class RoleAdapter:
         counted, original = sizing.counted_of(roles, names, claims), originals.of(obj)
         asks = [pods_of.asked(role.pod, claims, runtimes) for role in counted]
         amounts = {pods_of.gpus_among(each, names) for each in asks}
+        owns = [self._own(role, original, runtimes) for role in counted]
         fits = [
-            self._classes(obj, role, self._own(role, original, runtimes), classes, each)
-            for role, each in zip(counted, asks, strict=True)
+            self._classes(obj, role, own, classes, each)
+            for role, own, each in zip(counted, owns, asks, strict=True)
         ]
         lowest, highest = self._bounds(obj, counted, original)
         later = self.later(obj, parts)
-        members = min(LARGEST_GANG, sum(role.count for role in counted))
+        members = min(faults.LARGEST_GANG, sum(role.count for role in counted))
         mixed = any(amounts) and (self.has_helpers or len(counted) < len(roles))
         mine = [p for p in pods if pods_of.gpus(p["spec"], names, claims)] if mixed else pods
         return {
             "priority_class": priority_class(obj["metadata"], [role.pod for role in roles]),
+            "pod_priority_classes": named_by([*(r.pod for r in roles), *self.helpers(obj)]),
             "gpus": max(amounts),
             "cpus": int(asks[0].get("cpu", 0)),
             "memory_mib": int(asks[0].get("memory", 0)),
-            "min_members": min(max(1, lowest), LARGEST_GANG),
-            "max_members": min(max(1, highest), LARGEST_GANG),
+            "min_members": min(max(1, lowest), faults.LARGEST_GANG),
+            "max_members": min(max(1, highest), faults.LARGEST_GANG),
             "members": members,
             "members_wanted": max(0, members - self.done(obj, mine)),
             "spare": sum(role.spare for role in counted),
@@ -321,12 +320,15 @@ class RoleAdapter:
             "staged": bool(later),
             "sized": original.members,
             "admitted_gpus": original.gpus,
+            "admitted_limit_s": original.limit_s,
             "gpu_classes": fitting.in_all(fits),
-            "fault": self._managed_fault(obj)
+            "bounds": bounds.written(owns),
+            "fault": faults.managed(self._run_by(obj))
             or self.fault(obj, amounts)
-            or size_fault(highest)
-            or _claims_fault(roles, claims)
-            or fitting.fault(amounts, asks, fits)
+            or faults.size(highest)
+            or faults.claims((role.pod for role in roles), claims)
+            or fitting.fault(amounts, asks, fits, names)
+            or faults.helpers(self.helpers(obj), names)
             or notes.fault(notes.of(obj)),
             **pods_of.presence(mine),
         }
@@ -354,40 +356,17 @@ class RoleAdapter:
         own = steering.own_of(role.pod, original.roles.get(role.name))
         return steering.bounded(own, runtime_of(role.pod, runtimes))
 
+    def _limit_s(self, obj: Json) -> int | None:
+        limit = notes.least_s(self.time_limit_s(obj), notes.own_limit_s(notes.of(obj)))
+        return None if limit is None else min(limit, MOST)
+
     def _run_by(self, obj: Json) -> str:
         named = self.managed_by(obj)
         return "" if named == self.controller else named
 
-    def _managed_fault(self, obj: Json) -> str:
-        named = self._run_by(obj)
-        return NOT_HERE.format(controller=named[:63]) if named else ""
-
     def fault(self, obj: Json, amounts: Set[int]) -> str:
         """Why it cannot be planned, with the remedy; ``amounts`` of milli-GPU its members ask for."""
-        return mixed(amounts)
-
-
-def _bounded(limit_s: int | None) -> int | None:
-    return None if limit_s is None else min(limit_s, MOST)
-
-
-def _claims_fault(roles: Sequence[Role], claims: Claims) -> str:
-    return next((fault for r in roles if (fault := pods_of.claims_fault(r.pod, claims))), "")
-
-
-def size_fault(pods: int) -> str:
-    """Why a gang of so many cannot be planned, with the remedy; empty when it can."""
-    if pods > LARGEST_GANG:
-        return TOO_MANY.format(pods=pods, most=LARGEST_GANG)
-    return "" if pods else NO_PODS
-
-
-def mixed(amounts: Set[int]) -> str:
-    """What to do about members of different sizes (milli-GPU); empty when they are alike."""
-    if len(amounts) < 2:
-        return ""
-    listed = " and ".join(f"{amount / 1000:g}" for amount in sorted(amounts))
-    return MIXED.format(amounts=listed)
+        return faults.mixed(amounts)
 
 
 def priority_class(meta: Json, pods: Iterable[Json]) -> str:
@@ -395,3 +374,9 @@ def priority_class(meta: Json, pods: Iterable[Json]) -> str:
     label = (meta.get("labels") or {}).get(labels.PRIORITY_CLASS)
     named = (pod.get("priorityClassName") for pod in pods)
     return label or next((name for name in named if name), "")
+
+
+def named_by(pods: Iterable[Json]) -> tuple[str, ...]:
+    """The priority classes that pod specs name, each once."""
+    named = {str(name) for pod in pods if (name := pod.get("priorityClassName"))}
+    return tuple(sorted(named)) if named else ()

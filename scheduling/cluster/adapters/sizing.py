@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from scheduling.cluster.adapters import pods as pods_of
 from scheduling.cluster.adapters.base import Admission
 from scheduling.cluster.devices import Claims
+from scheduling.cluster.quantities import natural
 
 if TYPE_CHECKING:
     from scheduling.cluster.adapters.roles import Role
+
+
+def count_of(value: Any, default: int = 1) -> int:
+    """How many a field says, or by ``default``. Raises ValueError for what is no number of pods."""
+    count = natural(value)
+    return default if count is None else count
 
 
 def counted_of(roles: Sequence[Role], names: Sequence[str], claims: Claims) -> list[Role]:

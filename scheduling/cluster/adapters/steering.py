@@ -44,7 +44,11 @@ def own_of(pod: Json, kept: Json | None) -> Json:
 
 def bounded(own: Json, runtime: Runtime) -> Json:
     """Where pods may run that their author wants at ``own``: their runtime class has a say as well."""
-    return {**own, "selector": {**runtime.selector, **own["selector"]}}
+    return {
+        **own,
+        "selector": {**runtime.selector, **own["selector"]},
+        "tolerations": [*own["tolerations"], *runtime.tolerations],
+    }
 
 
 def original_of(pod: Json, kept: Json | None, names: Sequence[str], *, swaps: bool) -> Json:

@@ -8,6 +8,8 @@ from typing import Any
 from scheduling.cluster.adapters import stages, steering
 from scheduling.cluster.adapters.base import Admission
 from scheduling.cluster.adapters.roles import Role, RoleAdapter
+from scheduling.cluster.adapters.sizing import count_of
+from scheduling.cluster.quantities import natural
 
 Json = dict[str, Any]
 
@@ -15,6 +17,7 @@ MANAGER = "weir.dev/engine"
 """Our own entry among the runtime patches, which are keyed by who wrote them."""
 JOB = "node"
 """The trainer's replicated job in every runtime."""
+OVERRIDES = "podTemplateOverrides"
 VAGUE = (
     "It leaves the size of its nodes to the runtime, which cannot be planned. Set"
     " spec.trainer.numNodes and spec.trainer.resourcesPerNode."
@@ -31,7 +34,20 @@ class TrainJobAdapter(RoleAdapter):
     def roles(self, obj: Json) -> list[Role]:
         trainer = obj["spec"].get("trainer") or {}
         pod = {"containers": [{"resources": trainer.get("resourcesPerNode") or {}}]}
-        return [Role(JOB, int(trainer.get("numNodes") or 1), {"spec": pod})]
+        return [Role(JOB, count_of(trainer.get("numNodes")) or 1, {"spec": pod})]
+
+    def time_limit_s(self, obj: Json) -> int | None:
+        return natural(obj["spec"].get("activeDeadlineSeconds"))
+
+    def helpers(self, obj: Json) -> list[Json]:
+        """What the job writes over its runtime's templates, by either way that versions of it have."""
+        patched = [
+            job["template"]["spec"]["template"].get("spec") or {}
+            for patch in _of_others(obj)
+            for job in _jobs_of(patch)
+            if (job.get("template") or {}).get("spec", {}).get("template")
+        ]
+        return [*patched, *(o.get("spec") or {} for o in obj["spec"].get(OVERRIDES) or [])]
 
     def later(self, obj: Json, parts: Sequence[Json]) -> Mapping[str, bool]:
         """The runtime says what its trainer starts after, and the JobSet that is made of it."""
@@ -63,6 +79,12 @@ class TrainJobAdapter(RoleAdapter):
             new["spec"].pop("runtimePatches", None)
 
 
+def _jobs_of(patch: Json) -> list[Json]:
+    runtime = (patch.get("trainingRuntimeSpec") or {}).get("template") or {}
+    jobs: list[Json] = (runtime.get("spec") or {}).get("replicatedJobs") or []
+    return jobs
+
+
 def _of_others(obj: Json) -> list[Json]:
     patches = obj["spec"].get("runtimePatches") or []
-    return [patch for patch in patches if patch["manager"] != MANAGER]
+    return [patch for patch in patches if patch.get("manager") != MANAGER]

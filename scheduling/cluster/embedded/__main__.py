@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
 import signal
 import sys
 import threading
 from pathlib import Path
+
+from scheduling.files.arguments import LAST_PORT, REFUSED, OneLineParser, factor, whole
 
 from .clock import Clock
 from .server import EmbeddedServer
@@ -14,18 +15,25 @@ from .server import EmbeddedServer
 
 def main() -> None:
     """Serve until interrupted."""
-    parser = argparse.ArgumentParser(prog="python -m scheduling.cluster.embedded")
-    parser.add_argument("--port", type=int, default=8001, help="0 takes a free one")
-    parser.add_argument("--speed", type=float, default=1.0, help="cluster seconds per second")
+    parser = OneLineParser(prog="python -m scheduling.cluster.embedded")
+    parser.add_argument("--port", type=whole(0, LAST_PORT), default=8001, help="0 takes a free one")
+    parser.add_argument("--speed", type=factor, default=1.0, help="cluster seconds per second")
     parser.add_argument("--path", type=Path, help="SQLite file that keeps the objects")
     arguments = parser.parse_args()
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())
-    with EmbeddedServer(arguments.port, Clock(arguments.speed), arguments.path) as server:
-        sys.stdout.write(f"Kubernetes API at {server.url}\n")
-        sys.stdout.flush()
-        stop.wait()
+    server = EmbeddedServer(arguments.port, Clock(arguments.speed), arguments.path)
+    try:
+        server.start()
+    except OSError as error:
+        parser.exit(
+            REFUSED, f"--port {arguments.port} cannot be had: {error.strerror}; choose another\n"
+        )
+    sys.stdout.write(f"Kubernetes API at {server.url}\n")
+    sys.stdout.flush()
+    stop.wait()
+    server.stop()
 
 
 if __name__ == "__main__":

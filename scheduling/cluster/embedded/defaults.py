@@ -225,6 +225,8 @@ _BY_KIND: dict[str, Callable[[Json], None]] = {
     "PriorityClass": _priority_class,
     "ResourceQuota": _quota,
     "PodDisruptionBudget": _budget,
+    "MutatingAdmissionPolicy": _admission_policy,
+    "MutatingAdmissionPolicyBinding": _admission_binding,
     "ValidatingAdmissionPolicy": _admission_policy,
     "ValidatingAdmissionPolicyBinding": _admission_binding,
 }

@@ -77,6 +77,7 @@ RESOURCE_QUOTAS = Resource(
     "", "v1", "resourcequotas", "ResourceQuota", short_names=("quota",), subresources=("status",),
     returns_deleted=True,
 )  # fmt: skip
+LIMIT_RANGES = Resource("", "v1", "limitranges", "LimitRange", short_names=("limits",))
 SERVICE_ACCOUNTS = Resource(
     "", "v1", "serviceaccounts", "ServiceAccount", short_names=("sa",), returns_deleted=True
 )
@@ -115,6 +116,14 @@ ADMISSION_POLICY_BINDINGS = Resource(
     "admissionregistration.k8s.io", "v1", "validatingadmissionpolicybindings",
     "ValidatingAdmissionPolicyBinding", namespaced=False, counts_generation=True,
 )  # fmt: skip
+MUTATING_POLICIES = Resource(
+    "admissionregistration.k8s.io", "v1", "mutatingadmissionpolicies",
+    "MutatingAdmissionPolicy", namespaced=False, counts_generation=True,
+)  # fmt: skip
+MUTATING_POLICY_BINDINGS = Resource(
+    "admissionregistration.k8s.io", "v1", "mutatingadmissionpolicybindings",
+    "MutatingAdmissionPolicyBinding", namespaced=False, counts_generation=True,
+)  # fmt: skip
 ACCESS_REVIEWS = Resource(
     "authorization.k8s.io", "v1", "selfsubjectaccessreviews", "SelfSubjectAccessReview",
     namespaced=False, stored=False,
@@ -145,9 +154,10 @@ CLAIM_TEMPLATES = Resource(
 )
 
 RESOURCES: tuple[Resource, ...] = (
-    NAMESPACES, NODES, PODS, EVENTS, RESOURCE_QUOTAS, SERVICE_ACCOUNTS, CONFIG_MAPS,
+    NAMESPACES, NODES, PODS, EVENTS, RESOURCE_QUOTAS, LIMIT_RANGES, SERVICE_ACCOUNTS, CONFIG_MAPS,
     JOBS, PRIORITY_CLASSES, RUNTIME_CLASSES, LEASES, BUDGETS, ROLES, ROLE_BINDINGS,
-    CLUSTER_ROLES, CLUSTER_ROLE_BINDINGS, ADMISSION_POLICIES, ADMISSION_POLICY_BINDINGS, ACCESS_REVIEWS,
+    CLUSTER_ROLES, CLUSTER_ROLE_BINDINGS, ADMISSION_POLICIES, ADMISSION_POLICY_BINDINGS,
+    MUTATING_POLICIES, MUTATING_POLICY_BINDINGS, ACCESS_REVIEWS,
     DEPLOYMENTS, DEFINITIONS, DEVICE_CLASSES, RESOURCE_SLICES, CLAIM_TEMPLATES,
 )  # fmt: skip
 

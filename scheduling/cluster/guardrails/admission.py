@@ -1,12 +1,14 @@
-"""The rule that GPU work in managed namespaces names a queue and starts suspended, as admission policies.
+"""The rules for work in managed namespaces, as admission policies.
 
-One policy a kind, because each keeps its pod templates and its switch elsewhere. Only what no other
-object controls is judged: pods of a Job, and Jobs of a larger object, follow their owner's turn. So the
-kinds that would carry GPU pods past the queues are judged as well: those that cannot wait are refused.
+GPU work names a queue and starts suspended. No work, with GPUs or without, names a priority class that is
+none of Weir's or a node: either would take what others hold. One policy a kind, because each keeps its
+pod templates and its switch elsewhere. What a controller makes for something that is judged (``callers``)
+follows its turn. So the kinds that would carry GPU pods past the queues are judged as well: those that
+cannot wait are refused.
 
 An update, be it of the status, is judged by what it changes: it may neither make GPU work of other work,
-nor take the queue from GPU work, nor change that of work which runs. Whatever else is done to work that
-stood there before is taken.
+nor take the queue from GPU work, nor change that of work which runs, nor say that another object made it.
+Whatever else is done to work that stood there before is taken.
 
 A policy cannot look up the template that a ResourceClaim is made from: whoever claims devices counts as
 GPU work. Whoever asks for zero of a resource does not ask for it.
@@ -19,147 +21,32 @@ from dataclasses import dataclass
 from typing import Any
 
 from scheduling.cluster import labels
+from scheduling.cluster.guardrails import callers
+from scheduling.cluster.guardrails.kinds import CARRIERS, KINDS, Kind, is_there
 
 Json = dict[str, Any]
 
 API = "admissionregistration.k8s.io/v1"
+INSIDE = {"namespaceSelector": {"matchLabels": {labels.MANAGED: "true"}}}
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
-    """How admission policies read a kind, in CEL.
+class Terms:
+    """What the policies know of a cluster: names of its GPU resources, Weir's priority classes, and managed
+    namespaces."""
 
-    ``pod_specs`` is the list of its pods' specs, ``waits`` whether it is created waiting, and
-    ``remedy`` says how to make it so. One without ``waits`` has no way to, and may not ask for GPUs:
-    ``remedy`` says what to use. ``resources``, where given, is the one place that states GPUs;
-    ``meta`` holds the labels.
-    """
-
-    resource: str
-    group: str
-    version: str
-    pod_specs: str
-    waits: str
-    remedy: str
-    resources: str = ""
-    meta: str = "object.metadata"
-
-    @property
-    def written_by(self) -> list[str]:
-        """Resources whose update may change its metadata: with the status of Kubernetes' own kinds too, not
-        with that of custom ones, whose groups have dots."""
-        own = [] if "." in self.group else [f"{self.resource}/status"]
-        return [self.resource, *own]
+    gpu_resources: Sequence[str]
+    priorities: Sequence[str]
+    namespaces: Sequence[str]
 
 
-SUSPEND = ("has(object.spec.suspend) && object.spec.suspend == true", "Set spec.suspend: true")
-RUN_POLICY = (
-    "has(object.spec.runPolicy) && has(object.spec.runPolicy.suspend) && "
-    "object.spec.runPolicy.suspend == true",
-    "Set spec.runPolicy.suspend: true",
+_STANDS = (
+    "!has(object.metadata.deletionTimestamp) || "
+    "(oldObject != null && (object.spec != oldObject.spec || "
+    "has(object.metadata.labels) != has(oldObject.metadata.labels) || "
+    "(has(object.metadata.labels) && object.metadata.labels != oldObject.metadata.labels)))"
 )
-NO_REPLICAS = (
-    "has(object.spec.replicas) && object.spec.replicas == 0",
-    f"Set spec.replicas: 0 and the annotation {labels.REPLICAS}: COUNT",
-)
-GATED = (
-    "has(object.spec.schedulingGates) && "
-    f"object.spec.schedulingGates.exists(g, g.name == '{labels.GATE}')",
-    f"Add the scheduling gate {labels.GATE} to spec.schedulingGates",
-)
-
-
-def _ray(spec: str) -> str:
-    """Pod specs of the Ray cluster at ``spec``: its head's and its groups'."""
-    groups = f"{spec}.workerGroupSpecs"
-    workers = f"(has({groups}) ? {groups}.map(g, g.template.spec) : [])"
-    return f"[{spec}.headGroupSpec.template.spec] + {workers}"
-
-
-def _replica_specs(field: str) -> str:
-    """Pod specs of a map from role to replicas and template."""
-    return f"has({field}) ? {field}.map(role, {field}[role].template.spec) : []"
-
-
-_RAY_JOB = "object.spec.rayClusterSpec"
-_GROUP = "object.spec.leaderWorkerTemplate"
-_TEMPLATE = "[object.spec.template.spec]"
-KINDS: tuple[Kind, ...] = (
-    Kind("jobs", "batch", "v1", _TEMPLATE, *SUSPEND),
-    Kind("pods", "", "v1", "[object.spec]", *GATED),
-    Kind("deployments", "apps", "v1", _TEMPLATE, *NO_REPLICAS),
-    Kind(
-        "jobsets",
-        "jobset.x-k8s.io",
-        "v1alpha2",
-        "object.spec.replicatedJobs.map(job, job.template.spec.template.spec)",
-        *SUSPEND,
-    ),
-    Kind(
-        "pytorchjobs",
-        "kubeflow.org",
-        "v1",
-        _replica_specs("object.spec.pytorchReplicaSpecs"),
-        *RUN_POLICY,
-    ),
-    Kind(
-        "mpijobs",
-        "kubeflow.org",
-        "v2beta1",
-        _replica_specs("object.spec.mpiReplicaSpecs"),
-        *RUN_POLICY,
-    ),
-    Kind(
-        "trainjobs",
-        "trainer.kubeflow.org",
-        "v1alpha1",
-        "[]",
-        *SUSPEND,
-        resources="object.spec.trainer.resourcesPerNode",
-    ),
-    Kind("rayjobs", "ray.io", "v1", f"has({_RAY_JOB}) ? {_ray(_RAY_JOB)} : []", *SUSPEND),
-    Kind("rayclusters", "ray.io", "v1", _ray("object.spec"), *SUSPEND),
-    Kind(
-        "leaderworkersets",
-        "leaderworkerset.x-k8s.io",
-        "v1",
-        f"[{_GROUP}.workerTemplate.spec] + "
-        f"(has({_GROUP}.leaderTemplate) ? [{_GROUP}.leaderTemplate.spec] : [])",
-        *NO_REPLICAS,
-    ),
-)
-"""Kinds that are queued."""
-
-_CRON = "object.spec.jobTemplate"
-CARRIERS: tuple[Kind, ...] = (
-    Kind(
-        "cronjobs",
-        "batch",
-        "v1",
-        f"[{_CRON}.spec.template.spec]",
-        f"has({_CRON}.spec.suspend) && {_CRON}.spec.suspend == true",
-        "Set spec.jobTemplate.spec.suspend: true",
-        meta=f"{_CRON}.metadata",
-    ),
-    *(
-        Kind(
-            resource, group, "v1", _TEMPLATE, "", f"GPU work cannot wait in {what}. Use {instead}."
-        )
-        for resource, group, what, instead in (
-            ("statefulsets", "apps", "a StatefulSet", "a Deployment or a LeaderWorkerSet"),
-            ("replicasets", "apps", "a ReplicaSet", "a Deployment"),
-            ("replicationcontrollers", "", "a ReplicationController", "a Deployment"),
-            ("daemonsets", "apps", "a DaemonSet", "a Job of its own for each node"),
-        )
-    ),
-)
-"""Kinds that are not queued and make pods or Jobs which could be."""
-
-_NO_CONTROLLER = (
-    "!has(object.metadata.ownerReferences) || "
-    "!object.metadata.ownerReferences.exists(o, has(o.controller) && o.controller)"
-)
-_STANDS = "!has(object.metadata.deletionTimestamp)"
+"""What is on its way out is left in peace where it stays as it is: somebody takes its finalizers."""
 _LABELS, _LABELS_BEFORE = "object.metadata.labels", "oldObject.metadata.labels"
 _JUDGED = (
     "!has(request.subResource) || request.subResource != 'status' || "
@@ -167,6 +54,23 @@ _JUDGED = (
 )
 """Of what is judged a status brings labels alone, and statuses are written all the time."""
 _FIXED = "The queue of GPU work that runs cannot be changed. Stop it first, or make it anew."
+_OWNER = (
+    "Only a controller says which object its GPU work was made for. "
+    "Leave metadata.ownerReferences as they stand."
+)
+_RELEASED = (
+    "By its labels a controller knows what it made: those of GPU work stay as they are. "
+    "Change the labels of what it was made for."
+)
+_UNGATED = (
+    f"Only Weir takes the scheduling gate {labels.GATE} from a pod, when its turn comes. "
+    "Leave spec.schedulingGates as they stand."
+)
+_LET_GO = (
+    "Only Weir lets GPU work of a queue go, when its turn comes. Leave it waiting; what is held is "
+    f"released by taking the annotation {labels.HOLD} away."
+)
+_PLACED = "Where work runs is for Weir and the scheduler to say. Leave nodeName out."
 _QUEUES_HERE = (
     "has(namespaceObject.metadata.annotations) && "
     f"'{labels.QUEUES}' in namespaceObject.metadata.annotations "
@@ -174,51 +78,75 @@ _QUEUES_HERE = (
 )
 
 
-def policies(gpu_resources: Sequence[str]) -> list[Json]:
+def policies(terms: Terms) -> list[Json]:
     """A ValidatingAdmissionPolicy and its binding for every kind."""
-    return [part for kind in (*KINDS, *CARRIERS) for part in _policy(kind, gpu_resources)]
+    return [part for kind in (*KINDS, *CARRIERS) for part in _policy(kind, terms)]
 
 
-def _policy(kind: Kind, gpu_resources: Sequence[str]) -> list[Json]:
-    name = f"weir-{kind.resource}"
-    rule = {
-        "apiGroups": [kind.group],
-        "apiVersions": [kind.version],
-        "operations": ["CREATE", "UPDATE"],
-        "resources": kind.written_by,
-    }
-    spec = {
-        "failurePolicy": "Fail",
-        "matchConstraints": {"resourceRules": [rule]},
-        "variables": [
-            {"name": "gpuResources", "expression": _listed(gpu_resources)},
-            {"name": "podSpecs", "expression": kind.pod_specs},
-            {"name": "asksGpus", "expression": _asks_gpus(kind)},
-            {"name": "podSpecsBefore", "expression": _before(kind.pod_specs)},
-            {
-                "name": "askedGpus",
-                "expression": f"request.operation == 'UPDATE' && ({_before(_asks_gpus(kind))})",
-            },
-        ],
-        "matchConditions": [
-            {"name": "judged", "expression": _JUDGED},
-            {"name": "no-controller", "expression": _NO_CONTROLLER},
-            {"name": "stands", "expression": _STANDS},
-        ],
-        "validations": _validations(kind),
-    }
-    inside = {"namespaceSelector": {"matchLabels": {labels.MANAGED: "true"}}}
-    binding = {"policyName": name, "validationActions": ["Deny"], "matchResources": inside}
+def bound(name: str, spec: Json, inside: Json | None = None, **more: Json) -> list[Json]:
+    """The ValidatingAdmissionPolicy of that name, and the binding by which it denies (``inside``: where)."""
+    binding = {"policyName": name, "validationActions": ["Deny"], **more}
+    if inside:
+        binding["matchResources"] = inside
     return [
-        {"apiVersion": API, "kind": kind_, "metadata": {"name": name}, "spec": spec_}
-        for kind_, spec_ in (
-            ("ValidatingAdmissionPolicy", spec),
+        {"apiVersion": API, "kind": kind, "metadata": {"name": name}, "spec": spec_}
+        for kind, spec_ in (
+            ("ValidatingAdmissionPolicy", {"failurePolicy": "Fail", **spec}),
             ("ValidatingAdmissionPolicyBinding", binding),
         )
     ]
 
 
-def _validations(kind: Kind) -> list[Json]:
+def rule(kind: Kind, *operations: str) -> Json:
+    """What a policy for ``kind`` is asked about."""
+    return {
+        "apiGroups": [kind.group],
+        "apiVersions": [kind.version],
+        "operations": list(operations),
+        "resources": kind.written_by,
+    }
+
+
+def _policy(kind: Kind, terms: Terms) -> list[Json]:
+    spec = {
+        "matchConstraints": {"resourceRules": [rule(kind, "CREATE", "UPDATE")]},
+        "variables": [
+            {"name": name, "expression": text} for name, text in _variables(kind, terms).items()
+        ],
+        "matchConditions": [
+            {"name": "judged", "expression": _JUDGED},
+            {
+                "name": "of-its-own",
+                "expression": f"!({callers.IS_OWNED} && {callers.is_controller(terms.namespaces)})",
+            },
+            {"name": "stands", "expression": _STANDS},
+        ],
+        "validations": [
+            *_on_queues(kind),
+            *_on_owners(),
+            *_on_waiting(kind),
+            _on_priority(kind, terms.priorities),
+            _on_nodes(kind),
+        ],
+    }
+    return bound(f"weir-{kind.resource}", spec, INSIDE)
+
+
+def _variables(kind: Kind, terms: Terms) -> dict[str, str]:
+    asks = asks_gpus(kind)
+    return {
+        "gpuResources": listed(terms.gpu_resources),
+        "podSpecs": kind.pod_specs,
+        "asksGpus": asks,
+        "podSpecsBefore": f"request.operation == 'UPDATE' ? ({before(kind.pod_specs)}) : []",
+        "askedGpus": f"request.operation == 'UPDATE' && ({before(asks)})",
+        "owners": callers.OWNERS,
+        "ownersBefore": f"request.operation == 'UPDATE' ? {before(callers.OWNERS)} : []",
+        "byController": callers.is_controller(terms.namespaces),
+    }
+
+
+def _on_queues(kind: Kind) -> list[Json]:
     if not kind.waits:
         expression = "!variables.asksGpus || variables.askedGpus"
         return [{"expression": expression, "message": kind.remedy}]
@@ -226,9 +154,9 @@ def _validations(kind: Kind) -> list[Json]:
     label = f"Add the label {labels.QUEUE}: QUEUE{place}."
     named = f"'GPU work in namespace ' + request.namespace + ' has to name a queue. {label}'"
     waiting = f"{kind.remedy}: GPU work is created waiting, and Weir starts it when its turn comes."
-    names, queue = _names_a_queue(kind.meta), _queue(kind.meta)
-    unnamed = f"(variables.askedGpus && !({_before(names)}))"
-    stays = f"!({names}) || {unnamed} || ({kind.waits}) || ({_before(kind.waits)})"
+    names, queue = names_a_queue(kind.meta), queue_of(kind.meta)
+    unnamed = f"(variables.askedGpus && !({before(names)}))"
+    stays = f"!({names}) || {unnamed} || ({kind.waits}) || ({before(kind.waits)})"
     return [
         {
             "expression": f"!variables.asksGpus || ({names}) || {unnamed}",
@@ -240,25 +168,85 @@ def _validations(kind: Kind) -> list[Json]:
             "message": waiting,
         },
         {
-            "expression": f"!variables.askedGpus || {stays} || {queue} == {_before(queue)}",
+            "expression": f"!variables.askedGpus || {stays} || {queue} == {before(queue)}",
             "message": _FIXED,
         },
     ]
 
 
-def _before(expression: str) -> str:
+def _on_owners() -> list[Json]:
+    """Nobody gets GPU work away from its queue, or out of its controller's sight, by saying whose it is."""
+    work = "!(variables.asksGpus || variables.askedGpus) || variables.byController"
+    same = (
+        f"has({_LABELS}) == has({_LABELS_BEFORE}) && "
+        f"(!has({_LABELS}) || {_LABELS} == {_LABELS_BEFORE})"
+    )
+    theirs = "!variables.askedGpus || size(variables.ownersBefore) == 0 || variables.byController"
+    return [
+        {"expression": f"{work} || variables.owners == variables.ownersBefore", "message": _OWNER},
+        {
+            "expression": f"{theirs} || ({same}) || {callers.holds(callers.MARKS)}",
+            "message": _RELEASED,
+        },
+    ]
+
+
+def _on_waiting(kind: Kind) -> list[Json]:
+    """What waits in a queue is let go by Weir. The cycle would stop what others let go, but until then its
+    pods hold GPUs that are another's."""
+    if not kind.waits:
+        return []
+    freed = f"({before(names_a_queue(kind.meta))}) && ({before(kind.waits)}) && !({kind.waits})"
+    expression = f"!variables.askedGpus || !({freed}) || {callers.holds(callers.MARKS)}"
+    return [{"expression": expression, "message": _UNGATED if kind.name == "Pod" else _LET_GO}]
+
+
+def _on_priority(kind: Kind, priorities: Sequence[str]) -> Json:
+    """A template names one of Weir's classes, a new object's the one that its label does; or none."""
+    known = f"s.priorityClassName in {listed(priorities)}"
+    stood = _stood("priorityClassName")
+    meta = f"{kind.meta}.labels"
+    label = f"has({kind.meta}) && has({meta}) && '{labels.PRIORITY_CLASS}' in {meta}"
+    other = f"{label} && {meta}['{labels.PRIORITY_CLASS}'] != s.priorityClassName"
+    wrong = f"!({known}) || (request.operation == 'CREATE' && {other})"
+    named = "has(s.priorityClassName) && s.priorityClassName != ''"
+    condition = f"{named} && !({stood}) && ({wrong})"
+    remedy = f"Leave priorityClassName out, or use one of {', '.join(sorted(priorities)) or 'none'}"
+    remedy += f"; the label {labels.PRIORITY_CLASS}, where there is one, says which."
+    first = f"variables.podSpecs.filter(s, {condition})[0].priorityClassName"
+    return {
+        "expression": f"!{kind.any_pod(condition)}",
+        "messageExpression": f"'Work here does not run with the priority class ' + {first} + '. {remedy}'",
+        "message": f"Work here runs with Weir's priority classes only. {remedy}",
+    }
+
+
+def _on_nodes(kind: Kind) -> Json:
+    condition = f"has(s.nodeName) && s.nodeName != '' && !({_stood('nodeName')})"
+    return {
+        "expression": f"!{kind.any_pod(condition)} || {callers.IS_NODE}",
+        "message": _PLACED,
+    }
+
+
+def _stood(field: str) -> str:
+    """Whether a pod's spec said the same before the update."""
+    return f"variables.podSpecsBefore.exists(b, has(b.{field}) && b.{field} == s.{field})"
+
+
+def before(expression: str) -> str:
     """``expression`` on what stood there before an update."""
     return expression.replace("object.", "oldObject.").replace(
         "variables.podSpecs", "variables.podSpecsBefore"
     )
 
 
-def _names_a_queue(meta: str) -> str:
+def names_a_queue(meta: str) -> str:
     either = f"{_carries(meta, labels.QUEUE)} || {_carries(meta, labels.KUEUE_QUEUE)}"
     return f"has({meta}) && has({meta}.labels) && ({either})"
 
 
-def _queue(meta: str) -> str:
+def queue_of(meta: str) -> str:
     """The queue that is named, where one is."""
     ours, kueues = (f"{meta}.labels['{name}']" for name in (labels.QUEUE, labels.KUEUE_QUEUE))
     return f"({_carries(meta, labels.QUEUE)} ? {ours} : {kueues})"
@@ -268,18 +256,15 @@ def _carries(meta: str, label: str) -> str:
     return f"('{label}' in {meta}.labels && {meta}.labels['{label}'] != '')"
 
 
-def _asks_gpus(kind: Kind) -> str:
+def asks_gpus(kind: Kind) -> str:
     """An extended resource must be in the limits, so of containers those alone are read."""
-    if kind.resources:
-        parts = kind.resources.split(".")
-        there = [f"has({'.'.join(parts[:i])})" for i in range(3, len(parts) + 1)]
-        return " && ".join([*there, _bounds_gpus(kind.resources)])
     containers = " || ".join(
         f"(has(s.{part}) && s.{part}.exists(c, has(c.resources) && {_bounds_gpus('c.resources')}))"
         for part in ("containers", "initContainers")
     )
     claims = "(has(s.resourceClaims) && size(s.resourceClaims) > 0)"
-    return f"variables.podSpecs.exists(s, {claims} || {containers})"
+    beside = [f"({is_there(r, 'object.spec')} && {_bounds_gpus(r)})" for r in kind.resources]
+    return " || ".join([kind.any_pod(f"({claims} || {containers})"), *beside])
 
 
 def _bounds_gpus(resources: str) -> str:
@@ -288,5 +273,5 @@ def _bounds_gpus(resources: str) -> str:
     return f"has({limits}) && {limits}.exists(r, {some})"
 
 
-def _listed(names: Sequence[str]) -> str:
+def listed(names: Sequence[str]) -> str:
     return "[" + ", ".join(f"'{name}'" for name in sorted(set(names))) + "]"

@@ -6,10 +6,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from scheduling.cluster.client import Client
-from scheduling.cluster.guardrails.marks import GROUP, NAME, RESOURCE, VERB
+from scheduling.cluster.guardrails import marks, personas
+from scheduling.cluster.guardrails.callers import GROUP, MARKS
 from scheduling.cluster.guardrails.reconcile import Finding
 from scheduling.models import Standing
 
+NAMES = (marks.NAME, personas.NAME)
+"""How the names of those begin that only holders of the right pass."""
 REVIEW = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 LOCKED_OUT = (
     "It would keep Weir itself from admitting work: Weir may not update marks.weir.dev. Apply"
@@ -25,7 +28,7 @@ def prudent(
     ``check`` is called before the API server is asked and may raise to stop.
     """
     found = list(findings)
-    due = [f for f in found if f.name == NAME and _is_to_be_applied(f)]
+    due = [f for f in found if f.name.startswith(NAMES) and _is_to_be_applied(f)]
     if not due:
         return found
     check()
@@ -40,7 +43,8 @@ def _is_to_be_applied(finding: Finding) -> bool:
 
 
 def _may_write(client: Client) -> bool:
-    asked = {"group": GROUP, "resource": RESOURCE, "verb": VERB}
+    resource, verb = MARKS
+    asked = {"group": GROUP, "resource": resource, "verb": verb}
     review = {
         "apiVersion": "authorization.k8s.io/v1",
         "kind": "SelfSubjectAccessReview",

@@ -9,12 +9,17 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from scheduling.cluster import devices, labels
-from scheduling.cluster.guardrails import admission, marks
+from scheduling.cluster.guardrails import admission, marks, personas, reserve, users
+from scheduling.cluster.guardrails.personas import Parameters
 
 Json = dict[str, Any]
 
 NAME = "weir"
-"""Of the one ResourceQuota and RoleBinding in each namespace."""
+"""Of the one ResourceQuota, LimitRange and RoleBinding in each namespace."""
+POD_SECURITY = "pod-security.kubernetes.io"
+STATED = {"cpu": "10m", "memory": "32Mi"}
+"""Requests of a container that states none: a quota on CPU refuses those. So small that a gang which was
+planned without them still fits where it was planned."""
 MEMBER_ROLE = "weir-member"
 """The ClusterRole that team groups are bound to; docker/kubernetes/ installs it."""
 
@@ -30,13 +35,21 @@ class NamespaceRail:
     """A namespace in which queues' work is created.
 
     ``hard`` bounds GPUs by resource name (whole devices); a resource without a bound is left out.
-    ``groups`` are the cluster's names of the teams that work there.
+    ``cpus`` (milli-CPU), ``memory_mib`` and ``pods`` bound what all its pods request; None is unbounded.
+    ``pod_security`` is a level of the Pod Security Standards. ``groups`` are the cluster's names of the
+    teams that work there, ``parameters`` who of them may have what run; None where no team is bound to any
+    of its queues.
     """
 
     name: str
     queues: tuple[str, ...]
     hard: Mapping[str, int] = field(default_factory=dict)
+    cpus: int | None = None
+    memory_mib: int | None = None
+    pods: int | None = None
+    pod_security: str = "baseline"
     groups: tuple[str, ...] = ()
+    parameters: Parameters | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +59,8 @@ class Rails:
     priorities: tuple[PriorityRail, ...] = ()
     namespaces: tuple[NamespaceRail, ...] = ()
     gpu_resources: tuple[str, ...] = ()
+    reserved: tuple[Mapping[str, str], ...] = ()
+    """Labels of nodes that take GPU work only."""
 
 
 def manifests(rails: Rails) -> list[Json]:
@@ -53,18 +68,45 @@ def manifests(rails: Rails) -> list[Json]:
     found = [_namespace(rail) for rail in rails.namespaces]
     found += [_priority_class(rail) for rail in rails.priorities]
     for rail in rails.namespaces:
-        if rail.hard:
-            found.append(_quota(rail))
+        if hard := bounds_of(rail):
+            found.append(_object("v1", "ResourceQuota", NAME, rail.name) | {"spec": {"hard": hard}})
+            found.append(_limit_range(rail))
         if rail.groups:
             found.append(_role_binding(rail))
     if rails.gpu_resources and rails.namespaces:
-        found += [*admission.policies(rails.gpu_resources), *marks.policy()]
+        terms = admission.Terms(
+            gpu_resources=rails.gpu_resources,
+            priorities=[rail.name for rail in rails.priorities],
+            namespaces=[rail.name for rail in rails.namespaces],
+        )
+        found += users.policies(terms.namespaces)
+        found += [*admission.policies(terms), *marks.policy()]
+        found += _on_personas(rails, terms)
+        found += reserve.policy(rails.reserved, rails.gpu_resources)
     return [_stamped(manifest) for manifest in found]
+
+
+def _on_personas(rails: Rails, terms: admission.Terms) -> list[Json]:
+    """Parameters come before what reads them, and after what keeps others from writing them."""
+    parameters = [_parameters(rail) for rail in rails.namespaces if rail.parameters is not None]
+    return [*personas.protection(terms.namespaces), *parameters, *personas.policies(terms)]
+
+
+def _parameters(rail: NamespaceRail) -> Json:
+    data = personas.data_of(rail.parameters) if rail.parameters else {}
+    return _object("v1", "ConfigMap", personas.NAME, rail.name) | {"data": data}
 
 
 def _namespace(rail: NamespaceRail) -> Json:
     notes = {labels.QUEUES: ",".join(rail.queues)}
-    return _object("v1", "Namespace", rail.name, annotations=notes)
+    body = _object("v1", "Namespace", rail.name, annotations=notes)
+    # Templates are only warned of, so that who sends one hears of it before its pods are refused.
+    body["metadata"]["labels"] = {
+        f"{POD_SECURITY}/{mode}{what}": said
+        for mode in ("enforce", "warn", "audit")
+        for what, said in (("", rail.pod_security), ("-version", "latest"))
+    }
+    return body
 
 
 def _priority_class(rail: PriorityRail) -> Json:
@@ -73,9 +115,21 @@ def _priority_class(rail: PriorityRail) -> Json:
     return body | {"value": rail.value, "preemptionPolicy": "Never"}
 
 
-def _quota(rail: NamespaceRail) -> Json:
+def bounds_of(rail: NamespaceRail) -> dict[str, str]:
+    """What a ResourceQuota of the namespace bounds, as Kubernetes names and writes it."""
     hard = {_bounded(name): str(count) for name, count in sorted(rail.hard.items())}
-    return _object("v1", "ResourceQuota", NAME, rail.name) | {"spec": {"hard": hard}}
+    if rail.cpus is not None:
+        hard["requests.cpu"] = f"{rail.cpus}m"
+    if rail.memory_mib is not None:
+        hard["requests.memory"] = f"{rail.memory_mib}Mi"
+    if rail.pods is not None:
+        hard["pods"] = str(rail.pods)
+    return hard
+
+
+def _limit_range(rail: NamespaceRail) -> Json:
+    limits = [{"type": "Container", "defaultRequest": dict(STATED)}]
+    return _object("v1", "LimitRange", NAME, rail.name) | {"spec": {"limits": limits}}
 
 
 def _bounded(resource_name: str) -> str:

@@ -14,12 +14,13 @@ from __future__ import annotations
 from typing import Any
 
 from scheduling.cluster import labels
-from scheduling.cluster.guardrails.admission import API, KINDS
+from scheduling.cluster.guardrails import callers
+from scheduling.cluster.guardrails.admission import bound, rule
+from scheduling.cluster.guardrails.kinds import KINDS
 
 Json = dict[str, Any]
 
 NAME = "weir-marks"
-GROUP, RESOURCE, VERB = "weir.dev", "marks", "update"
 PROTECTED = (*labels.MARK, labels.ORIGINAL, labels.GROUP_UID, labels.MOVES_TO)
 
 _STANDS = (
@@ -32,36 +33,21 @@ _ANNOTATED = (
     "object.metadata.annotations != oldObject.metadata.annotations)"
 )
 """Most writes leave annotations alone, and to compare them all costs half as much as to look at each mark."""
-_MAY = f"authorizer.group('{GROUP}').resource('{RESOURCE}').check('{VERB}').allowed()"
 
 
 def policy() -> list[Json]:
     """A ValidatingAdmissionPolicy for all kinds that are queued, in every namespace, and its binding."""
-    rules = [_rule(kind.group, kind.version, "UPDATE", kind.written_by) for kind in KINDS]
-    rules.append(_rule("", "v1", "CREATE", ["bindings", "pods/binding"]))
+    rules = [rule(kind, "UPDATE") for kind in KINDS]
+    bindings = {"operations": ["CREATE"], "resources": ["bindings", "pods/binding"]}
+    rules.append({"apiGroups": [""], "apiVersions": ["v1"], **bindings})
     listed = ", ".join(f"'{note}'" for note in PROTECTED)
     kept = f"[{listed}].all(m, !(m in object.metadata.annotations) || ({_STANDS}))"
     message = f"Only Weir writes the annotations {', '.join(PROTECTED)}. Leave them as they stand."
     spec = {
-        "failurePolicy": "Fail",
         "matchConstraints": {"resourceRules": rules},
         "matchConditions": [{"name": "annotated", "expression": _ANNOTATED}],
-        "validations": [{"expression": f"{kept} || {_MAY}", "message": message}],
+        "validations": [
+            {"expression": f"{kept} || {callers.holds(callers.MARKS)}", "message": message}
+        ],
     }
-    binding = {"policyName": NAME, "validationActions": ["Deny"]}
-    return [
-        {"apiVersion": API, "kind": kind, "metadata": {"name": NAME}, "spec": spec_}
-        for kind, spec_ in (
-            ("ValidatingAdmissionPolicy", spec),
-            ("ValidatingAdmissionPolicyBinding", binding),
-        )
-    ]
-
-
-def _rule(group: str, version: str, operation: str, resources: list[str]) -> Json:
-    return {
-        "apiGroups": [group],
-        "apiVersions": [version],
-        "operations": [operation],
-        "resources": resources,
-    }
+    return bound(NAME, spec)

@@ -13,6 +13,8 @@ from typing import Any
 from scheduling.cluster import labels
 from scheduling.cluster.client import ApiError, Client, NotFoundError
 from scheduling.cluster.guardrails.manifests import key_of, keys_of
+from scheduling.cluster.guardrails.personas import NAME as PARAMETERS
+from scheduling.cluster.guardrails.personas import READERS
 from scheduling.cluster.quantities import milli
 from scheduling.models import Standing
 
@@ -21,13 +23,18 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """Where objects of a kind are found. ``kept``: given back instead of deleted when unwanted."""
+    """Where objects of a kind are found. ``kept``: given back instead of deleted when unwanted.
+    ``optional``: not wanted of an API server that does not serve it. ``only``: the one name of them that
+    Weir looks at, whose fields it takes from whoever wrote them.
+    """
 
     name: str
     root: str
     plural: str
     namespaced: bool = False
     kept: bool = False
+    optional: bool = False
+    only: str = ""
 
     @property
     def list_path(self) -> str:
@@ -43,7 +50,21 @@ KINDS: tuple[Kind, ...] = (
     Kind("Namespace", "/api/v1", "namespaces", kept=True),
     Kind("PriorityClass", "/apis/scheduling.k8s.io/v1", "priorityclasses"),
     Kind("ResourceQuota", "/api/v1", "resourcequotas", namespaced=True),
+    Kind("LimitRange", "/api/v1", "limitranges", namespaced=True),
+    Kind("ConfigMap", "/api/v1", "configmaps", namespaced=True, only=PARAMETERS),
     Kind("RoleBinding", "/apis/rbac.authorization.k8s.io/v1", "rolebindings", namespaced=True),
+    Kind(
+        "MutatingAdmissionPolicy",
+        "/apis/admissionregistration.k8s.io/v1",
+        "mutatingadmissionpolicies",
+        optional=True,
+    ),
+    Kind(
+        "MutatingAdmissionPolicyBinding",
+        "/apis/admissionregistration.k8s.io/v1",
+        "mutatingadmissionpolicybindings",
+        optional=True,
+    ),
     Kind(
         "ValidatingAdmissionPolicy",
         "/apis/admissionregistration.k8s.io/v1",
@@ -58,7 +79,8 @@ KINDS: tuple[Kind, ...] = (
 """In the order in which they are made; unwanted ones go in the opposite order."""
 BY_NAME = {kind.name: kind for kind in KINDS}
 
-
+QUANTITIES = ("spec.hard.", "spec.limits[")
+"""Where in our manifests amounts stand."""
 NOT_OURS = "It is there, and Weir does not keep it yet."
 
 
@@ -86,14 +108,24 @@ def survey(client: Client, wanted: Sequence[Json]) -> list[Finding]:
 
     Raises ApiError when the cluster does not answer or refuses the reading of a kind.
     """
-    marked = {kind.name: _marked(client, kind) for kind in KINDS}
-    findings = [_judge(client, manifest, marked) for manifest in wanted]
+    marked = {kind.name: found for kind in KINDS if (found := _marked(client, kind)) is not None}
+    findings = [_judge(client, body, marked) for body in wanted if body["kind"] in marked]
     keys = keys_of(wanted)
     for kind in reversed(KINDS):
-        for key, obj in sorted(marked[kind.name].items()):
-            if key not in keys and not obj["metadata"].get("deletionTimestamp"):
+        for key, obj in sorted(marked.get(kind.name, {}).items()):
+            if key not in keys and not _stays(obj):
                 findings.append(Finding(*key, Standing.UNWANTED, ours=True))
     return findings
+
+
+def _stays(obj: Json) -> bool:
+    """It goes already, or is a reader of parameters, which does nothing where there are none.
+
+    Once the last policy that reads ConfigMaps is gone, an API server (seen in 1.36) stops following
+    them, and one that is made later sees the parameters of back then until the server is restarted.
+    """
+    meta = obj["metadata"]
+    return bool(meta.get("deletionTimestamp")) or meta["name"].startswith(READERS)
 
 
 def repair(
@@ -107,11 +139,14 @@ def repair(
     return [after for finding in findings if (after := _repaired(client, finding, check))]
 
 
-def _marked(client: Client, kind: Kind) -> dict[tuple[str, str, str], Json]:
+def _marked(client: Client, kind: Kind) -> dict[tuple[str, str, str], Json] | None:
+    """Those that carry our mark; None where an optional kind is not served."""
     try:
-        found = client.get(kind.list_path, labelSelector=f"{labels.MANAGED}=true")
+        named = {"fieldSelector": f"metadata.name={kind.only}"} if kind.only else {}
+        found = client.get(kind.list_path, labelSelector=f"{labels.MANAGED}=true", **named)
     except NotFoundError:
-        return {}  # the server does not know the kind; applying it will say so
+        # Applying one of another kind will say that the server does not know it.
+        return None if kind.optional else {}
     # Items of a list carry no kind of their own.
     items = [{**obj, "kind": kind.name} for obj in found.get("items") or []]
     return {key_of(obj): obj for obj in items}
@@ -166,7 +201,7 @@ def differences(wanted: Any, live: Any, path: str = "") -> list[str]:
 
 def _same_amount(wanted: Any, live: Any, path: str) -> bool:
     """The server writes quantities in its own way: 1000 as 1k."""
-    if not path.startswith("spec.hard.") or live is None:
+    if not path.startswith(QUANTITIES) or live is None:
         return False
     try:
         return milli(str(wanted)) == milli(str(live))
@@ -182,7 +217,8 @@ def _repaired(client: Client, finding: Finding, check: Callable[[], None]) -> Fi
         if finding.wanted is None:
             _let_go(client, finding)
             return None
-        client.apply(finding.path, finding.wanted, force=finding.ours)
+        force = finding.ours or bool(BY_NAME[finding.kind].only)
+        client.apply(finding.path, finding.wanted, force=force)
     except ApiError as error:
         return replace(finding, standing=Standing.REFUSED, detail=error.message)
     return replace(finding, standing=Standing.IN_STEP, fields=(), detail="", ours=True)

@@ -2,29 +2,35 @@
 
 from __future__ import annotations
 
-import argparse
 import logging
 import signal
 import threading
 
-from scheduling.cluster.client import Client, configuration_from
+from kubernetes.config import ConfigException
+
+from scheduling.cluster.client import Client
+from scheduling.cluster.kubeconfig import configuration_from
+from scheduling.files.arguments import REFUSED, OneLineParser, factor, seconds
 
 from .fleet import Fleet
 
 
 def main() -> None:
     """Act for every node labelled as simulated in the cluster that the kubeconfig names."""
-    parser = argparse.ArgumentParser(prog="python -m scheduling.cluster.kubelets")
+    parser = OneLineParser(prog="python -m scheduling.cluster.kubelets")
     parser.add_argument("--kubeconfig", required=True)
     parser.add_argument("--context", default="")
-    parser.add_argument("--startup", type=float, default=1.0, help="seconds until a pod runs")
-    parser.add_argument("--pace", type=float, default=1.0, help="how much faster work is done")
+    parser.add_argument("--startup", type=seconds, default=1.0, help="seconds until a pod runs")
+    parser.add_argument("--pace", type=factor, default=1.0, help="how much faster work is done")
     arguments = parser.parse_args()
     logging.basicConfig(format="%(asctime)s %(message)s", level=logging.WARNING)
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())
-    client = Client(configuration_from(arguments.kubeconfig, arguments.context))
+    try:
+        client = Client(configuration_from(arguments.kubeconfig, arguments.context))
+    except ConfigException as error:
+        parser.exit(REFUSED, f"{error}\n")
     fleet = Fleet(client, arguments.startup, arguments.pace)
     fleet.start()
     stop.wait()

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from pathlib import Path
+
+from scheduling.files.arguments import OneLineParser
 
 from . import access
 from .binaries import NoBinariesError, find
@@ -15,7 +16,7 @@ from .processes import ProcessDiedError
 
 def main() -> int:
     """Do what the command line says; 1 if it cannot be done."""
-    parser = argparse.ArgumentParser(prog="python -m scheduling.cluster.real")
+    parser = OneLineParser(prog="python -m scheduling.cluster.real")
     parser.add_argument("verb", choices=("up", "down", "status"))
     parser.add_argument("folder", type=Path, nargs="?", default=Path("var/cluster"))
     arguments = parser.parse_args()

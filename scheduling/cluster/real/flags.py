@@ -59,6 +59,8 @@ def api_server(
         f"--tls-cert-file={serving.certificate}",
         f"--tls-private-key-file={serving.key}",
         f"--token-auth-file={tokens}",
+        # As most clusters have it: what pods may do is for Pod Security to say.
+        "--allow-privileged=true",
         "--authorization-mode=RBAC",
         f"--service-account-issuer={_ISSUER}",
         f"--service-account-key-file={signing.certificate}",
@@ -77,6 +79,8 @@ def controller_manager(kubeconfig: Path, ca: Path, signing: Pair) -> list[str]:
         f"--kubeconfig={kubeconfig}",
         *_SERVES_NOBODY,
         "--leader-elect=false",
+        # It looks through each policy for mistakes of types, for whoever reads its status, at half a core.
+        "--controllers=*,-validatingadmissionpolicy-status-controller",
         "--use-service-account-credentials=true",
         f"--service-account-private-key-file={signing.key}",
         f"--root-ca-file={ca}",

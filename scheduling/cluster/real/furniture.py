@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from scheduling.cluster.client import Client, ConflictError, configuration_from
+from scheduling.cluster.client import Client, ConflictError
+from scheduling.cluster.kubeconfig import configuration_from
 from scheduling.cluster.kubelets import Machine, node_manifest
 
 from .access import Access

@@ -54,8 +54,9 @@ def test_what_is_gone_is_forgotten() -> None:
     assert look(memo, obj) is not first
 
 
-def shown(memo: Memo, *objects: Any, pods: Any = ()) -> list[str]:
-    found = compose([], list(pods), {"Job": list(objects)}, Circumstances(CLASSES), memo)
+def shown(memo: Memo, *objects: Any, pods: Any = (), sets: Any = ()) -> list[str]:
+    held = {"Job": list(objects), "JobSet": list(sets)}
+    found = compose([], list(pods), held, Circumstances(CLASSES), memo)
     return [observed.name for observed in found.workloads]
 
 
@@ -80,11 +81,18 @@ def test_retired_is_left_out_until_it_changes_or_runs_again() -> None:
 
 
 def test_owner_that_is_seen_later_takes_its_parts_in() -> None:
-    memo, part = Memo(), queued("part", ownerReferences=[{"uid": "whole", "kind": "Job"}])
+    memo, part = Memo(), queued("part", ownerReferences=[{"uid": "whole", "kind": "JobSet"}])
+    whole = queued("whole")
+    whole["spec"] = {"replicatedJobs": [{"name": "r", "replicas": 1, "template": job()}]}
 
     assert shown(memo, part) == ["part"]
-    assert shown(memo, part, queued("whole")) == ["whole"]
+    assert shown(memo, part, sets=[whole]) == ["whole"]
     assert shown(memo, part) == ["part"]
+
+
+def test_job_makes_no_other_jobs_whatever_they_say() -> None:
+    part = queued("part", ownerReferences=[{"uid": "whole", "kind": "Job"}])
+    assert shown(Memo(), part, queued("whole")) == ["part", "whole"]
 
 
 def test_younger_seen_first_stands_behind_those_that_are_older() -> None:

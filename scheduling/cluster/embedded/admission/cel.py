@@ -1,10 +1,11 @@
 """The part of the Common Expression Language that admission policies use.
 
 Source of the rules: the CEL language definition (google/cel-spec, doc/langdef.md). There are literals,
-lists, selection, indexing, arithmetic on ``+`` and ``-``, comparisons, ``in``, ``!``, ``&&``, ``||``,
-``?:``, the macros ``has``, ``exists``, ``all``, ``filter`` and ``map``, and a few functions. A selected
-field that is absent is an error; ``&&`` and ``||`` swallow the error of one side when the other side
-decides. Types are checked while evaluating, not before.
+lists, maps, objects of named types (which are maps here), selection, indexing, arithmetic on ``+``, ``-``
+and ``*``, comparisons, ``in``, ``!``, ``&&``, ``||``, ``?:``, the macros ``has``, ``exists``, ``all``,
+``filter`` and ``map``, and the functions of ``functions``. A selected field that is absent is an error;
+``&&`` and ``||`` swallow the error of one side when the other side decides. Types are checked while
+evaluating, not before.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
-from .authorizer import Authorizer
+from .functions import FUNCTIONS, METHODS, added, multiplied, subtracted
 
 Scope = Mapping[str, Any]
 Node = Callable[[Scope], Any]
@@ -27,9 +28,10 @@ class CelError(Exception):
 
 _TOKEN = re.compile(
     r"""\s*(?:(?P<text>"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*')|(?P<number>\d+)
-    |(?P<name>[A-Za-z_]\w*)|(?P<sign>&&|\|\||==|!=|<=|>=|[-+!<>?:.,()\[\]]))""",
+    |(?P<name>[A-Za-z_]\w*)|(?P<sign>&&|\|\||==|!=|<=|>=|[-+*!<>?:.,()\[\]{}]))""",
     re.VERBOSE,
 )
+_ESCAPES = {"n": "\n", "r": "\r", "t": "\t"}
 _WORDS: dict[str, Any] = {"true": True, "false": False, "null": None}
 
 
@@ -53,16 +55,7 @@ _RELATIONS: dict[str, Callable[[Any, Any], Any]] = {
     "<": _orderly(operator.lt), "<=": _orderly(operator.le),
     ">": _orderly(operator.gt), ">=": _orderly(operator.ge),
 }  # fmt: skip
-_SUMS: dict[str, Callable[[Any, Any], Any]] = {"+": operator.add, "-": operator.sub}
-_METHODS: dict[str, Callable[..., Any]] = {
-    "startsWith": str.startswith, "endsWith": str.endswith,
-    "contains": lambda text, part: part in text,
-    "size": len,
-    "join": lambda items, by="": by.join(items),
-    "group": Authorizer.about, "resource": Authorizer.about, "check": Authorizer.about,
-    "allowed": Authorizer.allowed,
-}  # fmt: skip
-_FUNCTIONS: dict[str, Callable[..., Any]] = {"size": len, "string": str, "int": int}
+_SUMS: dict[str, Callable[[Any, Any], Any]] = {"+": added, "-": subtracted}
 
 
 @lru_cache(maxsize=256)
@@ -140,9 +133,15 @@ class _Parser:
         return node
 
     def _sum(self) -> Node:
-        node = self._unary()
+        node = self._product()
         while sign := self.take(*_SUMS):
-            node = _binary(_SUMS[sign], node, self._unary())
+            node = _binary(_SUMS[sign], node, self._product())
+        return node
+
+    def _product(self) -> Node:
+        node = self._unary()
+        while self.take("*"):
+            node = _binary(multiplied, node, self._unary())
         return node
 
     def _unary(self) -> Node:
@@ -156,7 +155,10 @@ class _Parser:
 
     def _member(self) -> Node:
         node = self._primary()
-        while sign := self.take(".", "["):
+        while sign := self.take(".", "[", "{"):
+            if sign == "{":
+                node = self._fields(named=True)
+                continue
             if sign == "[":
                 node = _binary(_index, node, self.ternary())
                 self.expect("]")
@@ -172,9 +174,9 @@ class _Parser:
             body = self.ternary()
             self.expect(")")
             return _MACROS[name](target, variable, body)
-        if name not in _METHODS:
+        if name not in METHODS:
             raise CelError(f"no such function: {name}")
-        return _call(_METHODS[name], [target, *self._arguments()])
+        return _call(METHODS[name], [target, *self._arguments()])
 
     def _arguments(self, end: str = ")") -> list[Node]:
         found: list[Node] = []
@@ -185,6 +187,18 @@ class _Parser:
                 break
         return found
 
+    def _fields(self, *, named: bool) -> Node:
+        """A map after its opening brace, or, ``named``, an object, whose fields are plain names."""
+        pairs: list[tuple[Node, Node]] = []
+        while not self.take("}"):
+            key = _constant(self._name()) if named else self.ternary()
+            self.expect(":")
+            pairs.append((key, self.ternary()))
+            if not self.take(","):
+                self.expect("}")
+                break
+        return lambda scope: {key(scope): value(scope) for key, value in pairs}
+
     def _primary(self) -> Node:
         if self.take("("):
             node = self.ternary()
@@ -193,10 +207,12 @@ class _Parser:
         if self.take("["):
             items = self._arguments("]")
             return lambda scope: [item(scope) for item in items]
+        if self.take("{"):
+            return self._fields(named=False)
         token = self.peek()
         self._at += 1
         if token[:1] in ("'", '"'):
-            text = re.sub(r"\\(.)", r"\1", token[1:-1])
+            text = re.sub(r"\\(.)", _escaped, token[1:-1])
             return lambda scope: text
         if token.isdigit():
             number = int(token)
@@ -211,16 +227,22 @@ class _Parser:
         if token == "has" and self.take("("):  # noqa: S105 - a word of the language
             return self._has()
         if self.take("("):
-            if token not in _FUNCTIONS:
+            if token not in FUNCTIONS:
                 raise CelError(f"no such function: {token}")
-            return _call(_FUNCTIONS[token], self._arguments())
+            return _call(FUNCTIONS[token], self._arguments())
         return lambda scope: _index(scope, token)
 
     def _has(self) -> Node:
         target = self._primary()
         name = ""
-        while self.take("."):
-            target, name = (_select(target, name) if name else target), self._name()
+        while sign := self.take(".", "["):
+            target = _select(target, name) if name else target
+            name = ""
+            if sign == "[":
+                target = _binary(_index, target, self.ternary())
+                self.expect("]")
+            else:
+                name = self._name()
         self.expect(")")
         return _binary(operator.contains, target, lambda scope: name)
 
@@ -230,6 +252,14 @@ class _Parser:
             raise CelError(f"expected a name before {token!r}")
         self._at += 1
         return token
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return _ESCAPES.get(found[1], found[1])
+
+
+def _constant(value: Any) -> Node:
+    return lambda scope: value
 
 
 def _truth(value: Any) -> bool:

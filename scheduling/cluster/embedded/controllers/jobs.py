@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from ..admission.limit_ranges import apply_limit_ranges
+from ..admission.pod_security import check_pod_security
 from ..admission.quotas import check_quotas
 from ..admission.runtime_classes import apply_runtime_class
 from ..clock import parse_stamp, stamp
@@ -247,9 +249,12 @@ class JobController:
         return created
 
     def _create_one(self, job: Record, index: int | None) -> Record:
-        """Raises ApiError (403) where a quota leaves no room or its runtime class none of its nodes."""
+        """Raises ApiError (403) where a quota leaves no room, its runtime class none of its nodes, or its
+        namespace's pod security forbids it."""
         body = new_pod(self._world, job, index)
         apply_runtime_class(self._world, body)
+        apply_limit_ranges(self._world, body)
+        check_pod_security(self._world, body)
         check_quotas(self._world, PODS, body)
         return self._world.store.insert(PODS, body)
 

@@ -161,7 +161,7 @@ def parse_head(head: bytes) -> Request:
 
     Raises ValueError if it is no HTTP request.
     """
-    first, *lines = head.decode("latin-1").split("\r\n")
+    first, *lines = head.decode("utf-8", "replace").split("\r\n")
     method, target, _ = first.split(" ")
     path, _, query = target.partition("?")
     headers: dict[str, str] = {}

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from ..admission.policies import check_policies
+from ..admission.limit_ranges import apply_limit_ranges
+from ..admission.pod_security import check_pod_security
+from ..admission.policies import check_policies, mutate_by_policies
 from ..admission.quotas import check_quotas
 from ..admission.runtime_classes import apply_runtime_class
 from ..context import Caller, World, record_audit
@@ -31,9 +33,9 @@ def create(
     """Store `body` as a new object and return it.
 
     1. names and the namespace are checked, 2. what only the server may set is set,
-    3. defaults are filled in, 4. the whole is validated, 5. policies and quotas are asked,
-    6. it is stored, unless this is a dry run. `managed` are the managedFields of an apply;
-    otherwise the caller owns all.
+    3. defaults and what policies add are filled in, 4. the whole is validated, 5. pod security, policies
+    and quotas are asked, 6. it is stored, unless this is a dry run. `managed` are the managedFields of an
+    apply; otherwise the caller owns all.
 
     Raises ApiError: 400, 403, 404 (namespace), 409 (name taken), 422.
     """
@@ -44,9 +46,12 @@ def create(
         raise already_exists(resource, body["metadata"]["name"])
     _stamp(world, resource, body)
     admit(world, resource, body)
+    body = mutate_by_policies(world, caller, resource, body)
     found = faults(resource, body)
     if found:
         raise invalid(resource, body["metadata"]["name"], found)
+    if resource is PODS:
+        check_pod_security(world, body)
     check_policies(world, caller, resource, body, None)
     check_quotas(world, resource, body)
     if managed is None:
@@ -118,13 +123,14 @@ def _stamp(world: World, resource: Resource, body: Json) -> None:
 
 def admit(world: World, resource: Resource, body: Json) -> None:
     """Fill in defaults and what admission sets: a Job's selector, a pod's priority and what its runtime class
-    adds."""
+    and the limit ranges of its namespace add."""
     apply_defaults(resource, body)
     if resource is JOBS and isinstance((body.get("spec") or {}).get("template"), dict):
         generate_job_selector(body)
     if resource is PODS:
         _set_priority(world, body)
         apply_runtime_class(world, body)
+        apply_limit_ranges(world, body)
 
 
 def _set_priority(world: World, body: Json) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from ..admission.policies import check_policies
 from ..clock import stamp
 from ..context import Caller, World, record_audit
 from ..errors import bad_request, conflict, invalid_options, unsupported
@@ -55,9 +56,11 @@ def parse_options(body: Json, query: dict[str, str]) -> DeleteOptions:
 def delete(world: World, caller: Caller, record: Record, options: DeleteOptions) -> Record:
     """Delete `record`, at once or, with grace or finalizers, by marking it; return its last state.
 
-    Raises ApiError (409) if a precondition does not hold.
+    Raises ApiError: 409 if a precondition does not hold, 422 by a policy.
     """
     _check(record, options)
+    shown = {"propagationPolicy": options.policy} if options.policy else {}
+    check_policies(world, caller, record.resource, None, record.body, options=shown)
     if caller.dry_run or options.dry_run:
         return record
     record_audit(world, caller, "delete", record.key)

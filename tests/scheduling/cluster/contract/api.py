@@ -120,12 +120,15 @@ ROOTS = {
     "priorityclasses": "/apis/scheduling.k8s.io/v1",
     "runtimeclasses": "/apis/node.k8s.io/v1",
     "selfsubjectaccessreviews": "/apis/authorization.k8s.io/v1",
+    "mutatingadmissionpolicies": "/apis/admissionregistration.k8s.io/v1",
+    "mutatingadmissionpolicybindings": "/apis/admissionregistration.k8s.io/v1",
     "validatingadmissionpolicies": "/apis/admissionregistration.k8s.io/v1",
     "validatingadmissionpolicybindings": "/apis/admissionregistration.k8s.io/v1",
 }
 CLUSTERED = (
     "namespaces", "nodes", "priorityclasses", "runtimeclasses", "selfsubjectaccessreviews",
     "validatingadmissionpolicies", "validatingadmissionpolicybindings",
+    "mutatingadmissionpolicies", "mutatingadmissionpolicybindings",
 )  # fmt: skip
 
 

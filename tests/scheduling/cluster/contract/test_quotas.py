@@ -111,6 +111,8 @@ def test_objects_past_their_number_are_refused(api: Api, plural: str, hard: dict
     bound(api, **hard)
     first, second = (job(n, suspend=True) if plural == "jobs" else pod(n) for n in ("a", "b"))
     api.create(plural, first)
+    # A controller's count may be written over the one of the admission.
+    eventually(lambda: list(used(api).values()) == ["1"])
     [key] = used(api)
     assert refusal(api, second, plural).endswith(
         f"exceeded quota: cap, requested: {key}=1, used: {key}=1, limited: {key}=1"
@@ -188,6 +190,59 @@ def failures(api: Api, name: str) -> list[str]:
         event["message"]
         for event in api.get("events")["items"]
         if (event["involvedObject"]["name"], event["reason"]) == (name, "FailedCreate")
+    ]
+
+
+def usual(api: Api, **amounts: str) -> None:
+    """A LimitRange with these requests, from when on it is applied: admission may know it a little later."""
+    limit = {"type": "Container", "defaultRequest": amounts}
+    api.create("limitranges", {"metadata": {"name": "usual"}, "spec": {"limits": [limit]}})
+    eventually(lambda: requested(api, pod("probe"), dryRun="All").get("requests"))
+
+
+def requested(api: Api, body: Any, **query: Any) -> Any:
+    made = api.create("pods", body, **query)
+    return made["spec"]["containers"][0]["resources"]
+
+
+def test_limit_range_says_what_a_container_leaves_open(api: Api) -> None:
+    usual(api, cpu="10m", memory="32Mi")
+    assert requested(api, pod("a")) == {"requests": {"cpu": "10m", "memory": "32Mi"}}
+    assert requested(api, asking("b", cpu="2"))["requests"] == {"cpu": "2", "memory": "32Mi"}
+    limited = pod("c")
+    limited["spec"]["containers"][0]["resources"] = {"limits": {"cpu": "1"}}
+    assert requested(api, limited) == {
+        "limits": {"cpu": "1"},
+        "requests": {"cpu": "1", "memory": "32Mi"},
+    }
+
+
+def test_init_containers_are_filled_in_as_well(api: Api) -> None:
+    usual(api, cpu="10m")
+    body = pod("a", initContainers=[{"name": "first", "image": "busybox"}])
+    made = api.create("pods", body)
+    assert made["spec"]["initContainers"][0]["resources"] == {"requests": {"cpu": "10m"}}
+
+
+def test_pod_that_states_no_cpu_passes_a_quota_on_it_with_the_default(api: Api) -> None:
+    usual(api, cpu="10m", memory="32Mi")
+    bound(api, requests_cpu="15m", requests_memory="1Gi")
+    eventually(lambda: "probe" not in str(api.get("pods")))
+    accepted_soon(api, pod("a"))
+    assert refusal(api, pod("b")).endswith(
+        "requested: requests.cpu=10m, used: requests.cpu=10m, limited: requests.cpu=15m"
+    )
+
+
+@pytest.mark.controllers
+def test_pods_of_a_job_get_the_defaults_and_count_in_quotas(api: Api) -> None:
+    usual(api, cpu="10m")
+    bound(api, requests_cpu="10m", pods="5")
+    api.create("jobs", job("a", parallelism=2, completions=2))
+    [said, *_] = eventually(lambda: failures(api, "a"))
+    assert "exceeded quota: cap, requested: requests.cpu=10m" in said
+    assert [p["spec"]["containers"][0]["resources"] for p in api.get("pods")["items"]] == [
+        {"requests": {"cpu": "10m"}}
     ]
 
 

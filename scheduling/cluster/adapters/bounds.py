@@ -1,0 +1,41 @@
+"""Where the author of pods and their runtime class let them run, as one text: alike for those alike."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from functools import lru_cache
+from sys import intern
+from typing import Any
+
+Json = dict[str, Any]
+
+OWN_TAINTS = "node.kubernetes.io/"
+"""Kubernetes' own, of nodes in trouble: nothing is planned there, whatever tolerates them."""
+
+
+def written(owns: Iterable[Json]) -> str:
+    """What each of ``owns`` (one a role, as ``steering.own_of`` reads them) says; empty where none says
+    anything.
+
+    Members are planned alike, so they may go wherever any of their roles may.
+    """
+    said = {json.dumps(_said(own), sort_keys=True, default=str) for own in owns}
+    return intern(f"[{', '.join(sorted(said))}]") if said - {"{}"} else ""
+
+
+def _said(own: Json) -> Json:
+    tolerations = [t for t in own.get("tolerations") or [] if not _is_own(t)]
+    parts = {"selector": own["selector"], "terms": own["terms"], "tolerations": tolerations}
+    return {name: part for name, part in parts.items() if part}
+
+
+def _is_own(toleration: Any) -> bool:
+    """The API server gives every pod some of these."""
+    return isinstance(toleration, dict) and str(toleration.get("key")).startswith(OWN_TAINTS)
+
+
+@lru_cache(maxsize=4096)
+def read(bounds: str) -> list[Json]:
+    """``selector``, ``terms`` and ``tolerations`` of each role, as far as there are any."""
+    return list(json.loads(bounds)) if bounds else [{}]

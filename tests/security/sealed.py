@@ -1,0 +1,315 @@
+"""An organisation in which every name says from whom it is sealed.
+
+    fra1 ── research ── nlp         (okapi: its work)
+         │           └─ vision      (zebra: everything of it)
+         └─ quokka-products ── quokka-search   (quokka: everything of it)
+    ams1 ── elsewhere
+
+People of nlp read okapi alone, the head of research zebra as well, operators all three, and who is not
+of fra1 none. Decisions, evictions, transitions and waits of every reason name both sides.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from portal.accounts.models import ApiToken, User
+from portal.teams.models import Team
+from scheduling.engine import model as m
+from scheduling.engine import reasons
+from scheduling.engine.facts import Facts
+from scheduling.models import (
+    CheckpointHabit,
+    Cluster,
+    Cycle,
+    Decision,
+    Eviction,
+    EvictionRule,
+    GpuClass,
+    Guardrail,
+    Node,
+    PriorityClass,
+    Queue,
+    Quota,
+    QuotaChange,
+    Share,
+    State,
+    Transition,
+    UserUsage,
+    Workload,
+)
+from scheduling.models.ledger import UsageSample
+from scheduling.services.told import sealed_of
+from tests.cycles import record, snapshot_of
+from tests.factories import NOW, make_cluster, make_member, make_user, make_workload
+
+OKAPI, ZEBRA, QUOKKA = b"okapi", b"zebra", b"quokka"
+SEALED_FROM = {
+    "anonymous": (OKAPI, ZEBRA, QUOKKA),
+    "outsider": (OKAPI, ZEBRA, QUOKKA),
+    "member": (ZEBRA, QUOKKA),
+    "lead": (ZEBRA, QUOKKA),
+    "head": (QUOKKA,),
+    "operator": (),
+}
+GPUS = "h100"
+OF_OTHERS = (
+    m.Reason.VICTIMS_PROTECTED, m.Reason.BUDGET_SPENT, m.Reason.EVICTION_CAP,
+)  # fmt: skip
+"""Reasons that blame another queue than the workload's own."""
+RULES = {
+    m.Reason.RECLAIMED: EvictionRule.RECLAIM,
+    m.Reason.PREEMPTED: EvictionRule.PREEMPT,
+    m.Reason.CONSOLIDATES: EvictionRule.CONSOLIDATE,
+    m.Reason.STALE_GANG: EvictionRule.STALE_GANG,
+    m.Reason.DRAINED: EvictionRule.DRAIN,
+}
+
+
+@dataclass
+class Organisation:
+    cluster: Cluster
+    people: dict[str, User]
+    objects: dict[str, list[Any]]
+    """Argument of an address -> what may stand there."""
+
+
+def decision(reason: m.Reason, work: Workload, rival: Workload) -> m.Decision:
+    """What the engine says to ``work`` where ``rival`` is in its way or it is in the rival's."""
+    assert work.queue is not None
+    assert rival.queue is not None
+    facts = Facts(
+        reason=reason,
+        queue=work.queue.path,
+        blame=rival.queue.path if reason in OF_OTHERS else work.queue.path,
+        gpu_class=GPUS,
+        figures=(3000.0, 2000.0, 4000.0, 5000.0, 1.0, 1.0),
+        rival=f"{rival.namespace}/{rival.name}",
+        rival_queue=rival.queue.path,
+        until=NOW + timedelta(hours=1),
+        members=2,
+    )
+    return m.Decision(
+        f"{work.namespace}/{work.name}",
+        m.Action.EVICT if reason in RULES else m.Action.WAIT,
+        reason,
+        reasons.sentence(facts),
+        reasons.sealed_sentence(facts),
+        {**reasons.numbers(facts), "victim_held_before": 3, "for_held_before": 77.123},
+    )
+
+
+def organisation() -> Organisation:
+    cluster = make_cluster(clock_real=datetime.now(UTC), clock_start=NOW)
+    GpuClass.objects.create(cluster=cluster, name=GPUS, resource_name="nvidia.com/gpu")
+    PriorityClass.objects.create(name="normal", value=50, is_default=True)
+    queues = _queues(cluster)
+    cycle = Cycle.objects.create(cluster=cluster, number=7, at=NOW, took_ms=10, mode=cluster.mode)
+    Cluster.objects.filter(pk=cluster.pk).update(
+        # Pages of a test that takes long do not turn stale meanwhile.
+        planned_at=datetime.now(UTC) + timedelta(hours=2)
+    )
+    _work(queues, cycle)
+    record(cycle, snapshot_of(
+        NOW, GPUS, borrower="zebra-vision", owner="quokka-search", waits="quokka-search/quokka-run",
+        runs=tuple(f"zebra-vision/zebra-run{i}" for i in ("", "-1", "-2", "-3")),
+    ))  # fmt: skip
+    people = _people(queues)
+    change = _changes(queues, people["operator"])
+    names = sorted(queues, key=lambda name: name != "nlp")
+    teams = Team.objects.values_list("name", flat=True)
+    token, _ = ApiToken.issue(User.objects.get(username="zebra-user"), "zebra-token")
+    _beside(cluster, queues)
+    return Organisation(
+        cluster,
+        people,
+        {
+            "cluster": [cluster.name, "ams1", "nowhere"],
+            "queue": [*names, "nowhere"],
+            "name": [*names, *teams, "nowhere"],
+            "uid": [
+                "uid-nlp", "uid-moved", "uid-runs", "uid-old", "uid-evicted", "uid-vision",
+                "uid-search", "uid-nowhere",
+            ],
+            "pk": [change, token.pk, 999_999],
+            "number": [cycle.number, 999_999],
+            "mode": ["paused", "nowhere"],
+            "node": ["node-1", "nowhere"],
+            "topic": ["share", "waiting", "evicted", "glossary", "keyboard", "nowhere"],
+        },
+    )  # fmt: skip
+
+
+def _queues(cluster: Cluster) -> dict[str, Queue]:
+    root = Queue.objects.create(cluster=cluster, name="fra1")
+    research = Queue.objects.create(cluster=cluster, parent=root, name="research")
+    products = Queue.objects.create(
+        cluster=cluster, parent=root, name="quokka-products", access_group="quokka-group"
+    )
+    made = {"fra1": root, "research": research, "quokka-products": products}
+    for parent, name, namespace in (
+        (research, "nlp", "okapi-nlp"),
+        (research, "zebra-vision", "zebra-vision"),
+        (products, "quokka-search", "quokka-search"),
+    ):
+        made[name] = Queue.objects.create(
+            cluster=cluster, parent=parent, name=name, namespace=namespace
+        )
+    Node.objects.create(
+        cluster=cluster, name="node-1", gpu_class=cluster.gpu_classes.get(), gpus=64_000
+    )
+    for queue in made.values():
+        _figures(queue, cluster.gpu_classes.get())
+    return made
+
+
+def _figures(queue: Queue, gpu_class: GpuClass) -> None:
+    Share.objects.create(
+        queue=queue, gpu_class=gpu_class, fair_share=8000, potential=8000, allocated=8000,
+        nominal=8000, demand=16_000, pending=8000, guaranteed=8000,
+    )  # fmt: skip
+    Quota.objects.create(
+        queue=queue, gpu_class=gpu_class, nominal_gpus=8000,
+        effective_from=NOW - timedelta(days=30),
+    )  # fmt: skip
+    UsageSample.objects.create(
+        queue=queue, gpu_class=gpu_class, resolution="hour", start=NOW.replace(minute=0, second=0)
+        - timedelta(hours=2), seconds=3600, allocated_gpus=8000, nominal_gpus=8000,
+        installed_gpus=64_000, ready_gpus=64_000,
+    )  # fmt: skip
+
+
+def _work(queues: dict[str, Queue], cycle: Cycle) -> None:
+    vision = make_workload(
+        queues["zebra-vision"], uid="uid-vision", name="zebra-run", user="zebra-user",
+        state=State.RUNNING, placement={"node-1": 1}, gpu_classes=[GPUS],
+    )  # fmt: skip
+    search = make_workload(
+        queues["quokka-search"], uid="uid-search", name="quokka-run", user="quokka-user",
+        state=State.RUNNING, placement={"node-1": 1}, gpu_classes=[GPUS],
+    )  # fmt: skip
+    nlp = queues["nlp"]
+    evicted = _mine(nlp, "uid-evicted", "okapi-evicted")
+    first = _mine(nlp, "uid-nlp", "okapi-first")
+    for rival in (vision, search):
+        for reason in m.Reason:
+            work = _mine(nlp, f"uid-{reason}-{rival.pk}", f"okapi-{reason.value}"[:50])
+            said = decision(reason, work, rival)
+            _tell(work, said)
+            _keep(work, rival, said, cycle)
+            _keep(evicted, rival, said, cycle)
+            # The same from the other side: the member's work is what others wait for or leave for.
+            _keep(rival, first, decision(reason, rival, first), cycle)
+    _tell(first, decision(m.Reason.VICTIMS_PROTECTED, first, vision))
+    _elsewhere(search)
+    old = _mine(nlp, "uid-old", "okapi-old")
+    _tell(old, decision(m.Reason.RECLAIMED, old, search))
+    _keep(old, search, decision(m.Reason.RECLAIMED, old, search), cycle)
+    for model in (Transition, Decision, Eviction):
+        model.objects.filter(workload=old).update(sealed=None)
+    Workload.objects.filter(pk=old.pk).update(sealed=None, numbers={})
+
+
+def _mine(queue: Queue, uid: str, name: str) -> Workload:
+    return make_workload(queue, uid=uid, name=name, user="okapi-user", gpu_classes=[GPUS])
+
+
+def _elsewhere(search: Workload) -> None:
+    """The member's own, in a queue that is not theirs any more: only the workload itself is."""
+    moved = make_workload(
+        search.queue, uid="uid-moved", name="moved", namespace="plain", queue_label="plain",
+        user="member", gpu_classes=[GPUS],
+    )  # fmt: skip
+    _tell(moved, decision(m.Reason.WAITS_FOR_TURN, moved, search))
+    make_workload(
+        search.queue, uid="uid-runs", name="moved-run", namespace="plain", queue_label="plain",
+        user="member", gpu_classes=[GPUS], state=State.RUNNING, placement={"node-1": 1},
+    )  # fmt: skip
+    Transition.objects.create(
+        workload=moved, at=NOW, to_state=State.PENDING, reason="at_limit",
+        sentence="quokka-products holds 8 of its limit of 8.", sealed={},
+    )  # fmt: skip
+
+
+def _tell(work: Workload, said: m.Decision) -> None:
+    Workload.objects.filter(pk=work.pk).update(
+        reason=said.reason.value, sentence=said.sentence, sealed=sealed_of(said), position=1,
+        numbers=dict(said.numbers),
+    )  # fmt: skip
+
+
+def _keep(work: Workload, rival: Workload, said: m.Decision, cycle: Cycle) -> None:
+    """``said`` in every table that keeps sentences."""
+    told = {"sentence": said.sentence, "sealed": sealed_of(said)}
+    Transition.objects.create(
+        workload=work, at=NOW - timedelta(hours=2), to_state=State.REQUEUED,
+        reason=said.reason.value, actor="engine", **told,
+    )  # fmt: skip
+    Decision.objects.create(
+        cycle=cycle, workload=work, action=said.action.value, reason=said.reason.value,
+        numbers=dict(said.numbers), for_workload=rival, gpu_class=work.cluster.gpu_classes.get(), **told,
+    )  # fmt: skip
+    if said.reason not in RULES:
+        return
+    at = NOW - timedelta(hours=3, minutes=len(said.sentence))
+    Eviction.objects.create(
+        workload=work, cycle=cycle, at=at, rule=RULES[said.reason], queue=work.queue,
+        for_workload=rival, for_queue=rival.queue, gpu_class=work.cluster.gpu_classes.get(),
+        gpus=1000, asked_gpus=1000, lost_gpu_s=3600, numbers=dict(said.numbers), **told,
+    )  # fmt: skip
+    Transition.objects.create(
+        workload=work, at=at, to_state=State.EVICTED, reason=said.reason.value, actor="engine", **told
+    )  # fmt: skip
+
+
+def _people(queues: dict[str, Queue]) -> dict[str, User]:
+    far = make_cluster("ams1")
+    root = Queue.objects.create(cluster=far, name="ams1")
+    elsewhere = Queue.objects.create(cluster=far, parent=root, name="elsewhere")
+    lead = {"may_submit": True, "may_edit_quotas": True, "may_approve": True}
+    for name in ("zebra-vision", "quokka-search"):
+        mark = name.partition("-")[0]
+        Team.objects.create(queue=queues[name], name=f"{mark}-team")
+        make_member(queues[name], name=f"{mark}-user", may_submit=True)
+    make_member(queues["nlp"], name="okapi-user", may_submit=True)
+    return {
+        "outsider": make_member(elsewhere, name="outsider", **lead),
+        "member": make_member(queues["nlp"], name="member", may_submit=True),
+        "lead": make_member(queues["nlp"], name="lead", **lead),
+        "head": make_member(queues["research"], name="head", **lead),
+        "operator": make_user("operator", is_superuser=True, is_staff=True),
+    }
+
+
+def _changes(queues: dict[str, Queue], author: User) -> int:
+    """Three edits, of which one is about nlp as well; its key."""
+    line = {"gpu_class": GPUS, "field": "nominal", "before": 8, "after": 9}
+    made = [
+        QuotaChange.objects.create(
+            cluster=top.cluster, queue=top, author=author, reason=reason, at=NOW,
+            effective_from=NOW, cells=[{"queue": name, **line} for name in names],
+        )
+        for top, reason, names in (
+            (queues["research"], "zebra-reason", ["zebra-vision"]),
+            (queues["fra1"], "quokka-reason", ["quokka-products", "quokka-search"]),
+            (queues["research"], "okapi-reason", ["nlp", "zebra-vision"]),
+        )
+    ]  # fmt: skip
+    for change in made:
+        names = [cell["queue"] for cell in change.cells]
+        Quota.objects.filter(queue__name__in=names).update(change=change)
+    return made[-1].pk
+
+
+def _beside(cluster: Cluster, queues: dict[str, Queue]) -> None:
+    """What else carries names."""
+    for name in ("zebra-vision", "quokka-search"):
+        mark = name.partition("-")[0]
+        UserUsage.objects.create(queue=queues[name], user=f"{mark}-user", gpus=1000, at=NOW)
+        CheckpointHabit.objects.create(queue=queues[name], user=f"{mark}-user")
+        Guardrail.objects.create(
+            cluster=cluster, kind="Namespace", namespace="", name=name, standing="drifted", since=NOW,
+            detail=f"{mark}-detail",
+        )  # fmt: skip

@@ -1,0 +1,345 @@
+"""No answer of any address names what the person who asks may not see.
+
+The addresses come from the URL conf: one without a row in ``ADDRESSES`` fails, and so does an argument
+for which the organisation has nothing to put in its place.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.db import transaction
+from django.test import Client
+from django.urls import reverse
+
+from tests.portal.test_permission_matrix import ADDRESSES as CONF
+from tests.portal.test_permission_matrix import NO_ADDRESS, body
+from tests.security.sealed import GPUS, SEALED_FROM, organisation
+
+pytestmark = pytest.mark.django_db
+
+LISTS = ("?q=zebra", "?name=zebra", "?name=quokka", "?user=zebra-user", "?queue=zebra-vision",
+         "?queue=quokka-products", "?state=all", "?export=csv", "?state=all&export=csv",
+         "?state=all&page=2", "?ordering=name", "?limit=500", "?queue=nlp&state=all")  # fmt: skip
+LEDGER = ("?workload=uid-vision", "?workload=uid-nlp", "?cycle=7", "?queue=quokka-search",
+          "?for_queue=zebra-vision", "?limit=500", "?reason=reclaimed")  # fmt: skip
+REPORT = ("?queue=zebra-vision", "?queue=quokka-search", "?class=quokka", "?table=matrix",
+          "?user=zebra-user", "?from=2026-11-18&to=2026-11-19", "?queue=nlp",
+          "?table=queues", "?compare=on")  # fmt: skip
+OFFSETS = tuple(f"?limit=100&offset={at}" for at in (100, 200))
+
+PROBE = "PROBE"
+"""Stands in a payload where a name is tried."""
+SUBMIT = {"name": "x", "queue": PROBE, "image": "i", "gpu_classes": GPUS}
+CELL = {"gpu_class": GPUS, "field": "nominal", "value": 1}
+TREE = {"name": "fresh", "parent": "nlp", "priority": 0, "stop": "none"}
+MANIFEST = {
+    "apiVersion": "batch/v1", "kind": "Job",
+    "metadata": {"name": "x", "namespace": PROBE, "labels": {"weir.dev/queue": "nlp"}},
+    "spec": {"suspend": True, "template": {"spec": {"restartPolicy": "Never", "containers": []}}},
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Address:
+    """``queries`` beside none; ``probes`` are payloads in which names are tried."""
+
+    queries: tuple[str, ...] = ()
+    probes: tuple[dict[str, Any], ...] = ()
+    shows: bool = False
+    """It tells operators of others' work."""
+
+
+PLAIN, SHOWN = Address(), Address(shows=True)
+ADDRESSES = {
+    "accounts:sign_in": Address(
+        ("?next=/c/fra1/w/uid-vision/",), ({"username": PROBE, "password": "wrong"},)
+    ),
+    "accounts:sign_out": PLAIN,
+    "accounts:account": PLAIN,
+    "accounts:issue_token": PLAIN,
+    "accounts:revoke_token": PLAIN,
+    "accounts:end_sessions": PLAIN,
+    "accounts:password": Address(probes=({"old_password": PROBE},)),
+    "accounts:set_time_zone": Address(probes=({"display_time_zone": PROBE},)),
+    "web:home": PLAIN,
+    "web:overview": Address((f"?class={GPUS}", "?class=quokka"), shows=True),
+    "web:queues": Address((f"?class={GPUS}", "?class=quokka", "?sort=-held"), shows=True),
+    "web:queue": Address((f"?class={GPUS}",), shows=True),
+    "web:nodes": Address((f"?class={GPUS}", "?rack=zebra", "?class=quokka"), shows=True),
+    "web:node": SHOWN,
+    "web:live": Address(("?once=1",)),
+    "web:search": Address(
+        ("?q=zebra", "?q=quokka", "?q=okapi", "?q=team", "?q=run", "?q=/", "?q=user"), shows=True
+    ),
+    "web:my_work": Address((f"?class={GPUS}", "?class=quokka")),
+    "web:own_workloads": Address(LISTS),
+    "web:help": PLAIN,
+    "web:help_page": PLAIN,
+    "web:workloads": Address(LISTS, shows=True),
+    "web:submit": Address(
+        ("?queue=zebra-vision",), (SUBMIT, {"manifest": PROBE}, {**SUBMIT, "queue": "nlp", "name": PROBE})
+    ),
+    "web:submit_preview": Address(probes=(SUBMIT, {**SUBMIT, "queue": "nlp", "name": PROBE})),
+    "web:template_keep": Address(probes=({"template_name": "t", "template_team": PROBE},)),
+    "web:template_drop": PLAIN,
+    "web:workload": SHOWN,
+    "web:sooner": PLAIN,
+    "web:cancel": SHOWN,
+    "web:hold": PLAIN,
+    "web:release": PLAIN,
+    "web:quotas_index": PLAIN,
+    "web:quotas": Address(("?class=quokka",), ({f"nominal:{PROBE}:{GPUS}": "3", "reason": "r"},), shows=True),
+    "web:quota_changes": SHOWN,
+    "web:quota_revert": Address(probes=({"reason": "r"},)),
+    "web:queue_add": Address(
+        probes=({**TREE, "parent": PROBE}, {**TREE, "namespace": PROBE}), shows=True
+    ),
+    "web:queue_edit": Address(probes=({**TREE, "parent": PROBE}, {**TREE, "namespace": PROBE}), shows=True),
+    "web:queue_delete": PLAIN,
+    "web:cluster": SHOWN,
+    "web:cycle": SHOWN,
+    "web:cycle_candidates": SHOWN,
+    "web:cycle_snapshot": SHOWN,
+    "web:cluster_mode": PLAIN,
+    **{
+        f"reports:{name}{ending}": Address(REPORT, shows=name != "waits")
+        for name in ("utilization", "waits", "preemptions")
+        for ending in ("", "_csv", "_json")
+    },
+    "api:me": PLAIN,
+    "api:tokens": Address(probes=({"name": PROBE},)),
+    "api:token": PLAIN,
+    "api:teams": SHOWN,
+    "api:team": SHOWN,
+    "api:personas": PLAIN,
+    "api:priority_classes": PLAIN,
+    "api:clusters": PLAIN,
+    "api:cluster": PLAIN,
+    "api:cluster_mode": Address(probes=({"mode": PROBE},)),
+    "api:gpu_classes": PLAIN,
+    "api:nodes": Address(("?gpu_class__name=quokka",)),
+    "api:guardrails": Address(("?namespace=zebra-vision", "?kind=Namespace"), shows=True),
+    "api:queues": SHOWN,
+    "api:queue": PLAIN,
+    "api:quotas": Address(
+        ("?all=true", "?queue=quokka-search", "?at=2026-11-19T09:00:00Z"),
+        (
+            {"queue": PROBE, "cells": [{**CELL, "queue": "nlp"}], "reason": "r"},
+            {"queue": "nlp", "cells": [{**CELL, "queue": PROBE}], "reason": "r"},
+        ),
+        shows=True,
+    ),
+    "api:quota_changes": SHOWN,
+    "api:workloads": Address((*LISTS, *OFFSETS), (
+        {**SUBMIT, "gpu_classes": [GPUS]}, {"manifest": MANIFEST},
+        {**SUBMIT, "queue": "nlp", "gpu_classes": [PROBE]},
+    ), shows=True),
+    "api:workload": SHOWN,
+    "api:workload_cancel": PLAIN,
+    "api:workload_hold": PLAIN,
+    "api:workload_release": PLAIN,
+    "api:cycles": PLAIN,
+    "api:cycle": PLAIN,
+    "api:decisions": Address((*LEDGER, *OFFSETS), shows=True),
+    "api:evictions": Address((*LEDGER, *OFFSETS), shows=True),
+    **{
+        f"api:{name}": Address(REPORT, shows=name != "waits")
+        for name in ("utilization", "waits", "preemptions")
+    },
+    "api:schema": PLAIN,
+    "api:docs": PLAIN,
+    "api:nothing": PLAIN,
+    "no_such_api": PLAIN,
+}  # fmt: skip
+VARIANTS: tuple[dict[str, str], ...] = (
+    {},
+    {"HTTP_HX_REQUEST": "true"},
+    {"HTTP_X_WEIR_LIVE": "1"},
+    {"HTTP_ACCEPT": "text/html"},
+)
+"""Headers that change an answer."""
+HERE = frozenset({"member", "lead", "head", "operator"})
+
+
+@dataclass
+class World:
+    objects: dict[str, list[Any]]
+    sessions: dict[str, str]
+    said: dict[str, bytes] = field(default_factory=dict)
+
+    def client(self, who: str) -> Client:
+        client = Client(raise_request_exception=False)
+        if who in self.sessions:
+            client.cookies[settings.SESSION_COOKIE_NAME] = self.sessions[who]
+        return client
+
+    def urls(self, name: str) -> list[str]:
+        """The addresses of that name: with what there is first, and with each other object in its place."""
+        if name in NO_ADDRESS:
+            return [NO_ADDRESS[name]]
+        first = {argument: self.objects[argument][0] for argument in CONF[name]}
+        others = [
+            {**first, argument: other} for argument in first for other in self.objects[argument][1:]
+        ]
+        return [reverse(name, kwargs=given) for given in (first, *others)]
+
+
+@pytest.fixture(scope="module")
+def world(django_db_setup, django_db_blocker):
+    """Built once; each test runs in a transaction inside this one."""
+    with django_db_blocker.unblock(), transaction.atomic():
+        made = organisation()
+        sessions = {}
+        for name, user in made.people.items():
+            client = Client()
+            client.force_login(user)
+            sessions[name] = client.cookies[settings.SESSION_COOKIE_NAME].value
+        yield World(made.objects, sessions)
+        transaction.set_rollback(True)
+
+
+def ask(client: Client, method: str, url: str, payload: Any = None, **headers: str):
+    """The answer; what it wrote is undone."""
+    send = getattr(client, method.lower())
+    if method != "GET" and url.startswith("/api/"):
+        headers["content_type"] = "application/json"
+    with transaction.atomic():
+        response = send(url, {} if payload is None else payload, **headers)
+        transaction.set_rollback(True)
+    return response
+
+
+def everything(response) -> bytes:
+    """Body, status line and headers, where the address that leads back here is no news."""
+    lines = [f"{name}: {value}" for name, value in response.headers.items()]
+    return "\n".join(lines).encode() + b"\n" + body(response)
+
+
+def own_words(text: bytes, typed: str) -> bytes:
+    """``text`` without what the person typed."""
+    for word in sorted(set(re.findall(r"[\w-]*(?:zebra|quokka|okapi)[\w-]*", typed)), key=len)[
+        ::-1
+    ]:
+        text = text.replace(word.encode(), b"")
+    return text
+
+
+def test_every_address_is_covered():
+    assert set(CONF) == set(ADDRESSES)
+
+
+RAW = re.compile(
+    r"\{[{%][^}]*\b(?:work|workload|decision|eviction|row|step)\.(?:sentence|numbers|for_workload|for_queue)\b"
+    r"(?!_id)[^}]*\}"
+)
+ASKS = re.compile(r"\{% (?:if|elif) [^}]*\}|\{% name_of_\w+ [^}]*\}")
+
+
+def test_templates_take_what_rows_say_through_the_door():
+    found = [
+        (path.name, match[0])
+        for path in (Path(settings.BASE_DIR) / "templates").rglob("*.html")
+        for match in RAW.finditer(path.read_text())
+        if not ASKS.fullmatch(match[0])
+    ]
+    assert found == []
+
+
+def test_every_argument_has_something_to_stand_for_it(world):
+    assert {argument for given in CONF.values() for argument in given} <= set(world.objects)
+
+
+@pytest.mark.parametrize("who", sorted(SEALED_FROM))
+@pytest.mark.parametrize("name", ADDRESSES)
+def test_reading_names_nothing_that_is_sealed(world, name, who):
+    first, *others = world.urls(name)
+    seen = b"".join(check(world, who, "GET", first, **headers) for headers in VARIANTS)
+    for url in (*others, *(first + query for query in ADDRESSES[name].queries)):
+        seen += check(world, who, "GET", url)
+    if who == "operator" and ADDRESSES[name].shows:
+        assert b"zebra" in seen, "a test that cannot fail"
+        assert b"quokka" in seen
+
+
+@pytest.mark.parametrize("who", sorted(SEALED_FROM))
+@pytest.mark.parametrize("name", ADDRESSES)
+def test_writing_answers_with_nothing_that_is_sealed(world, name, who):
+    first, *others = world.urls(name)
+    for url in (first, *others):
+        check(world, who, "POST", url)
+    if name == "api:token":
+        check(world, who, "DELETE", first)
+    for probe in ADDRESSES[name].probes:
+        check(world, who, "POST", first, tried(probe, "zebra-vision"))
+
+
+def check(
+    world: World, who: str, method: str, url: str, payload: Any = None, **headers: str
+) -> bytes:
+    response = ask(world.client(who), method, url, payload, **headers)
+    text = own_words(everything(response), f"{url} {payload}")
+    for mark in SEALED_FROM[who]:
+        found = re.search(rb".{0,60}" + mark + rb".{0,60}", text)
+        assert found is None, (method, url, headers, found)
+    assert response.status_code < 500 or response.status_code == 503, (method, url)
+    return text
+
+
+def tried(payload: Any, name: str) -> Any:
+    """``payload`` with ``name`` where one is tried."""
+    if isinstance(payload, dict):
+        return {tried(key, name): tried(value, name) for key, value in payload.items()}
+    if isinstance(payload, list):
+        return [tried(value, name) for value in payload]
+    return payload.replace(PROBE, name) if isinstance(payload, str) else payload
+
+
+VOLATILE = re.compile(
+    rb'csrf\w*["&;:=\s]+(?:value=)?["&;quot]*\w{64}|X-CSRFToken\W+(?:quot;)?\w{64}'
+    rb'|data-planned-age="[^"]*"|"(?:token|created_at|id|expires_at)": ?[^,}]*|weir_\w+'
+    rb"|\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d[^\"<]*|\d\d:\d\d:\d\d [A-Z]+"
+)
+"""What differs from one answer to the same question to the next."""
+
+
+def answer(world: World, who: str, method: str, url: str, given: str, payload: Any = None) -> Any:
+    """Status, target and body without ``given``, the name that was tried."""
+    response = ask(world.client(who), method, url, payload)
+    said = [response.headers.get("Location", "").encode(), body(response)]
+    return response.status_code, *(
+        VOLATILE.sub(b"", t).replace(given.encode(), b"NAME") for t in said
+    )
+
+
+@pytest.mark.parametrize("who", ["outsider", "member", "lead"])
+@pytest.mark.parametrize("name", [name for name, row in ADDRESSES.items() if row.probes])
+def test_name_that_is_taken_out_of_sight_is_answered_as_one_that_is_not(world, name, who):
+    url = world.urls(name)[0]
+    for probe in ADDRESSES[name].probes:
+        hidden, absent = (
+            answer(world, who, "POST", url, given, tried(probe, given))
+            for given in ("zebra-vision", "nobody-place")
+        )
+        assert hidden == absent, (url, probe)
+
+
+@pytest.mark.parametrize("who", ["outsider", "member", "lead"])
+@pytest.mark.parametrize(
+    "name", [n for n, given in CONF.items() if {"uid", "queue", "name"} & given]
+)
+def test_object_out_of_sight_is_answered_as_one_that_is_not(world, name, who):
+    argument = next(a for a in ("uid", "queue", "name") if a in CONF[name])
+    others = {key: world.objects[key][0] for key in CONF[name]}
+    pair = ("uid-vision", "uid-nobody") if argument == "uid" else ("zebra-vision", "nobody-place")
+    for method in ("GET", "POST"):
+        hidden, absent = (
+            answer(world, who, method, reverse(name, kwargs={**others, argument: given}), given)
+            for given in pair
+        )
+        assert hidden == absent, method
