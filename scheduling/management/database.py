@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from django.db.utils import OperationalError, ProgrammingError
 
+from scheduling.management.command import WeirCommand
 
-class DatabaseCommand(BaseCommand):
+
+class DatabaseCommand(WeirCommand):
     """Says what to do where the database does not answer or has no tables yet."""
 
     def execute(self, *args: Any, **options: Any) -> str | None:

@@ -13,6 +13,7 @@ from scheduling.models.clusters import (
 )
 from scheduling.models.ledger import (
     Cycle,
+    CycleRecord,
     Decision,
     Eviction,
     EvictionRule,
@@ -20,7 +21,7 @@ from scheduling.models.ledger import (
     UsageSample,
     UserUsage,
 )
-from scheduling.models.queues import Queue, Quota, QuotaChange
+from scheduling.models.queues import PodSecurity, Queue, Quota, QuotaChange
 from scheduling.models.workloads import (
     CheckpointHabit,
     Outcome,
@@ -37,6 +38,7 @@ __all__ = [
     "Cluster",
     "ClusterMode",
     "Cycle",
+    "CycleRecord",
     "Decision",
     "Eviction",
     "EvictionRule",
@@ -45,6 +47,7 @@ __all__ = [
     "Node",
     "NodePool",
     "Outcome",
+    "PodSecurity",
     "PriorityClass",
     "Queue",
     "Quota",

@@ -114,6 +114,8 @@ class GpuClass(models.Model):
     price_per_gpu_hour = models.DecimalField(
         max_digits=10, decimal_places=4, default=0, validators=[MinValueValidator(0)]
     )
+    reserved_labels = models.JSONField(default=dict, blank=True)
+    """Nodes with all of these labels take GPU work only; empty: none are kept for it."""
     position = models.PositiveSmallIntegerField(default=0)
     """Order on every page; it also picks the class's colour, the same everywhere."""
 

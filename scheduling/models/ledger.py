@@ -40,6 +40,25 @@ class Cycle(models.Model):
         return f"{self.cluster} {self.number}"
 
 
+class CycleRecord(models.Model):
+    """What a cycle that acted was made of, so that it can be read and planned again."""
+
+    cycle = models.OneToOneField(Cycle, on_delete=models.CASCADE, related_name="record")
+    snapshot = models.BinaryField(null=True)
+    """The engine's input as a snapshot file, gzip of JSON; NULL where it was too large to be kept."""
+    queues = models.JSONField(default=list)
+    """Queues that the acts touched, in the plan's order: {queue, gpu_class, change, ...figures of Share},
+    milli-GPU before the plan; ``change`` is what it adds to ``allocated`` once it has come true."""
+    phases = models.JSONField(default=list)
+    """[name, milliseconds] in order."""
+    written = models.PositiveIntegerField(default=0)
+    refused = models.PositiveIntegerField(default=0)
+    """Writes to the cluster that were done, and acts that the API server refused."""
+
+    def __str__(self) -> str:
+        return f"record of {self.cycle}"
+
+
 class Decision(models.Model):
     """One line of a plan. Waits are kept only when their reason changes."""
 
@@ -48,6 +67,8 @@ class Decision(models.Model):
     action = models.CharField(max_length=8, choices=[(a.value, a.value.title()) for a in Action])
     reason = models.CharField(max_length=40)
     sentence = models.TextField(blank=True)
+    sealed = models.JSONField(null=True, default=None)
+    """As ``services.told.sealed_of``; NULL where nobody kept whom the sentence names."""
     numbers = models.JSONField(default=dict)
     gpu_class = models.ForeignKey(GpuClass, on_delete=models.SET_NULL, null=True, related_name="+")
     members = models.PositiveIntegerField(default=0)
@@ -94,6 +115,8 @@ class Eviction(models.Model):
     asked_gpus = models.PositiveIntegerField(default=0)
     lost_gpu_s = models.FloatField(default=0)
     sentence = models.TextField(blank=True)
+    sealed = models.JSONField(null=True, default=None)
+    """As ``services.told.sealed_of``; NULL where nobody kept whom the sentence names."""
     numbers = models.JSONField(default=dict)
     """victim_held_before/after, victim_fair_share, for_held_before/after, for_fair_share (GPUs)."""
 

@@ -23,6 +23,16 @@ from scheduling.models.clusters import Cluster, GpuClass, dns_label
 
 SYSTEM_NAMESPACE = "weir-system"
 """Where Weir keeps its lease."""
+RESERVED = "system:"
+"""Users and groups of the cluster's own parts begin with this (kubernetes.io, "Using RBAC Authorization")."""
+
+
+class PodSecurity(models.TextChoices):
+    """The levels of Kubernetes' Pod Security Standards, each stricter than the one before."""
+
+    PRIVILEGED = "privileged", "Privileged"
+    BASELINE = "baseline", "Baseline"
+    RESTRICTED = "restricted", "Restricted"
 
 
 class Queue(models.Model):
@@ -55,6 +65,13 @@ class Queue(models.Model):
     max_running_per_user = models.PositiveIntegerField(null=True, blank=True)
     max_gpus_per_user = models.PositiveIntegerField(null=True, blank=True)
     """Milli-GPU."""
+    pod_security = models.CharField(max_length=10, choices=PodSecurity.choices, blank=True)
+    """What the pods in its namespace may ask of their node; empty: as the nearest queue above says."""
+    max_cpus = models.PositiveIntegerField(null=True, blank=True)
+    """Milli-CPU that all pods in its namespace may request; NULL is derived from the GPUs it may hold, as
+    for the two bounds below."""
+    max_memory_mib = models.PositiveIntegerField(null=True, blank=True)
+    max_pods = models.PositiveIntegerField(null=True, blank=True)
 
     history = HistoricalRecords(excluded_fields=["path"])
     objects: models.Manager[Queue] = TreeQuerySet.as_manager()
@@ -80,7 +97,13 @@ class Queue(models.Model):
 
     def clean(self) -> None:
         """Raises ValidationError at ``parent`` when the tree would close a cycle or leave the cluster, at
-        ``namespace`` when that belongs to the cluster's own parts."""
+        ``namespace`` or ``access_group`` when that belongs to the cluster's own parts."""
+        if self.access_group.startswith(RESERVED):
+            raise ValidationError(
+                {
+                    "access_group": f"{self.access_group} is a group of the cluster's own. Choose another."
+                }
+            )
         if self.namespace.startswith("kube-") or self.namespace == SYSTEM_NAMESPACE:
             raise ValidationError(
                 {"namespace": f"{self.namespace} belongs to the cluster. Choose another name."}

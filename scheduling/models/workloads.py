@@ -7,6 +7,8 @@ look back. GPU columns are milli-GPU, CPU columns milli-CPU. Only ``services.lif
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from django.db import models
 from django.db.models import Q
 from simple_history.models import HistoricalRecords
@@ -126,6 +128,8 @@ class Workload(models.Model):
 
     reason = models.CharField(max_length=40, blank=True)
     sentence = models.TextField(blank=True)
+    sealed = models.JSONField(null=True, default=None)
+    """As ``services.told.sealed_of``; NULL where nobody kept whom the sentence names."""
     numbers = models.JSONField(default=dict)
     until = models.DateTimeField(null=True, blank=True)
     position = models.PositiveIntegerField(null=True, blank=True)
@@ -133,6 +137,9 @@ class Workload(models.Model):
     used_gpu_s = models.FloatField(default=0)
     """GPU-seconds held by runs that ended; the current run comes on top."""
     lost_gpu_s = models.FloatField(default=0)
+
+    stepped_at: datetime | None = None
+    """Of its last step, as far as this process made it; not a column."""
 
     class Meta:
         ordering = ["submitted_at", "id"]
@@ -177,6 +184,8 @@ class Transition(models.Model):
     to_state = models.CharField(max_length=8, choices=State.choices)
     reason = models.CharField(max_length=40, blank=True)
     sentence = models.TextField(blank=True)
+    sealed = models.JSONField(null=True, default=None)
+    """As ``services.told.sealed_of``; NULL where nobody kept whom the sentence names."""
     actor = models.CharField(max_length=150, blank=True)
     """User name, 'engine' or 'cluster'."""
     gpus = models.PositiveIntegerField(default=0)

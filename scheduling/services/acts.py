@@ -21,16 +21,17 @@ from scheduling.cluster.quantities import rfc3339
 from scheduling.engine import Outline
 from scheduling.engine import model as m
 from scheduling.models import Workload
-from scheduling.services.blocked import START_BACK_OFF_S, waits
+from scheduling.services.blocked import RAN_OUT, START_BACK_OFF_S, waits
 from scheduling.services.resting import is_marked, may_start, restorations
 from scheduling.services.situations import (
     Known,
     Situation,
     class_of,
     is_as_it_should_be,
+    is_over_time,
     placement_of,
 )
-from scheduling.services.words import Spoken, say, status_acts
+from scheduling.services.words import Spoken, public, say, status_acts
 
 Json = dict[str, Any]
 
@@ -149,7 +150,9 @@ def _correction(observed: Observed, adapter: Adapter, scene: Scene) -> Act | Non
 
 
 def _brought_in_line(observed: Observed, adapter: Adapter, scene: Scene) -> Act | None:
-    """What holds GPUs in another way than it was let in."""
+    """What holds GPUs in another way, or for longer, than it was let in."""
+    if is_over_time(observed, scene.known[observed.uid], scene.now):
+        return _ending(observed, adapter, scene)
     if observed.unfinished:
         return _completion(observed, adapter, scene)
     if not observed.marked:
@@ -211,6 +214,27 @@ def _hold(adapter: Adapter, obj: Json) -> Json | None:
     return {"metadata": {"annotations": {**dict.fromkeys(labels.MARK), labels.HOLD: "true"}}}
 
 
+def _ending(observed: Observed, adapter: Adapter, scene: Scene) -> Act:
+    """Its run is over, for its kind does not end it: it stops, and is held until its owner decides."""
+    over = dict.fromkeys(labels.STATUS) | {
+        labels.HOLD: labels.RUN_OVER,
+        labels.REASON: m.Reason.RUN_TIME_OVER.value,
+        labels.SENTENCE: RAN_OUT,
+    }
+
+    def decide(obj: Json) -> Json | None:
+        if adapter.is_suspended(obj) or adapter.is_over(obj):
+            return None
+        patch = adapter.suspension(obj, None)
+        patch.setdefault("metadata", {}).setdefault("annotations", {}).update(over)
+        return patch
+
+    event = _event(
+        observed, adapter, scene, "RunTimeOver", RAN_OUT, once=scene.now.isoformat(), bad=True
+    )
+    return Act(adapter, observed, decide, after=(event,))
+
+
 def _completion(observed: Observed, adapter: Adapter, scene: Scene) -> Act | None:
     """An admission that reached some of its parts only is finished on the same nodes."""
     spec = scene.classes.get(observed.gpu_class or "")
@@ -267,7 +291,7 @@ def _admission(decision: m.Decision, observed: Observed, adapter: Adapter, scene
         return say(adapter.admission(obj, admission), decision)
 
     once = f"{observed.generation} {scene.now.isoformat()}"
-    event = _event(observed, adapter, scene, "Admitted", decision.sentence, once=once)
+    event = _event(observed, adapter, scene, "Admitted", public(decision), once=once)
     return Act(adapter, observed, decide, after=(event,), is_foreseen=True)
 
 
@@ -281,7 +305,7 @@ def _resize(decision: m.Decision, observed: Observed, adapter: Adapter, scene: S
         return say(patch, decision) if patch else None
 
     once = f"{observed.generation} {admission.members}"
-    event = _event(observed, adapter, scene, "Resized", decision.sentence, once=once)
+    event = _event(observed, adapter, scene, "Resized", public(decision), once=once)
     return Act(adapter, observed, decide, after=(event,))
 
 
@@ -296,7 +320,7 @@ def _eviction(decision: m.Decision, observed: Observed, adapter: Adapter, scene:
         return patch
 
     event = _event(
-        observed, adapter, scene, "Evicted", decision.sentence, once=str(scene.cycle), bad=True
+        observed, adapter, scene, "Evicted", public(decision), once=str(scene.cycle), bad=True
     )
     return Act(adapter, observed, decide, after=(event,))
 

@@ -13,9 +13,14 @@ from scheduling.cluster.adapters import Observed
 from scheduling.engine import Outline
 from scheduling.engine import model as m
 from scheduling.engine.wording import clock
+from scheduling.services.judge import MISROUTED, Judgement
 
 START_BACK_OFF_S = (60.0, 3600.0)
 """First and longest wait of a gang whose pods were not all ready in time; doubled each time."""
+RAN_OUT = (
+    "It ran for its run-time limit, so Weir ended it. Release it to queue it again from where it left off, or"
+    " cancel it."
+)
 REFUSED_BACK_OFF_S = (5.0, 600.0)
 """The same when the API server refuses the patch that would start it."""
 
@@ -53,29 +58,56 @@ class Refusals:
         self.held = {uid: what for uid, what in self.held.items() if uid in present}
 
 
-def blocked(observed: Observed, refusals: Refusals, *, now: datetime) -> Blocked | None:
-    """What keeps ``observed`` from being started at ``now``; None for nearly all."""
-    if observed.fault:
+def forbidden(judgement: Judgement) -> Blocked | None:
+    """What of it keeps work from being started; of work that goes nowhere nothing more is said."""
+    if not judgement.faults:
+        return None
+    first = judgement.faults[0]
+    if first.code == MISROUTED:
+        return Blocked(m.Reason.MISROUTED, str(first))
+    return Blocked(m.Reason.NOT_ALLOWED, " ".join(str(fault) for fault in judgement.faults))
+
+
+def blocked(
+    observed: Observed, refusals: Refusals, *, now: datetime, barred: Blocked | None = None
+) -> Blocked | None:
+    """What keeps ``observed`` from being started at ``now``; None for nearly all. ``barred`` is what its
+    judgement forbids."""
+    if observed.fault and not (barred and barred.reason is m.Reason.MISROUTED):
         return Blocked(m.Reason.NEVER_FITS, observed.fault)
+    return barred or _not_yet(observed, now) or refusals.of(observed, now)
+
+
+def _not_yet(observed: Observed, now: datetime) -> Blocked | None:
+    """What it says itself to wait for."""
+    if observed.ran_out:
+        return Blocked(m.Reason.RUN_TIME_OVER, RAN_OUT)
     if observed.incomplete:
         return Blocked(m.Reason.GANG_INCOMPLETE, observed.incomplete)
     if observed.retry_at is not None and observed.retry_at > now:
-        return Blocked(
-            m.Reason.GANG_INCOMPLETE, _late(observed, observed.retry_at), observed.retry_at
-        )
-    return refusals.of(observed, now)
+        late = _late(observed, observed.retry_at)
+        return Blocked(m.Reason.GANG_INCOMPLETE, late, observed.retry_at)
+    return None
 
 
 def all_blocked(
-    workloads: Iterable[Observed], refusals: Refusals, *, now: datetime
+    workloads: Iterable[Observed],
+    refusals: Refusals,
+    *,
+    now: datetime,
+    barred: Mapping[str, Blocked],
 ) -> list[tuple[Observed, Blocked]]:
-    """Those of ``workloads`` that are blocked, with the cause."""
-    return [(o, why) for o in workloads if (why := blocked(o, refusals, now=now))]
+    """Those of ``workloads`` that are blocked, with the cause; ``barred`` by uid: what judgements forbid."""
+    return [
+        (o, why)
+        for o in workloads
+        if (why := blocked(o, refusals, now=now, barred=barred.get(o.uid)))
+    ]
 
 
 def may_be_blocked(observed: Observed) -> bool:
     """Whether it says of itself what may keep it from being started, now or at another time."""
-    return bool(observed.fault or observed.incomplete or observed.retry_at)
+    return bool(observed.fault or observed.incomplete or observed.retry_at or observed.ran_out)
 
 
 def reworded(plan: Outline, blocked_by: Mapping[str, Blocked]) -> Outline:
@@ -108,7 +140,9 @@ def _reworded(decision: m.Decision, blocked_by: Mapping[str, Blocked]) -> m.Deci
     why = blocked_by.get(decision.workload)
     if why is None or decision.action is not m.Action.WAIT:
         return decision
-    return replace(decision, reason=why.reason, sentence=why.sentence, until=why.until, numbers={})
+    return replace(
+        decision, reason=why.reason, sentence=why.sentence, sealed="", until=why.until, numbers={}
+    )
 
 
 def _late(observed: Observed, until: datetime) -> str:

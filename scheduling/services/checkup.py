@@ -89,6 +89,7 @@ def _look(cluster: Cluster, client: Client) -> Iterator[Item]:
     yield from _version(version)
     yield from _permissions(cluster, client)
     yield from _kinds(client)
+    yield from _operators(cluster, client)
     try:
         yield from _nodes(cluster, client)
         yield from _guardrails(cluster, client)
@@ -194,6 +195,38 @@ def _kinds(client: Client) -> Iterator[Item]:
             "Dynamic resource allocation is not served; GPUs are counted as extended resources.",
             "Nothing to do, unless GPU classes are to be backed by DeviceClasses.",
         )
+
+
+def _operators(cluster: Cluster, client: Client) -> Iterator[Item]:
+    """Whether the operators of kinds that are installed may make what belongs to work that was let in."""
+    kinds = [
+        a for a in ADAPTERS if "." in a.api_version.split("/")[0] and _serves(client, a.list_path)
+    ]
+    if not kinds or (accounts := _accounts(client)) is None:
+        return
+    names = ", ".join(adapter.kind for adapter in kinds)
+    if accounts:
+        sentence = f"What operators make for {names} is taken from {', '.join(accounts)}."
+        yield Item(Grade.GOOD, "operators", sentence)
+        return
+    yield Item(
+        Grade.MISSING if cluster.mode == ClusterMode.ENFORCE else Grade.ADVICE,
+        "operators",
+        f"No operator may make pods of GPU work, and the cluster has {names}.",
+        f"Bind their accounts to the ClusterRole weir-operator, as {MANIFESTS['enforce']} shows.",
+    )
+
+
+def _accounts(client: Client) -> list[str] | None:
+    """Accounts of operators that hold the right; None without the right to look."""
+    root = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings"
+    try:
+        subjects = client.get(f"{root}/{access.OPERATORS}").get("subjects") or []
+    except NotFoundError:
+        return []
+    except ApiError:
+        return None
+    return [f"{s.get('namespace', '')}/{s['name']}".lstrip("/") for s in subjects]
 
 
 def _serves(client: Client, list_path: str) -> bool:

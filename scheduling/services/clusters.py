@@ -27,6 +27,10 @@ PRODUCT_LABELS = (
     "node.kubernetes.io/instance-type",
 )
 """Node labels that tell GPUs of one resource apart, the best first."""
+LABEL_KEY = re.compile(
+    r"([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
+)
+LABEL_VALUE = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?")
 GPU_DRIVERS = "gpu."
 """The drivers of devices that are GPUs: gpu.nvidia.com, gpu.amd.com, gpu.intel.com."""
 
@@ -63,6 +67,32 @@ def set_mode(
     cluster.save(update_fields=["mode"])
     cluster.touch()
     return True
+
+
+def reserve(gpu_class: GpuClass, nodes: Mapping[str, str] | None) -> GpuClass:
+    """Keep nodes for GPU work from the next pass of the guardrails on: those with the labels ``nodes``,
+    all of the class where that is empty, none with None. Raises ServiceError at ``nodes``.
+    """
+    labels = {} if nodes is None else dict(nodes) or dict(gpu_class.node_labels)
+    if nodes is not None and not labels:
+        raise ServiceError(
+            "no_labels",
+            f"Nothing tells the nodes of {gpu_class.name} from others.",
+            "Name a label that the nodes to reserve carry.",
+            field="nodes",
+        )
+    for key, value in labels.items():
+        if not LABEL_KEY.fullmatch(key) or not LABEL_VALUE.fullmatch(value):
+            raise ServiceError(
+                "bad_label",
+                f"{key}={value} is no label of a node.",
+                "Write it as kubectl shows it, such as pool=training.",
+                field="nodes",
+            )
+    gpu_class.reserved_labels = labels
+    gpu_class.save(update_fields=["reserved_labels"])
+    gpu_class.cluster.touch()
+    return gpu_class
 
 
 def find_classes(cluster: Cluster) -> list[GpuClass]:

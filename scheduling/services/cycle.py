@@ -9,6 +9,7 @@
 7. Enforce: only a committed plan reaches the cluster.
 8. Settle: project once more, so that people see what was done without waiting for the next cycle. A
    large cluster that is called for the next one already leaves it to that.
+9. Keep what an acting cycle was made of. A kill before that loses the record, never an act.
 
 Killed at any point and run again, it ends in the same state: steps 4 and 8 read what the cluster shows,
 step 7 decides each write on the object as it is.
@@ -26,21 +27,24 @@ from django.db import transaction
 from django.utils import timezone
 
 from scheduling.cluster import picture as pictures
+from scheduling.cluster.adapters import Observed
 from scheduling.cluster.enforcement import Report
 from scheduling.cluster.lease import LeaseLostError
 from scheduling.cluster.memo import Memo
 from scheduling.cluster.picture import Picture
 from scheduling.engine import Outline, Snapshot
 from scheduling.models import Cluster, ClusterMode
+from scheduling.services import backstops, recording, records, snapshots
 from scheduling.services import policy as policies
-from scheduling.services import recording, snapshots
 from scheduling.services.acts import Scene, phases_of
 from scheduling.services.blocked import Blocked, all_blocked, reworded
+from scheduling.services.changes import Changes, save
 from scheduling.services.policy import PolicyRows
 from scheduling.services.portions import portion
-from scheduling.services.projection import Changes, Projection, save
+from scheduling.services.projection import Projection
 from scheduling.services.recording import Pass, Recorded
-from scheduling.services.situations import Known
+from scheduling.services.records import Watch
+from scheduling.services.situations import Known, Situation
 from scheduling.services.workers import ClusterWorker, worker_of
 
 log = logging.getLogger(__name__)
@@ -127,10 +131,12 @@ def _run(cluster: Cluster, worker: ClusterWorker, trigger: str) -> CycleResult:
     worker.ledger.cluster = cluster
     if worker.projection is None or not enforce:
         worker.projection = Projection(cluster)
-    projection, now = worker.projection, cluster.now()
+    projection, now, watch = worker.projection, cluster.now(), Watch(began)
     view = _look(worker, projection, _policy(cluster, worker, projection, now), now)
-    planned = _plan(worker, projection, view, began)
+    watch.lap("Look at the cluster")
+    planned = _plan(worker, projection, view, watch)
     recorded, is_news = _commit(worker, projection, view, planned, trigger, began)
+    watch.lap("Commit to the ledger")
 
     pictures.retire(worker.mirror, worker.memo, projection.ended())
     report = _enforce(worker, projection, view, planned.plan, recorded) if enforce else Report()
@@ -138,6 +144,10 @@ def _run(cluster: Cluster, worker: ClusterWorker, trigger: str) -> CycleResult:
         worker.trigger()
     many = len(view.picture.workloads) > MANY and worker.trigger.is_due()
     settled = report.written > report.said and not many and _settle(worker, view)
+    if recorded.decisions and planned.plan.acts:
+        watch.lap("Write to the cluster")
+        kept = records.Kept(recorded.cycle, planned.snapshot, planned.plan, projection.by_name)
+        records.keep(kept, watch.laps, report)
     if is_news or settled:
         cluster.touch()
     Cluster.objects.filter(pk=cluster.pk).update(planned_at=timezone.now())
@@ -169,19 +179,38 @@ def _policy(
     return replace(rows, usage=worker.ledger.usage(rows, now=now))
 
 
-def _plan(
-    worker: ClusterWorker, projection: Projection, view: _View, cycle_began: float
-) -> _Planned:
+def _plan(worker: ClusterWorker, projection: Projection, view: _View, watch: Watch) -> _Planned:
     began = time.monotonic()
     snapshot = snapshots.build(
-        view.rows, view.picture, view.known, now=view.now, waiting=worker.waiting
+        view.rows,
+        view.picture,
+        view.known,
+        now=view.now,
+        waiting=worker.waiting,
+        heirs=projection.heirs(view.picture),
     )
+    watch.lap("Make the snapshot")
     plan = reworded(worker.planner.plan(snapshot), view.blocked)
     is_whole = True
     if view.cluster.mode == ClusterMode.ENFORCE:
-        most = max(ADMISSIONS, worker.enforcer.writable(time.monotonic() - cycle_began))
+        plan = _within_quotas(plan, worker, projection, view)
+        most = max(ADMISSIONS, worker.enforcer.writable(watch.passed_s()))
         plan, is_whole = portion(plan, most, _priorities(view, projection))
+    watch.lap("Plan")
     return _Planned(snapshot, plan, is_whole, _ms_since(began))
+
+
+def _within_quotas(
+    plan: Outline, worker: ClusterWorker, projection: Projection, view: _View
+) -> Outline:
+    def find(name: str) -> Observed | None:
+        row = projection.by_name.get(name)
+        return view.picture.by_uid.get(row.uid) if row else None
+
+    holding = (o for o in projection.restless if view.known[o.uid].situation is Situation.HOLDING)
+    plan, refused = backstops.within(plan, find, view.rows, worker.mirror, worker.machines, holding)
+    worker.refusals.note(refused, now=view.now)
+    return plan
 
 
 def _priorities(view: _View, projection: Projection) -> Callable[[str], int]:
@@ -225,7 +254,8 @@ def _look(worker: ClusterWorker, projection: Projection, rows: PolicyRows, now: 
     grace_s = rows.cluster.stale_gang_grace_s
     projection.note_missing_members(known, now=now, grace_s=grace_s)
     worker.refusals.forget(picture.by_uid)
-    found = all_blocked(projection.suspects(worker.refusals), worker.refusals, now=now)
+    suspects = projection.suspects(worker.refusals)
+    found = all_blocked(suspects, worker.refusals, now=now, barred=projection.barred)
     for observed, why in found:
         known[observed.uid] = replace(known[observed.uid], blocked=why)
     blocked_by = {observed.key: why for observed, why in found}

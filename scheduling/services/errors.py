@@ -20,6 +20,13 @@ class ServiceError(Exception):
         super().__init__(" ".join(part for part in (sentence, remedy) if part))
 
 
+def name_refused() -> ServiceError:
+    """What is said of a name that something has which the person may not see."""
+    return ServiceError(
+        "bad_name", "That name cannot be used here.", "Choose another name.", field="name"
+    )
+
+
 class LifecycleError(ServiceError):
     """A step that the lifecycle does not have; says which, so that the story is in the log."""
 

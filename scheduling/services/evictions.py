@@ -36,6 +36,7 @@ def eviction_of(victim: Workload, decision: Decision, *, at: datetime) -> Evicti
         asked_gpus=preemptor.requested_gpus if preemptor else 0,
         lost_gpu_s=float(numbers.get("lost_gpu_s") or 0),
         sentence=decision.sentence,
+        sealed=decision.sealed,
         numbers=numbers,
     )
 

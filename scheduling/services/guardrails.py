@@ -10,7 +10,7 @@ would do. A settled cluster is only read.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -19,17 +19,16 @@ from django.utils import timezone
 
 from scheduling.cluster import guardrails as rails
 from scheduling.cluster.client import Client
-from scheduling.cluster.guardrails import Finding, NamespaceRail, PriorityRail, Rails
+from scheduling.cluster.guardrails import Finding
 from scheduling.cluster.lease import LeaseLostError
-from scheduling.models import MILLI, Cluster, ClusterMode, Guardrail, Queue, Standing
+from scheduling.cluster.mirror import Mirror
+from scheduling.models import Cluster, ClusterMode, Guardrail, Standing
+from scheduling.services import namespaces
 from scheduling.services import policy as policies
-from scheduling.services.policy import PolicyRows
+from scheduling.services.rails import rails_of
 from scheduling.services.workers import ClusterWorker
 
 log = logging.getLogger(__name__)
-
-Bound = int | None
-"""Milli-GPU; None is unlimited."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +49,7 @@ def guard(cluster: Cluster, worker: ClusterWorker) -> Guarded:
     """
     if cluster.mode == ClusterMode.PAUSED:
         return Guarded(skipped="paused")
-    findings = look(cluster, worker.client)
+    findings = look(cluster, worker.client, worker.mirror)
     skipped = ""
     if cluster.mode == ClusterMode.ENFORCE:
         try:
@@ -70,81 +69,15 @@ def establish(cluster: Cluster, client: Client) -> list[Finding]:
     return findings
 
 
-def look(cluster: Cluster, client: Client) -> list[Finding]:
-    """How every guardrail of ``cluster`` stands now; reads only. Raises ApiError."""
+def look(cluster: Cluster, client: Client, mirror: Mirror | None = None) -> list[Finding]:
+    """How every guardrail of ``cluster`` stands now; reads only, nodes from a ``mirror`` that has seen them.
+    Raises ApiError."""
     rows = policies.load(cluster, at=cluster.now())
-    return rails.survey(client, rails.manifests(rails_of(rows)))
-
-
-def rails_of(rows: PolicyRows) -> Rails:
-    """The guardrails that the policy asks for."""
-    return Rails(
-        priorities=tuple(PriorityRail(p.name, p.value) for p in rows.priority_classes),
-        namespaces=tuple(_namespaces(rows)),
-        gpu_resources=tuple(sorted({c.resource_name for c in rows.gpu_classes})),
-    )
-
-
-def _namespaces(rows: PolicyRows) -> Iterable[NamespaceRail]:
-    by_id = {q.pk: q for q in rows.queues}
-    for name in sorted({q.namespace for q in rows.queues if q.namespace}):
-        queues = [q for q in rows.queues if q.namespace == name]
-        lines = [_line(queue, by_id) for queue in queues]
-        # A queue below another of the same namespace is bounded by that one already.
-        tops = [line[0] for line in lines if not any(q.namespace == name for q in line[1:])]
-        yield NamespaceRail(
-            name=name,
-            queues=tuple(sorted(q.name for q in queues if q.name in rows.leaf_names)),
-            hard=_hard(tops, rows, by_id),
-            groups=_groups(lines),
-        )
-
-
-def _line(queue: Queue, by_id: Mapping[int, Queue]) -> list[Queue]:
-    """The queue and all above it, without the root."""
-    line = []
-    while queue.parent_id is not None:
-        line.append(queue)
-        queue = by_id[queue.parent_id]
-    return line
-
-
-def _groups(lines: list[list[Queue]]) -> tuple[str, ...]:
-    """Groups that work in every queue of the namespace: sharing one with others gives no rights there."""
-    shared = (
-        set.intersection(*({q.access_group for q in line} for line in lines)) if lines else set()
-    )
-    return tuple(sorted(shared - {""}))
-
-
-def _hard(tops: list[Queue], rows: PolicyRows, by_id: Mapping[int, Queue]) -> dict[str, int]:
-    """Whole devices of each resource that the queues' limits let them hold together."""
-    bounds: dict[str, Bound] = {}
-    for gpu_class in rows.gpu_classes:
-        held = [_limit(_line(queue, by_id), gpu_class.pk, rows) for queue in tops]
-        before = bounds.get(gpu_class.resource_name, 0)
-        bounds[gpu_class.resource_name] = _sum([before, *held])
-    # A part of a device is a pod's whole request or nothing, so only whole devices count.
-    return {name: bound // MILLI for name, bound in bounds.items() if bound is not None}
-
-
-def _limit(line: list[Queue], class_pk: int, rows: PolicyRows) -> Bound:
-    """The least of the limits along the line: nominal + borrowing limit, where there is one."""
-    limits = []
-    for queue in line:
-        quota = rows.quota_by_key.get((queue.pk, class_pk))
-        if quota is not None and quota.borrowing_limit_gpus is not None:
-            limits.append(quota.nominal_gpus + quota.borrowing_limit_gpus)
-    return min(limits, default=None)
-
-
-def _sum(bounds: Iterable[Bound]) -> Bound:
-    total = 0
-    for bound in bounds:
-        if bound is None:
-            return None
-        total += bound
-    return total
+    if mirror is not None and mirror.wait_synced(0):
+        machines = namespaces.machines_in(mirror, rows.class_specs)
+    else:
+        machines = namespaces.machines_on(client, rows.class_specs)
+    return rails.survey(client, rails.manifests(rails_of(rows, machines)))
 
 
 def record(cluster: Cluster, findings: Iterable[Finding], *, at: datetime) -> None:

@@ -6,7 +6,7 @@ recorded: workloads and their steps, cycles and decisions, evictions, hourly usa
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from uuid import NAMESPACE_URL, uuid5
 
@@ -32,6 +32,7 @@ from scheduling.models import (
 )
 from scheduling.services import lifecycle
 from scheduling.services.hourly import HourlyUsage
+from scheduling.services.told import sealed_of
 from scheduling.simulation.jobs import Job
 from scheduling.simulation.simulator import Observer
 
@@ -68,10 +69,6 @@ class History(Observer):
 
     def on_plan(self, now: datetime, snapshot: Snapshot, plan: Plan) -> None:
         lines = plan.decisions
-        if plan.fair_share:
-            self.usage.plan(now, plan)
-            waits = (Action.WAIT, Action.RESERVE)
-            self.waits = {line.workload: line for line in lines if line.action in waits}
         admitted = sum(line.action is Action.ADMIT for line in lines)
         evicted = sum(line.action is Action.EVICT for line in lines)
         self._cycle = Cycle(
@@ -86,6 +83,17 @@ class History(Observer):
             evicted=evicted,
         )
         self._cycles.append(self._cycle)
+        if plan.fair_share:
+            self.usage.plan(now, plan)
+            self._wait([line for line in lines if line.action in (Action.WAIT, Action.RESERVE)])
+
+    def _wait(self, lines: Sequence[Line]) -> None:
+        """Keep who waits for another reason than in the plan before."""
+        before, self.waits = self.waits, {line.workload: line for line in lines}
+        for line in lines:
+            was = before.get(line.workload)
+            if was is None or was.reason != line.reason:
+                self._decide(self.workloads[line.workload], line)
 
     def on_start(self, now: datetime, job: Job, decision: Line) -> None:
         workload = self.workloads[job.name]
@@ -95,6 +103,7 @@ class History(Observer):
             now,
             reason=decision.reason.value,
             sentence=decision.sentence,
+            sealed=sealed_of(decision),
             gpu_class=self.classes[decision.gpu_class or ""],
             members=decision.members,
             placement=decision.placement,
@@ -132,6 +141,7 @@ class History(Observer):
                 asked_gpus=winner.requested_gpus if winner else 0,
                 lost_gpu_s=decision.lost_gpu_s,
                 sentence=decision.sentence,
+                sealed=sealed_of(decision),
                 numbers=dict(decision.numbers),
             )
         )
@@ -142,6 +152,7 @@ class History(Observer):
             now,
             reason=decision.reason.value,
             sentence=decision.sentence,
+            sealed=sealed_of(decision),
             lost_gpu_s=decision.lost_gpu_s,
         )
 
@@ -164,6 +175,7 @@ class History(Observer):
             if not workload.is_waiting:
                 continue
             workload.reason, workload.sentence = line.reason.value, line.sentence
+            workload.sealed = sealed_of(line)
             workload.numbers, workload.until = dict(line.numbers), line.until
             workload.position = line.position
 
@@ -172,7 +184,8 @@ class History(Observer):
         """Write the ledger. Call ``close`` first; uids of unfinished workloads may be set before."""
         Workload.objects.bulk_create(self.workloads.values(), batch_size=200)
         Transition.objects.bulk_create(self._transitions, batch_size=500)
-        kept = [c for c in self._cycles if c.admitted or c.evicted]
+        spoke = {id(decision.cycle) for decision in self._decisions}
+        kept = [c for c in self._cycles if c.admitted or c.evicted or id(c) in spoke]
         for number, cycle in enumerate(kept, 1):
             cycle.number = number
         Cycle.objects.bulk_create(kept, batch_size=500)
@@ -219,6 +232,7 @@ class History(Observer):
                 action=line.action.value,
                 reason=line.reason.value,
                 sentence=line.sentence,
+                sealed=sealed_of(line),
                 numbers=dict(line.numbers),
                 gpu_class=self.classes.get(line.gpu_class or ""),
                 members=line.members,

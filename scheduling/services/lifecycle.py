@@ -46,6 +46,7 @@ HELD_BY_STEP = [
     "placement",
     "reason",
     "sentence",
+    "sealed",
     "numbers",
     "until",
     "position",
@@ -63,6 +64,7 @@ def step(
     at: datetime,
     reason: str = "",
     sentence: str = "",
+    sealed: Mapping[str, Any] | None = None,
     actor: str = "engine",
     gpu_class: GpuClass | None = None,
     members: int | None = None,
@@ -73,6 +75,7 @@ def step(
 ) -> Transition:
     """Move ``workload`` to ``to_state`` at cluster time ``at``, in memory only; returns the Transition.
 
+    ``sealed`` goes with a ``sentence`` of the engine, as ``told.sealed_of``.
     ``gpu_class``, ``members`` and ``placement`` go with ADMITTED, ``outcome`` with FINISHED,
     ``lost_gpu_s`` (GPU-seconds of work thrown away) with EVICTED. ``first`` is the step that makes
     the workload known. Raises LifecycleError for a move that LEGAL does not list.
@@ -80,8 +83,9 @@ def step(
     before = "" if first else workload.state
     if to_state not in LEGAL[before]:
         raise LifecycleError(f"{workload.name} cannot go from {before or 'nothing'} to {to_state}.")
-    workload.state = to_state
+    workload.state, workload.stepped_at = to_state, at
     workload.reason, workload.sentence = reason, sentence
+    workload.sealed = None if sealed is None else dict(sealed)
     workload.numbers, workload.until, workload.position = {}, None, None
     if to_state == State.ADMITTED:
         _admit(workload, at, gpu_class, members, placement)
@@ -103,6 +107,7 @@ def step(
         to_state=to_state,
         reason=reason,
         sentence=sentence,
+        sealed=workload.sealed,
         actor=actor,
         gpus=workload.allocated_gpus,
     )

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from scheduling.cluster import labels
+from scheduling.cluster.quantities import duration_s, mib_below, milli
 from scheduling.models import GpuClass
 from scheduling.services.errors import ServiceError
 
 Json = dict[str, Any]
+
+SET_BY_SUBMITTING = (labels.USER,)
+"""Annotations of which a manifest says nothing of its own."""
 
 
 def build_job_manifest(
@@ -28,6 +32,8 @@ def build_job_manifest(
     priority_class: str = "",
     run_time_limit_s: int | None = None,
     checkpoint_interval_s: int | None = None,
+    env: Mapping[str, str] | None = None,
+    own_labels: Mapping[str, str] | None = None,
 ) -> Json:
     """A suspended batch/v1 Job for ``queue`` (a queue's name).
 
@@ -45,10 +51,12 @@ def build_job_manifest(
         "metadata": {
             "name": name,
             "namespace": namespace,
-            "labels": {labels.QUEUE: queue},
+            "labels": {labels.QUEUE: queue, **(own_labels or {})},
             "annotations": _notes(gpu_classes, pods_min, pods, checkpoint_interval_s),
         },
-        "spec": _suspended(_pod(image, command, resources, priority_class), pods, run_time_limit_s),
+        "spec": _suspended(
+            _pod(image, command, resources, priority_class, env or {}), pods, run_time_limit_s
+        ),
     }
 
 
@@ -117,10 +125,18 @@ def _suspended(pod: Json, pods: int, run_time_limit_s: int | None) -> Json:
     return spec
 
 
-def _pod(image: str, command: Sequence[str], resources: Json, priority_class: str) -> Json:
+def _pod(
+    image: str,
+    command: Sequence[str],
+    resources: Json,
+    priority_class: str,
+    env: Mapping[str, str],
+) -> Json:
     container: Json = {"name": "main", "image": image, "resources": resources}
     if command:
         container["command"] = list(command)
+    if env:
+        container["env"] = [{"name": name, "value": value} for name, value in env.items()]
     pod: Json = {"restartPolicy": "Never", "containers": [container]}
     if priority_class:
         pod["priorityClassName"] = priority_class
@@ -135,3 +151,50 @@ def _resources(resource_name: str, gpus: int, cpus: float, memory_gib: float) ->
     if memory_gib:
         amounts["memory"] = f"{round(memory_gib * 1024)}Mi"
     return {"requests": dict(amounts), "limits": dict(amounts)}
+
+
+def asked_of(manifest: Mapping[str, Any]) -> Json | None:
+    """What ``build_job_manifest`` would be given to make a Job like ``manifest``; None for another kind.
+
+    What it cannot express is left out. Raises LookupError, TypeError or ValueError for one that cannot be
+    read.
+    """
+    if manifest.get("kind") != "Job":
+        return None
+    meta, spec = manifest["metadata"], manifest["spec"]
+    notes, said = meta.get("annotations") or {}, meta.get("labels") or {}
+    pod = spec["template"]["spec"]
+    [container] = pod["containers"]
+    limits = container["resources"]["limits"]
+    pods = int(spec.get("parallelism", 1))
+    each = _amounts_of(limits)
+    return {
+        "name": meta["name"],
+        "queue": labels.queue_of(said),
+        "image": container["image"],
+        "command": container.get("command") or [],
+        "gpu_classes": [name for name in notes.get(labels.GPU_CLASSES, "").split(",") if name],
+        "pods_min": int(notes.get(labels.MIN_MEMBERS, pods)),
+        "pods_max": pods,
+        **each,
+        "priority_class": pod.get("priorityClassName", ""),
+        "run_time_limit_s": spec.get("activeDeadlineSeconds"),
+        "checkpoint_interval_s": _interval_s(notes.get(labels.CHECKPOINT_INTERVAL)),
+        "env": {one["name"]: one["value"] for one in container.get("env") or []},
+        "own_labels": {name: said[name] for name in said if name != labels.QUEUE},
+    }
+
+
+def _amounts_of(limits: Mapping[str, Any]) -> Json:
+    """GPUs, CPUs and GiB of a pod with one container."""
+    [gpus] = [int(limits[name]) for name in limits if name not in ("cpu", "memory")]
+    return {
+        "gpus_per_pod": gpus,
+        "cpus_per_pod": milli(limits.get("cpu", 0)) / 1000,
+        "memory_gib_per_pod": mib_below(limits.get("memory", 0)) / 1024,
+    }
+
+
+def _interval_s(text: str | None) -> int | None:
+    seconds = duration_s(text) if text else None
+    return round(seconds) if seconds else None

@@ -65,14 +65,16 @@ class Missing:
     def _lack(self, row: Workload, seen: Observed, now: datetime, speed: float) -> Lack:
         """Since now, unless it is known from before. A gang whose start nobody here saw has had its time
         since its admission, whoever watched it then; when the turn of a later stage came is written nowhere.
+        Once a member is lost, no patience with a start brings it back.
         """
         tick, before = time.monotonic(), self._undue.get(seen.uid)
         if seen.undue < (before or 0) or (before is None and seen.staged):
             return Lack(now, tick, is_start=True)
-        if lack := self._lacks.get(seen.uid):
+        lack = self._lacks.get(seen.uid)
+        if lack and not (lack.is_start and seen.lost):
             return lack
-        is_start = row.state != State.RUNNING
-        if before is not None or not is_start or seen.admitted is None:
+        is_start = row.state != State.RUNNING and not seen.lost
+        if lack or before is not None or not is_start or seen.admitted is None:
             return Lack(now, tick, is_start)
         since = min(seen.admitted, now)
         return Lack(since, tick - (now - since).total_seconds() / speed, is_start)

@@ -144,13 +144,31 @@ def live(
     cluster = played.cluster
     template = replace(snapshots.live(cluster), now=since, workloads=())
     organisation = demand_of(cluster, template, users, work, load)
-    history = History(cluster)
+    demand = sensible(cluster, generate(organisation, since, _days(since, until), SEED))
+    return _live(played, template, demand, until)
+
+
+def relive(
+    played: Played, recorded: Iterable[Submission], *, since: datetime, until: datetime
+) -> int:
+    """The same with what was ``recorded`` from ``since`` on, in order of its submission."""
+    template = replace(snapshots.live(played.cluster), now=since, workloads=())
+    return _live(played, template, sensible(played.cluster, recorded), until)
+
+
+def _days(since: datetime, until: datetime) -> float:
+    return (until - since).total_seconds() / 86400
+
+
+def _live(
+    played: Played, template: Snapshot, submissions: Iterable[Submission], until: datetime
+) -> int:
+    history = History(played.cluster)
     for gpu_class, (installed, ready) in capacity(template).items():
         history.usage.capacity(gpu_class, installed=installed, ready=ready)
-    days = (until - since).total_seconds() / 86400
     outcome = simulate(
         template,
-        sensible(cluster, generate(organisation, since, days, SEED)),
+        submissions,
         options=Options(cycle_s=PLAN_EVERY_S, leave_s=LEAVE_S, until=until, spell_s=SPELL_S),
         observer=history,
     )

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Any
 
 from django.db.models import Min, Sum
 
-from scheduling.cluster.adapters import ClassSpec
+from scheduling.cluster.adapters import ClassSpec, Observed
 from scheduling.engine import model as m
 from scheduling.models import (
     Cluster,
@@ -22,8 +22,10 @@ from scheduling.models import (
     Quota,
     Share,
 )
-from scheduling.services import user_usage
+from scheduling.services import service_classes, user_usage
 from scheduling.services.entitlements import Entitlements
+from scheduling.services.judge import Judgement, Rules, judge, misrouted
+from scheduling.services.service_classes import ServiceClasses, is_within
 from scheduling.services.unchanged import Unchanged
 
 Key = tuple[int, int]
@@ -52,6 +54,7 @@ class PolicyRows:
     """
     user_usage: Mapping[tuple[int, str], float]
     """(queue id, user) -> milli-GPU that the user held there of late."""
+    service_classes: ServiceClasses = field(default_factory=ServiceClasses)
 
     @cached_property
     def class_by_name(self) -> dict[str, GpuClass]:
@@ -64,6 +67,30 @@ class PolicyRows:
     @cached_property
     def queue_by_name(self) -> dict[str, Queue]:
         return {q.name: q for q in self.queues if not q.is_root}
+
+    def queue_of(self, observed: Observed) -> Queue | None:
+        """The queue that takes ``observed``: a leaf of that name takes work of its own namespace, or without
+        one of all namespaces but those of other branches."""
+        queue = self.queue_by_name.get(observed.queue_label)
+        if queue is None or queue.name not in self.leaf_names:
+            return None
+        if queue.namespace:
+            return queue if observed.namespace == queue.namespace else None
+        owners = self._paths_by_namespace.get(observed.namespace)
+        shared = owners is None or any(is_within(queue.path, path) for path in owners)
+        return queue if shared else None
+
+    @cached_property
+    def _paths_by_namespace(self) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for queue in self.queues:
+            if queue.namespace:
+                found.setdefault(queue.namespace, []).append(queue.path)
+        return found
+
+    @cached_property
+    def rules(self) -> Rules:
+        return Rules(self.service_classes, self.priority_classes)
 
     @cached_property
     def leaf_names(self) -> frozenset[str]:
@@ -80,17 +107,20 @@ class PolicyRows:
             ClassSpec(c.name, c.resource_name, dict(c.node_labels)) for c in self.gpu_classes
         )
 
-    @cached_property
-    def priority_by_name(self) -> dict[str, PriorityClass]:
-        return {p.name: p for p in self.priority_classes}
-
-    @cached_property
+    @property
     def default_priority(self) -> PriorityClass | None:
-        return next((p for p in self.priority_classes if p.is_default), None)
+        return self.rules.default_priority
 
     def priority_of(self, name: str) -> PriorityClass | None:
         """The class a workload that says ``name`` belongs to: that one, else the default."""
-        return self.priority_by_name.get(name) or self.default_priority
+        return self.rules.priority_of(name)
+
+    def judge(self, observed: Observed) -> Judgement:
+        """Of what waits: whether the queue that it names takes it, and may run it for its user."""
+        queue = self.queue_of(observed)
+        if queue is None:
+            return Judgement((misrouted(observed),), observed.gpu_classes)
+        return judge(observed, queue.path, self.rules)
 
 
 def load(
@@ -123,6 +153,7 @@ def load(
         usage={(s.queue_id, s.gpu_class_id): s.usage for s in shares},
         evicted_today=_evicted(queues, at),
         user_usage=user_usage.at(cluster, at),
+        service_classes=service_classes.load(cluster),
     )
 
 

@@ -24,12 +24,20 @@ def portion(plan: Outline, most: int, priority_of: Callable[[str], int]) -> tupl
     first = admitted[: most - most // 2]
     urgent = sorted(admitted[len(first) :], key=priority_of, reverse=True)[: most // 2]
     late = set(admitted).difference(first, urgent)
-    put_off = [_put_off(d) for d in plan.acts if d.workload in late]
-    acts = tuple(d for d in plan.acts if d.workload not in late)
-    return replace(plan, acts=acts, waits=_ahead_of(plan.waits, put_off)), False
+    return put_off(plan, [(d, _later(d)) for d in plan.acts if d.workload in late]), False
 
 
-def _put_off(start: Decision) -> Decision:
+def put_off(plan: Outline, late: Sequence[tuple[Decision, Decision | None]]) -> Outline:
+    """``plan`` without the acts that are ``late``, and with the waits beside them at the head of the line."""
+    if not late:
+        return plan
+    gone = {id(act) for act, _ in late}
+    acts = tuple(act for act in plan.acts if id(act) not in gone)
+    waits = [wait for _, wait in late if wait is not None]
+    return replace(plan, acts=acts, waits=_ahead_of(plan.waits, waits))
+
+
+def _later(start: Decision) -> Decision:
     """A wait without a place in the line: nobody it waits for has to end."""
     return Decision(
         workload=start.workload,

@@ -7,7 +7,7 @@ lease. After a fault it forgets them and reads them again.
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from itertools import compress
@@ -15,21 +15,19 @@ from operator import is_not
 from typing import Any
 
 from scheduling.cluster.adapters import Observed, key_of
-from scheduling.cluster.picture import Picture
+from scheduling.cluster.picture import Orphans, Picture
 from scheduling.models import (
-    CheckpointHabit,
     Cluster,
-    Eviction,
     Outcome,
     State,
-    Transition,
     Workload,
 )
 from scheduling.models.workloads import HOLDING, WAITING
 from scheduling.services import checkpoints, lifecycle
-from scheduling.services.blocked import Refusals, may_be_blocked
-from scheduling.services.columns import insert_keyed, write_columns
+from scheduling.services.blocked import Blocked, Refusals, forbidden, may_be_blocked
+from scheduling.services.changes import Changes, assign
 from scheduling.services.evictions import eviction_of
+from scheduling.services.lingering import Heir, Heirs, orphans_stay, sentence, stays
 from scheduling.services.missing import Missing
 from scheduling.services.node_rows import NodeRows
 from scheduling.services.policy import PolicyRows
@@ -38,9 +36,13 @@ from scheduling.services.situations import (
     Known,
     Situation,
     class_of,
+    counted_as,
     is_as_it_should_be,
+    is_taken,
     judge,
+    narrowed,
     placement_of,
+    priority_of,
 )
 from scheduling.services.steps import (
     Move,
@@ -52,48 +54,7 @@ from scheduling.services.steps import (
 )
 from scheduling.services.telling import Telling
 
-PROJECTED = [
-    "queue",
-    "queue_label",
-    "user",
-    "priority_class",
-    "type",
-    "gpus",
-    "cpus",
-    "memory_mib",
-    "min_members",
-    "max_members",
-    "elastic",
-    "gpu_classes",
-    "topology",
-    "run_time_limit_s",
-    "checkpoint_interval_s",
-    "predicted_p50_s",
-    "predicted_p90_s",
-    "held",
-    "checkpointed_at",
-    "members",
-    "placement",
-    "gpu_class",
-]
-"""Columns copied from the cluster; ``lifecycle.HELD_BY_STEP`` are the others."""
-
 RETURNED = "It names a queue again."
-
-
-@dataclass(slots=True)
-class Changes:
-    """What one projection found different."""
-
-    new: list[Workload] = field(default_factory=list)
-    edited: dict[str, Workload] = field(default_factory=dict)
-    stepped: dict[str, Workload] = field(default_factory=dict)
-    transitions: list[Transition] = field(default_factory=list)
-    evictions: list[Eviction] = field(default_factory=list)
-    habits: list[CheckpointHabit] = field(default_factory=list)
-
-    def __bool__(self) -> bool:
-        return bool(self.new or self.edited or self.stepped)
 
 
 class Projection:
@@ -118,9 +79,11 @@ class Projection:
         self._known: dict[str, Known] = {}
         """What is known of those."""
         self._hindered: dict[str, Observed] = {}
-        """Those among them that say themselves that they may be blocked."""
+        """Those among them that say themselves that they may be blocked, or were judged so."""
+        self.barred: dict[str, Blocked] = {}
+        """By uid, what the judgement of work that waits forbids."""
         self._names: tuple[object, ...] = ()
-        """What ``_copy`` looks up in the policy."""
+        """What ``_copy`` and judgements look up in the policy."""
         self._missing = Missing()
 
     def project(
@@ -150,7 +113,7 @@ class Projection:
                 row = self.rows[observed.uid] = self._make(observed, changes)
             if observed.checkpointed != row.checkpointed_at:
                 self._habits.hear(row, observed.checkpointed, now)
-            self._copy(row, observed, rows, changes)
+            self._copy(row, observed, situation, rows, changes)
             moves.append((row, observed, way_to(row, observed, situation)))
             if situation is Situation.HOLDING:
                 self._copy_holding(row, observed, rows, class_by_node, changes)
@@ -159,31 +122,42 @@ class Projection:
         self._step(moves, rows, now, class_by_node, changes, picture.strayed)
         for row, seen, _ in moves:
             if seen is not None and row.uid in self.rows:
-                known[row.uid] = self._note(row, seen, known[row.uid].situation, now)
+                known[row.uid] = self._note(row, seen, known[row.uid].situation, rows, now)
+        self._tell_lingering(picture, known, changes, now)
         changes.habits = self._habits.changed()
         self.newcomer = False
         return changes, known
 
     def _note(
-        self, row: Workload, observed: Observed, situation: Situation, now: datetime
+        self,
+        row: Workload,
+        observed: Observed,
+        situation: Situation,
+        rows: PolicyRows,
+        now: datetime,
     ) -> Known:
         """What is known of a live workload whose row is in line with what was ``observed``."""
         ran = row.state == State.RUNNING
+        self._disturb(row.uid)
+        judgement = rows.judge(observed) if situation is Situation.WAITING else None
+        if judgement and (why := forbidden(judgement)):
+            self.barred[row.uid] = why
         known = Known(
             situation,
             started=row.started_at if ran else row.admitted_at,
             ran=ran,
             presumed=self._habits.presumed(row, now) if ran else None,
+            gpu_classes=narrowed(observed, judgement) if judgement else None,
+            priority_class=counted_as(observed, row, rows),
         )
-        self._disturb(row.uid)
         if situation is Situation.WAITING and row.state in WAITING and is_as_it_should_be(observed):
             self._quiet[row.uid], self._known[row.uid] = observed, known
-            if may_be_blocked(observed):
+            if row.uid in self.barred or may_be_blocked(observed):
                 self._hindered[row.uid] = observed
         return known
 
     def _disturb(self, uid: str) -> None:
-        for kept in (self._quiet, self._known, self._hindered):
+        for kept in (self._quiet, self._known, self._hindered, self.barred):
             kept.pop(uid, None)
 
     def suspects(self, refusals: Refusals) -> list[Observed]:
@@ -200,9 +174,11 @@ class Projection:
         return len(self._quiet) + waiting, holding
 
     def _hear_of(self, rows: PolicyRows) -> None:
-        """Look at every row anew when queues or priority classes are other ones than before."""
+        """Look at every row anew when queues, priority classes or what people may have run are others than
+        before."""
         names = (
-            *((q.pk, q.name) for q in rows.queues),
+            rows.service_classes,
+            *((q.pk, q.name, q.path, q.namespace) for q in rows.queues),
             *((p.pk, p.name, p.type, p.is_default) for p in rows.priority_classes),
         )
         if names != self._names:
@@ -256,9 +232,17 @@ class Projection:
         )
         return row
 
-    def _copy(self, row: Workload, observed: Observed, rows: PolicyRows, changes: Changes) -> None:
-        priority = rows.priority_of(observed.priority_class)
-        queue = rows.queue_by_name.get(observed.queue_label)
+    def _copy(
+        self,
+        row: Workload,
+        observed: Observed,
+        situation: Situation,
+        rows: PolicyRows,
+        changes: Changes,
+    ) -> None:
+        priority = priority_of(observed, row, situation, rows)
+        named = rows.queue_by_name.get(observed.queue_label)
+        queue = named if is_taken(observed, situation, rows) else None
         predicted = observed.predicted_s or (None, None)
         values = {
             "queue_id": queue.pk if queue else None,
@@ -281,7 +265,7 @@ class Projection:
             "held": observed.held,
             "checkpointed_at": observed.checkpointed,
         }
-        _assign(row, values, changes)
+        assign(row, values, changes)
 
     def _copy_holding(
         self,
@@ -302,14 +286,37 @@ class Projection:
             values["gpu_class_id"] = None
         if placement := placement_of(observed):
             values["placement"] = placement
-        _assign(row, values, changes)
+        assign(row, values, changes)
 
     def _vanished(self, picture: Picture) -> list[Workload]:
         """Rows whose object is no longer there: deleted by somebody."""
         if self.rows.keys() <= picture.by_uid.keys():
             return []
-        gone = self.rows.keys() - picture.by_uid.keys() - picture.unreadable.keys()
+        # What is deleted ends with the last of its pods.
+        left = {orphans.uid for orphans in picture.orphans}
+        gone = self.rows.keys() - picture.by_uid.keys() - picture.unreadable.keys() - left
         return [self.rows[uid] for uid in self.rows if uid in gone]
+
+    def heirs(self, picture: Picture) -> Heirs:
+        """Whom pods of objects that are gone count for, as far as their rows are there."""
+        return {
+            orphans.uid: Heir(row.queue_label, row.user)
+            for orphans in picture.orphans
+            if (row := self.rows.get(orphans.uid)) is not None
+        }
+
+    def _tell_lingering(
+        self, picture: Picture, known: Mapping[str, Known], changes: Changes, now: datetime
+    ) -> None:
+        """Say of deleted work that does not go what it still holds, and for whom it counts."""
+        found: list[Observed | Orphans] = [o for o in picture.orphans if orphans_stay(o, now)]
+        found += [o for o in self.restless if o.deleting and stays(o, known[o.uid], now)]
+        for left in found:
+            row = self.rows.get(left.uid)
+            said = sentence(row, left.gpus * sum(left.placement.values())) if row else ""
+            if row is not None and row.sentence != said:
+                row.sentence = said
+                changes.stepped[row.uid] = row
 
     def _step(
         self,
@@ -358,28 +365,3 @@ class Projection:
         for uid, lack in self._missing.late(holding, now=now, grace_s=grace_s, speed=speed):
             ran = known[uid].ran and not lack.is_start
             known[uid] = replace(known[uid], stale_since=lack.since, ran=ran)
-
-
-def save(changes: Changes) -> None:
-    """Write ``changes``; the caller opens the transaction."""
-    insert_keyed(changes.new)
-    created = {row.uid for row in changes.new}
-    edited = [row for uid, row in changes.edited.items() if uid not in created]
-    if edited:
-        write_columns(edited, PROJECTED)
-    stepped = [row for uid, row in changes.stepped.items() if uid not in created]
-    lifecycle.save(stepped, changes.transitions)
-    if changes.evictions:
-        Eviction.objects.bulk_create(changes.evictions)
-    if changes.habits:
-        checkpoints.save(changes.habits)
-
-
-def _assign(row: Workload, values: Mapping[str, Any], changes: Changes) -> None:
-    changed = False
-    for name, value in values.items():
-        if getattr(row, name) != value:
-            setattr(row, name, value)
-            changed = True
-    if changed:
-        changes.edited[row.uid] = row

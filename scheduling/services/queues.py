@@ -14,15 +14,18 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.db.models import Max
 
-from scheduling.models import Cluster, Queue, State, Stop, Workload
+from scheduling.models import Cluster, PodSecurity, Queue, State, Stop, Workload
 from scheduling.services.errors import ServiceError
 from scheduling.services.quota_checks import timelines_of
 from scheduling.services.quota_faults import figure
 from scheduling.services.quota_values import instants, value_at
 
+NAME_TAKEN = "name_taken"
+"""Code of the refusal that tells of another queue: only for who sees that one."""
 MOST_PRIORITY = 1000
 MOST_LIMIT = 2_000_000_000
 """What the columns hold."""
+BOUNDED = ("max_cpus", "max_memory_mib", "max_pods")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +35,17 @@ class Limits:
     max_running: int | None = None
     max_running_per_user: int | None = None
     max_gpus_per_user: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What the cluster holds the namespace of a queue to: the level of pod security ("": as the queues above
+    say), and what its pods may request together (milli-CPU, MiB, pods; None is derived)."""
+
+    pod_security: str = ""
+    max_cpus: int | None = None
+    max_memory_mib: int | None = None
+    max_pods: int | None = None
 
 
 def subtree(queue: Queue) -> list[tuple[Queue, int]]:
@@ -69,6 +83,7 @@ def create_queue(
     namespace: str = "",
     access_group: str = "",
     limits: Limits | None = None,
+    bounds: Bounds | None = None,
 ) -> Queue:
     """A leaf below ``parent``, last among its siblings, without quota. Raises ServiceError."""
     cluster = lock_tree(parent.cluster)
@@ -83,6 +98,7 @@ def create_queue(
         namespace=namespace,
         access_group=access_group,
         **asdict(limits or Limits()),
+        **asdict(bounds or Bounds()),
     )
     _refuse_holding_parent(parent)
     return _save(queue, author)
@@ -100,8 +116,9 @@ def change_queue(
     namespace: str | None = None,
     access_group: str | None = None,
     limits: Limits | None = None,
+    bounds: Bounds | None = None,
 ) -> Queue:
-    """Rename, move, set tier, stop policy, namespace, access group, limits; None leaves as it is.
+    """Rename, move, set tier, stop policy, namespace, access group, limits, bounds; None leaves as it is.
 
     Raises ServiceError at ``name`` (taken, malformed, carried by workloads) or at ``parent`` (below
     the queue itself, of another cluster, holding workloads, or given too little for what arrives).
@@ -121,8 +138,9 @@ def change_queue(
     queue.stop = queue.stop if stop is None else stop.value
     queue.namespace = queue.namespace if namespace is None else namespace
     queue.access_group = queue.access_group if access_group is None else access_group
-    for field, most in asdict(limits).items() if limits else ():
-        setattr(queue, field, most)
+    told = {**(asdict(limits) if limits else {}), **(asdict(bounds) if bounds else {})}
+    for field, value in told.items():
+        setattr(queue, field, value)
     return _save(queue, author)
 
 
@@ -183,21 +201,37 @@ def _check(queue: Queue) -> None:
     except ValidationError as error:
         field, messages = next(iter(error.message_dict.items()))
         if field == "__all__":
-            field, messages = "name", [f"{queue.cluster} has a queue named {queue.name}."]
+            raise _name_taken(queue) from error
         first, _, rest = messages[0].partition(". ")
         raise ServiceError(f"bad_{field}", f"{first.rstrip('.')}.", rest, field=field) from error
 
 
+def _name_taken(queue: Queue) -> ServiceError:
+    return ServiceError(
+        NAME_TAKEN,
+        f"{queue.cluster} has a queue named {queue.name}.",
+        "Choose another name.",
+        field="name",
+    )
+
+
 def _refuse_limits(queue: Queue) -> None:
-    for field in fields(Limits):
-        most = getattr(queue, field.name)
+    for name in (*(field.name for field in fields(Limits)), *BOUNDED):
+        most = getattr(queue, name)
         if most is not None and not 0 <= most <= MOST_LIMIT:
             raise ServiceError(
                 "bad_limit",
-                f"{field.name.replace('_', ' ')} is out of range.",
-                "Use 0 or more, or leave it empty for no limit.",
-                field=field.name,
+                f"{name.replace('_', ' ')} is out of range.",
+                "Use 0 or more, or leave it empty for no limit of its own.",
+                field=name,
             )
+    if queue.pod_security not in ("", *PodSecurity.values):
+        raise ServiceError(
+            "bad_pod_security",
+            f"{queue.pod_security} is no level of pod security.",
+            f"Use {', '.join(PodSecurity.values)}, or leave it empty.",
+            field="pod_security",
+        )
 
 
 def _sign(queue: Queue, author: AbstractBaseUser | None) -> None:

@@ -22,6 +22,9 @@ WORDS = {
     Field.BUDGET: "GPU-hours a month",
 }
 
+WHOLE = {"reason": "reason", "effective_from": "from", "effective_until": "until"}
+"""Fields of an edit that people fill in; what else an edit carries has no name of theirs."""
+
 
 @dataclass(frozen=True, slots=True)
 class QuotaCell:
@@ -48,8 +51,9 @@ class Fault:
 
     @property
     def where(self) -> str:
-        """``alignment, a100-40gb, nominal`` or the field alone."""
-        word = WORDS[Field(self.field)] if self.queue else self.field.replace("_", " ")
+        """``alignment, a100-40gb, nominal``, or what of the edit as a whole."""
+        whole = WHOLE.get(self.field, "these edits")
+        word = WORDS[Field(self.field)] if self.queue else whole
         return ", ".join(part for part in (self.queue, self.gpu_class, word) if part)
 
 

@@ -14,7 +14,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from kubernetes.config import ConfigException
+
 from scheduling.cluster.embedded import Clock
+from scheduling.cluster.kubeconfig import configuration_from
 from scheduling.cluster.real.binaries import NoBinariesError, find
 from scheduling.cluster.real.control_plane import ControlPlane, NotReadyError, forget
 from scheduling.cluster.real.processes import Process, ProcessDiedError
@@ -45,7 +48,7 @@ class RealCluster:
         self._folder.mkdir(parents=True, exist_ok=True)
         try:
             kubeconfig = self._attach() if self._context else self._own(say)
-        except (NoBinariesError, NotReadyError, ProcessDiedError) as error:
+        except (ConfigException, NoBinariesError, NotReadyError, ProcessDiedError) as error:
             raise ServiceError("no_cluster", str(error)) from error
         columns: Json = {
             "api_url": "", "kubeconfig": kubeconfig, "context": self._context,
@@ -61,6 +64,7 @@ class RealCluster:
 
     def _attach(self) -> str:
         kubeconfig = _usual_kubeconfig()
+        configuration_from(kubeconfig, self._context)
         command = [
             sys.executable, "-m", "scheduling.cluster.kubelets", "--kubeconfig", kubeconfig,
             "--context", self._context, "--pace", str(self.clock.speed),

@@ -18,8 +18,9 @@ from scheduling.services.evictions import numbers_at
 from scheduling.services.policy import PolicyRows
 from scheduling.services.share_rows import ShareRows
 from scheduling.services.telling import Telling
+from scheduling.services.told import sealed_of
 
-TOLD = ["reason", "sentence", "numbers", "until", "position"]
+TOLD = ["reason", "sentence", "sealed", "numbers", "until", "position"]
 
 
 @dataclass(slots=True)
@@ -139,6 +140,7 @@ def _decision(decision: m.Decision, cycle: Cycle, done: Pass) -> Decision:
         action=decision.action.value,
         reason=decision.reason.value,
         sentence=decision.sentence,
+        sealed=sealed_of(decision),
         numbers=numbers_at(decision, done.plan, done.by_name),
         gpu_class_id=_key(done.rows.class_by_name.get(decision.gpu_class or "")),
         members=decision.members,
@@ -160,6 +162,7 @@ def _tell(lines: _Lines) -> list[Workload]:
         values: dict[str, Any] = {
             "reason": decision.reason.value,
             "sentence": decision.sentence,
+            "sealed": sealed_of(decision),
             "numbers": dict(decision.numbers),
             "until": decision.until,
             "position": decision.position,

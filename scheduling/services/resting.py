@@ -22,7 +22,7 @@ def is_marked(obj: Json) -> bool:
 
 def may_start(adapter: Adapter, obj: Json) -> bool:
     """It waits, nothing of its last run is left, and nobody holds it."""
-    held = notes.of(obj).get(labels.HOLD) == "true"
+    held = notes.is_held(notes.of(obj))
     return not (held or is_marked(obj)) and _is_at_rest(adapter, obj)
 
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from django.db import transaction
 
-from scheduling.models import Cluster, Cycle, Decision, UsageSample
+from scheduling.models import Cluster, Cycle, CycleRecord, Decision, UsageSample
 from scheduling.models.ledger import Resolution
 
 MINUTES_KEPT = timedelta(days=2)
 HOURS_KEPT = timedelta(days=400)
 CYCLES_KEPT = timedelta(days=30)
+RECORDS_KEPT = timedelta(days=1)
+"""Of cycles that only started work."""
+CONTESTED_KEPT = timedelta(days=14)
+"""Of cycles that took GPUs from somebody."""
 ACTS = ("admit", "evict")
 """Decisions that are kept for ever: what was done to whom, and why."""
 
@@ -28,7 +32,16 @@ def retain(cluster: Cluster) -> int:
     samples = UsageSample.objects.filter(queue__cluster=cluster)
     gone = samples.filter(resolution=Resolution.MINUTE, start__lt=minutes).delete()[0]
     gone += samples.filter(resolution=Resolution.HOUR, start__lt=hours).delete()[0]
+    gone += _records(cluster, now)
     old = Cycle.objects.filter(cluster=cluster, at__lt=now - CYCLES_KEPT)
     gone += Decision.objects.filter(cycle__in=old).exclude(action__in=ACTS).delete()[0]
     gone += old.exclude(decisions__action__in=ACTS).exclude(evictions__isnull=False).delete()[0]
     return gone
+
+
+def _records(cluster: Cluster, now: datetime) -> int:
+    """Drop old records of cycles; how many."""
+    records = CycleRecord.objects.filter(cycle__cluster=cluster)
+    plain = records.filter(cycle__at__lt=now - RECORDS_KEPT, cycle__evicted=0)
+    old = records.filter(cycle__at__lt=now - CONTESTED_KEPT)
+    return plain.delete()[0] + old.delete()[0]

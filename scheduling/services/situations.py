@@ -8,8 +8,10 @@ from datetime import datetime
 from enum import StrEnum
 
 from scheduling.cluster.adapters import Observed
-from scheduling.models import State
+from scheduling.models import PriorityClass, State, Workload
 from scheduling.services.blocked import Blocked
+from scheduling.services.judge import Judgement
+from scheduling.services.policy import PolicyRows
 
 
 class Situation(StrEnum):
@@ -39,6 +41,10 @@ class Known:
     """All its members were up at some time since its admission, as far as their turn came."""
     blocked: Blocked | None = None
     """What keeps it from being started now."""
+    gpu_classes: tuple[str, ...] | None = None
+    """Those it may run on for its user, where these are fewer than it asks for."""
+    priority_class: str = ""
+    """What it counts as, where that is not what it says."""
     presumed: datetime | None = None
     """The checkpoint it is taken to have made, though it announced and declared nothing."""
 
@@ -61,6 +67,50 @@ def judge(observed: Observed, state: str | None, *, enforce: bool, newcomer: boo
     known = state in (State.ADMITTED, State.RUNNING) or (state is None and newcomer)
     let_in = (observed.marked or known) and not observed.swollen
     return Situation.HOLDING if let_in or not enforce else Situation.BYPASSING
+
+
+def is_over_time(observed: Observed, known: Known, now: datetime) -> bool:
+    """Whether it has run, or been about to, for as long as Weir itself lets it."""
+    limit_s = observed.stops_after_s
+    if limit_s is None or known.started is None:
+        return False
+    return (now - known.started).total_seconds() >= limit_s
+
+
+def is_taken(observed: Observed, situation: Situation, rows: PolicyRows) -> bool:
+    """Whether it counts in the queue that it names, where there is one. What has begun stays in its queue,
+    whatever became of the policy meanwhile."""
+    if situation not in (Situation.WAITING, Situation.BYPASSING):
+        return True
+    return observed.queue_label not in rows.queue_by_name or rows.queue_of(observed) is not None
+
+
+def priority_of(
+    observed: Observed, row: Workload | None, situation: Situation, rows: PolicyRows
+) -> PriorityClass | None:
+    """The priority class it has. What has begun keeps that of its ``row`` instead of one that its user may
+    not have: raising a label past the judge gains nothing."""
+    now = rows.priority_of(observed.priority_class)
+    had = row.priority_class_id if row is not None else None
+    if situation is not Situation.HOLDING or now is None or had in (None, now.pk):
+        return now
+    kept = next((p for p in rows.priority_classes if p.pk == had), None)
+    fields = {fault.field for fault in rows.judge(observed).faults}
+    return now if kept is None or fields.isdisjoint(("priority_class", "queue")) else kept
+
+
+def counted_as(observed: Observed, row: Workload, rows: PolicyRows) -> str:
+    """The name of its row's priority class, if it is not the one that it says."""
+    says = rows.priority_of(observed.priority_class)
+    if says is None or row.priority_class_id in (None, says.pk):
+        return ""
+    return next((p.name for p in rows.priority_classes if p.pk == row.priority_class_id), "")
+
+
+def narrowed(observed: Observed, judgement: Judgement) -> tuple[str, ...] | None:
+    """The GPU classes that are left, if they are not all of them."""
+    left = judgement.gpu_classes
+    return None if left == observed.gpu_classes else left
 
 
 def is_as_it_should_be(observed: Observed) -> bool:

@@ -5,24 +5,41 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
+from functools import lru_cache
+from hashlib import sha256
 from itertools import compress
-from operator import is_not
+from operator import attrgetter, is_not
 from typing import Any
 
 from scheduling.cluster import picture as pictures
 from scheduling.cluster.adapters import Observed
 from scheduling.cluster.client import Client
+from scheduling.cluster.node_sets import NodeSets
 from scheduling.cluster.nodes import ObservedNode
 from scheduling.cluster.picture import Orphans, Picture, Seat
 from scheduling.engine import model as m
 from scheduling.models import Cluster, ClusterMode, Workload
 from scheduling.services import policy as policies
-from scheduling.services.blocked import Refusals, blocked
+from scheduling.services.blocked import Refusals, blocked, forbidden
 from scheduling.services.checkpoints import Habits, last_checkpoint
 from scheduling.services.divided import BESIDE, divide, parts_of
+from scheduling.services.lingering import Heir, Heirs, heir_of, kept, orphans_stay, stays
 from scheduling.services.policy import NO_PRIORITY_CLASS, PolicyRows
-from scheduling.services.situations import Known, Situation, class_of, held_by, judge
+from scheduling.services.situations import (
+    Known,
+    Situation,
+    class_of,
+    held_by,
+    is_taken,
+    judge,
+    narrowed,
+    priority_of,
+)
 from scheduling.services.strangers import strange_gpus, vanished_nodes
+
+NO_HEIRS: Heirs = {}
+NOBODY = Heir("")
+BOUNDS = attrgetter("bounds")
 
 
 class Waiting:
@@ -34,6 +51,7 @@ class Waiting:
         """What was known of those in ``works``. It is made anew for whatever is seen otherwise."""
         self.works: dict[str, m.Workload] = {}
         """By uid, once ``sift`` has been called for the snapshot."""
+        self.node_sets = NodeSets()
 
     def sift(
         self, rows: PolicyRows, picture: Picture, known: Mapping[str, Known]
@@ -68,12 +86,14 @@ def build(
     *,
     now: datetime,
     waiting: Waiting | None = None,
+    heirs: Heirs = NO_HEIRS,
 ) -> m.Snapshot:
-    """A Snapshot at cluster time ``now``; ``known`` maps uid to what the cycle knows.
+    """A Snapshot at cluster time ``now``; ``known`` maps uid to what the cycle knows, ``heirs`` that of an
+    object which is gone to whom its pods count for.
 
     ``waiting`` remembers from one snapshot of a cluster to the next. Workloads are named
     ``namespace/name``. What is done and gone is left out; what is done or was suspended but still has
-    pods on nodes is *leaving*.
+    pods on nodes is *leaving*; it is held by its queue as before where that takes long.
     """
     waiting = waiting or Waiting()
     changed = [o for o in waiting.sift(rows, picture, known) if o.uid in known]
@@ -86,9 +106,12 @@ def build(
     class_by_node = {n.name: n.gpu_class for n in reversed(nodes)}
     present = {(n.name, n.gpu_class) for n in nodes}
     works: list[m.Workload] = []
+    unmoved = any(orphans_stay(o, now) for o in picture.orphans)
     for observed in changed:
         what = known[observed.uid]
         work = _workload(observed, what, rows, class_by_node, present, now)
+        if work is not None and work.leaving and stays(observed, what, now):
+            work, unmoved = kept(work), True
         if work is not None and what.situation is Situation.WAITING:
             waiting.keep(observed, what, work)
         elif work is not None and observed.uid in parts:
@@ -100,14 +123,18 @@ def build(
         gpu_classes=tuple(m.GpuClass(c.name, float(c.exchange_rate)) for c in rows.gpu_classes),
         nodes=tuple(nodes),
         queues=policies.engine_queues(rows),
-        priority_classes=(*policies.engine_priority_classes(rows), *([BESIDE] if parts else [])),
+        priority_classes=(
+            *policies.engine_priority_classes(rows),
+            *([BESIDE] if parts or unmoved else []),
+        ),
         workloads=(
             *waiting.works.values(),
             *works,
             *_left_behind(changed, picture, known, rows, class_by_node, now),
-            *_orphans(picture, rows, class_by_node, now),
+            *_orphans(picture, rows, class_by_node, now, heirs=heirs),
         ),
         policy=policies.engine_policy(rows.cluster),
+        node_sets=_node_sets(picture, waiting.node_sets),
     )
 
 
@@ -116,6 +143,11 @@ def live(cluster: Cluster) -> m.Snapshot:
 
     For a process that holds no mirror. Raises ApiError when the cluster does not answer.
     """
+    return live_under(cluster)[1]
+
+
+def live_under(cluster: Cluster) -> tuple[PolicyRows, m.Snapshot]:
+    """The same with the policy that it was read under."""
     now = cluster.now()
     rows = policies.load(cluster, at=now)
     client = Client.connect(cluster)
@@ -123,7 +155,7 @@ def live(cluster: Cluster) -> m.Snapshot:
         picture = pictures.fetch(client, rows.class_specs)
     finally:
         client.close()
-    uids = [o.uid for o in picture.workloads]
+    uids = [*picture.by_uid, *(orphans.uid for orphans in picture.orphans)]
     held = {w.uid: w for w in Workload.objects.filter(cluster=cluster, uid__in=uids)}
     newcomer = not Workload.objects.filter(cluster=cluster).exists()
     enforce = cluster.mode == ClusterMode.ENFORCE
@@ -132,13 +164,37 @@ def live(cluster: Cluster) -> m.Snapshot:
         o.uid: Known(
             judge(o, w.state if w else None, enforce=enforce, newcomer=newcomer),
             started=(w.started_at or w.admitted_at) if w else None,
-            blocked=blocked(o, Refusals(), now=now),
             presumed=habits.presumed(w, now) if w else None,
         )
         for o in picture.workloads
         for w in [held.get(o.uid)]
     }
-    return build(rows, picture, known, now=now)
+    for observed in picture.workloads:
+        row = held.get(observed.uid)
+        known[observed.uid] = _judged(observed, row, known[observed.uid], rows, now)
+    heirs = {uid: Heir(row.queue_label, row.user) for uid, row in held.items()}
+    return rows, build(rows, picture, known, now=now, heirs=heirs)
+
+
+def newcomer(observed: Observed, rows: PolicyRows, now: datetime) -> m.Workload:
+    """The engine's value of work that nobody has submitted yet, as if it arrived at ``now``."""
+    known = Known(Situation.WAITING, gpu_classes=narrowed(observed, rows.judge(observed)))
+    made = _workload(replace(observed, created=now), known, rows, {}, set(), now)
+    assert made is not None  # noqa: S101 - what waits is always planned
+    return made
+
+
+def _judged(
+    observed: Observed, row: Workload | None, known: Known, rows: PolicyRows, now: datetime
+) -> Known:
+    """``known`` and what keeps it from being started, as the worker's cycle finds it."""
+    if known.situation is not Situation.WAITING:
+        priority = priority_of(observed, row, known.situation, rows)
+        why = blocked(observed, Refusals(), now=now)
+        return replace(known, blocked=why, priority_class=priority.name if priority else "")
+    judgement = rows.judge(observed)
+    why = blocked(observed, Refusals(), now=now, barred=forbidden(judgement))
+    return replace(known, blocked=why, gpu_classes=narrowed(observed, judgement))
 
 
 def _node(node: ObservedNode, strange: Mapping[Seat, int]) -> m.Node:
@@ -152,7 +208,20 @@ def _node(node: ObservedNode, strange: Mapping[Seat, int]) -> m.Node:
         topology=dict(node.topology),
         ready=node.ready,
         foreign_gpus=min(node.gpus, foreign_gpus),
+        dedicated=bool(node.kept_for),
     )
+
+
+def _node_sets(picture: Picture, found: NodeSets) -> tuple[m.NodeSet, ...]:
+    there = set(map(BOUNDS, picture.workloads)) - {""}
+    sets = found.of(there, picture.nodes) if there else {}
+    return tuple(m.NodeSet(_set_name(bounds), names) for bounds, names in sets.items())
+
+
+@lru_cache(maxsize=4096)
+def _set_name(bounds: str) -> str:
+    """The same for the same bounds, whatever nodes there are: what waits is read once."""
+    return f"bounds-{sha256(bounds.encode()).hexdigest()[:12]}"
 
 
 def _workload(
@@ -168,11 +237,11 @@ def _workload(
         return None
     if running is None and observed.marked and known.situation is Situation.HOLDING:
         return None  # It holds what belongs to no class any more: there is nothing to plan.
-    priority = rows.priority_of(observed.priority_class)
+    priority = rows.priority_of(known.priority_class or observed.priority_class)
     predicted = observed.predicted_s
     return m.Workload(
         name=observed.key,
-        queue=observed.queue_label,
+        queue=observed.queue_label if is_taken(observed, known.situation, rows) else "",
         user=observed.user,
         priority_class=priority.name if priority else NO_PRIORITY_CLASS.name,
         submitted=observed.created,
@@ -181,13 +250,14 @@ def _workload(
         cpus=observed.cpus if observed.gpus else 0,
         memory_mib=observed.memory_mib if observed.gpus else 0,
         members=m.Members(observed.min_members, observed.max_members),
-        gpu_classes=observed.gpu_classes,
+        gpu_classes=observed.gpu_classes if known.gpu_classes is None else known.gpu_classes,
         topology=m.Topology(**observed.topology),
         elastic=observed.min_members < observed.max_members,
         predicted=m.Predicted(*predicted) if predicted else None,
         # A jumper without pods waits like a held one: it is suspended first and queued next.
         held=observed.held or known.situation is Situation.BYPASSING or known.blocked is not None,
         checkpointed=checkpoint_of(observed, known, now),
+        node_set=_set_name(observed.bounds) if observed.bounds and observed.gpus else None,
         **(running or {}),
     )
 
@@ -198,28 +268,32 @@ def _orphans(
     class_by_node: Mapping[str, str],
     now: datetime,
     what: str = "deleted",
+    heirs: Heirs | None = None,
 ) -> list[m.Workload]:
-    """What deleted objects left on nodes: nobody's work, but their GPUs are about to come free."""
+    """What deleted objects left on nodes: work of their queues, without ``heirs`` of none."""
     priority = rows.default_priority.name if rows.default_priority else NO_PRIORITY_CLASS.name
     found: list[m.Workload] = []
     parts = (part for orphans in picture.orphans for part in _by_class(orphans, class_by_node))
     for number, (orphans, gpu_class) in enumerate(parts):
         members = sum(orphans.placement.values())
-        found.append(
-            m.Workload(
-                name=f"{orphans.namespace}/{orphans.name} ({what} {number})",
-                queue="",
-                priority_class=priority,
-                submitted=now,
-                gpus=orphans.gpus,
-                members=m.Members(members, members),
-                phase=m.Phase.RUNNING,
-                leaving=True,
-                started=now,
-                gpu_class=gpu_class,
-                placement=orphans.placement,
-            )
+        heir = NOBODY if heirs is None else heir_of(orphans, heirs, rows)
+        work = m.Workload(
+            name=f"{orphans.namespace}/{orphans.name} ({what} {number})",
+            queue=heir.queue,
+            user=heir.user,
+            priority_class=priority,
+            submitted=now,
+            gpus=orphans.gpus,
+            cpus=orphans.cpus,
+            memory_mib=orphans.memory_mib,
+            members=m.Members(members, members),
+            phase=m.Phase.RUNNING,
+            leaving=True,
+            started=now,
+            gpu_class=gpu_class,
+            placement=orphans.placement,
         )
+        found.append(kept(work) if heir.queue and orphans_stay(orphans, now) else work)
     return found
 
 
@@ -243,7 +317,7 @@ def _left_behind(
     """What those of ``workloads`` on the move still hold on the nodes they leave, and stale gangs with
     pods that do not run."""
     left = (
-        Orphans(o.namespace, o.name, o.gpus, placement)
+        Orphans(o.namespace, o.name, o.gpus, placement, o.uid, o.cpus, o.memory_mib)
         for o in workloads
         if (placement := _given_up(o, known[o.uid]))
     )

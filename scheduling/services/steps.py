@@ -8,9 +8,11 @@ from typing import Any
 
 from scheduling.cluster.adapters import Observed
 from scheduling.cluster.picture import Picture
+from scheduling.engine.model import Reason
 from scheduling.models import Decision, Outcome, State, Workload
 from scheduling.models.workloads import HOLDING
 from scheduling.services import lifecycle
+from scheduling.services.blocked import RAN_OUT
 from scheduling.services.policy import PolicyRows
 from scheduling.services.situations import Situation, class_of, placement_of
 
@@ -108,7 +110,7 @@ def step_args(
         args["members"] = observed.members
         args["placement"] = placement_of(observed) or dict(observed.planned)
     elif state == State.RUNNING:
-        args |= {"reason": row.reason, "sentence": row.sentence}
+        args |= _last_word(row)
         args["at"] = observed.started or args["at"]
     elif state == State.EVICTED and evicted_by_weir(observed) and decision is not None:
         args |= _why(decision) | {"lost_gpu_s": float(decision.numbers.get("lost_gpu_s") or 0)}
@@ -123,19 +125,25 @@ def step_args(
 def _why(decision: Decision | None) -> dict[str, Any]:
     if decision is None:
         return {}
-    return {"reason": decision.reason, "sentence": decision.sentence, "actor": "engine"}
+    return _last_word(decision) | {"actor": "engine"}
+
+
+def _last_word(row: Workload | Decision) -> dict[str, Any]:
+    return {"reason": row.reason, "sentence": row.sentence, "sealed": row.sealed}
 
 
 def _stopped(row: Workload, observed: Observed, state: State) -> dict[str, Any]:
+    if observed.ran_out:
+        return {"reason": Reason.RUN_TIME_OVER.value, "sentence": RAN_OUT, "actor": "engine"}
     if observed.held:
         sentence = "Somebody suspended it by hand. Release it to queue it again."
         return {"reason": "held", "sentence": sentence}
     if state == State.REQUEUED and evicted_by_weir(observed):
-        return {"reason": row.reason, "sentence": row.sentence, "actor": "engine"}
+        return _last_word(row) | {"actor": "engine"}
     return {"reason": "", "sentence": "It was suspended in the cluster and waits again."}
 
 
 def _last_step(row: Workload) -> datetime:
     """Nothing happens to a workload before what happened to it last (stamps are whole seconds)."""
-    times = (row.submitted_at, row.admitted_at, row.started_at)
+    times = (row.submitted_at, row.admitted_at, row.started_at, row.stepped_at)
     return max(t for t in times if t is not None)

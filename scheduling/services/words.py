@@ -33,7 +33,7 @@ WORTH_A_LOOK = 10
 """A line longer than what may be said is looked through for so many words, not for one or two."""
 STATUS_EVERY_S = 10.0
 """Wall seconds between two status writes on one object, unless its reason changed."""
-WARNED = (m.Reason.MISROUTED, m.Reason.NEVER_FITS)
+WARNED = (m.Reason.MISROUTED, m.Reason.NEVER_FITS, m.Reason.NOT_ALLOWED)
 """Reasons that only a person can remove."""
 NEAR = 10
 """Positions up to here are said exactly; further back a move counts from a tenth of the way."""
@@ -164,10 +164,16 @@ def words_of(decision: m.Decision) -> Words:
     eta = decision.until.astimezone(UTC) if decision.until and waits else None
     return (
         decision.reason.value,
-        decision.sentence,
+        public(decision),
         position,
         "" if eta is None else eta.strftime("%Y-%m-%dT%H:%M:%SZ"),
     )
+
+
+def public(decision: m.Decision) -> str:
+    """The sentence for an object of the cluster: who may read its namespace sees its queue and those above,
+    and not the work of others."""
+    return decision.sealed or decision.sentence
 
 
 def say(patch: Json, decision: m.Decision) -> Json:
@@ -193,7 +199,7 @@ def _event(decision: m.Decision, observed: Observed, adapter: Adapter, now: date
         observed,
         adapter.api_version,
         "Misrouted" if misrouted else "Pending",
-        decision.sentence,
+        public(decision),
         now,
         f"{decision.reason} {observed.queue_label}",
         warning=decision.reason in WARNED,

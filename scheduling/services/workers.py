@@ -18,6 +18,7 @@ from scheduling.cluster.memo import Memo
 from scheduling.cluster.mirror import Mirror
 from scheduling.engine import Planner
 from scheduling.models import Cluster
+from scheduling.services.backstops import Machines
 from scheduling.services.blocked import Refusals
 from scheduling.services.ledger import Ledger
 from scheduling.services.projection import Projection
@@ -110,6 +111,7 @@ class ClusterWorker:
     unchanged: Unchanged = field(default_factory=Unchanged)
     planner: Planner = field(default_factory=Planner)
     refusals: Refusals = field(default_factory=Refusals)
+    machines: Machines = field(default_factory=Machines)
     projection: Projection | None = None
 
     def close(self) -> None:

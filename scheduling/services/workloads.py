@@ -11,12 +11,13 @@ import json
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from typing import Any
 
 from kubernetes.config import ConfigException
 
-from scheduling.cluster import devices, labels
-from scheduling.cluster.adapters import ADAPTERS, Adapter, ClassSpec, Observed
+from scheduling.cluster import devices, labels, runtimes
+from scheduling.cluster.adapters import ADAPTERS, Adapter, ClassSpec, Observed, merging
 from scheduling.cluster.adapters.podgroup import gather
 from scheduling.cluster.client import (
     ApiError,
@@ -28,12 +29,19 @@ from scheduling.cluster.client import (
     UnreachableError,
 )
 from scheduling.cluster.devices import Claims
+from scheduling.cluster.runtimes import Runtimes
 from scheduling.models import Cluster, PriorityClass, Queue, State, Workload
+from scheduling.models.queues import RESERVED
 from scheduling.models.workloads import WAITING
-from scheduling.services.errors import ServiceError
+from scheduling.services import service_classes, shapes
+from scheduling.services.errors import ServiceError, name_refused
+from scheduling.services.judge import Rules, judge
 from scheduling.services.workers import Address, address_of
 
 Json = dict[str, Any]
+
+NOT_YET = {"uid": "", "creationTimestamp": "1970-01-01T00:00:00Z"}
+"""What an API server gives an object when it makes it."""
 
 
 def submit(cluster: Cluster, *, manifest: Mapping[str, Any], user: str) -> Json:
@@ -45,44 +53,81 @@ def submit(cluster: Cluster, *, manifest: Mapping[str, Any], user: str) -> Json:
     manifest is of no kind that is queued or of no leaf queue here, and with the server's own words
     when it refuses.
     """
-    body, adapter = copy.deepcopy(dict(manifest)), _adapter_of(manifest)
-    meta = body.get("metadata")
-    if not isinstance(meta, dict):
-        raise ServiceError("invalid", "The manifest has no metadata.", field="metadata")
+    adapter = _adapter_of(manifest)
+    shapes.check(manifest)
+    body = copy.deepcopy(dict(manifest))
+    meta = body["metadata"]
     queue = _leaf(cluster, labels.queue_of(meta.get("labels")))
     meta.setdefault("namespace", queue.namespace or "default")
     meta["annotations"] = {**(meta.get("annotations") or {}), labels.USER: user}
     _unmark(meta["annotations"])
-    if not isinstance(body.setdefault("spec", {}), dict):
-        raise ServiceError("invalid", "The manifest's spec is no mapping.", field="spec")
-    body = adapter.queued(body)
+    body["spec"] = body.get("spec") or {}
+    with _readable(adapter):
+        body = adapter.queued(body)
+    where = adapter.path(meta["namespace"], "")
+    person = _person(user, queue)
     with _talking_to(cluster) as client:
-        return client.create(
-            adapter.path(meta["namespace"], ""), body, as_person=_person(user, queue)
-        )
+        try:
+            return client.create(where, body, as_person=person)
+        except ConflictError as error:
+            taken = adapter.path(meta["namespace"], str(meta.get("name", "")))
+            if _is_another_queues(client, taken, queue, person):
+                raise name_refused() from error
+            raise
 
 
-def read(cluster: Cluster, manifest: Mapping[str, Any]) -> Observed:
+def _is_another_queues(client: Client, path: str, queue: Queue, person: Person) -> bool:
+    """Whether what has the name waits in another queue or cannot be read by the person, who need not know
+    of it then."""
+    try:
+        taken = client.request("GET", path, as_person=person)
+    except ApiError:
+        return True
+    return labels.queue_of(taken["metadata"].get("labels")) != queue.name
+
+
+def read(cluster: Cluster, manifest: Mapping[str, Any], *, in_reach: bool = True) -> Observed:
     """What ``manifest`` would be as a workload of ``cluster``, whatever its kind, before it is created.
 
-    Asks the cluster for claim templates where its pods name one. Raises ServiceError for a kind that
+    Asks the cluster for claim templates where its pods name one, unless its namespace is not ``in_reach`` of
+    whoever sends it: they learn nothing of what is there. Raises ServiceError for a kind that
     Weir does not queue, and for a manifest it cannot read.
     """
     adapter = _adapter_of(manifest)
-    classes = [
-        ClassSpec(c.name, c.resource_name, dict(c.node_labels)) for c in cluster.gpu_classes.all()
-    ]
-    body = copy.deepcopy(dict(manifest))
-    unset = {"uid": "", "name": "", "namespace": "", "creationTimestamp": "1970-01-01T00:00:00Z"}
-    try:
-        body["metadata"] = {**unset, **body["metadata"]}
+    shapes.check(manifest)
+    classes, body = _class_specs(cluster), copy.deepcopy(dict(manifest))
+    unset = {"name": "", "namespace": ""}
+    with _readable(adapter):
+        body["metadata"] = {**unset, **body["metadata"], **NOT_YET}
         _unmark(body["metadata"].get("annotations") or {})
-        claims = _claims(cluster, body)
-        return adapter.observe(adapter.queued(body), (), classes, claims)
-    except (ArithmeticError, AttributeError, KeyError, TypeError, ValueError, IndexError) as error:
-        # A person's text of the wrong shape can fail at any step of reading.
+        claims = _claims(cluster, body) if in_reach else {}
+        kinds = _runtimes(cluster, body)
+        return adapter.observe(adapter.queued(body), (), classes, claims, kinds)
+
+
+@contextmanager
+def _readable(adapter: Adapter) -> Iterator[None]:
+    """A person's text of the wrong shape can fail at any step of reading."""
+    try:
+        yield
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         what = f"This {adapter.kind} cannot be read: {error}."
         raise ServiceError("invalid", what, "Correct the manifest.", field="spec") from error
+
+
+def _class_specs(cluster: Cluster) -> list[ClassSpec]:
+    known = cluster.gpu_classes.all()
+    return [ClassSpec(c.name, c.resource_name, dict(c.node_labels)) for c in known]
+
+
+def destination(manifest: Mapping[str, Any]) -> tuple[str, str]:
+    """(queue, namespace) that ``manifest`` names, empty where it names none that can be read."""
+    meta = manifest.get("metadata")
+    if not isinstance(meta, dict):
+        return "", ""
+    said = meta.get("labels")
+    named = labels.queue_of(said) if isinstance(said, dict) else ""
+    return str(named), str(meta.get("namespace") or "")
 
 
 def _claims(cluster: Cluster, manifest: Json) -> Claims:
@@ -94,6 +139,15 @@ def _claims(cluster: Cluster, manifest: Json) -> Claims:
         classes = client.get(devices.list_path("deviceclasses"))["items"]
         templates = client.get(devices.list_path("resourceclaimtemplates", namespace))["items"]
         return devices.count(classes, (), templates).claims(namespace)
+    return {}
+
+
+def _runtimes(cluster: Cluster, manifest: Json) -> Runtimes:
+    """What runtime classes add to its pods; nothing is asked where it names none."""
+    if '"runtimeClassName"' not in json.dumps(manifest, default=str):
+        return {}
+    with _talking_to(cluster) as client, suppress(NotFoundError):
+        return runtimes.read(client.get(runtimes.LIST_PATH)["items"])
     return {}
 
 
@@ -146,7 +200,8 @@ def release(workload: Workload, *, user: str) -> None:
 def set_priority_class(workload: Workload, *, name: str, user: str) -> None:
     """Give the workload another priority class.
 
-    Raises ServiceError(field='priority_class') when there is none of that name.
+    Raises ServiceError(field='priority_class') when there is none of that name, and when it is not one that
+    the workload's own user may have there.
     """
     _refuse_finished(workload)
     if not PriorityClass.objects.filter(name=name).exists():
@@ -156,7 +211,83 @@ def set_priority_class(workload: Workload, *, name: str, user: str) -> None:
             "Choose one of the list.",
             field="priority_class",
         )
+    forbidden = next((f for f in _faults_as(workload, name) if f.field == "priority_class"), None)
+    if forbidden is not None:
+        raise forbidden
     _patch(workload, {"labels": {labels.PRIORITY_CLASS: name}}, user)
+
+
+def _faults_as(workload: Workload, name: str) -> tuple[ServiceError, ...]:
+    """What would forbid it with the priority class ``name``; nothing does outside the queues."""
+    cluster, queue = workload.cluster, workload.queue
+    if queue is None:
+        return ()
+    rules = Rules(service_classes.load(cluster), tuple(PriorityClass.objects.all()))
+    return judge(replace(observed(workload), priority_class=name), queue.path, rules).faults
+
+
+def observed(workload: Workload) -> Observed:
+    """``workload`` as it stands in the cluster, read as if it waited. Raises ServiceError when it is gone."""
+    adapter = next(a for a in ADAPTERS if a.kind == workload.kind)
+    with _talking_to(workload.cluster) as client:
+        if adapter.resource == adapter.kind:
+            return read(
+                workload.cluster, client.get(adapter.path(workload.namespace, workload.name))
+            )
+        pods = client.get(adapter.path(workload.namespace, ""))["items"]
+    for group, found in gather(pods):
+        if group["metadata"]["uid"] == workload.uid:
+            return adapter.observe(group, found, _class_specs(workload.cluster))
+    raise ServiceError("gone", "The cluster has no such object any more.", "Reload the page.")
+
+
+def manifest_of(workload: Workload) -> Json:
+    """The object of ``workload`` as a person would submit it again: without what Weir or the cluster wrote.
+
+    Raises ServiceError when it is gone, and for a group of plain pods, which is no one object.
+    """
+    adapter = next(a for a in ADAPTERS if a.kind == workload.kind)
+    if adapter.resource != adapter.kind:
+        raise ServiceError("many_objects", "A group of pods is no one object.")
+    with _talking_to(workload.cluster) as client:
+        obj = client.get(adapter.path(workload.namespace, workload.name))
+    resources = [c.resource_name for c in workload.cluster.gpu_classes.all()]
+    with _readable(adapter):
+        return _as_written(merging.merged(obj, adapter.restoration(obj, resources, {})), adapter)
+
+
+def _as_written(obj: Json, adapter: Adapter) -> Json:
+    meta = obj["metadata"]
+    notes = dict(meta.get("annotations") or {})
+    _unmark(notes)
+    notes.pop(labels.USER, None)
+    kept = {
+        "name": meta["name"],
+        "namespace": meta["namespace"],
+        "labels": meta.get("labels") or {},
+    }
+    spec = copy.deepcopy(obj["spec"])
+    if adapter.kind == "Job" and not spec.pop("manualSelector", False):
+        spec.pop("selector", None)
+        pods = spec["template"].get("metadata") or {}
+        said = {k: v for k, v in (pods.get("labels") or {}).items() if not _is_made(k)}
+        bare = {k: v for k, v in {**pods, "labels": said}.items() if v}
+        spec["template"] = {
+            **({"metadata": bare} if bare else {}),
+            "spec": spec["template"]["spec"],
+        }
+    written = {
+        "apiVersion": obj["apiVersion"],
+        "kind": obj["kind"],
+        "metadata": {**kept, "annotations": notes},
+        "spec": spec,
+    }
+    return adapter.queued(written)
+
+
+def _is_made(label: str) -> bool:
+    """Whether the Job controller gives it to the pods."""
+    return label in ("controller-uid", "job-name") or label.startswith("batch.kubernetes.io/")
 
 
 def _adapter_of(manifest: Mapping[str, Any]) -> Adapter:
@@ -199,7 +330,16 @@ def _unmark(notes: Json) -> None:
 
 
 def _person(user: str, queue: Queue | None) -> Person:
-    """``user`` with the groups that work in the queue: the portal has let them act on it already."""
+    """``user`` with the groups that work in the queue: the portal has let them act on it already.
+
+    Raises ServiceError for a name that the cluster keeps for its own parts: they may do more than people.
+    """
+    if user.startswith(RESERVED) or not user.isprintable():
+        raise ServiceError(
+            "reserved_user",
+            f"Nobody acts on a cluster by a name that begins with {RESERVED} or cannot be printed.",
+            "Ask an admin for a user name of another form.",
+        )
     groups = set()
     while queue is not None:
         groups.add(queue.access_group)

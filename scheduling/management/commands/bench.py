@@ -8,19 +8,21 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand
 
 from scheduling.cluster.real.binaries import NoBinariesError
 from scheduling.cluster.real.control_plane import NotReadyError
 from scheduling.cluster.real.processes import ProcessDiedError
-from scheduling.services.benches.registry import CLUSTER_BENCHES
+from scheduling.management.command import WeirCommand
+from scheduling.services.benches.pages import NoDemoError
+from scheduling.services.benches.registry import SERVICE_BENCHES
 from scheduling.simulation.benches import BENCHES, run
 from scheduling.simulation.traces import TraceError
 
-ALL = {**BENCHES, **CLUSTER_BENCHES}
+REFUSED = (TraceError, NoBinariesError, NotReadyError, ProcessDiedError, NoDemoError)
+ALL = {**BENCHES, **SERVICE_BENCHES}
 
 
-class Command(BaseCommand):
+class Command(WeirCommand):
     help = "Runs a benchmark: inputs' checksums, CPU seconds, and what was measured."
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
@@ -31,11 +33,14 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         try:
             name = options["name"]
-            report = run(name, ALL[name], options["traces"], self.stderr.write)
-        except (TraceError, NoBinariesError, NotReadyError, ProcessDiedError) as error:
-            self.stderr.write(str(error))
-            raise SystemExit(2) from error
-        self.stdout.write(json.dumps(report, indent=2) if options["as_json"] else table(report))
+            report = run(name, ALL[name], options["traces"], self.note)
+        except REFUSED as error:
+            self.refuse(str(error).splitlines())
+        if options["as_json"]:
+            self.stdout.write(json.dumps(report, indent=2))
+            return
+        for line in table(report).splitlines():
+            self.say(line)
 
 
 def table(report: dict[str, Any]) -> str:

@@ -9,6 +9,7 @@ from django.core.management.base import CommandError
 from kubernetes.config import ConfigException
 
 from scheduling.cluster.client import ApiError, Client
+from scheduling.management.command import Parser, refusal
 from scheduling.management.database import DatabaseCommand
 from scheduling.models import Cluster, ClusterMode, Standing
 from scheduling.services import checkup, clusters, guardrails
@@ -23,7 +24,7 @@ class Command(DatabaseCommand):
     help = "Add a cluster, check it, compare its guardrails, set its mode."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        verbs = parser.add_subparsers(dest="verb", required=True)
+        verbs = parser.add_subparsers(dest="verb", required=True, parser_class=Parser)
         verbs.add_parser("list", help="Every cluster, its mode and when it was planned last.")
         add = verbs.add_parser("add", help="Add a cluster, to be observed at first.")
         add.add_argument("name")
@@ -35,6 +36,12 @@ class Command(DatabaseCommand):
             ("guardrails", "Compare the objects that Weir keeps; reads only."),
         ):
             verbs.add_parser(verb, help=text).add_argument("name")
+        reserve = verbs.add_parser("reserve", help="Keep nodes of a GPU class for GPU work.")
+        reserve.add_argument("name")
+        reserve.add_argument("gpu_class")
+        which = reserve.add_mutually_exclusive_group()
+        which.add_argument("--nodes", action="append", default=[], metavar="LABEL=VALUE")
+        which.add_argument("--none", action="store_true", help="Let other work there again.")
         mode = verbs.add_parser("mode", help="Observe, enforce or pause a cluster.")
         mode.add_argument("name")
         mode.add_argument("mode", choices=MODES)
@@ -43,39 +50,46 @@ class Command(DatabaseCommand):
         try:
             getattr(self, f"_{verb}")(**options)
         except Cluster.DoesNotExist:
-            raise CommandError(f"There is no cluster {options['name']!r}.") from None
-        except (ServiceError, ApiError, ConfigException, OSError) as error:
+            known = ", ".join(Cluster.objects.values_list("name", flat=True)) or "none yet"
+            raise refusal(f"There is no cluster {options['name']!r}. Known: {known}.") from None
+        except (ServiceError, ConfigException) as error:
+            raise refusal(str(error)) from error
+        except (ApiError, OSError) as error:
             raise CommandError(str(error)) from error
 
     def _list(self, **_: Any) -> None:
         for cluster in Cluster.objects.all():
             planned = f"{cluster.planned_at:%F %T}Z" if cluster.planned_at else "never planned"
-            self.stdout.write(f"{cluster.name:<20} {cluster.mode:<8} {planned}  {_where(cluster)}")
+            self.say(f"{cluster.name:<20} {cluster.mode:<8} {planned}  {_where(cluster)}")
 
     def _add(self, *, name: str, **options: Any) -> None:
         cluster = clusters.add(name, **{field: options[field] for field in ADDRESS})
-        self.stdout.write(f"{cluster.name} is added and will be observed ({_where(cluster)}).")
-        self.stdout.write(f"Next: manage.py cluster check {cluster.name}")
+        self.say(f"{cluster.name} is added and will be observed ({_where(cluster)}).")
+        self.say(f"Next: manage.py cluster check {cluster.name}")
 
     def _classes(self, *, name: str, **_: Any) -> None:
         made = clusters.find_classes(Cluster.objects.get(name=name))
         for gpu_class in made:
             label = ", ".join(f"{k}={v}" for k, v in gpu_class.node_labels.items()) or "every node"
-            self.stdout.write(f"{gpu_class.name}: {gpu_class.resource_name} on {label}")
+            self.say(f"{gpu_class.name}: {gpu_class.resource_name} on {label}")
         if not made:
-            self.stdout.write("No GPUs that no class covers yet.")
+            self.say("No GPUs that no class covers yet.")
 
     def _check(self, *, name: str, **_: Any) -> None:
-        items = checkup.check(Cluster.objects.get(name=name))
+        cluster = Cluster.objects.get(name=name)
+        Client.connect(
+            cluster
+        ).close()  # What it is reached by is what people wrote: refused, not lacking.
+        items = checkup.check(cluster)
         for item in items:
-            self.stdout.write(f"{MARKS[item.grade]}  {item.topic}: {item.sentence}")
+            self.say(f"{MARKS[item.grade]}  {item.topic}: {item.sentence}")
             if item.remedy:
-                self.stdout.write(f"      → {item.remedy}")
+                self.say(f"      → {item.remedy}")
         lacking = sum(item.grade is checkup.Grade.MISSING for item in items)
         if lacking:
             things = "1 needed thing is" if lacking == 1 else f"{lacking} needed things are"
             raise CommandError(f"{things} missing.", returncode=1)
-        self.stdout.write("Nothing needed is missing.")
+        self.say("Nothing needed is missing.")
 
     def _guardrails(self, *, name: str, **_: Any) -> None:
         cluster = Cluster.objects.get(name=name)
@@ -88,13 +102,26 @@ class Command(DatabaseCommand):
             where = f"{finding.namespace}/" if finding.namespace else ""
             why = finding.detail or ", ".join(finding.fields)
             line = f"{finding.standing.label:<17} {finding.kind} {where}{finding.name}"
-            self.stdout.write(f"{line}  ({why})" if why else line)
+            self.say(f"{line}  ({why})" if why else line)
         out = sum(f.standing != Standing.IN_STEP for f in findings)
-        self.stdout.write(f"{len(findings)} guardrails, {out} out of step.")
+        self.say(f"{len(findings)} guardrails, {out} out of step.")
+
+    def _reserve(
+        self, *, name: str, gpu_class: str, nodes: list[str], none: bool, **_: Any
+    ) -> None:
+        cluster = Cluster.objects.get(name=name)
+        found = cluster.gpu_classes.filter(name=gpu_class).first()
+        if found is None:
+            raise CommandError(f"{name} has no GPU class {gpu_class!r}.")
+        labels = dict(node.partition("=")[::2] for node in nodes)
+        kept = clusters.reserve(found, None if none else labels).reserved_labels
+        said = ", ".join(f"{key}={value}" for key, value in kept.items())
+        told = f"nodes with {said} take GPU work only." if said else "other work may go there."
+        self.stdout.write(f"{name}: {told}")
 
     def _mode(self, *, name: str, mode: str, **_: Any) -> None:
         changed = clusters.set_mode(Cluster.objects.get(name=name), MODES[mode])
-        self.stdout.write(f"{name}: {mode}{'' if changed else ', as before'}.")
+        self.say(f"{name}: {mode}{'' if changed else ', as before'}.")
 
 
 def _where(cluster: Cluster) -> str:

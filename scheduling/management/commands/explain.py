@@ -5,15 +5,16 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import CommandParser
 
-from scheduling.management.reading import read_snapshot, refuse
+from scheduling.management.command import WeirCommand
+from scheduling.management.reading import read_snapshot
 from scheduling.services.errors import ServiceError
 
 Json = dict[str, Any]
 
 
-class Command(BaseCommand):
+class Command(WeirCommand):
     help = "Say why a workload of a snapshot file waits, runs or is evicted, by the numbers."
     requires_system_checks: list[str] = []
 
@@ -30,7 +31,10 @@ class Command(BaseCommand):
             told = explain(snapshot, options["workload"])
         except ServiceError:
             name = options["workload"]
-            refuse(self, [f"WORKLOAD: found {name!r}, expected the name of one of workloads"])
+            known = ", ".join(repr(w.name) for w in snapshot.workloads[:5]) or "none"
+            self.refuse(
+                [f"WORKLOAD: found {name!r}, expected the name of one of workloads: {known}"]
+            )
         if options["json"]:
             self.stdout.write(json.dumps(told, indent=2))
             return
@@ -38,21 +42,21 @@ class Command(BaseCommand):
 
     def _print(self, told: Json) -> None:
         if not told["decisions"]:
-            self.stdout.write(f"{told['workload']} is {told['state']}; the plan leaves it alone.")
+            self.say(f"{told['workload']} is {told['state']}; the plan leaves it alone.")
         for decision in told["decisions"]:
-            self.stdout.write(f"{told['workload']}: {decision['action']} ({decision['reason']})")
-            self.stdout.write(f"  {decision['sentence']}")
+            self.say(f"{told['workload']}: {decision['action']} ({decision['reason']})")
+            self.say(f"  {decision['sentence']}")
             if decision.get("until"):
-                self.stdout.write(f"  until: {decision['until']}")
+                self.say(f"  until: {decision['until']}")
             if decision.get("position"):
-                self.stdout.write(f"  position: {decision['position']} in {told['queue']}")
+                self.say(f"  position: {decision['position']} in {told['queue']}")
             for name, value in decision.get("numbers", {}).items():
-                self.stdout.write(f"  {name}: {value}")
+                self.say(f"  {name}: {value}")
         for gpu_class, share in told["queue_shares"].items():
             numbers = ", ".join(filter(None, (_figure(*each) for each in share.items())))
-            self.stdout.write(f"{told['queue']}, {gpu_class}: {numbers}")
+            self.say(f"{told['queue']}, {gpu_class}: {numbers}")
         for found in told["would_start"]:
-            self.stdout.write(f"would start it: {found['sentence']}")
+            self.say(f"would start it: {found['sentence']}")
 
 
 def _figure(name: str, value: float | bool | None) -> str:

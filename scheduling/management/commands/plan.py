@@ -5,16 +5,17 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import CommandParser
 
 from scheduling.engine import document
-from scheduling.management.reading import read_snapshot, refuse
+from scheduling.management.command import WeirCommand
+from scheduling.management.reading import read_snapshot
 from scheduling.services.explain import plan_document
 
 Json = dict[str, Any]
 
 
-class Command(BaseCommand):
+class Command(WeirCommand):
     help = "Print what the engine would do with a snapshot file (pure: touches nothing)."
     requires_system_checks: list[str] = []
 
@@ -28,7 +29,7 @@ class Command(BaseCommand):
             self.stdout.write(json.dumps(document.schema(), indent=2))
             return
         if options["file"] is None:
-            refuse(self, ["FILE: found nothing, expected a snapshot file or '-'"])
+            self.refuse(["FILE: found nothing, expected a snapshot file or '-'; name one"])
         from scheduling.engine import plan
 
         made = plan_document(plan(read_snapshot(self, options["file"])))
@@ -37,9 +38,7 @@ class Command(BaseCommand):
             return
         self._print_shares(made["fair_share"])
         for decision in made["decisions"]:
-            self.stdout.write(
-                f"{decision['action']:8} {decision['workload']}: {decision['sentence']}"
-            )
+            self.say(f"{decision['action']:8} {decision['workload']}: {decision['sentence']}")
 
     def _print_shares(self, shares: Json) -> None:
         head = ("queue", "class", "fair share", "potential", "allocated", "nominal", "pending")
@@ -56,6 +55,6 @@ class Command(BaseCommand):
         for row in [head, *rows] if rows else []:
             left = "  ".join(f"{cell:<{w}}" for cell, w in zip(row[:2], widths[:2], strict=True))
             right = "  ".join(f"{cell:>{w}}" for cell, w in zip(row[2:], widths[2:], strict=True))
-            self.stdout.write(f"{left}  {right}")
+            self.say(f"{left}  {right}")
         if rows:
-            self.stdout.write("")
+            self.say()

@@ -6,12 +6,11 @@ import argparse
 import json
 import time
 from dataclasses import asdict
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand
-
+from scheduling.files.arguments import MOST_NODES, MOST_S, instant, whole
+from scheduling.management.command import WeirCommand
 from scheduling.simulation.jobs import CHECKPOINT_S, RESTART_S
 from scheduling.simulation.options import Options
 from scheduling.simulation.partition import static_nodes
@@ -21,8 +20,11 @@ from scheduling.simulation.rivals import TooLargeError
 from scheduling.simulation.traces import Ties, Trace, TraceError, read_trace
 from scheduling.simulation.weir import EngineRun
 
+nodes = whole(1, MOST_NODES)
+seconds = whole(1, MOST_S)
 
-class Command(BaseCommand):
+
+class Command(WeirCommand):
     help = (
         "Simulates a trace (a .csv or .swf file, packed or not, or a folder with one) and prints "
         "jobs, waits, completion times, utilization, evictions and fairness."
@@ -35,7 +37,7 @@ class Command(BaseCommand):
         add("--policy", choices=POLICIES, default=WEIR)
         add("--from", dest="begin", type=instant, help="first submit time (UTC), included")
         add("--to", dest="end", type=instant, help="last submit time (UTC), included")
-        add("--limit", type=positive, help="only the first N jobs")
+        add("--limit", type=whole(1, 1_000_000_000), help="only the first N jobs")
         add(
             "--ties",
             type=Ties,
@@ -45,40 +47,43 @@ class Command(BaseCommand):
         )
         add(
             "--cycle-s",
-            type=positive,
+            type=seconds,
             default=0,
             help="weir: seconds between plans; every event if left out",
         )
         add(
             "--checkpoint-s",
-            type=positive,
+            type=seconds,
             default=CHECKPOINT_S,
             help="weir: useful run time between checkpoints",
         )
-        add("--restart-s", type=positive, default=RESTART_S, help="weir: cost of a resumption")
+        add("--restart-s", type=seconds, default=RESTART_S, help="weir: cost of a resumption")
         add("--json", action="store_true", dest="as_json")
 
     def handle(self, *args: Any, **options: Any) -> None:
         started_s = time.process_time()
         try:
             trace = self.read(options)
-            nodes = options["nodes"]
-            size = sum(static_nodes(trace).values()) if nodes in (None, "static") else nodes
-            self.stderr.write(f"{len(trace)} jobs, {size} nodes of {trace.gpus_per_node} GPUs")
+            wanted = options["nodes"]
+            size = sum(static_nodes(trace).values()) if wanted in (None, "static") else wanted
+            if size > MOST_NODES:
+                self.refuse(
+                    [f"{options['trace']}: found {size:,} nodes, expected at most {MOST_NODES:,}"]
+                )
+            self.note(f"{len(trace)} jobs, {size} nodes of {trace.gpus_per_node} GPUs")
             run = EngineRun(
                 Options(cycle_s=options["cycle_s"]), options["checkpoint_s"], options["restart_s"]
             )
-            result = replay(trace, options["policy"], None if nodes == "static" else size, run)
+            result = replay(trace, options["policy"], None if wanted == "static" else size, run)
             figures = measure(trace, result)
         except (TraceError, TooLargeError, ValueError) as error:
-            self.stderr.write(str(error))
-            raise SystemExit(2) from error
+            self.refuse(str(error).splitlines())
         about = describe(trace, options, size) | {"cpu_s": time.process_time() - started_s}
-        self.stdout.write(
-            json.dumps(about | asdict(figures), indent=2)
-            if options["as_json"]
-            else table(about, figures)
-        )
+        if options["as_json"]:
+            self.stdout.write(json.dumps(about | asdict(figures), indent=2))
+            return
+        for line in table(about, figures).splitlines():
+            self.say(line)
 
     def read(self, options: dict[str, Any]) -> Trace:
         trace = read_trace(
@@ -131,20 +136,4 @@ def table(about: dict[str, Any], figures: Metrics) -> str:
 
 
 def nodes_argument(text: str) -> int | str:
-    return text if text == "static" else positive(text)
-
-
-def positive(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above zero")
-    return int(text)
-
-
-def instant(text: str) -> datetime:
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(
-            f"{text!r} is not a time such as 2017-10-01 or '2017-11-30 23:59:00'"
-        ) from error
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return text if text == "static" else nodes(text)

@@ -6,9 +6,11 @@ from typing import Any
 
 import yaml
 from django.core.management.base import CommandError, CommandParser
+from kubernetes.config import ConfigException
 
 from scheduling.cluster.client import ApiError
 from scheduling.engine import document
+from scheduling.management.command import refusal
 from scheduling.management.database import DatabaseCommand
 from scheduling.models import Cluster
 from scheduling.services import snapshots
@@ -24,11 +26,13 @@ class Command(DatabaseCommand):
         cluster = Cluster.objects.filter(name=options["cluster"]).first()
         if cluster is None:
             names = ", ".join(Cluster.objects.values_list("name", flat=True)) or "none yet"
-            raise CommandError(f"There is no cluster {options['cluster']!r}. Known: {names}.")
-        self.stderr.write(f"Reading {cluster.name} over its API.")
+            raise refusal(f"There is no cluster {options['cluster']!r}. Known: {names}.")
+        self.note(f"Reading {cluster.name} over its API.")
         try:
             snapshot = snapshots.live(cluster)
         except ApiError as error:
             raise CommandError(f"Cluster {cluster.name} does not answer: {error}") from error
+        except ConfigException as error:
+            raise refusal(str(error)) from error
         text = yaml.safe_dump(document.dump(snapshot), sort_keys=False, width=120)
         self.stdout.write(text, ending="")

@@ -18,7 +18,8 @@ from typing import Any
 
 from scheduling.cluster import labels
 from scheduling.cluster.adapters.job import JobAdapter
-from scheduling.cluster.client import CONNECTIONS, Client, ConflictError, configuration_from
+from scheduling.cluster.client import CONNECTIONS, Client, ConflictError
+from scheduling.cluster.kubeconfig import configuration_from
 from scheduling.cluster.mirror import Reflector
 
 from .runner import JOBS, NAMESPACE, READ_ON_S

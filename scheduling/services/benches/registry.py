@@ -1,4 +1,4 @@
-"""Benchmarks through a real API server: Weir's own worker process on Jobs that another one creates."""
+"""Benchmarks of whole processes: the demo's pages before a crowd, and the worker on a real API server."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 from django.conf import settings
 
 from scheduling.services.benches.managers import Start, start_reference, start_worker
+from scheduling.services.benches.pages import run_pages
 from scheduling.services.benches.record import Record, latency, throughput
 from scheduling.services.benches.stage import play, stage
 from scheduling.services.benches.work import BASELINE, LARGE, LIVE, Load
@@ -44,7 +45,8 @@ def _bench(
     return run_load(load, figures, settings.BASE_DIR / "var" / "bench", progress, start)
 
 
-CLUSTER_BENCHES: Mapping[str, Bench] = {
+SERVICE_BENCHES: Mapping[str, Bench] = {
+    "overview": run_pages,
     "kueue-baseline": partial(_bench, BASELINE, throughput),
     "kueue-large": partial(_bench, LARGE, throughput),
     "kueue-baseline-reference": partial(_bench, BASELINE, throughput, start=start_reference),

@@ -21,7 +21,8 @@ from pathlib import Path
 from typing import Any
 
 from scheduling.cluster import labels
-from scheduling.cluster.client import Client, ConflictError, configuration_from
+from scheduling.cluster.client import Client, ConflictError
+from scheduling.cluster.kubeconfig import configuration_from
 from scheduling.cluster.mirror import Reflector
 
 from .work import Arrival, Load

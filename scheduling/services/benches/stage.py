@@ -12,7 +12,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from scheduling.cluster.client import Client, configuration_from
+from scheduling.cluster.client import Client
+from scheduling.cluster.kubeconfig import configuration_from
 from scheduling.cluster.kubelets import Machine
 from scheduling.cluster.real.access import Access
 from scheduling.cluster.real.binaries import find

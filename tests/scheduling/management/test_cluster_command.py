@@ -99,3 +99,28 @@ def test_database_without_tables_is_an_error_with_a_remedy(
     assert done.returncode == 1
     assert "manage.py migrate" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_nodes_of_a_class_are_reserved_for_gpu_work_and_given_up_again(cluster: Cluster) -> None:
+    assert run("reserve", "test", "h100") == "test: nodes with gpu=h100 take GPU work only.\n"
+    assert cluster.gpu_classes.get().reserved_labels == {"gpu": "h100"}
+    said = run("reserve", "test", "h100", "--nodes", "pool=train", "--nodes", "gpu=h100")
+    assert said == "test: nodes with pool=train, gpu=h100 take GPU work only.\n"
+    assert run("reserve", "test", "h100", "--none") == "test: other work may go there.\n"
+    assert cluster.gpu_classes.get().reserved_labels == {}
+
+
+@pytest.mark.parametrize("typed", ["pool='x", "=x", "a b=c", "pool=" + "x" * 64])
+def test_reserve_refuses_what_is_no_label(cluster: Cluster, typed: str) -> None:
+    with pytest.raises(CommandError, match="is no label of a node"):
+        run("reserve", "test", "h100", "--nodes", typed)
+
+
+def test_reserve_refuses_unknown_classes_and_nodes_that_nothing_tells_apart(
+    cluster: Cluster,
+) -> None:
+    with pytest.raises(CommandError, match="no GPU class 'b200'"):
+        run("reserve", "test", "b200")
+    cluster.gpu_classes.update(node_labels={})
+    with pytest.raises(CommandError, match="Name a label that the nodes to reserve carry"):
+        run("reserve", "test", "h100")

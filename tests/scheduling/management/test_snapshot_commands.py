@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import json
 import sys
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ from django.conf import settings
 from django.core.management import CommandError, call_command
 
 from scheduling.engine import document
+from scheduling.engine import model as m
 from scheduling.models import Cluster
 from tests.scheduling.kube import World
 from tests.scheduling.services.conftest import server, world  # noqa: F401 - fixtures
@@ -30,6 +33,7 @@ workloads:
      submitted: 2026-01-05T09:00:00Z, state: running, started: 2026-01-05T09:10:00Z, placement: {n1: 1}}
   - {name: w2, queue: research, priority_class: train, gpus: 4, gpu_classes: [h100],
      submitted: 2026-01-05T09:30:00Z}
+node_sets: [{name: ssd, nodes: [n1]}]
 """
 
 
@@ -109,7 +113,7 @@ def test_explain_of_what_runs_undisturbed_says_so(snapshot_file: Path) -> None:
 
 def test_explain_of_an_unknown_workload_is_refused(snapshot_file: Path) -> None:
     assert refused("explain", str(snapshot_file), "w9") == [
-        "WORKLOAD: found 'w9', expected the name of one of workloads"
+        "WORKLOAD: found 'w9', expected the name of one of workloads: 'w1', 'w2'"
     ]
 
 
@@ -124,7 +128,8 @@ def test_broken_input_has_one_line_per_fault(tmp_path: Path) -> None:
 
     assert len(lines) == 3
     assert all(": found " in line and ", expected " in line for line in lines)
-    assert {line.split(":")[0] for line in lines} == {
+    assert all(line.startswith(f"{path}:") for line in lines)
+    assert {line.split(": ")[1] for line in lines} == {
         "queues[0].quotas.h100.nominal", "workloads[1].gpus", "extra",
     }  # fmt: skip
 
@@ -151,6 +156,12 @@ def test_broken_input_has_one_line_per_fault(tmp_path: Path) -> None:
          "workloads[1].topology.required: found 'zone', expected one of block, rack, node"),
         ("{n1: 1}", "{n1: 1}, devices: {n9: [0]}",
          "workloads[0].devices.n9: found 'n9', expected a name of nodes"),
+        ("{n1: 1}", "{n1: 1}, node_set: hdd",
+         "workloads[0].node_set: found 'hdd', expected a name of node_sets"),
+        ("nodes: [n1]", "nodes: [n1, n9]",
+         "node_sets[0].nodes[1]: found 'n9', expected a name of nodes"),
+        ("{name: ssd,", "{name: ssd}, {name: ssd,",
+         "node_sets[1].name: found 'ssd', expected a name that stands once"),
         ("value: 50", "value: 100000000000000000000",
          "priority_classes[0].value: found 100000000000000000000, expected at most 1,000,000,000"),
         ("now: 2026-01-05T10:00:00Z", "now: 1767607200",
@@ -173,7 +184,11 @@ def test_fault_says_where_what_stands_there_and_what_belongs_there(
     path = tmp_path / "broken.yaml"
     path.write_text(FILE.replace(good, bad))
 
-    assert refused("plan", str(path)) == [said]
+    (line,) = refused("plan", str(path))
+    where, remedy = line.split(f": {said}; ")
+    assert remedy
+    number = int(where.removeprefix(f"{path}:"))
+    assert bad in path.read_text().splitlines()[number - 1]
 
 
 @pytest.mark.parametrize(
@@ -181,7 +196,7 @@ def test_fault_says_where_what_stands_there_and_what_belongs_there(
     [
         ("a: [1", "expected YAML or JSON"),
         ("", "document: found nothing, expected keys with values"),
-        ("a: 1\na: 2", "key 'a' twice in line 2"),
+        ("a: 1\na: 2", ":2: found key 'a' twice"),
         ("[" * 9000 + "]" * 9000, "found lists inside lists without end"),
         ("now: !!int abc", "found a tag that belies its value"),
         ("1: 2", "now: found nothing"),
@@ -217,3 +232,63 @@ def test_unknown_cluster_is_refused_with_the_known_ones() -> None:
 
     with pytest.raises(CommandError, match=r"no cluster 'x'\. Known: fra1"):
         call_command("snapshot", "x")
+
+
+def test_node_that_lost_gpus_in_use_is_written_as_overfull_and_read_back(world: World) -> None:  # noqa: F811
+    world.job("w1", gpus=8)
+    world.cycles_until(lambda: world.row("w1").state == "running")
+    held = document.parse(yaml.safe_load(run("snapshot", "test"))).workloads[0].placement
+    (name,) = held
+    shrunk = world.kube.get(f"/api/v1/nodes/{name}")
+    shrunk["status"]["allocatable"]["nvidia.com/gpu"] = "7"
+    world.kube.replace(f"/api/v1/nodes/{name}/status", shrunk)
+
+    written = yaml.safe_load(run("snapshot", "test"))
+
+    marks = {node["name"]: node.get("overfull", False) for node in written["nodes"]}
+    assert marks == {"n1": name == "n1", "n2": name == "n2"}
+    assert document.parse(written).workloads[0].placement == held
+
+
+AT = datetime(2026, 1, 5, 10, tzinfo=UTC)
+USUAL = m.Workload(
+    name="w", queue="research", priority_class="train", submitted=AT, gpu_classes=("h100",)
+)
+RUNS = replace(USUAL, phase=m.Phase.RUNNING, started=AT, gpu_class="h100")
+ODD: dict[str, m.Workload] = {
+    "runs without a pod on a node": RUNS,
+    "runs with one pod too many": replace(RUNS, placement={"n1": 2}),
+    "starts with half its gang": replace(RUNS, members=m.Members(2, 2), placement={"n1": 1}),
+    "is stale": replace(RUNS, members=m.Members(2, 2), placement={"n1": 1}, stale_since=AT),
+    "asks for 2 million GPUs": replace(USUAL, gpus=2**31 - 1),
+    "asks for one GPU and a half": replace(USUAL, gpus=1500),
+    "has 150,000 members": replace(USUAL, members=m.Members(150_000, 150_000)),
+    "checkpointed in the year 9999": replace(
+        USUAL, checkpointed=datetime(9999, 12, 31, tzinfo=UTC)
+    ),
+    "names its user in red": replace(USUAL, user="\x1b[31mroot\n"),
+    "has a user of 10,000 characters": replace(USUAL, user="u" * 10_000),
+    "asks for a class with a NUL": replace(USUAL, gpu_classes=("h\0",)),
+}
+
+
+@pytest.mark.parametrize("oddity", ODD)
+def test_oddity_of_a_live_cluster_is_written_so_that_it_reads_back(oddity: str) -> None:
+    live = m.Snapshot(
+        now=AT,
+        gpu_classes=(m.GpuClass("h100"),),
+        nodes=(m.Node("n1", "h100", 1000, foreign_gpus=1000),),
+        queues=(m.Queue("research"),),
+        priority_classes=(m.PriorityClass("train"),),
+        workloads=(ODD[oddity],),
+    )
+
+    text = yaml.safe_dump(document.dump(live))
+    (read,) = document.parse(yaml.safe_load(text)).workloads
+
+    assert (read.name, read.phase, read.placement) == (
+        "w",
+        live.workloads[0].phase,
+        ODD[oddity].placement,
+    )
+    assert read.user.isprintable()

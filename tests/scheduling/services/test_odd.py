@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from scheduling.models import Outcome, State
+from scheduling.models import Outcome, Queue, State
 from tests.scheduling.kube import JOBS, World, eventually
 from tests.scheduling.manifests import deployment, template
 
@@ -81,7 +81,7 @@ def test_pods_that_outlive_their_job_keep_their_gpus(world: World) -> None:
     world.job("w1", gpus=8, pods=2)
     world.cycles_until(lambda: running(world, "w1"))
     world.kube.delete(f"{JOBS}/w1", {"propagationPolicy": "Orphan"})
-    world.cycles_until(lambda: world.row("w1").state == State.FINISHED)
+    world.cycles_until(lambda: "It was deleted" in world.row("w1").sentence)
     world.job("w2", gpus=8)
     world.cycle()
     world.cycle()
@@ -110,6 +110,8 @@ def test_resources_of_the_whole_pod_count(world: World) -> None:
 def test_work_of_a_namespace_that_is_deleted_ends_and_frees_its_gpus(world: World) -> None:
     space = f"gone-{uuid.uuid4().hex[:8]}"
     world.kube.create("/api/v1/namespaces", {"metadata": {"name": space}})
+    # Work of any namespace, then.
+    Queue.objects.update(namespace="")
     jobs = f"/apis/batch/v1/namespaces/{space}/jobs"
     for name, gpus in (("w1", 8), ("w2", 8)):
         job = world.manifest(name, gpus=gpus, pods=2, grace_s=2)
@@ -130,13 +132,14 @@ def test_work_of_a_namespace_that_is_deleted_ends_and_frees_its_gpus(world: Worl
     assert not any(failed), failed
 
 
+@pytest.mark.parametrize("runs_s", ["0.1", "3"], ids=["before-it-was-seen-to-run", "after"])
 def test_group_with_a_pod_that_failed_is_stopped_as_a_whole(
-    world: World, monkeypatch: pytest.MonkeyPatch
+    world: World, monkeypatch: pytest.MonkeyPatch, runs_s: str
 ) -> None:
     monkeypatch.setattr("scheduling.services.missing.SETTLE_S", 0.5)
     world.cluster.stale_gang_grace_s = 0
     world.cluster.save()
-    for number, notes in enumerate(({}, {"weir.dev/run-seconds": "1", "weir.dev/exit-code": "1"})):
+    for number, notes in enumerate(({}, {"weir.dev/run-seconds": runs_s, "weir.dev/exit-code": "1"})):
         meta = {
             "name": f"p{number}",
             "labels": {"weir.dev/queue": "research", "weir.dev/pod-group": "g"},
@@ -145,8 +148,7 @@ def test_group_with_a_pod_that_failed_is_stopped_as_a_whole(
         spec = template(1, restartPolicy="Never")["spec"]
         spec["schedulingGates"] = [{"name": "weir.dev/queue"}]
         world.kube.create(PODS, {"metadata": meta, "spec": spec})
-    world.cycles_until(lambda: world.row("g").state in (State.RUNNING, State.EVICTED))
-    world.cycles_until(lambda: world.row("g").state == State.FINISHED, 20)
+    world.cycles_until(lambda: world.row("g").state == State.FINISHED, 60)
 
     assert world.kube.get(PODS)["items"] == []
     world.job("w1", gpus=8)

@@ -3,12 +3,7 @@
 The tests run in a process of their own, whose settings name the other database.
 """
 
-import os
-import subprocess
-import sys
-
 import pytest
-from django.conf import settings
 
 from tests import postgresql
 
@@ -24,13 +19,5 @@ KEYWORDS = "TestConstraints or two_saves or save or revert or fit or grid or out
 
 @pytest.mark.skipif(bool(postgresql.missing()), reason=postgresql.missing() or "-")
 def test_rules_and_doors_hold_on_postgresql():
-    with postgresql.server() as url:
-        run = subprocess.run(
-            [sys.executable, "-m", "pytest", *MODULES, "-k", KEYWORDS],
-            cwd=settings.BASE_DIR,
-            env={**os.environ, "DATABASE_URL": url},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+    run = postgresql.run_tests(*MODULES, "-k", KEYWORDS)
     assert run.returncode == 0, run.stdout[-4000:]

@@ -5,7 +5,7 @@ import pytest
 from portal.demo.organisation import H100
 from scheduling.models import Cluster, Queue, State, Stop, Workload
 from scheduling.services.errors import ServiceError
-from scheduling.services.queues import change_queue, create_queue, delete_queue, subtree
+from scheduling.services.queues import Bounds, change_queue, create_queue, delete_queue, subtree
 from tests.factories import example_cluster, make_user
 
 pytestmark = pytest.mark.django_db
@@ -152,3 +152,20 @@ def test_empty_queue_is_deleted_and_its_history_stays(queue):
 
     assert not Queue.objects.filter(pk=pk).exists()
     assert Queue.history.filter(id=pk, history_type="-").exists()
+
+
+@pytest.mark.parametrize(
+    ("field", "value"), [("pod_security", "lax"), ("max_cpus", -1), ("max_pods", 2**31)]
+)
+def test_bounds_out_of_range_are_refused_at_their_field(queue, field, value):
+    error = refusal(change_queue, queue=queue("vision"), bounds=Bounds(**{field: value}))
+
+    assert error.field == field
+
+
+def test_bounds_of_a_new_queue_are_kept(queue):
+    bounds = Bounds(pod_security="restricted", max_cpus=8000, max_memory_mib=1024, max_pods=3)
+    made = create_queue(parent=queue("products"), name="maps", author=None, bounds=bounds)
+
+    found = Queue.objects.get(pk=made.pk)
+    assert (found.pod_security, found.max_cpus, found.max_memory_mib) == ("restricted", 8000, 1024)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+from scheduling.cluster import labels
 from scheduling.cluster.client import Client, Person
 from scheduling.models import Cluster, PriorityClass, Queue, State
 from scheduling.services import workloads
 from scheduling.services.errors import ServiceError
 from scheduling.services.manifests import build_job_manifest
+from scheduling.services.service_classes import ServiceClass, ServiceClasses
 from tests.scheduling.kube import World
 
 S = State
@@ -99,6 +103,21 @@ def test_name_that_is_taken_is_refused_at_the_name(world: World) -> None:
     assert (refused.value.code, refused.value.field) == ("name_taken", "name")
 
 
+def test_name_that_another_queues_work_has_is_refused_without_saying_so(world: World) -> None:
+    workloads.submit(world.cluster, manifest=world.manifest("w1"), user="ann")
+    beside = Queue.objects.create(
+        cluster=world.cluster, name="beside", parent=Queue.objects.get(name="root")
+    )
+    manifest = world.manifest("w1")
+    manifest["metadata"]["labels"]["weir.dev/queue"] = beside.name
+
+    with pytest.raises(ServiceError) as refused:
+        workloads.submit(world.cluster, manifest=manifest, user="bob")
+
+    assert (refused.value.code, refused.value.field) == ("bad_name", "name")
+    assert refused.value.sentence == "That name cannot be used here."
+
+
 def test_invalid_manifest_names_the_servers_field(world: World) -> None:
     manifest = world.manifest("w1")
     manifest["spec"]["parallelism"] = -1
@@ -173,6 +192,26 @@ def test_priority_class_changes_on_the_object_and_in_the_row(world: World) -> No
     world.cycle()
 
     assert world.row("w1").priority_class.name == "urgent"
+
+
+def test_priority_class_that_its_user_may_not_have_is_refused_whoever_sets_it(
+    world: World, settings: Any
+) -> None:
+    PriorityClass.objects.create(name="urgent", value=100)
+    world.job("w1")
+    world.cycles_until(lambda: running(world, "w1"))
+    settings.WEIR_SERVICE_CLASSES = f"{__name__}.only_train"
+
+    with pytest.raises(ServiceError) as refused:
+        workloads.set_priority_class(world.row("w1"), name="urgent", user="lead")
+
+    assert refused.value.code == "priority_class_not_allowed"
+    assert labels.PRIORITY_CLASS not in world.read("w1")["metadata"]["labels"]
+
+
+def only_train(cluster: Cluster) -> ServiceClasses:
+    nobody = ServiceClass("", "research", "t", "p", priority_classes=frozenset({"train"}))
+    return ServiceClasses((nobody,), frozenset({"research"}))
 
 
 def test_unknown_priority_class_is_refused_at_the_field(world: World) -> None:

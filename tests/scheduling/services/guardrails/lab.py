@@ -37,6 +37,18 @@ class Lab(World):
         return f"{self.home}/resourcequotas/weir"
 
     @property
+    def limit_range(self) -> str:
+        return f"{self.home}/limitranges/weir"
+
+    def hard(self) -> Any:
+        return self.kube.get(self.quota)["spec"]["hard"]
+
+    def hard_gpus(self) -> Any:
+        """What the quota bounds of GPUs and of what is nobody's but others'."""
+        own = ("requests.cpu", "requests.memory", "pods")
+        return {name: amount for name, amount in self.hard().items() if name not in own}
+
+    @property
     def binding(self) -> str:
         roles = "/apis/rbac.authorization.k8s.io/v1"
         return f"{roles}/namespaces/{self.namespace}/rolebindings/weir"

@@ -10,7 +10,7 @@ import pytest
 
 from scheduling.cluster.adapters import ADAPTERS
 from scheduling.cluster.client import ConflictError, InvalidError
-from scheduling.cluster.guardrails.admission import KINDS
+from scheduling.cluster.guardrails.kinds import KINDS
 from tests.scheduling.kube import eventually
 from tests.scheduling.manifests import MANIFESTS, template
 from tests.scheduling.operators import DEFINITIONS, adapter_of, definitions
@@ -39,9 +39,9 @@ def test_what_the_rule_is_not_about_is_taken(lab: Lab, guarded: Pass) -> None:
     eventually(lambda: refusal(lab, job(lab, queue="")), within_s=15)
     kueue = job(lab, queue="")
     kueue["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] = "research"
-    owner = {"apiVersion": "v1", "kind": "X", "name": "x", "uid": "u", "controller": True}
+    owner = {"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "name": "x", "uid": "u"}
     owned = job(lab, queue="", suspend=False)
-    owned["metadata"]["ownerReferences"] = [owner]
+    owned["metadata"]["ownerReferences"] = [owner | {"controller": True}]
     elsewhere = job(lab, queue="", suspend=False)
     elsewhere["metadata"]["namespace"] = "default"
     for i, body in enumerate([job(lab), kueue, owned, elsewhere, job(lab, queue="", gpus=0)]):

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from scheduling.cluster.client import ApiError, Client, NotFoundError, configuration_of
+from scheduling.cluster.quantities import milli
 from scheduling.models import Cluster, ClusterMode, Guardrail, PriorityClass, Queue, Quota, Standing
 from scheduling.services import workers
 from tests.scheduling.kube import World, eventually
@@ -19,7 +20,8 @@ def test_first_pass_makes_everything(lab: Lab, guarded: Pass) -> None:
     result = guarded()
 
     assert result.count(Standing.IN_STEP) == len(result.findings) == Guardrail.objects.count()
-    assert lab.kube.get(lab.quota)["spec"]["hard"] == {"requests.nvidia.com/gpu": "12"}
+    assert lab.hard_gpus() == {"requests.nvidia.com/gpu": "12"}
+    assert lab.kube.get(lab.limit_range)["spec"]["limits"][0]["type"] == "Container"
     assert lab.kube.get(lab.binding)["subjects"][0]["name"] == "lab-people"
     assert lab.kube.get(lab.binding)["roleRef"]["name"] == "weir-member"
     train = lab.kube.get(lab.priority_class)
@@ -61,12 +63,11 @@ def edit(world: World, path: str, **parts: Any) -> None:
 
 def test_drift_is_repaired_and_fields_of_others_stay(lab: Lab, guarded: Pass) -> None:
     guarded()
-    edit(lab, lab.quota, spec={"hard": {"requests.nvidia.com/gpu": "99", "pods": "50"}})
+    edit(lab, lab.quota, spec={"hard": {"requests.nvidia.com/gpu": "99", "services": "50"}})
     edit(lab, lab.home, metadata={"labels": {"team": "lab"}})
     guarded()
 
-    hard = lab.kube.get(lab.quota)["spec"]["hard"]
-    assert hard == {"requests.nvidia.com/gpu": "12", "pods": "50"}
+    assert lab.hard_gpus() == {"requests.nvidia.com/gpu": "12", "services": "50"}
     assert lab.kube.get(lab.home)["metadata"]["labels"]["team"] == "lab"
 
 
@@ -79,7 +80,7 @@ def test_drift_in_observe_mode_is_shown_by_field(lab: Lab, guarded: Pass) -> Non
     quota = standing("ResourceQuota")
     assert quota.standing == Standing.DRIFTED
     assert quota.fields == ["spec.hard.requests.nvidia.com/gpu"]
-    assert lab.kube.get(lab.quota)["spec"]["hard"] == {"requests.nvidia.com/gpu": "99"}
+    assert lab.hard_gpus() == {"requests.nvidia.com/gpu": "99"}
 
 
 def test_deleted_object_is_made_again(lab: Lab, guarded: Pass) -> None:
@@ -93,13 +94,13 @@ def test_changed_limit_reaches_the_quota(lab: Lab, guarded: Pass) -> None:
     guarded()
     Quota.objects.filter(queue__name="research").update(nominal_gpus=16000)
     guarded()
-    assert lab.kube.get(lab.quota)["spec"]["hard"] == {"requests.nvidia.com/gpu": "20"}
+    assert lab.hard_gpus() == {"requests.nvidia.com/gpu": "20"}
 
 
 def test_who_starts_jobs_by_hand_is_stopped_at_the_limit(lab: Lab, guarded: Pass) -> None:
     guarded()
     quota = eventually(lambda: lab.kube.get(lab.quota)["status"].get("used"), within_s=15)
-    assert quota == {"requests.nvidia.com/gpu": "0"}
+    assert quota["requests.nvidia.com/gpu"] == "0"
     jobs = adapter_of("Job").path(lab.namespace, "")
     for name, gpus in (("inside", 8), ("past", 5)):
         body = job(lab, gpus=gpus)
@@ -132,14 +133,24 @@ def events_on(lab: Lab, name: str) -> list[Any]:
     return [e for e in found if e["involvedObject"]["name"] == name]
 
 
-def test_unlimited_queue_has_no_backstop_and_the_old_one_goes(lab: Lab, guarded: Pass) -> None:
+def test_unlimited_queue_is_bounded_by_the_cluster_alone(lab: Lab, guarded: Pass) -> None:
     guarded()
     Quota.objects.update(borrowing_limit_gpus=None)
     guarded()
 
+    assert lab.hard_gpus() == {}
+    nodes = len(lab.kube.get("/api/v1/nodes")["items"])
+    assert milli(lab.hard()["requests.cpu"]) == nodes * 96_000
+
+
+def test_what_is_no_longer_wanted_goes(lab: Lab, guarded: Pass) -> None:
+    guarded()
+    Queue.objects.update(access_group="")
+    guarded()
+
     with pytest.raises(NotFoundError):
-        lab.kube.get(lab.quota)
-    assert not Guardrail.objects.filter(kind="ResourceQuota").exists()
+        lab.kube.get(lab.binding)
+    assert not Guardrail.objects.filter(kind="RoleBinding").exists()
 
 
 def test_namespace_no_longer_wanted_is_given_back_not_deleted(lab: Lab, guarded: Pass) -> None:

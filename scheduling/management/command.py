@@ -1,0 +1,69 @@
+"""What every command shares: how it reads its arguments, how it speaks, and how it refuses."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from typing import Any, NoReturn
+
+from django.core.management.base import (
+    BaseCommand,
+    CommandError,
+    CommandParser,
+    SystemCheckError,
+)
+
+from scheduling.files import arguments, plain
+from scheduling.files.arguments import REFUSED
+
+MOST_FAULTS = 20
+"""Lines that are printed of a broken file."""
+
+
+class Parser(CommandParser):
+    """Refuses in one line."""
+
+    def error(self, message: str) -> NoReturn:
+        if not self.called_from_command_line:
+            super().error(message)
+        self.exit(REFUSED, arguments.refusal(self.prog, message))
+
+
+class WeirCommand(BaseCommand):
+    """Names come from people and clusters: ``say`` is the one door by which they reach a terminal."""
+
+    def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
+        parser = super().create_parser(prog_name, subcommand, **kwargs)
+        parser.__class__ = Parser  # Django lets nobody choose the class
+        return parser
+
+    def execute(self, *args: Any, **options: Any) -> str | None:
+        """Raises CommandError with one line."""
+        try:
+            return super().execute(*args, **options)
+        except SystemCheckError:
+            raise
+        except CommandError as error:
+            raise CommandError(plain(str(error)), returncode=error.returncode) from error
+
+    def say(self, line: str = "") -> None:
+        """One line to standard output."""
+        self.stdout.write(plain(line))
+
+    def note(self, line: str) -> None:
+        """One line to standard error."""
+        self.stderr.write(plain(line))
+
+    def refuse(self, lines: Iterable[str]) -> NoReturn:
+        """Say what is wrong with the input, a line for each fault, and end with exit code 2."""
+        told = list(lines)
+        for line in told[:MOST_FAULTS]:
+            self.note(line)
+        if len(told) > MOST_FAULTS:
+            self.note(f"and {len(told) - MOST_FAULTS:,} more")
+        sys.exit(REFUSED)
+
+
+def refusal(message: str) -> CommandError:
+    """For what somebody typed: exit code 2."""
+    return CommandError(message, returncode=REFUSED)
