@@ -2,45 +2,102 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from typing import Any
 from zoneinfo import available_timezones
 
 from django import forms
-from django.contrib.auth.forms import AuthenticationForm
-from django.utils import timezone
+from django.conf import settings
+from django.contrib.auth.forms import AuthenticationForm, PasswordChangeForm, UsernameField
+from django.http import HttpRequest
+
+from portal.accounts import tries
+from portal.accounts.models import Scope
+from portal.boundary.reading import one_line
+
+
+def address_of(request: HttpRequest) -> str:
+    return str(request.META.get("REMOTE_ADDR", ""))
+
+
+def lock_of(form: forms.Form) -> tries.LockedError | None:
+    """The refusal to check a password any more, if that is among the form's faults."""
+    faults = (fault for found in form.errors.as_data().values() for fault in found)
+    return next((fault for fault in faults if isinstance(fault, tries.LockedError)), None)
 
 
 class SignInForm(AuthenticationForm):
     """User name and password; one sentence for both when they do not match."""
+
+    username = UsernameField(max_length=150)
+    password = forms.CharField(strip=False, max_length=4096)
 
     error_messages = {
         "invalid_login": "User name and password do not match. Both are case-sensitive.",
         "inactive": "User name and password do not match. Both are case-sensitive.",
     }
 
+    def clean(self) -> dict[str, Any]:
+        name, password = self.cleaned_data.get("username"), self.cleaned_data.get("password")
+        if name is None or not password or self.request is None:
+            return super().clean()
+        with tries.one_try(name, address_of(self.request)):
+            return super().clean()
+
+
+class PasswordForm(PasswordChangeForm):
+    """A new password, from somebody who knows the old one; that may be guessed no more than at sign-in."""
+
+    error_messages = {
+        **PasswordChangeForm.error_messages,
+        "password_incorrect": "That is not your password.",
+        "password_mismatch": "The two new passwords differ.",
+    }
+
+    def __init__(self, *args: Any, address: str, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.address = address
+        self.fields["old_password"].label = "Password until now"
+        self.fields["new_password2"].label = "New password again"
+
+    def clean_old_password(self) -> str:
+        with tries.one_try(self.user.get_username(), self.address):
+            return super().clean_old_password()
+
 
 class TokenForm(forms.Form):
-    """A new API token: what it is for, and how long it lives."""
+    """A new API token: what it is for, what it may do, and how long it lives."""
 
     name = forms.CharField(
         max_length=63,
+        validators=[one_line],
         error_messages={
             "required": "A token needs a name. Say what will use it.",
             "max_length": "Use at most 63 characters.",
         },
     )
+    scopes = forms.TypedMultipleChoiceField(
+        coerce=Scope,
+        required=False,
+        choices=[choice for choice in Scope.choices if choice[0] != Scope.READ],
+        error_messages={"invalid_choice": "Choose among what is listed."},
+    )
+    """Beside reading, which every token may."""
     days = forms.TypedChoiceField(
         coerce=int,
         empty_value=None,
         required=False,
         initial="90",
-        choices=[("30", "30 days"), ("90", "90 days"), ("365", "one year"), ("", "no end")],
         error_messages={"invalid_choice": "Choose one of the listed times."},
     )
 
-    def expires_at(self) -> datetime | None:
-        days = self.cleaned_data["days"]
-        return timezone.now() + timedelta(days=days) if days else None
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        days: forms.TypedChoiceField = self.fields["days"]  # type: ignore[assignment]
+        days.choices = [("30", "30 days"), ("90", "90 days"), ("365", "one year")]
+        days.required = not settings.WEIR_ENDLESS_TOKENS
+        days.error_messages["required"] = "Every token has to end. Choose a time."
+        if settings.WEIR_ENDLESS_TOKENS:
+            days.choices += [("", "no end")]
 
 
 class TimeZoneForm(forms.Form):

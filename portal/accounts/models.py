@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from datetime import datetime
+from collections.abc import Iterable
+from datetime import datetime, timedelta
 
+from django.conf import settings
 from django.contrib.auth.models import AbstractUser
+from django.contrib.sessions.base_session import AbstractBaseSession
 from django.db import models
+from django.utils import timezone
 from simple_history.models import HistoricalRecords
 
 from scheduling.services.errors import ServiceError
@@ -65,8 +69,72 @@ class Persona(models.Model):
         return [word for word, granted in words.items() if granted]
 
 
+class Session(AbstractBaseSession):
+    """A session, keyed by the SHA-256 of what the browser holds: a copy of this table signs nobody in."""
+
+    session_key = models.CharField(max_length=64, primary_key=True, editable=False)
+    user = models.ForeignKey(User, null=True, on_delete=models.CASCADE, related_name="sessions")
+    """NULL before anybody has signed in."""
+    began_at = models.DateTimeField()
+    seen_at = models.DateTimeField()
+    """When a person last did something, to the minute; pages that refresh themselves do not count."""
+    address = models.CharField(max_length=45, blank=True)
+    browser = models.CharField(max_length=63, blank=True)
+
+    class Meta:
+        ordering = ["-seen_at"]
+
+
+class KnownAddress(models.Model):
+    """Where a person has signed in from: guesses made elsewhere do not keep them out here."""
+
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="known_addresses")
+    address = models.CharField(max_length=45)
+    last_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["user", "address"], name="one_known_address")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.user}: {self.address}"
+
+
+class SignInTry(models.Model):
+    """A try at a password that has not succeeded; forgotten after the longest wait."""
+
+    name_digest = models.CharField(max_length=64)
+    """Of the name as typed: people type passwords there."""
+    address = models.CharField(max_length=45)
+    at = models.DateTimeField(db_index=True)
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["name_digest", "at"], name="try_by_name"),
+            models.Index(fields=["address", "at"], name="try_by_address"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.address} at {self.at:%H:%M:%S}"
+
+
 MOST_TOKENS = 20
 """API tokens that a person may have: more are forgotten ones."""
+LONGEST_TOKEN_DAYS = 365
+
+
+class Scope(models.TextChoices):
+    """What a token is for. Every token may read; none may do what its person may not."""
+
+    READ = "read", "read"
+    WORK = "work", "submit, hold and cancel work"
+    QUOTAS = "quotas", "change quotas"
+    ALL = "all", "everything you may do"
+
+
+def every_scope() -> list[str]:
+    return [Scope.ALL.value]
 
 
 class ApiToken(models.Model):
@@ -75,8 +143,11 @@ class ApiToken(models.Model):
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="api_tokens")
     name = models.CharField(max_length=63)
     digest = models.CharField(max_length=64, unique=True, editable=False)
+    scopes = models.JSONField(default=every_scope)
     created_at = models.DateTimeField(auto_now_add=True)
     last_used_at = models.DateTimeField(null=True, blank=True)
+    """To the minute."""
+    last_address = models.CharField(max_length=45, blank=True)
     expires_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
@@ -89,17 +160,45 @@ class ApiToken(models.Model):
     def digest_of(token: str) -> str:
         return hashlib.sha256(token.encode()).hexdigest()
 
+    def covers(self, scope: Scope) -> bool:
+        return scope == Scope.READ or bool({scope.value, Scope.ALL.value} & set(self.scopes))
+
+    @property
+    def purposes(self) -> list[str]:
+        """Its scopes in words; everything holds the rest."""
+        named = [Scope.ALL] if self.covers(Scope.ALL) else Scope
+        return [scope.label for scope in named if scope.value in self.scopes]
+
     @classmethod
     def issue(
-        cls, user: User, name: str, *, expires_at: datetime | None = None
+        cls,
+        user: User,
+        name: str,
+        *,
+        scopes: Iterable[Scope] = (Scope.ALL,),
+        expires_at: datetime | None = None,
+        endless: bool = False,
     ) -> tuple[ApiToken, str]:
         """A new token of ``user`` and its plain text, which cannot be had again.
 
-        Raises ServiceError (``too_many_tokens``) when they have ``MOST_TOKENS``.
+        Ends after ``WEIR_TOKEN_DAYS`` unless told. Raises ServiceError: ``too_many_tokens`` when they
+        have ``MOST_TOKENS``, ``endless_token`` where every token has to end.
         """
         if user.api_tokens.count() >= MOST_TOKENS:
             sentence = f"You have {MOST_TOKENS} tokens."
             raise ServiceError("too_many_tokens", sentence, "Revoke one that nothing uses first.")
+        if endless and not settings.WEIR_ENDLESS_TOKENS:
+            raise ServiceError(
+                "endless_token", "Every token has to end.", "Say for how many days.", field="days"
+            )
+        if expires_at is None and not endless:
+            expires_at = timezone.now() + timedelta(days=settings.WEIR_TOKEN_DAYS)
         plain = f"weir_{secrets.token_urlsafe(32)}"
-        digest = cls.digest_of(plain)
-        return cls.objects.create(user=user, name=name, digest=digest, expires_at=expires_at), plain
+        token = cls.objects.create(
+            user=user,
+            name=name,
+            digest=cls.digest_of(plain),
+            scopes=sorted({Scope.READ.value, *(scope.value for scope in scopes)}),
+            expires_at=expires_at,
+        )
+        return token, plain

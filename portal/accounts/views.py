@@ -1,21 +1,35 @@
-"""Sign-in, sign-out, and a person's own page with their API tokens."""
+"""Sign-in, and a person's own page with their password, sessions and API tokens."""
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 from django.conf import settings
 from django.contrib import messages
+from django.contrib.auth import update_session_auth_hash
 from django.contrib.auth.decorators import login_required
+from django.contrib.auth.forms import AuthenticationForm
 from django.contrib.auth.views import LoginView
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from portal.accounts.forms import SignInForm, TimeZoneForm, TokenForm
-from portal.accounts.models import ApiToken, User
+from portal.accounts import doors
+from portal.accounts.audit import named, record
+from portal.accounts.doors import living_sessions
+from portal.accounts.forms import (
+    PasswordForm,
+    SignInForm,
+    TimeZoneForm,
+    TokenForm,
+    address_of,
+    lock_of,
+)
+from portal.accounts.models import User
+from portal.accounts.sessions import digest_of
+from portal.accounts.tries import LockedError
 from scheduling.services.errors import ServiceError
 
 
@@ -29,6 +43,15 @@ class SignIn(LoginView):
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         return super().get_context_data(**kwargs, **_demo())
 
+    def form_invalid(self, form: AuthenticationForm) -> HttpResponse:
+        """The form again; 429 with Retry-After where no password is checked any more."""
+        lock, name = lock_of(form), form.cleaned_data.get("username")
+        if name is not None:
+            verb = "locked" if lock else "failed"
+            record(f"sign_in.{verb}", self.request, user=named(name), refused=True)
+        response = super().form_invalid(form)
+        return response if lock is None else _too_many(response, lock)
+
 
 def _demo() -> dict[str, Any]:
     """The demo's three people and their common password; nothing anywhere else."""
@@ -37,22 +60,14 @@ def _demo() -> dict[str, Any]:
     return {"demo_users": ("researcher", "lead", "admin"), "demo_password": "weir"}
 
 
-def locked_out(request: HttpRequest, *args: object, **kwargs: object) -> HttpResponse:
-    """Answer to a sign-in from an address that failed too often with this user name (429)."""
-    minutes = round(settings.AXES_COOLOFF_TIME * 60)
-    response = render(
-        request,
-        "accounts/sign_in.html",
-        {"form": SignInForm(request), "locked_minutes": minutes},
-        status=429,
-    )
-    response["Retry-After"] = str(minutes * 60)
+def _too_many(response: HttpResponse, lock: LockedError) -> HttpResponse:
+    response.status_code = 429
+    response["Retry-After"] = str(lock.minutes * 60)
     return response
 
 
 @login_required
 @require_safe
-@never_cache
 def account(request: HttpRequest) -> HttpResponse:
     return _page(request)
 
@@ -68,6 +83,9 @@ def _page(request: HttpRequest, status: int = 200, **extra: Any) -> HttpResponse
     context = {
         "memberships": user.memberships.select_related("team__queue__cluster", "persona"),
         "tokens": user.api_tokens.all(),
+        "sessions": living_sessions(user, timezone.now()),
+        "this_session": digest_of(request.session.session_key or ""),
+        "ends": _ends(),
         "real_now": timezone.now(),
         "token_form": TokenForm(),
         "zone_form": TimeZoneForm(initial={"display_time_zone": user.display_time_zone}),
@@ -76,17 +94,32 @@ def _page(request: HttpRequest, status: int = 200, **extra: Any) -> HttpResponse
     return render(request, "accounts/account.html", context, status=status)
 
 
+def _ends() -> str:
+    """When a session ends by itself, in words."""
+    idle, longest = (
+        f"{hours:g} hours" if hours < 48 else f"{hours / 24:g} days"
+        for hours in (settings.WEIR_SESSION_IDLE_S / 3600, settings.SESSION_COOKIE_AGE / 3600)
+    )
+    return f"Ends after {idle} unused, or {longest}"
+
+
 @login_required
 @require_POST
-@never_cache
 def issue_token(request: HttpRequest) -> HttpResponse:
     """Make a token and show it, this once: only its digest is kept, so there is no way back to it."""
     form = TokenForm(request.POST)
     if not form.is_valid():
         return _page(request, 400, token_form=form)
+    asked = form.cleaned_data
+    days = asked["days"]
     try:
-        token, plain = ApiToken.issue(
-            person(request), form.cleaned_data["name"], expires_at=form.expires_at()
+        token, plain = doors.issue_token(
+            request,
+            person(request),
+            asked["name"],
+            scopes=asked["scopes"],
+            expires_at=timezone.now() + timedelta(days=days) if days else None,
+            endless=days is None,
         )
     except ServiceError as refusal:
         form.add_error(None, str(refusal))
@@ -98,12 +131,43 @@ def issue_token(request: HttpRequest) -> HttpResponse:
 @require_POST
 def revoke_token(request: HttpRequest, pk: int) -> HttpResponse:
     token = get_object_or_404(person(request).api_tokens, pk=pk)
-    token.delete()
+    doors.revoke_token(request, token)
     messages.success(
         request,
         f"Token {token.name} is revoked. What uses it is refused from now.",
     )
     return redirect("accounts:account")
+
+
+@login_required
+@require_POST
+def end_sessions(request: HttpRequest) -> HttpResponse:
+    """Sign out everywhere but here."""
+    ended = doors.end_other_sessions(request, person(request))
+    words = {0: "You were signed in nowhere else.", 1: "The other session is ended."}
+    messages.success(request, words.get(ended, f"{ended} other sessions are ended."))
+    return redirect("accounts:account")
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def password(request: HttpRequest) -> HttpResponse:
+    """A new password ends every other session; tokens stay, because programs use them."""
+    user = person(request)
+    form = PasswordForm(user, request.POST or None, address=address_of(request))
+    if form.is_valid():
+        form.save()
+        update_session_auth_hash(request, user)
+        record("password.changed", request, user=user)
+        doors.end_other_sessions(request, user)
+        messages.success(request, "Your password is changed, and your other sessions are ended.")
+        return redirect("accounts:account")
+    if not form.is_bound:
+        return render(request, "accounts/password.html", {"form": form})
+    record("password.refused", request, user=user, refused=True)
+    response = render(request, "accounts/password.html", {"form": form}, status=400)
+    lock = lock_of(form)
+    return response if lock is None else _too_many(response, lock)
 
 
 @login_required

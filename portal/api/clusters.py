@@ -11,6 +11,7 @@ from rest_framework import generics, serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from portal.accounts.models import Scope
 from portal.api.fields import GpusField
 from portal.api.scope import ClusterView, PersonView
 from portal.teams.access import is_operator, visible_clusters
@@ -78,6 +79,7 @@ class ModeSerializer(serializers.Serializer[Any]):
 
 class ClusterModeView(ClusterView):
     serializer_class = ModeSerializer
+    write_scope = Scope.ALL
 
     @extend_schema(request=ModeSerializer, responses=ClusterSerializer)
     def post(self, request: Request, cluster: str) -> Response:

@@ -17,9 +17,12 @@ from django.core.exceptions import PermissionDenied as DjangoPermissionDenied
 from django.core.exceptions import ValidationError as DjangoValidationError
 from django.http import Http404
 from rest_framework import exceptions, status
+from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import exception_handler
 
+from portal.api.throttles import throttle_unknown
+from portal.boundary.answers import TOO_LARGE
 from scheduling.services.errors import ServiceError
 
 REMEDIES: Mapping[str, tuple[str, str]] = {
@@ -47,6 +50,7 @@ REMEDIES: Mapping[str, tuple[str, str]] = {
     ),
     "not_acceptable": ("This format is not served.", "Accept application/json."),
     "unsupported_media_type": ("This kind of body is not read.", "Send application/json."),
+    TOO_LARGE.code: (TOO_LARGE.sentence, TOO_LARGE.remedy),
     "throttled": ("Too many requests.", "Wait for the time in the Retry-After header."),
 }
 """code -> (sentence, remedy) for what the framework itself raises."""
@@ -85,6 +89,8 @@ def handle(error: Exception, context: dict[str, Any]) -> Response | None:
     """The answer to ``error`` in the common shape; None (a 500) for what nobody foresaw."""
     if isinstance(error, ServiceError):
         return _of_service(error)
+    if isinstance(error, (exceptions.NotAuthenticated, exceptions.AuthenticationFailed)):
+        error = _of_unknown(error, context["request"])
     response = exception_handler(_as_rest(error), context)
     if response is not None:
         response.data = _body(_as_rest(error))
@@ -94,6 +100,15 @@ def handle(error: Exception, context: dict[str, Any]) -> Response | None:
 def refuse(field: str, sentence: str) -> NoReturn:
     """Raises the 400 that stands at one field."""
     raise exceptions.ValidationError({field: [sentence]})
+
+
+def _of_unknown(error: exceptions.APIException, request: Request) -> exceptions.APIException:
+    """The refusal of a request that nobody known made, or that of its address's too many."""
+    try:
+        throttle_unknown(request, bad_token=isinstance(error, exceptions.AuthenticationFailed))
+    except exceptions.Throttled as throttled:
+        return throttled
+    return error
 
 
 def _of_service(error: ServiceError) -> Response:
@@ -132,7 +147,9 @@ def _body(error: Exception) -> dict[str, Any]:
     return {"code": code, "sentence": own, "remedy": getattr(error, "remedy", remedy)}
 
 
-SPEAKING = frozenset({"not_allowed", "parse_error", "authentication_failed", "permission_denied"})
+SPEAKING = frozenset(
+    {"not_allowed", "out_of_scope", "parse_error", "authentication_failed", "permission_denied"}
+)
 """Codes whose exception says more than the table does."""
 
 

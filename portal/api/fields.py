@@ -8,14 +8,22 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from portal.boundary.reading import finite
 from scheduling.models import MILLI
 
 MAX_GPUS = 2_000_000
 """Keeps milli-GPU inside the database's 32-bit columns."""
 
 
+class FiniteField(serializers.FloatField):
+    """A number; 'NaN' and 'inf' are none, though Python reads them."""
+
+    def to_internal_value(self, data: Any) -> float:
+        return finite(super().to_internal_value(data))
+
+
 @extend_schema_field({"type": "number", "format": "double", "description": "GPUs"})
-class GpusField(serializers.FloatField):
+class GpusField(FiniteField):
     """Milli-GPU in the database, a number of GPUs at the door, exact to a thousandth."""
 
     def __init__(self, **kwargs: Any) -> None:
@@ -33,6 +41,11 @@ class GpusField(serializers.FloatField):
     def run_validators(self, value: float) -> None:
         """The bounds are in GPUs, as the person wrote them."""
         super().run_validators(value / MILLI)
+
+
+@extend_schema_field({"type": "number", "format": "double", "description": "CPUs"})
+class CpusField(GpusField):
+    """The same of CPUs, which are counted in thousandths as well."""
 
 
 @extend_schema_field({"type": "number", "format": "double", "description": "GPU-hours"})

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import django_filters as filters
+from django import forms
+from django.core.validators import MaxLengthValidator, MaxValueValidator, MinValueValidator
 from django.db.models import Q, QuerySet, TextField
 from django.db.models.functions import Cast
+from django_filters.fields import IsoDateTimeField
+from django_filters.rest_framework import DjangoFilterBackend
 
+from portal.boundary.reading import MOST, readable, within_calendar
 from portal.teams.access import visible_queues
 from scheduling.models import Decision, Eviction, Queue, Quota, State, Workload, WorkloadType
 
@@ -20,6 +26,8 @@ GROUPS = {
     "all": tuple(State),
 }
 """Names for several states at once."""
+LONGEST = 253
+"""Characters of what is compared with names; Kubernetes has none longer."""
 STATES = [
     *State.choices,
     ("waiting", "Pending or requeued"),
@@ -39,7 +47,31 @@ def subtree(queues: QuerySet[Queue], name: str) -> QuerySet[Queue]:
     return queues.filter(Q(pk=top.pk) | Q(path__startswith=f"{top.path}/"))
 
 
-class OfCluster(filters.FilterSet):  # type: ignore[misc] # django-filter has no types
+class Bounded(filters.FilterSet):
+    """A filter set whose fields take only what every database can compare with."""
+
+    def get_form_class(self) -> Any:
+        form = super().get_form_class()
+        for field in form.base_fields.values():
+            field.validators = [*field.validators, *_bounds_of(field)]
+        return form
+
+
+def _bounds_of(field: forms.Field) -> list[Callable[[Any], Any]]:
+    if isinstance(field, IsoDateTimeField):
+        return [within_calendar]
+    if isinstance(field, forms.DecimalField):
+        return [MinValueValidator(-MOST), MaxValueValidator(MOST)]
+    if isinstance(field, forms.CharField):
+        return [readable, MaxLengthValidator(LONGEST)]
+    return []
+
+
+class BoundedFilterBackend(DjangoFilterBackend):
+    filterset_base = Bounded
+
+
+class OfCluster(Bounded):
     """A filter set of rows below one cluster.
 
     Its ``request`` carries the person; the cluster is given as ``cluster`` by a page and taken from

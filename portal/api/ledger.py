@@ -11,7 +11,37 @@ from portal.api.fields import GpuHoursField, GpusField
 from portal.api.filters import DecisionFilter, EvictionFilter
 from portal.api.scope import ClusterView
 from portal.teams.access import visible_workloads
+from portal.teams.reading import reader_of
 from scheduling.models import Cycle, Decision, Eviction
+from scheduling.services.told import Reader, name_of, queue_of, told
+
+
+class ToldSerializer(serializers.ModelSerializer[Any]):
+    """A row with a sentence and numbers, as the person who asks may have them."""
+
+    numbers: Any = serializers.DictField(read_only=True)
+
+    @property
+    def reader(self) -> Reader:
+        return reader_of(self.context["request"])
+
+    def to_representation(self, row: Any) -> dict[str, Any]:
+        shown: dict[str, Any] = super().to_representation(row)
+        may = told(row, self.reader)
+        return shown | {
+            name: getattr(may, name) for name in ("sentence", "numbers") if name in self.fields
+        }
+
+
+class PartySerializer(ToldSerializer):
+    """The same with the one for whom it was decided."""
+
+    for_workload = serializers.SerializerMethodField(
+        help_text="Its name; that it is another team's, where you may not see it."
+    )
+
+    def get_for_workload(self, row: Any) -> str | None:
+        return name_of(row.for_workload, self.reader)
 
 
 class CycleSerializer(serializers.ModelSerializer[Cycle]):
@@ -49,7 +79,9 @@ class CycleDetail(CycleView, generics.RetrieveAPIView[Cycle]):
     lookup_field = "number"
 
 
-class DecisionSerializer(serializers.ModelSerializer[Decision]):
+class DecisionSerializer(PartySerializer):
+    """One line of a plan. Others' work and queues are not named, nor are figures of such queues."""
+
     cycle = serializers.IntegerField(source="cycle.number", read_only=True)
     at = serializers.DateTimeField(source="cycle.at", read_only=True)
     workload = serializers.CharField(source="workload.uid", read_only=True, help_text="Its uid.")
@@ -57,10 +89,6 @@ class DecisionSerializer(serializers.ModelSerializer[Decision]):
     gpu_class: Any = serializers.SlugRelatedField(
         slug_field="name", read_only=True, allow_null=True
     )
-    for_workload: Any = serializers.SlugRelatedField(
-        slug_field="name", read_only=True, allow_null=True
-    )
-    numbers: Any = serializers.DictField(read_only=True)
     placement: Any = serializers.DictField(child=serializers.IntegerField(), read_only=True)
 
     class Meta:
@@ -97,12 +125,12 @@ class DecisionList(ClusterView, generics.ListAPIView[Decision]):
         return (
             Decision.objects.filter(cycle__cluster=self.cluster)
             .filter(workload__in=visible_workloads(self.person))
-            .select_related("cycle", "workload", "gpu_class", "for_workload")
+            .select_related("cycle", "workload__queue", "gpu_class", "for_workload__queue")
             .order_by("-cycle__number", "id")
         )
 
 
-class EvictionSerializer(serializers.ModelSerializer[Eviction]):
+class EvictionSerializer(PartySerializer):
     """Of a victim that you may not see, the uid, name and sentence are null."""
 
     workload = serializers.CharField(
@@ -113,20 +141,14 @@ class EvictionSerializer(serializers.ModelSerializer[Eviction]):
     cycle = serializers.IntegerField(
         source="cycle.number", read_only=True, allow_null=True, default=None
     )
-    queue: Any = serializers.SlugRelatedField(slug_field="path", read_only=True, allow_null=True)
-    for_queue: Any = serializers.SlugRelatedField(
-        slug_field="path", read_only=True, allow_null=True
-    )
-    for_workload: Any = serializers.SlugRelatedField(
-        slug_field="name", read_only=True, allow_null=True
-    )
+    queue = serializers.SerializerMethodField(help_text="Its path, where you may see it.")
+    for_queue = serializers.SerializerMethodField(help_text="The same.")
     gpu_class: Any = serializers.SlugRelatedField(
         slug_field="name", read_only=True, allow_null=True
     )
     gpus = GpusField(read_only=True)
     asked_gpus = GpusField(read_only=True)
     lost_gpu_hours = GpuHoursField(source="lost_gpu_s", read_only=True)
-    numbers: Any = serializers.DictField(read_only=True)
 
     class Meta:
         model = Eviction
@@ -148,6 +170,12 @@ class EvictionSerializer(serializers.ModelSerializer[Eviction]):
         ]
         read_only_fields = fields
 
+    def get_queue(self, eviction: Eviction) -> str | None:
+        return queue_of(eviction.queue, self.reader)
+
+    def get_for_queue(self, eviction: Eviction) -> str | None:
+        return queue_of(eviction.for_queue, self.reader)
+
     def to_representation(self, eviction: Eviction) -> dict[str, Any]:
         shown = super().to_representation(eviction)
         if not getattr(eviction, "victim_is_seen", True):
@@ -155,7 +183,9 @@ class EvictionSerializer(serializers.ModelSerializer[Eviction]):
         return shown
 
 
-EVICTION_PARTIES = ("workload", "cycle", "queue", "for_queue", "for_workload", "gpu_class")
+EVICTION_PARTIES = (
+    "workload__queue", "cycle", "queue", "for_queue", "for_workload__queue", "gpu_class",
+)  # fmt: skip
 
 
 class EvictionList(ClusterView, generics.ListAPIView[Eviction]):

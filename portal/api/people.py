@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
 from typing import Any
 
+from django.conf import settings
 from django.db.models import QuerySet
+from django.utils import timezone
 from drf_spectacular.utils import extend_schema, extend_schema_field
 from rest_framework import generics, serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from portal.accounts.models import ApiToken, Persona, User
+from portal.accounts import doors
+from portal.accounts.models import LONGEST_TOKEN_DAYS, ApiToken, Persona, Scope, User
 from portal.api.fields import GpusField
 from portal.api.scope import PersonView
+from portal.boundary.reading import one_line
 from portal.teams.access import is_operator, own_queues
 from portal.teams.models import Membership, Team
 
@@ -58,10 +63,47 @@ class Me(PersonView, generics.RetrieveAPIView[User]):
 
 
 class TokenSerializer(serializers.ModelSerializer[ApiToken]):
+    scopes = serializers.ListField(child=serializers.ChoiceField(choices=Scope.choices))
+    last_address = serializers.CharField(help_text="Of its last use; empty before the first.")
+
     class Meta:
         model = ApiToken
-        fields = ["id", "name", "created_at", "last_used_at", "expires_at"]
-        read_only_fields = ["id", "created_at", "last_used_at", "expires_at"]
+        fields = [
+            "id",
+            "name",
+            "scopes",
+            "created_at",
+            "last_used_at",
+            "last_address",
+            "expires_at",
+        ]
+        read_only_fields = fields
+
+
+class TokenRequestSerializer(serializers.Serializer[Any]):
+    name = serializers.CharField(max_length=63, validators=[one_line])
+    scopes = serializers.ListField(
+        child=serializers.ChoiceField(choices=Scope.choices),
+        max_length=len(Scope),
+        required=False,
+        help_text="What it may be used for; reading alone unless told.",
+    )
+    days = serializers.IntegerField(
+        min_value=1,
+        max_value=LONGEST_TOKEN_DAYS,
+        allow_null=True,
+        required=False,
+        help_text="How long it lives; null: without end, where that is allowed.",
+    )
+
+    def ends(self, by: ApiToken | None) -> datetime | None:
+        """When what is asked for ends, at the latest with the token that asks; None: not told."""
+        days = self.validated_data.get("days")
+        asked = None if days is None else timezone.now() + timedelta(days=days)
+        if by is None or by.expires_at is None:
+            return asked
+        default = timezone.now() + timedelta(days=settings.WEIR_TOKEN_DAYS)
+        return min(by.expires_at, asked or default)
 
 
 class NewTokenSerializer(TokenSerializer):
@@ -75,22 +117,30 @@ class TokenList(PersonView, generics.ListCreateAPIView[ApiToken]):
     """Your API tokens. Only their digests are kept."""
 
     serializer_class = TokenSerializer
+    write_scope = Scope.ALL
     queryset = ApiToken.objects.none()
 
     def get_queryset(self) -> QuerySet[ApiToken]:
         return ApiToken.objects.none() if self.is_schema else self.person.api_tokens.all()
 
-    @extend_schema(request=TokenSerializer, responses={201: NewTokenSerializer})
+    @extend_schema(request=TokenRequestSerializer, responses={201: NewTokenSerializer})
     def post(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         """Make a token. The answer is the only place its text is ever shown.
 
-        Made with a token that expires, it expires with that one.
+        Made with a token that expires, it expires with that one at the latest.
         """
-        asked = TokenSerializer(data=request.data)
+        asked = TokenRequestSerializer(data=request.data)
         asked.is_valid(raise_exception=True)
-        ends = request.auth.expires_at if isinstance(request.auth, ApiToken) else None
-        name = asked.validated_data["name"]
-        token, plain = ApiToken.issue(self.person, name, expires_at=ends)
+        given = asked.validated_data
+        ends = asked.ends(by=request.auth if isinstance(request.auth, ApiToken) else None)
+        token, plain = doors.issue_token(
+            request,
+            self.person,
+            given["name"],
+            scopes=[Scope(scope) for scope in given.get("scopes", [])],
+            expires_at=ends,
+            endless=ends is None and "days" in given,
+        )
         token.token = plain  # type: ignore[attr-defined]
         return Response(NewTokenSerializer(token).data, status=status.HTTP_201_CREATED)
 
@@ -99,10 +149,14 @@ class TokenDetail(PersonView, generics.DestroyAPIView[ApiToken]):
     """Revoke a token; it stops working at once."""
 
     serializer_class = TokenSerializer
+    write_scope = Scope.ALL
     queryset = ApiToken.objects.none()
 
     def get_queryset(self) -> QuerySet[ApiToken]:
         return ApiToken.objects.none() if self.is_schema else self.person.api_tokens.all()
+
+    def perform_destroy(self, instance: ApiToken) -> None:
+        doors.revoke_token(self.request, instance)
 
 
 class MemberSerializer(serializers.ModelSerializer[Membership]):

@@ -7,7 +7,7 @@ from typing import Any
 from django.db.models import QuerySet
 from rest_framework import generics, serializers
 
-from portal.api.fields import GpusField
+from portal.api.fields import CpusField, GpusField
 from portal.api.scope import ClusterView
 from portal.teams.access import visible_queues
 from scheduling.models import Queue, Share, StepKind
@@ -70,6 +70,10 @@ class QueueSerializer(serializers.ModelSerializer[Queue]):
     depth = serializers.IntegerField(source="tree_depth", read_only=True, help_text="Root is 0.")
     eviction_budget_gpus = GpusField(read_only=True, allow_null=True)
     max_gpus_per_user = GpusField(read_only=True, allow_null=True)
+    pod_security = serializers.CharField(
+        read_only=True, help_text="Level of its namespace; empty: as the nearest queue above says."
+    )
+    max_cpus = CpusField(read_only=True, allow_null=True, help_text="Null: derived from its GPUs.")
     shares = ShareSerializer(many=True, read_only=True)
 
     class Meta:
@@ -86,6 +90,10 @@ class QueueSerializer(serializers.ModelSerializer[Queue]):
             "max_running",
             "max_running_per_user",
             "max_gpus_per_user",
+            "pod_security",
+            "max_cpus",
+            "max_memory_mib",
+            "max_pods",
             "shares",
         ]
         read_only_fields = fields

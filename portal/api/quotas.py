@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
+from django.core.exceptions import ValidationError
 from django.db.models import Q, QuerySet
 from django.shortcuts import get_object_or_404
-from django.utils.dateparse import parse_datetime
 from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_field
 from rest_framework import generics, serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from portal.accounts.models import Scope
 from portal.api.errors import NotAllowed, refuse
 from portal.api.fields import GpusField
 from portal.api.filters import QuotaFilter
 from portal.api.scope import ClusterView
+from portal.boundary.reading import MOST, instant, one_line, within_calendar
 from portal.teams.access import editable_queues, own_queues, visible_queues
 from scheduling.models import Queue, Quota, QuotaChange
 from scheduling.services.quotas import Field, QuotaCell, QuotaError, save_quotas
@@ -52,8 +54,8 @@ class QuotaSerializer(serializers.ModelSerializer[Quota]):
 
 
 class CellSerializer(serializers.Serializer[Any]):
-    queue = serializers.CharField()
-    gpu_class = serializers.CharField()
+    queue = serializers.CharField(max_length=63)
+    gpu_class = serializers.CharField(max_length=63)
     field = serializers.ChoiceField(choices=[f.value for f in Field])
     value = serializers.DecimalField(
         max_digits=12,
@@ -66,18 +68,19 @@ class CellSerializer(serializers.Serializer[Any]):
 class ChangeRequestSerializer(serializers.Serializer[Any]):
     """An edit of quotas strictly below ``queue``, all or nothing."""
 
-    queue = serializers.CharField(help_text="Top of the subtree that is edited.")
+    queue = serializers.CharField(max_length=63, help_text="Top of the subtree that is edited.")
     cells = CellSerializer(many=True, allow_empty=False)
-    reason = serializers.CharField(max_length=500)
+    reason = serializers.CharField(max_length=500, validators=[one_line])
     effective_from = serializers.DateTimeField(
-        required=False, allow_null=True, help_text="Null: now."
+        required=False, allow_null=True, help_text="Null: now.", validators=[within_calendar]
     )
     effective_until = serializers.DateTimeField(
-        required=False, allow_null=True, help_text="Null: no end."
+        required=False, allow_null=True, help_text="Null: no end.", validators=[within_calendar]
     )
     version = serializers.IntegerField(
         required=False,
         min_value=0,
+        max_value=MOST,
         help_text="The newest `change` of the rows (all=true) of `queue` and below that this edit was made "
         "of, 0 for none. Refused as `stale` when there is a newer one; left out, the last edit wins.",
     )
@@ -128,6 +131,7 @@ class QuotaList(ClusterView, generics.ListAPIView[Quota]):
     serializer_class = QuotaSerializer
     filterset_class = QuotaFilter
     queryset = Quota.objects.none()
+    write_scope = Scope.QUOTAS
 
     def get_queryset(self) -> QuerySet[Quota]:
         if self.is_schema:
@@ -191,12 +195,10 @@ class QuotaList(ClusterView, generics.ListAPIView[Quota]):
 def read_instant(name: str, text: str) -> datetime:
     """An ISO 8601 instant of the query, UTC unless it says otherwise. Raises ValidationError."""
     try:
-        at = parse_datetime(text.replace(" ", "+"))
-    except ValueError:
-        at = None
-    if at is None:
-        refuse(name, f"'{text}' is no instant. Write one such as 2026-01-05T10:00:00Z.")
-    return at if at.tzinfo else at.replace(tzinfo=UTC)
+        return instant(text.replace(" ", "+"))
+    except ValidationError as error:
+        said = " ".join(error.messages)
+        refuse(name, f"'{text[:40]}': {said} Write one such as 2026-01-05T10:00:00Z.")
 
 
 def _cell(cell: dict[str, Any]) -> QuotaCell:

@@ -5,6 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
+from drf_spectacular.openapi import AutoSchema
+
+from portal.accounts.models import Scope
+from portal.api.permissions import scope_of
 
 ERROR: dict[str, Any] = {
     "type": "object",
@@ -28,6 +32,17 @@ class TokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-ca
 
     def get_security_definition(self, auto_schema: Any) -> dict[str, Any]:
         return {"type": "http", "scheme": "bearer"}
+
+
+class Operation(AutoSchema):
+    """An operation that writes says which scope a token needs for it."""
+
+    def get_description(self) -> str:  # type: ignore[override] # spectacular takes no arguments
+        told: str = super().get_description()
+        scope = scope_of(self.view, self.method)
+        if scope is None or scope == Scope.READ:
+            return told
+        return f"{told}\n\nA token needs the scope `{scope}`.".strip()
 
 
 def add_errors(result: dict[str, Any], **kwargs: Any) -> dict[str, Any]:

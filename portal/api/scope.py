@@ -11,6 +11,7 @@ from rest_framework.request import Request
 
 from portal.accounts.models import User
 from portal.teams.access import visible_clusters
+from portal.teams.rights import keep_rights
 from scheduling.models import Cluster
 
 
@@ -22,6 +23,10 @@ def person(request: Request) -> User:
 
 class PersonView(GenericAPIView[Any]):
     """A view that answers to one person."""
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        super().initial(request, *args, **kwargs)
+        keep_rights(request.user)
 
     @property
     def person(self) -> User:

@@ -10,6 +10,7 @@ from rest_framework import fields, serializers
 from rest_framework.utils.html import is_html_input
 
 from portal.accounts.models import User
+from portal.api.fields import FiniteField
 from portal.teams.submission import SubmissionError
 from portal.teams.submission import submit as submit_manifest
 from scheduling.models import Cluster, GpuClass, Queue
@@ -36,20 +37,27 @@ class SubmitSerializer(serializers.Serializer[Any]):
         required=False, help_text="An object of a kind that is queued, as kubectl apply takes it."
     )
     name = serializers.CharField(required=False, max_length=63)
-    queue = serializers.CharField(required=False, help_text="Name of a leaf you may submit to.")
-    priority_class = serializers.CharField(required=False, allow_blank=True)
-    image = serializers.CharField(required=False)
-    command: Any = serializers.ListField(child=serializers.CharField(), required=False)
+    queue = serializers.CharField(
+        required=False, max_length=63, help_text="Name of a leaf you may submit to."
+    )
+    priority_class = serializers.CharField(required=False, allow_blank=True, max_length=63)
+    image = serializers.CharField(required=False, max_length=500)
+    command: Any = serializers.ListField(
+        child=serializers.CharField(), required=False, max_length=1000
+    )
     gpu_classes: Any = serializers.ListField(
-        child=serializers.CharField(), required=False, help_text="In order of preference."
+        child=serializers.CharField(max_length=63),
+        required=False,
+        max_length=100,
+        help_text="In order of preference.",
     )
     gpus_per_pod = serializers.IntegerField(required=False, min_value=1, max_value=1024)
     pods_min = serializers.IntegerField(required=False, min_value=1, max_value=MAX_PODS)
     pods_max = serializers.IntegerField(
         required=False, min_value=1, max_value=MAX_PODS, help_text="Above pods_min: elastic."
     )
-    cpus_per_pod = serializers.FloatField(required=False, min_value=0, max_value=100_000)
-    memory_gib_per_pod = serializers.FloatField(required=False, min_value=0, max_value=1_000_000)
+    cpus_per_pod = FiniteField(required=False, min_value=0, max_value=100_000)
+    memory_gib_per_pod = FiniteField(required=False, min_value=0, max_value=1_000_000)
     run_time_limit_s = serializers.IntegerField(
         required=False, allow_null=True, min_value=1, max_value=MAX_SECONDS
     )
@@ -57,9 +65,16 @@ class SubmitSerializer(serializers.Serializer[Any]):
         required=False, allow_null=True, min_value=1, max_value=MAX_SECONDS
     )
 
+    even_if_never = serializers.BooleanField(
+        required=False,
+        default=False,
+        help_text="Submit even what can never start as limits and nodes are. It waits, without a place in"
+        " line, until they change.",
+    )
+
     def validate(self, attrs: Json) -> Json:
         if "manifest" in attrs:
-            extra = sorted(set(attrs) - {"manifest"})
+            extra = sorted(set(attrs) - {"manifest", "even_if_never"})
             if extra:
                 raise serializers.ValidationError(
                     {extra[0]: ["Send a manifest or fields, not both."]}
@@ -93,7 +108,9 @@ def submit(user: User, cluster: Cluster, asked: Mapping[str, Any]) -> Json:
     """
     manifest = asked["manifest"] if "manifest" in asked else build(cluster, asked)
     try:
-        return submit_manifest(user, cluster, manifest)
+        return submit_manifest(
+            user, cluster, manifest, even_if_never=asked.get("even_if_never", False)
+        )
     except SubmissionError as refused:
         faults = {f.field or "": [f"{f.sentence} {f.remedy}".strip()] for f in refused.faults}
         raise serializers.ValidationError(faults) from refused
@@ -101,7 +118,9 @@ def submit(user: User, cluster: Cluster, asked: Mapping[str, Any]) -> Json:
 
 def build(cluster: Cluster, asked: Mapping[str, Any]) -> Json:
     """The manifest of the fields. Raises ServiceError at the field at fault."""
-    given = {name: value for name, value in asked.items() if name != "manifest"}
+    given = {
+        name: value for name, value in asked.items() if name not in ("manifest", "even_if_never")
+    }
     queue = Queue.objects.filter(cluster=cluster, name=asked["queue"]).first()
     given["namespace"] = (queue.namespace if queue else "") or "default"
     given["gpu_classes"] = gpu_classes(cluster, asked["gpu_classes"])

@@ -12,11 +12,11 @@ from rest_framework import generics, serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from portal.accounts.models import User
+from portal.accounts.models import Scope, User
 from portal.api.errors import NotAllowed
 from portal.api.fields import GpuHoursField, GpusField
 from portal.api.filters import WorkloadFilter
-from portal.api.ledger import EVICTION_PARTIES, EvictionSerializer
+from portal.api.ledger import EVICTION_PARTIES, EvictionSerializer, ToldSerializer
 from portal.api.scope import ClusterView
 from portal.api.submission import SubmitSerializer, SubmittedSerializer, submit
 from portal.teams.access import may_operate_workload, visible_workloads
@@ -24,9 +24,12 @@ from portal.teams.costs import Cost, cost_of, may_read_cost
 from scheduling.models import Eviction, Transition, Workload
 from scheduling.services import workloads
 from scheduling.services.checkpoints import Outlook, Source, outlook
+from scheduling.services.told import home_of
 
 
-class WorkloadSerializer(serializers.ModelSerializer[Workload]):
+class WorkloadSerializer(ToldSerializer):
+    """A workload; its sentence names only what you may see."""
+
     queue: Any = serializers.SlugRelatedField(slug_field="name", read_only=True, allow_null=True)
     queue_path = serializers.CharField(
         source="queue.path", read_only=True, allow_null=True, default=None
@@ -45,7 +48,6 @@ class WorkloadSerializer(serializers.ModelSerializer[Workload]):
         read_only=True, help_text="succeeded, failed or cancelled; empty until it is finished."
     )
     placement: Any = serializers.DictField(child=serializers.IntegerField(), read_only=True)
-    numbers: Any = serializers.DictField(read_only=True)
     requested_gpus = GpusField(read_only=True, help_text="Of the gang at its smallest.")
     allocated_gpus = GpusField(read_only=True)
     used_gpu_hours = GpuHoursField(source="used_gpu_s", read_only=True, help_text="Ended runs.")
@@ -101,11 +103,20 @@ class WorkloadSerializer(serializers.ModelSerializer[Workload]):
         ]
         read_only_fields = fields
 
+    def to_representation(self, workload: Workload) -> dict[str, Any]:
+        shown = super().to_representation(workload)
+        if home_of(workload, self.reader) is None:
+            shown |= dict.fromkeys(("queue", "queue_path"))
+        return shown
+
     def get_cpus(self, workload: Workload) -> float:
         return workload.cpus / 1000
 
 
-class TransitionSerializer(serializers.ModelSerializer[Transition]):
+class TransitionSerializer(ToldSerializer):
+    """One step of its life."""
+
+    numbers = None
     from_state = serializers.CharField(read_only=True, help_text="Empty for the first step.")
     gpus = GpusField(read_only=True, help_text="Held after the step.")
 
@@ -176,6 +187,7 @@ class WorkloadDetailSerializer(WorkloadSerializer):
 
 class WorkloadView(ClusterView):
     queryset = Workload.objects.none()
+    write_scope = Scope.WORK
 
     def get_queryset(self) -> QuerySet[Workload]:
         if self.is_schema:
@@ -227,7 +239,10 @@ class WorkloadAction(WorkloadView):
         check_may_operate(self.person, workload)
         verb(workload, user=self.person.get_username())
         workload.refresh_from_db()
-        return Response(WorkloadSerializer(workload).data, status=status.HTTP_202_ACCEPTED)
+        return Response(
+            WorkloadSerializer(workload, context=self.get_serializer_context()).data,
+            status=status.HTTP_202_ACCEPTED,
+        )
 
 
 def check_may_operate(user: User, workload: Workload) -> None:

@@ -5,6 +5,9 @@ import warnings
 
 from django.core.asgi import get_asgi_application
 
+from portal.boundary.asgi import bounded
+from portal.config.checks import refuse_to_start
+
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "portal.config.settings")
 
 # WhiteNoise answers with files, which are read synchronously; they are small and cached by browsers.
@@ -12,4 +15,5 @@ warnings.filterwarnings(
     "ignore", message="StreamingHttpResponse must consume synchronous iterators"
 )
 
-application = get_asgi_application()
+refuse_to_start()
+application = bounded(get_asgi_application())

@@ -8,6 +8,9 @@ from typing import Any
 
 import environ
 
+from portal.boundary.bounds import MOST_BYTES, MOST_FIELDS
+from portal.config.proxies import networks
+
 BASE_DIR = Path(__file__).resolve().parents[2]
 VAR_DIR = BASE_DIR / "var"
 STATIC_ROOT = VAR_DIR / "static"
@@ -20,6 +23,8 @@ DEMO = env.bool("WEIR_DEMO", default=False)
 SECRET_KEY = env.str("WEIR_SECRET_KEY", default="")
 ALLOWED_HOSTS = env.list("WEIR_ALLOWED_HOSTS", default=["127.0.0.1", "localhost", "[::1]"])
 CSRF_TRUSTED_ORIGINS = env.list("WEIR_CSRF_TRUSTED_ORIGINS", default=[])
+# Only these peers are believed about who sent a request and whether it came over TLS.
+WEIR_TRUSTED_PROXIES = networks(env.list("WEIR_TRUSTED_PROXIES", default=[]))
 
 if not SECRET_KEY:
     # A key per checkout, made once, so that sessions survive a restart and none is in the repository.
@@ -30,7 +35,6 @@ if not SECRET_KEY:
 INSTALLED_APPS = [
     "django.contrib.auth",
     "django.contrib.contenttypes",
-    "django.contrib.sessions",
     "django.contrib.messages",
     "django.contrib.staticfiles",
     "django.contrib.humanize",
@@ -42,7 +46,6 @@ INSTALLED_APPS = [
     "simple_history",
     "tree_queries",
     "rules.apps.AutodiscoverRulesConfig",
-    "axes",
     "csp",
     "scheduling",
     "portal.accounts",
@@ -54,18 +57,24 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "portal.config.proxies.ProxyMiddleware",
+    "portal.config.headers.IsolationMiddleware",
+    # Outside of whatever refuses, so that every refusal carries the policy.
+    "csp.middleware.CSPMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
-    "csp.middleware.CSPMiddleware",
+    "portal.config.headers.NoStoreMiddleware",
+    "portal.boundary.middleware.BoundaryMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
+    "portal.accounts.middleware.SessionUseMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "portal.teams.rights.RightsMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "simple_history.middleware.HistoryRequestMiddleware",
-    "axes.middleware.AxesMiddleware",
 ]
 
 ROOT_URLCONF = "portal.config.urls"
@@ -101,29 +110,53 @@ if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
 else:
     DATABASES["default"]["OPTIONS"] = {"pool": True}
 
+DATA_UPLOAD_MAX_MEMORY_SIZE = MOST_BYTES
+DATA_UPLOAD_MAX_NUMBER_FIELDS = MOST_FIELDS
+DATA_UPLOAD_MAX_NUMBER_FILES = 0
+CSRF_FAILURE_VIEW = "portal.boundary.answers.cross_site"
+
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 AUTH_USER_MODEL = "accounts.User"
+# Who keeps the people whose classes of service the engine's worker and the guardrails follow.
+WEIR_SERVICE_CLASSES = "portal.teams.service.service_classes"
 AUTHENTICATION_BACKENDS = [
-    "axes.backends.AxesStandaloneBackend",
     "rules.permissions.ObjectPermissionBackend",
     "django.contrib.auth.backends.ModelBackend",
 ]
 AUTH_PASSWORD_VALIDATORS = [
-    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator"},
+    {
+        "NAME": "django.contrib.auth.password_validation.MinimumLengthValidator",
+        "OPTIONS": {"min_length": 12},
+    },
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+    {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
 ]
 # The style sheet's names of a notice's tone.
 MESSAGE_TAGS = {25: "ok", 30: "warn", 40: "err"}
 LOGIN_URL = "accounts:sign_in"
 LOGIN_REDIRECT_URL = "/"
 LOGOUT_REDIRECT_URL = "accounts:sign_in"
-AXES_FAILURE_LIMIT = 8
-AXES_COOLOFF_TIME = 0.25
-AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
-AXES_RESET_ON_SUCCESS = True
-AXES_LOCKOUT_CALLABLE = "portal.accounts.views.locked_out"
-AXES_VERBOSE = False
+# How often a password may be guessed: docs/operations.md, "Signing in".
+WEIR_SIGN_IN_TRIES = env.int("WEIR_SIGN_IN_TRIES", default=8)
+WEIR_SIGN_IN_WAIT_S = env.int("WEIR_SIGN_IN_WAIT_S", default=900)
+WEIR_SIGN_IN_TRIES_WIDE = env.int("WEIR_SIGN_IN_TRIES_WIDE", default=50)
+WEIR_SIGN_IN_WAIT_WIDE_S = env.int("WEIR_SIGN_IN_WAIT_WIDE_S", default=3600)
+
+SESSION_ENGINE = "portal.accounts.sessions"
+WEIR_SESSION_IDLE_S = env.int("WEIR_SESSION_IDLE_S", default=12 * 3600)
+SESSION_COOKIE_AGE = env.int("WEIR_SESSION_S", default=7 * 24 * 3600)
+
+WEIR_TOKEN_DAYS = env.int("WEIR_TOKEN_DAYS", default=90)
+WEIR_ENDLESS_TOKENS = env.bool("WEIR_ENDLESS_TOKENS", default=False)
+
+# Requests a minute of one person, and of one address that says nobody's name; 0 is unlimited.
+WEIR_API_RATE = env.int("WEIR_API_RATE", default=1200)
+WEIR_API_RATE_UNKNOWN = env.int("WEIR_API_RATE_UNKNOWN", default=60)
+# Streams one person may hold open at once: a tab in front of somebody holds one.
+# Seconds for which all who look at one revision of a cluster are shown what was computed once.
+WEIR_REMEMBERED_S = env.float("WEIR_REMEMBERED_S", default=5.0)
+WEIR_LIVE_STREAMS = env.int("WEIR_LIVE_STREAMS", default=20)
 
 LANGUAGE_CODE = "en-gb"
 TIME_ZONE = "UTC"
@@ -145,8 +178,16 @@ TLS = env.bool("WEIR_TLS", default=False)
 if TLS:
     SESSION_COOKIE_SECURE = True
     CSRF_COOKIE_SECURE = True
+    # Browsers take cookies of these names from this very host over TLS only, never from a neighbour.
+    SESSION_COOKIE_NAME = "__Host-sessionid"
+    CSRF_COOKIE_NAME = "__Host-csrftoken"
+    SECURE_SSL_REDIRECT = True
     SECURE_HSTS_SECONDS = 31536000
+    SECURE_HSTS_INCLUDE_SUBDOMAINS = True
+    SECURE_HSTS_PRELOAD = env.bool("WEIR_HSTS_PRELOAD", default=False)
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+    # Whether browsers are shipped with the domain is for its owner to say, and hard to take back.
+    SILENCED_SYSTEM_CHECKS = ["security.W021"]
 
 CONTENT_SECURITY_POLICY: dict[str, Any] = {
     "DIRECTIVES": {
@@ -167,11 +208,20 @@ REST_FRAMEWORK: dict[str, Any] = {
         "portal.accounts.authentication.TokenAuthentication",
         "rest_framework.authentication.SessionAuthentication",
     ],
-    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
-    "DEFAULT_FILTER_BACKENDS": ["django_filters.rest_framework.DjangoFilterBackend"],
+    "DEFAULT_PERMISSION_CLASSES": [
+        "rest_framework.permissions.IsAuthenticated",
+        "portal.api.permissions.WithinScope",
+    ],
+    "DEFAULT_THROTTLE_CLASSES": ["portal.api.throttles.PersonThrottle"],
+    "DEFAULT_PARSER_CLASSES": [
+        "portal.api.parsers.BoundedJsonParser",
+        "rest_framework.parsers.FormParser",
+        "rest_framework.parsers.MultiPartParser",
+    ],
+    "DEFAULT_FILTER_BACKENDS": ["portal.api.filters.BoundedFilterBackend"],
     "DEFAULT_PAGINATION_CLASS": "portal.api.pagination.Pages",
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "DEFAULT_SCHEMA_CLASS": "portal.api.schema.Operation",
     "EXCEPTION_HANDLER": "portal.api.errors.handle",
     "PAGE_SIZE": 100,
 }
@@ -182,7 +232,10 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
     "SERVE_INCLUDE_SCHEMA": False,
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
-    "SERVE_PERMISSIONS": ["rest_framework.permissions.IsAuthenticated"],
+    "SERVE_PERMISSIONS": [
+        "rest_framework.permissions.IsAuthenticated",
+        "portal.api.permissions.WithinScope",
+    ],
     "COMPONENT_SPLIT_REQUEST": True,
     "ENUM_NAME_OVERRIDES": {
         "StateEnum": "scheduling.models.workloads.State",
@@ -197,6 +250,23 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
 CELERY_BROKER_URL = env.str("WEIR_BROKER_URL", default="memory://localhost/")
 if CELERY_BROKER_URL.startswith("memory://"):
     CELERY_BROKER_TRANSPORT = "scheduling.services.broker:Transport"
+
+# What processes count together, such as requests a minute: in Redis where there are several.
+shared_server = CELERY_BROKER_URL if CELERY_BROKER_URL.startswith(("redis://", "rediss://")) else ""
+CACHES: dict[str, dict[str, Any]] = {
+    "default": {
+        "BACKEND": "django.core.cache.backends.redis.RedisCache",
+        "LOCATION": env.str("WEIR_CACHE_URL", default=shared_server),
+        "KEY_PREFIX": "weir",
+    }
+}
+if not CACHES["default"]["LOCATION"]:
+    CACHES["default"] = {
+        "BACKEND": "django.core.cache.backends.locmem.LocMemCache",
+        # Above it entries are thrown out at random, so a crowd of addresses could wipe its own count.
+        "OPTIONS": {"MAX_ENTRIES": 100_000},
+    }
+
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_SERIALIZER = "json"
 CELERY_ACCEPT_CONTENT = ["json"]
@@ -239,4 +309,6 @@ LOGGING: dict[str, Any] = {
     "formatters": {"plain": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "plain"}},
     "root": {"handlers": ["console"], "level": env.str("WEIR_LOG_LEVEL", default="WARNING")},
+    # Who signed in, and what was refused, is kept whatever the level of the rest.
+    "loggers": {"weir.security": {"level": "INFO"}},
 }

@@ -10,6 +10,12 @@ from pathlib import Path
 from scheduling.services.real import abandon
 
 SEEDED = "seeded"
+OURS = ("weir.sqlite3", "cluster.sqlite3", "kubernetes", "position", SEEDED)
+"""How the names of all that a demo keeps begin."""
+
+
+class ForeignFolderError(Exception):
+    """A folder that holds what no demo made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +45,25 @@ class DemoFolder:
         return (self.path / SEEDED).exists()
 
     def open(self) -> None:
-        """Make the folder; one whose seeding was killed half-way is begun again."""
+        """Make the folder; one whose seeding was killed half-way is begun again.
+
+        Raises ForeignFolderError instead of removing what is not a demo's.
+        """
         if self.path.exists() and not self.is_seeded:
+            self._refuse_what_is_not_ours()
             abandon(self.control_plane)
             shutil.rmtree(self.path)
         self.path.mkdir(parents=True, exist_ok=True)
+
+    def _refuse_what_is_not_ours(self) -> None:
+        strange = sorted(
+            entry.name for entry in self.path.iterdir() if not entry.name.startswith(OURS)
+        )
+        if strange:
+            raise ForeignFolderError(
+                f"--data: found {strange[0]!r} in {self.path}, expected an empty folder or a demo's own;"
+                " name another one"
+            )
 
     def mark_seeded(self) -> None:
         (self.path / SEEDED).touch()

@@ -34,9 +34,21 @@ def listen(port: int) -> socket.socket:
     except OSError as error:
         listener.close()
         raise PortTakenError(
-            f"Port {port} is taken. Choose another: make demo PORT=8001"
+            f"Port {port} cannot be had ({error.strerror}). Choose another: make demo PORT=8001"
         ) from error
     return listener
+
+
+def server_config() -> uvicorn.Config:
+    """A server that says nothing of itself and leaves to the portal whom to believe about addresses."""
+    return uvicorn.Config(
+        application,
+        log_level="warning",
+        lifespan="off",
+        server_header=False,
+        proxy_headers=False,
+        timeout_graceful_shutdown=GRACE_S,
+    )
 
 
 def serve(
@@ -53,14 +65,7 @@ def serve(
         stream = Stream(played, arrivals, position)
         stream.start()
         stack.callback(stream.stop)
-        server = uvicorn.Server(
-            uvicorn.Config(
-                application,
-                log_level="warning",
-                lifespan="off",
-                timeout_graceful_shutdown=GRACE_S,
-            )
-        )
+        server = uvicorn.Server(server_config())
         announce()
         with suppress(KeyboardInterrupt):  # the server raises it again when it has stopped
             server.run(sockets=[listener])

@@ -160,6 +160,7 @@ def seed_people(cluster: Cluster, *, password: str | None) -> None:
     pretraining and alignment, ``lead`` leads research, ``admin`` operates the cluster.
     """
     researcher, lead, operator = make_personas()
+    serving = _serving_persona(researcher)
     teams = {
         queue.name: Team.objects.get_or_create(name=_team_name(queue), defaults={"queue": queue})[0]
         for queue in cluster.queues.all()
@@ -167,10 +168,24 @@ def seed_people(cluster: Cluster, *, password: str | None) -> None:
     root = teams[cluster.name]
     for leaf, names in org.USERS.items():
         for name in names:
-            _member(make_user(name, None), teams[leaf], researcher)
+            serves = "service" in org.WORK[leaf] and name != "researcher"
+            _member(make_user(name, None), teams[leaf], serving if serves else researcher)
     _member(make_user("researcher", password), teams["pretraining"], researcher)
     _member(make_user("lead", password), teams["research"], lead)
     _member(make_user("admin", password), root, operator)
+
+
+def _serving_persona(researcher: Persona) -> Persona:
+    """Who runs services besides what researchers do: every priority class."""
+    serving, _ = Persona.objects.get_or_create(
+        name="service owner",
+        defaults={
+            "may_submit": True,
+            "max_gpus_per_workload": researcher.max_gpus_per_workload,
+            "max_run_time_s": researcher.max_run_time_s,
+        },
+    )
+    return serving
 
 
 def _team_name(queue: Queue) -> str:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
+
+from django.contrib.auth.hashers import make_password
 
 from portal.accounts.models import Persona, User
 from portal.demo.seed import BLOCK_LABEL, CLASS_LABEL, RACK_LABEL, make_personas, make_user
@@ -12,6 +15,7 @@ from scheduling.services.furnishing import Machine
 from scheduling.services.streams import TraceStream
 
 GPU_CLASS, PRODUCT, RESOURCE = "gpu", "recorded-gpu", "nvidia.com/gpu"
+PRIORITY_CLASS = "batch"
 NODES_PER_RACK = 8
 CPUS, MEMORY_GIB = 128, 1024
 
@@ -22,7 +26,9 @@ def seed_trace(cluster: Cluster, stream: TraceStream) -> None:
         cluster=cluster, name=GPU_CLASS, resource_name=RESOURCE, node_labels={CLASS_LABEL: PRODUCT}
     )
     NodePool.objects.create(cluster=cluster, gpu_class=gpu_class, name=GPU_CLASS)
-    PriorityClass.objects.get_or_create(name="batch", defaults={"value": 50, "is_default": True})
+    PriorityClass.objects.get_or_create(
+        name=PRIORITY_CLASS, defaults={"value": 50, "is_default": True}
+    )
     root = Queue.objects.create(cluster=cluster, name=cluster.name)
     for position, (name, nominal) in enumerate(stream.nominal_gpus.items()):
         queue = Queue.objects.create(
@@ -42,13 +48,16 @@ def seed_trace(cluster: Cluster, stream: TraceStream) -> None:
         )
 
 
-def seed_trace_people(cluster: Cluster, *, password: str) -> None:
-    """``researcher`` in the largest queue's team, ``lead`` over all queues, ``admin`` operates."""
+def seed_trace_people(cluster: Cluster, stream: TraceStream, *, password: str) -> None:
+    """``researcher`` in the largest queue's team, ``lead`` over all queues, ``admin`` operates; and everybody
+    whose jobs the stream plays, in the team of their queue, to run what was recorded."""
     researcher, lead, operator = make_personas()
     operations = Team.objects.create(name="operations", queue=cluster.queues.get(parent=None))
-    for queue in cluster.queues.exclude(parent=None):
-        team = Team.objects.create(name=f"vc-{queue.name}", queue=queue)
-        _join(make_user(f"user-{queue.name}", None), team, researcher)
+    teams = {
+        queue.name: Team.objects.create(name=f"vc-{queue.name}", queue=queue)
+        for queue in cluster.queues.exclude(parent=None)
+    }
+    _join_recorded(stream.people(), teams)
     largest = Quota.objects.filter(queue__cluster=cluster).order_by("-nominal_gpus").first()
     if largest is not None:
         _join(make_user("researcher", password), largest.queue.team, researcher)
@@ -73,6 +82,21 @@ def trace_machines(stream: TraceStream) -> list[Machine]:
         )
         for i in range(1, stream.nodes + 1)
     ]
+
+
+def _join_recorded(people: Iterable[tuple[str, str]], teams: Mapping[str, Team]) -> None:
+    """(queue, user) -> a member who may submit anything there, and cannot sign in."""
+    recorded, _ = Persona.objects.get_or_create(name="recorded", defaults={"may_submit": True})
+    places = [(teams[queue], user) for queue, user in people]
+    names = sorted({user for _, user in places})
+    nobody = make_password(None)
+    User.objects.bulk_create(
+        (User(username=name, password=nobody) for name in names), ignore_conflicts=True
+    )
+    users = User.objects.in_bulk(names, field_name="username")
+    Membership.objects.bulk_create(
+        Membership(user=users[user], team=team, persona=recorded) for team, user in places
+    )
 
 
 def _join(user: User, team: Team, persona: Persona) -> None:

@@ -1,10 +1,10 @@
-"""What a demo plays: the example organisation after two weeks, or a recorded trace from its start."""
+"""What a demo plays after two weeks of it: the example organisation, or a recorded trace."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Protocol, TypedDict
 
@@ -83,7 +83,7 @@ class TraceSetting:
     stream: TraceStream
 
     def open(self, folder: DemoFolder, speed: float, say: Say) -> Played:
-        start = self.stream.time_of(next_position(folder.position)) - timedelta(minutes=5)
+        start = self.stream.time_of(self._next(folder))
         cluster = _cluster(self.stream.name)
         return self.venue.open(cluster, folder, speed=speed, start=start, say=say)
 
@@ -92,21 +92,38 @@ class TraceSetting:
     ) -> Iterator[Arrival]:
         stream, cluster = self.stream, played.cluster
         if not folder.is_seeded:
-            say(f"First start: {len(stream):,} jobs over {stream.nodes} nodes")
+            say(
+                f"First start: {len(stream):,} jobs over {stream.nodes} nodes, from {stream.start.date()} on"
+            )
             seed_trace.seed_trace(cluster, stream)
-            seed_trace.seed_trace_people(cluster, password=password)
+            seed_trace.seed_trace_people(cluster, stream, password=password)
             furnish(cluster, machines=seed_trace.trace_machines(stream))
+            self._live(played, say)
             folder.mark_seeded()
-        return stream.arrivals(cluster, next_position(folder.position))
+        return stream.arrivals(cluster, self._next(folder))
+
+    def _live(self, played: Played, say: Say) -> None:
+        stream = self.stream
+        days = (stream.start - stream.origin).total_seconds() / 86400
+        if not stream.first:
+            return
+        say(f"Living the {days:.0f} days before it in the simulator")
+        recorded = stream.past(seed_trace.GPU_CLASS, seed_trace.PRIORITY_CLASS)
+        count = past.relive(played, recorded, since=stream.origin, until=stream.start)
+        say(f"{count:,} workloads lived through; those that had not ended go on")
+
+    def _next(self, folder: DemoFolder) -> int:
+        """The job that comes next: at first the first that is played."""
+        return max(next_position(folder.position), self.stream.first)
 
 
 def organisation(venue: Venue) -> OrganisationSetting:
     return OrganisationSetting(venue)
 
 
-def trace(venue: Venue, path: Path, nodes: int | None) -> TraceSetting:
-    """Raises ValueError with a line per fault when the trace cannot be read."""
-    return TraceSetting(venue, open_trace(path, nodes=nodes))
+def trace(venue: Venue, path: Path, nodes: int | None, day: date | None) -> TraceSetting:
+    """Raises ValueError with a line per fault when the trace cannot be read, or has nothing on ``day``."""
+    return TraceSetting(venue, open_trace(path, nodes=nodes, day=day))
 
 
 def _cluster(name: str, **fields: str | float) -> Cluster:

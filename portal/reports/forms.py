@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
+from typing import Any
 from zoneinfo import ZoneInfo
 
 from django import forms
 from django.core.exceptions import ValidationError
 
+from portal.boundary.reading import within_calendar
 from portal.reports.filters import DEFAULT_PRESET, PRESETS, ReportFilters
 from scheduling.models import Queue, WorkloadType
 
@@ -25,8 +27,10 @@ def _instant(text: str, zone: ZoneInfo, *, end_of_day: bool) -> datetime:
         at = at if at.tzinfo else at.replace(tzinfo=zone)
         is_day = len(text) == len("2026-11-19")
         # Wall-clock day first, then UTC: a day has 23 or 25 hours when the clock changes.
-        return (at + timedelta(days=1) if is_day and end_of_day else at).astimezone(UTC)
-    except OverflowError as error:
+        at = at + timedelta(days=1) if is_day and end_of_day else at
+        within_calendar(at)
+        return at.astimezone(UTC)
+    except (OverflowError, ValidationError) as error:
         raise ValueError(text) from error
 
 
@@ -99,18 +103,19 @@ class FilterForm(forms.Form):
             raise ValidationError({name: message}) from None
 
     def filters(self) -> ReportFilters:
-        """What a valid form asks for."""
-        cleaned = self.cleaned_data
-        fields = {
-            "gpu_classes": tuple(cleaned["class"]),
-            "queue": cleaned["queue"],
-            "user": cleaned["user"],
-            "type": cleaned["type"],
+        """What the form asks for: of a faulty one, what of it can be read."""
+        cleaned = {name: self.cleaned_data.get(name) for name in self.fields}
+        fields: dict[str, Any] = {
+            "gpu_classes": tuple(cleaned["class"] or ()),
+            "queue": cleaned["queue"] or "",
+            "user": cleaned["user"] or "",
+            "type": cleaned["type"] or "",
             "compare": cleaned["compare"] != "none",
             "zone": self.zone,
         }
-        if "start" in cleaned:
-            return ReportFilters(start=cleaned["start"], end=cleaned["end"], **fields)
+        if "start" in self.cleaned_data:
+            start, end = self.cleaned_data["start"], self.cleaned_data["end"]
+            return ReportFilters(start=start, end=end, **fields)
         return ReportFilters.last(cleaned["range"] or DEFAULT_PRESET, self.now, **fields)
 
 

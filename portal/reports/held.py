@@ -12,51 +12,49 @@ from portal.reports import samples
 from portal.reports.buckets import HOUR_S, Floats, Ints, epochs, step_s
 from portal.reports.filters import ReportFilters
 from portal.reports.scope import Scope
-from portal.reports.usage import PER_GPU_HOUR, Line, Readings, Usage
+from portal.reports.usage import PER_GPU_HOUR, Line, Readings, Spans, Usage
 from scheduling.models import Transition
 
 
 def read(scope: Scope, filters: ReportFilters) -> Readings:
-    """What the chosen user's or type's workloads held, against the same capacity as the samples.
+    """What the chosen user's or type's workloads held, against the same capacity as the samples and over the
+    same time; over the whole range where nothing was sampled.
 
     A workload counts for the class and queue it was last in. Nobody measures use by workload.
     """
     whole = samples.read(scope, filters)
-    spells = _Spells(scope, filters)
     if not len(whole.starts_s):
-        step = step_s(filters.span, HOUR_S)
-        count = int(-(-filters.span.total_seconds() // step))
-        starts = filters.start.timestamp() + step * np.arange(count, dtype=np.float64)
-        whole = Readings(starts, step)
-    edges = np.append(whole.starts_s, whole.starts_s[-1] + whole.step_s)
+        whole = _unsampled(filters)
+    spells = _Spells(scope, filters, whole.spans)
+    origin, count = whole.starts_s[0], len(whole.starts_s)
     lines, classes = {}, {}
     for pk in scope.classes:
-        chosen = spells.classes == pk
-        line = whole.lines.get(pk)
-        lines[pk] = _line(line, spells.means(chosen, edges), len(whole.starts_s))
-        allocated = spells.gpu_hours(chosen)
-        nothing = Usage()
-        classes[pk] = replace(
-            whole.classes.get(pk, nothing), allocated=allocated, measured=0.0, used=0.0, pending=0.0
-        )
+        held = spells.held(spells.classes == pk)
+        by_step = whole.spans.binned(held, origin, whole.step_s, count)
+        with np.errstate(invalid="ignore"):
+            mean = by_step / whole.covered_s / 1000
+        lines[pk] = _line(whole.lines.get(pk), mean, count)
+        classes[pk] = whole.classes.get(pk, Usage()).held(float(held.sum()) / PER_GPU_HOUR)
     return replace(
         whole, lines=lines, classes=classes, queues=spells.by_queue(whole), source="workloads"
     )
 
 
+def _unsampled(filters: ReportFilters) -> Readings:
+    """The whole range in even steps, without capacity."""
+    step = step_s(filters.span, HOUR_S)
+    start, end = filters.start.timestamp(), filters.end.timestamp()
+    starts = np.arange(start, end, step, dtype=np.float64)
+    return Readings(starts, step, Spans(starts, np.minimum(starts + step, end)))
+
+
 def class_usage(scope: Scope, filters: ReportFilters) -> dict[int, Usage]:
     """GPU-hours of each class, without a series."""
-    capacity = samples.class_usage(scope, filters, samples.best_resolution(scope, filters))
-    spells = _Spells(scope, filters)
+    resolution = samples.best_resolution(scope, filters)
+    capacity = samples.class_usage(scope, filters, resolution)
+    spells = _Spells(scope, filters, samples.spans_of(scope, filters, resolution))
     return {
-        pk: replace(
-            usage,
-            allocated=spells.gpu_hours(spells.classes == pk),
-            measured=0.0,
-            used=0.0,
-            pending=0.0,
-        )
-        for pk, usage in capacity.items()
+        pk: usage.held(spells.gpu_hours(spells.classes == pk)) for pk, usage in capacity.items()
     }
 
 
@@ -81,9 +79,10 @@ def workload_filter(filters: ReportFilters, prefix: str = "") -> Q:
 
 
 class _Spells:
-    """Stretches of time during which a workload held a constant number of GPUs, cut to the range."""
+    """Stretches of time during which a workload held a constant number of GPUs, as far as ``spans`` show."""
 
-    def __init__(self, scope: Scope, filters: ReportFilters) -> None:
+    def __init__(self, scope: Scope, filters: ReportFilters, spans: Spans) -> None:
+        self.spans = spans
         rows = list(
             _steps(scope, filters).values_list(
                 "workload_id", "at", "gpus", "workload__queue_id", "workload__gpu_class_id"
@@ -99,20 +98,25 @@ class _Spells:
         ends = np.clip(np.where(last, high, ends), low, high)
         begins = np.clip(begins, low, high)
         kept = (gpus > 0) & (ends > begins)
-        self.begins, self.ends, self.gpus = begins[kept], ends[kept], gpus[kept]
+        self.begins, self.ends, self.gpus = begins[kept] - low, ends[kept] - low, gpus[kept]
+        self._low = low
+        """Times count from here: since 1970, sums of products would lose the seconds."""
         self.queues: Ints = np.array(columns[3], dtype=np.int64)[kept]
         classes = [pk or 0 for pk in columns[4]]
         self.classes: Ints = np.array(classes, dtype=np.int64)[kept]
 
     def gpu_hours(self, chosen: np.ndarray[Any, Any]) -> float:
-        held = self.gpus[chosen] * (self.ends[chosen] - self.begins[chosen])
-        return float(held.sum()) / PER_GPU_HOUR
+        return float(self.held(chosen).sum()) / PER_GPU_HOUR
 
-    def means(self, chosen: np.ndarray[Any, Any], edges: Floats) -> Floats:
-        """Mean GPUs held between consecutive edges: differences of the integral over time."""
-        integral = self._until(self.begins[chosen], self.gpus[chosen], edges)
-        integral -= self._until(self.ends[chosen], self.gpus[chosen], edges)
-        return np.asarray(np.diff(integral) / np.diff(edges) / 1000)
+    def held(self, chosen: np.ndarray[Any, Any]) -> Floats:
+        """Milli-GPU-seconds held in each span: differences of the integral over time."""
+        return self._integral(chosen, self.spans.ends) - self._integral(chosen, self.spans.begins)
+
+    def _integral(self, chosen: np.ndarray[Any, Any], edges: Floats) -> Floats:
+        """Milli-GPU-seconds held up to each edge."""
+        times = edges - self._low
+        come = self._until(self.begins[chosen], self.gpus[chosen], times)
+        return come - self._until(self.ends[chosen], self.gpus[chosen], times)
 
     @staticmethod
     def _until(since: Floats, gpus: Floats, edges: Floats) -> Floats:
@@ -126,14 +130,12 @@ class _Spells:
 
     def by_queue(self, whole: Readings) -> dict[tuple[int, int], Usage]:
         pairs = set(zip(self.queues.tolist(), self.classes.tolist(), strict=True))
-        empty = {key: Usage(capacity=usage.capacity) for key, usage in whole.queues.items()} | {
-            key: Usage() for key in sorted(pairs) if key not in whole.queues
-        }
+        known = {**dict.fromkeys(sorted(pairs), Usage()), **whole.queues}
         return {
-            (queue, pk): replace(
-                usage, allocated=self.gpu_hours((self.queues == queue) & (self.classes == pk))
+            (queue, pk): Usage(capacity=usage.capacity).held(
+                self.gpu_hours((self.queues == queue) & (self.classes == pk))
             )
-            for (queue, pk), usage in empty.items()
+            for (queue, pk), usage in known.items()
         }
 
 

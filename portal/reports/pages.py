@@ -17,6 +17,7 @@ from portal.reports.figures import waits as wait_figures
 from portal.reports.filters import PRESETS, ReportFilters
 from portal.reports.forms import FilterForm
 from portal.reports.preemptions import OTHERS, OUTSIDE, Matrix, PreemptionsReport
+from portal.reports.stats import LEAST
 from portal.reports.utilization import UtilizationReport
 from portal.reports.waits import WEEKDAYS, WaitsReport
 from portal.web.format import class_number
@@ -183,7 +184,9 @@ def waits_page(report: WaitsReport, **_: bool) -> dict[str, Any]:
         "within": wait_figures.started_within(report),
         "week": wait_figures.when_to_submit(report),
         "zone_name": f"{report.filters.end.astimezone(report.filters.tz):%Z}",
-        "highest_s": wait_figures.highest_hour_s(report),
+        "top": wait_figures.scale_top(report),
+        "left_out": sum(0 < spread.count < LEAST for spread in report.days),
+        "least": LEAST,
         "cividis": [
             (round(100 * i / (len(theme.CIVIDIS) - 1), 1), colour)
             for i, colour in enumerate(theme.CIVIDIS)

@@ -12,7 +12,7 @@ from django.db.models.expressions import Combinable
 from portal.reports.buckets import DAY_S, HOUR_S, Floats, epochs, step_s
 from portal.reports.filters import ReportFilters
 from portal.reports.scope import Scope
-from portal.reports.usage import PER_GPU_HOUR, Line, Readings, Usage
+from portal.reports.usage import NO_SPANS, PER_GPU_HOUR, Line, Readings, Spans, Usage
 from scheduling.models import UsageSample
 from scheduling.models.ledger import Resolution
 
@@ -65,7 +65,7 @@ def is_known(scope: Scope, filters: ReportFilters) -> bool:
 def _usage(own: Mapping[str, Any], top: Mapping[str, Any], *, whole: bool) -> Usage:
     """``own``: sums over leaves; ``top``: over the scope's top queues. Milli-GPU-seconds in."""
     capacity = top.get("capacity" if whole else "nominal", 0.0)
-    return Usage(
+    return Usage.of(
         installed=top.get("installed", 0.0) / PER_GPU_HOUR,
         capacity=capacity / PER_GPU_HOUR,
         allocated=own.get("allocated", 0.0) / PER_GPU_HOUR,
@@ -108,7 +108,8 @@ def read(scope: Scope, filters: ReportFilters) -> Readings:
     step = step_s(filters.span, FINEST_S[resolution])
     origin = min(own.first, top.first)
     count = int((max(own.last, top.last) - origin) // step) + 1
-    covered = _covered(own, top, origin, step, count)
+    spans = _spans(np.append(own.starts, top.starts), np.append(own.seconds, top.seconds))
+    covered = spans.covered(origin, step, count)
     lines, classes = {}, {}
     for pk in scope.classes:
         own_sums = own.binned(pk, origin, step, count)
@@ -122,6 +123,7 @@ def read(scope: Scope, filters: ReportFilters) -> Readings:
     return Readings(
         starts_s=origin + step * np.arange(count, dtype=np.float64),
         step_s=step,
+        spans=spans,
         lines=lines,
         classes=classes,
         queues=_by_queue(scope, filters, resolution),
@@ -163,15 +165,27 @@ def _by_start(
     return _Sums(list(rows))
 
 
-def _covered(own: _Sums, top: _Sums, origin: float, step: int, count: int) -> Floats:
-    """Seconds that samples cover in each step."""
-    starts = np.concatenate([own.starts, top.starts])
-    seconds = np.concatenate([own.seconds, top.seconds])
+def spans_of(scope: Scope, filters: ReportFilters, resolution: Resolution | None) -> Spans:
+    """The time that samples of the scope cover in the range."""
+    if resolution is None:
+        return NO_SPANS
+    rows = (
+        _rows(scope, filters, scope.leaves | scope.tops)
+        .filter(resolution=resolution)
+        .values("start")
+        .annotate(covered=Max("seconds"))
+        .values_list("start", "covered")
+    )
+    starts, seconds = list(zip(*rows, strict=True)) or ((), ())
+    return _spans(epochs(starts), np.array(seconds, dtype=np.float64))
+
+
+def _spans(starts: Floats, seconds: Floats) -> Spans:
+    """One for each start, as long as the longest of its samples."""
     unique, inverse = np.unique(starts, return_inverse=True)
     longest = np.zeros(len(unique))
     np.maximum.at(longest, inverse, seconds)
-    index = ((unique - origin) // step).astype(np.int64)
-    return np.bincount(index, longest, count).astype(np.float64)
+    return Spans(unique, unique + longest)
 
 
 def _line(own: Floats, top: Floats, covered: Floats, *, whole: bool) -> Line:

@@ -30,6 +30,11 @@ class Spread:
         p50, p90, p99 = np.quantile(values, (0.5, 0.9, 0.99))
         return cls(len(values), float(p50), float(p90), float(p99), float(values.mean()))
 
+    @property
+    def is_telling(self) -> bool:
+        """Enough values for percentiles that more of them would not turn round."""
+        return self.count >= LEAST
+
     def as_dict(self) -> dict[str, float | int | None]:
         return asdict(self)
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
+
+import numpy as np
 
 from portal.reports.buckets import Floats
 from portal.reports.stats import share
@@ -14,7 +16,9 @@ PER_GPU_HOUR = 1000 * 3600
 
 @dataclass(frozen=True)
 class Usage:
-    """GPU-hours over a range. Adds up over classes after ``weighed``."""
+    """GPU-hours over a range, read by ``of``. Adds up over classes after ``weighed``: every field is linear,
+    so what is free, down or idle in all is the sum of the parts, though none of them is below zero.
+    """
 
     installed: float = 0.0
     capacity: float = 0.0
@@ -26,6 +30,26 @@ class Usage:
     pending: float = 0.0
     lost: float = 0.0
     """Work thrown away by evictions, inside ``allocated``."""
+    free: float = 0.0
+    """Of ``capacity``, not held; what is held above it by one class or queue fills no other's."""
+    down: float = 0.0
+    idle: float = 0.0
+    """Held, but not really used."""
+
+    @classmethod
+    def of(cls, **read: float) -> Usage:
+        """What was ``read`` of one class, or of one queue in it, and what follows."""
+        usage = cls(**read)
+        return replace(
+            usage,
+            free=max(0.0, usage.capacity - usage.allocated),
+            down=max(0.0, usage.installed - usage.capacity),
+            idle=max(0.0, usage.measured - usage.used),
+        )
+
+    def held(self, allocated: float) -> Usage:
+        """The same capacity, of which ``allocated`` was held and nobody measured the use."""
+        return Usage.of(installed=self.installed, capacity=self.capacity, allocated=allocated)
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(*(a + b for a, b in zip(self.values(), other.values(), strict=True)))
@@ -54,19 +78,6 @@ class Usage:
         """Held and idle of allocated."""
         return share(self.idle, self.measured)
 
-    @property
-    def idle(self) -> float:
-        """Held, but not really used."""
-        return max(0.0, self.measured - self.used)
-
-    @property
-    def free(self) -> float:
-        return max(0.0, self.capacity - self.allocated)
-
-    @property
-    def down(self) -> float:
-        return max(0.0, self.installed - self.capacity)
-
 
 @dataclass(frozen=True)
 class Line:
@@ -80,14 +91,45 @@ class Line:
 
 
 @dataclass(frozen=True)
+class Spans:
+    """The stretches of time that were read, seconds since 1970; they do not overlap."""
+
+    begins: Floats
+    ends: Floats
+
+    @property
+    def seconds(self) -> float:
+        return float((self.ends - self.begins).sum())
+
+    def binned(self, values: Floats, origin: float, step_s: int, count: int) -> Floats:
+        """``values``, one a span, summed by the step that each span begins in."""
+        index = ((self.begins - origin) // step_s).astype(np.int64)
+        return np.bincount(index, values, count).astype(np.float64)
+
+    def covered(self, origin: float, step_s: int, count: int) -> Floats:
+        """Seconds read in each step."""
+        return self.binned(self.ends - self.begins, origin, step_s, count)
+
+
+NO_SPANS = Spans(np.empty(0), np.empty(0))
+
+
+@dataclass(frozen=True)
 class Readings:
     """What was read for a scope and a range, by class id; ``queues`` by (queue id, class id)."""
 
     starts_s: Floats
     step_s: int
+    spans: Spans = NO_SPANS
     lines: Mapping[int, Line] = field(default_factory=dict)
     classes: Mapping[int, Usage] = field(default_factory=dict)
     queues: Mapping[tuple[int, int], Usage] = field(default_factory=dict)
     until_s: float | None = None
     """How far the samples reach; None without any."""
     source: str = "samples"
+
+    @property
+    def covered_s(self) -> Floats:
+        """Seconds read in each step, which the means of the lines are over."""
+        count = len(self.starts_s)
+        return self.spans.covered(self.starts_s[0], self.step_s, count) if count else np.empty(0)

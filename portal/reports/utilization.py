@@ -11,7 +11,7 @@ from django.db.models import Sum
 
 from portal.accounts.models import User
 from portal.reports import held, samples
-from portal.reports.buckets import Floats
+from portal.reports.buckets import HOUR_S, Floats
 from portal.reports.filters import ReportFilters
 from portal.reports.scope import Scope, Unit, report_scope
 from portal.reports.tables import Table
@@ -70,6 +70,12 @@ class UtilizationReport:
     before: Usage | None
     """The same of the period before; None when not asked for or too little is known of it."""
     until: datetime | None
+    covered_s: Floats
+    """Seconds of each step that something is known of; means are over these."""
+
+    @property
+    def covered_hours(self) -> float:
+        return float(self.covered_s.sum()) / HOUR_S
 
     @property
     def is_empty(self) -> bool:
@@ -86,6 +92,7 @@ class UtilizationReport:
             "source": self.source,
             "note": self.unit.note,
             "step_s": self.step_s,
+            "covered_hours": round(self.covered_hours, 3),
             "samples_until": self.until.isoformat() if self.until else None,
             "total": usage_dict(self.total),
             "before": usage_dict(self.before) if self.before else None,
@@ -117,6 +124,7 @@ def utilization(cluster: Cluster, filters: ReportFilters, user: User) -> Utiliza
         total=sum((row.usage for row in rows), Usage()),
         before=_before(scope, filters) if filters.compare else None,
         until=datetime.fromtimestamp(readings.until_s, UTC) if readings.until_s else None,
+        covered_s=readings.covered_s,
     )
 
 
@@ -212,7 +220,7 @@ def _rounded(value: float | None) -> float | None:
 
 
 def _number(value: float) -> float | None:
-    return None if np.isnan(value) else round(float(value), 4)
+    return None if np.isnan(value) else float(value)
 
 
 def _series_table(report: UtilizationReport) -> Table:
@@ -220,7 +228,7 @@ def _series_table(report: UtilizationReport) -> Table:
     rows = [
         (
             start,
-            report.step_s,
+            round(float(report.covered_s[i]), 3),
             line.name,
             _number(line.installed[i]),
             _number(line.capacity[i]),
@@ -230,7 +238,7 @@ def _series_table(report: UtilizationReport) -> Table:
         for i, start in enumerate(report.starts)
         for line in report.series
     ]
-    columns = ("start", "seconds", "gpu_class", "installed_gpus", f"{report.against}_gpus")
+    columns = ("start", "seconds_known", "gpu_class", "installed_gpus", f"{report.against}_gpus")
     return Table(
         "series",
         "Mean GPUs by GPU class over time",

@@ -21,7 +21,7 @@ from django.views.decorators.http import require_safe
 
 from portal.accounts.models import User
 from portal.reports import pages
-from portal.reports.filters import DEFAULT_PRESET, ReportFilters
+from portal.reports.filters import ReportFilters
 from portal.reports.forms import FilterForm
 from portal.reports.preemptions import preemptions
 from portal.reports.scope import reportable_queues
@@ -103,8 +103,7 @@ def _faulty(
     """The faults at their fields; what was typed stays."""
     if wanted in {"csv", "json"}:
         return JsonResponse({"errors": form.errors}, status=400)
-    filters = ReportFilters.last(DEFAULT_PRESET, cluster.now(), zone=form.zone)
-    context = pages.frame(kind.name, KINDS.values(), form, cluster, filters)
+    context = pages.frame(kind.name, KINDS.values(), form, cluster, form.filters())
     return render(request, f"reports/{kind.name}.html", context, status=400)
 
 

@@ -6,13 +6,14 @@ reported apart, and so is work that was cancelled before it ever started.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 import numpy as np
-from django.db.models import F, Q, QuerySet
+from django.db.models import F, OuterRef, Q, QuerySet, Subquery
 
 from portal.accounts.models import User
 from portal.reports import samples
@@ -21,9 +22,9 @@ from portal.reports.database import Epoch
 from portal.reports.filters import ReportFilters
 from portal.reports.held import workload_filter
 from portal.reports.scope import Scope, report_scope
-from portal.reports.stats import LEAST, Spread
+from portal.reports.stats import Spread
 from portal.reports.tables import Table
-from scheduling.models import Cluster, Workload
+from scheduling.models import Cluster, State, Transition, Workload
 
 SIZES = ((1, "1 GPU or less"), (4, "2–4"), (8, "5–8"), (32, "9–32"), (None, "33 and more"))
 """Largest gang in GPUs, and its name."""
@@ -53,12 +54,15 @@ class Waiting:
     """Work that had not started when the range ended. Its wait is at least what it is so far."""
 
     count: int = 0
-    gpus: int = 0
-    """Asked for, milli-GPU."""
+    gpus: float = 0.0
+    """Asked for, milli-GPU; a slice counts its part."""
     so_far: Spread = field(default_factory=Spread)
     longest_s: float | None = None
     cancelled: int = 0
     """Ended in the range without ever starting."""
+    again: int = 0
+    """Started before, was evicted and waited anew when the range ended; its first wait is in the spreads."""
+    again_gpus: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -84,13 +88,13 @@ class WaitsReport:
     @property
     def worst_hour(self) -> int | None:
         """Hour of the week with the longest P90, of those with enough work to tell."""
-        known = [h for h, s in enumerate(self.week) if s.count >= LEAST and s.p90]
+        known = [h for h, s in enumerate(self.week) if s.is_telling and s.p90]
         return max(known, key=lambda h: (self.week[h].p90 or 0, -h)) if known else None
 
     @property
     def tail_class(self) -> ClassWaits | None:
         """The class with the longest P90, when there are several to compare."""
-        known = [c for c in self.classes if c.spread.count >= LEAST and c.spread.p90]
+        known = [c for c in self.classes if c.spread.is_telling and c.spread.p90]
         return max(known, key=lambda c: c.spread.p90 or 0) if len(known) > 1 else None
 
     def tables(self) -> tuple[Table, ...]:
@@ -104,11 +108,15 @@ class WaitsReport:
             "before": spread_dict(self.before) if self.before else None,
             "still_waiting": {
                 "count": self.waiting.count,
-                "gpus": self.waiting.gpus / 1000,
+                "gpus": round(self.waiting.gpus / 1000, 3),
                 "longest_s": self.waiting.longest_s,
                 **{f"so_far_{k}": v for k, v in spread_dict(self.waiting.so_far).items()},
             },
             "cancelled_before_start": self.waiting.cancelled,
+            "waiting_again": {
+                "count": self.waiting.again,
+                "gpus": round(self.waiting.again_gpus / 1000, 3),
+            },
             "period": self.periods.unit,
             **{table.name: table.as_dicts() for table in self.tables()},
         }
@@ -225,21 +233,53 @@ def _waiting(scope: Scope, filters: ReportFilters) -> Waiting:
         .filter(unstarted, open_end, submitted_at__lt=filters.end)
         .values_list("submitted_at", "finished_at", "gpus", "min_members", "gpu_classes")
     )
-    names = {c.name for c in scope.classes.values()}
-    narrowed = bool(filters.gpu_classes)
+    asks = _Asks(scope, narrowed=bool(filters.gpu_classes))
     since: list[datetime] = []
-    gpus = cancelled = 0
+    gpus, cancelled = 0.0, 0
     for submitted, finished, each, members, asked in rows:
-        if narrowed and not names & set(asked):
+        if not asks.counts(asked):
             continue
         if finished is not None and finished < filters.end:
             cancelled += 1
             continue
         since.append(submitted)
-        gpus += each * members
+        gpus += asks.gpus(asked, each * members)
     so_far = filters.end.timestamp() - epochs(since)
     longest = float(so_far.max()) if since else None
-    return Waiting(len(since), gpus, Spread.of(so_far), longest, cancelled)
+    again = [asks.gpus(names, gpus) for names, gpus in _again(scope, filters) if asks.counts(names)]
+    return Waiting(
+        len(since), gpus, Spread.of(so_far), longest, cancelled, len(again), math.fsum(again)
+    )
+
+
+class _Asks:
+    """What waiting work asks for, by the classes that it accepts."""
+
+    def __init__(self, scope: Scope, *, narrowed: bool) -> None:
+        self._weights = {c.name: scope.unit.weights[pk] for pk, c in scope.classes.items()}
+        self._narrowed = narrowed
+
+    def counts(self, names: list[str]) -> bool:
+        return not self._narrowed or any(name in self._weights for name in names)
+
+    def gpus(self, names: list[str], milli: int) -> float:
+        """Milli-GPU as whole GPUs count, by the class it would like best."""
+        first = next((name for name in names if name in self._weights), "")
+        return milli * self._weights.get(first, 1.0)
+
+
+def _again(scope: Scope, filters: ReportFilters) -> list[tuple[list[str], int]]:
+    """(classes, milli-GPU) of work that had started before, and waited when the range ended."""
+    last = Transition.objects.filter(workload=OuterRef("pk"), at__lt=filters.end)
+    state = last.order_by("-at", "-id").values("to_state")[:1]
+    rows = (
+        _work(scope, filters)
+        .filter(Q(finished_at=None) | Q(finished_at__gte=filters.end))
+        .filter(first_started_at__lt=filters.end)
+        .annotate(then=Subquery(state))
+        .filter(then=State.REQUEUED)
+    )
+    return list(rows.values_list("gpu_classes", _SIZE))
 
 
 def spread_dict(spread: Spread) -> dict[str, float | int | None]:

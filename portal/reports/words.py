@@ -73,11 +73,15 @@ def range_note(filters: ReportFilters, until: datetime | None) -> str:
 
 def span_label(filters: ReportFilters) -> str:
     """'30 days' or '24 hours'."""
-    seconds = filters.span.total_seconds()
-    if seconds < 2 * 86400:
-        count = max(1, round(seconds / HOUR_S))
+    return span_of(filters.span.total_seconds() / HOUR_S)
+
+
+def span_of(hours_long: float) -> str:
+    """Hours below two days, else days."""
+    if hours_long < 48:
+        count = max(1, round(hours_long))
         return f"{count} hour{'' if count == 1 else 's'}"
-    return f"{round(seconds / 86400)} days"
+    return f"{round(hours_long / 24)} days"
 
 
 def and_list(names: list[str]) -> str:
@@ -91,7 +95,7 @@ def hour_name(hour_of_week: int) -> str:
 
 
 def utilization_finding(report: UtilizationReport) -> Finding:
-    total, hours_long = report.total, report.filters.span.total_seconds() / HOUR_S
+    total, hours_long = report.total, report.covered_hours
     if total.allocated == 0:
         return Finding("Nothing was allocated in this range.")
     noun = "ready GPU-hours" if report.against == "ready" else "the nominal quota"
@@ -101,14 +105,22 @@ def utilization_finding(report: UtilizationReport) -> Finding:
     if total.is_measured:
         bold += f", and {percent(total.used_share)} of that was really used."
         rest = f"{hours(total.idle)} GPU-hours were held and idle, "
-        rest += f"which is {hours(total.idle / hours_long)} GPUs all the time"
+        rest += _all_the_time(total.idle / hours_long, report)
         most = _most([(row, row.usage.idle) for row in report.queues])
     else:
         bold += "."
         rest = f"{hours(total.allocated)} GPU-hours were held, "
-        rest += f"which is {hours(total.allocated / hours_long)} GPUs all the time"
+        rest += _all_the_time(total.allocated / hours_long, report)
         most = _most([(row, row.usage.allocated) for row in report.queues])
     return Finding(bold, f"{rest}{most}.")
+
+
+def _all_the_time(gpus: float, report: UtilizationReport) -> str:
+    """'which is 12.3 GPUs all the time', and over how much of the range where that is not all known."""
+    known = report.covered_hours
+    asked = report.filters.span.total_seconds() / HOUR_S
+    over = "" if known > 0.98 * asked else f" of the {span_of(known)} that are known"
+    return f"which is {hours(gpus)} GPUs all the time{over}"
 
 
 def _most(rows: list[tuple[QueueRow, float]], count: int = 3) -> str:
@@ -136,7 +148,7 @@ def waits_finding(report: WaitsReport) -> Finding:
             f"with a P90 of {wait(report.week[worst].p90)}"
         )
         if (tail := report.tail_class) is not None:
-            rest[-1] += f"; {tail.name} sets the tail"
+            rest[-1] += f"; of the classes {tail.name} has the longest P90, {wait(tail.spread.p90)}"
         rest[-1] += "."
     if report.before is not None:
         rest.append(
@@ -156,6 +168,12 @@ def waiting_sentence(report: WaitsReport) -> str:
             f"{number(left.count)} {verb} still waiting at the end of the range, for "
             f"{number(left.gpus / 1000, 1)} GPUs, the longest for {wait(left.longest_s)} so far; "
             "their wait is not over, so they are not in the percentiles."
+        )
+    if left.again:
+        verb = "workload" if left.again == 1 else "workloads"
+        parts.append(
+            f"{number(left.again)} {verb} for {number(left.again_gpus / 1000, 1)} GPUs had run before and "
+            "waited again after an eviction; only the first wait is in the percentiles."
         )
     if left.cancelled:
         verb = "was" if left.cancelled == 1 else "were"

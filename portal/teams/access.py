@@ -8,49 +8,38 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.contrib.auth.models import AnonymousUser
 from django.db.models import Q, QuerySet
 
-from portal.accounts.models import Persona, User
+from portal.teams.rights import Person, rights_of
 from scheduling.models import Cluster, Queue, QuotaChange, Workload
 
-Person = User | AnonymousUser
 NOTHING = Q(pk__in=[])
 
 
 def is_operator(user: Person) -> bool:
     """May see and operate every cluster."""
-    if not isinstance(user, User):
-        return False
-    return (
-        user.is_superuser
-        or Persona.objects.filter(memberships__user=user, may_operate=True).exists()
-    )
+    return rights_of(user).operates
 
 
 def subtrees(user: Person, *, strictly: bool = False, **persona: bool) -> Q:
     """Queues below (or, unless ``strictly``, at) those of the teams where the persona has the flags."""
     condition = NOTHING
-    for cluster_id, path in _tops(user, **persona):
+    for cluster_id, path in tops(user, **persona):
         below = Q(path__startswith=f"{path}/") if path else ~Q(path="")
         within = below if strictly else below | Q(path=path)
         condition |= Q(cluster_id=cluster_id) & within
     return condition
 
 
-def _tops(user: Person, **persona: bool) -> list[tuple[int, str]]:
+def tops(user: Person, **persona: bool) -> list[tuple[int, str]]:
     """(cluster, path) of the queues of the user's teams; the path of a root is empty."""
-    if not isinstance(user, User):
-        return []
-    flags = {f"persona__{name}": value for name, value in persona.items()}
-    rows = user.memberships.filter(**flags)
-    return list(rows.values_list("team__queue__cluster_id", "team__queue__path"))
+    return rights_of(user).tops(**persona)
 
 
 def visible_clusters(user: Person) -> QuerySet[Cluster]:
     if is_operator(user):
         return Cluster.objects.all()
-    return Cluster.objects.filter(pk__in={cluster_id for cluster_id, _ in _tops(user)})
+    return Cluster.objects.filter(pk__in={cluster_id for cluster_id, _ in tops(user)})
 
 
 def own_queues(user: Person, **persona: bool) -> QuerySet[Queue]:
@@ -65,7 +54,7 @@ def visible_queues(user: Person) -> QuerySet[Queue]:
     if is_operator(user):
         return Queue.objects.all()
     above = NOTHING
-    for cluster_id, path in _tops(user):
+    for cluster_id, path in tops(user):
         parts = path.split("/")
         paths = ["", *("/".join(parts[:i]) for i in range(1, len(parts)))]
         above |= Q(cluster_id=cluster_id, path__in=paths)

@@ -41,3 +41,53 @@ class Membership(models.Model):
 
     def __str__(self) -> str:
         return f"{self.user} in {self.team}: {self.persona}"
+
+
+class SubmitTemplate(models.Model):
+    """Values of the submit form that a person keeps under a name, for themselves or for their team."""
+
+    cluster = models.ForeignKey("scheduling.Cluster", on_delete=models.CASCADE, related_name="+")
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="submit_templates"
+    )
+    team = models.ForeignKey(
+        Team, on_delete=models.CASCADE, null=True, blank=True, related_name="submit_templates"
+    )
+    """Whose members may use it; NULL is the owner alone."""
+    name = models.CharField(max_length=63)
+    values = models.JSONField(default=dict)
+    """Field -> text, as it is typed."""
+    saved_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        ordering = ["name", "pk"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["cluster", "owner", "name"], name="submit_template_unique"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Submitted(models.Model):
+    """The manifest that a person submitted, to be cloned when the object is long gone."""
+
+    cluster = models.ForeignKey("scheduling.Cluster", on_delete=models.CASCADE, related_name="+")
+    uid = models.CharField(max_length=64)
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="submitted"
+    )
+    manifest = models.JSONField()
+    at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["-pk"]
+        constraints = [
+            models.UniqueConstraint(fields=["cluster", "uid"], name="submitted_uid_unique")
+        ]
+        indexes = [models.Index(fields=["cluster", "user", "-id"], name="submitted_last")]
+
+    def __str__(self) -> str:
+        return self.uid

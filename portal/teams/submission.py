@@ -1,39 +1,33 @@
-"""Who may submit what: the class of service of a persona, and the limits of the queue, checked before
-a manifest goes to the cluster. Pages and API submit through here.
+"""Who may submit what: checked before a manifest goes to the cluster. Pages and API submit through here.
+
+A manifest is read by the adapters, as the engine's worker reads what was created, and judged by the same
+judge. What only people who submit are told comes on top: an image that is none, and what the engine says
+can never start. The latter is refused unless whoever asks confirms it, since nodes and limits may change.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from datetime import timedelta
 from typing import Any
 
-from portal.accounts.models import Persona, User
-from portal.teams.access import submittable_queues
-from scheduling.models import MILLI, Cluster, PriorityClass, Queue, Quota
-from scheduling.services import workloads
-from scheduling.services.errors import ServiceError
+from django.utils import timezone
 
-QUEUE_LABELS = ("weir.dev/queue", "kueue.x-k8s.io/queue-name")
-PRIORITY_LABEL = "weir.dev/priority-class"
-CLASSES_ANNOTATION = "weir.dev/gpu-classes"
-MIN_MEMBERS_ANNOTATION = "weir.dev/min-members"
+from portal.accounts.models import User
+from portal.teams.access import submittable_queues
+from portal.teams.models import Submitted
+from portal.teams.reading import Reading
+from scheduling.models import Cluster, PriorityClass, Queue
+from scheduling.services import asking, images, judge, service_classes, told, workloads
+from scheduling.services.asking import Asked
+from scheduling.services.errors import ServiceError
 
 Json = dict[str, Any]
 
-
-@dataclass(frozen=True, slots=True)
-class Ask:
-    """What a submission asks for. ``gpus`` is milli-GPU per pod; empty texts were left out."""
-
-    queue: str
-    namespace: str = ""
-    priority_class: str = ""
-    gpus: int = 0
-    pods_min: int = 1
-    pods_max: int = 1
-    gpu_classes: tuple[str, ...] = ()
-    run_time_limit_s: int | None = None
+NEVER_FITS = "never_fits"
+"""Code of the refusal that may be overruled by who asks."""
+MANIFESTS_KEPT = timedelta(days=90)
 
 
 class SubmissionError(ServiceError):
@@ -45,100 +39,110 @@ class SubmissionError(ServiceError):
         super().__init__(first.code, first.sentence, first.remedy, field=first.field)
 
 
-def submit(user: User, cluster: Cluster, manifest: Mapping[str, Any]) -> Json:
-    """Checks ``manifest`` against persona and limits, then creates it as ``user``.
+def submit(
+    user: User, cluster: Cluster, manifest: Mapping[str, Any], *, even_if_never: bool = False
+) -> Json:
+    """Checks ``manifest`` against class of service and limits, then creates it as ``user``.
 
-    Returns the object as the API server made it. Raises SubmissionError, or the service's ServiceError.
+    What can never start is created only ``even_if_never``. Returns the object as the API server made it.
+    Raises SubmissionError, or the service's ServiceError.
     """
-    faults = find_faults(user, cluster, read_manifest(cluster, manifest))
+    faults = find_faults(user, cluster, manifest, even_if_never=even_if_never)
     if faults:
         raise SubmissionError(faults)
-    return workloads.submit(cluster, manifest=manifest, user=user.get_username())
-
-
-def read_manifest(cluster: Cluster, manifest: Mapping[str, Any]) -> Ask:
-    """What a manifest asks for; in a Job's, parts of the wrong shape count as left out.
-
-    Whether it is a valid Job is for the API server to say; this reads what personas bound. Raises
-    ServiceError for a kind that is not queued, or one that cannot be read.
-    """
-    meta, spec = _part(manifest, "metadata"), _part(manifest, "spec")
-    pod = _part(_part(spec, "template"), "spec")
-    if manifest.get("kind") not in (None, "Job") or pod.get("resourceClaims"):
-        return _read_as_queued(cluster, manifest)
-    labels, notes = _part(meta, "labels"), _part(meta, "annotations")
-    pods = _whole(spec.get("parallelism"), 1)
-    classes = str(notes.get(CLASSES_ANNOTATION) or "").split(",")
-    return Ask(
-        queue=next((str(labels[key]) for key in QUEUE_LABELS if labels.get(key)), ""),
-        namespace=str(meta.get("namespace") or ""),
-        priority_class=str(labels.get(PRIORITY_LABEL) or pod.get("priorityClassName") or ""),
-        gpus=_gpus(cluster, pod),
-        pods_min=_whole(notes.get(MIN_MEMBERS_ANNOTATION), pods),
-        pods_max=pods,
-        gpu_classes=tuple(name.strip() for name in classes if name.strip()),
-        run_time_limit_s=_whole(spec.get("activeDeadlineSeconds"), 0) or None,
+    made = workloads.submit(cluster, manifest=manifest, user=user.get_username())
+    Submitted.objects.get_or_create(
+        cluster=cluster,
+        uid=made["metadata"]["uid"],
+        defaults={"user": user, "manifest": manifest},
     )
+    # A manifest holds what its author wrote into the environment, so it is not kept for ever.
+    Submitted.objects.filter(cluster=cluster, at__lt=timezone.now() - MANIFESTS_KEPT).delete()
+    return made
 
 
-def _read_as_queued(cluster: Cluster, manifest: Mapping[str, Any]) -> Ask:
-    """As the cycle will read it, so that no kind and no claim slips past what personas bound."""
-    seen = workloads.read(cluster, manifest)
-    if seen.fault:
-        raise ServiceError("invalid", seen.fault, field="spec")
-    return Ask(
-        queue=seen.queue_label,
-        namespace=str(_part(manifest, "metadata").get("namespace") or ""),
-        priority_class=seen.priority_class,
-        gpus=seen.gpus,
-        pods_min=seen.min_members,
-        pods_max=seen.max_members,
-        gpu_classes=seen.gpu_classes,
-        run_time_limit_s=seen.run_time_limit_s,
-    )
+def find_faults(
+    user: User, cluster: Cluster, manifest: Mapping[str, Any], *, even_if_never: bool = False
+) -> list[ServiceError]:
+    """Everything that forbids ``manifest``, each at its field; empty when it may be submitted.
 
-
-def find_faults(user: User, cluster: Cluster, ask: Ask) -> list[ServiceError]:
-    """Everything that forbids ``ask``, each at its field; empty when it may be made.
-
-    Of several personas that reach the queue the most generous counts.
+    Raises ServiceError for a kind that is not queued, and for one that cannot be read.
     """
-    queue = submittable_queues(user).filter(cluster=cluster, name=ask.queue).first()
+    asked, astray = _read(user, cluster, manifest)
+    if asked is None:
+        return astray
+    read = asked.observed
+    if read.fault:
+        return [*astray, ServiceError("invalid", read.fault, field="spec")]
+    judgement = judge.judge(read, asked.queue.path, _rules(cluster))
+    unknown = list(_unknown_classes(cluster, read.gpu_classes))
+    told_of = {fault.field for fault in unknown}
+    found = [
+        *astray,
+        *list(images.faults_of(manifest))[:1],
+        *unknown,
+        *(fault for fault in judgement.faults if fault.field not in told_of),
+    ]
+    if not found and not even_if_never:
+        found += _never_faults(user, asked)
+    return found
+
+
+def asked_of(user: User, cluster: Cluster, manifest: Mapping[str, Any]) -> Asked | None:
+    """What ``manifest`` would be as the work of ``user``; None where it leads to none of their queues.
+
+    Raises ServiceError as ``find_faults`` does.
+    """
+    asked, _ = _read(user, cluster, manifest)
+    return None if asked is None or asked.observed.fault else asked
+
+
+def _read(
+    user: User, cluster: Cluster, manifest: Mapping[str, Any]
+) -> tuple[Asked | None, list[ServiceError]]:
+    """What it would be in the queue that it leads to, if it leads to one, and what is wrong with where it
+    leads."""
+    named, namespace = workloads.destination(manifest)
+    queue = submittable_queues(user).filter(cluster=cluster, name=named).first()
+    astray = (
+        list(_namespace_faults(queue, namespace)) if queue else [_no_queue(user, cluster, named)]
+    )
+    try:
+        found = workloads.read(cluster, manifest, in_reach=not astray)
+    except ServiceError as unread:
+        # Who names a place is told first what is wrong with that.
+        if named and astray and unread.code == "invalid":
+            return None, astray
+        raise
     if queue is None:
-        return [_no_queue(user, cluster, ask.queue)]
-    faults = [_persona_faults(persona, cluster, ask) for persona in personas_at(user, queue)]
+        return None, astray
+    return asking.as_work_of(found, user.get_username(), cluster, queue), astray
+
+
+def barred_classes(asked: Asked) -> dict[str, str]:
+    """GPU class -> why its user may not have it there; only those that they may not."""
+    rules, names = _rules(asked.cluster), asked.cluster.gpu_classes.values_list("name", flat=True)
+    return {
+        name: str(fault)
+        for name in names
+        for fault in judge.judge(asked.on(name), asked.queue.path, rules).faults
+        if fault.field == "gpu_classes"
+    }
+
+
+def usable_priority_classes(user: User, queue: Queue) -> list[PriorityClass]:
+    """Every class that some class of service of ``user`` gives in ``queue``, highest value first."""
+    mine = service_classes.load(queue.cluster).of(user.get_username(), queue.path)
+    given = [service.priority_classes for service in mine]
     return [
-        *_namespace_faults(queue, ask),
-        *min(faults, key=len, default=[]),
-        *_limit_faults(queue, ask),
+        priority
+        for priority in PriorityClass.objects.all()
+        if any(names is None or priority.name in names for names in given)
     ]
 
 
-def personas_at(user: User, queue: Queue) -> list[Persona]:
-    """The personas with which ``user`` may submit to ``queue``."""
-    members = user.memberships.filter(
-        persona__may_submit=True,
-        team__queue__cluster_id=queue.cluster_id,
-        team__queue__path__in=_paths_down_to(queue.path),
-    )
-    rows = members.select_related("persona").prefetch_related(
-        "persona__priority_classes", "persona__gpu_classes"
-    )
-    return [member.persona for member in rows]
-
-
-def limits_of(queue: Queue, gpu_class: str = "") -> list[tuple[str, str, int]]:
-    """(path of the queue or an ancestor, class, limit in milli-GPU) of every limit in force now."""
-    quotas = Quota.objects.in_force(queue.cluster.now()).filter(
-        queue__cluster_id=queue.cluster_id, queue__path__in=_paths_down_to(queue.path)
-    )
-    if gpu_class:
-        quotas = quotas.filter(gpu_class__name=gpu_class)
-    return [
-        (quota.queue.path, quota.gpu_class.name, quota.nominal_gpus + quota.borrowing_limit_gpus)
-        for quota in quotas.select_related("queue", "gpu_class")
-        if quota.borrowing_limit_gpus is not None
-    ]
+def _rules(cluster: Cluster) -> judge.Rules:
+    return judge.Rules(service_classes.load(cluster), tuple(PriorityClass.objects.all()))
 
 
 def _no_queue(user: User, cluster: Cluster, name: str) -> ServiceError:
@@ -149,136 +153,44 @@ def _no_queue(user: User, cluster: Cluster, name: str) -> ServiceError:
     return ServiceError("no_such_queue", sentence, remedy, field="queue")
 
 
-def _namespace_faults(queue: Queue, ask: Ask) -> Iterator[ServiceError]:
+def _namespace_faults(queue: Queue, namespace: str) -> Iterator[ServiceError]:
     """A team's work stays in its own namespace."""
     own = queue.namespace or "default"
-    if ask.namespace and ask.namespace != own:
+    if namespace and namespace != own:
         yield ServiceError(
             "wrong_namespace",
-            f"Work of {queue.name} does not go to the namespace {ask.namespace}.",
+            f"Work of {queue.name} does not go to the namespace {namespace}.",
             f"Set metadata.namespace to {own}, or leave it out.",
             field="namespace",
         )
 
 
-def _persona_faults(persona: Persona, cluster: Cluster, ask: Ask) -> list[ServiceError]:
-    found = [
-        _priority_fault(persona, ask),
-        _class_fault(persona, cluster, ask),
-        _size_fault(persona, ask),
-        _run_time_fault(persona, ask),
-    ]
-    return [fault for fault in found if fault is not None]
-
-
-def _priority_fault(persona: Persona, ask: Ask) -> ServiceError | None:
-    allowed = priority_classes_of(persona)
-    names = [c.name for c in allowed]
-    if not ask.priority_class or ask.priority_class in names:
-        return None
-    return ServiceError(
-        "priority_class_not_allowed",
-        f"Persona {persona} may not use the priority class {ask.priority_class}.",
-        f"Use {_any_of(names)}.",
-        field="priority_class",
-    )
-
-
-def priority_classes_of(persona: Persona) -> list[PriorityClass]:
-    """Those ``persona`` may use, highest value first; none named means every one."""
-    named = list(persona.priority_classes.all()) or list(PriorityClass.objects.all())
-    return [c for c in named if c.preemptible or not persona.preemptible_only]
-
-
-def _class_fault(persona: Persona, cluster: Cluster, ask: Ask) -> ServiceError | None:
+def _unknown_classes(cluster: Cluster, names: Sequence[str]) -> Iterator[ServiceError]:
+    """A slip that the engine would have wait until somebody adds the class."""
     here = list(cluster.gpu_classes.values_list("name", flat=True))
-    named = {c.name for c in persona.gpu_classes.all()}
-    allowed = [name for name in here if not named or name in named]
-    wrong = next((name for name in ask.gpu_classes if name not in allowed), None)
-    if wrong is None:
-        return None
-    if wrong in here:
-        sentence = f"Persona {persona} may not use the GPU class {wrong}."
-    else:
+    if wrong := next((name for name in names if name not in here), None):
         sentence = f"There is no GPU class {wrong} in {cluster}."
-    return ServiceError(
-        "gpu_class_not_allowed", sentence, f"Use {_any_of(allowed)}.", field="gpu_classes"
+        remedy = f"Use {judge.any_of(here)}."
+        yield ServiceError("gpu_class_not_allowed", sentence, remedy, field="gpu_classes")
+
+
+def _never_faults(user: User, asked: Asked) -> list[ServiceError]:
+    """The engine's word that it can never start. Where the cluster cannot be asked, nothing is said."""
+    decision = None
+    with suppress(ServiceError):
+        decision = asking.can_never_start(asked)
+    if decision is None:
+        return []
+    said = told.tell(asked.said(decision), Reading(user))
+    return [ServiceError(NEVER_FITS, said.sentence, _remedy(said.numbers), field="gpus_per_pod")]
+
+
+def _remedy(numbers: Mapping[str, Any]) -> str:
+    most, needs = numbers.get("most"), numbers.get("needs")
+    less = "fewer GPUs per pod, fewer pods"
+    if isinstance(most, int | float) and isinstance(needs, int | float) and 0 < most < needs:
+        less = f"at most {most:.10g} GPU{'' if most == 1 else 's'}"
+    return (
+        f"Ask for {less}, or choose another GPU class or queue."
+        " To have it wait until nodes or limits change, confirm that."
     )
-
-
-def _size_fault(persona: Persona, ask: Ask) -> ServiceError | None:
-    most, asked = persona.max_gpus_per_workload, ask.gpus * ask.pods_max
-    if most is None or asked <= most:
-        return None
-    return ServiceError(
-        "too_many_gpus",
-        f"{asked / MILLI:g} GPUs are more than the {most / MILLI:g} persona {persona} may ask for.",
-        "Ask for fewer GPUs per pod or fewer pods.",
-        field="gpus_per_pod",
-    )
-
-
-def _run_time_fault(persona: Persona, ask: Ask) -> ServiceError | None:
-    most = persona.max_run_time_s
-    if most is None or (ask.run_time_limit_s is not None and ask.run_time_limit_s <= most):
-        return None
-    if ask.run_time_limit_s is None:
-        sentence = f"Persona {persona} needs a run-time limit."
-    else:
-        sentence = f"{ask.run_time_limit_s / 3600:g} h is longer than persona {persona} may run."
-    return ServiceError(
-        "run_time_too_long",
-        sentence,
-        f"Set a limit of at most {most / 3600:g} h.",
-        field="run_time_limit",
-    )
-
-
-def _limit_faults(queue: Queue, ask: Ask) -> Iterator[ServiceError]:
-    """One fault when no class that was asked for could ever hold the gang."""
-    need, limits = ask.gpus * ask.pods_min, limits_of(queue)
-    classes = ask.gpu_classes or tuple(queue.cluster.gpu_classes.values_list("name", flat=True))
-    tight = [min(((n, p) for p, c, n in limits if c == name), default=None) for name in classes]
-    blocked = [limit for limit in tight if limit is not None and limit[0] < need]
-    if not need or len(blocked) < len(classes):
-        return
-    most, path = max(blocked)
-    yield ServiceError(
-        "never_fits",
-        f"The gang needs {need / MILLI:g} GPUs; the limit of {path} is {most / MILLI:g}.",
-        f"Ask for at most {most / MILLI:g} GPUs, or choose another GPU class or queue.",
-        field="gpus_per_pod",
-    )
-
-
-def _any_of(names: Sequence[str]) -> str:
-    return ", ".join(names[:-1]) + (" or " if len(names) > 1 else "") + names[-1] if names else "-"
-
-
-def _paths_down_to(path: str) -> list[str]:
-    """'a/b' -> ['', 'a', 'a/b']: the root's path is empty."""
-    parts = path.split("/")
-    return ["", *("/".join(parts[: i + 1]) for i in range(len(parts)))]
-
-
-def _part(whole: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    part = whole.get(key)
-    return part if isinstance(part, Mapping) else {}
-
-
-def _whole(value: Any, default: int) -> int:
-    try:
-        return int(value)
-    except (TypeError, ValueError):
-        return default
-
-
-def _gpus(cluster: Cluster, pod: Mapping[str, Any]) -> int:
-    names = set(cluster.gpu_classes.values_list("resource_name", flat=True))
-    containers = pod.get("containers")
-    total = 0
-    for container in containers if isinstance(containers, list) else []:
-        resources = _part(container, "resources") if isinstance(container, Mapping) else {}
-        asked = {**_part(resources, "requests"), **_part(resources, "limits")}
-        total += sum(_whole(n, 0) for name, n in asked.items() if name in names)
-    return total * MILLI

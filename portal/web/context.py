@@ -13,9 +13,10 @@ from django.db.models import Sum
 from django.http import HttpRequest
 from django.utils import timezone
 
-from portal.teams.access import submittable_queues, visible_clusters
+from portal.teams.access import is_operator, submittable_queues, visible_clusters
 from portal.web.classes import gpus_each
 from portal.web.menu import Section, sections
+from portal.web.remembered import remembered
 from scheduling.models import Cluster, Cycle, GpuClass
 
 THEMES = ("light", "dark")
@@ -72,6 +73,11 @@ class Shell:
     @cached_property
     def total_gpus(self) -> float:
         """Physical GPUs of the cluster, milli-GPU."""
+        if self.cluster is None:
+            return 0.0
+        return remembered.of(self.cluster, "installed", self._installed)
+
+    def _installed(self) -> float:
         classes = GpuClass.objects.filter(cluster=self.cluster)
         return float(
             sum(
@@ -94,6 +100,10 @@ class Shell:
         planned = self.cluster.planned_at if self.cluster else None
         return planned is None or timezone.now() - planned > timedelta(seconds=self.stale_after_s)
 
+    @property
+    def operates(self) -> bool:
+        return is_operator(self.request.user)
+
     @cached_property
     def may_submit(self) -> bool:
         mine = submittable_queues(self.request.user)
@@ -101,7 +111,9 @@ class Shell:
 
     @cached_property
     def sections(self) -> list[Section]:
-        return sections(self.request, self.cluster) if self.cluster else []
+        if self.cluster is None:
+            return []
+        return sections(self.request, self.cluster, may_submit=self.may_submit)
 
 
 def shell(request: HttpRequest) -> dict[str, Any]:

@@ -102,7 +102,9 @@ class Bar:
     note_at: str
     is_over: bool
     framed: Span | None = None
-    """The part of the hatch that is one workload."""
+    """The part of the hatch that is one workload, or one person's."""
+    framed_held: Span | None = None
+    """The part of what is held that is one person's."""
 
 
 def axis(figures: Iterable[Figures], *, least: float = MILLI) -> Axis:
@@ -115,8 +117,11 @@ def axis(figures: Iterable[Figures], *, least: float = MILLI) -> Axis:
     return Axis(end, ticks)
 
 
-def bar(name: str, figures: Figures, on: Axis, *, framed_gpus: float = 0) -> Bar:
-    """Marks of one queue's bar. ``framed_gpus`` frames that much of the start of the hatch."""
+def bar(
+    name: str, figures: Figures, on: Axis, *, framed_gpus: float = 0, framed_held: float = 0
+) -> Bar:
+    """Marks of one queue's bar. ``framed_gpus`` frames that much of the start of the hatch, ``framed_held``
+    that much of the start of the fill."""
     one = figures
     ceiling = on.end if one.limit is None else one.limit
     held_inside = min(one.allocated, one.nominal)
@@ -146,6 +151,7 @@ def bar(name: str, figures: Figures, on: Axis, *, framed_gpus: float = 0) -> Bar
         note_at=_percent(note_at),
         is_over=over > 0,
         framed=on.span(one.allocated, framed_to) if framed_gpus else None,
+        framed_held=on.span(0, min(framed_held, one.allocated)) if framed_held else None,
     )
 
 

@@ -34,6 +34,23 @@ def gpus(milli: Number | None) -> str:
     return number(whole, 3 if 0 < abs(whole) < 0.1 else 1)
 
 
+def gpus_counted(milli: Number | None, unit: str = "GPUs") -> str:
+    """4000 -> '4 GPUs', 1000 -> '1 GPU'."""
+    text = gpus(milli)
+    return f"{text} {unit.removesuffix('s') if text == '1' else unit}"
+
+
+def counted(value: Number, word: str) -> str:
+    """(3, 'start') -> '3 starts', (1, 'start') -> '1 start'."""
+    return f"{number(value)} {word}{'' if value == 1 else 's'}"
+
+
+def percent(part: Number) -> str:
+    """0.6667 -> '67 %'; below a tenth with one decimal."""
+    value = 100 * float(part)
+    return f"{number(value, 0 if abs(value) >= 10 else 1)} %"
+
+
 def signed(milli: Number | None) -> str:
     """A difference in GPUs with its sign: '+4', '−0.5', '0'."""
     text = gpus(milli)

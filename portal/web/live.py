@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass
 from weakref import WeakKeyDictionary
 
 from asgiref.sync import sync_to_async
+from django.conf import settings
 from django.contrib.auth.decorators import login_required
 from django.core.handlers.asgi import ASGIRequest
 from django.db import DatabaseError, close_old_connections
@@ -29,12 +30,14 @@ from django.http import (
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
+from portal.config.limits import Slot
 from portal.web.format import number
 from portal.web.shell import get_cluster
 from scheduling.models import Cluster, Cycle
 
 PERIOD_S = 0.5
 HEARTBEAT_S = 15.0
+RETRY_S = 30
 LIFETIME_S = 600.0
 """A stream ends after this; the browser connects again and is authorised anew."""
 
@@ -156,6 +159,26 @@ async def stream(cluster_id: int) -> AsyncIterator[str]:
         listening.leave(cluster_id, queue)
 
 
+async def _holding(slot: Slot, events: AsyncIterator[str]) -> AsyncIterator[str]:
+    """``events``, with the person's place among the streams given back at the end."""
+    try:
+        async for event in events:
+            yield event
+    finally:
+        await sync_to_async(slot.free)()
+
+
+def _too_many() -> JsonResponse:
+    """The page polls meanwhile and asks for a stream again."""
+    sentence = f"You have {settings.WEIR_LIVE_STREAMS} live pages open."
+    remedy = "Close some of them, or poll with ?once=1."
+    return JsonResponse(
+        {"code": "too_many_streams", "sentence": sentence, "remedy": remedy},
+        status=429,
+        headers={"Retry-After": str(RETRY_S)},
+    )
+
+
 @login_required
 @require_safe
 def live(request: HttpRequest, cluster: str) -> HttpResponseBase:
@@ -166,8 +189,11 @@ def live(request: HttpRequest, cluster: str) -> HttpResponseBase:
     if not isinstance(request, ASGIRequest):
         # A synchronous server would give one of its threads away for good: the page polls instead.
         return HttpResponse(status=204)
+    slot = Slot.take(f"live:{request.user.pk}", settings.WEIR_LIVE_STREAMS, LIFETIME_S + RETRY_S)
+    if slot is None:
+        return _too_many()
     return StreamingHttpResponse(
-        stream(found.pk),
+        _holding(slot, stream(found.pk)),
         content_type="text/event-stream",
-        headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
+        headers={"X-Accel-Buffering": "no"},
     )

@@ -9,3 +9,5 @@ from portal.accounts.models import User
 class PersonRequest(HttpRequest):
     user: User
     htmx: HtmxDetails
+    is_own_work: bool
+    """Of a page about one workload; absent elsewhere."""

@@ -24,6 +24,14 @@ class Found:
     workloads: list[Workload]
     users: list[str]
 
+    @property
+    def count(self) -> int:
+        return len(self.queues) + len(self.workloads) + len(self.users)
+
+    @property
+    def is_cut(self) -> bool:
+        return max(len(self.queues), len(self.workloads), len(self.users)) == LIMIT
+
     def __bool__(self) -> bool:
         return bool(self.queues or self.workloads or self.users)
 

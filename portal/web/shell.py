@@ -7,7 +7,8 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_safe
 
-from portal.teams.access import visible_clusters
+from portal.teams.access import is_operator, tops, visible_clusters
+from portal.teams.rights import Person
 from scheduling.models import Cluster
 
 
@@ -22,10 +23,16 @@ def get_cluster(request: HttpRequest, name: str) -> Cluster:
     return cluster
 
 
+def answers_for_others(user: Person) -> bool:
+    """Who divides quotas or operates begins with everybody's work, the others with their own."""
+    return is_operator(user) or bool(tops(user, may_edit_quotas=True))
+
+
 @login_required
 @require_safe
 def home(request: HttpRequest) -> HttpResponse:
     cluster = visible_clusters(request.user).first()
     if cluster is None:
         return render(request, "web/nowhere.html", status=404)
-    return redirect("web:overview", cluster=cluster.name)
+    page = "web:overview" if answers_for_others(request.user) else "web:my_work"
+    return redirect(page, cluster=cluster.name)

@@ -7,8 +7,11 @@ from portal.web import shell
 app_name = "web"
 urlpatterns = [
     path("", shell.home, name="home"),
+    path("help/", include("portal.web.help.urls")),
     path("c/<slug:cluster>/", include("portal.web.overview.urls")),
     path("c/<slug:cluster>/", include("portal.web.workloads.urls")),
     path("c/<slug:cluster>/", include("portal.web.quotas.urls")),
+    path("c/<slug:cluster>/", include("portal.web.nodes.urls")),
+    path("c/<slug:cluster>/", include("portal.web.cycles.urls")),
     path("c/<slug:cluster>/", include("portal.web.operations.urls")),
 ]

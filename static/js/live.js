@@ -2,7 +2,8 @@
 //
 // A fragment is any element with an id and data-live-url. When the cluster has changed it is fetched and
 // replaced; <details> that were open stay open, what says data-live-keep stays as it is, and the focus
-// stays on the element of the same id or address. Pages may instead use hx-trigger="weir:plan from:body".
+// stays on the element of the same id or address. One that somebody types in or waits in is left until they
+// are done. Pages may instead use hx-trigger="weir:plan from:body".
 (() => {
   "use strict";
 
@@ -20,6 +21,7 @@
   let refreshing = false;
   let again = false;
   let lastRefresh = -LEAST_GAP_MS;
+  let postponed = 0;
 
   const format = new Intl.DateTimeFormat("en-GB", {
     timeZone: live.dataset.zone, hour: "2-digit", minute: "2-digit", second: "2-digit", timeZoneName: "short",
@@ -48,6 +50,16 @@
     const shown = live.querySelector(".live-word");
     if (shown.textContent !== word) shown.textContent = word;
     live.querySelector(".live-age").textContent = since;
+    showNote(stale, age);
+  }
+
+  // The page says itself that it is old, where somebody reads and not only at the dot.
+  function showNote(stale, age) {
+    const note = document.querySelector("[data-stale-note]");
+    if (!note) return;
+    note.hidden = !stale;
+    const told = note.querySelector("[data-stale-age]");
+    if (told && stale && isFinite(age)) told.textContent = ageText(age);
   }
 
   function ageText(ms) {
@@ -63,24 +75,69 @@
     return href ? `[href="${CSS.escape(href)}"]` : null;
   }
 
+  // Somebody waits for an answer in it, types in it, or has opened something over it.
+  function isInUse(element) {
+    if (element.querySelector("dialog[open], [popover]:popover-open, [aria-busy='true']")) return true;
+    return [...element.querySelectorAll("input:not([type=hidden]), textarea, select")].some(isTouched);
+  }
+
+  function isTouched(field) {
+    if (field === document.activeElement) return true;
+    if (field.type === "checkbox" || field.type === "radio") return field.checked !== field.defaultChecked;
+    if (field.options) return isChosen(field);
+    return field.value !== field.defaultValue;
+  }
+
+  // Without a default the browser chooses the first.
+  function isChosen(select) {
+    const options = [...select.options];
+    const usual = options.some((option) => option.defaultSelected);
+    return usual ? options.some((option) => option.selected !== option.defaultSelected) : select.selectedIndex > 0;
+  }
+
+  // A row is the same by its id, and without one by what it is called.
+  function keepOpen(element, next) {
+    const nameOf = (row) => row.id || row.querySelector("summary")?.textContent;
+    const open = new Map([...element.querySelectorAll("details")].map((row) => [nameOf(row), row.open]));
+    next.querySelectorAll("details").forEach((row) => {
+      if (open.has(nameOf(row))) row.open = open.get(nameOf(row));
+    });
+  }
+
+  // What is kept moves over itself, with the requests that it waits for; a copy would wait for nothing.
+  function keptOf(element, next) {
+    return [...element.querySelectorAll("[data-live-keep][id]")].flatMap((kept) => {
+      const same = next.querySelector(`#${CSS.escape(kept.id)}`);
+      if (!same) return [];
+      const place = document.adoptNode(kept.cloneNode(true));
+      same.replaceWith(place);
+      return [[place, kept]];
+    });
+  }
+
   function swap(element, html) {
     const next = new DOMParser().parseFromString(html, "text/html").getElementById(element.id);
     if (!next) return;
-    element.querySelectorAll("[data-live-keep][id]").forEach((kept) => {
-      const same = next.querySelector(`#${CSS.escape(kept.id)}`);
-      if (same) same.replaceWith(document.adoptNode(kept.cloneNode(true)));
-    });
+    const kept = keptOf(element, next);
+    keepOpen(element, next);
     if (next.outerHTML === element.outerHTML) return;
-    const key = element.contains(document.activeElement) ? focusKey() : null;
-    element.querySelectorAll("details[id]").forEach((row) => {
-      const same = next.querySelector(`#${CSS.escape(row.id)}`);
-      if (same) same.open = row.open;
-    });
+    if (isInUse(element)) {
+      later();
+      return;
+    }
+    const focused = document.activeElement;
+    const key = element.contains(focused) ? focusKey() : null;
     element.replaceWith(next);
+    kept.forEach(([place, node]) => place.replaceWith(node));
     if (window.htmx) window.htmx.process(next);
-    const focus = key && next.querySelector(key);
+    const focus = next.contains(focused) ? focused : key && next.querySelector(key);
     if (focus) focus.focus({ preventScroll: true });
     next.dispatchEvent(new CustomEvent("weir:swapped", { bubbles: true }));
+  }
+
+  function later() {
+    clearTimeout(postponed);
+    postponed = setTimeout(refresh, POLL_MS);
   }
 
   async function refreshFrom(url) {

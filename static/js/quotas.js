@@ -21,6 +21,8 @@
 
   // Faults that only the server knows (sums in the future, stale edits) stay until the grid is touched.
   let serverFaults = faultsBox.hidden ? 0 : faultsBox.children.length;
+  // Of them the one that somebody else saved meanwhile: this page shows what they saved, so it may be saved.
+  const overtaken = "stale" in faultsBox.dataset;
 
   const classOf = (input) => input.closest("td").dataset.class;
   const rowOf = (input) => input.closest("tr");
@@ -163,10 +165,11 @@
     document.querySelector("[data-badge=edits]").hidden = edits === 0;
     document.querySelector("[data-badge=errors]").hidden = errors === 0;
     document.querySelector("[data-discard]").hidden = edits === 0;
-    const obstacle = errors ? `${plural(errors, "error")} to fix first`
+    const mayRetry = overtaken && serverFaults > 0;
+    const obstacle = mayRetry ? "" : errors ? `${plural(errors, "error")} to fix first`
       : !edits ? "No figure is edited yet"
       : !reason.value.trim() ? "Write a reason first" : "";
-    why.textContent = obstacle;
+    why.textContent = mayRetry ? "Read what is in force now, then save again" : obstacle;
     why.classList.toggle("err", errors > 0);
     why.classList.toggle("muted", errors === 0);
     save.disabled = obstacle !== "";
@@ -225,6 +228,51 @@
 
   table.addEventListener("focusin", (event) => {
     if (event.target.tagName === "INPUT") event.target.select();
+  });
+
+  // A block from a spreadsheet, tabs between cells and a line for each row, fills the grid from the focused
+  // cell on: cells that are shown, in the order in which they are read. What finds no cell is said, not lost.
+  const pasted = document.querySelector("[data-pasted]");
+
+  function block(text) {
+    const lines = text.replace(/\r\n?/g, "\n").replace(/\n$/, "").split("\n");
+    return lines.map((line) => line.split("\t").map((cell) => cell.trim()));
+  }
+
+  function targets(input) {
+    const visible = (row) => [...row.querySelectorAll("input")].filter((one) => one.offsetParent);
+    const lines = rows.map(visible).filter((one) => one.length);
+    const top = lines.findIndex((one) => one.includes(input));
+    const left = lines[top].indexOf(input);
+    return (row, column) => (lines[top + row] || [])[left + column];
+  }
+
+  function fill(input, cells) {
+    const at = targets(input);
+    const outside = [];
+    let filled = 0;
+    cells.forEach((line, row) => line.forEach((text, column) => {
+      const cell = at(row, column);
+      if (!cell) {
+        if (text) outside.push(text);
+        return;
+      }
+      if (!text) return;
+      cell.value = text;
+      filled += 1;
+    }));
+    pasted.textContent = `Pasted ${plural(filled, "cell")}.` + (outside.length
+      ? ` ${plural(outside.length, "cell")} found no place right of or below it: ${outside.slice(0, 12).join(", ")}${outside.length > 12 ? " …" : ""}.` : "");
+    pasted.hidden = false;
+  }
+
+  table.addEventListener("paste", (event) => {
+    if (event.target.tagName !== "INPUT") return;
+    const text = (event.clipboardData || window.clipboardData).getData("text");
+    if (!/[\t\n]/.test(text.replace(/\r?\n$/, ""))) return; // one figure goes in as typed
+    event.preventDefault();
+    fill(event.target, block(text));
+    touched();
   });
 
   function touched() {

@@ -48,6 +48,23 @@
     return true;
   }
 
+  function showKeys() {
+    const keys = document.getElementById("keys");
+    if (!keys || keys.open) return false;
+    keys.showModal();
+    return true;
+  }
+
+  // What was asked for and did not come is said where it would stand.
+  function sayFailed(event) {
+    const box = event.target.closest(".search")?.querySelector(".search-results");
+    if (!box) return;
+    const line = document.createElement("p");
+    line.className = "small found-head";
+    line.textContent = "The search got no answer. Type on to try again.";
+    box.replaceChildren(line);
+  }
+
   document.addEventListener("click", (event) => {
     const theme = event.target.closest("[data-theme-switch] button");
     if (theme) setTheme(theme.value);
@@ -68,6 +85,7 @@
 
   document.addEventListener("keydown", (event) => {
     if (event.key === "/" && !isTyping(event.target) && focusSearch()) event.preventDefault();
+    if (event.key === "?" && !isTyping(event.target) && showKeys()) event.preventDefault();
     if (event.key === "Escape") {
       const open = document.querySelector("details.drop[open]");
       closePanels(null);
@@ -87,6 +105,9 @@
       }
     }
   });
+
+  document.addEventListener("htmx:responseError", sayFailed);
+  document.addEventListener("htmx:sendError", sayFailed);
 
   document.addEventListener("click", async (event) => {
     const button = event.target.closest("[data-copy-link]");

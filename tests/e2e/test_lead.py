@@ -1,11 +1,15 @@
 """A team lead signs in, divides, meets a conflict, mends it, saves and finds it in the history."""
 
+from decimal import Decimal
+
 import pytest
 from playwright.sync_api import expect
 
 from portal.accounts.models import User
+from portal.demo.organisation import H100
 from portal.teams.models import Team
-from scheduling.models import QuotaChange
+from scheduling.models import Queue, QuotaChange
+from scheduling.services.quotas import Field, QuotaCell, save_quotas
 from tests.e2e.conftest import axe, sign_in
 from tests.factories import example_cluster
 
@@ -50,7 +54,7 @@ def test_lead_divides_meets_a_conflict_mends_it_and_saves(page, lead):
     expect(save).to_have_text("Save 3 edits")
     save.click()
 
-    expect(page.locator(".notice")).to_contain_text("Saved 3 edits")
+    expect(page.locator(".notice", has_text="Saved 3 edits")).to_be_visible()
     last = page.locator(".changes tbody tr").first
     expect(last).to_contain_text("language 36 → 44, alignment 12 → 20, vision 16 → 8")
     expect(last).to_contain_text("DPO runs need two whole nodes")
@@ -70,6 +74,24 @@ def test_fault_of_the_server_stays_until_the_grid_is_touched(page, lead):
     expect(page.locator("[data-save]")).to_be_disabled()
     page.fill("#effective-from", "")
     expect(page.locator("[data-save]")).to_be_enabled()
+
+
+def test_edit_that_somebody_overtook_can_be_saved_again_as_the_page_says(page, lead):
+    sign_in(page, lead)
+    page.goto(URL)
+    cell(page, "vision, h100-80gb, nominal").fill("8")
+    page.fill("#reason", "Less")
+    research = Queue.objects.get(name="research")
+    other = QuotaCell("speech", H100, Field.NOMINAL, Decimal(6))
+    save_quotas(queue=research, cells=[other], author=None, reason="Meanwhile")
+    save = page.locator("[data-save]")
+    save.click()
+
+    expect(page.locator("#faults")).to_contain_text("while you were editing")
+    expect(page.locator("[data-why]")).to_have_text("Read what is in force now, then save again")
+    expect(save).to_be_enabled()
+    save.click()
+    expect(page.locator(".notice", has_text="Saved 1 edit")).to_be_visible()
 
 
 def test_keyboard_walks_the_grid_and_escape_takes_an_edit_back(page, lead):
@@ -147,3 +169,40 @@ def test_name_of_a_team_and_its_queue_stay_whole(page, lead, width):
         assert (text, lines) == (text, 1)
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     assert axe(page) == []
+
+
+PASTE = """([target, text]) => {
+  const data = new DataTransfer();
+  data.setData("text", text);
+  target.dispatchEvent(new ClipboardEvent("paste", {clipboardData: data, bubbles: true, cancelable: true}));
+}"""
+
+
+def paste(page, label, text):
+    target = cell(page, label)
+    target.focus()
+    page.evaluate(PASTE, [target.element_handle(), text])
+
+
+def test_block_of_a_spreadsheet_fills_the_grid_from_the_focused_cell(page, lead):
+    sign_in(page, lead)
+    page.goto(URL)
+    below = page.locator("tr[data-queue] input[data-field=nominal]")
+    start = below.nth(0).get_attribute("aria-label")
+    after = below.nth(0).evaluate(
+        "(one) => one.closest('tr').querySelectorAll('input')[1].getAttribute('aria-label')"
+    )
+    paste(page, start, "3\t5\r\n4\tmany\r\n")
+    expect(cell(page, start)).to_have_value("3")
+    expect(cell(page, after)).to_have_value("5")
+    expect(page.locator("[data-pasted]")).to_have_text("Pasted 4 cells.")
+    expect(page.locator("#faults")).to_contain_text("“many” is not a figure")
+
+
+def test_block_past_the_end_of_the_grid_loses_nothing_silently(page, lead):
+    sign_in(page, lead)
+    page.goto(URL)
+    last = page.locator("tr[data-queue] input:visible").last.get_attribute("aria-label")
+    paste(page, last, "1\t77")
+    expect(page.locator("[data-pasted]")).to_contain_text("1 cell found no place")
+    expect(page.locator("[data-pasted]")).to_contain_text("77")

@@ -58,6 +58,25 @@ def test_change_of_the_cluster_shows_without_reload(admin, cluster):
     expect(link).to_be_focused()
 
 
+def test_what_somebody_types_is_left_until_they_are_done(admin, cluster):
+    admin.goto("/c/fra1/")
+    admin.evaluate(
+        "document.querySelector('tr[data-path=platform]').closest('[data-live-url]')"
+        ".insertAdjacentHTML('beforeend', '<label>Note <input id=note></label>')"
+    )
+    note, shown = admin.locator("#note"), admin.locator('tr[data-path="platform"] td').nth(1)
+    before = shown.inner_text()
+    note.fill("half a sent")
+    Share.objects.filter(queue__name="platform").update(allocated=17000)
+    cluster.touch()
+    admin.wait_for_timeout(3000)
+    assert shown.inner_text() == before
+    expect(note).to_have_value("half a sent")
+    note.fill("")
+    note.blur()
+    expect(shown).to_have_text("17")
+
+
 def test_theme_chosen_once_holds_on_the_next_page_from_the_first_byte(admin):
     admin.goto("/c/fra1/")
     admin.get_by_label(re.compile("admin: menu")).click()

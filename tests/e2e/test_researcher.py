@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import expect
 
-from portal.accounts.models import User
+from portal.accounts.models import Persona, User
 from scheduling.models import Cluster, Workload
 from scheduling.services import workers
 from scheduling.services.cycle import run_cycle
@@ -39,6 +39,7 @@ def fill(page):
 
 
 def test_submit_see_it_wait_and_cancel(researcher, cluster):
+    cluster.queues.filter(name="pretraining").update(stop="hold")
     fill(researcher)
     expect(researcher.locator("#manifest")).to_contain_text("weir.dev/queue: pretraining")
     researcher.get_by_role("button", name="Submit", exact=True).click()
@@ -64,6 +65,59 @@ def test_submit_see_it_wait_and_cancel(researcher, cluster):
             break
         researcher.wait_for_timeout(100)
     expect(researcher.locator(".head-badges")).to_contain_text("Cancelled")
+
+
+def test_what_would_happen_is_said_while_one_types_and_takes_nothing_from_who_does(researcher):
+    fill(researcher)
+    rows = researcher.locator(".fits tbody tr")
+    # The first plan of a process loads the engine.
+    expect(rows.first).to_contain_text("Starts now", timeout=60_000)
+    expect(researcher.locator("#lead")).to_contain_text("starts now on h100-80gb")
+    name = researcher.get_by_label("Name", exact=True)
+    name.fill("typed while ")
+    researcher.get_by_label("GPUs per pod", exact=True).fill("16")
+    name.focus()
+    name.press_sequentially("asked")
+    expect(rows.first).to_contain_text("Never fits")
+    expect(rows.first).to_contain_text("never take 1 member of 16 GPUs")
+    expect(name).to_be_focused()
+    expect(name).to_have_value("typed while asked")
+
+
+def test_what_never_fits_is_submitted_once_that_is_confirmed(researcher):
+    Persona.objects.filter(name="researcher").update(max_gpus_per_workload=None)
+    fill(researcher)
+    researcher.get_by_label("GPUs per pod", exact=True).fill("16")
+    researcher.get_by_role("button", name="Submit", exact=True).click()
+    expect(researcher.locator(".confirm-never")).to_contain_text("can never start")
+    assert axe(researcher) == []
+    researcher.get_by_label("Submit it all the same").check()
+    researcher.get_by_role("button", name="Submit", exact=True).click()
+    expect(researcher.get_by_text("Waiting for the cluster to report it")).to_be_visible()
+
+
+def test_template_is_kept_and_used(researcher):
+    fill(researcher)
+    researcher.get_by_label("Keep as template").fill("eight")
+    researcher.get_by_role("button", name="Save template").click()
+    expect(researcher.get_by_text("from eight")).to_be_visible(timeout=30_000)
+    researcher.goto("/c/fra1/submit/")
+    expect(researcher.get_by_label("GPUs per pod", exact=True)).to_have_value("1")
+    researcher.get_by_label("Template", exact=True).select_option("eight")
+    researcher.get_by_role("button", name="Use", exact=True).click()
+    expect(researcher.get_by_label("GPUs per pod", exact=True)).to_have_value("8")
+    assert axe(researcher) == []
+
+
+def test_check_needs_no_script(browser, live, cluster):
+    context = browser.new_context(base_url=live, java_script_enabled=False)
+    page = context.new_page()
+    sign_in(page, User.objects.get(username="researcher"))
+    fill(page)
+    page.get_by_role("button", name="Check").click()
+    expect(page.locator(".fits tbody tr").first).to_contain_text("Starts now")
+    expect(page.get_by_label("GPUs per pod", exact=True)).to_have_value("8")
+    context.close()
 
 
 def test_fault_stands_at_its_field_and_what_was_typed_stays(researcher):
@@ -98,3 +152,22 @@ def test_workload_page_meets_aa_and_never_scrolls_sideways(page, live):
             page.emulate_media(color_scheme=scheme)
             assert axe(page) == [], (name, width, scheme)
             assert page.evaluate("document.documentElement.scrollWidth") == width
+
+
+def test_answer_that_somebody_waits_for_comes_though_the_page_changes_meanwhile(page, live):
+    cluster = example_cluster()
+    sign_in(page, User.objects.get(username="m.okafor"))
+    work = Workload.objects.get(cluster=cluster, name="pt-13b-ctx32k")
+    asked = []
+
+    def hold_back(route):
+        asked.append(route)
+
+    page.route("**/sooner/", hold_back)
+    page.goto(f"/c/fra1/w/{work.uid}/")
+    page.get_by_role("button", name="Find out").click()
+    Workload.objects.filter(pk=work.pk).update(sentence="Another sentence now.")
+    cluster.touch()
+    expect(page.get_by_text("Another sentence now.")).to_be_visible()
+    asked[0].fulfill(body="<p>With fewer GPUs.</p>", content_type="text/html")
+    expect(page.locator("#sooner")).to_contain_text("With fewer GPUs.")

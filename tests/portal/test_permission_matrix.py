@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
 from django.conf import settings
@@ -20,7 +21,19 @@ from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
 from portal.accounts.models import ApiToken, User
 from portal.demo.organisation import H100
-from scheduling.models import MILLI, Eviction, Queue, Quota, QuotaChange, Transition
+from portal.teams.models import SubmitTemplate
+from scheduling.models import (
+    MILLI,
+    Cluster,
+    Decision,
+    Eviction,
+    Queue,
+    Quota,
+    QuotaChange,
+    Transition,
+    Workload,
+)
+from tests.cycles import record, snapshot_of
 from tests.factories import NOW, example_cluster, make_cluster, make_member, make_workload
 
 pytestmark = pytest.mark.django_db
@@ -52,7 +65,7 @@ class Row:
 QUEUE = {"queue": "pretraining"}
 DIVIDED = {"queue": "language"}
 WORK = {"uid": "uid-sealed"}
-TOKEN, CHANGE = {"pk": "token"}, {"pk": "change"}
+TOKEN, CHANGE, TEMPLATE = {"pk": "token"}, {"pk": "change"}, {"pk": "template"}
 
 ROWS = {
     "accounts:sign_out": Row(None, ANYBODY),
@@ -60,6 +73,8 @@ ROWS = {
     "accounts:issue_token": Row(None, ANYBODY),
     "accounts:revoke_token": Row(None, NOBODY, TOKEN),
     "accounts:set_time_zone": Row(None, ANYBODY),
+    "accounts:password": Row(ANYBODY, ANYBODY),
+    "accounts:end_sessions": Row(None, ANYBODY),
     "web:home": Row(ANYBODY),
     "web:overview": Row(HERE),
     "web:queues": Row(HERE),
@@ -67,9 +82,14 @@ ROWS = {
     "web:live": Row(HERE),
     "web:search": Row(HERE, query="?q=vermil"),
     "web:my_work": Row(HERE),
+    "web:own_workloads": Row(HERE),
+    "web:help": Row(ANYBODY),
+    "web:help_page": Row(ANYBODY, args={"topic": "share"}),
     "web:workloads": Row(HERE, query="?q=vermil"),
     "web:submit": Row(HERE, HERE),
     "web:submit_preview": Row(None, HERE),
+    "web:template_keep": Row(None, HERE),
+    "web:template_drop": Row(None, NOBODY, TEMPLATE),
     "web:workload": Row(TEAM, args=WORK),
     "web:sooner": Row(TEAM, args=WORK),
     "web:cancel": Row(LEADS, LEADS, WORK),
@@ -81,7 +101,12 @@ ROWS = {
     "web:quota_revert": Row(LEADS, LEADS, {**DIVIDED, **CHANGE}),
     "web:queue_add": Row(LEADS, LEADS, DIVIDED),
     "web:queue_edit": Row(LEADS, LEADS, QUEUE),
+    "web:nodes": Row(HERE),
+    "web:node": Row(HERE, args={"node": "h100-01"}),
     "web:cluster": Row(OPERATORS),
+    "web:cycle": Row(HERE, args={"number": 48213}),
+    "web:cycle_candidates": Row(HERE, args={"number": 48213}),
+    "web:cycle_snapshot": Row(OPERATORS, args={"number": 48213}),
     "web:cluster_mode": Row(OPERATORS, OPERATORS, {"mode": "paused"}),
     "web:queue_delete": Row(None, LEADS, QUEUE),
     **{
@@ -119,13 +144,14 @@ ROWS = {
     "api:schema": Row(ANYBODY),
     "api:docs": Row(ANYBODY),
     "api:nothing": Row(NOBODY),
+    "no_such_api": Row(NOBODY),
 }
 OPEN = {"accounts:sign_in"}
 """Addresses for people who are not signed in."""
 
 ABSENT = {
     "cluster": "nowhere", "queue": "nowhere", "name": "nowhere", "uid": "uid-nowhere",
-    "mode": "nowhere",
+    "mode": "nowhere", "node": "nowhere", "topic": "nowhere",
     "pk": 999_999, "number": 999_999,
 }  # fmt: skip
 
@@ -145,8 +171,13 @@ def addresses(resolver: URLResolver, namespace: str = "") -> Iterator[tuple[str,
 ADDRESSES = dict(addresses(get_resolver()))
 
 
+NO_ADDRESS = {"api:nothing": "/api/v1/no-such-address", "no_such_api": "/api/v0/clusters/"}
+"""What answers where nothing is."""
+
+
 @dataclass
 class World:
+    cluster: Cluster
     sessions: dict[str, str]
     real: dict[str, int]
 
@@ -159,8 +190,8 @@ class World:
 
     def url(self, name: str, *, absent: bool = False) -> str:
         row = ROWS[name]
-        if name == "api:nothing":
-            return "/api/v1/no-such-address"
+        if name in NO_ADDRESS:
+            return NO_ADDRESS[name]
         real = {"cluster": "fra1", **row.args}
         given = {key: self.real.get(value, value) for key, value in real.items()}
         if absent:
@@ -199,7 +230,10 @@ def build() -> World:
         sessions[name] = client.cookies[settings.SESSION_COOKIE_NAME].value
     token, _ = ApiToken.issue(User.objects.get(username="m.okafor"), "vermilion-token")
     change = QuotaChange.objects.get(reason="vermilion-reason")
-    return World(sessions, {"token": token.pk, "change": change.pk})
+    owner = User.objects.get(username="m.okafor")
+    template = SubmitTemplate.objects.create(cluster=cluster, owner=owner, name="vermilion-set")
+    real = {"token": token.pk, "change": change.pk, "template": template.pk}
+    return World(cluster, sessions, real)
 
 
 def seal(queues: dict[str, Queue]) -> None:
@@ -226,8 +260,49 @@ def seal(queues: dict[str, Queue]) -> None:
         gpus=2 * MILLI,
         sentence="vermilion-eviction",
     )
+    _between(work, hidden)
+    runs = ("x/vermilion-work", "x/vermilion-fixed", "x/vermilion-third", "x/vermilion-last")
+    record(cluster.cycles.get(), snapshot_of(
+        NOW, H100, borrower="pretraining", owner=hidden.name, runs=runs, waits="x/vermilion-queue-work"
+    ))  # fmt: skip
     for top, reason in ((language, "vermilion-reason"), (queues["fra1"], "vermilion-above")):
         _change(top, pretraining, hidden, reason)
+
+
+def _between(work: Workload, hidden: Queue) -> None:
+    """What made room for the work of the hidden queue, as all that keeps sentences tells it."""
+    other = make_workload(hidden, name="vermilion-queue-work", user="vermilion-queue-user")
+    text = "pretraining held 40; x/vermilion-queue-work of vermilion-queue is entitled to them."
+    numbers = {"held": 40, "workload": "x/vermilion-queue-work", "workload_queue": hidden.path}
+    for sealed in (None, {"sentence": "vermilion-sealed", "workload_queue": hidden.path}):
+        told: dict[str, Any] = {"sentence": text, "sealed": sealed}
+        Transition.objects.create(
+            workload=work, at=NOW, to_state="requeued", reason="reclaimed", **told
+        )
+        Decision.objects.create(
+            cycle=work.cluster.cycles.get(),
+            workload=work,
+            action="evict",
+            reason="reclaimed",
+            for_workload=other,
+            numbers=numbers,
+            **told,
+        )
+        Eviction.objects.create(
+            workload=work,
+            at=NOW.replace(hour=3),
+            rule="reclaim",
+            queue=work.queue,
+            for_queue=hidden,
+            for_workload=other,
+            gpu_class=work.cluster.gpu_classes.get(name=H100),
+            gpus=MILLI,
+            numbers=numbers,
+            **told,
+        )
+        make_workload(
+            work.queue, name="vermilion-told", reason="reclaimed", numbers=numbers, **told
+        )  # fmt: skip
 
 
 def _change(top: Queue, pretraining: Queue, hidden: Queue, reason: str) -> None:
@@ -263,7 +338,7 @@ def test_who_is_not_signed_in_is_asked_to(world, name):
         response = ask(world.client("anonymous"), method, world.url(name))
         if name == "accounts:sign_out":
             assert response.status_code in (302, 405)
-        elif name.startswith("api:") and name != "api:docs":
+        elif name in NO_ADDRESS or (name.startswith("api:") and name != "api:docs"):
             assert response.status_code == 401, method
         else:
             assert response.status_code == 302, method

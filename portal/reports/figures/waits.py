@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,8 +20,9 @@ TICK_TEXTS = ("1 s", "10 s", "1 min", "10 min", "1 h", "6 h", "24 h", "7 d", "30
 CDF_POINTS = 120
 CURVES_PX = (360.0, 220.0)
 """The plot area of the distribution functions where two cards stand side by side."""
+SCALED = 0.95
 TOP_PART = 0.8
-"""Heat map cells at or above this part of the highest carry their value."""
+"""Heat map cells at or above this part of the scale carry their value."""
 LINES = (
     ("p50", "P50", theme.TEXT, 1.5),
     ("p90", "P90", theme.OWN, 2.5),
@@ -31,14 +32,14 @@ LINES = (
 
 def by_day(report: WaitsReport) -> Figure:
     """P50, P90 and P99 by period of start, on a logarithmic axis."""
-    low, high = _bounds(report.days)
+    low, high = _bounds(tuple(spread for spread in report.days if spread.is_telling))
     layout = theme.layout(left=56, right=48, bottom=28)
     layout["xaxis"] = theme.period_axis(report.periods, report.filters.tz)
     layout["yaxis"] = _log_axis(low, high)
     data, ends = [], []
     for line in LINES:
         key, name, colour, _ = line
-        values = [getattr(spread, key) for spread in report.days]
+        values = _values(report, key)
         data.append(_line(report, line, low))
         if known := [v for v in values if v is not None]:
             ends.append((name, float(np.log10(max(known[-1], low))), colour))
@@ -54,7 +55,7 @@ def by_day(report: WaitsReport) -> Figure:
 
 def _line(report: WaitsReport, line: tuple[str, str, str, float], low: float) -> dict[str, Any]:
     key, name, colour, width = line
-    values = [getattr(spread, key) for spread in report.days]
+    values = _values(report, key)
     return {
         "type": "scatter",
         "mode": "lines+markers",
@@ -67,6 +68,11 @@ def _line(report: WaitsReport, line: tuple[str, str, str, float], low: float) ->
         "connectgaps": False,
         "hovertemplate": "%{customdata}",
     }
+
+
+def _values(report: WaitsReport, key: str) -> list[float | None]:
+    """A percentile of each period; None where too few started for it to say anything."""
+    return [getattr(spread, key) if spread.is_telling else None for spread in report.days]
 
 
 def _dots(values: list[float | None]) -> list[int]:
@@ -158,9 +164,9 @@ def _curve_labels(rows: list[ClassWaits], xs: Floats, curves: list[Floats]) -> l
 def when_to_submit(report: WaitsReport) -> Figure:
     """P90 by hour of the week of the submission; an hour without work is left empty."""
     z = [_day_of(report, day) for day in range(7)]
-    highest = max((v for row in z for v in row if v is not None), default=0.0)
+    top = scale_top(report)
     texts = [
-        [hmin(v) if v is not None and highest and v >= TOP_PART * highest else "" for v in row]
+        [hmin(v) if v is not None and top.value and v >= TOP_PART * top.value else "" for v in row]
         for row in z
     ]
     layout = theme.layout(left=40, right=8, top=24, bottom=8)
@@ -181,7 +187,7 @@ def when_to_submit(report: WaitsReport) -> Figure:
         "x": list(range(24)),
         "y": list(range(7)),
         "zmin": 0,
-        "zmax": highest or 1,
+        "zmax": top.value or 1,
         "xgap": 1,
         "ygap": 1,
         "colorscale": [[i / steps, colour] for i, colour in enumerate(theme.CIVIDIS)],
@@ -212,6 +218,19 @@ def _hover(report: WaitsReport) -> list[list[str]]:
     ]
 
 
-def highest_hour_s(report: WaitsReport) -> float:
-    """Where the heat map's scale ends."""
-    return max((s.p90 for s in report.week if s.p90 is not None), default=0.0)
+class Top(NamedTuple):
+    """Where the heat map's scale ends, in seconds, and whether hours lie beyond."""
+
+    value: float
+    is_passed: bool
+
+
+def scale_top(report: WaitsReport) -> Top:
+    """The P90 that all but the longest twentieth of the hours stay within, of those with enough work to tell:
+    one bad hour leaves the others their colours."""
+    known = [s.p90 for s in report.week if s.p90 is not None]
+    telling = [s.p90 for s in report.week if s.p90 is not None and s.is_telling] or known
+    if not telling:
+        return Top(0.0, is_passed=False)
+    value = float(np.quantile(telling, SCALED, method="higher"))
+    return Top(value, is_passed=max(known) > value)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from portal.web.entitlement import Axis, Span
+from portal.web.format import gpus, percent
 from scheduling.models import Queue, Share, StepKind
 
 
@@ -110,7 +111,7 @@ class Division:
 
     def _pot(self, parent: Queue, own: Share, spare: float) -> Step:
         level = self._level(parent)
-        note = f"shared with siblings by weight; {parent} has {level.spare / 1000:g} spare"
+        note = f"shared with siblings by weight; {parent} has {gpus(level.spare)} spare"
         return Step(f"Spare of {parent or 'the cluster'}", note, own.guaranteed, spare, True)
 
     def _lenders(
@@ -125,7 +126,7 @@ class Division:
             if kid.queue_id not in self.visible:
                 unseen += lends
                 continue
-            note = f"lends {lends / 1000:g} of {kid.nominal / 1000:g}"
+            note = f"lends {gpus(lends)} of {gpus(kid.nominal)}"
             name = self.queues[kid.queue_id].name
             steps.append(Step(f"Idle nominal of {name}", note, at, lends, True))
             at += lends
@@ -167,13 +168,14 @@ def _words(step: Mapping[str, Any]) -> tuple[str, str]:
     title, why = TITLES[kind]
     if kind is StepKind.SPARE and step["n"]:
         why = (
-            f"weight {step['n']:g} of those who still want, used {step['u']:g}: pull {step['w']:g}"
+            f"its weight is {percent(step['n'])} of those who still want, it used"
+            f" {percent(step['u'])} of the class: it pulls with {percent(step['w'])}"
         )
     return title, why
 
 
 def _guarantee(own: Share) -> Step:
-    note = f"min(nominal {own.nominal / 1000:g}, demand {own.demand / 1000:g})"
+    note = f"min(nominal {gpus(own.nominal)}, demand {gpus(own.demand)})"
     if own.oversubscribed:
         note += "; the siblings' nominal exceeds what there is, so it is filled in proportion"
     return Step("Guaranteed", note, 0, own.guaranteed, False)

@@ -163,30 +163,40 @@ def _capacity(gpu_class: GpuClass, nodes: list[Node], wanted: int) -> Capacity:
     )
 
 
+WANT_ROOM = ("fragmented", "no_free_gpus", "no_room_in_topology")
+"""Reasons of work that would start if GPUs were free where it fits."""
+
+
 class MemberSizes:
     """Sizes of gang members that wait and run, milli-GPU. One query."""
 
     def __init__(self, cluster: Cluster) -> None:
-        self.waiting: list[tuple[int, list[str]]] = []
+        self.waiting: list[tuple[int, list[str], bool]] = []
+        """(size, classes that it accepts, whether it waits for room)"""
         self.running: dict[int | None, list[int]] = defaultdict(list)
         sizes = Workload.objects.filter(cluster=cluster).exclude(state=State.FINISHED)
-        grouped = sizes.order_by().values_list("state", "gpus", "gpu_class_id", "gpu_classes")
-        for state, gpus, class_id, names, count in grouped.annotate(count=Count("id")):
+        columns = ("state", "gpus", "gpu_class_id", "gpu_classes", "reason")
+        grouped = sizes.order_by().values_list(*columns)
+        for state, gpus, class_id, names, why, count in grouped.annotate(count=Count("id")):
             if state in WAITING:
-                self.waiting.append((gpus, names))
+                self.waiting.append((gpus, names, why in WANT_ROOM))
             else:
                 self.running[class_id].extend([gpus] * count)
 
     def smallest_wanted(self, gpu_class: GpuClass) -> int:
         """What a node must have free to be of use; free GPUs on a node with fewer are *fragmented*.
 
-        The smallest member of what waits and accepts the class, or the median member of what runs on
-        it (typical demand), whichever is smaller; 0 when neither is known.
+        The smallest member of what waits for room and accepts the class: what a quota or a limit stops uses
+        no GPU, however many are free. Where nothing waits for room, the smallest of all that waits; where
+        nothing waits, the median member of what runs on it; 0 when neither is known.
         """
-        sizes = [gpus for gpus, names in self.waiting if not names or gpu_class.name in names]
-        if running := self.running.get(gpu_class.pk):
-            sizes.append(median_low(running))
-        return min(sizes, default=0)
+        sizes = [
+            (g, room) for g, names, room in self.waiting if not names or gpu_class.name in names
+        ]
+        wanted = [gpus for gpus, for_room in sizes if for_room] or [gpus for gpus, _ in sizes]
+        if wanted:
+            return min(wanted)
+        return median_low(self.running.get(gpu_class.pk) or [0])
 
 
 def tree(cluster: Cluster, user: User, gpu_class: GpuClass, ready_and_down: Capacity) -> Tree:
@@ -285,17 +295,25 @@ class Waiting:
     """All that waits in a cluster."""
 
     count: int
-    gpus: int
+    gpus: float
+    """Asked for, milli-GPU: seven slices are one GPU."""
     since: datetime | None
 
 
-def waiting(cluster: Cluster) -> Waiting:
-    """One query, whoever asks: a count tells nothing of anybody's work."""
-    every = waiting_since(Workload.objects.filter(cluster=cluster))
-    row = every.aggregate(
-        count=Count("id"), gpus=Sum(F("gpus") * F("min_members")), first=Min("since")
+def waiting(cluster: Cluster, classes: Iterable[GpuClass]) -> Waiting:
+    """One query, of everybody, whoever asks: a count tells nothing of anybody's work."""
+    each = {c.name: float(gpus_each(c)) for c in classes}
+    every = waiting_since(Workload.objects.filter(cluster=cluster)).order_by()
+    rows = list(
+        every.values("gpu_classes").annotate(
+            n=Count("id"), asked=Sum(F("gpus") * F("min_members")), first=Min("since")
+        )
     )
-    return Waiting(row["count"], row["gpus"] or 0, row["first"])
+    return Waiting(
+        sum(row["n"] for row in rows),
+        sum(row["asked"] * each.get(next(iter(row["gpu_classes"]), ""), 1.0) for row in rows),
+        min((row["first"] for row in rows), default=None),
+    )
 
 
 def visible_evictions(cluster: Cluster, user: User) -> QuerySet[Eviction]:
@@ -321,7 +339,9 @@ def last_evictions(cluster: Cluster, user: User, count: int = 5) -> Evictions:
     midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
     today = mine.filter(at__gte=midnight).aggregate(n=Count("id"), lost=Sum("lost_gpu_s"))
     rows = list(
-        mine.select_related("workload", "queue", "for_queue", "for_workload", "gpu_class")[:count]
+        mine.select_related(
+            "workload__queue", "queue", "for_queue", "for_workload", "gpu_class", "cycle"
+        )[:count]
     )
     named = {pk for row in rows for pk in (row.workload_id, row.for_workload_id) if pk}
     visible = set(visible_workloads(user).filter(pk__in=named).values_list("pk", flat=True))

@@ -187,8 +187,6 @@ class Moved:
     eviction: Eviction
     direction: str
     """'in': for this queue; 'out': from it; 'inside': both."""
-    opens: bool
-    """The person may open the victim's page."""
 
 
 def evictions(cluster: Cluster, queue: Queue, user: User, gpu_class: GpuClass) -> list[Moved]:
@@ -199,10 +197,8 @@ def evictions(cluster: Cluster, queue: Queue, user: User, gpu_class: GpuClass) -
     ids = set(inside.values_list("pk", flat=True))
     either = Q(queue__in=ids) | Q(for_queue__in=ids)
     rows = visible_evictions(cluster, user).filter(either, gpu_class=gpu_class)
-    shown = list(rows.select_related("workload", "queue", "for_queue", "for_workload")[:8])
-    named = {row.workload_id for row in shown}
-    open_ = set(visible_workloads(user).filter(pk__in=named).values_list("pk", flat=True))
-    return [Moved(row, _direction(row, ids), row.workload_id in open_) for row in shown]
+    shown = rows.select_related("workload__queue", "queue", "for_queue", "for_workload__queue")[:8]
+    return [Moved(row, _direction(row, ids)) for row in shown]
 
 
 def _direction(row: Eviction, inside: set[int]) -> str:

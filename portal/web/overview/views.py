@@ -8,18 +8,23 @@ from typing import Any
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, render
+from django.template.loader import render_to_string
 from django.utils.functional import SimpleLazyObject
 from django.views.decorators.http import require_safe
 
 from portal.accounts.models import User
 from portal.teams.access import visible_queues
+from portal.teams.rights import rights_of
 from portal.web.classes import unit
 from portal.web.entitlement import Figures, axis, bar
 from portal.web.labels import WIDTHS_PX, labels
 from portal.web.overview import figures, queue_figures
 from portal.web.overview.division import draw, parts
+from portal.web.overview.queue_table import COLUMNS, TREE, queue_table
+from portal.web.remembered import remembered
 from portal.web.requests import PersonRequest
 from portal.web.shell import get_cluster
+from portal.web.sorting import PARAMETER, Sort, heads
 from scheduling.models import Cluster, GpuClass, Queue
 
 
@@ -40,34 +45,72 @@ def chosen_class(request: PersonRequest, classes: list[GpuClass]) -> GpuClass | 
 @require_safe
 def overview(request: PersonRequest, cluster: str) -> HttpResponse:
     found = get_cluster(request, cluster)
-    classes = list(found.gpu_classes.all())
+    whose = (request.user.pk, rights_of(request.user).sight, request.user.display_time_zone)
+    key = ("overview", request.get_full_path(), whose)
+    parts = remembered.of(found, key, lambda: _overview(request, found))
+    return render(request, "web/overview/overview.html", parts)
+
+
+def _overview(request: PersonRequest, cluster: Cluster) -> dict[str, str]:
+    """The lead and the cards as the person gets them."""
+    classes = list(cluster.gpu_classes.all())
     chosen = chosen_class(request, classes)
-    capacity = figures.capacity(found, classes)
-    trees = [
-        figures.tree(found, request.user, c.gpu_class, c) for c in capacity if c.gpu_class == chosen
-    ]
+    capacity = remembered.of(cluster, "capacity", lambda: figures.capacity(cluster, classes))
     context = {
         "capacity": capacity,
         "sums": figures.sums(capacity),
-        "waiting": figures.waiting(found),
-        "trees": trees,
-        "classes": classes,
-        "chosen": chosen,
-        "waits": figures.longest_waits(found, request.user),
-        "evictions": figures.last_evictions(found, request.user),
+        "waiting": remembered.of(cluster, "waiting", lambda: figures.waiting(cluster, classes)),
+        "trees": [
+            _tree(request, cluster, classes, one) for one in capacity if one.gpu_class == chosen
+        ],
+        "waits": figures.longest_waits(cluster, request.user),
+        "evictions": figures.last_evictions(cluster, request.user),
     }
-    return render(request, "web/overview/overview.html", context)
+    return {
+        part: render_to_string(f"web/overview/_{part}.html", context, request)
+        for part in ("lead", "cards")
+    }
+
+
+def _tree(
+    request: PersonRequest, cluster: Cluster, classes: list[GpuClass], of: figures.Capacity
+) -> str:
+    """The card of one class, the same for all who may see the same queues."""
+
+    def draw_it() -> str:
+        tree = figures.tree(cluster, request.user, of.gpu_class, of)
+        context = {"tree": tree, "classes": classes, "chosen": of.gpu_class}
+        return render_to_string("web/overview/_tree.html", context, request)
+
+    key = ("tree", of.gpu_class.pk, request.get_full_path(), rights_of(request.user).sight)
+    return remembered.of(cluster, key, draw_it)
 
 
 @login_required
 @require_safe
 def queues(request: PersonRequest, cluster: str) -> HttpResponse:
-    """The tree of every class, one card each."""
+    """Every queue one may see as one table, of all classes together or of one."""
     found = get_cluster(request, cluster)
     classes = list(found.gpu_classes.all())
-    capacity = figures.capacity(found, classes)
-    trees = [figures.tree(found, request.user, one.gpu_class, one) for one in capacity]
-    return render(request, "web/overview/queues.html", {"trees": trees, "classes": classes})
+    chosen = chosen_class(request, classes) if request.GET.get("class") else None
+    by = Sort.of(request.GET.get(PARAMETER, ""), COLUMNS, TREE)
+    by = TREE if by.key == TREE.key else by
+    context = {
+        "table": queue_table(found, request.user, classes, chosen, by),
+        "heads": heads(COLUMNS, by, request.GET),
+        "classes": [(None, "All classes", _with_class(request, ""))]
+        + [(one, one.name, _with_class(request, one.name)) for one in classes],
+    }
+    return render(request, "web/overview/queues.html", context)
+
+
+def _with_class(request: PersonRequest, name: str) -> str:
+    """The address's query with another class; empty for all of them."""
+    query = request.GET.copy()
+    query.pop("class", None)
+    if name:
+        query["class"] = name
+    return query.urlencode()
 
 
 @login_required

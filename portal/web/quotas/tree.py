@@ -14,13 +14,17 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST
 
 from portal.accounts.views import person
-from portal.teams.access import dividable_queues, is_operator
+from portal.teams.access import dividable_queues, is_operator, visible_queues
+from portal.teams.reading import reader_of
+from portal.web.quotas.draining import CONFIRMED, Draining, draining
 from portal.web.quotas.views import crumbs, get_queue, may_divide, may_edit_queue
 from portal.web.shell import get_cluster
-from scheduling.models import MILLI, Queue, Stop
-from scheduling.services.errors import ServiceError
+from scheduling.models import MILLI, PodSecurity, Queue, Stop
+from scheduling.services.errors import ServiceError, name_refused
 from scheduling.services.queues import (
     MOST_PRIORITY,
+    NAME_TAKEN,
+    Bounds,
     Limits,
     change_queue,
     create_queue,
@@ -34,6 +38,15 @@ STOPS = [
     (Stop.DRAIN.value, "Drain: nothing new is admitted, what runs is evicted"),
 ]
 
+
+SECURITY = [
+    ("", "As the queue above says; baseline where none does"),
+    (PodSecurity.PRIVILEGED.value, "Privileged: pods may do all that the node can"),
+    (PodSecurity.BASELINE.value, "Baseline: nothing of the node is given away"),
+    (PodSecurity.RESTRICTED.value, "Restricted: pods give up every privilege"),
+]
+OPERATORS_ONLY = ("access_group", "pod_security", "max_cpus", "max_memory_gib", "max_pods")
+MIB_PER_GIB = 1024
 
 LIMIT_ERRORS = {
     "invalid": "Write a number, or leave it empty for no limit.",
@@ -82,12 +95,27 @@ class QueueForm(forms.Form):
         error_messages={**LIMIT_ERRORS, "max_decimal_places": "Write at most three decimals."},
     )
 
+    pod_security = forms.ChoiceField(choices=SECURITY, required=False)
+    max_cpus = forms.DecimalField(
+        required=False,
+        min_value=0,
+        max_value=MOST_AT_ONCE,
+        decimal_places=3,
+        error_messages={**LIMIT_ERRORS, "max_decimal_places": "Write at most three decimals."},
+    )
+    max_memory_gib = forms.IntegerField(
+        required=False, min_value=0, max_value=MOST_AT_ONCE, error_messages=LIMIT_ERRORS
+    )
+    max_pods = forms.IntegerField(
+        required=False, min_value=0, max_value=MOST_AT_ONCE, error_messages=LIMIT_ERRORS
+    )
+
     def __init__(self, *args: Any, parents: QuerySet[Queue], operator: bool, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.operator = operator
         self.fields["parent"].queryset = parents  # type: ignore[attr-defined]
-        if not operator:
-            del self.fields["access_group"]
+        for name in () if operator else OPERATORS_ONLY:
+            del self.fields[name]
 
     def clean_namespace(self) -> str:
         """Who works in a queue gets rights in its namespace, so leads choose among their own."""
@@ -104,8 +132,10 @@ class QueueForm(forms.Form):
             )
         return name
 
-    def refuse(self, error: ServiceError) -> None:
-        """Put a service's refusal at the field it names."""
+    def refuse(self, error: ServiceError, seen: QuerySet[Queue]) -> None:
+        """Put a service's refusal at the field it names; of queues that are not ``seen`` it tells nothing."""
+        if error.code == NAME_TAKEN and not seen.filter(name=self.cleaned_data["name"]).exists():
+            error = name_refused()
         known = error.field if error.field in self.fields else None
         self.add_error(known, str(error))
 
@@ -113,7 +143,24 @@ class QueueForm(forms.Form):
         told = dict(self.cleaned_data)
         running, each, gpus = (told.pop(field.name) for field in dataclasses.fields(Limits))
         held = None if gpus is None else int(gpus * MILLI)
-        return {**told, "stop": Stop(told["stop"]), "limits": Limits(running, each, held)}
+        bounds = {"bounds": _bounds(told)} if self.operator else {}
+        return {
+            **told,
+            "stop": Stop(told["stop"]),
+            "limits": Limits(running, each, held),
+            **bounds,
+        }
+
+
+def _bounds(told: dict[str, Any]) -> Bounds:
+    """What an operator typed of a queue's namespace, taken out of ``told``."""
+    level, cpus, gib, pods = (told.pop(name) for name in OPERATORS_ONLY[1:])
+    return Bounds(
+        pod_security=level,
+        max_cpus=None if cpus is None else int(cpus * MILLI),
+        max_memory_mib=None if gib is None else gib * MIB_PER_GIB,
+        max_pods=pods,
+    )
 
 
 def _form(request: HttpRequest, top: Queue, initial: dict[str, Any]) -> QueueForm:
@@ -123,6 +170,10 @@ def _form(request: HttpRequest, top: Queue, initial: dict[str, Any]) -> QueueFor
         parents=_parents(request, top),
         operator=is_operator(request.user),
     )
+
+
+def _seen(request: HttpRequest, near: Queue) -> QuerySet[Queue]:
+    return visible_queues(request.user).filter(cluster=near.cluster)
 
 
 def _parents(request: HttpRequest, top: Queue) -> QuerySet[Queue]:
@@ -143,7 +194,7 @@ def add(request: HttpRequest, cluster: str, queue: str) -> HttpResponse:
         try:
             made = create_queue(author=person(request), **form.values())
         except ServiceError as refused:
-            form.refuse(refused)
+            form.refuse(refused, _seen(request, parent))
         else:
             messages.success(request, f"Queue {made.name} is there. Give it a quota.")
             return redirect("web:quotas", cluster, form.cleaned_data["parent"].name)
@@ -153,7 +204,7 @@ def add(request: HttpRequest, cluster: str, queue: str) -> HttpResponse:
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def edit(request: HttpRequest, cluster: str, queue: str) -> HttpResponse:
-    """Name, place, tier, stop policy, namespace, access group and limits of a queue."""
+    """Name, place, tier, stop policy, namespace, access group, limits and bounds of a queue."""
     found = _editable(request, cluster, queue)
     initial = {
         "name": found.name,
@@ -165,13 +216,20 @@ def edit(request: HttpRequest, cluster: str, queue: str) -> HttpResponse:
         "max_running": found.max_running,
         "max_running_per_user": found.max_running_per_user,
         "max_gpus_per_user": _gpus(found.max_gpus_per_user),
+        "pod_security": found.pod_security,
+        "max_cpus": _gpus(found.max_cpus),
+        "max_memory_gib": _gib(found.max_memory_mib),
+        "max_pods": found.max_pods,
     }
     form = _form(request, found, initial)
     if request.method == "POST" and form.is_valid():
+        if _begins_drain(request, found, form):
+            shown = draining(found, reader_of(request))
+            return _page(request, found, form, is_new=False, draining=shown)
         try:
             changed = change_queue(queue=found, author=person(request), **form.values())
         except ServiceError as refused:
-            form.refuse(refused)
+            form.refuse(refused, _seen(request, found))
         else:
             messages.success(request, f"Queue {changed.name} is changed from the next cycle on.")
             return redirect("web:quotas", cluster, changed.parent.name if changed.parent else "")
@@ -193,8 +251,18 @@ def delete(request: HttpRequest, cluster: str, queue: str) -> HttpResponse:
     return redirect("web:quotas", cluster, parent.name if parent else "")
 
 
+def _begins_drain(request: HttpRequest, queue: Queue, form: QueueForm) -> bool:
+    """Whether it would begin to evict, and nobody has confirmed whom."""
+    drains = form.cleaned_data["stop"] == Stop.DRAIN.value and queue.stop != Stop.DRAIN.value
+    return drains and CONFIRMED not in request.POST
+
+
 def _gpus(milli: int | None) -> str:
     return "" if milli is None else figure(milli)
+
+
+def _gib(mib: int | None) -> int | None:
+    return None if mib is None else mib // MIB_PER_GIB
 
 
 def _editable(request: HttpRequest, cluster: str, name: str) -> Queue:
@@ -204,7 +272,20 @@ def _editable(request: HttpRequest, cluster: str, name: str) -> Queue:
     return found
 
 
-def _page(request: HttpRequest, queue: Queue, form: QueueForm, *, is_new: bool) -> HttpResponse:
-    context = {"queue": queue, "crumbs": crumbs(request, queue), "form": form, "is_new": is_new}
+def _page(
+    request: HttpRequest,
+    queue: Queue,
+    form: QueueForm,
+    *,
+    is_new: bool,
+    draining: Draining | None = None,
+) -> HttpResponse:
+    context = {
+        "queue": queue,
+        "crumbs": crumbs(request, queue),
+        "form": form,
+        "is_new": is_new,
+        "draining": draining,
+    }
     status = 400 if form.errors else 200
     return render(request, "web/quotas/queue_form.html", context, status=status)

@@ -14,8 +14,9 @@ from datetime import datetime
 from decimal import Decimal
 from zoneinfo import ZoneInfo
 
-from django.utils.dateparse import parse_datetime
+from django.core.exceptions import ValidationError
 
+from portal.boundary.reading import instant
 from portal.web.format import zone
 from scheduling.models import GpuClass, Queue
 from scheduling.services.quota_faults import shown, stored
@@ -103,10 +104,8 @@ def _instant(typed: Typed, name: str, local: ZoneInfo) -> datetime | None:
     if not text or text.lower() == "now":
         return None
     try:
-        at = parse_datetime(text) or parse_datetime(f"{text}T00:00")
-    except ValueError:
-        at = None
-    if at is None:
+        return instant(text, local)
+    except ValidationError:
         typed.faults.append(
             Fault(
                 "not_a_time",
@@ -116,4 +115,3 @@ def _instant(typed: Typed, name: str, local: ZoneInfo) -> datetime | None:
             )
         )
         return None
-    return at if at.tzinfo else at.replace(tzinfo=local)

@@ -8,13 +8,14 @@ from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
+from django.core.exceptions import ValidationError
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.utils.dateparse import parse_datetime
 from django.views.decorators.http import require_http_methods, require_safe
 
 from portal.accounts.models import User
 from portal.accounts.views import person
+from portal.boundary.reading import instant, whole
 from portal.teams.access import dividable_queues, visible_queues
 from portal.web.context import Shell
 from portal.web.format import when
@@ -35,6 +36,8 @@ from scheduling.services.quotas import (
 )
 
 LAST_CHANGES = 3
+STALE = "stale"
+"""Code of the fault that reading mends: the page that tells it shows what is in force now."""
 
 
 def get_queue(request: HttpRequest, cluster: Cluster, name: str) -> Queue:
@@ -88,14 +91,12 @@ def _save(request: HttpRequest, top: Queue) -> HttpResponse:
 def _shown_at(request: HttpRequest, now: datetime) -> datetime:
     """When the page that is posted back was made; what stood there then tells edits from the rest."""
     try:
-        at = parse_datetime(request.POST.get("shown", ""))
-    except ValueError:
-        at = None
-    return min(at, now) if at and at.tzinfo else now
+        return min(instant(request.POST.get("shown", "")), now)
+    except ValidationError:
+        return now
 
 
 def _store(request: HttpRequest, top: Queue, typed: Typed) -> QuotaChange:
-    version = request.POST.get("version", "")
     return save_quotas(
         queue=top,
         cells=typed.cells,
@@ -103,8 +104,15 @@ def _store(request: HttpRequest, top: Queue, typed: Typed) -> QuotaChange:
         reason=typed.reason,
         effective_from=typed.start,
         effective_until=typed.end,
-        version=int(version) if version.isdecimal() else None,
+        version=_version(request.POST.get("version", "")),
     )
+
+
+def _version(text: str) -> int | None:
+    try:
+        return whole(text)
+    except ValidationError:
+        return None
 
 
 def _saved(request: HttpRequest, top: Queue, change: QuotaChange) -> HttpResponse:
@@ -144,6 +152,7 @@ def _page(
         "table": table,
         "typed": typed or Typed(),
         "faults": faults,
+        "is_stale": any(fault.code == STALE for fault in faults),
         "by_field": {f.field: f for f in faults if f.queue is None},
         "editable": editable and len(table.rows) > 1,
         "may_divide": editable,

@@ -11,11 +11,14 @@ from django import template
 from django.template.context import Context
 from django.templatetags.static import static
 from django.urls import NoReverseMatch, reverse
+from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
+from portal.teams.reading import reader_of
 from portal.web import format as show
 from scheduling.models import GpuClass, Queue, Share, Workload
+from scheduling.services.told import Row, home_of, may_name, name_of, place_of, queue_of, told
 
 register = template.Library()
 
@@ -24,6 +27,8 @@ register.filter("hmin", show.hmin)
 register.filter("gpu_hours", show.gpu_hours)
 register.filter("money", show.money)
 register.filter("reason_headline", show.reason_headline)
+register.filter("counted", show.counted)
+register.filter("gpus_counted", show.gpus_counted)
 
 
 @register.filter
@@ -144,6 +149,12 @@ def class_swatch(gpu_class: GpuClass | None) -> SafeString:
     )
 
 
+@register.simple_tag
+def planned_ago(at: datetime) -> str:
+    """Time passed since a plan; plans are stamped with the wall's time."""
+    return show.duration(timezone.now() - at)
+
+
 @register.filter
 def age(since: datetime | None, now: datetime) -> str:
     """Time passed: ``{{ work.since|age:shell.now }}`` -> '2 h 44 min'."""
@@ -160,7 +171,10 @@ def asks(workload: Workload) -> str:
 
 @register.simple_tag(takes_context=True)
 def workload_link(context: Context, workload: Workload) -> SafeString:
-    """The workload's name, a link where its page is served."""
+    """The workload's name, a link where its page is served; of another team's that it is one."""
+    reader = reader_of(context["request"])
+    if not may_name(workload, reader):
+        return format_html('<span class="muted">{}</span>', name_of(workload, reader))
     address = url_if("web:workload", context["shell"].cluster.name, workload.uid)
     if not address:
         return format_html('<span class="name">{}</span>', workload.name)
@@ -182,21 +196,61 @@ def behind(
 _NUMBER = re.compile(r"(?<![\w.:-])\d[\d,]*(?:\.\d+)?(?![\w:-])")
 
 
-@register.filter
-def why(workload: Workload) -> SafeString:
-    """The reason's sentence; each number the engine gave with it leads to the queue it is from."""
-    if workload.queue is None:
-        return format_html("{}", workload.sentence)
-    address = url_if("web:queue", workload.cluster.name, workload.queue.name)
-    given = [v for v in workload.numbers.values() if isinstance(v, int | float)]
+@register.simple_tag(takes_context=True)
+def why(context: Context, workload: Workload) -> SafeString:
+    """The reason's sentence as the person may read it; each number the engine gave with it leads to the
+    queue it is from.
+    """
+    reader = reader_of(context["request"])
+    may, home = told(workload, reader), home_of(workload, reader)
+    if home is None:
+        return format_html("{}", may.sentence)
+    address = url_if("web:queue", workload.cluster.name, home.name)
+    given = [v for v in may.numbers.values() if isinstance(v, int | float)]
     known = {show.number(v, decimals) for v in given for decimals in (1, 3)}
     parts, end = [], 0
-    for match in _NUMBER.finditer(workload.sentence):
+    for match in _NUMBER.finditer(may.sentence):
         if address and match[0] in known:
-            parts.append((workload.sentence[end : match.start()], match[0]))
+            parts.append((may.sentence[end : match.start()], match[0]))
             end = match.end()
     link = f'{{}}<a class="number-link" href="{address}">{{}}</a>'
-    return format_html("{}{}", format_html_join("", link, parts), workload.sentence[end:])
+    return format_html("{}{}", format_html_join("", link, parts), may.sentence[end:])
+
+
+@register.simple_tag(takes_context=True)
+def sentence_of(context: Context, row: Row) -> str:
+    """The sentence of a row as the person may read it."""
+    return told(row, reader_of(context["request"])).sentence
+
+
+@register.simple_tag(takes_context=True)
+def place(context: Context, workload: Workload) -> SafeString:
+    """The path of its queue, which may break after each slash; of one out of sight the label."""
+    return breakable(place_of(workload, reader_of(context["request"])))
+
+
+@register.simple_tag(takes_context=True)
+def place_text(context: Context, workload: Workload) -> str:
+    """The same as plain text, for a title."""
+    return place_of(workload, reader_of(context["request"]))
+
+
+@register.simple_tag(takes_context=True)
+def place_name(context: Context, workload: Workload) -> str:
+    """The same without the queues above."""
+    return place_of(workload, reader_of(context["request"])).rpartition("/")[2]
+
+
+@register.simple_tag(takes_context=True)
+def name_of_work(context: Context, workload: Workload | None) -> str:
+    """Its name, or that it is another team's; empty for none."""
+    return name_of(workload, reader_of(context["request"])) or ""
+
+
+@register.simple_tag(takes_context=True)
+def name_of_queue(context: Context, queue: Queue | None) -> SafeString:
+    """Its path, which may break after each slash, or that it is another team's; "no queue" for none."""
+    return breakable(queue_of(queue, reader_of(context["request"])) or "no queue")
 
 
 @register.simple_tag
@@ -206,3 +260,9 @@ def url_if(name: str, *args: Any, **kwargs: Any) -> str:
         return reverse(name, args=args, kwargs=kwargs)
     except NoReverseMatch:
         return ""
+
+
+@register.filter
+def lowfirst(text: str) -> str:
+    """``text`` as it goes on inside a sentence."""
+    return text[:1].lower() + text[1:]

@@ -7,12 +7,13 @@ from datetime import datetime
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.http import Http404, HttpResponse
+from django.http import Http404, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_http_methods, require_POST
 
 from portal.teams.access import may_operate_workload
+from portal.teams.reading import reader_of
 from portal.web.format import duration, number
 from portal.web.requests import PersonRequest
 from portal.web.shell import get_cluster
@@ -21,6 +22,7 @@ from scheduling.models import Cluster, State, Workload
 from scheduling.services import workloads
 from scheduling.services.checkpoints import last_checkpoint, outlook
 from scheduling.services.errors import ServiceError
+from scheduling.services.told import Reader, place_of
 
 
 @login_required
@@ -39,7 +41,8 @@ def cancel(request: PersonRequest, cluster: str, uid: str) -> HttpResponse:
         else:
             done = f"{work.name} is being cancelled; its state changes once the cluster reports it."
             return _done(request, found, work, done)
-    shown = {"cluster": found, "work": work, "effects": cancel_effects(found, work), "error": error}
+    effects = cancel_effects(found, work, reader_of(request))
+    shown = {"cluster": found, "work": work, "effects": effects, "error": error}
     return render(request, "web/workloads/cancel.html", shown, status=409 if error else 200)
 
 
@@ -97,11 +100,11 @@ def _back(request: PersonRequest, cluster: Cluster, work: Workload) -> HttpRespo
     """To the list the button stood on, if it says so and is ours; else to the workload."""
     there = request.POST.get("next", "")
     if url_has_allowed_host_and_scheme(there, allowed_hosts=None):
-        return redirect(there)
+        return HttpResponseRedirect(there)
     return redirect("web:workload", cluster=cluster.name, uid=work.uid)
 
 
-def cancel_effects(cluster: Cluster, work: Workload) -> list[str]:
+def cancel_effects(cluster: Cluster, work: Workload, reader: Reader) -> list[str]:
     """What cancelling ends, frees and loses, in numbers."""
     if work.is_waiting:
         return [
@@ -112,7 +115,7 @@ def cancel_effects(cluster: Cluster, work: Workload) -> list[str]:
     held = work.allocated_gpus / 1000
     sentences = [
         f"{_pods(work)} stop{'s' if work.members == 1 else ''} after the grace; "
-        f"{_gpus(held)} go{'es' if held == 1 else ''} back to {work.queue or 'the cluster'}.",
+        f"{_gpus(held)} go{'es' if held == 1 else ''} back to {place_of(work, reader) or 'the cluster'}.",
     ]
     if work.state == State.RUNNING and work.started_at is not None:
         what, since = _kept_until(work, work.started_at, cluster.now())

@@ -17,6 +17,7 @@ from django_htmx.http import HttpResponseClientRefresh
 from portal.accounts.models import User
 from portal.teams.access import may_operate_workload, visible_workloads
 from portal.teams.costs import cost_of, gpu_seconds, may_read_cost
+from portal.teams.reading import reader_of
 from portal.web.requests import PersonRequest
 from portal.web.shell import get_cluster
 from portal.web.workloads import history, timeline
@@ -24,10 +25,15 @@ from portal.web.workloads.bars import LargeBar, large
 from portal.web.workloads.rows import gang
 from scheduling.models import Cluster, Decision, Eviction, GpuClass, Queue, Share, State, Workload
 from scheduling.services.checkpoints import Learned, Source, outlook
+from scheduling.services.told import home_of
 
 SUBMITTED = "submitted"
 """Session key: {uid: {name, namespace, at}} of what the person submitted and no mirror has shown."""
+MOST_DECISIONS = 300
+"""Of one workload that its history reads."""
 KEEP_SUBMITTED = timedelta(minutes=10)
+NEVER_ASKS = ("never_fits", "no_such_class", "misrouted")
+"""Reasons of work that no queue asks for: nothing of the hatch is its."""
 
 
 @login_required
@@ -40,13 +46,19 @@ def workload(request: PersonRequest, cluster: str, uid: str) -> HttpResponse:
     if request.htmx:
         return HttpResponseClientRefresh()
     forget(request, uid)
-    return render(request, "web/workloads/workload.html", context(request.user, found, work))
+    note_whose(request, work)
+    return render(request, "web/workloads/workload.html", context(request, found, work))
+
+
+def note_whose(request: PersonRequest, work: Workload) -> None:
+    """Tells the menu whether the page is about the person's own work."""
+    request.is_own_work = work.user == request.user.get_username()
 
 
 def seen(user: User, cluster: Cluster) -> QuerySet[Workload]:
     """Workloads of ``cluster`` that ``user`` may see, with what their page reads."""
     evictions = Eviction.objects.select_related(
-        "queue", "for_queue", "for_workload", "gpu_class", "cycle"
+        "queue", "for_queue", "for_workload__queue", "gpu_class", "cycle"
     )
     return (
         visible_workloads(user)
@@ -56,23 +68,27 @@ def seen(user: User, cluster: Cluster) -> QuerySet[Workload]:
     )
 
 
-def context(user: User, cluster: Cluster, work: Workload) -> dict[str, Any]:
+def context(request: PersonRequest, cluster: Cluster, work: Workload) -> dict[str, Any]:
     """Everything the page shows."""
-    now = cluster.now()
-    transitions, evictions = list(work.transitions.all()), list(work.evictions.all())
+    now, user = cluster.now(), request.user
+    transitions, evictions = history.in_order(work.transitions.all()), list(work.evictions.all())
+    decisions = _decisions(work)
     may_operate = may_operate_workload(user, work)
     expected = outlook(work, now)
+    reader = reader_of(request)
+    home = home_of(work, reader)
     return {
         "cluster": cluster,
         "work": work,
-        "crumbs": _crumbs(cluster, work.queue),
+        "home": home,
+        "crumbs": _crumbs(cluster, home),
         "gang": gang(work),
         "waits_since": _waits_since(work, now),
         "line": _line(cluster, user, work, now),
-        "entries": history.entries(work, transitions, evictions, user),
-        "decision": _decision(work),
+        "entries": history.entries(work, transitions, evictions, decisions, reader, now=now),
+        "decision": decisions[-1] if decisions else None,
         "classes": _classes(cluster, work),
-        "entitlement": _entitlement(work),
+        "entitlement": _entitlement(work, home),
         "checkpoints": expected,
         "learned_from": learned_from(work, expected.learned) if expected else "",
         "used_gpu_s": gpu_seconds(work, now),
@@ -130,7 +146,7 @@ def _waits_since(work: Workload, now: datetime) -> datetime | None:
 
 def _line(cluster: Cluster, user: User, work: Workload, now: datetime) -> timeline.Timeline:
     return timeline.draw(
-        history.steps(work, list(work.transitions.all())),
+        history.steps(work, history.in_order(work.transitions.all())),
         now=now,
         zone_name=user.display_time_zone or cluster.display_time_zone,
         finished=work.finished_at if work.state == State.FINISHED else None,
@@ -147,8 +163,13 @@ def _predicted_end(work: Workload, now: datetime) -> tuple[datetime, datetime] |
     return ends if ends[0] > now else None
 
 
-def _decision(work: Workload) -> Decision | None:
-    return work.decisions.select_related("cycle", "for_workload").order_by("-cycle__number").first()
+def _decisions(work: Workload) -> list[Decision]:
+    """The newest, in order of their cycles."""
+    rows = work.decisions.select_related("cycle", "for_workload__queue")
+    newest = list(rows.order_by("-cycle__number", "-id")[:MOST_DECISIONS])
+    for one in newest:
+        one.workload = work  # its queue is at hand
+    return newest[::-1]
 
 
 def _classes(cluster: Cluster, work: Workload) -> list[GpuClass]:
@@ -162,21 +183,18 @@ def learned_from(work: Workload, learned: Learned) -> str:
     if learned.source is Source.OWN:
         return f"its own last {learned.told}"
     whose = "the" if learned.source is Source.QUEUE else f"{work.user}'s"
-    where = (
-        ""
-        if learned.source is Source.USER
-        else f" in {work.queue.name if work.queue else work.queue_label}"
-    )
+    where = "" if learned.source is Source.USER else f" in {work.queue_label}"
     return f"{learned.told} of {whose} last {learned.seen} workloads{where}"
 
 
-def _entitlement(work: Workload) -> LargeBar | None:
+def _entitlement(work: Workload, home: Queue | None) -> LargeBar | None:
     """The bar of its queue and first class, with this gang framed while it waits."""
-    if work.queue is None or work.state == State.FINISHED:
+    if home is None or work.state == State.FINISHED:
         return None
     name = work.gpu_class.name if work.gpu_class else next(iter(work.gpu_classes), "")
-    share = Share.objects.filter(queue=work.queue, gpu_class__name=name).first()
+    share = Share.objects.filter(queue=home, gpu_class__name=name).first()
     if share is None:
         return None
-    framed = work.requested_gpus if work.is_waiting else 0
-    return large(share, str(work.queue), framed=framed)
+    asks = work.is_waiting and work.reason not in NEVER_ASKS
+    framed = work.requested_gpus if asks else 0
+    return large(share, str(home), framed=framed)

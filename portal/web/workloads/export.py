@@ -12,6 +12,7 @@ from django.http import HttpResponse
 from portal.api.filters import HOLDING
 from portal.reports.tables import Table, csv_lines
 from scheduling.models import MILLI, Workload
+from scheduling.services.told import Reader, Said, tell
 
 GPUS = 1.0 / MILLI
 HOURS = 1.0 / 3600
@@ -43,17 +44,28 @@ COLUMNS: dict[str, Any] = {
 }
 
 
-def csv_of(workloads: QuerySet[Workload], name: str) -> HttpResponse:
-    """All of ``workloads`` as a download, in the order of their submission."""
-    rows = list(_rows(workloads))
+PLACE, SENTENCE = (list(COLUMNS).index(name) for name in ("queue", "sentence"))
+KEPT = ("cluster_id", "queue__path", "user", "reason", "sentence", "sealed", "numbers")
+"""What a sentence is judged by, in the order of ``Said``; the label comes after it."""
+
+
+def csv_of(workloads: QuerySet[Workload], name: str, reader: Reader) -> HttpResponse:
+    """All of ``workloads`` as a download for ``reader``, in the order of their submission."""
+    rows = list(_rows(workloads, reader))
     lines = csv_lines(Table("workloads", "Workloads", tuple(COLUMNS), rows))
     response = HttpResponse("".join(lines), content_type="text/csv; charset=utf-8")
     response["Content-Disposition"] = f'attachment; filename="{name}"'
     return response
 
 
-def _rows(workloads: QuerySet[Workload]) -> Iterator[tuple[Any, ...]]:
+def _rows(workloads: QuerySet[Workload], reader: Reader) -> Iterator[tuple[Any, ...]]:
     """Plain values: a hundred thousand model objects would cost seconds."""
     named = {f"csv_{name}": value for name, value in COLUMNS.items()}
     ordered = workloads.order_by("submitted_at", "id").annotate(**named)
-    yield from ordered.values_list(*named).iterator(chunk_size=5000)
+    for row in ordered.values_list(*named, *KEPT, "queue_label").iterator(chunk_size=5000):
+        shown, (*kept, label) = list(row[: len(COLUMNS)]), row[len(COLUMNS) :]
+        said = Said(*kept)
+        shown[SENTENCE] = tell(said, reader).sentence
+        if said.queue is not None and not reader.sees_queue(said.cluster_id, said.queue):
+            shown[PLACE] = label
+        yield tuple(shown)

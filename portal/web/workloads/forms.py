@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -12,44 +11,24 @@ from django.core.exceptions import ValidationError
 
 from portal.accounts.models import User
 from portal.teams.access import submittable_queues
-from portal.teams.submission import find_faults, personas_at, priority_classes_of, read_manifest
+from portal.teams.submission import NEVER_FITS, find_faults, usable_priority_classes
 from portal.web.workloads import manifest as texts
+from portal.web.workloads.fields import CommandField, DurationField, PairsField, duration_text
 from scheduling.models import Cluster, GpuClass, Queue, Workload
+from scheduling.services import images
 from scheduling.services.errors import ServiceError
 from scheduling.services.manifests import build_job_manifest
 
 MAX_PODS = 100_000
-MAX_SECONDS = 2_000_000_000
-UNITS_S = {"s": 1, "min": 60, "m": 60, "h": 3600, "d": 86400}
-
 Json = dict[str, Any]
+Leaves = Mapping[str, Queue]
+"""By name."""
 
 
-class DurationField(forms.CharField):
-    """'14 h', '20 min', '1 d 12 h' as seconds; a bare number is hours."""
-
-    def clean(self, value: Any) -> Any:
-        text = super().clean(value)
-        if not text:
-            return None
-        parts = re.findall(r"(\d+(?:\.\d+)?)\s*(s|min|m|h|d)?", text.lower())
-        rest = re.sub(r"(\d+(?:\.\d+)?)\s*(s|min|m|h|d)?", "", text.lower()).strip()
-        seconds = round(sum(float(n) * UNITS_S[unit or "h"] for n, unit in parts))
-        if rest or not 0 < seconds <= MAX_SECONDS:
-            raise ValidationError("Write a duration such as 14 h, 20 min or 1 d 12 h.")
-        return seconds
-
-
-class CommandField(forms.CharField):
-    """A command line as a shell would split it."""
-
-    def clean(self, value: Any) -> Any:
-        try:
-            return shlex.split(super().clean(value))
-        except ValueError as error:
-            raise ValidationError(
-                "A quote is not closed. Close it, or write one without."
-            ) from error
+def leaves_of(user: User, cluster: Cluster) -> Leaves:
+    """The queues that ``user`` may choose."""
+    found = submittable_queues(user).filter(cluster=cluster).order_by("path")
+    return {queue.name: queue for queue in found}
 
 
 class SubmitForm(forms.Form):
@@ -79,16 +58,40 @@ class SubmitForm(forms.Form):
     )
     run_time_limit = DurationField(required=False, label="Run-time limit")
     checkpoint_every = DurationField(required=False, label="Checkpoint every")
+    env = PairsField(
+        required=False,
+        label="Environment",
+        key=r"[-._a-zA-Z][-._a-zA-Z0-9]{0,252}",
+        example="NCCL_DEBUG=INFO",
+    )
+    labels = PairsField(
+        required=False,
+        label="Labels",
+        key=r"([-.a-z0-9]{1,253}/)?[a-zA-Z0-9]([-._a-zA-Z0-9]{0,61}[a-zA-Z0-9])?",
+        value=r"([a-zA-Z0-9]([-._a-zA-Z0-9]{0,61}[a-zA-Z0-9])?)?",
+        kept="weir.dev/",
+        example="project=vision-v2",
+    )
+    even_if_never = forms.BooleanField(
+        required=False, label="Submit it all the same, to wait until nodes or limits change"
+    )
 
     manifest: Json | None = None
+    can_never_start = False
+    """What is asked for fits nowhere: it may be submitted all the same, once that is confirmed."""
 
-    def __init__(self, user: User, cluster: Cluster, *args: Any, **kwargs: Any) -> None:
+    def __init__(
+        self,
+        user: User,
+        cluster: Cluster,
+        *args: Any,
+        leaves: Leaves | None = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(*args, **kwargs)
         self.user, self.cluster = user, cluster
         self.known = {c.name: c for c in cluster.gpu_classes.all()}
-        self.leaves = {
-            q.name: q for q in submittable_queues(user).filter(cluster=cluster).order_by("path")
-        }
+        self.leaves = leaves_of(user, cluster) if leaves is None else leaves
         self._choices("queue", [(q.name, q.path) for q in self.leaves.values()])
         classes = self._priority_classes()
         self._choices("priority_class", [(name, name) for name in classes])
@@ -108,6 +111,35 @@ class SubmitForm(forms.Form):
         """What is chosen so far, checked or not: the preview shows its quota."""
         return self.leaves.get(self["queue"].value() or "")
 
+    def clean_image(self) -> str:
+        image: str = self.cleaned_data["image"]
+        if fault := images.fault_of(image):
+            raise ValidationError(str(fault))
+        return image
+
+    def draft(self) -> Json | None:
+        """The Job as far as it can be read, for whom still types; None without a queue and a class."""
+        read = {name: self._read(name) for name in self.fields}
+        classes = self._gpu_classes(read, quietly=True)
+        if self.chosen_queue is None or not classes:
+            return None
+        counts = {name: read[name] or 1 for name in ("gpus_per_pod", "pods_min")}
+        least = counts["pods_min"]
+        most = max(least, read["pods_max"] or least)
+        typed = {**read, **counts, "pods_max": most, "queue": self.chosen_queue.name}
+        typed |= {"name": read["name"] or "draft", "image": read["image"] or "draft"}
+        try:
+            return self._made(typed, classes)
+        except ServiceError:
+            return None
+
+    def _read(self, name: str) -> Any:
+        """What a field says, None where that cannot be read."""
+        try:
+            return self.fields[name].clean(self[name].value())
+        except ValidationError:
+            return None
+
     def clean(self) -> Json:
         data = super().clean() or {}
         classes = self._gpu_classes(data)
@@ -115,38 +147,45 @@ class SubmitForm(forms.Form):
             self._build(data, classes)
         return data
 
-    def _gpu_classes(self, data: Mapping[str, Any]) -> list[GpuClass]:
+    def _gpu_classes(self, data: Mapping[str, Any], *, quietly: bool = False) -> list[GpuClass]:
         names = [data[key] for key in data if key.startswith("class_") and data[key]]
         for i, name in enumerate(names):
-            if name in names[:i]:
+            if name in names[:i] and not quietly:
                 self.add_error("class_1", f"{name} is chosen twice. Choose each class once.")
         return [self.known[name] for name in dict.fromkeys(names)]
 
     def _build(self, data: Mapping[str, Any], classes: Sequence[GpuClass]) -> None:
-        queue = self.leaves[data["queue"]]
         try:
-            built = build_job_manifest(
-                name=data["name"],
-                queue=queue.name,
-                namespace=queue.namespace or "default",
-                image=data["image"],
-                command=data["command"],
-                gpu_classes=classes,
-                gpus_per_pod=data["gpus_per_pod"],
-                pods_min=data["pods_min"],
-                pods_max=data["pods_max"],
-                cpus_per_pod=data["cpus_per_pod"] or 0,
-                memory_gib_per_pod=data["memory_gib_per_pod"] or 0,
-                priority_class=data["priority_class"],
-                run_time_limit_s=data["run_time_limit"],
-                checkpoint_interval_s=data["checkpoint_every"],
-            )
+            built = self._made(data, classes)
         except ServiceError as fault:
             self.add_fault(fault)
             return
-        for found in find_faults(self.user, self.cluster, read_manifest(self.cluster, built)):
-            self.add_fault(found)
+        found = faults_of(self.user, self.cluster, built, even_if_never=data["even_if_never"])
+        for refused in found:
+            self.add_fault(refused)
+        self.can_never_start = data["even_if_never"] or any(f.code == NEVER_FITS for f in found)
         self.manifest = built
+
+    def _made(self, data: Mapping[str, Any], classes: Sequence[GpuClass]) -> Json:
+        queue = self.leaves[data["queue"]]
+        return build_job_manifest(
+            name=data["name"],
+            queue=queue.name,
+            namespace=queue.namespace or "default",
+            image=data["image"],
+            command=data["command"] or (),
+            gpu_classes=classes,
+            gpus_per_pod=data["gpus_per_pod"],
+            pods_min=data["pods_min"],
+            pods_max=data["pods_max"],
+            cpus_per_pod=data["cpus_per_pod"] or 0,
+            memory_gib_per_pod=data["memory_gib_per_pod"] or 0,
+            priority_class=data["priority_class"] or "",
+            run_time_limit_s=data["run_time_limit"],
+            checkpoint_interval_s=data["checkpoint_every"],
+            env=data["env"],
+            own_labels=data["labels"],
+        )
 
     def add_fault(self, fault: ServiceError) -> None:
         """A refusal at its field, or above the form when it belongs to none."""
@@ -159,12 +198,9 @@ class SubmitForm(forms.Form):
         self.fields[name].choices = choices  # type: ignore[attr-defined] # a ChoiceField
 
     def _priority_classes(self) -> list[str]:
-        """Every class that some persona of the person may use here, highest value first."""
+        """Those that the person may use here."""
         queue = self.chosen_queue or next(iter(self.leaves.values()), None)
-        if queue is None:
-            return []
-        allowed = {c for p in personas_at(self.user, queue) for c in priority_classes_of(p)}
-        return [c.name for c in sorted(allowed, key=lambda c: (-c.value, c.name))]
+        return [c.name for c in usable_priority_classes(self.user, queue)] if queue else []
 
 
 class PasteForm(forms.Form):
@@ -173,7 +209,12 @@ class PasteForm(forms.Form):
     text = forms.CharField(
         widget=forms.Textarea, label="Manifest", max_length=texts.LONGEST, strip=False
     )
+    even_if_never = forms.BooleanField(
+        required=False, label="Submit it all the same, to wait until nodes or limits change"
+    )
+    field_order = ["even_if_never", "text"]
     manifest: Json | None = None
+    can_never_start = False
 
     def __init__(self, user: User, cluster: Cluster, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -182,19 +223,33 @@ class PasteForm(forms.Form):
     def clean_text(self) -> str:
         text: str = self.cleaned_data["text"]
         self.manifest = texts.read(text)
-        for fault in self._faults(self.manifest):
+        confirmed = self.cleaned_data.get("even_if_never", False)
+        found = faults_of(self.user, self.cluster, self.manifest, even_if_never=confirmed)
+        for fault in found:
             self.add_fault(fault)
+        self.can_never_start = confirmed or any(f.code == NEVER_FITS for f in found)
         return text
 
-    def _faults(self, manifest: Json) -> list[ServiceError]:
+    def draft(self) -> Json | None:
+        """What the text says as it stands; None while it cannot be read."""
         try:
-            return find_faults(self.user, self.cluster, read_manifest(self.cluster, manifest))
-        except ServiceError as unread:
-            return [unread]
+            return texts.read(str(self["text"].value() or ""))
+        except ValidationError:
+            return None
 
     def add_fault(self, fault: ServiceError) -> None:
         place = f"{fault.field.replace('_', ' ')}: " if fault.field else ""
         self.add_error("text", f"{place}{fault}")
+
+
+def faults_of(
+    user: User, cluster: Cluster, manifest: Json, *, even_if_never: bool
+) -> list[ServiceError]:
+    """What forbids ``manifest``, or why it cannot be read."""
+    try:
+        return find_faults(user, cluster, manifest, even_if_never=even_if_never)
+    except ServiceError as unread:
+        return [unread]
 
 
 def first_values(cluster: Cluster, leaves: Sequence[Queue], default_class: str) -> Json:
@@ -211,7 +266,7 @@ def first_values(cluster: Cluster, leaves: Sequence[Queue], default_class: str) 
 
 
 def values_of(work: Workload) -> Json:
-    """What a clone of ``work`` begins with; its image and command are the cluster's to know."""
+    """What a clone of ``work`` begins with where its manifest cannot be had."""
     values: Json = {
         "name": f"{work.name[:58]}-copy",
         "queue": work.queue.name if work.queue else "",
@@ -221,18 +276,16 @@ def values_of(work: Workload) -> Json:
         "pods_max": work.max_members if work.max_members != work.min_members else None,
         "cpus_per_pod": work.cpus / 1000 or None,
         "memory_gib_per_pod": work.memory_mib / 1024 or None,
-        "run_time_limit": _text(work.run_time_limit_s),
-        "checkpoint_every": _text(work.checkpoint_interval_s),
+        "run_time_limit": duration_text(work.run_time_limit_s),
+        "checkpoint_every": duration_text(work.checkpoint_interval_s),
     }
     values |= {f"class_{i + 1}": name for i, name in enumerate(work.gpu_classes)}
     return values
 
 
-def _text(seconds: int | None) -> str:
-    if not seconds:
-        return ""
-    unit = next(u for u in ("h", "min", "s") if seconds % UNITS_S[u] == 0)
-    return f"{seconds // UNITS_S[unit]} {unit}"
+def command_text(command: Sequence[str]) -> str:
+    """A command line that ``CommandField`` reads as ``command``."""
+    return shlex.join(command)
 
 
 def _nth(n: int) -> str:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
+from itertools import groupby, zip_longest
 from typing import Any
 
-from portal.accounts.models import User
-from portal.teams.access import visible_workloads
-from portal.web.format import number, state_glyph
+from portal.web.format import duration, gpus_counted, number, reason_headline, state_glyph
 from portal.web.workloads.rows import gang
 from portal.web.workloads.timeline import Step
-from scheduling.models import Eviction, State, Transition, Workload
+from scheduling.models import Action, Decision, Eviction, State, Transition, Workload
+from scheduling.models.workloads import WAITING
+from scheduling.services.told import OTHERS_QUEUE, Reader, may_name, name_of, queue_of, told
 
 HEADS = {
     State.PENDING: "Submitted",
@@ -22,6 +23,11 @@ HEADS = {
     State.REQUEUED: "Requeued",
     State.FINISHED: "Finished",
 }
+
+
+WAITING_FOR = (Action.WAIT, Action.RESERVE)
+STAMP = timedelta(seconds=1)
+"""Stamps of the cluster are cut to it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +54,14 @@ class Loss:
     """An eviction as its box shows it. ``winner_uid`` is empty where the reader may not open it."""
 
     eviction: Eviction
+    sentence: str
     sides: Sequence[Side]
+    winner: str
+    winner_queue: str
+    """Empty where it is the victim's own."""
     winner_uid: str
-    minutes: str
-    """Minutes of work lost by each GPU: the loss over the GPUs."""
+    each: str
+    """How much work each GPU lost: the loss over the GPUs."""
     ratio: str
     """Evicted over asked GPUs; empty where nobody asked."""
 
@@ -63,6 +73,15 @@ class Entry:
     icon: str
     text: str
     loss: Loss | None = None
+    until: datetime | None = None
+    """Of a wait that is over."""
+    cycle: int | None = None
+    """Number of the cycle that decided it."""
+
+
+def in_order(transitions: Iterable[Transition]) -> list[Transition]:
+    """As they came about: stamps of the cluster are whole seconds, so within one the rows' order holds."""
+    return sorted(transitions, key=lambda step: (step.at.replace(microsecond=0), step.pk))
 
 
 def steps(workload: Workload, transitions: Sequence[Transition]) -> list[Step]:
@@ -77,52 +96,107 @@ def entries(
     workload: Workload,
     transitions: Sequence[Transition],
     evictions: Sequence[Eviction],
-    user: User,
+    decisions: Sequence[Decision],
+    reader: Reader,
+    *,
+    now: datetime,
 ) -> list[Entry]:
-    """Newest first. One query: which winners ``user`` may open."""
-    losses = _losses(evictions, user)
-    found = [_entry(workload, step, losses) for step in transitions]
+    """Newest first, as ``reader`` may have it; ``decisions`` in order of their cycles.
+
+    Between a step into a wait and the next step stand the reasons of that wait, each with its time.
+    """
+    losses = [_loss(eviction, reader) for eviction in evictions]
+    found: list[Entry] = []
+    for step, following in zip_longest(transitions, transitions[1:]):
+        found.append(_entry(workload, step, losses, decisions, reader))
+        if step.to_state in WAITING:
+            until = following.at if following else now
+            found += _waits(decisions, step.at, until, reader, ended=following is not None)
     return list(reversed(found))
 
 
-def _losses(evictions: Iterable[Eviction], user: User) -> list[Loss]:
-    evictions = list(evictions)
-    winners = {e.for_workload_id for e in evictions if e.for_workload_id}
-    seen = visible_workloads(user).filter(pk__in=winners)
-    open_to = set(seen.values_list("pk", flat=True)) if winners else set()
-    return [_loss(eviction, eviction.for_workload_id in open_to) for eviction in evictions]
+def _waits(
+    decisions: Sequence[Decision], since: datetime, until: datetime, reader: Reader, *, ended: bool
+) -> Iterator[Entry]:
+    """One for each reason in turn; a place that is kept is a wait as well."""
+    told_in = [d for d in decisions if d.action in WAITING_FOR and since <= d.cycle.at < until]
+    turns = [next(same) for _, same in groupby(told_in, key=lambda d: d.reason)]
+    for one, following in zip_longest(turns, turns[1:]):
+        end = following.cycle.at if following else until
+        lasts = following is None and not ended
+        length = duration(end - one.cycle.at)
+        yield Entry(
+            at=one.cycle.at,
+            head=f"{'Waits' if lasts else 'Waited'} {length}: {reason_headline(one.reason).lower()}",
+            icon="clock",
+            text=told(one, reader).sentence,
+            until=None if lasts else end,
+            cycle=one.cycle.number,
+        )
 
 
-def _loss(eviction: Eviction, may_open: bool) -> Loss:
-    kept = eviction.numbers
-    sides = [_side(kept, "victim", eviction.queue)]
-    if eviction.for_queue is not None and eviction.for_queue != eviction.queue:
-        sides.append(_side(kept, "for", eviction.for_queue))
+def _loss(eviction: Eviction, reader: Reader) -> Loss:
+    may, winner = told(eviction, reader), eviction.for_workload
+    elsewhere = eviction.for_queue if eviction.for_queue != eviction.queue else None
+    sides = [_side(may.numbers, "victim", queue_of(eviction.queue, reader))]
+    sides += _blamed(may.numbers)
+    if elsewhere is not None:
+        sides.append(_side(may.numbers, "for", queue_of(elsewhere, reader)))
     gpus, asked = eviction.gpus / 1000, eviction.asked_gpus / 1000
+    named = winner is not None and may_name(winner, reader)
     return Loss(
         eviction=eviction,
+        sentence=may.sentence,
         sides=[side for side in sides if side.before is not None],
-        winner_uid=eviction.for_workload.uid if may_open and eviction.for_workload else "",
-        minutes=number(eviction.lost_gpu_s / gpus / 60, 1) if gpus else "",
+        winner=name_of(winner, reader) or "",
+        winner_queue=(queue_of(elsewhere, reader) or "") if named else "",
+        winner_uid=winner.uid if named and winner is not None else "",
+        each=duration(eviction.lost_gpu_s / gpus) if gpus else "",
         ratio=number(gpus / asked, 2) if asked else "",
     )
 
 
-def _side(kept: dict[str, Any], prefix: str, queue: Any) -> Side:
+def _side(kept: dict[str, Any], prefix: str, queue: str | None) -> Side:
     return Side(
-        queue=str(queue) if queue is not None else "a queue that is gone",
+        queue=queue or "a queue that is gone",
         before=kept.get(f"{prefix}_held_before"),
         fair_share=kept.get(f"{prefix}_fair_share"),
         after=kept.get(f"{prefix}_held_after"),
     )
 
 
-def _entry(workload: Workload, step: Transition, losses: list[Loss]) -> Entry:
+def _blamed(kept: dict[str, Any]) -> list[Side]:
+    """The queue that the sentence quotes, where that is one above the victim's own."""
+    path = kept.get("queue", OTHERS_QUEUE)
+    if path == OTHERS_QUEUE or "held" not in kept:
+        return []
+    return [Side(path, kept["held"], kept.get("fair_share"), kept.get("keeps"))]
+
+
+def _entry(
+    workload: Workload,
+    step: Transition,
+    losses: list[Loss],
+    decisions: Sequence[Decision],
+    reader: Reader,
+) -> Entry:
     state = State(step.to_state)
     loss = _taken(step, losses) if state == State.EVICTED else None
     shown = workload.outcome if state == State.FINISHED and workload.outcome else state.value
     head = shown.capitalize() if state == State.FINISHED else HEADS[state]
-    return Entry(step.at, head, state_glyph(shown)[0], _text(workload, step, loss), loss)
+    text = _text(workload, step, loss, reader)
+    cycle = _cycle_of(step, loss, decisions)
+    return Entry(step.at, head, state_glyph(shown)[0], text, loss, cycle=cycle)
+
+
+def _cycle_of(step: Transition, loss: Loss | None, decisions: Sequence[Decision]) -> int | None:
+    """Number of the cycle that decided the step, where it is known."""
+    if loss is not None:
+        return loss.eviction.cycle.number if loss.eviction.cycle else None
+    if step.to_state != State.ADMITTED:
+        return None
+    behind = [d for d in decisions if d.action == Action.ADMIT and d.cycle.at <= step.at + STAMP]
+    return behind[-1].cycle.number if behind else None
 
 
 def _taken(step: Transition, losses: list[Loss]) -> Loss | None:
@@ -133,16 +207,16 @@ def _taken(step: Transition, losses: list[Loss]) -> Loss | None:
     return near[0]
 
 
-def _text(workload: Workload, step: Transition, loss: Loss | None) -> str:
+def _text(workload: Workload, step: Transition, loss: Loss | None, reader: Reader) -> str:
     if loss is not None:
         return ""
     if step.sentence:
-        return step.sentence
+        return told(step, reader).sentence
     if step.to_state == State.PENDING:
         asked = f"{gang(workload)} × {' or '.join(workload.gpu_classes) or 'any class'}"
         return f"By {workload.user or 'somebody unknown'}, a gang of {asked}."
     if step.to_state == State.REQUEUED:
         return "Keeps its submit time, so it goes before newer work of the queue."
     if step.to_state == State.RUNNING and step.gpus:
-        return f"On {number(step.gpus / 1000, 1)} GPU{'' if step.gpus == 1000 else 's'}."
+        return f"On {gpus_counted(step.gpus)}."
     return ""

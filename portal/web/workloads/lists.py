@@ -1,4 +1,4 @@
-"""My work, and all the work one may see: the same table, the same filters."""
+"""All of one's own work, and all the work one may see: the same table, the same filters."""
 
 from __future__ import annotations
 
@@ -14,11 +14,14 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from portal.api.filters import GROUPS, WorkloadFilter
-from portal.teams.access import submittable_queues, visible_queues, visible_workloads
+from portal.teams.access import visible_queues, visible_workloads
+from portal.teams.reading import reader_of
 from portal.web.requests import PersonRequest
 from portal.web.shell import get_cluster
+from portal.web.sorting import PARAMETER, Sort, heads
+from portal.web.workloads import sorting
 from portal.web.workloads.export import csv_of
-from portal.web.workloads.rows import ordered, rows
+from portal.web.workloads.rows import rows
 from scheduling.models import Cluster, Workload
 
 PAGE = 50
@@ -42,7 +45,7 @@ class Tab:
 
 @login_required
 @require_safe
-def my_work(request: PersonRequest, cluster: str) -> HttpResponse:
+def own_workloads(request: PersonRequest, cluster: str) -> HttpResponse:
     found = get_cluster(request, cluster)
     mine = visible_workloads(request.user).filter(user=request.user.get_username())
     return _table(request, found, mine, {"mine": True})
@@ -67,8 +70,13 @@ def _table(
     chosen = WorkloadFilter(query, queryset=seen, request=request, cluster=cluster.name)
     found = chosen.qs if chosen.is_valid() else seen.none()
     if request.GET.get("export") == "csv":
-        return csv_of(found, f"{cluster.name}-workloads.csv")
-    page = Paginator(ordered(found), PAGE).get_page(request.GET.get("page"))
+        return csv_of(found, f"{cluster.name}-workloads.csv", reader_of(request))
+    state = str(query["state"])
+    columns = sorting.columns(state, with_user=not context["mine"])
+    by = Sort.of(request.GET.get(PARAMETER, ""), columns, sorting.default_sort(state))
+    ordered = sorting.in_order(found, by, cluster.now())
+    shown = ordered.select_related("queue", "gpu_class", "priority_class")
+    page = Paginator(shown, PAGE).get_page(request.GET.get("page"))
     fragment = bool(request.headers.get("X-Weir-Live"))
     template = "web/workloads/_table.html" if fragment else "web/workloads/list.html"
     return render(
@@ -78,6 +86,7 @@ def _table(
             **context,
             **_choices(request, cluster, fragment),
             **_addresses(request, page),
+            "heads": heads(columns, by, request.GET),
             "cluster": cluster,
             "filter": chosen,
             "is_filtered": any(request.GET.get(name) for name in WorkloadFilter.base_filters),
@@ -90,16 +99,39 @@ def _table(
 
 def _choices(request: PersonRequest, cluster: Cluster, fragment: bool) -> dict[str, Any]:
     """What the filter form offers; the fragment has no form."""
-    leaves = submittable_queues(request.user).filter(cluster=cluster)
     if fragment:
-        return {"may_submit": leaves.exists()}
-    queues = visible_queues(request.user).filter(cluster=cluster).exclude(parent=None)
+        return {}
+    queues = list(visible_queues(request.user).filter(cluster=cluster).order_by("path"))
+    classes = list(cluster.gpu_classes.all())
     return {
-        "may_submit": leaves.exists(),
-        "queues": queues.order_by("path"),
-        "classes": cluster.gpu_classes.all(),
+        "queues": [queue for queue in queues if not queue.is_root],
+        "classes": classes,
         "typed": request.GET,
+        "unknown": [
+            _Unknown(field, request.GET.get(name, ""), _without(request.GET, name))
+            for field, name, known in (
+                ("queue", "queue", {q.name for q in queues} | {q.path for q in queues}),
+                ("GPU class", "gpu_class", {c.name for c in classes}),
+            )
+            if request.GET.get(name) and request.GET[name] not in known
+        ],
     }
+
+
+@dataclass(frozen=True, slots=True)
+class _Unknown:
+    """A filter that names nothing the person may see, and the address without it."""
+
+    field: str
+    value: str
+    without: str
+
+
+def _without(query: QueryDict, name: str) -> str:
+    rest = query.copy()
+    rest.pop(name, None)
+    rest.pop("page", None)
+    return rest.urlencode()
 
 
 def _with_state(typed: QueryDict) -> QueryDict:

@@ -9,6 +9,8 @@ from typing import Any
 import yaml
 from django.core.exceptions import ValidationError
 
+from portal.boundary.structure import MalformedError, from_yaml
+
 LONGEST = 64 * 1024
 """Characters of a pasted manifest."""
 OWN_KEYS = ("suspend:",)
@@ -27,16 +29,6 @@ class Line:
     own: bool
 
 
-class _PlainLoader(yaml.SafeLoader):
-    """Safe YAML without anchors: a few nested aliases would otherwise unfold to gigabytes."""
-
-    def compose_node(self, parent: Any, index: Any) -> Any:
-        if self.check_event(yaml.AliasEvent):
-            mark = self.peek_event().start_mark  # type: ignore[no-untyped-call] # untyped part
-            raise yaml.MarkedYAMLError(None, None, "aliases (*name) are not read", mark)
-        return super().compose_node(parent, index)
-
-
 def read(text: str) -> Json:
     """The one object that ``text`` describes, YAML or JSON.
 
@@ -45,22 +37,14 @@ def read(text: str) -> Json:
     if len(text) > LONGEST:
         raise ValidationError(f"This is longer than {LONGEST // 1024} KiB. Paste one object.")
     try:
-        found = [d for d in yaml.load_all(text, Loader=_PlainLoader) if d is not None]
-    except yaml.MarkedYAMLError as error:
-        raise ValidationError(_where(error)) from error
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise ValidationError("This is no YAML. Paste what kubectl apply takes.") from error
+        found = from_yaml(text)
+    except MalformedError as error:
+        raise ValidationError(str(error)) from error
     if len(found) != 1 or not isinstance(found[0], dict):
         raise ValidationError(
             "This is not one object. Paste what kubectl apply takes for one workload."
         )
     return found[0]
-
-
-def _where(error: yaml.MarkedYAMLError) -> str:
-    mark = error.problem_mark
-    place = f"Line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
-    return f"{place}{error.problem}. Correct it and submit again."
 
 
 def write(manifest: Mapping[str, Any]) -> str:

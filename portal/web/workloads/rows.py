@@ -6,11 +6,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db.models import Case, IntegerField, Max, QuerySet, Value, When
+from django.db.models import Max
 
 from portal.accounts.models import User
-from portal.api.filters import HOLDING, WAITING
+from portal.api.filters import WAITING
 from portal.teams.access import is_operator, own_queues
+from portal.web.format import number
 from scheduling.models import Cluster, GpuClass, State, Transition, Workload
 
 
@@ -49,24 +50,11 @@ class Row:
 
 def gang(workload: Workload) -> str:
     """'2 × 8', '2–4 × 8', '8': members and GPUs of each."""
-    each = f"{workload.gpus / 1000:g}"
+    each = number(workload.gpus / 1000, 2)
     low, high = workload.min_members, workload.max_members
     if high == 1:
         return each
     return f"{low} × {each}" if low == high else f"{low}–{high} × {each}"
-
-
-def ordered(queryset: QuerySet[Workload]) -> QuerySet[Workload]:
-    """What waits first, then what runs, then what is done; newest first, ties by id."""
-    rank = Case(
-        When(state__in=WAITING, then=Value(0)),
-        When(state__in=HOLDING, then=Value(1)),
-        default=Value(2),
-        output_field=IntegerField(),
-    )
-    return queryset.select_related("queue", "gpu_class", "priority_class").order_by(
-        rank, "-submitted_at", "-id"
-    )
 
 
 def rows(cluster: Cluster, workloads: Iterable[Workload], user: User) -> list[Row]:

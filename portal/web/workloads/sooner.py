@@ -7,15 +7,16 @@ from django.http import Http404, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from portal.accounts.models import User
 from portal.teams.access import submittable_queues
-from portal.teams.submission import personas_at, priority_classes_of
+from portal.teams.reading import reader_of
+from portal.teams.submission import usable_priority_classes
 from portal.web.requests import PersonRequest
 from portal.web.shell import get_cluster
 from portal.web.workloads.detail import seen
 from scheduling.models import Cluster, Workload
 from scheduling.services.errors import ServiceError
 from scheduling.services.explain import what_would_start
+from scheduling.services.told import answers
 
 
 @login_required
@@ -26,17 +27,15 @@ def sooner(request: PersonRequest, cluster: str, uid: str) -> HttpResponse:
     work = seen(request.user, found).filter(uid=uid).first()
     if work is None or not work.is_waiting:
         raise Http404
-    shown = {"cluster": found, "work": work, **_answer(request.user, found, work)}
+    shown = {"cluster": found, "work": work, **_answer(request, found, work)}
     return render(request, "web/workloads/_sooner_found.html", shown)
 
 
-def _answer(user: User, cluster: Cluster, work: Workload) -> dict[str, object]:
+def _answer(request: PersonRequest, cluster: Cluster, work: Workload) -> dict[str, object]:
+    user = request.user
     queues = list(submittable_queues(user).filter(cluster=cluster))
     classes = {
-        c.name
-        for queue in queues
-        for persona in personas_at(user, queue)
-        for c in priority_classes_of(persona)
+        priority.name for queue in queues for priority in usable_priority_classes(user, queue)
     }
     try:
         found = what_would_start(
@@ -44,4 +43,4 @@ def _answer(user: User, cluster: Cluster, work: Workload) -> dict[str, object]:
         )
     except ServiceError as error:
         return {"fault": str(error)}
-    return {"found": found}
+    return {"found": answers(found, work, reader_of(request))}

@@ -1,4 +1,4 @@
-"""Submit: a form or a pasted manifest, the Job it makes, and what the quota says to it before the click."""
+"""Submit: a form or a pasted manifest, the Job it makes, and what the engine says to it before the click."""
 
 from __future__ import annotations
 
@@ -10,16 +10,17 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST
 
-from portal.teams import submission
-from portal.teams.access import visible_workloads
-from portal.web.format import gpus, number
+from portal.teams import submission, templates
+from portal.teams.models import SubmitTemplate
+from portal.teams.reading import reader_of
 from portal.web.requests import PersonRequest
 from portal.web.shell import get_cluster
 from portal.web.workloads import manifest as texts
+from portal.web.workloads.ahead import Outlook, outlook
+from portal.web.workloads.copies import Copy, clone_of, last_of
 from portal.web.workloads.detail import remember
-from portal.web.workloads.fits import Gang, fits, is_preemptible
-from portal.web.workloads.forms import PasteForm, SubmitForm, first_values, values_of
-from scheduling.models import Cluster, PriorityClass, Workload
+from portal.web.workloads.forms import Leaves, PasteForm, SubmitForm, first_values, leaves_of
+from scheduling.models import Cluster, PriorityClass
 from scheduling.services.errors import ServiceError
 
 AnyForm = SubmitForm | PasteForm
@@ -28,15 +29,19 @@ AnyForm = SubmitForm | PasteForm
 @login_required
 @require_http_methods(["GET", "POST"])
 def submit(request: PersonRequest, cluster: str) -> HttpResponse:
+    """The page. Posted with ``check`` it shows what would happen, and creates nothing."""
     found = get_cluster(request, cluster)
-    pasted = request.GET.get("as") == "manifest"
-    form = _form(request, found, pasted)
-    if request.method == "POST" and form.is_valid():
+    form, note = _form(request, found)
+    checked = "check" in request.POST
+    if request.method == "POST" and form.is_valid() and not checked:
         uid = _create(request, found, form)
         if uid:
             return redirect("web:workload", cluster=found.name, uid=uid)
-    status = 422 if form.errors else 200
-    return render(request, "web/workloads/submit.html", _shown(found, form), status=status)
+    context = {**_shown(request, found, form), "note": note}
+    if request.method == "POST":
+        context["outlook"] = _outlook(request, found, form)
+    status = 422 if form.errors and not checked else 200
+    return render(request, "web/workloads/submit.html", context, status=status)
 
 
 @login_required
@@ -44,49 +49,102 @@ def submit(request: PersonRequest, cluster: str) -> HttpResponse:
 def preview(request: PersonRequest, cluster: str) -> HttpResponse:
     """What the form would make, as it stands now; ``?download`` gives the manifest as a file."""
     found = get_cluster(request, cluster)
-    form = _form(request, found, pasted=False)
+    form, _ = _form(request, found)
     form.is_valid()
     if "download" in request.GET and form.manifest is not None:
         response = HttpResponse(texts.write(form.manifest), content_type="application/yaml")
         name = form.manifest["metadata"]["name"]
         response["Content-Disposition"] = f'attachment; filename="{name}.yaml"'
         return response
-    return render(request, "web/workloads/_outcome.html", {**_shown(found, form), "swap": True})
+    shown = {**_shown(request, found, form), "outlook": _outlook(request, found, form)}
+    return render(request, "web/workloads/_outcome.html", {**shown, "swap": True})
 
 
-def _form(request: PersonRequest, cluster: Cluster, pasted: bool) -> AnyForm:
-    if request.method == "POST":
-        kind = PasteForm if pasted else SubmitForm
-        return kind(request.user, cluster, request.POST)
-    if pasted:
-        return PasteForm(request.user, cluster)
-    form = SubmitForm(request.user, cluster)
+@login_required
+@require_POST
+def keep_template(request: PersonRequest, cluster: str) -> HttpResponse:
+    """Keep what is typed as a template, whether it could be submitted or not."""
+    found = get_cluster(request, cluster)
+    form = SubmitForm(request.user, found, request.POST)
     if not form.leaves:
         raise Http404
-    form.initial = _initial(request, cluster, form)
-    return form
+    try:
+        kept = templates.save(
+            request.user,
+            found,
+            name=request.POST.get("template_name", ""),
+            team=request.POST.get("template_team", ""),
+            values=_typed(form),
+        )
+    except ServiceError as fault:
+        form.add_error(None, str(fault))
+        context = {**_shown(request, found, form), "template_fault": str(fault)}
+        return render(request, "web/workloads/submit.html", context, status=422)
+    return redirect(f"{reverse('web:submit', args=[found.name])}?template={kept.pk}")
 
 
-def _initial(request: PersonRequest, cluster: Cluster, form: SubmitForm) -> dict[str, Any]:
-    """The values of the workload to clone, else a small beginning."""
+@login_required
+@require_POST
+def drop_template(request: PersonRequest, cluster: str, pk: int) -> HttpResponse:
+    """Delete one's own template."""
+    found = get_cluster(request, cluster)
+    if not templates.delete(request.user, found, pk):
+        raise Http404
+    return redirect("web:submit", cluster=found.name)
+
+
+def _typed(form: SubmitForm) -> dict[str, str]:
+    """Field -> text, but for the name, which is another each time, and a confirmation."""
+    names = [name for name in form.fields if name not in ("name", "even_if_never")]
+    return {name: str(form[name].value() or "")[:16384] for name in names}
+
+
+def _form(request: PersonRequest, cluster: Cluster) -> tuple[AnyForm, str]:
+    """The form as it was posted, or as it begins; and what is to be said of how it begins."""
+    pasted = request.GET.get("as") == "manifest"
+    if request.method == "POST":
+        kind = PasteForm if pasted else SubmitForm
+        return kind(request.user, cluster, request.POST), ""
+    copied = clone_of(request.user, cluster, request.GET.get("clone", "")) or Copy()
+    if pasted or copied.text:
+        return PasteForm(request.user, cluster, initial={"text": copied.text}), copied.note
+    leaves = leaves_of(request.user, cluster)
+    if not leaves:
+        raise Http404
+    values = _initial(request, cluster, leaves, copied)
+    return SubmitForm(request.user, cluster, initial=values, leaves=leaves), copied.note
+
+
+def _initial(
+    request: PersonRequest, cluster: Cluster, leaves: Leaves, copied: Copy
+) -> dict[str, Any]:
+    """The values to clone, those of a template, else a small beginning with what was used last."""
     default = PriorityClass.objects.filter(is_default=True).first()
-    values = first_values(cluster, list(form.leaves.values()), default.name if default else "")
-    if queue := form.leaves.get(request.GET.get("queue", "")):
+    values: dict[str, Any] = first_values(
+        cluster, list(leaves.values()), default.name if default else ""
+    )
+    if queue := leaves.get(request.GET.get("queue", "")):
         values["queue"] = queue.name
-    copied = _to_clone(request, cluster)
-    return values if copied is None else values | values_of(copied)
+    if copied.values:
+        return values | copied.values
+    if template := _template(request, cluster):
+        return values | dict(template.values)
+    return values | last_of(request.user, cluster)
 
 
-def _to_clone(request: PersonRequest, cluster: Cluster) -> Workload | None:
-    seen = visible_workloads(request.user).filter(cluster=cluster)
-    return seen.filter(uid=request.GET.get("clone", "")).first()
+def _template(request: PersonRequest, cluster: Cluster) -> SubmitTemplate | None:
+    pk = request.GET.get("template", "")
+    if not (pk.isascii() and pk.isdigit() and len(pk) < 19):
+        return None
+    return templates.usable(request.user, cluster).filter(pk=int(pk)).first()
 
 
 def _create(request: PersonRequest, cluster: Cluster, form: AnyForm) -> str:
     """The uid of what was created; empty when it was refused, which then stands in the form."""
     assert form.manifest is not None  # noqa: S101 - a valid form has one
+    confirmed = form.cleaned_data["even_if_never"]
     try:
-        made = submission.submit(request.user, cluster, form.manifest)
+        made = submission.submit(request.user, cluster, form.manifest, even_if_never=confirmed)
     except ServiceError as fault:
         form.add_fault(fault)
         return ""
@@ -94,55 +152,34 @@ def _create(request: PersonRequest, cluster: Cluster, form: AnyForm) -> str:
     return str(made["metadata"]["uid"])
 
 
-def _shown(cluster: Cluster, form: AnyForm) -> dict[str, Any]:
-    context: dict[str, Any] = {
+def _shown(request: PersonRequest, cluster: Cluster, form: AnyForm) -> dict[str, Any]:
+    text = texts.write(form.manifest) if form.manifest else ""
+    used = _template(request, cluster)
+    return {
         "cluster": cluster,
         "form": form,
         "pasted": isinstance(form, PasteForm),
         "form_url": reverse("web:submit", args=[cluster.name]),
+        "lines": texts.lines(text),
+        "yaml": text,
+        "queue": form.chosen_queue if isinstance(form, SubmitForm) else None,
+        "templates": templates.usable(request.user, cluster),
+        "teams": templates.teams_of(request.user, cluster),
+        "used": used,
+        "owns_used": used is not None and used.owner_id == request.user.pk,
     }
-    if isinstance(form, SubmitForm):
-        context |= _outcome(cluster, form)
-    return context
 
 
-def _outcome(cluster: Cluster, form: SubmitForm) -> dict[str, Any]:
-    """The right half: the manifest, and a row for each class."""
-    text = texts.write(form.manifest) if form.manifest else ""
-    queue, gang = form.chosen_queue, _gang(form)
-    shown: dict[str, Any] = {"lines": texts.lines(text), "yaml": text, "queue": queue}
-    if queue is None or gang is None:
-        return shown
-    chosen = [name for field in form.choices_of_class if (name := str(field.value() or ""))]
-    limit = form.cleaned_data.get("run_time_limit") if form.is_bound else None
-    rows, on = fits(cluster, queue, gang, chosen, limit)
-    return {**shown, "fits": rows, "axis": on, "gang": gang, "size": _size(gang)}
-
-
-def _gang(form: SubmitForm) -> Gang | None:
-    """As far as it can be read from what is typed."""
-    each, low, high = (_whole(form[n].value()) for n in ("gpus_per_pod", "pods_min", "pods_max"))
-    if not each or not low:
-        return None
-    preemptible = is_preemptible(str(form["priority_class"].value() or ""))
-    return Gang(each * 1000, low, max(low, high or low), preemptible)
-
-
-def _whole(value: Any) -> int:
+def _outlook(request: PersonRequest, cluster: Cluster, form: AnyForm) -> Outlook | None:
+    """What would happen to what is typed so far; None while there is nothing to judge."""
+    draft = form.draft()
     try:
-        return max(0, min(int(value), 10**6))
-    except (TypeError, ValueError):
-        return 0
-
-
-def _size(gang: Gang) -> str:
-    least, most = gpus(gang.least), gpus(gang.most)
-    amount = least if least == most else f"{least} to {most}"
-    pods = (
-        number(gang.pods_min)
-        if gang.pods_min == gang.pods_max
-        else (f"{number(gang.pods_min)} to {number(gang.pods_max)}")
-    )
-    return (
-        f"{amount} GPU{'' if most == '1' else 's'} in {pods} pod{'' if gang.pods_max == 1 else 's'}"
-    )
+        asked = submission.asked_of(request.user, cluster, draft) if draft else None
+    except ServiceError:
+        return None
+    if asked is None or not asked.observed.gpus:
+        return None
+    classes = list(cluster.gpu_classes.all())
+    if isinstance(form, PasteForm):
+        classes = [c for c in classes if c.name in asked.observed.gpu_classes]
+    return outlook(asked, classes, request.user, reader_of(request))

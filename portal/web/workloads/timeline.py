@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from portal.web.format import duration, gpus, zone
+from portal.web.format import duration, gpus_counted, zone
 from portal.web.workloads.labels import Label, roomy
 
 WIDE_PX, NARROW_PX = 1080, 320
@@ -56,8 +56,7 @@ class Stretch:
 
     @property
     def text(self) -> str:
-        count = f"{gpus(self.gpus)} GPU{'' if self.gpus == 1000 else 's'}"
-        held = f" on {count}" if self.kind == RUNNING and self.gpus else ""
+        held = f" on {gpus_counted(self.gpus)}" if self.kind == RUNNING and self.gpus else ""
         return f"{WORD[self.kind]} {duration(self.end - self.start)}{held}"
 
 

@@ -1,12 +1,16 @@
 from django.urls import path
 
+from portal.web.mine import views as home
 from portal.web.workloads import actions, detail, lists, sooner, submit
 
 urlpatterns = [
-    path("work/", lists.my_work, name="my_work"),
+    path("work/", home.my_work, name="my_work"),
+    path("work/list/", lists.own_workloads, name="own_workloads"),
     path("workloads/", lists.workloads, name="workloads"),
     path("submit/", submit.submit, name="submit"),
     path("submit/preview/", submit.preview, name="submit_preview"),
+    path("submit/templates/", submit.keep_template, name="template_keep"),
+    path("submit/templates/<int:pk>/delete/", submit.drop_template, name="template_drop"),
     path("w/<str:uid>/", detail.workload, name="workload"),
     path("w/<str:uid>/sooner/", sooner.sooner, name="sooner"),
     path("w/<str:uid>/cancel/", actions.cancel, name="cancel"),

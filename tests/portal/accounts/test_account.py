@@ -38,7 +38,8 @@ def test_token_is_shown_once_and_works(client, person):
     )
 
 
-def test_token_without_end_is_open(client, person):
+def test_token_without_end_is_open_where_that_is_allowed(client, person, settings):
+    settings.WEIR_ENDLESS_TOKENS = True
     issue(client, days="")
 
     assert ApiToken.objects.get().expires_at is None

@@ -59,7 +59,7 @@ def test_inactive_person_is_told_nothing_more(client, lead):
 
 
 def test_too_many_failures_lock_the_name_and_say_for_how_long(client, lead, settings):
-    for _ in range(settings.AXES_FAILURE_LIMIT):
+    for _ in range(settings.WEIR_SIGN_IN_TRIES):
         answer = sign_in(client, "wrong")
 
     assert answer.status_code == 429
@@ -69,7 +69,7 @@ def test_too_many_failures_lock_the_name_and_say_for_how_long(client, lead, sett
 
 
 def test_locked_name_does_not_lock_others(client, lead, settings):
-    for _ in range(settings.AXES_FAILURE_LIMIT):
+    for _ in range(settings.WEIR_SIGN_IN_TRIES):
         sign_in(client, "wrong", "somebody")
 
     assert sign_in(client).status_code == 302

@@ -1,4 +1,6 @@
-"""The API answers as its schema says, also to input that nobody thought of."""
+"""The API answers as its schema says, to anybody, also to input that nobody thought of or that is hostile."""
+
+import copy
 
 import pytest
 import schemathesis
@@ -7,6 +9,7 @@ from django.core.wsgi import get_wsgi_application
 from django.db import close_old_connections, transaction
 from drf_spectacular.generators import SchemaGenerator
 from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
 from schemathesis.checks import not_a_server_error
 from schemathesis.specs.openapi.checks import (
     content_type_conformance,
@@ -15,8 +18,9 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from portal.accounts.models import ApiToken, User
-from tests.factories import example_cluster
+from tests.factories import example_cluster, make_user
 from tests.portal.kubernetes import serving
+from tests.security.hostile import SURROGATES, TEXTS
 
 pytestmark = pytest.mark.django_db
 CHECKS = [
@@ -28,14 +32,60 @@ CHECKS = [
 THERE = {"cluster": "fra1", "name": "pretraining", "uid": "uid-there", "number": 48213}
 """Addresses are made to exist, or every answer would be a 404."""
 
-SCHEMA = schemathesis.openapi.from_dict(SchemaGenerator().get_schema(request=None, public=True))
-SCHEMA.app = get_wsgi_application()
-OPERATIONS = {found.ok().label: found.ok() for found in SCHEMA.get_all_operations()}
+PEOPLE = {
+    "anonymous": "",
+    "outsider": "outsider",
+    "researcher": "researcher",
+    "lead": "lead",
+    "operator": "admin",
+}
+SHORT = [text for text in TEXTS.values() if len(text) < 500]
+schemathesis.openapi.format("hostile", st.sampled_from(SHORT))
+schemathesis.openapi.format("hostile-in-json", st.sampled_from([*SHORT, *SURROGATES.values()]))
+
+
+def operations(document):
+    schema = schemathesis.openapi.from_dict(document)
+    schema.app = get_wsgi_application()
+    return {found.ok().label: found.ok() for found in schema.get_all_operations()}
+
+
+def turned_hostile(document):
+    """The same document, whose texts and numbers of queries and JSON bodies are what attackers send."""
+    document = copy.deepcopy(document)
+    for verbs in document["paths"].values():
+        for operation in verbs.values():
+            for parameter in operation.get("parameters", ()):
+                if parameter["in"] == "query":
+                    parameter["schema"] = _hostile(parameter["schema"], "hostile")
+            content = operation.get("requestBody", {}).get("content", {})
+            for kind in set(content) - {"application/json"}:
+                del content[kind]
+    schemas = document["components"]["schemas"]
+    for name in [name for name in schemas if name.endswith("Request")]:
+        schemas[name] = _hostile(schemas[name], "hostile-in-json")
+    return document
+
+
+def _hostile(schema, form):
+    if "properties" in schema:
+        inside = {key: _hostile(value, form) for key, value in schema["properties"].items()}
+        return {**schema, "properties": inside}
+    if "items" in schema:
+        return {**schema, "items": _hostile(schema["items"], form)}
+    if schema.get("type") in ("string", "integer", "number", "boolean"):
+        return {"type": "string", "format": form}
+    return schema
+
+
+DOCUMENT = SchemaGenerator().get_schema(request=None, public=True)
+OPERATIONS = operations(DOCUMENT)
+HOSTILE = operations(turned_hostile(DOCUMENT))
 
 
 @pytest.fixture(scope="module")
-def headers(django_db_setup, django_db_blocker):
-    """A token that opens everything of the example organisation, over an API server."""
+def tokens(django_db_setup, django_db_blocker):
+    """The headers of each person of the example organisation, over an API server."""
     signals = (request_started, request_finished)
     for signal in signals:
         # A WSGI server closes its connections after each request; the test's own must live on.
@@ -43,19 +93,38 @@ def headers(django_db_setup, django_db_blocker):
     with django_db_blocker.unblock(), transaction.atomic():
         cluster = example_cluster()
         cluster.workloads.filter(name="pretraining-run-1").update(uid=THERE["uid"])
-        _, token = ApiToken.issue(User.objects.get(username="admin"), "conformance")
+        make_user("outsider")
         with serving(cluster):
-            yield {"Authorization": f"Bearer {token}", "Host": "localhost"}
+            yield {who: headers_of(name) for who, name in PEOPLE.items()}
         transaction.set_rollback(True)
     for signal in signals:
         signal.connect(close_old_connections)
 
 
+def headers_of(name):
+    if not name:
+        return {"Host": "localhost"}
+    _, token = ApiToken.issue(User.objects.get(username=name), "conformance")
+    return {"Authorization": f"Bearer {token}", "Host": "localhost"}
+
+
 @pytest.mark.parametrize("label", OPERATIONS)
-def test_answer_conforms_to_the_schema(label, headers):
-    @given(case=OPERATIONS[label].as_strategy())
+def test_answer_conforms_to_the_schema(label, tokens):
+    conforms(OPERATIONS[label], tokens["operator"], examples=8)
+
+
+@pytest.mark.parametrize("who", PEOPLE)
+@pytest.mark.parametrize("label", HOSTILE)
+def test_answer_to_hostile_input_conforms_to_the_schema(label, who, tokens):
+    conforms(HOSTILE[label], tokens[who], examples=3 if who != "operator" else 8)
+
+
+def conforms(operation, headers, *, examples):
+    """The same examples each time: what fails here fails for everybody."""
+
+    @given(case=operation.as_strategy())
     @settings(
-        max_examples=8,
+        max_examples=examples,
         deadline=None,
         derandomize=True,
         database=None,

@@ -73,10 +73,20 @@ def test_decisions_are_those_about_work_one_may_see(api, cluster):
 
 
 def test_eviction_tells_both_queues_and_the_loss(api):
-    [row] = api("m.okafor").get(f"{FRA1}/evictions").data["results"]
+    [row] = api("lead").get(f"{FRA1}/evictions").data["results"]
     assert row["name"] == "pt-13b-ctx32k"
     assert row["for_queue"] == "research/language/alignment"
+    assert row["for_workload"] == "alignment-run-1"
     assert (row["gpus"], row["lost_gpu_hours"], row["rule"]) == (16.0, 7.5, "reclaim")
+
+
+def test_eviction_for_another_team_names_neither_its_work_nor_its_queue(api):
+    [row] = api("m.okafor").get(f"{FRA1}/evictions").data["results"]
+    assert row["queue"] == "research/language/pretraining"
+    assert row["for_workload"] == "a workload of another team"
+    assert row["for_queue"] == "a queue of another team"
+    assert "victim_held_before" in row["numbers"]
+    assert "for_held_before" not in row["numbers"]
 
 
 def test_victim_of_another_team_keeps_its_name(api):
@@ -84,7 +94,7 @@ def test_victim_of_another_team_keeps_its_name(api):
     [row] = api(winner.user).get(f"{FRA1}/evictions").data["results"]
     if winner.user != "researcher":
         assert (row["name"], row["workload"], row["sentence"]) == (None, None, None)
-    assert row["queue"] == "research/language/pretraining"
+        assert row["queue"] == "a queue of another team"
 
 
 def test_evictions_of_strangers_are_left_out(api):

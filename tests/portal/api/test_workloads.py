@@ -238,7 +238,7 @@ def test_run_time_limit_of_a_persona_binds_kinds_that_have_one(api):
         ({"apiVersion": "v1", "kind": "Pod"}, "kind", "which cannot be submitted here"),
         ({"apiVersion": "v1", "kind": "PodGroup"}, "kind", "which cannot be submitted here"),
         ({"apiVersion": "jobset.x-k8s.io/v2", "kind": "JobSet"}, "kind", "Submit one of"),
-        ({"apiVersion": "ray.io/v1", "kind": "RayJob"}, "spec", "cannot be read"),
+        ({"apiVersion": "ray.io/v1", "kind": "RayJob"}, "metadata", "metadata"),
         (
             {"apiVersion": "ray.io/v1", "kind": "RayJob", "metadata": {}, "spec": {}},
             "spec",
@@ -252,11 +252,27 @@ def test_what_cannot_be_queued_is_refused_with_the_way_out(api, manifest, field,
     assert says in str(response.data)
 
 
+def test_claims_of_a_namespace_out_of_reach_are_not_looked_up(api, kube, cluster):
+    """What stands in another team's namespace shows neither by its size nor by a fault."""
+    answers = []
+    offer_claims(kube, "search", count=32)
+    manifest = of_kind("JobSet", gpus=0)
+    for part in manifest["spec"]["replicatedJobs"]:
+        pod = part["template"]["spec"]["template"]["spec"]
+        pod["containers"][0]["resources"] = {}
+        pod["resourceClaims"] = [{"name": "gpus", "resourceClaimTemplateName": "many"}]
+    for namespace in ("search", "nowhere"):
+        manifest["metadata"]["namespace"] = namespace
+        response = api("researcher").post(WORKLOADS, {"manifest": manifest}, format="json")
+        answers.append(str(response.data).replace(namespace, "X"))
+    assert answers[0] == answers[1]
+
+
 def test_devices_that_are_claimed_count_like_gpus(api, kube, cluster):
     claimed = "deviceclass.resource.kubernetes.io/big.weir.test"
     GpuClass.objects.filter(name="h100-80gb").update(resource_name=claimed)
     offer_claims(kube, "pretraining", count=32)
-    manifest = of_kind("JobSet")
+    manifest = of_kind("JobSet", gpus=0)
     for part in manifest["spec"]["replicatedJobs"][1:]:
         pod = part["template"]["spec"]["template"]["spec"]
         pod["resourceClaims"] = [{"name": "gpus", "resourceClaimTemplateName": "many"}]

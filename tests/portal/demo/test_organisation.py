@@ -1,7 +1,18 @@
+from dataclasses import replace
+from datetime import UTC, datetime
+from itertools import islice
+
 import pytest
 
 from portal.demo import organisation as org
-from scheduling.models import Quota, Workload
+from portal.demo.setting import DEMAND
+from portal.teams.service import service_classes
+from scheduling.engine.model import GpuClass, Node, Snapshot
+from scheduling.models import PriorityClass, Quota, Workload
+from scheduling.services import past, workloads
+from scheduling.services.judge import Rules, judge
+from scheduling.services.streams import manifest_of
+from scheduling.simulation.scenario import stream
 from tests.factories import example_cluster
 
 
@@ -22,3 +33,25 @@ def test_example_cluster_seeds_every_queue_and_class():
     assert Quota.objects.count() == 16 * 4
     assert cluster.nodes.count() == 50
     assert sum(w.allocated_gpus for w in Workload.objects.all()) == 114_000
+
+
+@pytest.mark.django_db
+def test_everybody_may_have_run_what_is_submitted_in_their_name():
+    cluster = example_cluster()
+    rules = Rules(service_classes(cluster), tuple(PriorityClass.objects.all()))
+    queues = {q.name: q for q in cluster.queues.all()}
+    nodes = [Node(n.name, n.gpu_class.name, n.gpus) for n in cluster.nodes.all()]
+    kinds = [GpuClass(c.name) for c in cluster.gpu_classes.all()]
+    snapshot = Snapshot(now=cluster.now(), gpu_classes=tuple(kinds), nodes=tuple(nodes))
+    organisation = past.demand_of(cluster, snapshot, **DEMAND)
+    since = datetime(2026, 11, 2, tzinfo=UTC)
+    asked = past.sensible(cluster, stream(organisation, since, past.SEED))
+    classes = {c.name: c for c in cluster.gpu_classes.all()}
+    refused = set()
+    for each in islice(asked, 1000):
+        work = each.workload
+        queue = queues[work.queue]
+        read = workloads.read(cluster, manifest_of(each, "w", queue, classes))
+        found = judge(replace(read, user=work.user), queue.path, rules)
+        refused |= {(work.user, fault.code) for fault in found.faults}
+    assert refused == set()

@@ -51,6 +51,18 @@ def client_of(user: object) -> Client:
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("kind", KINDS)
+def test_link_with_a_queue_that_one_may_not_see_keeps_its_other_filters(
+    filled: Small, kind: str
+) -> None:
+    query = "?range=7d&queue=nowhere&user=ann&type=training&class=h100&compare=none"
+    page = client_of(filled.operator).get(url(kind, query))
+    filters = page.context["filters"]
+    assert (filters.preset, filters.user, filters.type) == ("7d", "ann", "training")
+    assert (filters.queue, filters.compare) == ("", False)
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("kind", KINDS)
 def test_report_sends_strangers_to_sign_in(filled: Small, kind: str) -> None:
     response = Client().get(url(kind))
     assert response.status_code == 302

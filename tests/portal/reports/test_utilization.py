@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+import random
+from datetime import datetime, timedelta
 
 import pytest
 from django.core.exceptions import ValidationError
 from django.http import Http404
 
 from portal.reports.utilization import utilization
-from scheduling.models import Eviction, EvictionRule, State, Transition
+from portal.reports.words import utilization_finding
+from scheduling.models import Eviction, EvictionRule, Queue, State, Transition
 from scheduling.models.ledger import Resolution
 from tests.factories import make_user, make_workload
 from tests.portal.reports.conftest import END, HOUR, Small
@@ -214,3 +216,92 @@ def test_queries_do_not_grow_with_the_history(
         utilization(small.cluster, small.last(), small.operator)
     with django_assert_num_queries(14):  # type: ignore[operator]
         utilization(small.cluster, small.last(1, compare=True), small.operator)
+
+
+def scattered(small: Small, seed: int) -> None:
+    """Hours with gaps, partly covered, borrowed beyond what is ready, partly measured."""
+    dice = random.Random(seed)
+    for hours_ago in range(1, 40):
+        if dice.random() < 0.3:
+            continue
+        at = {"hours_ago": hours_ago, "seconds": dice.choice((600, 3599, 3600))}
+        for gpu_class in (small.h100, small.mig):
+            small.sample(small.root, gpu_class, installed=16, ready=dice.randint(0, 16), **at)
+            for queue in (small.vision, small.speech, small.platform):
+                held = dice.randint(0, 12)
+                used = dice.choice((None, held * dice.random()))
+                small.sample(queue, gpu_class, allocated=held, nominal=4, used=used, **at)
+
+
+def held_work(small: Small, queue: Queue, began: datetime, ended: datetime | None = None) -> None:
+    """A workload of rea that holds 4 h100 from ``began`` on."""
+    early = {"submitted_at": began - HOUR, "user": "rea", "gpu_class": small.h100}
+    work = make_workload(queue, state=State.RUNNING, gpus=4000, **early)
+    for at, gpus in ((began, 4000), (ended, 0)):
+        if at is not None:
+            Transition.objects.create(workload=work, at=at, to_state=State.RUNNING, gpus=gpus)
+
+
+def worked(small: Small, seed: int) -> None:
+    """Workloads of one person that came and went, before and after what was sampled too."""
+    dice = random.Random(seed)
+    for _ in range(30):
+        began = END - HOUR * dice.uniform(0, 60)
+        queue = dice.choice((small.vision, small.speech))
+        held_work(small, queue, began, began + HOUR * dice.uniform(0, 9))
+
+
+SUMMED = (
+    *("installed", "capacity", "allocated", "measured", "used"),
+    *("lost", "free", "down", "idle"),
+)
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("asked", [{}, {"queue": "research"}, {"user": "rea"}])
+def test_every_total_is_the_sum_of_its_parts(
+    small: Small, seed: int, asked: dict[str, str]
+) -> None:
+    scattered(small, seed)
+    worked(small, seed)
+    report = utilization(small.cluster, small.last(48, **asked), small.operator)
+    for name in SUMMED:
+        parts = sum(getattr(row.usage, name) for row in report.classes)
+        assert parts == pytest.approx(getattr(report.total, name)), name
+    held = sum(row.usage.allocated for row in report.queues)
+    assert held == pytest.approx(report.total.allocated)
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("asked", [{}, {"queue": "research"}, {"user": "rea"}])
+def test_means_of_the_series_add_up_to_the_totals(
+    small: Small, seed: int, asked: dict[str, str]
+) -> None:
+    scattered(small, seed)
+    worked(small, seed)
+    report = utilization(small.cluster, small.last(48, **asked), small.operator)
+    rows = report.tables()[0].as_dicts()
+    for column, total in (
+        ("allocated_gpus", report.total.allocated),
+        (f"{report.against}_gpus", report.total.capacity),
+    ):
+        summed = sum((row[column] or 0) * row["seconds_known"] / 3600 for row in rows)
+        assert summed == pytest.approx(total, rel=1e-4), column
+
+
+@pytest.mark.django_db
+def test_mean_is_over_the_time_that_is_known(small: Small) -> None:
+    two_hours(small)
+    report = utilization(small.cluster, small.last(24), small.operator)
+    assert report.covered_hours == pytest.approx(2)
+    assert "8.0 GPUs all the time of the 2 hours that are known" in str(utilization_finding(report))
+
+
+@pytest.mark.django_db
+def test_work_is_counted_over_the_time_that_capacity_is_known(small: Small) -> None:
+    two_hours(small)
+    held_work(small, small.vision, END - 9 * HOUR)
+    report = utilization(small.cluster, small.last(24, user="rea"), small.operator)
+    assert report.total.allocated == pytest.approx(8)

@@ -7,8 +7,11 @@ from datetime import datetime, timedelta
 import numpy as np
 import pytest
 
+from portal.reports.figures.waits import by_day, scale_top
+from portal.reports.stats import LEAST
 from portal.reports.waits import waits
-from scheduling.models import GpuClass, Outcome, Queue, State, Workload
+from portal.web.overview import figures
+from scheduling.models import GpuClass, Outcome, Queue, State, Transition, Workload
 from tests.factories import make_workload
 from tests.portal.reports.conftest import END, HOUR, Small
 
@@ -161,5 +164,62 @@ def test_queries_do_not_grow_with_the_work(
 ) -> None:
     for _ in range(count):
         started(small.vision, small.h100, wait_s=60)
-    with django_assert_num_queries(6):  # type: ignore[operator]
+    with django_assert_num_queries(7):  # type: ignore[operator]
         waits(small.cluster, small.last(), small.operator)
+
+
+@pytest.mark.django_db
+def test_work_that_waits_again_after_an_eviction_is_counted_apart(small: Small) -> None:
+    begun = {"first_started_at": END - 5 * HOUR, "submitted_at": END - 6 * HOUR}
+    work = make_workload(
+        small.vision, gpus=1000, min_members=14, gpu_classes=["mig"], state=State.REQUEUED, **begun
+    )
+    Transition.objects.create(workload=work, at=END - HOUR, to_state=State.REQUEUED)
+    ran_then = make_workload(small.vision, gpu_classes=["h100"], state=State.REQUEUED, **begun)
+    Transition.objects.create(workload=ran_then, at=END + HOUR, to_state=State.REQUEUED)
+    Transition.objects.create(workload=ran_then, at=END - 2 * HOUR, to_state=State.RUNNING)
+    waiting = waits(small.cluster, small.last(), small.operator).waiting
+    assert (waiting.count, waiting.again) == (0, 1)
+    assert waiting.again_gpus == pytest.approx(2000)
+
+
+@pytest.mark.django_db
+def test_what_waits_now_is_as_many_as_the_overview_says(small: Small) -> None:
+    make_workload(small.vision, gpu_classes=["h100"], submitted_at=END - HOUR)
+    work = make_workload(
+        small.speech,
+        gpu_classes=["mig"],
+        state=State.REQUEUED,
+        first_started_at=END - 5 * HOUR,
+        submitted_at=END - 6 * HOUR,
+    )
+    Transition.objects.create(workload=work, at=END - HOUR, to_state=State.REQUEUED)
+    there = figures.waiting(small.cluster, small.cluster.gpu_classes.all())
+    here = waits(small.cluster, small.last(), small.operator).waiting
+    assert here.count + here.again == there.count
+    assert here.gpus + here.again_gpus == pytest.approx(there.gpus)
+
+
+def lines_of(small: Small) -> dict[str, list[float | None]]:
+    figure = by_day(waits(small.cluster, small.last(72), small.operator))
+    return {line["name"]: line["y"] for line in figure.as_dict()["data"]}
+
+
+@pytest.mark.django_db
+def test_period_with_too_few_starts_has_no_point_on_the_lines(small: Small) -> None:
+    for _ in range(LEAST):
+        started(small.vision, small.h100, wait_s=7200, at=END - 30 * HOUR)
+    started(small.vision, small.h100, wait_s=0, at=END - HOUR)
+    for values in lines_of(small).values():
+        assert [value for value in values if value is not None] == [7200]
+
+
+@pytest.mark.django_db
+def test_one_long_hour_leaves_the_others_their_colours(small: Small) -> None:
+    for hour in range(1, 25):
+        for _ in range(LEAST):
+            started(small.vision, small.h100, wait_s=600, at=END - hour * HOUR)
+    started(small.vision, small.h100, wait_s=60 * 3600, at=END - HOUR)
+    top = scale_top(waits(small.cluster, small.last(30), small.operator))
+    assert top.value == pytest.approx(600)
+    assert top.is_passed

@@ -1,12 +1,19 @@
-"""What a persona and the limits of a queue allow, whoever asks: page, API or pasted manifest."""
+"""What a class of service and the limits of a queue allow, whoever asks: page, API or pasted manifest."""
+
+from copy import deepcopy
+from datetime import timedelta
 
 import pytest
+from django.utils import timezone
 
 from portal.accounts.models import Persona, User
-from portal.teams.models import Membership, Team
-from portal.teams.submission import Ask, find_faults, limits_of, read_manifest
+from portal.teams.models import Membership, Submitted, Team
+from portal.teams.submission import find_faults, submit, usable_priority_classes
 from scheduling.models import MILLI, PriorityClass
+from scheduling.services.errors import ServiceError
+from scheduling.services.manifests import build_job_manifest
 from tests.factories import example_cluster
+from tests.portal.kubernetes import serving
 
 pytestmark = pytest.mark.django_db
 H100 = ("h100-80gb",)
@@ -17,9 +24,28 @@ def cluster(db):
     return example_cluster()
 
 
+@pytest.fixture
+def kube(cluster):
+    with serving(cluster) as client:
+        yield client
+
+
+def manifest(cluster, *, gpus=MILLI, gpu_classes=H100, namespace="pretraining", **asked):
+    given = {"queue": "pretraining", "run_time_limit_s": 60, "pods_min": 1, **asked}
+    classes = [cluster.gpu_classes.get(name=name) for name in gpu_classes]
+    return build_job_manifest(
+        name="w",
+        namespace=namespace,
+        image="i",
+        gpu_classes=classes,
+        gpus_per_pod=gpus // MILLI,
+        **given,
+    )
+
+
 def codes(cluster, who="researcher", **asked):
-    ask = Ask(**{"queue": "pretraining", "gpu_classes": H100, "run_time_limit_s": 60, **asked})
-    return [fault.code for fault in find_faults(User.objects.get(username=who), cluster, ask)]
+    user = User.objects.get(username=who)
+    return [fault.code for fault in find_faults(user, cluster, manifest(cluster, **asked))]
 
 
 def persona(**limits):
@@ -67,57 +93,79 @@ def test_the_most_generous_persona_counts(cluster):
     assert codes(cluster) == []
 
 
-def test_limit_of_an_ancestor_binds_too(cluster):
+def test_limit_of_an_ancestor_binds_too(cluster, kube):
+    """pretraining may hold 64 H100 (24 + 40), language above it 64, and both nodes and research more."""
     persona(max_gpus_per_workload=None)
-    queue = cluster.queues.get(name="pretraining")
-    tightest = min(limit for _, name, limit in limits_of(queue) if name == "h100-80gb")
-    assert codes(cluster, gpus=MILLI, pods_min=tightest // MILLI + 1) == ["never_fits"]
-    assert codes(cluster, gpus=MILLI, pods_min=tightest // MILLI) == []
+    assert codes(cluster, gpus=MILLI, pods_min=65) == ["never_fits"]
+    assert codes(cluster, gpus=MILLI, pods_min=64) == []
 
 
-def test_one_class_that_could_hold_it_is_enough(cluster):
+def test_one_class_that_could_hold_it_is_enough(cluster, kube):
     persona(max_gpus_per_workload=None)
     small = {"gpus": MILLI, "pods_min": 30}
     assert codes(cluster, gpu_classes=("l4",), **small) == ["never_fits"]
     assert codes(cluster, gpu_classes=("l4", "h100-80gb"), **small) == []
 
 
-def test_manifest_is_read_as_kubernetes_means_it(cluster):
-    manifest = {
-        "metadata": {
-            "namespace": "pretraining",
-            "labels": {"kueue.x-k8s.io/queue-name": "pretraining"},
-            "annotations": {"weir.dev/gpu-classes": "h100-80gb, l4", "weir.dev/min-members": "2"},
-        },
-        "spec": {
-            "parallelism": 4,
-            "activeDeadlineSeconds": 60,
-            "template": {
-                "spec": {
-                    "priorityClassName": "best-effort",
-                    "containers": [
-                        {"resources": {"limits": {"nvidia.com/gpu": "2", "cpu": "4"}}},
-                        {"resources": {"requests": {"nvidia.com/gpu": 1}}},
-                    ],
-                }
-            },
-        },
-    }
-    assert read_manifest(cluster, manifest) == Ask(
-        queue="pretraining",
-        namespace="pretraining",
-        priority_class="best-effort",
-        gpus=3 * MILLI,
-        pods_min=2,
-        pods_max=4,
-        gpu_classes=("h100-80gb", "l4"),
-        run_time_limit_s=60,
-    )
+def test_member_that_no_node_takes_never_fits(cluster, kube):
+    persona(max_gpus_per_workload=None)
+    assert codes(cluster, gpus=9 * MILLI) == ["never_fits"]
+
+
+def test_what_never_fits_may_be_submitted_once_that_is_confirmed(cluster, kube):
+    persona(max_gpus_per_workload=None)
+    user = User.objects.get(username="researcher")
+    asked = manifest(cluster, gpus=9 * MILLI)
+    assert find_faults(user, cluster, asked, even_if_never=True) == []
+
+
+def test_image_that_is_none_is_refused_in_every_container(cluster):
+    asked = deepcopy(manifest(cluster))
+    pod = asked["spec"]["template"]["spec"]
+    pod["initContainers"] = [{"name": "fetch", "image": "not a valid image!!"}]
+    user = User.objects.get(username="researcher")
+    [fault] = find_faults(user, cluster, asked)
+    assert (fault.code, fault.field) == ("invalid_image", "image")
 
 
 @pytest.mark.parametrize(
-    "manifest",
-    [{}, {"metadata": []}, {"metadata": {"labels": 1}, "spec": {"template": {"spec": [1]}}}],
+    "wrong", [{"kind": None}, {"metadata": []}, {"spec": {"template": {"spec": [1]}}}, {"spec": 1}]
 )
-def test_manifest_of_the_wrong_shape_is_read_as_empty(cluster, manifest):
-    assert read_manifest(cluster, manifest).queue == ""
+def test_manifest_of_the_wrong_shape_is_refused(cluster, wrong):
+    with pytest.raises(ServiceError):
+        find_faults(
+            User.objects.get(username="researcher"), cluster, {**manifest(cluster), **wrong}
+        )
+
+
+def test_class_that_the_cluster_lacks_is_a_slip(cluster):
+    asked = deepcopy(manifest(cluster))
+    asked["metadata"]["annotations"]["weir.dev/gpu-classes"] = "h100-80gb,h1000"
+    user = User.objects.get(username="researcher")
+    [fault] = find_faults(user, cluster, asked)
+    assert (fault.code, fault.field) == ("gpu_class_not_allowed", "gpu_classes")
+    assert "h1000" in fault.sentence
+
+
+def test_classes_that_a_persona_may_use_are_offered_highest_first(cluster):
+    queue = cluster.queues.get(name="pretraining")
+    user = User.objects.get(username="researcher")
+    Persona.objects.get(name="researcher").priority_classes.set(
+        PriorityClass.objects.filter(name__in=["best-effort", "research-high"])
+    )
+    names = [c.name for c in usable_priority_classes(user, queue)]
+    assert names == ["research-high", "best-effort"]
+
+
+def test_manifest_as_submitted_is_kept_for_ninety_days(cluster, kube):
+    user = User.objects.get(username="researcher")
+    old, young = (
+        Submitted.objects.create(cluster=cluster, uid=uid, user=user, manifest={})
+        for uid in ("old", "young")
+    )
+    Submitted.objects.filter(pk=old.pk).update(at=timezone.now() - timedelta(days=91))
+    Submitted.objects.filter(pk=young.pk).update(at=timezone.now() - timedelta(days=89))
+    submit(user, cluster, manifest(cluster))
+
+    assert Submitted.objects.filter(uid__in=["old", "young"]).get() == young
+    assert Submitted.objects.count() == 2

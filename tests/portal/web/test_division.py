@@ -121,5 +121,7 @@ def test_parts_are_the_steps_of_the_engine_and_sum_to_the_share():
         ("Idle, lent", -4),
         ("Spare", 12.5),
     ]
-    assert told[-1].why == "weight 0.25 of those who still want, used 0.1: pull 0.4"
+    assert told[-1].why == (
+        "its weight is 25 % of those who still want, it used 10 % of the class: it pulls with 40 %"
+    )
     assert sum(one.amount for one in told) == 44.5 * G

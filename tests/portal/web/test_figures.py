@@ -73,6 +73,24 @@ def test_typical_running_member_counts_where_nothing_waits(cluster):
     assert capacity_of(cluster).fragmented == 0
 
 
+def test_work_that_a_quota_stops_makes_nothing_usable(cluster):
+    free_alone(cluster, 3)
+    ci = Queue.objects.get(name="ci")
+    make_workload(ci, gpus=1 * G, gpu_classes=["h100-80gb"], reason="at_limit")
+    make_workload(ci, gpus=4 * G, gpu_classes=["h100-80gb"], reason="fragmented")
+    assert (capacity_of(cluster).free, capacity_of(cluster).fragmented) == (0, 3 * G)
+
+
+def test_small_work_that_runs_frees_nothing_for_what_waits(cluster):
+    Workload.objects.filter(cluster=cluster, state__in=("pending", "requeued")).delete()
+    ci = Queue.objects.get(name="ci")
+    for _ in range(200):
+        make_workload(ci, gpus=1 * G, gpu_classes=["h100-80gb"], state=State.RUNNING)
+    make_workload(ci, gpus=8 * G, gpu_classes=["h100-80gb"], reason="fragmented")
+    free_alone(cluster, 6)
+    assert capacity_of(cluster).fragmented == 6 * G
+
+
 def test_slices_are_sevenths_in_the_sum_over_classes(cluster):
     together = figures.sums(figures.capacity(cluster, cluster.gpu_classes.all()))
     assert together.installed == 312 * G
@@ -123,8 +141,15 @@ def test_wait_of_requeued_work_counts_from_its_last_eviction(cluster):
 
 def test_waiting_counts_everybody_and_lists_only_what_one_may_see(cluster):
     someone = User.objects.get(username="p.rossi")
-    assert figures.waiting(cluster).count == 9
+    assert figures.waiting(cluster, cluster.gpu_classes.all()).count == 9
     assert {work.queue.name for work in figures.longest_waits(cluster, someone)} == {"search"}
+
+
+def test_waiting_slices_count_the_part_of_a_gpu_that_they_are(cluster):
+    before = figures.waiting(cluster, cluster.gpu_classes.all()).gpus
+    vision = cluster.queues.get(name="vision")
+    make_workload(vision, gpus=G, min_members=14, gpu_classes=["a100-mig-1g.5gb"])
+    assert figures.waiting(cluster, cluster.gpu_classes.all()).gpus - before == pytest.approx(2 * G)
 
 
 def test_evictions_of_strangers_are_not_listed(cluster):

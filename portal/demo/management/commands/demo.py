@@ -7,29 +7,31 @@ import re
 import signal
 import sys
 from argparse import ArgumentParser
+from datetime import date
 from pathlib import Path
 from typing import Any
 
 from django.conf import settings
 from django.core.management import call_command
-from django.core.management.base import BaseCommand, CommandError
 
-from portal.demo.paths import DemoFolder
+from portal.demo.paths import DemoFolder, ForeignFolderError
+from scheduling.files.arguments import LAST_PORT, MOST_NODES, day, factor, whole
+from scheduling.management.command import WeirCommand, refusal
 
 PASSWORD = "weir"  # noqa: S105 - the demo's own, on loopback, printed at every start
 MARK = "WEIR_DEMO_FOLDER"
 
 
-class Command(BaseCommand):
+class Command(WeirCommand):
     help = "Serve the portal over a cluster, with the example organisation or a trace."
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--port", type=int, default=8000)
+        parser.add_argument("--port", type=whole(1, LAST_PORT), default=8000)
         parser.add_argument("--trace", type=Path, help="folder or file of a recorded trace")
         parser.add_argument(
             "--speed",
-            type=float,
+            type=factor,
             help="seconds of work per second (default 60, traces 600, on Kubernetes 10)",
         )
         parser.add_argument(
@@ -37,22 +39,29 @@ class Command(BaseCommand):
             default="embedded",
             help="embedded; real: Kubernetes on loopback; context:NAME of your kubeconfig",
         )
-        parser.add_argument("--nodes", type=int, help="traces: nodes of the pool")
+        parser.add_argument("--nodes", type=whole(1, MOST_NODES), help="traces: nodes of the pool")
+        parser.add_argument(
+            "--from",
+            dest="day",
+            type=day,
+            help="traces: the day that is played first, as 2017-11-06 (default: their busiest week)",
+        )
         parser.add_argument("--data", type=Path, help="folder of the demo's data (default in var/)")
 
     def handle(self, *args: Any, **options: Any) -> None:
         # As Ctrl-C: what was started is ended on the way out.
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
-        if options["speed"] is not None and options["speed"] <= 0:
-            raise CommandError(f"--speed: {options['speed']:g} is not above 0")
         folder = DemoFolder(
-            options["data"] or _default_folder(options["trace"], options["cluster"])
+            options["data"] or _default_folder(options["trace"], options["cluster"], options["day"])
         )
         if os.environ.get(MARK) != str(folder.path):
+            try:
+                folder.open()
+            except (ForeignFolderError, OSError) as error:
+                raise refusal(str(error)) from None
             _start_again_in(folder)
-        self._serve(
-            folder, **{k: options[k] for k in ("port", "trace", "speed", "nodes", "cluster")}
-        )
+        asked = ("port", "trace", "speed", "nodes", "cluster", "day")
+        self._serve(folder, **{name: options[name] for name in asked})
 
     def _serve(
         self,
@@ -63,6 +72,7 @@ class Command(BaseCommand):
         speed: float | None,
         nodes: int | None,
         cluster: str,
+        day: date | None,
     ) -> None:
         """Imports come late: the database's address is known only in the second process."""
         from portal.demo import runner, setting
@@ -72,15 +82,17 @@ class Command(BaseCommand):
         try:
             venue = Venue.parse(cluster)
             listener = runner.listen(port)
-            stage = setting.trace(venue, trace, nodes) if trace else setting.organisation(venue)
+            stage = (
+                setting.trace(venue, trace, nodes, day) if trace else setting.organisation(venue)
+            )
         except (runner.PortTakenError, ValueError) as error:
-            raise CommandError(str(error)) from None
+            self.refuse(str(error).splitlines())
         call_command("migrate", verbosity=0, interactive=False)
         speed = speed or venue.speed(trace=trace is not None)
         try:
             played = stage.open(folder, speed, self._say)
         except ServiceError as error:
-            raise CommandError(str(error)) from None
+            raise refusal(str(error)) from None
         try:
             arrivals = stage.fill(played, folder, PASSWORD, self._say)
             runner.serve(
@@ -106,15 +118,15 @@ class Command(BaseCommand):
         )
 
 
-def _default_folder(trace: Path | None, cluster: str) -> Path:
-    """One for each trace and each cluster: their data would not go together."""
+def _default_folder(trace: Path | None, cluster: str, day: date | None = None) -> Path:
+    """One for each trace, first day and cluster: their data would not go together."""
     parts = ["demo", trace.resolve().name if trace else "", cluster.removeprefix("embedded")]
+    parts.append(str(day) if trace and day else "")
     names = (re.sub(r"[^a-z0-9]+", "-", part.lower()).strip("-") for part in parts)
     return settings.VAR_DIR / "-".join(filter(None, names))
 
 
 def _start_again_in(folder: DemoFolder) -> None:
     """Replace this process: settings name the database, and they were read already."""
-    folder.open()
     environment = {**folder.environment(), MARK: str(folder.path)}
     os.execve(sys.executable, [sys.executable, *sys.argv], environment)  # noqa: S606 - ourselves

@@ -175,6 +175,8 @@ def test_save_after_somebody_else_saved_is_refused_and_keeps_the_edits(lead, clu
 
     assert answer.status_code == 400
     assert "while you were editing" in page
+    assert "<b>these edits:</b>" in page
+    assert "version:" not in page
     assert f'name="{name("vision")}" value="8"' in page
     assert f'name="{name("speech")}" value="6"' in page
     assert lead.post(URL, {**form(answer), name("vision"): "8"}).status_code == 302

@@ -4,7 +4,8 @@ import pytest
 
 from portal.accounts.models import User
 from scheduling.models import Queue
-from tests.factories import example_cluster
+from tests.factories import example_cluster, make_workload
+from tests.portal.kubernetes import serving
 
 pytestmark = pytest.mark.django_db
 
@@ -67,6 +68,18 @@ def test_bad_name_is_refused_at_name_and_stays_typed(lead, name, said):
     assert said in page
     assert f'value="{name}"' in page
     assert 'value="7"' in page
+
+
+def test_name_taken_out_of_sight_is_refused_without_saying_that_it_is_there(lead):
+    for address, parent in (
+        (url("research", "add"), "research"),
+        (url("robotics", "edit"), "research"),
+    ):
+        answer = lead.post(address, fields("search", parent))
+
+        assert answer.context["form"].errors == {
+            "name": ["That name cannot be used here. Choose another name."]
+        }
 
 
 def test_cycle_in_the_tree_is_refused_at_parent_and_stays_chosen(lead):
@@ -151,6 +164,39 @@ def test_access_group_is_set_by_operators_alone(lead, client):
     assert Queue.objects.get(name="vision").access_group == "vision-people"
 
 
+def test_what_the_cluster_holds_a_namespace_to_is_set_by_operators_alone(lead, client):
+    bounds = {"max_cpus": "12.5", "max_memory_gib": "64", "max_pods": "9"}
+    typed = fields("vision", "research", namespace="vision", pod_security="privileged", **bounds)
+    page = lead.get(url("vision", "edit")).content.decode()
+    assert not any(f'name="{name}"' in page for name in ("pod_security", *bounds))
+    lead.post(url("vision", "edit"), typed)
+    found = Queue.objects.get(name="vision")
+    assert (found.pod_security, found.max_cpus, found.max_pods) == ("", None, None)
+
+    client.force_login(User.objects.get(username="admin"))
+    client.post(url("vision", "edit"), {**typed, "access_group": found.access_group})
+    found = Queue.objects.get(name="vision")
+    assert (found.pod_security, found.max_cpus) == ("privileged", 12_500)
+    assert (found.max_memory_mib, found.max_pods) == (64 * 1024, 9)
+    page = client.get(url("vision", "edit")).content.decode()
+    assert '<option value="privileged" selected>' in page
+    assert 'name="max_cpus" inputmode="decimal" value="12.5"' in page
+
+
+def test_lead_who_edits_a_queue_leaves_what_operators_set(lead):
+    Queue.objects.filter(name="vision").update(pod_security="restricted", max_pods=5)
+    lead.post(url("vision", "edit"), fields("vision", "research", namespace="vision"))
+
+    found = Queue.objects.get(name="vision")
+    assert (found.pod_security, found.max_pods) == ("restricted", 5)
+
+
+def test_level_that_is_none_is_refused_at_its_field(admin):
+    answer = admin.post(url("vision", "edit"), fields("vision", "research", pod_security="lax"))
+
+    assert list(answer.context["form"].errors) == ["pod_security"]
+
+
 def test_lead_sets_limits_and_takes_them_away(lead):
     limits = {"max_running": "9", "max_running_per_user": "3", "max_gpus_per_user": "2.5"}
     lead.post(url("speech", "edit"), fields("speech", "research", **limits))
@@ -178,3 +224,64 @@ def test_limit_that_is_no_limit_is_refused_at_its_field(lead, field, typed, said
 
     assert answer.status_code == 400
     assert said in answer.context["form"].errors[field][0]
+
+
+@pytest.fixture
+def running(cluster):
+    """The row of a Job that runs in pretraining on its cluster."""
+    with serving(cluster) as client:
+        labels = {"weir.dev/queue": "pretraining"}
+        notes = {"weir.dev/gpu-classes": "h100-80gb", "weir.dev/user": "researcher"}
+        container = {
+            "name": "main",
+            "image": "a/b",
+            "resources": {"limits": {"nvidia.com/gpu": "4"}},
+        }
+        pod = {"restartPolicy": "Never", "containers": [container]}
+        body = {
+            "apiVersion": "batch/v1",
+            "kind": "Job",
+            "metadata": {"name": "busy", "labels": labels, "annotations": notes},
+            "spec": {"suspend": False, "parallelism": 1, "template": {"spec": pod}},
+        }
+        made = client.create("/apis/batch/v1/namespaces/pretraining/jobs", body)
+        owner = {"kind": "Job", "name": "busy", "uid": made["metadata"]["uid"], "controller": True}
+        owner["apiVersion"] = "batch/v1"
+        client.create(
+            "/api/v1/namespaces/pretraining/pods",
+            {
+                "apiVersion": "v1",
+                "kind": "Pod",
+                "metadata": {"name": "busy-0", "labels": labels, "ownerReferences": [owner]},
+                "spec": {**pod, "nodeName": "h100-01"},
+                "status": {"phase": "Running"},
+            },
+        )
+        queue = cluster.queues.get(name="pretraining")
+        yield make_workload(
+            queue, uid=made["metadata"]["uid"], name="busy", state="running", gpus=4000
+        )
+
+
+def drain(client, **more):
+    given = fields("pretraining", "language", stop="drain", namespace="pretraining", **more)
+    return client.post(url("pretraining", "edit"), given)
+
+
+def test_drain_says_whom_it_evicts_before_it_does(lead, running):
+    page = drain(lead)
+
+    assert [one.name for one in page.context["draining"].leaving] == ["busy"]
+    assert "evicts 1 workload with 4 GPUs" in page.content.decode()
+    assert Queue.objects.get(name="pretraining").stop == "none"
+
+
+def test_confirmed_drain_is_done(lead, running):
+    assert drain(lead, confirm_drain="1").status_code == 302
+    assert Queue.objects.get(name="pretraining").stop == "drain"
+
+
+def test_drain_is_confirmed_where_nobody_can_say_whom_it_evicts(lead):
+    assert "does not answer" in drain(lead).content.decode()
+    assert Queue.objects.get(name="pretraining").stop == "none"
+    assert drain(lead, confirm_drain="1").status_code == 302

@@ -1,14 +1,16 @@
 import csv
 import io
+import re
+from datetime import timedelta
 
 import pytest
 
 from portal.accounts.models import User
 from scheduling.models import Queue, State, Workload
-from tests.factories import make_cluster, make_member, make_workload
+from tests.factories import NOW, make_cluster, make_member, make_workload
 
 pytestmark = pytest.mark.django_db
-MINE, ALL = "/c/fra1/work/", "/c/fra1/workloads/"
+MINE, ALL = "/c/fra1/work/list/", "/c/fra1/workloads/"
 
 
 def names(response):
@@ -99,6 +101,88 @@ def test_live_fragment_is_the_table_alone(as_user, cluster):
     assert b'id="work"' in response.content
 
 
+def finished(queue, name, *, hours_ago, submitted_hours_ago):
+    work = make_workload(queue, name=name, submitted_at=NOW - timedelta(hours=submitted_hours_ago))
+    ended = NOW - timedelta(hours=hours_ago)
+    Workload.objects.filter(pk=work.pk).update(state=State.FINISHED, finished_at=ended)
+
+
+def test_finished_work_stands_in_the_order_of_its_end(as_user, cluster):
+    queue = cluster.queues.get(name="ci")
+    finished(queue, "long", hours_ago=1, submitted_hours_ago=90)
+    finished(queue, "short", hours_ago=2, submitted_hours_ago=3)
+    finished(queue, "first", hours_ago=9, submitted_hours_ago=10)
+    client = as_user("admin")
+    assert names(client.get(f"{ALL}?state=finished")) == ["long", "short", "first"]
+    assert names(client.get(f"{ALL}?state=finished&sort=ended")) == ["first", "short", "long"]
+    assert names(client.get(f"{ALL}?state=all"))[-3:] == ["long", "short", "first"]
+
+
+VALUE = {
+    "name": lambda row: row.workload.name,
+    "user": lambda row: row.workload.user,
+    "gpus": lambda row: row.gpus,
+    "time": lambda row: row.seconds,
+}
+
+
+@pytest.mark.parametrize("key", VALUE)
+@pytest.mark.parametrize("falls", [False, True], ids=["rising", "falling"])
+def test_list_is_sorted_by_what_the_column_shows(as_user, cluster, key, falls):
+    response = as_user("admin").get(f"{ALL}?sort={'-' if falls else ''}{key}")
+    values = [VALUE[key](row) for row in response.context["rows"]]
+    assert len(set(values)) > 1
+    assert values == sorted(values, reverse=falls)
+
+
+def test_heads_keep_the_filters_and_say_the_order(as_user, cluster):
+    response = as_user("admin").get(f"{ALL}?queue=products&state=waiting&sort=name&page=2")
+    by_label = {head.label: head for head in response.context["heads"]}
+    assert by_label["Workload"].aria == "ascending"
+    assert by_label["Workload"].query == "queue=products&state=waiting&sort=-name"
+    assert by_label["GPUs"].aria == "none"
+    assert by_label["GPUs"].query == "queue=products&state=waiting&sort=-gpus"
+    assert by_label["Why"].aria == ""
+    html = response.content.decode()
+    assert 'aria-sort="ascending"' in html
+    assert '<input type="hidden" name="sort" value="name">' in html
+
+
+@pytest.mark.parametrize("sort", ["colour", "-", "--name", "name;drop", "page"])
+def test_unknown_order_is_the_usual_one(as_user, cluster, sort):
+    usual = names(as_user("admin").get(ALL))
+    assert names(as_user("admin").get(ALL, {"sort": sort})) == usual
+
+
+@pytest.mark.parametrize("queue", ["assistant", "no-such-queue"])
+def test_link_with_a_queue_that_one_may_not_see_keeps_its_other_filters(as_user, cluster, queue):
+    path = f"{ALL}?queue={queue}&name=run&state=holding"
+    html = as_user("m.okafor").get(path).content.decode()
+    assert f"There is no queue “{queue}” that you may see." in html
+    assert 'href="?name=run&amp;state=holding"' in html
+    assert 'name="name" value="run"' in html
+    assert f'<option value="{queue}" selected>{queue}: none you may see</option>' in html
+
+
+def test_link_with_a_path_of_a_queue_shows_it_chosen(as_user, cluster):
+    html = as_user("lead").get(f"{ALL}?queue=research/vision").content.decode()
+    assert '<option value="vision" selected>' in html
+    assert "that you may see" not in html
+
+
+def test_page_of_somebody_elses_work_does_not_light_up_my_work(as_user, cluster):
+    def lit(name):
+        work = Workload.objects.get(name=name)
+        html = as_user("m.okafor").get(f"/c/fra1/w/{work.uid}/").content.decode()
+        marked = re.search(r'<a href="([^"]+)" aria-current="page"', html)
+        return marked and marked[1]
+
+    Workload.objects.filter(name="pretraining-run-2").update(user="j.lind")
+    Workload.objects.filter(name="pretraining-run-1").update(user="m.okafor")
+    assert lit("pretraining-run-1") == "/c/fra1/work/"
+    assert lit("pretraining-run-2") == "/c/fra1/queues/"
+
+
 @pytest.mark.parametrize("rows", [1, 3])
 def test_queries_do_not_grow_with_rows(client, db, rows, django_assert_num_queries):
     cluster = make_cluster("ams1")
@@ -108,7 +192,7 @@ def test_queries_do_not_grow_with_rows(client, db, rows, django_assert_num_queri
         make_workload(queue, user="reader", state=State.RUNNING, gpu_classes=["none"])
     make_member(root, name="reader", may_submit=True)
     client.force_login(User.objects.get(username="reader"))
-    for url, fragment, whole in (("work", 16, 36), ("workloads", 16, 36)):
+    for url, fragment, whole in (("work/list", 8, 16), ("workloads", 8, 16)):
         with django_assert_num_queries(fragment):
             client.get(f"/c/ams1/{url}/", headers={"X-Weir-Live": "1"})
         with django_assert_num_queries(whole):

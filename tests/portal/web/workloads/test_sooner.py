@@ -2,8 +2,15 @@ import pytest
 
 from scheduling.models import MILLI
 from tests.factories import make_workload
+from tests.portal.kubernetes import serving
 
 pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def kube(cluster):
+    with serving(cluster, nodes=False) as client:
+        yield client
 
 
 @pytest.fixture
@@ -36,10 +43,14 @@ def waiting(cluster, kube):
             "metadata": {
                 "name": "probe",
                 "labels": {"weir.dev/queue": "pretraining"},
-                "annotations": {"weir.dev/gpu-classes": "h100-80gb"},
+                "annotations": {
+                    "weir.dev/gpu-classes": "h100-80gb",
+                    "weir.dev/user": "researcher",
+                },
             },
             "spec": {
                 "suspend": True,
+                "activeDeadlineSeconds": 3600,
                 "template": {
                     "spec": {
                         "restartPolicy": "Never",

@@ -1,7 +1,8 @@
 import pytest
 import yaml
 
-from portal.accounts.models import Persona
+from portal.accounts.models import Persona, User
+from portal.web.workloads.copies import clone_of
 from scheduling.models import Workload
 from tests.factories import make_workload
 from tests.portal.kubernetes import job
@@ -87,16 +88,126 @@ def test_preview_marks_weirs_lines(as_user, cluster):
     assert 'class="line weir">    <span class="key">weir.dev/queue:</span> pretraining' in page
 
 
-def test_every_class_is_judged_chosen_ones_first(as_user, cluster):
-    rows = as_user("researcher").post(PREVIEW, FORM).context["fits"]
+def outlook(client, **change):
+    return client.post(PREVIEW, {**FORM, **change}).context["outlook"]
+
+
+def heads(client, **change):
+    rows = outlook(client, **change).rows
+    return {row.gpu_class.name: row.verdict.head for row in rows}
+
+
+def test_every_class_is_planned_chosen_ones_first(as_user, cluster, kube):
+    rows = outlook(as_user("researcher")).rows
     assert [(row.gpu_class.name, row.choice) for row in rows] == [
         ("h100-80gb", 1),
         ("a100-40gb", 2),
         ("a100-mig-1g.5gb", 0),
         ("l4", 0),
     ]
-    assert rows[0].cost == "€8.40 an hour"
-    assert rows[0].cost_note == "on 4 GPUs; at most €235.20 in 14 h"
+    assert rows[0].cost_note.endswith("at most €235.20 in 14 h")
+
+
+def test_work_that_finds_room_is_said_to_start_with_what_it_gets(as_user, cluster, kube):
+    rows = outlook(as_user("researcher"), gpus_per_pod="1", pods_max="").rows
+    assert (rows[0].verdict.tone, rows[0].verdict.head) == ("ok", "Starts now")
+    assert rows[0].cost == "€2.10 an hour"
+
+
+def test_class_whose_nodes_are_too_small_never_fits(as_user, cluster, kube):
+    said = heads(as_user("researcher"), gpus_per_pod="8", pods_max="")
+    assert said["l4"] == "Never fits"
+    assert said["h100-80gb"] == "Starts now"
+
+
+def waiting_job(kube, name, gpus):
+    body = {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {
+            "name": name,
+            "labels": {"weir.dev/queue": "pretraining"},
+            "annotations": {"weir.dev/gpu-classes": "h100-80gb", "weir.dev/user": "researcher"},
+        },
+        "spec": {
+            "suspend": True,
+            "parallelism": 1,
+            "activeDeadlineSeconds": 3600,
+            "template": {
+                "spec": {
+                    "restartPolicy": "Never",
+                    "containers": [
+                        {
+                            "name": "main",
+                            "image": "a/b:1",
+                            "resources": {"limits": {"nvidia.com/gpu": str(gpus)}},
+                        }
+                    ],
+                }
+            },
+        },
+    }
+    return kube.create("/apis/batch/v1/namespaces/pretraining/jobs", body)
+
+
+def test_work_that_waits_is_told_its_place_and_who_goes_before(as_user, cluster, kube):
+    for node in kube.get("/api/v1/nodes")["items"]:
+        if node["metadata"]["labels"]["nvidia.com/gpu.product"] != "NVIDIA-H100-80GB-HBM3":
+            continue
+        if node["metadata"]["name"] != "h100-01":
+            kube.delete(f"/api/v1/nodes/{node['metadata']['name']}", {})
+    for number in (1, 2):
+        uid = waiting_job(kube, f"first-{number}", 8)["metadata"]["uid"]
+        queue = cluster.queues.get(name="pretraining")
+        make_workload(queue, uid=uid, name=f"first-{number}", gpus=8000)
+    change = {"gpus_per_pod": "8", "pods_max": "", "class_2": ""}
+    row = outlook(as_user("researcher"), **change).rows[0]
+    assert row.verdict.head.startswith("Waits, place 2 in line")
+    assert [work.name for work in row.behind] == ["first-2"]
+
+
+def test_nothing_is_promised_while_the_cluster_does_not_answer(as_user, cluster):
+    assert "does not answer" in outlook(as_user("researcher")).fault
+
+
+def test_check_without_javascript_shows_what_would_happen_and_creates_nothing(
+    as_user, cluster, kube
+):
+    response = as_user("researcher").post(SUBMIT, {**FORM, "check": "1"})
+    assert response.status_code == 200
+    assert [row.verdict.head for row in response.context["outlook"].rows]
+    assert kube.get("/apis/batch/v1/jobs")["items"] == []
+    assert response.context["form"]["command"].value() == FORM["command"]
+
+
+def test_half_a_form_is_planned_as_far_as_it_can_be_read(as_user, cluster, kube):
+    said = heads(as_user("researcher"), name="", image="", command="'", run_time_limit="soo")
+    assert said["h100-80gb"] == "Starts now"
+
+
+NEVER = {"gpus_per_pod": "16", "pods_max": "", "class_2": ""}
+
+
+def test_work_that_can_never_start_is_refused_until_that_is_confirmed(as_user, cluster, kube):
+    Persona.objects.filter(name="researcher").update(max_gpus_per_workload=None)
+    client = as_user("researcher")
+    response = client.post(SUBMIT, {**FORM, **NEVER})
+    [said] = faults(response)["gpus_per_pod"]
+    assert "never take 1 member of 16 GPUs" in said
+    assert 'name="even_if_never"' in response.content.decode()
+    assert client.post(SUBMIT, {**FORM, **NEVER, "even_if_never": "on"}).status_code == 302
+    assert kube.get(job("pretraining", "probe"))
+
+
+def test_pasted_work_that_can_never_start_is_refused_until_that_is_confirmed(
+    as_user, cluster, kube
+):
+    Persona.objects.filter(name="researcher").update(max_gpus_per_workload=None)
+    client = as_user("researcher")
+    text = client.post(f"{PREVIEW}?download=1", {**FORM, **NEVER, "even_if_never": "on"}).content
+    pasted = {"text": text.decode()}
+    assert "never take" in faults(client.post(PASTE, pasted))["text"][0]
+    assert client.post(PASTE, {**pasted, "even_if_never": "on"}).status_code == 302
 
 
 @pytest.mark.parametrize(
@@ -106,6 +217,11 @@ def test_every_class_is_judged_chosen_ones_first(as_user, cluster):
         ({"name": ""}, "name", "required"),
         ({"queue": "search"}, "queue", "available choices"),
         ({"image": ""}, "image", "required"),
+        ({"image": "not a valid image!!"}, "image", "no reference of an image"),
+        ({"env": "NCCL_DEBUG"}, "env", "no '='"),
+        ({"env": "A=1\nA=2"}, "env", "Line 2: A is there twice"),
+        ({"labels": "weir.dev/queue=search"}, "labels", "set by the form's own fields"),
+        ({"labels": "a b=1"}, "labels", "no name that can be used"),
         ({"command": "echo 'open"}, "command", "quote"),
         ({"gpus_per_pod": "0"}, "gpus_per_pod", "greater"),
         ({"gpus_per_pod": "32"}, "gpus_per_pod", "fewer"),
@@ -125,14 +241,15 @@ def test_fault_stands_at_its_field_and_what_was_typed_stays(as_user, cluster, ch
     assert list(found) == [field]
     assert says in found[field][0]
     form = response.context["form"]
-    assert {name: form[name].value() for name in FORM} == {**FORM, **change}
+    assert {name: form[name].value() for name in {**FORM, **change}} == {**FORM, **change}
 
 
-def test_gang_past_every_limit_is_refused_with_the_limit(as_user, cluster):
+def test_gang_past_every_limit_is_refused_with_the_limit(as_user, cluster, kube):
     Persona.objects.filter(name="researcher").update(max_gpus_per_workload=None)
     change = {"gpus_per_pod": "8", "pods_min": "9", "pods_max": "", "class_2": ""}
     [said] = faults(as_user("researcher").post(SUBMIT, {**FORM, **change}))["gpus_per_pod"]
-    assert "needs 72 GPUs; the limit of" in said
+    assert "needs 72 h100-80gb at once" in said
+    assert "may hold at most" in said
 
 
 def test_taken_name_is_said_at_the_name(as_user, cluster, kube):
@@ -173,6 +290,68 @@ def test_clone_begins_with_what_was(as_user, cluster):
         "pods_min": 2,
         "class_1": "h100-80gb",
     }
+
+
+def submitted(client, **change):
+    url = client.post(SUBMIT, {**FORM, **change}).headers["Location"]
+    return url.split("/")[-2]
+
+
+def row_of(cluster, uid, **fields):
+    queue = cluster.queues.get(name="pretraining")
+    return make_workload(queue, uid=uid, name="probe", user="researcher", **fields)
+
+
+WHOLE = {"env": "NCCL_DEBUG=INFO\nSEED=7", "labels": "project=v2"}
+
+
+@pytest.mark.parametrize("is_gone", [False, True])
+def test_clone_keeps_everything_but_the_name(as_user, cluster, kube, is_gone):
+    client = as_user("researcher")
+    uid = submitted(client, **WHOLE)
+    row_of(cluster, uid)
+    if is_gone:
+        kube.delete(job("pretraining", "probe"), {})
+    form = client.get(f"{SUBMIT}?clone={uid}").context["form"]
+    want = {**FORM, **WHOLE, "name": "probe-copy"}
+    assert {name: str(form[name].value()) for name in want} == want
+
+
+def test_clone_of_what_kubectl_made_is_read_from_the_cluster(as_user, cluster, kube):
+    made = waiting_job(kube, "probe", 2)
+    row_of(cluster, made["metadata"]["uid"])
+    response = as_user("researcher").get(f"{SUBMIT}?clone={made['metadata']['uid']}")
+    assert "image: a/b:1" in response.context["form"]["text"].value()
+
+
+def test_clone_of_what_the_form_cannot_say_keeps_all_of_it_as_a_manifest(as_user, cluster, kube):
+    client = as_user("researcher")
+    text = client.post(f"{PREVIEW}?download=1", FORM).content.decode()
+    odd = yaml.safe_load(text)
+    odd["spec"]["template"]["spec"]["volumes"] = [{"name": "scratch", "emptyDir": {}}]
+    uid = client.post(PASTE, {"text": yaml.safe_dump(odd)}).headers["Location"].split("/")[-2]
+    row_of(cluster, uid)
+    shown = client.get(f"{SUBMIT}?clone={uid}").context["form"]["text"].value()
+    again = yaml.safe_load(shown)
+    assert again["spec"]["template"]["spec"]["volumes"] == [{"name": "scratch", "emptyDir": {}}]
+    assert again["metadata"]["name"] == "probe-copy"
+
+
+def test_clone_by_who_may_not_submit_there_shows_no_environment(as_user, cluster, kube):
+    uid = submitted(as_user("researcher"), **WHOLE)
+    row_of(cluster, uid)
+    Persona.objects.exclude(name="researcher").update(may_submit=False)
+    copied = clone_of(User.objects.get(username="admin"), cluster, uid)
+    assert copied.text == ""
+    assert "env" not in copied.values
+
+
+def test_image_and_command_used_last_are_there_again(as_user, cluster, kube):
+    client = as_user("researcher")
+    submitted(client)
+    form = client.get(SUBMIT).context["form"]
+    assert (form["image"].value(), form["command"].value()) == (FORM["image"], FORM["command"])
+    assert as_user("m.okafor").get(SUBMIT).context["form"]["image"].value() is None
 
 
 def test_who_may_submit_nowhere_finds_no_form(as_user, cluster):

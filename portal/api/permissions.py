@@ -1,0 +1,47 @@
+"""What a token may be used for: one rule for every operation of the API."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rest_framework.exceptions import PermissionDenied
+from rest_framework.permissions import SAFE_METHODS, BasePermission
+from rest_framework.request import Request
+
+from portal.accounts.models import ApiToken, Scope
+
+if TYPE_CHECKING:
+    from rest_framework.views import APIView  # imports this module by the settings
+
+
+def scope_of(view: object, method: str) -> Scope | None:
+    """The scope that ``method`` of ``view`` asks for; None where the view names none."""
+    return Scope.READ if method in SAFE_METHODS else getattr(view, "write_scope", None)
+
+
+class WithinScope(BasePermission):
+    """A token's scopes narrow what its person may do; a session is not narrowed.
+
+    Looked at before anything is fetched, so a refusal tells nothing about what exists. A view that
+    writes and names no scope is closed to every token.
+    """
+
+    def has_permission(self, request: Request, view: APIView) -> bool:
+        if not isinstance(request.auth, ApiToken):
+            return True
+        scope = scope_of(view, request.method or "")
+        if scope is not None and request.auth.covers(scope):
+            return True
+        raise OutOfScope(scope)
+
+
+class OutOfScope(PermissionDenied):
+    """The token is not for this, whatever its person may do."""
+
+    default_code = "out_of_scope"
+
+    def __init__(self, scope: Scope | None) -> None:
+        self.remedy = (
+            f"Use a token with the scope '{scope}'." if scope else "Use a page of the portal."
+        )
+        super().__init__("This token is not for that.")

@@ -1,0 +1,50 @@
+"""Settings with which the portal does not start; `manage.py check` names them by stable ids."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.conf import settings
+from django.core.checks import CheckMessage, Error, Tags, register
+from django.core.exceptions import ImproperlyConfigured
+
+from portal.config.secret import weakness
+
+
+@register(Tags.security)
+def secret_key_is_strong(**kwargs: Any) -> list[CheckMessage]:
+    fault = weakness(settings.SECRET_KEY)
+    if not fault:
+        return []
+    hint = "Make one: python -c 'import secrets; print(secrets.token_urlsafe(50))'"
+    return [Error(f"WEIR_SECRET_KEY {fault}.", hint=hint, id="weir.E001")]
+
+
+@register(Tags.security)
+def demo_is_not_in_production(**kwargs: Any) -> list[CheckMessage]:
+    """The demo's three people have a password that everybody knows."""
+    if settings.DEMO and settings.TLS:
+        return [
+            Error(
+                "WEIR_DEMO is on where people sign in over TLS.",
+                hint="Leave WEIR_DEMO out: `make demo` sets it for itself, on loopback.",
+                id="weir.E002",
+            )
+        ]
+    return []
+
+
+@register(Tags.security, deploy=True)
+def demo_is_not_deployed(**kwargs: Any) -> list[CheckMessage]:
+    if settings.DEMO and not settings.TLS:
+        return [Error("WEIR_DEMO is on.", hint="Leave it out in production.", id="weir.E003")]
+    return []
+
+
+def refuse_to_start() -> None:
+    """Called by what serves. Raises ImproperlyConfigured with each fault and its remedy."""
+    faults = [*secret_key_is_strong(), *demo_is_not_in_production()]
+    if faults:
+        raise ImproperlyConfigured(
+            " ".join(f"{fault.id}: {fault.msg} {fault.hint}" for fault in faults)
+        )

@@ -1,0 +1,52 @@
+"""A person as the reader of sentences: which names ``scheduling.services.told`` leaves standing for them."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+from portal.teams.access import is_operator, tops
+from portal.teams.rights import Person
+from scheduling.services.told import Reader
+
+
+class Reading:
+    """The rule of ``visible_queues`` and ``own_queues``, asked by path. Reads two rows once, at the first
+    question."""
+
+    def __init__(self, person: Person) -> None:
+        self.person = person
+        self.user = person.get_username()
+
+    @cached_property
+    def _sees_everything(self) -> bool:
+        return is_operator(self.person)
+
+    @cached_property
+    def _tops(self) -> list[tuple[int, str]]:
+        return tops(self.person)
+
+    def sees_work(self, cluster_id: int, path: str) -> bool:
+        return self._sees_everything or any(
+            cluster == cluster_id and _is_at_or_below(path, top) for cluster, top in self._tops
+        )
+
+    def sees_queue(self, cluster_id: int, path: str) -> bool:
+        return self._sees_everything or any(
+            cluster == cluster_id and (_is_at_or_below(path, top) or _is_at_or_below(top, path))
+            for cluster, top in self._tops
+        )
+
+
+def _is_at_or_below(path: str, top: str) -> bool:
+    """The path of a root is empty."""
+    return not top or path == top or path.startswith(f"{top}/")
+
+
+def reader_of(request: Any) -> Reader:
+    """Who reads the answer to ``request``: one reader a request, of Django or of the API."""
+    plain = getattr(request, "_request", request)
+    known: Reader | None = getattr(plain, "reader", None)
+    if known is None or known.user != request.user.get_username():
+        known = plain.reader = Reading(request.user)
+    return known

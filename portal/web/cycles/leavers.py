@@ -1,0 +1,112 @@
+"""Who could have left, as one reader may have it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from portal.web import format as show
+from scheduling.models import Cluster, Queue
+from scheduling.services.candidates import Candidate, Hunt, Verdict
+from scheduling.services.told import OTHERS_WORK, Reader
+
+WORDS = {
+    Verdict.CHOSEN: ("Chosen", "warn"),
+    Verdict.ENOUGH: ("Would have done", "info"),
+    Verdict.FIXED: ("Not preemptible", "neutral"),
+    Verdict.PROTECTED: ("Protected", "neutral"),
+    Verdict.OVER_CAP: ("Over the cap", "neutral"),
+    Verdict.BUDGET: ("Budget spent", "neutral"),
+    Verdict.NOT_ALONE: ("Not enough alone", "neutral"),
+    Verdict.SPARED: ("Spared by the shares", "neutral"),
+}
+"""Label and tone of a badge."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    name: str
+    queue: str
+    gpus: int
+    label: str
+    tone: str
+    text: str
+    until: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """One who needed room, and who was looked at; ``hidden`` of them are out of the reader's sight."""
+
+    winner: str
+    queue: str
+    asked: int
+    gpu_class: str
+    rows: Sequence[Row]
+    hidden: int
+    more: int
+
+
+def searches(found: Sequence[Hunt], cluster: Cluster, reader: Reader) -> list[Search]:
+    """Those of which the reader sees the winner's queue, or somebody who could have left."""
+    paths = dict(Queue.objects.filter(cluster=cluster).values_list("name", "path"))
+
+    def sees(queue: str) -> bool:
+        return reader.sees_work(cluster.pk, paths.get(queue, ""))
+
+    return [made for hunt in found if (made := _search(hunt, sees, paths)) is not None]
+
+
+def _search(hunt: Hunt, sees: Callable[[str], bool], paths: dict[str, str]) -> Search | None:
+    rows = [_row(one, hunt, paths) for one in hunt.candidates if sees(one.work.queue)]
+    named = sees(hunt.winner.queue)
+    if not named and not rows:
+        return None
+    return Search(
+        winner=_short(hunt.winner.name) if named else OTHERS_WORK,
+        queue=paths.get(hunt.winner.queue, hunt.winner.queue) if named else "",
+        asked=hunt.asked,
+        gpu_class=hunt.gpu_class,
+        rows=rows,
+        hidden=len(hunt.candidates) - len(rows),
+        more=hunt.more,
+    )
+
+
+def _row(one: Candidate, hunt: Hunt, paths: dict[str, str]) -> Row:
+    label, tone = WORDS[one.verdict]
+    return Row(
+        name=_short(one.work.name),
+        queue=paths.get(one.work.queue, one.work.queue),
+        gpus=one.gpus,
+        label=label,
+        tone=tone,
+        text=_text(one, hunt),
+        until=one.until,
+    )
+
+
+def _text(one: Candidate, hunt: Hunt) -> str:
+    ratio = show.number(one.gpus / hunt.asked, 2) if hunt.asked else ""
+    if one.verdict in (Verdict.CHOSEN, Verdict.ENOUGH):
+        past = "lost" if one.verdict is Verdict.CHOSEN else "would have lost"
+        return f"{past} {show.gpu_hours(one.lost_gpu_s or 0)} GPU-hours, {ratio} held per asked GPU"
+    if one.verdict is Verdict.OVER_CAP:
+        return f"{ratio} held per asked GPU, more than the eviction cap allows"
+    if one.verdict is Verdict.NOT_ALONE:
+        return f"holds {show.gpus(one.gpus)} of the {show.gpus(hunt.asked)} that were needed"
+    return TEXTS[one.verdict]
+
+
+TEXTS = {
+    Verdict.FIXED: "its priority class is not preemptible",
+    Verdict.PROTECTED: "inside its min run time or its grace",
+    Verdict.BUDGET: "the eviction budget of its queue was spent",
+    Verdict.SPARED: "its queue would have fallen below its fair share, or it goes before the one in need",
+}
+
+
+def _short(name: str) -> str:
+    """Names of a snapshot are ``namespace/name``."""
+    return name.rpartition("/")[2]

@@ -1,0 +1,99 @@
+"""A cycle's page: what was decided and why, who else could have left, and the same plan on a laptop."""
+
+from __future__ import annotations
+
+import json
+
+from django.contrib.auth.decorators import login_required
+from django.db.models import QuerySet
+from django.http import Http404, HttpResponse
+from django.shortcuts import get_object_or_404, render
+from django.views.decorators.http import require_safe
+
+from portal.teams.reading import reader_of
+from portal.web.cycles.figures import Pass
+from portal.web.cycles.leavers import searches
+from portal.web.requests import PersonRequest
+from portal.web.shell import get_cluster
+from scheduling.models import Action, Cycle, CycleRecord
+from scheduling.services.candidates import hunts_of
+from scheduling.services.records import name_of, unpacked
+
+TRIGGERS = {"timer": "its timer", "event": "a change on the cluster"}
+"""What woke a cycle, in words."""
+TAKING = (Action.EVICT, Action.SHRINK, Action.MOVE)
+
+
+def _found(request: PersonRequest, cluster: str, number: int) -> Cycle:
+    return get_object_or_404(_cycles(request, cluster), number=number)
+
+
+def _cycles(request: PersonRequest, cluster: str) -> QuerySet[Cycle]:
+    found = get_cluster(request, cluster)
+    return Cycle.objects.filter(cluster=found).select_related("cluster").order_by("number")
+
+
+@login_required
+@require_safe
+def cycle(request: PersonRequest, cluster: str, number: int) -> HttpResponse:
+    cycles = _cycles(request, cluster)
+    shown = cycles.filter(number=number).first()
+    if shown is None:
+        return _unchanged(request, cycles, number)
+    seen = Pass(shown, request.user)
+    record = seen.record
+    context = {
+        "cycle": shown,
+        "seen": seen,
+        "record": record,
+        "woken_by": TRIGGERS.get(shown.trigger, shown.trigger),
+        "may_plan_again": sees_all(request, shown),
+        "first": next((name_of(line.decision.workload) for line in seen.acts), ""),
+        "took_from": any(line.decision.action in TAKING for line in seen.acts) or shown.evicted,
+        "snapshot_bytes": len(record.snapshot) if record and record.snapshot else 0,
+    }
+    return render(request, "web/cycles/cycle.html", context)
+
+
+def _unchanged(request: PersonRequest, cycles: QuerySet[Cycle], number: int) -> HttpResponse:
+    """The row of a cycle that changed nothing is the next one's; one that is to come is absent."""
+    later = cycles.filter(number__gt=number).first()
+    if later is None or number < 1:
+        raise Http404
+    earlier = cycles.filter(number__lt=number).last()
+    context = {"number": number, "earlier": earlier, "later": later}
+    return render(request, "web/cycles/unchanged.html", context)
+
+
+@login_required
+@require_safe
+def candidates(request: PersonRequest, cluster: str, number: int) -> HttpResponse:
+    """Planned again for each who stayed: asked for on its own, so that the page does not wait for it."""
+    shown = _found(request, cluster, number)
+    kept = _document(shown)
+    found = searches(hunts_of(kept), shown.cluster, reader_of(request)) if kept else []
+    context = {"cycle": shown, "searches": found, "is_kept": kept is not None}
+    page = "_candidates.html" if request.htmx else "candidates.html"
+    return render(request, f"web/cycles/{page}", context)
+
+
+@login_required
+@require_safe
+def snapshot(request: PersonRequest, cluster: str, number: int) -> HttpResponse:
+    """The file to plan again, for who sees all the work that it names."""
+    shown = _found(request, cluster, number)
+    kept = _document(shown) if sees_all(request, shown) else None
+    if kept is None:
+        raise Http404
+    answer = HttpResponse(json.dumps(kept, indent=1), content_type="application/json")
+    answer["Content-Disposition"] = f'attachment; filename="cycle-{number}.json"'
+    return answer
+
+
+def sees_all(request: PersonRequest, cycle: Cycle) -> bool:
+    return reader_of(request).sees_work(cycle.cluster_id, "")
+
+
+def _document(cycle: Cycle) -> dict[str, object] | None:
+    record = CycleRecord.objects.filter(cycle=cycle).first()
+    return unpacked(record) if record else None

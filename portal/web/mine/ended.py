@@ -1,0 +1,118 @@
+"""What of the person's own work ended since yesterday: what needs them first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from decimal import Decimal
+
+from portal.accounts.models import User
+from portal.web.mine.now import own
+from scheduling.models import Cluster, Eviction, GpuClass, Outcome, State, Transition, Workload
+
+SINCE = timedelta(hours=24)
+MOST = 20
+RANK = {Outcome.FAILED: 0, "evicted": 1}
+LAST = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """A workload that finished, or was evicted and has not finished. Each stands once."""
+
+    work: Workload
+    at: datetime
+    state: str
+    """What its badge says."""
+    gpu_class: GpuClass | None
+    told_by: Transition | Eviction | None
+    """Whose sentence says what happened."""
+
+    @property
+    def gpu_hours_s(self) -> float:
+        """GPU-seconds of its ended runs."""
+        return self.work.used_gpu_s
+
+    @property
+    def cost(self) -> Decimal | None:
+        if self.gpu_class is None:
+            return None
+        hours = Decimal(str(round(self.gpu_hours_s / 3600, 6)))
+        return (hours * self.gpu_class.price_per_gpu_hour).quantize(Decimal("0.01"))
+
+    @property
+    def ran_s(self) -> float | None:
+        """Length of the last run."""
+        work = self.work
+        if work.started_at is None or self.state == "evicted" or work.finished_at is None:
+            return None
+        return max(0.0, (work.finished_at - work.started_at).total_seconds())
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    since: datetime
+    rows: Sequence[Ending]
+    count: int
+
+    @property
+    def more(self) -> int:
+        return self.count - len(self.rows)
+
+    @property
+    def failed(self) -> list[Ending]:
+        return [row for row in self.rows if row.state == Outcome.FAILED]
+
+    @property
+    def gpu_hours_s(self) -> float:
+        return sum(row.gpu_hours_s for row in self.rows)
+
+    @property
+    def cost(self) -> Decimal:
+        return sum((row.cost for row in self.rows if row.cost is not None), Decimal(0))
+
+
+def ended(cluster: Cluster, user: User) -> Ended:
+    """Three queries."""
+    since = cluster.now() - SINCE
+    finished = (
+        own(cluster, user)
+        .filter(state=State.FINISHED, finished_at__gte=since)
+        .select_related("queue", "gpu_class")
+        .order_by("-finished_at", "-id")
+    )
+    rows = [_finished(work) for work in finished] + _evicted(cluster, user, since)
+    rows.sort(key=lambda row: (RANK.get(row.state, LAST), -row.at.timestamp(), row.work.pk))
+    return Ended(since, _with_words(rows[:MOST]), len(rows))
+
+
+def _finished(work: Workload) -> Ending:
+    at = work.finished_at or work.submitted_at
+    return Ending(work, at, work.outcome or State.FINISHED, work.gpu_class, None)
+
+
+def _evicted(cluster: Cluster, user: User, since: datetime) -> list[Ending]:
+    """The last eviction of each that has not finished."""
+    acts = (
+        Eviction.objects.filter(
+            workload__cluster=cluster, workload__user=user.get_username(), at__gte=since
+        )
+        .exclude(workload__state=State.FINISHED)
+        .select_related("workload__queue", "gpu_class", "for_workload__queue", "for_queue")
+    )
+    last: dict[int, Eviction] = {}
+    for act in acts:
+        last.setdefault(act.workload_id, act)
+    return [Ending(act.workload, act.at, "evicted", act.gpu_class, act) for act in last.values()]
+
+
+def _with_words(rows: Sequence[Ending]) -> list[Ending]:
+    """The sentence of what failed stands at its last step."""
+    failed = [row.work.pk for row in rows if row.state == Outcome.FAILED]
+    steps = Transition.objects.filter(workload__in=failed, to_state=State.FINISHED)
+    said = {step.workload_id: step for step in steps.select_related("workload__queue") if failed}
+    return [
+        Ending(row.work, row.at, row.state, row.gpu_class, row.told_by or said.get(row.work.pk))
+        for row in rows
+    ]

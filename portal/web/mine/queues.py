@@ -1,0 +1,170 @@
+"""The person's own queues of one class with the person's part in them; all others are one line."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from django.db.models import F, Sum
+
+from portal.accounts.models import User
+from portal.teams.access import own_queues, tops
+from portal.web.classes import unit
+from portal.web.entitlement import Axis, Bar, Figures, axis, bar
+from portal.web.mine.now import own
+from portal.web.overview.figures import figures_of
+from scheduling.models import Cluster, GpuClass, Queue, Share
+from scheduling.models.workloads import HOLDING, WAITING
+
+
+@dataclass(frozen=True, slots=True)
+class Amounts:
+    """Milli-GPU of one line of the table. Those of all lines add up to the last."""
+
+    allocated: float = 0
+    mine: float = 0
+    fair_share: float = 0
+    nominal: float = 0
+    pending: float = 0
+    mine_pending: float = 0
+
+    @property
+    def excess(self) -> float:
+        return self.allocated - self.fair_share
+
+    def __sub__(self, other: Amounts) -> Amounts:
+        return Amounts(
+            self.allocated - other.allocated,
+            self.mine - other.mine,
+            self.fair_share - other.fair_share,
+            self.nominal - other.nominal,
+            self.pending - other.pending,
+            self.mine_pending - other.mine_pending,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    queue: Queue
+    figures: Figures
+    amounts: Amounts
+    bar: Bar
+
+
+@dataclass(frozen=True, slots=True)
+class OwnQueues:
+    gpu_class: GpuClass
+    axis: Axis
+    lines: Sequence[Line]
+    others: Amounts
+    others_count: int
+    """Queues that hold workloads and are not the person's."""
+    total: Amounts
+
+    @property
+    def unit(self) -> str:
+        return unit(self.gpu_class)
+
+
+def own_share(cluster: Cluster, user: User, gpu_class: GpuClass) -> OwnQueues:
+    """Lines are the highest of the person's queues, so none is counted twice. Five queries."""
+    every = list(Queue.objects.filter(cluster=cluster).order_by("path"))
+    mine = _highest(
+        set(own_queues(user).filter(cluster=cluster).values_list("pk", flat=True)), every
+    )
+    shares = {s.queue_id: s for s in Share.objects.filter(gpu_class=gpu_class)}
+    held, wanted = _of_person(cluster, user, gpu_class)
+    figures = {q.pk: figures_of(shares.get(q.pk)) for q in mine}
+    on = axis(figures.values())
+    lines = [_line(q, figures[q.pk], every, held, wanted, on) for q in mine]
+    first = [q for q in every if q.parent_id is not None and _depth(q) == 0]
+    total = _sum(_amounts(figures_of(shares.get(q.pk))) for q in first)
+    own_sum = _sum(line.amounts for line in lines)
+    total = Amounts(
+        total.allocated, sum(held.values()), total.fair_share, total.nominal, total.pending,
+        sum(wanted.values()),
+    )  # fmt: skip
+    return OwnQueues(gpu_class, on, lines, total - own_sum, _others(every, mine), total)
+
+
+def _depth(queue: Queue) -> int:
+    return queue.path.count("/")
+
+
+def _highest(seen: set[int], every: Iterable[Queue]) -> list[Queue]:
+    """Of the queues one sees the work of, those below none of them; of the whole tree its first queues."""
+    return [
+        queue
+        for queue in every
+        if queue.pk in seen
+        and not queue.is_root
+        and (queue.parent_id not in seen or _depth(queue) == 0)
+    ]
+
+
+def _of_person(
+    cluster: Cluster, user: User, gpu_class: GpuClass
+) -> tuple[Mapping[int | None, int], Mapping[int | None, int]]:
+    """Milli-GPU of the class that the person's work holds and asks for, by queue. Work that accepts several
+    classes is counted at the first it names."""
+    held: Counter[int | None] = Counter()
+    wanted: Counter[int | None] = Counter()
+    running = own(cluster, user).filter(state__in=HOLDING, gpu_class=gpu_class).order_by()
+    for queue, gpus in running.values_list("queue").annotate(sum=Sum(F("gpus") * F("members"))):
+        held[queue] += gpus
+    waiting = own(cluster, user).filter(state__in=WAITING)
+    for queue, names, gpus, least in waiting.values_list(
+        "queue", "gpu_classes", "gpus", "min_members"
+    ):
+        if next(iter(names), gpu_class.name) == gpu_class.name:
+            wanted[queue] += gpus * least
+    return held, wanted
+
+
+def _line(
+    queue: Queue,
+    figures: Figures,
+    every: Iterable[Queue],
+    held: Mapping[int | None, int],
+    wanted: Mapping[int | None, int],
+    on: Axis,
+) -> Line:
+    below = [q.pk for q in every if q.pk == queue.pk or q.path.startswith(f"{queue.path}/")]
+    mine, mine_pending = (sum(by.get(pk, 0) for pk in below) for by in (held, wanted))
+    drawn = bar(queue.name, figures, on, framed_gpus=mine_pending, framed_held=mine)
+    return Line(queue, figures, _amounts(figures, mine, mine_pending), drawn)
+
+
+def _amounts(figures: Figures, mine: float = 0, mine_pending: float = 0) -> Amounts:
+    return Amounts(
+        figures.allocated,
+        mine,
+        figures.fair_share,
+        figures.nominal,
+        figures.pending,
+        mine_pending,
+    )
+
+
+def _sum(rows: Iterable[Amounts]) -> Amounts:
+    total = Amounts()
+    for row in rows:
+        total = total - (Amounts() - row)
+    return total
+
+
+def _others(every: Sequence[Queue], mine: Sequence[Queue]) -> int:
+    inner = {queue.parent_id for queue in every}
+    return sum(
+        1
+        for leaf in every
+        if leaf.pk not in inner
+        and not leaf.is_root
+        and not any(leaf.pk == q.pk or leaf.path.startswith(f"{q.path}/") for q in mine)
+    )
+
+
+def teams_of(user: User, cluster: Cluster) -> int:
+    """Of how many queues of the cluster the person is a member."""
+    return len({path for pk, path in tops(user) if pk == cluster.pk})

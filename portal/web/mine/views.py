@@ -1,0 +1,77 @@
+"""My work: where a researcher lands. Own work first, then own queues, the organisation as one line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+from django.contrib.auth.decorators import login_required
+from django.db.models import Max
+from django.http import HttpResponse
+from django.shortcuts import render
+from django.utils.functional import SimpleLazyObject
+from django.views.decorators.http import require_safe
+
+from portal.accounts.models import User
+from portal.web.mine.ended import Ended, ended
+from portal.web.mine.month import month
+from portal.web.mine.now import Now, now_and_next, own
+from portal.web.mine.queues import own_share, teams_of
+from portal.web.overview.views import chosen_class
+from portal.web.requests import PersonRequest
+from portal.web.shell import get_cluster
+from scheduling.models import Cluster, GpuClass, Workload
+
+AGAIN = 3
+"""Kinds of work offered to be submitted again."""
+
+
+@login_required
+@require_safe
+def my_work(request: PersonRequest, cluster: str) -> HttpResponse:
+    found, user = get_cluster(request, cluster), request.user
+    classes = list(found.gpu_classes.all())
+    chosen = chosen_class(request, classes) if "class" in request.GET else None
+    chosen = chosen or _usual_class(found, user, classes)
+    now, past = now_and_next(found, user), ended(found, user)
+    context = {
+        "cluster": found,
+        "now": now,
+        "ticks": now.axis.ticks(user.display_time_zone or found.display_time_zone),
+        "ended": past,
+        "needing": _needing(now, past),
+        "again": again(found, user),
+        "classes": classes,
+        "chosen": chosen,
+        "own": own_share(found, user, chosen) if chosen else None,
+        "teams": teams_of(user, found),
+        # Weeks of rows: read for the page, not for each of its refreshes.
+        "month": SimpleLazyObject(partial(month, found, user, classes)),
+    }
+    return render(request, "web/mine/home.html", context)
+
+
+def _needing(now: Now, past: Ended) -> int:
+    """What waits for the person: it failed, or it can't start as it is."""
+    return len(past.failed) + sum(line.needs_owner for line in now.lines)
+
+
+def _usual_class(cluster: Cluster, user: User, classes: Sequence[GpuClass]) -> GpuClass | None:
+    """The class the person used last, else the first."""
+    last = own(cluster, user).exclude(gpu_class=None).order_by("-submitted_at").first()
+    used = last.gpu_class_id if last else None
+    return next((c for c in classes if c.pk == used), next(iter(classes), None))
+
+
+def again(cluster: Cluster, user: User) -> list[dict[str, Any]]:
+    """The last workload of each queue and type that the person used, the newest first."""
+    mine = own(cluster, user).order_by()
+    newest = mine.values("queue", "type").annotate(last=Max("submitted_at")).order_by("-last")
+    times = {row["last"] for row in newest[:AGAIN]}
+    found: dict[tuple[int | None, str], Workload] = {}
+    for work in mine.filter(submitted_at__in=times).order_by("-submitted_at", "-id"):
+        found.setdefault((work.queue_id, work.type), work)
+    return [
+        {"work": work, "is_first": i == 0} for i, work in enumerate(list(found.values())[:AGAIN])
+    ]

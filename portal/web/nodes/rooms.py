@@ -1,0 +1,210 @@
+"""The nodes of a cluster by class and rack, as one person may see them."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from portal.accounts.models import User
+from portal.teams.access import visible_queues, visible_workloads
+from portal.web.classes import unit
+from portal.web.format import MILLI
+from portal.web.nodes.letters import letters
+from portal.web.nodes.tiles import Held, Owner, Run, runs
+from portal.web.overview.figures import Capacity, MemberSizes, capacity
+from scheduling.models import Cluster, GpuClass, Node, Queue
+from scheduling.models.workloads import HOLDING
+
+MOST = 400
+"""Nodes drawn at once; a rack or a class is chosen to see the others."""
+SMALL_GPUS = 4
+TONES = 6
+"""Colours of departments, see nodes.css."""
+NOWHERE = Owner("··", 0, "no queue")
+NO_RACK = "no rack"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """One node with its tiles; ``short`` is what tells it from its neighbours."""
+
+    node: Node
+    short: str
+    runs: list[Run]
+
+    @property
+    def counts(self) -> list[tuple[str, int]]:
+        """(letters or kind, tiles), for those who can't tell small tiles apart."""
+        sums: Counter[str] = Counter()
+        for run in self.runs:
+            sums[run.owner.letters if run.owner else run.kind] += run.count
+        return list(sums.items())
+
+
+@dataclass(frozen=True, slots=True)
+class Rack:
+    name: str
+    places: list[Place]
+
+    @property
+    def held(self) -> int:
+        return sum(place.node.allocated_gpus for place in self.places)
+
+    @property
+    def installed(self) -> int:
+        return sum(place.node.gpus for place in self.places)
+
+
+@dataclass(frozen=True)
+class Room:
+    """All of one GPU class that is drawn. ``capacity`` counts the whole class."""
+
+    capacity: Capacity
+    racks: list[Rack]
+    left_out: int
+    """Nodes that are not drawn."""
+
+    @property
+    def gpu_class(self) -> GpuClass:
+        return self.capacity.gpu_class
+
+    @property
+    def is_sliced(self) -> bool:
+        return unit(self.gpu_class) == "slices"
+
+    @property
+    def is_small(self) -> bool:
+        """Its nodes are short enough to stand beside each other in a rack."""
+        largest = max((p.node.gpus for rack in self.racks for p in rack.places), default=0)
+        return largest <= SMALL_GPUS * MILLI
+
+    @property
+    def parts(self) -> list[tuple[str, int]]:
+        """What its GPUs are, but for what none of them is."""
+        return [(name, gpus) for name, gpus in self.capacity.parts if gpus or name == "allocated"]
+
+
+@dataclass(frozen=True)
+class Department:
+    """A queue of the first level and the queues in it that hold something: (owner, tiles drawn)."""
+
+    name: str
+    owners: list[tuple[Owner, int]]
+
+
+class Map:
+    """What the page of nodes shows ``user`` of ``cluster``; five queries."""
+
+    def __init__(self, cluster: Cluster, user: User, classes: Sequence[GpuClass]) -> None:
+        self.cluster, self.user, self.classes = cluster, user, classes
+        self._owners = _owners(visible_queues(user).filter(cluster=cluster))
+        self.held = self._held()
+
+    def rooms(self, *, rack: str = "") -> list[Room]:
+        """A room for each class, racks and nodes in order of their names."""
+        nodes: dict[int, list[Node]] = defaultdict(list)
+        for node in Node.objects.filter(cluster=self.cluster, gpu_class__in=self.classes):
+            if not rack or rack_of(node) == rack:
+                nodes[node.gpu_class_id].append(node)
+        sizes, left, rooms = self.sizes, MOST, []
+        for one in capacity(self.cluster, self.classes):
+            drawn = nodes[one.gpu_class.pk]
+            shown, left_out = drawn[:left], max(0, len(drawn) - left)
+            left -= len(shown)
+            wanted = sizes.smallest_wanted(one.gpu_class)
+            rooms.append(Room(one, self._racks(shown, wanted), left_out))
+        return rooms
+
+    @cached_property
+    def sizes(self) -> MemberSizes:
+        return MemberSizes(self.cluster)
+
+    def departments(self, rooms: Iterable[Room]) -> list[Department]:
+        """The legend: of what is drawn, by department."""
+        tiles: Counter[tuple[str, Owner]] = Counter()
+        for run in (r for room in rooms for k in room.racks for p in k.places for r in p.runs):
+            for held in run.held[:1]:
+                tiles[self._tops.get(held.owner.queue, held.owner.queue), held.owner] += run.count
+        names = sorted({name for name, _ in tiles})
+        return [
+            Department(
+                name,
+                [
+                    (owner, n)
+                    for (top, owner), n in sorted(tiles.items(), key=_by_letters)
+                    if top == name
+                ],
+            )
+            for name in names
+        ]
+
+    def runs_of(self, node: Node) -> list[Run]:
+        wanted = self.sizes.smallest_wanted(node.gpu_class)
+        return runs(node, self.held.get((node.name, node.gpu_class_id), ()), wanted)
+
+    @property
+    def _tops(self) -> Mapping[str, str]:
+        return self._owners[1]
+
+    def _held(self) -> dict[tuple[str, int], list[Held]]:
+        """(node name, class id) -> what the person may see of it."""
+        rows = visible_workloads(self.user).filter(cluster=self.cluster, state__in=HOLDING)
+        columns = ("uid", "name", "gpus", "gpu_class_id", "queue__name", "placement")
+        found: dict[tuple[str, int], list[Held]] = defaultdict(list)
+        for uid, name, gpus, class_id, queue, placement in rows.values_list(*columns):
+            owner = self._owners[0].get(queue, NOWHERE)
+            for node, members in placement.items():
+                held = Held(uid, name, gpus * members, bool(gpus % MILLI), owner)
+                found[node, class_id].append(held)
+        return found
+
+    def _racks(self, nodes: Sequence[Node], wanted: int) -> list[Rack]:
+        by_rack: dict[str, list[Node]] = defaultdict(list)
+        for node in nodes:
+            by_rack[rack_of(node)].append(node)
+        return [
+            Rack(name, [self._place(node, wanted) for node in sorted(found, key=_natural)])
+            for name, found in sorted(by_rack.items())
+        ]
+
+    def _place(self, node: Node, wanted: int) -> Place:
+        held = self.held.get((node.name, node.gpu_class_id), ())
+        return Place(node, _short(node.name), runs(node, held, wanted))
+
+
+def rack_of(node: Node) -> str:
+    return str(node.topology.get("rack") or NO_RACK)
+
+
+def _owners(queues: Iterable[Queue]) -> tuple[dict[str, Owner], dict[str, str]]:
+    """Of the queues that are seen: name -> owner, and name -> department."""
+    inside = sorted((q for q in queues if not q.is_root), key=lambda q: (q.position, q.path))
+    tops = {q.name: q.path.split("/")[0] for q in inside}
+    # By its place among all departments, so that a colour means the same to everybody.
+    places = {q.name: q.position for q in inside}
+    pairs = letters(q.name for q in inside)
+    owners = {
+        q.name: Owner(pairs[q.name], places.get(tops[q.name], 0) % TONES + 1, q.name)
+        for q in inside
+    }
+    return owners, tops
+
+
+def _by_letters(entry: tuple[tuple[str, Owner], int]) -> tuple[str, str]:
+    (top, owner), _ = entry
+    return top, owner.queue
+
+
+def _short(name: str) -> str:
+    """The number at the end of a host's name, where it has one."""
+    found = re.search(r"(\d+)(?:\.|$)", name)
+    return found[1] if found else name
+
+
+def _natural(node: Node) -> tuple[tuple[int, str], ...]:
+    """n2 before n10."""
+    parts = re.findall(r"\d+|\D+", node.name)
+    return tuple((int(part), "") if part.isdigit() else (-1, part) for part in parts)

@@ -1,0 +1,103 @@
+"""GPU by GPU, what a node holds: runs of tiles, those of one workload side by side.
+
+A tile is a whole GPU, or a slice where the class is one. What the reader may not see is one run without
+a name. Amounts are milli-GPU; counts of tiles are whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from portal.web.format import MILLI
+from scheduling.models import Node
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """Whose tiles these are: the letters of the queue, and the number of its department's colour."""
+
+    letters: str
+    tone: int
+    queue: str
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What one workload holds on one node: ``gpus`` in all, ``share`` when its members share GPUs."""
+
+    uid: str
+    name: str
+    gpus: int
+    share: bool
+    owner: Owner
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """``count`` tiles of a kind: work, shared, other, outside, free, fragmented or down."""
+
+    kind: str
+    count: int
+    held: tuple[Held, ...] = ()
+
+    @property
+    def owner(self) -> Owner | None:
+        return self.held[0].owner if self.held else None
+
+    @property
+    def tiles(self) -> range:
+        return range(self.count)
+
+    @property
+    def says(self) -> str:
+        """What stands in the title, and what a reader without eyes hears."""
+        if self.held:
+            names = ", ".join(f"{held.name} of {held.owner.queue}" for held in self.held)
+            return f"{self.count} {'shared by' if self.kind == 'shared' else 'held by'} {names}"
+        return f"{self.count} {SAID[self.kind]}"
+
+
+SAID = {
+    "other": "held by work of another team",
+    "outside": "held outside the queues",
+    "free": "free",
+    "fragmented": "free, but nothing that waits or usually runs fits",
+    "down": "on a node that takes no work",
+}
+
+
+def runs(node: Node, held: Sequence[Held], wanted: int) -> list[Run]:
+    """The tiles of ``node`` from left to right; ``held`` is what the reader may see of it.
+
+    Free GPUs of a node with fewer than ``wanted`` (milli-GPU) are fragmented.
+    """
+    installed = -(-node.gpus // MILLI)
+    if not node.ready:
+        return [Run("down", installed)]
+    found = [Run("work", h.gpus // MILLI, (h,)) for h in _in_order(held) if not h.share]
+    if shares := tuple(h for h in _in_order(held) if h.share):
+        found.append(Run("shared", -(-sum(h.gpus for h in shares) // MILLI), shares))
+    seen = sum(h.gpus for h in held)
+    found.append(Run("other", -(-max(0, node.allocated_gpus - seen) // MILLI)))
+    found.append(Run("outside", -(-node.foreign_gpus // MILLI)))
+    found = _cut(found, installed)
+    idle = max(0, node.gpus - node.allocated_gpus - node.foreign_gpus)
+    left = installed - sum(run.count for run in found)
+    found.append(Run("free" if idle >= wanted else "fragmented", left))
+    return [run for run in found if run.count]
+
+
+def _in_order(held: Iterable[Held]) -> list[Held]:
+    """The largest first, so that gangs are seen."""
+    return sorted(held, key=lambda h: (-h.gpus, h.owner.letters, h.name))
+
+
+def _cut(found: Sequence[Run], most: int) -> list[Run]:
+    """No more tiles than there are: what the rows say of work and of nodes may be a moment apart."""
+    kept = []
+    for run in found:
+        count = min(run.count, most)
+        most -= count
+        kept.append(Run(run.kind, count, run.held))
+    return kept

@@ -1,0 +1,67 @@
+"""Nodes as racks of tiles, and a page for each node."""
+
+from __future__ import annotations
+
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+
+from portal.teams.access import visible_workloads
+from portal.web.nodes.rooms import NO_RACK, Map, rack_of
+from portal.web.overview.figures import sums
+from portal.web.overview.views import chosen_class
+from portal.web.requests import PersonRequest
+from portal.web.shell import get_cluster
+from scheduling.models import Node
+from scheduling.models.workloads import HOLDING
+
+
+@login_required
+@require_safe
+def nodes(request: PersonRequest, cluster: str) -> HttpResponse:
+    """Every node by class and rack; ``class`` and ``rack`` narrow what is drawn."""
+    found = get_cluster(request, cluster)
+    classes = list(found.gpu_classes.all())
+    chosen = chosen_class(request, classes) if request.GET.get("class") else None
+    rack = request.GET.get("rack", "")
+    drawn = Map(found, request.user, [chosen] if chosen else classes)
+    rooms = drawn.rooms(rack=rack)
+    context = {
+        "rooms": rooms,
+        "departments": drawn.departments(rooms),
+        "sums": sums(room.capacity for room in rooms),
+        "node_count": sum(room.capacity.nodes for room in rooms),
+        "rack_count": len({rack.name for room in rooms for rack in room.racks} - {NO_RACK}),
+        "classes": classes,
+        "chosen": chosen,
+        "rack": rack,
+    }
+    return render(request, "web/nodes/nodes.html", context)
+
+
+@login_required
+@require_safe
+def node(request: PersonRequest, cluster: str, node: str) -> HttpResponse:
+    """One machine: its state, what it offers of each class, and the work on it."""
+    found = get_cluster(request, cluster)
+    parts = list(
+        Node.objects.filter(cluster=found, name=node).select_related("gpu_class", "node_pool")
+    )
+    if not parts:
+        raise Http404
+    drawn = Map(found, request.user, [part.gpu_class for part in parts])
+    held = {h.uid for part in parts for h in drawn.held.get((part.name, part.gpu_class_id), ())}
+    work = visible_workloads(request.user).filter(cluster=found, uid__in=held, state__in=HOLDING)
+    context = {
+        "name": node,
+        "parts": [(part, drawn.runs_of(part)) for part in parts],
+        "rack": rack_of(parts[0]),
+        "in_block": parts[0].topology.get("block", ""),
+        "is_ready": parts[0].ready,
+        "work": [
+            (one, one.gpus * one.placement.get(node, 0), one.placement.get(node, 0))
+            for one in work.select_related("queue", "gpu_class").order_by("queue__path", "name")
+        ],
+    }
+    return render(request, "web/nodes/node.html", context)

@@ -1,0 +1,230 @@
+"""What would become of a workload, class by class, as the submit page tells it before the click.
+
+Verdicts, shares and sentences are those of the engine's plan with the workload in it; this puts them
+into rows for one reader. All figures are milli-GPU.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+from portal.accounts.models import User
+from portal.teams import submission
+from portal.teams.access import visible_workloads
+from portal.web.entitlement import Axis, Bar, Figures, axis, bar
+from portal.web.format import duration, gpus, money, number, reason_headline
+from scheduling.models import Cluster, GpuClass, Workload
+from scheduling.services import asking
+from scheduling.services.asking import Answer, Asked
+from scheduling.services.errors import ServiceError
+from scheduling.services.told import Reader, name_of, tell
+
+NAMED = 3
+"""Of those who go before, so many are named; the others are counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """``head`` stands in the badge, ``text`` below it; ``until`` is when the engine expects it to start."""
+
+    tone: str
+    icon: str
+    head: str
+    text: str
+    until: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A class, its place in the order of preference (0: not chosen), and what would happen there."""
+
+    gpu_class: GpuClass
+    choice: int
+    verdict: Verdict
+    bar: Bar | None
+    cost: str
+    cost_note: str
+    behind: Sequence[Workload] = ()
+    behind_others: int = 0
+    leaving: Sequence[str] = ()
+
+    @property
+    def starts(self) -> bool:
+        return self.verdict.tone == "ok"
+
+    @property
+    def choice_text(self) -> str:
+        names = {0: "not chosen", 1: "1st choice", 2: "2nd choice", 3: "3rd choice"}
+        return names.get(self.choice, f"{self.choice}th choice")
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """The answer to one question. ``fault`` says why there is none."""
+
+    size: str = ""
+    lead: Verdict | None = None
+    lead_class: str = ""
+    most_cost: str = ""
+    rows: Sequence[Row] = ()
+    axis: Axis | None = None
+    at: datetime | None = None
+    fault: str = ""
+
+
+def outlook(asked: Asked, classes: Sequence[GpuClass], user: User, reader: Reader) -> Outlook:
+    """Each of ``classes``, those that it accepts first in their order."""
+    try:
+        answers = asking.ask(asked, [c.name for c in classes])
+    except ServiceError as fault:
+        return Outlook(size=size_of(asked), fault=str(fault))
+    whole, *single = answers
+    telling = _Telling(asked, user, reader)
+    on = _axis(answers, asked)
+    rank = {name: i + 1 for i, name in enumerate(asked.observed.gpu_classes)}
+    rows = [
+        telling.row(gpu_class, rank.get(gpu_class.name, 0), answer, on)
+        for gpu_class, answer in zip(classes, single, strict=True)
+    ]
+    best = next((c for c in classes if c.name == whole.decision.gpu_class), None)
+    return Outlook(
+        size=size_of(asked),
+        lead=telling.verdict(whole),
+        lead_class="" if best is None or whole.never else best.name,
+        most_cost="" if best is None or whole.never else telling.most_cost(best),
+        rows=sorted(rows, key=lambda row: row.choice or len(rows) + 1),
+        axis=on,
+        at=asked.cluster.now(),
+    )
+
+
+def size_of(asked: Asked) -> str:
+    """'8 to 16 GPUs in 2 to 4 pods'."""
+    one = asked.observed
+    low, high = one.gpus * one.min_members, one.gpus * one.max_members
+    amount = gpus(low) if low == high else f"{gpus(low)} to {gpus(high)}"
+    pods = number(one.min_members)
+    if one.min_members != one.max_members:
+        pods = f"{pods} to {number(one.max_members)}"
+    return f"{amount} GPU{'' if amount == '1' else 's'} in {pods} pod{'' if pods == '1' else 's'}"
+
+
+@dataclass(frozen=True)
+class _Telling:
+    """Answers about one workload before one reader."""
+
+    asked: Asked
+    user: User
+    reader: Reader
+    barred: Mapping[str, str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "barred", submission.barred_classes(self.asked))
+
+    @property
+    def cluster(self) -> Cluster:
+        return self.asked.cluster
+
+    def row(self, gpu_class: GpuClass, choice: int, answer: Answer, on: Axis | None) -> Row:
+        verdict = self.verdict(answer)
+        if said := self.barred.get(gpu_class.name):
+            verdict = Verdict("err", "error", "Not allowed", said)
+        runs = verdict.tone != "err"
+        behind = self._behind(answer) if runs else []
+        return Row(
+            gpu_class=gpu_class,
+            choice=choice,
+            verdict=verdict,
+            bar=self._bar(answer, on),
+            cost=f"{self._cost(gpu_class, self._held(answer), 3600)} an hour" if runs else "–",
+            cost_note=self._cost_note(gpu_class, answer) if runs else "",
+            behind=behind,
+            behind_others=len(answer.ahead) - len(behind) if runs else 0,
+            leaving=self._leaving(answer) if runs else (),
+        )
+
+    def verdict(self, answer: Answer) -> Verdict:
+        decision, text = answer.decision, self._text(answer)
+        if answer.never:
+            return Verdict("err", "error", "Never fits", text)
+        if answer.starts:
+            held, most = self._held(answer), self._most
+            part = f" with {gpus(held)} of {gpus(most)} GPUs" if held < most else ""
+            return Verdict("ok", "finished", f"Starts now{part}", text)
+        if decision.reason == "awaits_victims":
+            head = "Starts once others have left" if answer.leaving else "Starts as GPUs come free"
+            return Verdict("info", "clock", head, text, decision.until)
+        place = f", place {decision.position} in line" if decision.position else ""
+        head = f"Waits{place}: {reason_headline(decision.reason).lower()}"
+        return Verdict("warn", "clock", head, text, decision.until)
+
+    def _text(self, answer: Answer) -> str:
+        return tell(self.asked.said(answer.decision), self.reader).sentence
+
+    @property
+    def _most(self) -> int:
+        return self.asked.observed.gpus * self.asked.observed.max_members
+
+    def _held(self, answer: Answer) -> int:
+        """What it would start with; where it waits, the least that it may."""
+        one = self.asked.observed
+        return one.gpus * (answer.decision.members if answer.starts else one.min_members)
+
+    def _behind(self, answer: Answer) -> list[Workload]:
+        """The first in line before it, as far as the reader may read of them."""
+        ahead = asking.rows_of(self.cluster, answer.ahead[:NAMED])
+        seen = visible_workloads(self.user).filter(pk__in=[work.pk for work in ahead])
+        allowed = set(seen.values_list("pk", flat=True)) if ahead else set()
+        return [work for work in ahead if work.pk in allowed]
+
+    def _leaving(self, answer: Answer) -> list[str]:
+        rows = asking.rows_of(self.cluster, answer.leaving)
+        return [name_of(work, self.reader) or "" for work in rows]
+
+    def _bar(self, answer: Answer, on: Axis | None) -> Bar | None:
+        """The queue's bar with this workload in the hatch, framed as far as the limit allows."""
+        share = answer.share
+        if share is None or on is None:
+            return None
+        framed = 0 if answer.never else self.asked.observed.gpus * self.asked.observed.min_members
+        return bar(str(self.asked.queue), _figures(share), on, framed_gpus=framed)
+
+    def most_cost(self, gpu_class: GpuClass) -> str:
+        """Of the whole gang for its whole run-time limit; empty without one."""
+        limit_s = self.asked.observed.run_time_limit_s
+        return self._cost(gpu_class, self._most, limit_s) if limit_s else ""
+
+    def _cost(self, gpu_class: GpuClass, held: int, seconds: float) -> str:
+        hours = Decimal(held) / 1000 * Decimal(seconds) / 3600
+        return money(gpu_class.price_per_gpu_hour * hours, self.cluster.currency)
+
+    def _cost_note(self, gpu_class: GpuClass, answer: Answer) -> str:
+        held = gpus(self._held(answer))
+        on = f"on {held} GPU{'' if held == '1' else 's'}"
+        if not (most := self.most_cost(gpu_class)):
+            return on
+        return f"{on}; at most {most} in {duration(self.asked.observed.run_time_limit_s)}"
+
+
+def _axis(answers: Sequence[Answer], asked: Asked) -> Axis | None:
+    drawn = [_figures(answer.share) for answer in answers if answer.share is not None]
+    least = asked.observed.gpus * asked.observed.min_members
+    return axis(drawn, least=max(1000, min(least, 10**6))) if drawn else None
+
+
+def _figures(share: Any) -> Figures:
+    """The bar's figures of a share of the plan."""
+    return Figures(
+        allocated=share.allocated,
+        fair_share=share.fair_share,
+        nominal=share.nominal,
+        limit=share.limit,
+        demand=share.demand,
+        pending=share.pending,
+        lent=share.lent,
+        kept_back=share.kept_back,
+    )

@@ -1,0 +1,125 @@
+"""What the submit form begins with: what was submitted last, a template, or the whole of other work.
+
+A clone is the manifest itself. The form takes it if what the form makes of it is that manifest again; else
+it is put into the box for manifests, where nothing of it is lost.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from portal.accounts.models import User
+from portal.teams.access import submittable_queues, visible_workloads
+from portal.teams.models import Submitted
+from portal.web.workloads import manifest as texts
+from portal.web.workloads.fields import duration_text, pairs_text
+from portal.web.workloads.forms import SubmitForm, command_text, values_of
+from scheduling.models import Cluster, Workload
+from scheduling.services import workloads
+from scheduling.services.errors import ServiceError
+from scheduling.services.manifests import SET_BY_SUBMITTING, asked_of
+
+Json = dict[str, Any]
+LONGEST_NAME = 58
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """Either values for the form or the text of a manifest; ``note`` says what could not be had."""
+
+    values: Json = field(default_factory=dict)
+    text: str = ""
+    note: str = ""
+
+
+def clone_of(user: User, cluster: Cluster, uid: str) -> Copy | None:
+    """Of a workload that ``user`` may see: whole for whom it belongs to, and who may submit to its queue."""
+    seen = visible_workloads(user).filter(cluster=cluster)
+    work = seen.select_related("queue", "priority_class").filter(uid=uid).first()
+    if work is None:
+        return None
+    manifest = _manifest_of(user, work)
+    if manifest is None:
+        note = "Its manifest is not there any more: image, command and environment are yours to fill in."
+        return Copy(values_of(work), note=note)
+    manifest["metadata"]["name"] = f"{work.name[:LONGEST_NAME]}-copy"
+    values = values_in(manifest)
+    if values is not None and _makes(user, cluster, values, manifest):
+        return Copy(values)
+    return Copy(text=texts.write(manifest))
+
+
+def last_of(user: User, cluster: Cluster) -> Json:
+    """Image and command of what ``user`` submitted last here; empty before that."""
+    last = Submitted.objects.filter(cluster=cluster, user=user).first()
+    values = values_in(last.manifest) if last else None
+    return {name: values[name] for name in ("image", "command")} if values else {}
+
+
+def _manifest_of(user: User, work: Workload) -> Json | None:
+    """As it was submitted, else as the cluster has it; None for whom it is not, and where it is gone."""
+    may = bool(work.user) and work.user == user.get_username()
+    if not may and work.queue is not None:
+        may = submittable_queues(user).filter(pk=work.queue.pk).exists()
+    if not may:
+        return None
+    kept = Submitted.objects.filter(cluster_id=work.cluster_id, uid=work.uid).first()
+    if kept is not None:
+        manifest: Json = copy.deepcopy(kept.manifest)
+        return manifest
+    try:
+        return workloads.manifest_of(work)
+    except ServiceError:
+        return None
+
+
+def values_in(manifest: Mapping[str, Any]) -> Json | None:
+    """The form's values for a Job of one container; None for anything else."""
+    try:
+        return _values(manifest)
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError):
+        return None
+
+
+def _values(manifest: Mapping[str, Any]) -> Json | None:
+    asked = asked_of(manifest)
+    if asked is None:
+        return None
+    values: Json = {
+        **{
+            name: asked[name]
+            for name in ("name", "queue", "image", "priority_class", "gpus_per_pod")
+        },
+        "command": command_text(asked["command"]),
+        "pods_min": asked["pods_min"],
+        "pods_max": asked["pods_max"] if asked["pods_max"] != asked["pods_min"] else "",
+        "cpus_per_pod": asked["cpus_per_pod"] or "",
+        "memory_gib_per_pod": asked["memory_gib_per_pod"] or "",
+        "run_time_limit": duration_text(asked["run_time_limit_s"]),
+        "checkpoint_every": duration_text(asked["checkpoint_interval_s"]),
+        "env": pairs_text(asked["env"]),
+        "labels": pairs_text(asked["own_labels"]),
+    }
+    return values | {f"class_{i + 1}": name for i, name in enumerate(asked["gpu_classes"])}
+
+
+def _makes(user: User, cluster: Cluster, values: Json, manifest: Json) -> bool:
+    """Whether the form makes ``manifest`` of ``values``, but for what Weir itself sets."""
+    form = SubmitForm(user, cluster, initial=values)
+    draft = form.draft()
+    return draft is not None and _bare(draft) == _bare(manifest)
+
+
+def _bare(manifest: Json) -> Json:
+    """Without what submitting sets or an API server fills in, whatever was written."""
+    bare = copy.deepcopy(manifest)
+    meta = bare["metadata"]
+    meta.pop("namespace", None)
+    notes = meta.get("annotations") or {}
+    meta["annotations"] = {
+        name: notes[name] for name in sorted(notes) if name not in SET_BY_SUBMITTING
+    }
+    return bare

@@ -1,0 +1,207 @@
+"""Every page, for each persona: WCAG 2.2 AA in light and dark, no sideways scroll at 360 px, little weight.
+
+The pages come from the URL conf by way of the permission matrix, so a new one is walked as soon as it has
+its row there.
+"""
+
+from __future__ import annotations
+
+import gzip
+import re
+from collections.abc import Iterator
+from urllib.parse import urlparse
+
+import pytest
+from django.conf import settings
+from django.urls import reverse
+from playwright.sync_api import expect
+
+from portal.accounts.models import User
+from scheduling.models import Cluster, Workload
+from tests.e2e.conftest import OF_COLOUR, axe, sign_in
+from tests.portal.test_permission_matrix import ADDRESSES, ROWS
+from tests.portal.web.example import overview_cluster
+
+ARGUMENTS = {
+    "cluster": "fra1", "queue": "language", "node": "h100-01", "mode": "paused", "topic": "share",
+}  # fmt: skip
+TOPICS = ("waiting", "evicted", "glossary", "keyboard")
+UNREADABLE = ("csv", "json", "live", "password", "search", "submit_preview", "sooner", "revert")
+"""Parts of names whose answers are no page of their own, or need something posted before."""
+PERSONAS = ("m.okafor", "lead", "admin")
+FIRST_LOAD = 250_000
+WITH_CHARTS = 800_000
+
+
+@pytest.fixture
+def cluster(live) -> Cluster:
+    return overview_cluster()
+
+
+def pages(cluster: Cluster) -> Iterator[str]:
+    """Addresses of all pages, with something to show in place of each argument."""
+    work = Workload.objects.get(cluster=cluster, name="pt-13b-ctx32k")
+    known = {**ARGUMENTS, "uid": work.uid}
+    for name, row in ROWS.items():
+        area, _, page = name.partition(":")
+        if row.read is None or area not in {"web", "accounts", "reports"}:
+            continue
+        if any(part in page for part in UNREADABLE):
+            continue
+        wanted = ADDRESSES[name]
+        if wanted <= known.keys():
+            yield reverse(name, kwargs={argument: known[argument] for argument in wanted})
+    yield from (reverse("web:help_page", args=[topic]) for topic in TOPICS)
+    yield "/c/fra1/search?q=pre"
+    yield "/c/fra1/no-such-page/"
+
+
+@pytest.mark.parametrize("name", PERSONAS)
+def test_every_page_meets_aa_and_never_scrolls_sideways(page, cluster, name):
+    sign_in(page, User.objects.get(username=name))
+    found = []
+    for address in pages(cluster):
+        page.set_viewport_size({"width": 1440, "height": 900})
+        page.emulate_media(color_scheme="light")
+        answer = page.goto(address)
+        if answer is None or "html" not in answer.headers.get("content-type", ""):
+            continue
+        found += [(address, "light", fault) for fault in axe(page)]
+        page.emulate_media(color_scheme="dark")
+        found += [(address, "dark", fault) for fault in axe(page, OF_COLOUR)]
+        page.set_viewport_size({"width": 360, "height": 800})
+        if (width := page.evaluate("document.documentElement.scrollWidth")) > 360:
+            found.append((address, "360 px", f"is {width} px wide"))
+    assert not found, "\n".join(map(": ".join, found))
+
+
+def weight(page, address: str) -> int:
+    """Bytes of everything that the first load of ``address`` fetches, compressed as a server sends it."""
+    bodies: dict[str, bytes] = {}
+    page.on(
+        "response",
+        lambda answer: (
+            bodies.setdefault(answer.url, answer.body())
+            if answer.ok and is_fetched(answer)
+            else None
+        ),
+    )
+    page.goto(address, wait_until="load")
+    page.wait_for_timeout(300)
+    return sum(len(gzip.compress(body, 6)) for body in bodies.values())
+
+
+def is_fetched(answer) -> bool:
+    """The stream of changes never ends and weighs nothing."""
+    return answer.request.resource_type != "eventsource" and not urlparse(answer.url).path.endswith(
+        "/live"
+    )
+
+
+@pytest.mark.parametrize(
+    ("path", "most"),
+    [
+        ("/c/fra1/work/", FIRST_LOAD),
+        ("/c/fra1/", FIRST_LOAD),
+        ("/c/fra1/workloads/", FIRST_LOAD),
+        ("/c/fra1/queues/", FIRST_LOAD),
+        ("/c/fra1/quotas/research/", FIRST_LOAD),
+        ("/c/fra1/reports/utilization", WITH_CHARTS),
+    ],
+)
+def test_first_load_is_light(page, cluster, path, most):
+    sign_in(page, User.objects.get(username="admin"))
+    assert weight(page, path) <= most
+
+
+def test_question_mark_shows_the_keys_and_escape_closes_them(page, cluster):
+    sign_in(page, User.objects.get(username="m.okafor"))
+    page.goto("/c/fra1/work/")
+    keys = page.get_by_role("dialog", name="Keys")
+    expect(keys).to_be_hidden()
+    page.keyboard.press("?")
+    expect(keys).to_be_visible()
+    assert axe(page) == []
+    page.keyboard.press("Escape")
+    expect(keys).to_be_hidden()
+
+
+def test_question_mark_is_typed_where_somebody_types(page, cluster):
+    sign_in(page, User.objects.get(username="m.okafor"))
+    page.goto("/c/fra1/work/")
+    page.keyboard.press("/")
+    page.keyboard.type("why?")
+    expect(page.locator("#search")).to_have_value("why?")
+    expect(page.get_by_role("dialog", name="Keys")).to_be_hidden()
+
+
+def test_search_says_that_it_searches_and_when_it_gets_no_answer(page, cluster):
+    sign_in(page, User.objects.get(username="m.okafor"))
+    waiting = []
+
+    def hold_back(route):
+        waiting.append(route)
+
+    page.route("**/search?q=**", hold_back)
+    page.goto("/c/fra1/work/")
+    page.keyboard.press("/")
+    page.keyboard.type("pre")
+    busy = page.locator(".topbar .search-busy")
+    expect(busy).to_be_visible()
+    waiting[-1].abort()
+    expect(page.locator("#search-results")).to_contain_text("The search got no answer")
+    expect(busy).to_be_hidden()
+
+
+def test_rows_of_a_list_are_dense_and_names_whole(page, cluster):
+    """Fifty rows in no more than 2,500 px; each name on one line, long ones cut at the end."""
+    queue = cluster.queues.get(name="vision")
+    first = Workload.objects.filter(queue=queue).first()
+    for i in range(60):
+        name = f"an-evaluation-of-checkpoints-with-quite-a-long-name-{i}"
+        values = {
+            "uid": f"dense-{i}",
+            "name": name,
+            "state": "pending",
+            "reason": "above_fair_share",
+        }
+        sentence = "research/vision holds 8 h100-80gb; this gang needs 8 at once on one node of it."
+        Workload.objects.create(
+            cluster=cluster, queue=queue, namespace="vision", user="a.novak", sentence=sentence,
+            gpu_classes=["h100-80gb"], submitted_at=first.submitted_at, **values,
+        )  # fmt: skip
+    sign_in(page, User.objects.get(username="admin"))
+    page.goto("/c/fra1/workloads/?state=waiting")
+    assert page.locator(".work tbody tr").count() == 50
+    assert page.locator(".work").bounding_box()["height"] <= 2500
+    lines = page.locator(".work tbody .name").evaluate_all(
+        "names => names.map((name) => Math.round(name.getBoundingClientRect().height))"
+    )
+    assert set(lines) == {20}
+
+
+def test_head_sorts_by_keyboard_and_says_how(page, cluster):
+    sign_in(page, User.objects.get(username="admin"))
+    page.goto("/c/fra1/workloads/?state=waiting&queue=products")
+    head = page.get_by_role("columnheader", name="GPUs")
+    assert head.get_attribute("aria-sort") == "none"
+    head.get_by_role("link").focus()
+    page.keyboard.press("Enter")
+    expect(head).to_have_attribute("aria-sort", "descending")
+    assert re.search(r"state=waiting&queue=products&sort=-gpus$", page.url)
+
+
+def test_old_plan_is_said_on_the_page_itself(page, cluster):
+    Cluster.objects.filter(pk=cluster.pk).update(cycle_interval_s=0.1)
+    sign_in(page, User.objects.get(username="m.okafor"))
+    page.goto("/c/fra1/work/")
+    note = page.locator("[data-stale-note]")
+    expect(note).to_contain_text("What stands here is from then")
+    assert axe(page) == []
+
+
+def test_chart_library_is_loaded_only_where_charts_are():
+    for template in (settings.BASE_DIR / "templates").rglob("*.html"):
+        if "plotly" in template.read_text():
+            assert template.name == "base.html"
+            assert template.parent.name == "reports"

@@ -1,0 +1,84 @@
+"""Who a person is is asked once a request, and never longer than one."""
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from portal.accounts.models import Persona, User
+from portal.teams.access import is_operator, tops, visible_clusters
+from portal.teams.models import Membership, Team
+from portal.teams.rights import FLAGS, keep_rights
+from scheduling.models import Queue, Workload
+from tests.factories import example_cluster, make_cluster, make_member
+
+pytestmark = pytest.mark.django_db
+PAGES = (
+    "/c/fra1/", "/c/fra1/work/", "/c/fra1/work/list/", "/c/fra1/workloads/", "/c/fra1/queues/",
+    "/c/fra1/queues/pretraining/", "/c/fra1/quotas/language/", "/c/fra1/nodes/", "/c/fra1/submit/",
+    "/c/fra1/search?q=pre", "/c/fra1/reports/utilization", "/api/v1/clusters/fra1/workloads",
+)  # fmt: skip
+
+
+def asked_of(client, path):
+    with CaptureQueriesContext(connection) as asked:
+        assert client.get(path).status_code == 200
+    tables = ('FROM "teams_membership"', 'FROM "accounts_persona"')
+    return [q["sql"] for q in asked.captured_queries if any(t in q["sql"] for t in tables)]
+
+
+@pytest.mark.parametrize("name", ["lead", "admin"])
+def test_page_asks_once_who_the_person_is(client, name):
+    example_cluster()
+    client.force_login(User.objects.get(username=name))
+    several = {path: len(found) for path in PAGES if len(found := asked_of(client, path)) > 1}
+    # What the persona allows to submit is another question, of the persona and not of the person.
+    several.pop("/c/fra1/submit/", None)
+    assert several == {}
+
+
+def test_page_of_a_workload_asks_once(client):
+    example_cluster()
+    client.force_login(User.objects.get(username="lead"))
+    work = Workload.objects.get(name="pt-13b-ctx32k")
+    assert len(asked_of(client, f"/c/fra1/w/{work.uid}/")) == 1
+
+
+def test_right_that_is_taken_away_is_gone_with_the_next_request(client):
+    cluster = make_cluster("ams1")
+    root = Queue.objects.create(cluster=cluster, name="ams1")
+    user = make_member(root, name="reader")
+    client.force_login(user)
+    assert client.get("/c/ams1/").status_code == 200
+    Membership.objects.all().delete()
+    assert client.get("/c/ams1/").status_code == 404
+
+
+def test_rights_are_not_kept_outside_a_request():
+    cluster = make_cluster("ams1")
+    root = Queue.objects.create(cluster=cluster, name="ams1")
+    user = make_member(root, name="reader")
+    assert not is_operator(user)
+    Persona.objects.update(may_operate=True)
+    assert is_operator(user)
+
+
+def test_kept_rights_answer_every_question_with_one_query(django_assert_num_queries):
+    cluster = make_cluster("ams1")
+    root = Queue.objects.create(cluster=cluster, name="ams1")
+    leaf = Queue.objects.create(cluster=cluster, parent=root, name="leaf")
+    user = make_member(leaf, name="reader", may_submit=True)
+    persona = Persona.objects.create(name="reads costs", may_read_costs=True)
+    team = Team.objects.create(name="root", queue=root)
+    Membership.objects.create(user=user, team=team, persona=persona)
+    keep_rights(user)
+    with django_assert_num_queries(1):
+        assert tops(user, may_submit=True) == [(cluster.pk, "leaf")]
+        assert tops(user, may_read_costs=True) == [(cluster.pk, "")]
+        assert tops(user, may_submit=False) == [(cluster.pk, "")]
+        assert len(tops(user)) == 2
+        assert not is_operator(user)
+    assert list(visible_clusters(user)) == [cluster]
+
+
+def test_every_permission_of_a_persona_is_read():
+    assert set(FLAGS) == {f.name for f in Persona._meta.get_fields() if f.name.startswith("may_")}

@@ -1,0 +1,76 @@
+"""The map of nodes and a node's page, as different people see them."""
+
+from __future__ import annotations
+
+import pytest
+from django.test.utils import CaptureQueriesContext
+
+from scheduling.models import Node, Workload
+
+pytestmark = pytest.mark.django_db
+
+
+def text_of(client, path="/c/fra1/nodes/"):
+    return client.get(path).content.decode()
+
+
+def test_operator_sees_every_rack_and_whose_each_gpu_is(cluster, as_user):
+    text = text_of(as_user("admin"))
+    racks = {node.topology.get("rack") for node in Node.objects.filter(cluster=cluster)}
+    assert all(f"?rack={rack}" in text for rack in racks if rack)
+    running = Workload.objects.filter(cluster=cluster, state="running").first()
+    assert f"/c/fra1/w/{running.uid}/" in text
+
+
+def test_member_sees_what_others_hold_without_a_name(cluster, as_user):
+    text = text_of(as_user("p.rossi"))
+    others = Workload.objects.filter(cluster=cluster).exclude(queue__path__startswith="products")
+    assert "held by work of another team" in text
+    assert not any(work.name in text or work.uid in text for work in others)
+    assert "pretraining" not in text
+
+
+def test_class_and_rack_of_the_address_narrow_what_is_drawn(cluster, as_user):
+    client = as_user("admin")
+    assert 'id="room-l4"' not in text_of(client, "/c/fra1/nodes/?class=h100-80gb")
+    narrowed = text_of(client, "/c/fra1/nodes/?rack=a1")
+    assert "h100-01" in narrowed
+    assert "h100-09" not in narrowed
+
+
+def test_class_that_is_not_there_is_absent(cluster, as_user):
+    assert as_user("admin").get("/c/fra1/nodes/?class=nothing").status_code == 404
+
+
+def test_node_page_lists_the_work_that_one_may_see(cluster, as_user):
+    work = Workload.objects.filter(cluster=cluster, state="running").exclude(placement={}).first()
+    node = next(iter(work.placement))
+    assert work.name in text_of(as_user("admin"), f"/c/fra1/nodes/{node}/")
+    stranger = text_of(as_user("p.rossi"), f"/c/fra1/nodes/{node}/")
+    assert work.name not in stranger
+    assert "Nothing of yours runs here" in stranger
+
+
+def test_node_that_is_not_there_is_absent(cluster, as_user):
+    assert as_user("admin").get("/c/fra1/nodes/nowhere/").status_code == 404
+
+
+def test_node_that_takes_no_work_says_what_to_look_at(cluster, as_user):
+    Node.objects.filter(cluster=cluster, name="h100-01").update(ready=False)
+    text = text_of(as_user("admin"), "/c/fra1/nodes/h100-01/")
+    assert "kubectl describe node h100-01" in text
+
+
+def test_queries_do_not_grow_with_nodes(cluster, as_user):
+    from django.db import connection
+
+    client = as_user("admin")
+    with CaptureQueriesContext(connection) as few:
+        text_of(client)
+    gpu_class = cluster.gpu_classes.first()
+    Node.objects.bulk_create(
+        Node(cluster=cluster, gpu_class=gpu_class, name=f"more-{i}", gpus=8000) for i in range(30)
+    )
+    with CaptureQueriesContext(connection) as many:
+        text_of(client)
+    assert len(many) == len(few)

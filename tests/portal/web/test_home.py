@@ -1,0 +1,211 @@
+"""My work: a researcher's own work, queues and waits before everybody's."""
+
+import re
+from datetime import timedelta
+
+import pytest
+
+from portal.accounts.models import User
+from portal.web.mine.ahead import Span, TimeAxis
+from portal.web.mine.queues import own_share
+from scheduling.models import Eviction, Queue, State, Transition, Workload
+from tests.factories import NOW, make_cluster, make_member, make_workload
+
+pytestmark = pytest.mark.django_db
+HOME = "/c/fra1/work/"
+
+
+def text(response):
+    assert response.status_code == 200
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", response.content.decode()))
+
+
+def finish(queue, name, outcome, hours, **fields):
+    """Work that ended ``hours`` ago after five GPU-hours."""
+    work = make_workload(
+        queue,
+        name=name,
+        state=State.RUNNING,
+        submitted_at=NOW - timedelta(hours=hours + 6),
+        **fields,
+    )
+    work.state, work.outcome, work.used_gpu_s = State.FINISHED, outcome, 5 * 3600
+    work.finished_at = NOW - timedelta(hours=hours)
+    work.save()
+    return work
+
+
+@pytest.mark.parametrize(
+    ("name", "page"), [("m.okafor", "work/"), ("lead", ""), ("admin", "")]
+)  # fmt: skip
+def test_landing_is_ones_own_work_unless_one_answers_for_others(cluster, as_user, name, page):
+    assert as_user(name).get("/").headers["Location"] == f"/c/fra1/{page}"
+
+
+def test_home_shows_own_work_and_nobody_elses(cluster, as_user):
+    shown = as_user("m.okafor").get(HOME).context["now"].lines
+    assert {line.work.user for line in shown} == {"m.okafor"}
+    assert [line.work.is_waiting for line in shown] == sorted(
+        (line.work.is_waiting for line in shown), reverse=True
+    )
+
+
+def test_home_says_first_how_much_waits_runs_and_needs_its_owner(cluster, as_user):
+    now = as_user("m.okafor").get(HOME).context["now"]
+    finish(Queue.objects.get(name="pretraining"), "broken", "failed", 1)
+    waiting, running = now.waiting.count, now.running.count
+    said = text(as_user("m.okafor").get(HOME))
+    assert f"{waiting} wait, {running} run, 1 needs you." in said
+    assert "broken failed at" in said
+
+
+def test_work_that_cannot_start_as_it_is_needs_its_owner(cluster, as_user):
+    Workload.objects.filter(name="pt-13b-ctx32k").update(reason="never_fits")
+    said = text(as_user("m.okafor").get(HOME))
+    assert "1 needs you." in said
+    assert "It will not start as it is. Clone and change it" in said
+
+
+def test_ended_work_is_sorted_by_what_needs_its_owner_and_its_column_adds_up(cluster, as_user):
+    queue = Queue.objects.get(name="pretraining")
+    Eviction.objects.update(at=NOW - timedelta(hours=2))
+    finish(queue, "late", "succeeded", 1)
+    finish(queue, "early", "succeeded", 3)
+    finish(queue, "broken", "failed", 5)
+    finish(queue, "old", "failed", 30)
+    ended = as_user("m.okafor").get(HOME).context["ended"]
+    assert [row.work.name for row in ended.rows] == ["broken", "pt-13b-ctx32k", "late", "early"]
+    assert ended.gpu_hours_s == sum(row.gpu_hours_s for row in ended.rows)
+    assert ended.cost == sum(row.cost for row in ended.rows if row.cost)
+
+
+def test_ended_work_that_was_evicted_before_stands_once(cluster, as_user):
+    work = Workload.objects.get(name="pt-13b-ctx32k")
+    Eviction.objects.create(workload=work, at=NOW - timedelta(minutes=5), gpus=1000)
+    ended = as_user("m.okafor").get(HOME).context["ended"]
+    assert [row.work.name for row in ended.rows] == ["pt-13b-ctx32k"]
+
+
+def test_lines_of_own_queues_and_others_add_up_to_all(cluster):
+    gpu_class = cluster.gpu_classes.first()
+    for name in ("m.okafor", "researcher", "s.marchetti", "lead", "admin"):
+        own = own_share(cluster, User.objects.get(username=name), gpu_class)
+        for figure in ("allocated", "fair_share", "nominal", "pending", "mine", "mine_pending"):
+            lines = sum(getattr(line.amounts, figure) for line in own.lines)
+            assert lines + getattr(own.others, figure) == getattr(own.total, figure), (name, figure)
+    assert own.total.allocated == 114000
+
+
+def test_others_are_one_line_without_a_name(cluster, as_user):
+    response = as_user("m.okafor").get(HOME)
+    assert "11 queues that you are no member of" in text(response)
+    for foreign in ("assistant", "recommend", "speech", "vision"):
+        assert not re.search(rf"\b{foreign}\b", text(response))
+
+
+def test_own_part_of_the_bar_is_framed(cluster, as_user):
+    [line] = as_user("m.okafor").get(HOME).context["own"].lines
+    assert line.bar.framed_held is not None
+    assert line.bar.framed is not None
+    assert line.amounts.mine <= line.amounts.allocated
+
+
+def test_work_of_several_classes_is_asked_for_once(cluster):
+    queue = Queue.objects.get(name="pretraining")
+    make_workload(queue, user="solo", gpus=4000, gpu_classes=["a100-40gb", "h100-80gb"])
+    user = User.objects.create_user("solo")
+    asked = [own_share(cluster, user, c).total.mine_pending for c in cluster.gpu_classes.all()]
+    assert sum(asked) == 4000
+
+
+def test_cost_of_a_slice_is_the_price_of_a_slice(cluster, as_user):
+    queue = Queue.objects.get(name="pretraining")
+    mig = cluster.gpu_classes.get(name="a100-mig-1g.5gb")
+    Workload.objects.filter(user="m.okafor").delete()
+    work = make_workload(
+        queue, gpus=7000, state=State.RUNNING, gpu_classes=[mig.name], gpu_class=mig,
+        submitted_at=NOW - timedelta(hours=11),
+    )  # fmt: skip
+    Transition.objects.create(
+        workload=work, at=NOW - timedelta(hours=10), to_state=State.RUNNING, gpus=7000
+    )
+    month = as_user("m.okafor").get(HOME).context["month"]
+    assert month.gpu_hours == pytest.approx(10, abs=0.1)
+    assert float(month.cost) == pytest.approx(70 * 0.20, abs=0.1)
+
+
+def test_months_figures_are_those_of_the_report_they_link_to(cluster, as_user):
+    work = Workload.objects.filter(user="m.okafor", state=State.RUNNING).first()
+    Transition.objects.create(
+        workload=work, at=NOW - timedelta(hours=4), to_state=State.RUNNING, gpus=8000
+    )
+    client = as_user("m.okafor")
+    month = client.get(HOME).context["month"]
+    report = client.get(f"/c/fra1/reports/utilization?format=json&{month.query}").json()
+    assert report["total"]["allocated_gpu_hours"] == pytest.approx(month.gpu_hours, abs=0.01)
+
+
+def test_home_of_who_has_nothing_says_what_to_do(cluster, as_user):
+    Workload.objects.all().delete()
+    Eviction.objects.all().delete()
+    said = text(as_user("m.okafor").get(HOME))
+    for part in ("Nothing of yours waits or runs.", "Submit a workload", "Nothing of yours ended"):
+        assert part in said
+
+
+def test_home_of_who_may_not_submit_says_whom_to_ask(cluster, client):
+    client.force_login(make_member(Queue.objects.get(name="vision"), name="looker"))
+    said = text(client.get(HOME))
+    assert "Ask the lead of a team to add you" in said
+    assert "Submit workload" not in said
+
+
+def test_unknown_class_is_absent(cluster, as_user):
+    assert as_user("m.okafor").get(f"{HOME}?class=b200").status_code == 404
+
+
+def test_home_of_a_cluster_without_classes_opens(client):
+    empty = make_cluster("empty")
+    root = Queue.objects.create(cluster=empty, name="empty")
+    client.force_login(make_member(root, name="op", may_operate=True))
+    assert client.get("/c/empty/work/").status_code == 200
+
+
+@pytest.mark.parametrize("rows", [1, 4])
+def test_queries_do_not_grow_with_work(cluster, as_user, django_assert_num_queries, rows):
+    queue = Queue.objects.get(name="pretraining")
+    for i in range(rows):
+        make_workload(queue, state=State.RUNNING)
+        make_workload(queue)
+        work = finish(queue, f"done-{i}", "failed", 1)
+        Transition.objects.create(workload=work, at=work.finished_at, to_state=State.FINISHED)
+    client = as_user("m.okafor")
+    with django_assert_num_queries(24):
+        client.get(HOME, headers={"X-Weir-Live": "1"})
+
+
+def test_axis_of_time_holds_all_within_a_day_of_now():
+    long, short = Span(NOW - timedelta(days=9), True), Span(NOW - timedelta(minutes=9), False)
+    axis = TimeAxis.over([long, short], NOW)
+    assert axis.begin == NOW - timedelta(days=1)
+    assert axis.end == NOW + timedelta(hours=2)
+    drawn = axis.draw(long)
+    assert drawn.ran is not None
+    assert drawn.ran[0] == 0
+    assert drawn.ran[0] + drawn.ran[1] == pytest.approx(axis.now_x)
+    assert axis.draw(short).waited is not None
+
+
+def test_nothing_is_drawn_ahead_that_nobody_predicts():
+    span = Span(NOW - timedelta(hours=1), True)
+    drawn = TimeAxis.over([span], NOW).draw(span)
+    assert (drawn.ahead, drawn.band, drawn.latest) == (None, None, None)
+
+
+def test_predicted_end_is_a_band_from_p50_to_p90():
+    ends = {"p50": NOW + timedelta(hours=3), "p90": NOW + timedelta(hours=5)}
+    span = Span(NOW - timedelta(hours=1), True, **ends)
+    axis = TimeAxis.over([span], NOW)
+    drawn = axis.draw(span)
+    assert drawn.band == axis.between(ends["p50"], ends["p90"])
+    assert drawn.ahead == axis.between(NOW, ends["p50"])
