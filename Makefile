@@ -7,6 +7,7 @@ PORT ?= 8000
 SPEED ?=
 TRACE ?=
 NODES ?=
+FROM ?=
 CLUSTER ?=
 TESTS ?= tests
 CLUSTER_TESTS ?= $(addprefix tests/scheduling/cluster/,contract kubelets real) \
@@ -14,7 +15,8 @@ CLUSTER_TESTS ?= $(addprefix tests/scheduling/cluster/,contract kubelets real) \
 	$(addprefix tests/scheduling/services/test_,acts.py checkpoints.py checkup.py choosy_pods.py clusters.py cycle.py \
 		cycle_faults.py divided.py dra.py ends.py faults.py grown.py kinds.py least_privilege.py nonsense.py \
 		odd.py pod_groups.py real.py runtimes.py stages.py two_clusters.py unplaced.py workloads.py) \
-	$(addprefix tests/scheduling/services/,benches guardrails) tests/scheduling/test_end_to_end.py
+	$(addprefix tests/scheduling/services/,benches guardrails) tests/scheduling/test_end_to_end.py \
+	tests/security/cluster
 BIN := .venv/bin
 # One thread per numeric library: two cores are shared by portal, worker and cluster.
 export OMP_NUM_THREADS := 1
@@ -43,9 +45,10 @@ setup: .venv/.compiled ## Make .venv with everything the demo needs
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
 	@touch $@
 
-demo: setup ## The portal over a cluster: PORT=, SPEED=, TRACE=, NODES=, CLUSTER=real|context:NAME
+demo: setup ## The portal over a cluster: PORT=, SPEED=, TRACE=, NODES=, FROM=, CLUSTER=real|context:NAME
 	@$(BIN)/python manage.py demo --port $(PORT) \
 		$(if $(SPEED),--speed $(SPEED)) $(if $(TRACE),--trace "$(TRACE)") $(if $(NODES),--nodes $(NODES)) \
+		$(if $(FROM),--from "$(FROM)") \
 		$(if $(CLUSTER),--cluster $(CLUSTER))
 
 demo-clean: ## Forget the demo's data
@@ -71,13 +74,14 @@ test-nightly: .venv/.dev ## The engine's laws over 2,000 random organisations ea
 	@# Without the compiler, where an index below zero raises.
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 tests/scheduling/engine
 
-check: .venv/.dev ## Format, lint, types, contracts, templates
+check: .venv/.dev ## Format, lint, types, contracts, templates, dependencies
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy scheduling portal
 	$(BIN)/lint-imports
 	$(BIN)/djlint --quiet --lint templates
 	$(BIN)/hadolint docker/Dockerfile
+	$(BIN)/python docker/audit_dependencies.py
 	$(BIN)/python manage.py check --fail-level WARNING
 	$(BIN)/python manage.py makemigrations --check --dry-run
 

@@ -5,6 +5,8 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from django.conf import settings as django_settings
+from django.core.cache import cache
 from django.db import connections
 from hypothesis import HealthCheck, settings
 
@@ -28,6 +30,15 @@ def django_db_modify_db_settings(request):
         folder = Path(tempfile.mkdtemp(prefix="weir-test-", dir=_memory()))
         database["TEST"]["NAME"] = str(folder / "weir.sqlite3")
     request.getfixturevalue("django_db_modify_db_settings_parallel_suffix")
+
+
+@pytest.fixture(autouse=True)
+def unhurried(monkeypatch):
+    """Nothing is kept from test to test, and tests may ask in a second what people ask in a day."""
+    cache.clear()
+    monkeypatch.setattr(django_settings, "WEIR_REMEMBERED_S", 0)
+    monkeypatch.setattr(django_settings, "WEIR_API_RATE", 0)
+    monkeypatch.setattr(django_settings, "WEIR_API_RATE_UNKNOWN", 0)
 
 
 @pytest.fixture(scope="session")

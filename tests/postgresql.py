@@ -6,6 +6,7 @@ import os
 import pwd
 import shutil
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -46,6 +47,19 @@ def server() -> Iterator[str]:
             _run(user, "pg_ctl", "-D", data, "-m", "immediate", "stop")
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def run_tests(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """pytest in a process of its own, whose settings name a server of its own."""
+    with server() as url:
+        return subprocess.run(
+            [sys.executable, "-m", "pytest", *arguments],
+            cwd=Path(__file__).parents[1],
+            env={**os.environ, "DATABASE_URL": url},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
 
 
 def _run(user: str | None, *command: object) -> None:
