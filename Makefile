@@ -69,8 +69,9 @@ test: .venv/.dev browser ## Every test; TESTS=path narrows
 test-cluster: .venv/.dev ## Contract, enforcement and faults on a real control plane
 	WEIR_TEST_CLUSTER=real $(BIN)/python -m pytest $(CLUSTER_TESTS)
 
-test-nightly: .venv/.dev ## The engine's laws over 2,000 random organisations each
-	HYPOTHESIS_PROFILE=nightly $(BIN)/python -m pytest -n 2 tests/scheduling/engine/test_laws.py
+test-nightly: .venv/.dev ## The engine's laws over 2,000 random organisations each, every hostile text everywhere
+	HYPOTHESIS_PROFILE=nightly $(BIN)/python -m pytest -n 2 tests/scheduling/engine/test_laws.py \
+		tests/security/test_hostile_input.py
 	@# Without the compiler, where an index below zero raises.
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 tests/scheduling/engine
 

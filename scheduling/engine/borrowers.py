@@ -16,6 +16,8 @@ from scheduling.engine.changed import EVERY, HOLDING, ROOM, changed
 from scheduling.engine.compiled import inner, once
 from scheduling.engine.precedence import (
     OTHERS,
+    all_start_again,
+    all_step_back,
     ask_again,
     begun_below,
     fails_again,
@@ -23,11 +25,11 @@ from scheduling.engine.precedence import (
     has_its_seats,
     note_in_vain,
     preempting,
-    take,
 )
 from scheduling.engine.prospects import began_to_its_cost, may_be_entitled
 from scheduling.engine.rooming import make_room_below, see_prey
 from scheduling.engine.standing import common_ancestor, levels_over, over_limit, takes_kept
+from scheduling.engine.statement import redo_one, search_afresh, undo_one
 from scheduling.engine.trial import DONE, try_class
 from scheduling.engine.world import World
 
@@ -64,16 +66,15 @@ def _starts_before(world: World, w: int, c: int, who: Ints, gpus: int) -> bool:
         return False
     rated = world.prey.rated[0]
     world.book.rounds[TRIED] += 1
-    for v in who:
-        take(world, v, -world.out.members[v])
+    all_step_back(world, who)
     starts, yielding = _gets_inside(world, w, c, _meet(world, w, who)), who[:0]
     if starts:
+        search_afresh(world)
         changed(world, ROOM, c, EVERY)
         yielding = _take_seats_again(world, w, who)
         ask_again(world, w, c, yielding)
     else:
-        for v in who:
-            take(world, v, world.out.members[v])
+        all_start_again(world)
     if world.prey.rated[0] < rated:  # Nodes were rated while their queues held less.
         for v in who:
             changed(world, HOLDING, c, world.work.queue[v])
@@ -85,15 +86,14 @@ def _starts_before(world: World, w: int, c: int, who: Ints, gpus: int) -> bool:
 @once
 def _take_seats_again(world: World, w: int, who: Ints) -> Ints:
     """Those whose seats ``w`` has not taken start as before, who started first goes first; returns the
-    others.
+    others. In the log ``who`` stand first, in this order.
     """
     yielding, size = np.empty(who.size, np.int64), 0
     for k in range(who.size - 1, -1, -1):
-        v = who[k]
-        take(world, v, world.out.members[v])
-        if not _may_stay(world, w, v):
-            take(world, v, -world.out.members[v])
-            yielding[size] = v
+        undo_one(world, k)
+        if not _may_stay(world, w, who[k]):
+            redo_one(world, k)
+            yielding[size] = who[k]
             size += 1
     return yielding[:size]
 

@@ -27,7 +27,7 @@ from scheduling.engine.index import row_of, shut
 from scheduling.engine.ladder import order_node
 from scheduling.engine.needed import is_still_fair, is_within_cap, quota_holds
 from scheduling.engine.placement import place
-from scheduling.engine.prey import extra_of, gpus_of
+from scheduling.engine.prey import END, FIRST, extra_of, gpus_of, how_many
 from scheduling.engine.record import seat_out
 from scheduling.engine.seating import (
     ONE,
@@ -50,6 +50,7 @@ from scheduling.engine.statement import (
     squeeze,
     strike,
     undo,
+    undo_all,
     undo_one,
     unseat,
 )
@@ -90,7 +91,7 @@ def move_beside_victims(world: World, hunt: Hunt) -> bool:
     if quota_holds(world, hunt) and is_within_cap(world, hunt) and is_still_fair(world, hunt):
         return True
     unseat(world.work, world.room, world.seats, hunt.w, world.work.least[hunt.w])
-    undo(world, 0)
+    undo_all(world)
     return False
 
 
@@ -149,10 +150,10 @@ def _clear(world: World, hunt: Hunt, among: Ints, evicts: bool) -> bool:
             tries += 1
     for i in range(sat):
         world.seats.node[i], world.seats.device[i] = node[i], device[i]
-    if sat == least and mark(world) > 0:
+    if sat == least and how_many(world.prey) > 0:
         return True
     unseat(world.work, world.room, world.seats, w, sat)
-    undo(world, 0)
+    undo_all(world)
     return False
 
 
@@ -207,7 +208,7 @@ def _lift(world: World, hunt: Hunt, n: int, d: int, evicts: bool) -> bool:
     if evicts and _evict_some(world, hunt, n):
         _let_stay(world, w, n, before)
         return True
-    for k in range(before):
+    for k in range(prey.count[FIRST], before):
         moved += prey.part[k] == MOVES
     for k in range(prey.start[n], prey.stop[n]):
         v = prey.on_node[k]
@@ -240,7 +241,7 @@ def _evict_some(world: World, hunt: Hunt, n: int) -> bool:
 def _let_stay(world: World, w: int, n: int, before: int) -> None:
     """Of those lifted from number ``before`` on, whoever leaves the seat room enough stays, dearest first."""
     prey = world.prey
-    for k in range(prey.count[0] - 1, before - 1, -1):
+    for k in range(prey.count[END] - 1, before - 1, -1):
         undo_one(world, k)
         if slots_on(world.room, world.work, w, n, LATER) > 0:
             strike(prey, k)
@@ -276,7 +277,7 @@ def _resettle(world: World, c: int, n: int, first: int) -> bool:
     Only a share of a GPU may stay on its node: the GPU that it left has no room for it any more.
     """
     work, out, seats = world.work, world.out, world.seats
-    for k in range(first, world.prey.count[0]):
+    for k in range(first, world.prey.count[END]):
         if world.prey.part[k] != MOVES:
             continue
         v = world.prey.picked[k]

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from scheduling.engine.arrays import EPS, GPUS
 from scheduling.engine.codes import SHRINK
 from scheduling.engine.compiled import inner, once
-from scheduling.engine.prey import core_of, extra_of
+from scheduling.engine.prey import END, FIRST, core_of, extra_of
 from scheduling.engine.standing import (
     LENT,
     ROUNDED,
@@ -141,7 +141,7 @@ def may_give(world: World, hunt: Hunt, v: int) -> bool:
     grows = world.out.action[v] != SHRINK and world.out.members[v] > 0
     if grows or prey.barred[v] == prey.hunts[0]:
         return False
-    if prey.count[0] + prey.chosen.size >= prey.picked.size or not is_fair_game(
+    if prey.count[END] + prey.chosen.size >= prey.picked.size or not is_fair_game(
         world, hunt, v, work.need[GPUS, v]
     ):
         return False
@@ -223,7 +223,7 @@ def _is_owed(world: World, hunt: Hunt, v: int) -> bool:
 @inner
 def takes_only_owed(world: World, hunt: Hunt) -> bool:
     """Whether all that the chosen give is owed to the workload."""
-    for k in range(world.prey.count[0]):
+    for k in range(world.prey.count[FIRST], world.prey.count[END]):
         v = world.prey.picked[k]
         meet = common_ancestor(world.tree, world.work.queue[v], world.work.queue[hunt.w])
         if not is_own(world, hunt, v) and not world.prey.owing[meet]:

@@ -15,7 +15,7 @@ from scheduling.engine.needed import (
     quota_holds,
     seats_hold,
 )
-from scheduling.engine.prey import extra_of
+from scheduling.engine.prey import END, FIRST, extra_of, how_many
 from scheduling.engine.seating import ONE, free_of
 from scheduling.engine.statement import (
     LEAVES,
@@ -39,15 +39,15 @@ time.
 def exchange(world: World, hunt: Hunt) -> None:
     """Put others in the place of the chosen as long as that loses less work."""
     for _ in range(MOST_EXCHANGES):
-        if not 2 <= world.prey.count[0] <= MOST_CHOSEN or not _exchange_any(world, hunt):
+        if not 2 <= how_many(world.prey) <= MOST_CHOSEN or not _exchange_any(world, hunt):
             return
 
 
 @once
 def _exchange_any(world: World, hunt: Hunt) -> bool:
     prey = world.prey
-    for i in range(prey.count[0]):
-        for j in range(i, prey.count[0]):
+    for i in range(prey.count[FIRST], prey.count[END]):
+        for j in range(i, prey.count[END]):
             if prey.part[i] == LEAVES and prey.part[j] == LEAVES and _exchange(world, hunt, i, j):
                 return True
     return False
@@ -122,7 +122,7 @@ def _takes_the_place(world: World, hunt: Hunt, i: int, j: int, x: int) -> bool:
     if allowed(world, hunt, x):
         let_go(world, x)
         if _holds(world, hunt, a, b):
-            squeeze(prey, 0)
+            squeeze(prey, prey.count[FIRST])
             return True
     undo(world, before)
     prey.picked[i], prey.picked[j] = a, b

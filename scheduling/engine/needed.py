@@ -21,6 +21,7 @@ from scheduling.engine.eviction import (
     held_by,
     still_above,
 )
+from scheduling.engine.prey import END, FIRST, how_many
 from scheduling.engine.seating import pick_device, sit, slots_on
 from scheduling.engine.sorting import order_of
 from scheduling.engine.standing import (
@@ -95,10 +96,10 @@ def price_of(world: World, k: int) -> float:
 def put_needless_back(world: World, hunt: Hunt) -> None:
     """Put back, dearest first, every victim without whom seats and limits hold."""
     prey = world.prey
-    price = np.empty(prey.count[0])
+    first, price = prey.count[FIRST], np.empty(how_many(prey))
     for k in range(price.size):
-        price[k] = -price_of(world, k)
-    for k in order_of(price):
+        price[k] = -price_of(world, first + k)
+    for k in first + order_of(price):
         v = prey.picked[k]
         if prey.part[k] == MOVES or (prey.part[k] >= 0 and prey.chosen[v]):
             continue
@@ -107,7 +108,7 @@ def put_needless_back(world: World, hunt: Hunt) -> None:
             strike(prey, k)
         else:
             redo_one(world, k)
-    squeeze(prey, 0)
+    squeeze(prey, prey.count[FIRST])
 
 
 @inner
@@ -161,7 +162,7 @@ def _narrows(world: World, hunt: Hunt) -> bool:
     """
     tree, held, prey = world.tree, world.book.held, world.prey
     before, more, given = np.zeros(tree.parent.size), 0.0, 0
-    for k in range(prey.count[0]):
+    for k in range(prey.count[FIRST], prey.count[END]):
         v = prey.picked[k]
         if v < 0 or prey.part[k] == MOVES or (prey.part[k] >= 0 and prey.chosen[v]):
             continue
@@ -190,7 +191,9 @@ def _add_up(tree: Tree, sums: Floats, q: int, gpus: int) -> None:
 @inner
 def first_unfair(world: World, hunt: Hunt) -> int:
     """The first of the chosen whose queues need not do without it, -1 if none. Gaps are passed over."""
-    for k in range(world.prey.count[0] if hunt.rule != PREEMPT else 0):
+    if hunt.rule == PREEMPT:
+        return -1
+    for k in range(world.prey.count[FIRST], world.prey.count[END]):
         if world.prey.picked[k] >= 0 and not _may_stay_gone(world, hunt, k):
             return int(world.prey.picked[k])
     return -1
@@ -207,7 +210,7 @@ def _may_stay_gone(world: World, hunt: Hunt, k: int) -> bool:
 def do_without(world: World, hunt: Hunt) -> None:
     """Put back victims that a larger one made needless: other members sit in the room it leaves."""
     prey = world.prey
-    for k in range(prey.count[0]):
+    for k in range(prey.count[FIRST], prey.count[END]):
         if _may_stay_gone(world, hunt, k):
             continue
         undo_one(world, k)
@@ -215,7 +218,7 @@ def do_without(world: World, hunt: Hunt) -> None:
             strike(prey, k)
         else:
             redo_one(world, k)
-    squeeze(prey, 0)
+    squeeze(prey, prey.count[FIRST])
 
 
 @inner

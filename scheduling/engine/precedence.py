@@ -24,13 +24,13 @@ from scheduling.engine.eviction import (
     min_run_of,
     shielded_until,
 )
-from scheduling.engine.limits import book_start
 from scheduling.engine.memo import EPOCH
 from scheduling.engine.prey import core_of, gpus_of
 from scheduling.engine.prospects import asks_for_more, lent_at_most
 from scheduling.engine.record import evict_mover, note_shift, undecide
-from scheduling.engine.seating import ONE, occupy
-from scheduling.engine.standing import PLAIN, charge, levels_over
+from scheduling.engine.seating import ONE
+from scheduling.engine.standing import PLAIN, levels_over
+from scheduling.engine.statement import begin, search_afresh, search_on, step_back, undo_all
 from scheduling.engine.world import World
 
 OWN, OTHERS = 0, 1
@@ -39,7 +39,7 @@ OWN, OTHERS = 0, 1
 
 @inner
 def can_step_back(world: World, w: int, c: int) -> bool:
-    """Whether ``step_back`` might find anybody: not if no round is left to ask them again."""
+    """Whether ``lower_steps_back`` might find anybody: not if no round is left to ask them again."""
     book, q = world.book, world.work.queue[w]
     anybody = book.begun[c, q] > 0 or book.rounds[MOVED] > 0
     if not anybody or book.rounds[LEFT] == 0 or passes_nominal(world, w, c):
@@ -48,7 +48,7 @@ def can_step_back(world: World, w: int, c: int) -> bool:
 
 
 @inner
-def step_back(world: World, w: int, c: int, served: bool) -> Ints:
+def lower_steps_back(world: World, w: int, c: int, served: bool) -> Ints:
     """Take back the room of those of lower priority in the queue of ``w`` who start on class ``c`` or
     move to it; of those for whom others left only if ``served``.
 
@@ -59,17 +59,31 @@ def step_back(world: World, w: int, c: int, served: bool) -> Ints:
         who, gpus = _with_movers(world, w, c, who, gpus)
     if gpus == 0 or free_at_most(world, w, c) + gpus < need_of(world, w):
         return who[:0]
-    for v in who:
-        take(world, v, -world.out.members[v])
+    all_step_back(world, who)
     return who
 
 
 @inner
-def start_again(world: World, w: int, who: Ints) -> None:
-    """Undo ``step_back``."""
+def all_step_back(world: World, who: Ints) -> None:
+    """Try it without ``who``, until ``all_start_again`` or ``search_afresh``."""
+    begin(world)
     for v in who:
-        take(world, v, world.out.members[v])
+        step_back(world, v)
+    search_on(world)
+
+
+@inner
+def all_start_again(world: World) -> None:
+    """Undo ``all_step_back``."""
+    search_afresh(world)
+    undo_all(world)
+
+
+@inner
+def start_again(world: World, w: int, who: Ints) -> None:
+    """Undo ``lower_steps_back``."""
     if who.size > 0:
+        all_start_again(world)
         changed(world, HOLDING, world.out.gpu_class[who[0]], world.work.queue[w])
 
 
@@ -272,18 +286,3 @@ def has_its_seats(world: World, v: int) -> bool:
             if room.now[r, n] < room.pledged[r, n] or room.later[r, n] < 0:
                 return False
     return True
-
-
-@inner
-def take(world: World, v: int, members: int) -> None:
-    """``v`` takes its seats, or (negative) gives them back."""
-    out, work, c = world.out, world.work, world.out.gpu_class[v]
-    for i in range(out.first[v], out.first[v] + abs(members)):
-        one = 1 if members > 0 else -1
-        occupy(world.room, work, v, out.pool_node[i], out.pool_device[i], one)
-    gpus = members * work.need[GPUS, v]
-    world.room.open[c] -= gpus
-    if out.action[v] != codes.MOVE:
-        world.book.begun[c, work.queue[v]] += gpus
-    charge(world, v, c, members, False)
-    book_start(world, v, 1 if members > 0 else -1)

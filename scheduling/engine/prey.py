@@ -30,6 +30,8 @@ ANY, READY = 0, 1
 UNRATED = 1 << 40
 LOOSE, BOUND = 0, 1
 """Prey that may go for somebody, and prey inside its min run time whoever hunts."""
+END, FIRST = 0, 1
+"""Of ``count``: where the log of what is tried ends, and where that of the search at work begins."""
 
 
 @declare
@@ -56,9 +58,9 @@ class Prey(NamedTuple):
     )
     lost: Floats  # [slot] GPU-seconds thrown away by an eviction
     chosen: Flags  # [slot]
-    picked: Ints  # the chosen in order of choice, whole gangs and single members
-    part: Ints  # the hold of which one member is given up, -1 for a whole gang
-    count: Ints  # type: ignore[assignment] # [1]; nobody asks a struct for tuple.count
+    picked: Ints  # the log of what is tried (``statement``): who, in order of choice
+    part: Ints  # the hold of which one member is given up, or what else it does
+    count: Ints  # type: ignore[assignment] # [END, FIRST]; nobody asks a struct for tuple.count
     given: Ints  # [slot] members given up, which are no longer its own
     gone: Ints  # [hold] the same of one hold
     heap: Ints  # nodes by cost, see ``heap``
@@ -105,8 +107,8 @@ def empty_prey(
         node_done=flags(nodes, np.bool_), spare=ints(many, np.int64),
         listings=ints(1, np.int64), listing=ints(slots, np.int64),
         shield=np.zeros(ranks), lost=np.zeros(slots),
-        chosen=flags(slots, np.bool_), picked=ints(slots + seats, np.int64),
-        part=ints(slots + seats, np.int64), count=ints(1, np.int64),
+        chosen=flags(slots, np.bool_), picked=ints(2 * slots + seats, np.int64),
+        part=ints(2 * slots + seats, np.int64), count=ints(2, np.int64),
         given=ints(slots, np.int64), gone=ints(holds, np.int64),
         heap=ints(nodes, np.int64), spot=ints(nodes, np.int64) - 1,
         size=ints(1, np.int64), fresh=ints(nodes, np.int64), near=ints(nodes, np.int64),
@@ -120,6 +122,12 @@ def empty_prey(
         refused_at=ints((classes, queues), np.int64), barred=ints(slots, np.int64),
         owing=flags(queues, np.bool_), price=np.zeros(slots), dearest=np.zeros((classes, ranks)),
     )  # fmt: skip
+
+
+@inner
+def how_many(prey: Prey) -> int:
+    """What the search at work has tried."""
+    return prey.count[END] - prey.count[FIRST]
 
 
 @once

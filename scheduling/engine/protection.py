@@ -17,7 +17,7 @@ from scheduling.engine.eviction import (
     Hunt,
     takes_only_owed,
 )
-from scheduling.engine.prey import core_of
+from scheduling.engine.prey import END, FIRST, core_of
 from scheduling.engine.record import decide, quote
 from scheduling.engine.standing import ROUNDED, grace_over, is_below
 from scheduling.engine.victims import last_release
@@ -47,7 +47,7 @@ def is_lawful(world: World, hunt: Hunt) -> bool:
 @inner
 def blame_protection(world: World, hunt: Hunt) -> None:
     """Quote the first victim that would go, its queue, and until when it is safe."""
-    w, v, out = hunt.w, world.prey.picked[0], world.out
+    w, v, out = hunt.w, world.prey.picked[world.prey.count[FIRST]], world.out
     reason, overlook = codes.VICTIMS_PROTECTED, hunt.overlook
     if overlook == PROTECTED and last_release(world, hunt) <= world.rules.now:
         overlook = DELAY
@@ -87,7 +87,7 @@ def _is_urgent(world: World, hunt: Hunt) -> bool:
 def _what_protects(world: World, hunt: Hunt, until: float) -> int:
     """Which protection of the chosen ends last, at ``until``."""
     work, prey = world.work, world.prey
-    for k in range(prey.count[0]):
+    for k in range(prey.count[FIRST], prey.count[END]):
         v = prey.picked[k]
         if grace_over(world, hunt.c, work.queue[v]) == until:
             return GRACE
@@ -101,7 +101,7 @@ def _what_protects(world: World, hunt: Hunt, until: float) -> int:
 def _budgets_until(world: World) -> float:
     """When the last of the budgets that the chosen would overdraw may be drawn on again, 0 unknown."""
     until = 0.0
-    for k in range(world.prey.count[0]):
+    for k in range(world.prey.count[FIRST], world.prey.count[END]):
         q = world.work.queue[world.prey.picked[k]]
         while q > 0 and world.prey.part[k] < 0:
             if world.book.budget[q] < 0:
@@ -114,7 +114,7 @@ def _budgets_until(world: World) -> float:
 def _budget_left(world: World) -> int:
     """What the smallest of the budgets that the chosen would overdraw still had."""
     prey, least = world.prey, UNLIMITED
-    for k in range(prey.count[0]):
+    for k in range(prey.count[FIRST], prey.count[END]):
         q = world.work.queue[prey.picked[k]]
         while q > 0:
             if world.book.budget[q] < 0:
@@ -127,7 +127,7 @@ def _budget_left(world: World) -> int:
 def _cores_below(world: World, top: int) -> int:
     """Milli-GPU that count as evicted of the chosen in ``top`` and below it."""
     gpus = 0
-    for k in range(world.prey.count[0]):
+    for k in range(world.prey.count[FIRST], world.prey.count[END]):
         v = world.prey.picked[k]
         inside = is_below(world.tree, world.work.queue[v], top)
         gpus += core_of(world.work, v) if inside and world.prey.part[k] < 0 else 0
@@ -138,7 +138,7 @@ def _cores_below(world: World, top: int) -> int:
 def _chosen_of(world: World, q: int) -> int:
     """Milli-GPU of the chosen in ``q``, without what they have given up before."""
     prey, gpus = world.prey, 0
-    for k in range(prey.count[0]):
+    for k in range(prey.count[FIRST], prey.count[END]):
         v = prey.picked[k]
         if world.work.queue[v] == q:
             members = 1 if prey.part[k] >= 0 else world.work.members[v] - prey.given[v]

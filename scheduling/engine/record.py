@@ -11,7 +11,7 @@ from scheduling.engine.compiled import inner, once
 from scheduling.engine.eviction import Hunt
 from scheduling.engine.ladder import reprice
 from scheduling.engine.limits import book_start
-from scheduling.engine.prey import gpus_of
+from scheduling.engine.prey import gpus_of, how_many
 from scheduling.engine.seating import pledge
 from scheduling.engine.standing import branch_of, charge
 from scheduling.engine.world import World
@@ -233,7 +233,7 @@ def move_for(world: World, hunt: Hunt, v: int) -> None:
     """``v`` goes on, for the workload of ``hunt``, on the seats that it has taken already."""
     work, out, gpus = world.work, world.out, gpus_of(world.work, v)
     decide(out, v, codes.MOVE, codes.CONSOLIDATES, hunt.c, work.members[v])
-    quote(out, v, work.queue[v], gpus, hunt.need, world.prey.count[0], 0.0)
+    quote(out, v, work.queue[v], gpus, hunt.need, how_many(world.prey), 0.0)
     out.rival[v], out.lost[v], out.served[hunt.w] = hunt.w, world.prey.lost[v], True
     note_coming(world, v, gpus)
 

@@ -12,13 +12,14 @@ from scheduling.engine.admission import share_allows
 from scheduling.engine.arrays import ANYWHERE, GPUS, LATER, Flags, Ints
 from scheduling.engine.compiled import inner, once
 from scheduling.engine.eviction import NOTHING, RECLAIM, STRICT, Hunt, note_owed
+from scheduling.engine.prey import END, FIRST, how_many
 from scheduling.engine.prospects import is_promising, note_loss
 from scheduling.engine.protection import patient_until
 from scheduling.engine.record import is_shrunk, shrink_for
 from scheduling.engine.rooming import leaves_by_queue, see_prey
 from scheduling.engine.seating import pick_device, sit, slots_on
 from scheduling.engine.standing import PLAIN, reach
-from scheduling.engine.statement import begin, mark, undo
+from scheduling.engine.statement import begin, undo_all
 from scheduling.engine.victims import give_members_on
 from scheduling.engine.world import World
 
@@ -76,8 +77,8 @@ def _easiest(world: World, hunt: Hunt, home: int) -> int:
         if slots_on(world.room, world.work, hunt.w, n, LATER) > 0:
             continue
         gives = give_members_on(world, hunt, n)
-        given = mark(world)
-        undo(world, 0)
+        given = how_many(world.prey)
+        undo_all(world)
         if gives and (best < 0 or given < fewest):
             best, fewest = n, given
     return best
@@ -85,7 +86,7 @@ def _easiest(world: World, hunt: Hunt, home: int) -> int:
 
 @once
 def _carry_out(world: World, hunt: Hunt, leaves: Ints) -> None:
-    for k in range(world.prey.count[0]):
+    for k in range(world.prey.count[FIRST], world.prey.count[END]):
         note_loss(world, k)
         if not is_shrunk(world, world.prey.picked[k]):
             shrink_for(world, hunt, world.prey.picked[k], leaves)

@@ -27,7 +27,7 @@ from scheduling.engine.eviction import (
     is_own,
     note_owed,
 )
-from scheduling.engine.prey import list_prey
+from scheduling.engine.prey import END, FIRST, how_many, list_prey
 from scheduling.engine.prospects import (
     fails_like_another,
     first_of_both,
@@ -121,7 +121,7 @@ def make_room_below(world: World, w: int, c: int, meet: int) -> bool:
     top = reach(world.tree, world.book, world.division, q, c, need)
     if world.tree.depth[meet] < world.tree.depth[top]:
         top = meet
-    hunt = _search_both(world, w, c, top, need, STRICT, True)
+    hunt = _search_both(world, Hunt(w, c, BOTH, top, True, STRICT, need, False, PLAIN), True)
     if hunt.need > 0:
         _carry_out(world, hunt)
     return hunt.need > 0
@@ -277,8 +277,7 @@ def _search(world: World, w: int, c: int, top: int, need: int, overlook: int) ->
             return _or_cheaper(world, hunt) if rule == PREEMPT and overlook == STRICT else hunt
         if attempt == 0 and _moves_some_beside(world, hunt):
             return hunt
-    top = first_of_both(world, Hunt(w, c, BOTH, top, False, overlook, need, False, PLAIN))
-    return _search_both(world, w, c, top, need, overlook, False)
+    return _search_beyond(world, Hunt(w, c, BOTH, top, False, overlook, need, False, PLAIN))
 
 
 @once
@@ -297,12 +296,11 @@ def _or_cheaper(world: World, hunt: Hunt) -> Hunt:
     they would leave next, for those of the own queue who left.
     """
     w, c = hunt.w, hunt.c
-    if world.prey.count[0] < 2 or lent_at_most(world, w, c) == 0:
+    if how_many(world.prey) < 2 or lent_at_most(world, w, c) == 0:
         return hunt
     price = lost_so_far(world)
     give_up(world, hunt)
-    top = first_of_both(world, Hunt(w, c, BOTH, hunt.top, False, STRICT, hunt.need, False, PLAIN))
-    both = _search_both(world, w, c, top, hunt.need, STRICT, False)
+    both = _search_beyond(world, Hunt(w, c, BOTH, hunt.top, False, STRICT, hunt.need, False, PLAIN))
     if both.need > 0:
         if lost_so_far(world) < price:
             return both
@@ -313,13 +311,20 @@ def _or_cheaper(world: World, hunt: Hunt) -> Hunt:
 
 
 @inner
-def _search_both(
-    world: World, w: int, c: int, top: int, need: int, overlook: int, entitled: bool
-) -> Hunt:
-    """The search that succeeds among those that reclaim and preempt, from ``top`` up to the root: what
-    leaves below a queue may bring ``w`` inside the share there, and so entitle it to what others hold
-    above theirs. Sparing first, as ``_search``.
+def _search_beyond(world: World, hunt: Hunt) -> Hunt:
+    """Both, where reclaim below the top of ``hunt`` and preempt failed each for itself."""
+    w, c, need, top = hunt.w, hunt.c, hunt.need, first_of_both(world, hunt)
+    ask = Hunt(w, c, BOTH, top, False, hunt.overlook, need, False, PLAIN)
+    return _search_both(world, ask, False)
+
+
+@inner
+def _search_both(world: World, ask: Hunt, entitled: bool) -> Hunt:
+    """The search that succeeds among those that reclaim and preempt, from the top of ``ask`` up to the root:
+    what leaves below a queue may bring the workload inside the share there, and so entitle it to what others
+    hold above theirs. Sparing first, as ``_search``.
     """
+    w, c, need, overlook, top = ask.w, ask.c, ask.need, ask.overlook, ask.top
     while top >= 0:
         for owed in (False, True):
             hunt = Hunt(w, c, BOTH_OWED if owed else BOTH, top, owed, overlook, need, False, PLAIN)
@@ -346,7 +351,7 @@ def _carry_out(world: World, hunt: Hunt) -> None:
     """
     prey, out, gone = world.prey, world.out, 0
     leaves = leaves_by_queue(world, hunt)
-    for k in range(prey.count[0]):
+    for k in range(prey.count[FIRST], prey.count[END]):
         v = prey.picked[k]
         note_loss(world, k)
         if prey.part[k] == MOVES:
@@ -370,7 +375,7 @@ def _carry_out(world: World, hunt: Hunt) -> None:
 def leaves_by_queue(world: World, hunt: Hunt) -> Ints:
     """Milli-GPU of the chosen, by their queue just below the common ancestor."""
     prey, leaves = world.prey, np.zeros(world.tree.parent.size, np.int64)
-    for k in range(prey.count[0]):
+    for k in range(prey.count[FIRST], prey.count[END]):
         v = prey.picked[k]
         if prey.part[k] == MOVES:
             continue

@@ -1,33 +1,51 @@
-"""Trying what others do for one workload: they leave, give members up or move, virtually and in a log.
+"""Trying what others do for one workload: they leave, give members up, move, or step back from a start of
+this very plan, virtually and in a log.
 
 ``Prey.picked`` and ``Prey.part`` are the log, ``mark`` its end. All that was tried since a mark is undone
 together, last first; one alone may be undone, and done again, out of order, since room and usage are sums.
-What stays in the log is carried out by ``rooming``.
+A search looks at its own part of the log alone, which begins where those end who step back before it
+(``search_on``). What stays in the log is carried out: those who leave, shrink or move by ``rooming``, those
+who step back by ``precedence``.
 """
 
 from __future__ import annotations
 
+from scheduling.engine import codes
 from scheduling.engine.arrays import GPUS, Room, Seats, Work
 from scheduling.engine.compiled import inner, once
 from scheduling.engine.limits import book_start
-from scheduling.engine.prey import Prey, core_of, gpus_of
+from scheduling.engine.prey import END, FIRST, Prey, core_of, gpus_of
 from scheduling.engine.seating import leave, occupy, stay
 from scheduling.engine.standing import charge
 from scheduling.engine.world import World
 
-LEAVES, MOVES = -1, -2
-"""In ``part``, in place of the hold of which a member is given up: the whole gang leaves; or it moves."""
+LEAVES, MOVES, STEPS_BACK = -1, -2, -3
+"""In ``part``, in place of the hold of which a member is given up: the whole gang leaves; it moves; or it
+starts, or was to move, in this plan and gives its seats back.
+"""
 
 
 @inner
 def begin(world: World) -> None:
-    """Nothing has been tried."""
-    world.prey.count[0] = world.book.spent[0] = 0
+    """A search has tried nothing yet."""
+    world.prey.count[END], world.book.spent[0] = world.prey.count[FIRST], 0
+
+
+@inner
+def search_on(world: World) -> None:
+    """What has been tried stands, whatever the searches that follow try; until ``search_afresh``."""
+    world.prey.count[FIRST] = world.prey.count[END]
+
+
+@inner
+def search_afresh(world: World) -> None:
+    """The searches that follow begin with nothing."""
+    world.prey.count[FIRST] = 0
 
 
 @once
 def mark(world: World) -> int:
-    return world.prey.count[0]
+    return world.prey.count[END]
 
 
 @inner
@@ -49,19 +67,31 @@ def lift(world: World, v: int) -> None:
 
 
 @inner
+def step_back(world: World, v: int) -> None:
+    """``v``, which starts or was to move, gives its seats back."""
+    _log(world, v, STEPS_BACK)
+
+
+@inner
 def _log(world: World, v: int, part: int) -> None:
-    prey, at = world.prey, world.prey.count[0]
+    prey, at = world.prey, world.prey.count[END]
     prey.picked[at], prey.part[at] = v, part
-    prey.count[0] += 1
+    prey.count[END] += 1
     redo_one(world, at)
 
 
 @inner
 def undo(world: World, to: int) -> None:
     """All as it was at the mark ``to``."""
-    while world.prey.count[0] > to:
-        world.prey.count[0] -= 1
-        undo_one(world, world.prey.count[0])
+    while world.prey.count[END] > to:
+        world.prey.count[END] -= 1
+        undo_one(world, world.prey.count[END])
+
+
+@inner
+def undo_all(world: World) -> None:
+    """Whatever the search at work has tried."""
+    undo(world, world.prey.count[FIRST])
 
 
 @inner
@@ -80,6 +110,9 @@ def redo_one(world: World, k: int) -> None:
 def _do(world: World, v: int, part: int, sign: int) -> None:
     if part >= 0:
         _give(world, v, part, sign)
+        return
+    if part == STEPS_BACK:
+        _take(world, v, -sign)
         return
     world.prey.chosen[v] = sign > 0
     if part == LEAVES:
@@ -103,11 +136,11 @@ def strike(prey: Prey, k: int) -> None:
 def squeeze(prey: Prey, before: int) -> None:
     """Close the gaps from ``before`` on."""
     end = before
-    for k in range(before, prey.count[0]):
+    for k in range(before, prey.count[END]):
         if prey.picked[k] >= 0:
             prey.picked[end], prey.part[end] = prey.picked[k], prey.part[k]
             end += 1
-    prey.count[0] = end
+    prey.count[END] = end
 
 
 @inner
@@ -122,6 +155,21 @@ def stand_up(world: World, v: int) -> None:
         out.used[1] = out.first[v]
     world.room.open[world.work.gpu_class[v]] += members * world.work.need[GPUS, v]
     out.members[v] = 0
+
+
+@inner
+def _take(world: World, v: int, sign: int) -> None:
+    """``v`` takes its seats (1), or gives them back (-1)."""
+    out, work, c = world.out, world.work, world.out.gpu_class[v]
+    for i in range(out.first[v], out.first[v] + out.members[v]):
+        occupy(world.room, work, v, out.pool_node[i], out.pool_device[i], sign)
+    members = sign * out.members[v]
+    gpus = members * work.need[GPUS, v]
+    world.room.open[c] -= gpus
+    if out.action[v] != codes.MOVE:
+        world.book.begun[c, work.queue[v]] += gpus
+    charge(world, v, c, members, False)
+    book_start(world, v, sign)
 
 
 @inner

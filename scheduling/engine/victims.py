@@ -31,7 +31,7 @@ from scheduling.engine.needed import (
     price_of,
     put_needless_back,
 )
-from scheduling.engine.prey import extra_of
+from scheduling.engine.prey import END, FIRST, extra_of, how_many
 from scheduling.engine.seating import ONE, pick_device, sit, slots_on
 from scheduling.engine.statement import (
     LEAVES,
@@ -43,6 +43,7 @@ from scheduling.engine.statement import (
     squeeze,
     strike,
     undo,
+    undo_all,
     undo_one,
     unseat,
 )
@@ -69,7 +70,7 @@ def hunt_down(world: World, hunt: Hunt) -> bool:
         if unfair >= 0:
             world.prey.barred[unfair] = world.prey.hunts[0]
         unseat(world.work, world.room, world.seats, hunt.w, sat)
-        undo(world, 0)
+        undo_all(world)
         if unfair < 0:
             return False
     return False
@@ -83,7 +84,7 @@ def _choose_set(world: World, hunt: Hunt) -> int:
     if sat < world.work.least[hunt.w]:
         return sat
     put_needless_back(world, hunt)
-    if world.prey.count[0] > 0 and is_within_cap(world, hunt):
+    if how_many(world.prey) > 0 and is_within_cap(world, hunt):
         if is_still_fair(world, hunt):
             return FOUND
         do_without(world, hunt)
@@ -96,14 +97,14 @@ def _choose_set(world: World, hunt: Hunt) -> int:
 def give_up(world: World, hunt: Hunt) -> None:
     """Undo a search that succeeded."""
     unseat(world.work, world.room, world.seats, hunt.w, world.work.least[hunt.w])
-    undo(world, 0)
+    undo_all(world)
 
 
 @once
 def last_release(world: World, hunt: Hunt) -> float:
     """When the last of the chosen loses its protection."""
     until = 0.0
-    for k in range(world.prey.count[0]):
+    for k in range(world.prey.count[FIRST], world.prey.count[END]):
         if world.prey.part[k] == LEAVES:
             until = max(until, protected_until(world, hunt, world.prey.picked[k]))
     return until
@@ -199,7 +200,7 @@ def by_domain(nodes: Nodes, among: Ints, level: int) -> tuple[Ints, Ints]:
 def lost_so_far(world: World) -> float:
     """The price of the chosen."""
     lost = 0.0
-    for k in range(world.prey.count[0]):
+    for k in range(world.prey.count[FIRST], world.prey.count[END]):
         lost += price_of(world, k)
     return lost
 
@@ -249,7 +250,7 @@ def _free_room(world: World, hunt: Hunt, among: Ints) -> int:
 def _touch(world: World, hunt: Hunt, before: int) -> None:
     """The other nodes of the last victims may have become cheaper."""
     holds, prey = world.holds, world.prey
-    for k in range(before, prey.count[0]):
+    for k in range(before, prey.count[END]):
         h = holds.head[prey.picked[k]]
         while h >= 0:
             n = holds.node[h]
@@ -307,7 +308,7 @@ def _clear_node(world: World, hunt: Hunt, n: int, shares: bool) -> bool:
 @once
 def _has_shares(world: World, first: int) -> bool:
     """Whether one of the chosen, from number ``first`` on, holds shares of GPUs."""
-    for k in range(first, world.prey.count[0]):
+    for k in range(first, world.prey.count[END]):
         if 0 < world.work.need[GPUS, world.prey.picked[k]] < ONE:
             return True
     return False
@@ -327,7 +328,7 @@ def give_members_on(world: World, hunt: Hunt, n: int) -> bool:
     before = mark(world)
     if _give_on(world, hunt, n, first, last):
         return True
-    if prey.count[0] == before:
+    if prey.count[END] == before:
         return False
     for k in range(first, last):
         undo(world, before)
@@ -361,7 +362,7 @@ def _give_on(world: World, hunt: Hunt, n: int, first: int, last: int) -> bool:
 def _keep_needed(world: World, hunt: Hunt, n: int, before: int) -> float:
     """Put back, dearest first, whoever node ``n`` does not need; the price of the others."""
     prey, price = world.prey, 0.0
-    for k in range(prey.count[0] - 1, before - 1, -1):
+    for k in range(prey.count[END] - 1, before - 1, -1):
         if prey.part[k] >= 0 and prey.chosen[prey.picked[k]]:
             continue
         undo_one(world, k)

@@ -16,16 +16,17 @@ from scheduling.engine.precedence import (
     ask_again,
     can_step_back,
     hand_over,
+    lower_steps_back,
     note_in_vain,
     preempting,
     start_again,
-    step_back,
 )
 from scheduling.engine.prospects import displaceable
 from scheduling.engine.record import take_back
 from scheduling.engine.rooming import make_room, move_others, see_prey
 from scheduling.engine.sharing import share_out_for_hunt
 from scheduling.engine.standing import levels_over
+from scheduling.engine.statement import search_afresh
 from scheduling.engine.trial import DONE, try_class
 from scheduling.engine.turns import ahead_of, give_up_turn
 from scheduling.engine.world import World
@@ -61,7 +62,7 @@ def _goes_before_the_new(world: World, w: int, c: int, turn: int) -> bool:
         return False
     size = 0
     for served in (False, True):
-        who = step_back(world, w, c, served)
+        who = lower_steps_back(world, w, c, served)
         if who.size == size:
             start_again(world, w, who)
         elif _starts_without(world, w, c, turn, who):
@@ -82,6 +83,7 @@ def _starts_without(world: World, w: int, c: int, turn: int, who: Ints) -> bool:
         refused[c, q] = failed
         start_again(world, w, who)
         return False
+    search_afresh(world)
     changed(world, ROOM, c, EVERY)
     ask_again(world, w, c, who)
     for v in who:

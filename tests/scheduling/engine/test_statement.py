@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scheduling.engine import Snapshot, encode, plan_frame
-from scheduling.engine.arrays import NOW, Ints
-from scheduling.engine.codes import UNDECIDED
+from scheduling.engine.arrays import BEGUN, NOW, Ints
+from scheduling.engine.codes import ADMIT, UNDECIDED
 from scheduling.engine.compiled import kernel
 from scheduling.engine.prey import extra_of, list_prey
 from scheduling.engine.record import seat_out
@@ -23,6 +23,7 @@ from scheduling.engine.statement import (
     lift,
     mark,
     redo_one,
+    step_back,
     undo,
     undo_one,
 )
@@ -44,10 +45,12 @@ def try_and_undo(world: Any, dice: Ints) -> int:
     begin(world)
     last, most = prey.leaf_start[prey.leaf_start.size - 1], 0
     for i in range(dice.size if last > 0 else 0):
-        v, kind = prey.in_leaf[dice[i] // 4 % last], dice[i] % 4
+        v, kind = prey.in_leaf[dice[i] // 5 % last], dice[i] % 5
         h = world.holds.head[v]
-        if kind == 3 and mark(world) > 0:
-            k = dice[i] // 4 % mark(world)
+        if kind == 4:
+            _step_back(world, dice[i] // 5)
+        elif kind == 3 and mark(world) > 0:
+            k = dice[i] // 5 % mark(world)
             if prey.part[k] != MOVES:
                 undo_one(world, k)
                 redo_one(world, k)
@@ -67,6 +70,20 @@ def try_and_undo(world: Any, dice: Ints) -> int:
         most = max(most, mark(world))
     undo(world, 0)
     return most
+
+
+@kernel
+def _step_back(world: Any, die: int) -> None:
+    """One of those who start steps back, unless it has done so already."""
+    begun = world.book.rounds[BEGUN]
+    if begun == 0:
+        return
+    v = world.out.begun[die % begun]
+    for k in range(mark(world)):
+        if world.prey.picked[k] == v:
+            return
+    if world.out.action[v] == ADMIT:
+        step_back(world, v)
 
 
 @kernel
