@@ -39,6 +39,8 @@ LEFT, STEPPED_BACK, MOVED, BEGUN, TRIED, STRETCHED, MIXED = 0, 1, 2, 3, 4, 5, 6
 many move; how many have started on free room; how often some of those were to step back; how many hunts
 went further than to fair shares; how many looked for moves beside evictions.
 """
+BOUND = 5
+"""In ``out.figures``: how many searches a cycle makes of the kind that was not made any more for this one."""
 SINCE_DIVIDED, DIVISIONS = 0, 1
 """In ``book.shifts``: how many ask for something else since shares were found last; how often they were
 found anew before a hunt.
@@ -366,7 +368,7 @@ class Out(NamedTuple):
     blame: Ints  # the queue at which it failed
     until: Floats
     lost: Floats
-    figures: Floats  # [slot, 6]
+    figures: Floats  # [slot, 6]; ``BOUND`` is one of them
     noted: Flags  # [slot]: stands in ``order``
     served: Flags  # [slot]: others leave for it
     stepped_back: Flags  # [slot]: see ``precedence``

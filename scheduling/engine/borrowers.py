@@ -27,6 +27,7 @@ from scheduling.engine.precedence import (
     preempting,
 )
 from scheduling.engine.prospects import began_to_its_cost, may_be_entitled
+from scheduling.engine.record import note_bound
 from scheduling.engine.rooming import make_room_below, see_prey
 from scheduling.engine.standing import common_ancestor, levels_over, over_limit, takes_kept
 from scheduling.engine.statement import redo_one, search_afresh, undo_one
@@ -115,7 +116,7 @@ def _may_stay(world: World, w: int, v: int) -> bool:
 @once
 def _may_go_first(world: World, w: int, c: int) -> bool:
     rounds = world.book.rounds
-    if rounds[BEGUN] == 0 or rounds[LEFT] == 0 or rounds[TRIED] == MOST_TRIALS:
+    if rounds[BEGUN] == 0 or rounds[LEFT] == 0:
         return False
     if passes_nominal(world, w, c):
         return False
@@ -125,7 +126,11 @@ def _may_go_first(world: World, w: int, c: int) -> bool:
     begun = world.book.begun[c, world.work.queue[w]]
     if not may_be_entitled(world, preempting(world, w, c), begun):
         return False
-    return not fails_again(world, w, c, OTHERS)
+    if fails_again(world, w, c, OTHERS):
+        return False
+    if rounds[TRIED] == MOST_TRIALS:
+        note_bound(world.out, w, MOST_TRIALS)
+    return rounds[TRIED] < MOST_TRIALS
 
 
 @once

@@ -88,9 +88,9 @@ NAMES: dict[Reason, tuple[str, ...]] = {
     Reason.NON_PREEMPTIBLE_OVER_NOMINAL: ("holds", "nominal", "needs", "fair_share"),
     Reason.WAITS_FOR_QUOTA: ("holds", "fair_share", "needs", "free", "kept_back", "?evictions"),
     Reason.WAITS_FOR_TURN: ("holds", "fair_share", "first_needs", "?turn_in_s"),
-    Reason.NO_ROOM_IN_TOPOLOGY: ("free", "needs", "nodes", "fits_members", "fits_together"),
-    Reason.FRAGMENTED: ("free", "needs", "nodes", "fits_members"),
-    Reason.NO_FREE_GPUS: ("free", "needs", "nodes", "fits_members"),
+    Reason.NO_ROOM_IN_TOPOLOGY: ("free", "needs", "nodes", "fits_members", "fits_together", "?searches"),
+    Reason.FRAGMENTED: ("free", "needs", "nodes", "fits_members", "", "?searches"),
+    Reason.NO_FREE_GPUS: ("free", "needs", "nodes", "fits_members", "", "?searches"),
     Reason.NO_FREE_CPUS: ("free", "needs", "nodes", "fits_members", "member_cpus", "most_cpus"),
     Reason.NO_FREE_MEMORY: ("free", "needs", "nodes", "fits_members", "member_mib", "most_mib"),
     Reason.NO_ROOM_ON_ITS_NODES: (
@@ -107,7 +107,7 @@ COUNTS = {
     "members", "members_after", "members_max", "min_members", "stale_s", "nodes", "fits_members",
     "fits_together", "victims", "evictions", "gives_members", "workloads", "running",
     "max_running", "used_gpu_hours", "budget_gpu_hours", "member_mib", "most_mib",
-    "turn_in_s", "starts_in_s", "nodes_allowed", "nodes_in_class",
+    "turn_in_s", "starts_in_s", "searches", "nodes_allowed", "nodes_in_class",
 }  # fmt: skip
 """Figures that are not GPUs."""
 

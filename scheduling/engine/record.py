@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from scheduling.engine import codes
-from scheduling.engine.arrays import GPUS, SINCE_DIVIDED, Ints, Out, Seats
+from scheduling.engine.arrays import BOUND, GPUS, SINCE_DIVIDED, Ints, Out, Seats
 from scheduling.engine.changed import HOLDING, changed
 from scheduling.engine.compiled import inner, once
 from scheduling.engine.eviction import Hunt
@@ -64,6 +64,12 @@ def quote(out: Out, w: int, blame: int, a: float, b: float, x: float, y: float) 
     """The queue and the numbers that the sentence of ``w`` quotes."""
     out.blame[w] = blame
     out.figures[w, 0], out.figures[w, 1], out.figures[w, 2], out.figures[w, 3] = a, b, x, y
+
+
+@inner
+def note_bound(out: Out, w: int, searches: int) -> None:
+    """A search of a kind of which a cycle makes no more than ``searches`` was not made for ``w``."""
+    out.figures[w, BOUND] = searches
 
 
 @inner

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from scheduling.engine import codes
-from scheduling.engine.arrays import EPS, PENDING
+from scheduling.engine.arrays import BOUND, EPS, MIXED, PENDING, STRETCHED, TRIED
 from scheduling.engine.compiled import inner, kernel, once
 from scheduling.engine.memo import CELL, DUES, EPOCH, note_kind
 from scheduling.engine.standing import is_worn
@@ -86,7 +86,8 @@ def tell_the_like(world: World) -> None:
     line, out, submitted = world.line, world.out, world.work.submitted
     item, cell, told, order = line.item, line.cell, world.memo.like, out.order
     action, reason, until, noted = out.action, out.reason, out.until, out.noted
-    size = out.used[0]
+    size, rounds = out.used[0], world.book.rounds
+    bounded = rounds[STRETCHED] + rounds[MIXED] + rounds[TRIED] > 0
     for k in range(line.count[0]):
         w = item[k]
         if action[w] != codes.UNDECIDED:
@@ -95,6 +96,8 @@ def tell_the_like(world: World) -> None:
         action[w], reason[w], until[w] = action[like], reason[like], until[like]
         if reason[w] == codes.VICTIMS_PROTECTED and int(out.figures[like, 4]) == 0:
             until[w] += submitted[w] - submitted[like]
+        if bounded:
+            out.figures[w, BOUND] = 0.0
         out.like[w], noted[w], order[size] = like, True, w
         size += 1
     out.used[0] = size

@@ -37,7 +37,7 @@ from scheduling.engine.prospects import (
     note_loss,
 )
 from scheduling.engine.protection import blame_protection, is_lawful, patient_until
-from scheduling.engine.record import evict_for, is_shrunk, move_for, shrink_for
+from scheduling.engine.record import evict_for, is_shrunk, move_for, note_bound, shrink_for
 from scheduling.engine.reserve import hold_nodes_again, let_nodes_of
 from scheduling.engine.standing import (
     LENT,
@@ -205,12 +205,17 @@ def _search_by(world: World, w: int, c: int, need: int, overlook: int, stretch: 
 @once
 def _stretch_for(world: World, w: int, c: int, need: int) -> int:
     """How far a reclaim for ``w`` may go where no other search succeeds, whatever it overlooks."""
-    book, q = world.book, world.work.queue[w]
-    if book.rounds[STRETCHED] == MOST_STRETCHED or book.graced[c] > 0.0:
+    book, q, stretch = world.book, world.work.queue[w], PLAIN
+    if book.graced[c] > 0.0:
         return PLAIN
     if _is_owed(world, w, c):
-        return LENT
-    return ROUNDED if _rounded_reach(world, q, c, need) != q else PLAIN
+        stretch = LENT
+    elif _rounded_reach(world, q, c, need) != q:
+        stretch = ROUNDED
+    if stretch != PLAIN and book.rounds[STRETCHED] == MOST_STRETCHED:
+        note_bound(world.out, w, MOST_STRETCHED)
+        return PLAIN
+    return stretch
 
 
 @inner
@@ -284,7 +289,10 @@ def _search(world: World, w: int, c: int, top: int, need: int, overlook: int) ->
 def _moves_some_beside(world: World, hunt: Hunt) -> bool:
     """Before gangs go that lie partly inside their queue's share, others move beside those that do not."""
     rounds = world.book.rounds
-    if hunt.overlook != STRICT or world.rules.max_moves == 0 or rounds[MIXED] == MOST_MIXED:
+    if hunt.overlook != STRICT or world.rules.max_moves == 0:
+        return False
+    if rounds[MIXED] == MOST_MIXED:
+        note_bound(world.out, hunt.w, MOST_MIXED)
         return False
     rounds[MIXED] += 1
     return bool(move_beside_victims(world, hunt))

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from scheduling.engine.act_sentences import ACTS
+from scheduling.engine.arrays import BOUND
 from scheduling.engine.facts import Facts
 from scheduling.engine.model import MILLI, Reason
 from scheduling.engine.wording import amount, are, clock, first_up, gib, gpus_in_words, plural, span
@@ -202,7 +203,7 @@ def _no_room(f: Facts) -> str:
     free = f.figures[0]
     return (
         f"{amount(free)} {f.gpu_class} {are(free)} free, but no {f.wanted} has room for all {f.least}"
-        f" members of {amount(f.gpus)}; the best takes {together}."
+        f" members of {amount(f.gpus)}; the best takes {together}.{_bound(f)}"
     )
 
 
@@ -215,8 +216,15 @@ def _fragmented(f: Facts) -> str:
     )
     return (
         f"{amount(free)} {f.gpu_class} {are(free)} free on {plural(nodes, 'node')}, and {_this(f)} needs"
-        f" {amount(need)}{_parts(f)}: {room}."
+        f" {amount(need)}{_parts(f)}: {room}.{_bound(f)}"
     )
+
+
+def _bound(f: Facts) -> str:
+    """That a search was left undone, if one was."""
+    if f.figures[BOUND] == 0:
+        return ""
+    return f" No wider search for room was made: this cycle had made its {f.figures[BOUND]:.0f} before."
 
 
 def _no_free_cpus(f: Facts) -> str:
@@ -244,7 +252,7 @@ def _no_free(f: Facts) -> str:
     return (
         f"{amount(free)} {f.gpu_class} {are(free)} free and {_this(f)} of {f.queue} needs {amount(need)};"
         " it is entitled to them, and not enough of what others hold above their fair shares can be taken"
-        " back for it."
+        f" back for it.{_bound(f)}"
     )
 
 
