@@ -118,8 +118,10 @@ def test_two_workers_at_once_of_which_the_writing_one_is_frozen_in_mid_work(
         with worker(kubernetes, tmp_path):
             before = holder(client)
             first.send_signal(signal.SIGSTOP)
-            done = len(ended(client))
-            eventually(lambda: holder(client) != before and len(ended(client)) > done, RAN_S)
+            names.append("research-late")
+            client.create(JOBS, job("research-late", "research"))
+            eventually(lambda: "research-late" in ended(client), RAN_S)
+            assert holder(client) != before
             first.send_signal(signal.SIGCONT)
             eventually(lambda: sorted(ended(client)) == sorted(names), RAN_S)
             assert holder(client) != before
