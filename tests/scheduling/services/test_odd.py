@@ -139,9 +139,7 @@ def test_group_with_a_pod_that_failed_is_stopped_as_a_whole(
     monkeypatch.setattr("scheduling.services.missing.SETTLE_S", 0.5)
     world.cluster.stale_gang_grace_s = 0
     world.cluster.save()
-    for number, notes in enumerate(
-        ({}, {"weir.dev/run-seconds": runs_s, "weir.dev/exit-code": "1"})
-    ):
+    for number, notes in enumerate(({}, {"weir.dev/run-seconds": runs_s, "weir.dev/exit-code": "1"})):
         meta = {
             "name": f"p{number}",
             "labels": {"weir.dev/queue": "research", "weir.dev/pod-group": "g"},
