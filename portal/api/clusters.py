@@ -127,6 +127,14 @@ class NodeSerializer(serializers.ModelSerializer[Node]):
     allocated_gpus = GpusField(read_only=True)
     foreign_gpus = GpusField(read_only=True, help_text="Held by pods outside the queues.")
     topology: Any = serializers.DictField(child=serializers.CharField(), read_only=True)
+    troubles = serializers.SerializerMethodField(
+        help_text="Why it takes no work, or less than it has: not_ready, silent, disk_pressure,"
+        " memory_pressure, pid_pressure, network_unavailable, cordoned, tainted, reserved,"
+        " unhealthy_gpus or gone."
+    )
+
+    def get_troubles(self, node: Node) -> list[str]:
+        return [trouble["code"] for trouble in node.troubles]
 
     class Meta:
         model = Node
@@ -139,6 +147,7 @@ class NodeSerializer(serializers.ModelSerializer[Node]):
             "foreign_gpus",
             "topology",
             "ready",
+            "troubles",
         ]
         read_only_fields = fields
 

@@ -105,7 +105,7 @@ class _Menu:
 
     def operating(self) -> Iterator[Entry]:
         yield from self.entry("Reports", "chart", "reports:utilization", below=("reports",))
-        yield from self.entry("Nodes", "nodes", "web:nodes", below=("nodes",))
+        yield from self.entry("Nodes", "nodes", "web:nodes", below=("nodes", "consolidation"))
         if is_operator(self.user):
             yield from self.entry("Cluster", "server", "web:cluster")
 

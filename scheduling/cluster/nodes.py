@@ -10,6 +10,14 @@ from scheduling.cluster import labels
 from scheduling.cluster.adapters import ClassSpec, bounds
 from scheduling.cluster.adapters import pods as pods_of
 from scheduling.cluster.adapters.bounds import OWN_TAINTS
+from scheduling.cluster.conditions import (
+    Trouble,
+    closed_by,
+    trim_conditions,
+    trim_cordon,
+    troubles_of,
+    unhealthy,
+)
 from scheduling.cluster.devices import Devices
 from scheduling.cluster.quantities import mib_below, milli
 
@@ -43,6 +51,8 @@ class ObservedNode:
     """Those that keep new pods away."""
     kept_for: frozenset[Taint] = frozenset()
     """Those of them that only some workloads tolerate: nobody else may use it."""
+    troubles: tuple[Trouble, ...] = ()
+    """Why it takes no work, or less than it has."""
 
 
 def rows_of(
@@ -60,6 +70,7 @@ def rows_of(
     resources = [c.resource_name for c in classes if own.get(c.resource_name) is c]
     devices_here = counted.offered(meta["name"], resources)
     rows: dict[str, ObservedNode] = {}
+    troubles = troubles_of(node)
     for name in resources:
         offered = milli(offers.get(name, 0)) + devices_here[name]
         if offered <= 0:
@@ -76,6 +87,7 @@ def rows_of(
             ready=_is_ready(node),
             foreign_gpus=min(offered, held.get(name, 0)),
             taints=frozenset(Taint(*taint) for taint in node["spec"].get("taints") or ()),
+            troubles=(*troubles, *unhealthy(node, name)),
         )
     return list(rows.values())
 
@@ -105,12 +117,14 @@ def _closed(row: ObservedNode, known: Set[str], told: Iterable[Sequence[Json]]) 
     )
     if not strange:
         return row
+    shut = replace(row, ready=False, troubles=(*row.troubles, *closed_by(strange)))
     if any(taint.key.startswith(OWN_TAINTS) for taint in strange):
-        return replace(row, ready=False)
+        return shut
     for tolerations in told:
         if all(any(tolerates(each, taint) for each in tolerations) for taint in strange):
-            return replace(row, kept_for=strange)
-    return replace(row, ready=False)
+            kept = closed_by(strange, kept=True)
+            return replace(row, kept_for=strange, troubles=(*row.troubles, *kept))
+    return shut
 
 
 def tolerates(toleration: Any, taint: Taint) -> bool:
@@ -157,6 +171,7 @@ def trim_node(node: Json) -> Json:
         "metadata": {k: meta[k] for k in ("name", "uid", "resourceVersion", "labels") if k in meta},
         "spec": {
             "unschedulable": spec.get("unschedulable", False),
+            "cordon": trim_cordon(node),
             "taints": [
                 (t["key"], t.get("value") or "", t["effect"])
                 for t in spec.get("taints") or ()
@@ -165,10 +180,7 @@ def trim_node(node: Json) -> Json:
         },
         "status": {
             "allocatable": status.get("allocatable") or {},
-            "conditions": [
-                {"type": c.get("type"), "status": c.get("status")}
-                for c in status.get("conditions") or []
-                if c.get("type") == "Ready"
-            ],
+            "capacity": status.get("capacity") or {},
+            "conditions": trim_conditions(status.get("conditions")),
         },
     }

@@ -171,6 +171,8 @@ class Node(models.Model):
     foreign_gpus = models.PositiveIntegerField(default=0)
     topology = models.JSONField(default=dict)
     ready = models.BooleanField(default=True)
+    troubles = models.JSONField(default=list)
+    """Why it takes no work, or less than it has; each as ``scheduling.cluster.conditions.Trouble``."""
 
     class Meta:
         ordering = ["cluster", "gpu_class", "name"]

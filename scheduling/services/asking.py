@@ -22,7 +22,8 @@ from scheduling.engine import Outline, Planner
 from scheduling.engine import model as m
 from scheduling.engine import plan as engine_plan
 from scheduling.models import Cluster, Queue, State, Workload
-from scheduling.services import snapshots
+from scheduling.services import consolidating, snapshots
+from scheduling.services.consolidating import Freed
 from scheduling.services.errors import ServiceError
 from scheduling.services.policy import PolicyRows
 from scheduling.services.told import Said, sealed_of
@@ -131,6 +132,15 @@ def drained(queue: Queue) -> list[m.Decision]:
         return reading.drained(queue.name)
 
 
+def freed(cluster: Cluster, gpu_class: str, nodes: int) -> Freed:
+    """What moving work together would do for ``nodes`` more whole nodes of ``gpu_class``, now.
+
+    Raises ServiceError as ``ask`` does.
+    """
+    with _reading_of(cluster) as reading:
+        return reading.freed(gpu_class, nodes)
+
+
 class _Reading:
     """A cluster as it was read once. Used by one thread at a time."""
 
@@ -187,6 +197,9 @@ class _Reading:
         )
         plan = _planned(self._planner.plan, replace(self.snapshot, queues=tuple(stopped)))
         return [act for act in plan.acts if act.reason is m.Reason.DRAINED]
+
+    def freed(self, gpu_class: str, nodes: int) -> Freed:
+        return _planned(lambda it: consolidating.freed(it, gpu_class, nodes), self.snapshot)
 
     def _value(self, observed: Observed) -> m.Workload:
         """It arrives after everybody, whatever the API server's clock says of them."""

@@ -232,8 +232,7 @@ def _commit(
     # The span that ends now was spent under the division that still stands in the rows.
     worker.ledger.book(view.rows, projection.rows.values(), now=view.now)
     save(view.changes)
-    labels = {n.name: n.labels for n in view.picture.nodes}
-    moved = projection.nodes.save(planned.snapshot, view.rows, labels)
+    moved = projection.nodes.save(planned.snapshot, view.rows, view.picture.nodes)
     recorded = _record(view, projection, planned, trigger)
     recorded.cycle.took_ms = _ms_since(began)
     recorded.cycle.save(update_fields=["took_ms"])

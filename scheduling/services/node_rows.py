@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from operator import attrgetter
 from typing import Any
 
+from scheduling.cluster.conditions import GONE, Trouble
+from scheduling.cluster.nodes import ObservedNode
 from scheduling.engine import model as m
 from scheduling.models import Cluster, Node, NodePool
 from scheduling.services.columns import write_columns
 from scheduling.services.policy import PolicyRows
 
-COLUMNS = ["node_pool", "gpus", "allocated_gpus", "foreign_gpus", "topology", "ready"]
+COLUMNS = ["node_pool", "gpus", "allocated_gpus", "foreign_gpus", "topology", "ready", "troubles"]
 
 PLACEMENT = attrgetter("placement")
 
@@ -28,20 +30,22 @@ class NodeRows:
         self._rows: dict[Key, Node] = {(n.name, n.gpu_class.name): n for n in found}
 
     def save(
-        self, snapshot: m.Snapshot, rows: PolicyRows, node_labels: Mapping[str, Mapping[str, str]]
+        self, snapshot: m.Snapshot, rows: PolicyRows, observed: Iterable[ObservedNode]
     ) -> bool:
         """Bring the rows into line with ``snapshot`` in the caller's transaction; whether any changed.
 
-        ``node_labels`` maps node names to their labels, by which pools choose them.
+        ``observed`` has the labels, by which pools choose nodes, and what is wrong with each.
         """
         held = _held(snapshot)
+        shown = {(node.name, node.gpu_class): node for node in observed}
+        labels = {node.name: node.labels for node in shown.values()}
         new: list[Node] = []
         changed: list[Node] = []
         seen: set[Key] = set()
         for node in snapshot.nodes:
             key = (node.name, node.gpu_class)
             seen.add(key)
-            pool = _pool(node, rows, node_labels.get(node.name, {}))
+            pool = _pool(node, rows, labels.get(node.name, {}))
             values: dict[str, Any] = {
                 "node_pool_id": pool.pk if pool else None,
                 "gpus": node.gpus,
@@ -49,6 +53,7 @@ class NodeRows:
                 "foreign_gpus": node.foreign_gpus,
                 "topology": dict(node.topology),
                 "ready": node.ready,
+                "troubles": _troubles(shown.get(key)),
             }
             row = self._rows.get(key)
             if row is None:
@@ -77,6 +82,12 @@ def _held(snapshot: m.Snapshot) -> dict[Key, int]:
             key = (node, work.gpu_class or "")
             held[key] = held.get(key, 0) + members * work.gpus
     return held
+
+
+def _troubles(node: ObservedNode | None) -> list[dict[str, Any]]:
+    """Of a node that work is still on though the cluster has it no more: that it is gone."""
+    found = node.troubles if node else (Trouble(GONE),)
+    return [trouble.as_json() for trouble in found]
 
 
 def _pool(node: m.Node, rows: PolicyRows, labels: Mapping[str, str]) -> NodePool | None:

@@ -103,6 +103,7 @@ ROWS = {
     "web:queue_edit": Row(LEADS, LEADS, QUEUE),
     "web:nodes": Row(HERE),
     "web:node": Row(HERE, args={"node": "h100-01"}),
+    "web:consolidation": Row(OPERATORS),
     "web:cluster": Row(OPERATORS),
     "web:cycle": Row(HERE, args={"number": 48213}),
     "web:cycle_candidates": Row(HERE, args={"number": 48213}),

@@ -73,6 +73,7 @@ ADDRESSES = {
     "web:queue": Address((f"?class={GPUS}",), shows=True),
     "web:nodes": Address((f"?class={GPUS}", "?rack=zebra", "?class=quokka"), shows=True),
     "web:node": SHOWN,
+    "web:consolidation": PLAIN,
     "web:live": Address(("?once=1",)),
     "web:search": Address(
         ("?q=zebra", "?q=quokka", "?q=okapi", "?q=team", "?q=run", "?q=/", "?q=user"), shows=True

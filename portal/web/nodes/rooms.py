@@ -13,6 +13,7 @@ from portal.teams.access import visible_queues, visible_workloads
 from portal.web.classes import unit
 from portal.web.format import MILLI
 from portal.web.nodes.letters import letters
+from portal.web.nodes.states import STATES, NodeState, short_of, state_of
 from portal.web.nodes.tiles import Held, Owner, Run, runs
 from portal.web.overview.figures import Capacity, MemberSizes, capacity
 from scheduling.models import Cluster, GpuClass, Node, Queue
@@ -34,6 +35,15 @@ class Place:
     node: Node
     short: str
     runs: list[Run]
+
+    @property
+    def state(self) -> NodeState:
+        return state_of(self.node)
+
+    @property
+    def why(self) -> str:
+        """In two or three words why it does not stand as it should; empty where it does."""
+        return short_of(self.node)
 
     @property
     def counts(self) -> list[tuple[str, int]]:
@@ -103,11 +113,25 @@ class Map:
         self._owners = _owners(visible_queues(user).filter(cluster=cluster))
         self.held = self._held()
 
-    def rooms(self, *, rack: str = "") -> list[Room]:
-        """A room for each class, racks and nodes in order of their names."""
+    @cached_property
+    def nodes(self) -> list[Node]:
+        """Rows of the classes, one a node and class."""
+        return list(Node.objects.filter(cluster=self.cluster, gpu_class__in=self.classes))
+
+    def states(self) -> list[tuple[NodeState, int]]:
+        """Each state with the machines in it; one in several classes counts by what is worst of it."""
+        worst: dict[str, int] = {}
+        keys = list(STATES)
+        for node in self.nodes:
+            worst[node.name] = max(worst.get(node.name, 0), keys.index(state_of(node).key))
+        found = Counter(worst.values())
+        return [(STATES[key], found[place]) for place, key in enumerate(keys)]
+
+    def rooms(self, *, rack: str = "", state: str = "") -> list[Room]:
+        """A room for each class, racks and nodes in order of their names; of one rack, or in one state."""
         nodes: dict[int, list[Node]] = defaultdict(list)
-        for node in Node.objects.filter(cluster=self.cluster, gpu_class__in=self.classes):
-            if not rack or rack_of(node) == rack:
+        for node in self.nodes:
+            if rack in ("", rack_of(node)) and state in ("", state_of(node).key):
                 nodes[node.gpu_class_id].append(node)
         sizes, left, rooms = self.sizes, MOST, []
         for one in capacity(self.cluster, self.classes):

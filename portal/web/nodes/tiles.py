@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from portal.web.format import MILLI
+from portal.web.nodes.states import state_of
 from scheduling.models import Node
 
 
@@ -35,7 +36,7 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """``count`` tiles of a kind: work, shared, other, outside, free, fragmented or down."""
+    """``count`` tiles of a kind: work, shared, other, outside, free, fragmented, closed or down."""
 
     kind: str
     count: int
@@ -63,6 +64,7 @@ SAID = {
     "outside": "held outside the queues",
     "free": "free",
     "fragmented": "free, but nothing that waits or usually runs fits",
+    "closed": "free, but closed to new work",
     "down": "on a node that takes no work",
 }
 
@@ -73,7 +75,7 @@ def runs(node: Node, held: Sequence[Held], wanted: int) -> list[Run]:
     Free GPUs of a node with fewer than ``wanted`` (milli-GPU) are fragmented.
     """
     installed = -(-node.gpus // MILLI)
-    if not node.ready:
+    if state_of(node).key == "down":
         return [Run("down", installed)]
     found = [Run("work", h.gpus // MILLI, (h,)) for h in _in_order(held) if not h.share]
     if shares := tuple(h for h in _in_order(held) if h.share):
@@ -84,7 +86,8 @@ def runs(node: Node, held: Sequence[Held], wanted: int) -> list[Run]:
     found = _cut(found, installed)
     idle = max(0, node.gpus - node.allocated_gpus - node.foreign_gpus)
     left = installed - sum(run.count for run in found)
-    found.append(Run("free" if idle >= wanted else "fragmented", left))
+    use = "free" if idle >= wanted else "fragmented"
+    found.append(Run(use if node.ready else "closed", left))
     return [run for run in found if run.count]
 
 

@@ -2,31 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from portal.teams.access import visible_workloads
+from portal.teams.access import is_operator, visible_workloads
+from portal.web.classes import unit
 from portal.web.nodes.rooms import NO_RACK, Map, rack_of
+from portal.web.nodes.states import STATES, NodeState, causes, state_of
 from portal.web.overview.figures import sums
 from portal.web.overview.views import chosen_class
 from portal.web.requests import PersonRequest
 from portal.web.shell import get_cluster
-from scheduling.models import Node
+from scheduling.models import Node, Workload
 from scheduling.models.workloads import HOLDING
 
 
 @login_required
 @require_safe
 def nodes(request: PersonRequest, cluster: str) -> HttpResponse:
-    """Every node by class and rack; ``class`` and ``rack`` narrow what is drawn."""
+    """Every node by class and rack; ``class``, ``rack`` and ``state`` narrow what is drawn."""
     found = get_cluster(request, cluster)
     classes = list(found.gpu_classes.all())
     chosen = chosen_class(request, classes) if request.GET.get("class") else None
     rack = request.GET.get("rack", "")
+    state = request.GET.get("state", "")
+    if state and state not in STATES:
+        raise Http404
     drawn = Map(found, request.user, [chosen] if chosen else classes)
-    rooms = drawn.rooms(rack=rack)
+    rooms = drawn.rooms(rack=rack, state=state)
     context = {
         "rooms": rooms,
         "departments": drawn.departments(rooms),
@@ -36,8 +45,30 @@ def nodes(request: PersonRequest, cluster: str) -> HttpResponse:
         "classes": classes,
         "chosen": chosen,
         "rack": rack,
+        "state": STATES.get(state),
+        "states": [Choice(*each, _address(request, each[0].key)) for each in drawn.states()],
+        "any_state": _address(request, ""),
+        "operates": is_operator(request.user),
     }
     return render(request, "web/nodes/nodes.html", context)
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One entry of the filter: a state, the machines in it, and the address that shows them."""
+
+    state: NodeState
+    nodes: int
+    address: str
+
+
+def _address(request: PersonRequest, state: str) -> str:
+    """This page with another ``state``, and the other filters as they are."""
+    query = request.GET.copy()
+    query.pop("state", None)
+    if state:
+        query["state"] = state
+    return f"?{query.urlencode()}"
 
 
 @login_required
@@ -58,10 +89,33 @@ def node(request: PersonRequest, cluster: str, node: str) -> HttpResponse:
         "parts": [(part, drawn.runs_of(part)) for part in parts],
         "rack": rack_of(parts[0]),
         "in_block": parts[0].topology.get("block", ""),
-        "is_ready": parts[0].ready,
+        "state": max((state_of(part) for part in parts), key=list(STATES.values()).index),
+        "causes": causes(parts, tells_all=is_operator(request.user)),
+        "end": _end(work) if any(not part.ready for part in parts) else None,
+        "slices": [part for part in parts if unit(part.gpu_class) == "slices"],
         "work": [
             (one, one.gpus * one.placement.get(node, 0), one.placement.get(node, 0))
             for one in work.select_related("queue", "gpu_class").order_by("queue__path", "name")
         ],
     }
     return render(request, "web/nodes/node.html", context)
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """When all ``work`` on a closed node has ended: at ``latest``, but for those ``without_limit``."""
+
+    work: int
+    latest: datetime | None
+    without_limit: int
+
+
+def _end(work: Iterable[Workload]) -> End:
+    """By the run-time limits of ``work``."""
+    ends = [
+        one.started_at + timedelta(seconds=one.run_time_limit_s)
+        for one in work
+        if one.started_at and one.run_time_limit_s
+    ]
+    total = len(list(work))
+    return End(total, max(ends, default=None), total - len(ends))

@@ -359,6 +359,7 @@ class Sums:
     installed: float
     allocated: float
     down: float
+    fragmented: float
     nodes_down: int
 
     @property
@@ -372,5 +373,6 @@ def sums(parts: Iterable[Capacity]) -> Sums:
         installed=float(sum(one.installed * gpus_each(one.gpu_class) for one in rows)),
         allocated=float(sum(one.allocated * gpus_each(one.gpu_class) for one in rows)),
         down=float(sum(one.down * gpus_each(one.gpu_class) for one in rows)),
+        fragmented=float(sum(one.fragmented * gpus_each(one.gpu_class) for one in rows)),
         nodes_down=sum(one.nodes_down for one in rows),
     )

@@ -1,0 +1,124 @@
+"""What consolidating would free: the nodes that change, now and after, and what it costs. For operators."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from django.contrib.auth.decorators import login_required
+from django.http import HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+
+from portal.web.nodes.rooms import NOWHERE, Map
+from portal.web.nodes.tiles import Held, Run, runs
+from portal.web.operations.mode import operated
+from portal.web.overview.views import chosen_class
+from portal.web.requests import PersonRequest
+from scheduling.models import MILLI, Cluster, GpuClass, Node, Workload
+from scheduling.services import asking
+from scheduling.services.consolidating import Freed, Move
+from scheduling.services.errors import ServiceError
+
+MOST_NODES = 64
+NOT_A_NUMBER = f"Ask for 1 to {MOST_NODES} nodes, as a whole number."
+
+
+@dataclass(frozen=True, slots=True)
+class Moving:
+    """One workload on its way; nodes by name."""
+
+    work: Workload
+    move: Move
+
+    @property
+    def origin(self) -> str:
+        return ", ".join(sorted(self.move.origin))
+
+    @property
+    def target(self) -> str:
+        return ", ".join(sorted(self.move.target))
+
+
+@dataclass(frozen=True, slots=True)
+class Before:
+    """One node that changes: its tiles now, and after the moves."""
+
+    node: Node
+    now: list[Run]
+    after: list[Run]
+
+
+@login_required
+@require_safe
+def consolidation(request: PersonRequest, cluster: str) -> HttpResponse:
+    """The moves that free ``nodes`` more whole nodes of ``class``; nothing is moved."""
+    found = operated(request, cluster)
+    classes = list(found.gpu_classes.all())
+    chosen = chosen_class(request, classes)
+    nodes = _nodes(request.GET.get("nodes", "1"))
+    context: dict[str, object] = {"classes": classes, "chosen": chosen}
+    context["nodes"] = request.GET.get("nodes", "1")
+    if nodes is None:
+        context |= {"fault": NOT_A_NUMBER}
+    elif chosen is not None:
+        context |= _answer(request, found, chosen, nodes)
+    status = 400 if nodes is None else 200
+    return render(request, "web/nodes/consolidation.html", context, status=status)
+
+
+def _nodes(text: str) -> int | None:
+    """None for what is no number of nodes."""
+    fits = text.isascii() and text.isdigit() and len(text) < 4
+    return int(text) if fits and 1 <= int(text) <= MOST_NODES else None
+
+
+def _answer(
+    request: PersonRequest, cluster: Cluster, gpu_class: GpuClass, nodes: int
+) -> dict[str, object]:
+    try:
+        answer = asking.freed(cluster, gpu_class.name, nodes)
+    except ServiceError as fault:
+        return {"fault": str(fault)}
+    names = [*(move.workload for move in answer.moves), *answer.starts]
+    rows = {asking.name_in_plan(work): work for work in asking.rows_of(cluster, names)}
+    moving = [Moving(rows[m.workload], m) for m in answer.moves if m.workload in rows]
+    return {
+        "answer": answer,
+        "moving": moving,
+        "moved": {one.work.uid for one in moving},
+        "starting": [rows[name] for name in answer.starts if name in rows],
+        "changed": _changed(Map(cluster, request.user, [gpu_class]), moving, answer),
+        "whole_after": len(answer.whole) + len(answer.becomes_whole),
+    }
+
+
+def _changed(drawn: Map, moving: Sequence[Moving], answer: Freed) -> list[Before]:
+    """The nodes that somebody leaves or comes to, by name."""
+    names = {name for move in answer.moves for name in (*move.origin, *move.target)}
+    return [
+        Before(node, drawn.runs_of(node), _runs_after(drawn, node, moving))
+        for node in sorted(drawn.nodes, key=lambda node: node.name)
+        if node.name in names
+    ]
+
+
+def _runs_after(drawn: Map, node: Node, moving: Sequence[Moving]) -> list[Run]:
+    """The tiles of ``node`` once all of ``moving`` sit where they go."""
+    held = list(drawn.held.get((node.name, node.gpu_class_id), ()))
+    owners = {h.uid: h.owner for there in drawn.held.values() for h in there}
+    after = copy.copy(node)
+    for one in moving:
+        uid, gpus = one.work.uid, one.work.gpus
+        held = [h for h in held if h.uid != uid]
+        change = _members(one.move.target, node) - _members(one.move.origin, node)
+        after.allocated_gpus = max(0, after.allocated_gpus + change * gpus)
+        if members := _members(one.move.target, node):
+            owner = owners.get(uid, NOWHERE)
+            held.append(Held(uid, one.work.name, gpus * members, bool(gpus % MILLI), owner))
+    return runs(after, held, drawn.sizes.smallest_wanted(node.gpu_class))
+
+
+def _members(placement: Mapping[str, int], node: Node) -> int:
+    return placement.get(node.name, 0)

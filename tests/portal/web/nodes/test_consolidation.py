@@ -1,0 +1,90 @@
+"""The preview of a consolidation, as an operator reads it."""
+
+from __future__ import annotations
+
+import pytest
+
+from scheduling.models import Workload
+from scheduling.services import asking
+from scheduling.services.consolidating import Freed, Move
+from scheduling.services.errors import ServiceError
+
+pytestmark = pytest.mark.django_db
+ADDRESS = "/c/fra1/consolidation/?class=h100-80gb&nodes=1"
+NOTHING = Freed("h100-80gb", 1, (), (), (), (), 8000, 8000)
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """What was asked; ``asked.answer`` is what is answered."""
+
+    class Asked(list):
+        answer = NOTHING
+
+    calls = Asked()
+
+    def freed(cluster, gpu_class, nodes):
+        calls.append((cluster.name, gpu_class, nodes))
+        if isinstance(calls.answer, ServiceError):
+            raise calls.answer
+        return calls.answer
+
+    monkeypatch.setattr(asking, "freed", freed)
+    return calls
+
+
+def moves_of_one(work):
+    """``work`` leaves its node for h100-14, which makes the node whole; somebody who waits starts."""
+    [(origin, members)] = work.placement.items()
+    moves = (
+        Move(asking.name_in_plan(work), work.gpus, {origin: members}, {"h100-14": members}, 7200),
+    )
+    waits = Workload.objects.filter(state="pending").first()
+    starts = (asking.name_in_plan(waits),)
+    return Freed("h100-80gb", 1, ("h100-99",), (origin,), moves, starts, 6000, 8000), waits
+
+
+def shown(as_user, address=ADDRESS):
+    return as_user("admin").get(address).content.decode()
+
+
+def test_preview_says_who_moves_what_it_frees_costs_and_starts(cluster, as_user, asked):
+    work = Workload.objects.filter(state="running", placement__has_key="h100-10").first()
+    asked.answer, waits = moves_of_one(work)
+    text = shown(as_user)
+    assert asked == [("fra1", "h100-80gb", 1)]
+    assert "Moving 1 workload makes" in text
+    assert work.name in text
+    assert waits.name in text
+    assert "1 → <b>2</b>" in text
+    assert text.count("run-moved") == 2
+    assert "Nothing has been moved" in text
+
+
+def test_too_few_free_gpus_are_said_with_the_numbers(cluster, as_user, asked):
+    asked.answer = Freed("h100-80gb", 2, (), (), (), (), 6000, 16000)
+    assert "6 GPUs of h100-80gb are free; 16 would be needed" in shown(as_user)
+
+
+def test_no_moves_are_explained(cluster, as_user, asked):
+    assert "No moves free 1 more node" in shown(as_user)
+
+
+def test_cluster_that_does_not_answer_is_said(cluster, as_user, asked):
+    asked.answer = ServiceError("cluster_unreachable", "Cluster fra1 does not answer.", "Later.")
+    assert "Cluster fra1 does not answer." in shown(as_user)
+
+
+@pytest.mark.parametrize("nodes", ["0", "-1", "65", "x", "1.5", "9" * 5000, "٣"])
+def test_number_of_nodes_out_of_range_is_refused_before_anybody_is_asked(
+    cluster, as_user, asked, nodes
+):
+    answer = as_user("admin").get("/c/fra1/consolidation/", {"nodes": nodes})
+    assert answer.status_code == 400
+    assert "Ask for 1 to 64 nodes" in answer.content.decode()
+    assert asked == []
+
+
+def test_map_leads_operators_there_and_nobody_else(cluster, as_user):
+    assert "consolidating free" in as_user("admin").get("/c/fra1/nodes/").content.decode()
+    assert "consolidating free" not in as_user("lead").get("/c/fra1/nodes/").content.decode()
