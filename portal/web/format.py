@@ -45,10 +45,24 @@ def counted(value: Number, word: str) -> str:
     return f"{number(value)} {word}{'' if value == 1 else 's'}"
 
 
-def percent(part: Number) -> str:
-    """0.6667 -> '67 %'; below a tenth with one decimal."""
-    value = 100 * float(part)
-    return f"{number(value, 0 if abs(value) >= 10 else 1)} %"
+def percent(part: Number | None) -> str:
+    """A share to a tenth: 0.6667 -> '66.7 %', 0.25 -> '25 %'; None -> '–'.
+
+    What is not nothing, or not all, never reads as if it were: '< 0.1 %', '> 99.9 %'.
+    """
+    if part is None:
+        return NONE
+    value = float(part)
+    if 0 < value < 0.0005:
+        return "< 0.1 %"
+    if 0.9995 <= value < 1:
+        return "> 99.9 %"
+    return f"{number(100 * value, 1)} %"
+
+
+def ratio(value: Number | None) -> str:
+    """One amount for another, to a hundredth: '1.18'; None -> '–'."""
+    return NONE if value is None else f"{float(value):.2f}"
 
 
 def signed(milli: Number | None) -> str:
@@ -82,11 +96,15 @@ def hmin(seconds: Number | timedelta | None) -> str:
 
 
 def gpu_hours(gpu_seconds: Number | None) -> str:
-    """GPU-seconds (whole GPUs times seconds) as GPU-hours, one decimal below a hundred."""
-    if gpu_seconds is None:
+    """GPU-seconds (whole GPUs times seconds) as ``hours`` tells them."""
+    return hours(None if gpu_seconds is None else float(gpu_seconds) / 3600)
+
+
+def hours(gpu_hours: Number | None) -> str:
+    """GPU-hours, one decimal below a hundred: 7.52 -> '7.5', 78319.4 -> '78,319'; None -> '–'."""
+    if gpu_hours is None:
         return NONE
-    hours = float(gpu_seconds) / 3600
-    return number(hours, 1 if abs(hours) < 100 else 0)
+    return number(gpu_hours, 1 if abs(gpu_hours) < 100 else 0)
 
 
 _SYMBOLS = {"EUR": "€", "USD": "$", "GBP": "£"}
@@ -169,7 +187,7 @@ def class_number(position: int) -> int:
 
 def _seconds(value: Number | timedelta) -> int:
     total = value.total_seconds() if isinstance(value, timedelta) else float(value)
-    return max(0, int(total))
+    return max(0, round(total))
 
 
 def _pair(first: int, unit: str, second: int, smaller: str) -> str:

@@ -88,7 +88,7 @@ def _row(one: Candidate, hunt: Hunt, paths: dict[str, str]) -> Row:
 
 
 def _text(one: Candidate, hunt: Hunt) -> str:
-    ratio = show.number(one.gpus / hunt.asked, 2) if hunt.asked else ""
+    ratio = show.ratio(one.gpus / hunt.asked) if hunt.asked else ""
     if one.verdict in (Verdict.CHOSEN, Verdict.ENOUGH):
         past = "lost" if one.verdict is Verdict.CHOSEN else "would have lost"
         return f"{past} {show.gpu_hours(one.lost_gpu_s or 0)} GPU-hours, {ratio} held per asked GPU"

@@ -29,6 +29,9 @@ register.filter("money", show.money)
 register.filter("reason_headline", show.reason_headline)
 register.filter("counted", show.counted)
 register.filter("gpus_counted", show.gpus_counted)
+register.filter("hours", show.hours)
+register.filter("percent", show.percent)
+register.filter("ratio", show.ratio)
 
 
 @register.filter

@@ -39,6 +39,7 @@ def test_difference_carries_a_real_sign(milli, text):
     [
         (0, "0 s"),
         (59, "59 s"),
+        (59.7, "1 min"),
         (60, "1 min"),
         (38 * 60, "38 min"),
         (9840, "2 h 44 min"),
@@ -65,6 +66,22 @@ def test_wait_in_tables_is_hours_and_minutes(seconds, text):
 def test_gpu_hours_lose_their_decimal_from_a_hundred_on():
     assert show.gpu_hours(7.5 * 3600) == "7.5"
     assert show.gpu_hours(270.4 * 3600) == "270"
+    assert (show.hours(78319.4), show.hours(1.64), show.hours(0)) == ("78,319", "1.6", "0")
+
+
+@pytest.mark.parametrize(
+    ("part", "text"),
+    [
+        (0.8703, "87 %"), (0.6667, "66.7 %"), (0.0024, "0.2 %"), (0.0003, "< 0.1 %"),
+        (0.9998, "> 99.9 %"), (0, "0 %"), (1, "100 %"), (1.2, "120 %"), (None, "–"),
+    ],
+)  # fmt: skip
+def test_share_reads_to_a_tenth_and_never_as_none_or_all_of_it(part, text):
+    assert show.percent(part) == text
+
+
+def test_ratio_reads_to_a_hundredth():
+    assert (show.ratio(1.176), show.ratio(2), show.ratio(None)) == ("1.18", "2.00", "–")
 
 
 def test_money_names_its_currency():
