@@ -104,7 +104,7 @@ def hours(gpu_hours: Number | None) -> str:
     """GPU-hours, one decimal below a hundred: 7.52 -> '7.5', 78319.4 -> '78,319'; None -> '–'."""
     if gpu_hours is None:
         return NONE
-    return number(gpu_hours, 1 if abs(gpu_hours) < 100 else 0)
+    return number(gpu_hours, 1 if abs(float(gpu_hours)) < 100 else 0)
 
 
 _SYMBOLS = {"EUR": "€", "USD": "$", "GBP": "£"}
