@@ -145,6 +145,19 @@ def clock(at: datetime, zone_name: str) -> str:
     return f"{at.astimezone(zone(zone_name)):%H:%M:%S %Z}"
 
 
+def moment(at: datetime, zone_name: str) -> str:
+    """To the second, of whatever day: 'Thu 19 Nov 2026 10:42:16'."""
+    local = at.astimezone(zone(zone_name))
+    return f"{local:%a} {local.day} {local:%b %Y %H:%M:%S}"
+
+
+def second(at: datetime, near: datetime, zone_name: str) -> str:
+    """'10:42:16' on the local day of ``near``; elsewhere '18 Nov 10:42:16'."""
+    local, other = at.astimezone(zone(zone_name)), near.astimezone(zone(zone_name))
+    day = "" if local.date() == other.date() else f"{local.day} {local:%b} "
+    return f"{day}{local:%H:%M:%S}"
+
+
 def utc(at: datetime) -> str:
     """'2026-11-19 09:42:16 UTC', what stands in the title of every time."""
     return f"{at.astimezone(ZoneInfo('UTC')):%Y-%m-%d %H:%M:%S} UTC"

@@ -8,6 +8,7 @@ from typing import Any
 
 from scheduling.engine import model as m
 from scheduling.models import Cluster, Node, NodePool
+from scheduling.services.causes import What
 from scheduling.services.columns import write_columns
 from scheduling.services.policy import PolicyRows
 
@@ -26,6 +27,8 @@ class NodeRows:
         self.cluster = cluster
         found = Node.objects.filter(cluster=cluster).select_related("gpu_class")
         self._rows: dict[Key, Node] = {(n.name, n.gpu_class.name): n for n in found}
+        self.turned: dict[str, What] = {}
+        """Nodes that the last ``save`` found gone, new, ready or down, and which of it."""
 
     def save(
         self, snapshot: m.Snapshot, rows: PolicyRows, node_labels: Mapping[str, Mapping[str, str]]
@@ -35,6 +38,7 @@ class NodeRows:
         ``node_labels`` maps node names to their labels, by which pools choose them.
         """
         held = _held(snapshot)
+        self.turned = {}
         new: list[Node] = []
         changed: list[Node] = []
         seen: set[Key] = set()
@@ -57,11 +61,15 @@ class NodeRows:
                     cluster=self.cluster, gpu_class=gpu_class, name=node.name, **values
                 )
                 new.append(row)
+                self.turned[node.name] = What.NODE_CAME
             elif any(getattr(row, name) != value for name, value in values.items()):
+                if row.ready != node.ready:
+                    self.turned[node.name] = What.NODE_READY if node.ready else What.NODE_DOWN
                 for name, value in values.items():
                     setattr(row, name, value)
                 changed.append(row)
         gone = [self._rows.pop(key) for key in list(self._rows) if key not in seen]
+        self.turned |= dict.fromkeys((row.name for row in gone), What.NODE_WENT)
         Node.objects.bulk_create(new, batch_size=200)
         write_columns(changed, COLUMNS)
         if gone:

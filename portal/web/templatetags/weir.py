@@ -104,6 +104,18 @@ def clock(context: Context, at: datetime) -> SafeString:
     return _time(at, show.clock(at, context["shell"].zone))
 
 
+@register.simple_tag(takes_context=True)
+def moment(context: Context, at: datetime) -> SafeString:
+    """``{% moment cycle.at %}``: 'Thu 19 Nov 2026 10:42:16', UTC on hover."""
+    return _time(at, show.moment(at, context["shell"].zone))
+
+
+@register.simple_tag(takes_context=True)
+def second(context: Context, at: datetime, near: datetime) -> SafeString:
+    """``{% second cause.at cycle.at %}``: '10:42:16', with its day where that is another one."""
+    return _time(at, show.second(at, near, context["shell"].zone))
+
+
 def _time(at: datetime, text: str) -> SafeString:
     return format_html(
         '<time datetime="{}" title="{}">{}</time>', at.isoformat(), show.utc(at), text

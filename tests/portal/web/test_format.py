@@ -104,6 +104,13 @@ def test_time_is_as_short_as_it_stays_clear(hours, text):
     assert show.when(NOW + timedelta(hours=hours), NOW, "Europe/Berlin") == text
 
 
+def test_moment_of_a_cycle_is_told_to_the_second():
+    zone = "Europe/Berlin"
+    assert show.moment(NOW, zone) == "Thu 19 Nov 2026 10:42:16"
+    assert show.second(NOW, NOW, zone) == "10:42:16"
+    assert show.second(NOW - timedelta(days=1), NOW, zone) == "18 Nov 10:42:16"
+
+
 def test_unknown_zone_falls_back_to_utc():
     assert show.clock(NOW, "Mars/Olympus") == "09:42:16 UTC"
     assert show.clock(NOW, "Europe/Berlin") == "10:42:16 CET"
