@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from django.db.models import Count, F, Min, OuterRef, Q, QuerySet, Subquery, Sum
 from django.db.models.functions import Coalesce
@@ -33,6 +33,7 @@ from scheduling.models import (
     Workload,
 )
 from scheduling.models.workloads import WAITING
+from scheduling.services.records import FIGURES
 
 if TYPE_CHECKING:
     from django_stubs_ext import WithAnnotations
@@ -201,21 +202,12 @@ def _keepers(visible: list[Queue], shares: Mapping[int, Share]) -> list[Queue]:
     return [queue for queue in keeping if queue.pk not in above]
 
 
-def figures_of(share: Share | None, *, potential: bool = False) -> Figures:
-    """The bar's figures of one row of the division; all zero before the first."""
+def figures_of(share: Any, *, potential: bool = False) -> Figures:
+    """The bar's figures of one row of the division, or of a share of a plan; all zero before the first."""
     if share is None:
         return Figures(0, 0, 0, 0, 0)
-    return Figures(
-        allocated=share.allocated,
-        fair_share=share.fair_share,
-        nominal=share.nominal,
-        limit=share.limit,
-        demand=share.demand,
-        pending=share.pending,
-        lent=share.lent,
-        kept_back=share.kept_back,
-        potential=share.potential if potential else None,
-    )
+    named = {name: getattr(share, name) for name in FIGURES}
+    return Figures(**named, potential=share.potential if potential else None)
 
 
 def depth_first(queues: Iterable[Queue]) -> list[tuple[Queue, int]]:
