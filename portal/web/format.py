@@ -173,6 +173,12 @@ def reason_headline(reason: str) -> str:
         return reason.replace("_", " ").capitalize()
 
 
+def reason_inside(reason: str) -> str:
+    """The same inside a sentence: 'too few CPUs', 'GPUs come free'."""
+    head = reason_headline(reason)
+    return head if head[1:2].isupper() else head[:1].lower() + head[1:]
+
+
 STATES = {
     "pending": ("pending", "neutral"),
     "requeued": ("pending", "neutral"),

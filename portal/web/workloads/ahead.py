@@ -15,7 +15,7 @@ from portal.accounts.models import User
 from portal.teams import submission
 from portal.teams.access import visible_workloads
 from portal.web.entitlement import Axis, Bar, axis, bar
-from portal.web.format import duration, gpus, money, number, reason_headline
+from portal.web.format import duration, gpus, money, number, reason_inside
 from portal.web.overview.figures import figures_of
 from scheduling.models import Cluster, GpuClass, Workload
 from scheduling.services import asking
@@ -159,7 +159,7 @@ class _Telling:
             head = "Starts once others have left" if answer.leaving else "Starts as GPUs come free"
             return Verdict("info", "clock", head, text, decision.until)
         place = f", place {decision.position} in line" if decision.position else ""
-        head = f"Waits{place}: {reason_headline(decision.reason).lower()}"
+        head = f"Waits{place}: {reason_inside(decision.reason)}"
         return Verdict("warn", "clock", head, text, decision.until)
 
     def _text(self, answer: Answer) -> str:

@@ -104,6 +104,18 @@ def test_time_is_as_short_as_it_stays_clear(hours, text):
     assert show.when(NOW + timedelta(hours=hours), NOW, "Europe/Berlin") == text
 
 
+@pytest.mark.parametrize(
+    ("reason", "text"),
+    [
+        ("no_free_cpus", "too few CPUs"),
+        ("awaits_victims", "GPUs come free"),
+        ("", "not planned yet"),
+    ],
+)
+def test_reason_inside_a_sentence_keeps_its_capitals(reason, text):
+    assert show.reason_inside(reason) == text
+
+
 def test_moment_of_a_cycle_is_told_to_the_second():
     zone = "Europe/Berlin"
     assert show.moment(NOW, zone) == "Thu 19 Nov 2026 10:42:16"
