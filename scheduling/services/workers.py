@@ -23,8 +23,8 @@ from scheduling.services.blocked import Refusals
 from scheduling.services.causes import Causes
 from scheduling.services.ledger import Ledger
 from scheduling.services.projection import Projection
-from scheduling.services.snapshots import Waiting
 from scheduling.services.unchanged import Unchanged
+from scheduling.services.waiting import Waiting
 from scheduling.services.words import Spoken
 
 DEBOUNCE_S = 0.02
