@@ -46,14 +46,7 @@ class NodeRows:
             key = (node.name, node.gpu_class)
             seen.add(key)
             pool = _pool(node, rows, node_labels.get(node.name, {}))
-            values: dict[str, Any] = {
-                "node_pool_id": pool.pk if pool else None,
-                "gpus": node.gpus,
-                "allocated_gpus": held.get(key, 0),
-                "foreign_gpus": node.foreign_gpus,
-                "topology": dict(node.topology),
-                "ready": node.ready,
-            }
+            values = _values(node, pool, held.get(key, 0))
             row = self._rows.get(key)
             if row is None:
                 gpu_class = rows.class_by_name[node.gpu_class]
@@ -75,6 +68,17 @@ class NodeRows:
         if gone:
             Node.objects.filter(pk__in=[row.pk for row in gone]).delete()
         return bool(new or changed or gone)
+
+
+def _values(node: m.Node, pool: NodePool | None, held: int) -> dict[str, Any]:
+    return {
+        "node_pool_id": pool.pk if pool else None,
+        "gpus": node.gpus,
+        "allocated_gpus": held,
+        "foreign_gpus": node.foreign_gpus,
+        "topology": dict(node.topology),
+        "ready": node.ready,
+    }
 
 
 def _held(snapshot: m.Snapshot) -> dict[Key, int]:

@@ -81,10 +81,7 @@ def build(
         gpu_classes=tuple(m.GpuClass(c.name, float(c.exchange_rate)) for c in rows.gpu_classes),
         nodes=tuple(nodes),
         queues=policies.engine_queues(rows),
-        priority_classes=(
-            *policies.engine_priority_classes(rows),
-            *([BESIDE] if parts or unmoved else []),
-        ),
+        priority_classes=_priority_classes(rows, is_beside=bool(parts) or unmoved),
         workloads=(
             *waiting.works.values(),
             *works,
@@ -94,6 +91,11 @@ def build(
         policy=policies.engine_policy(rows.cluster),
         node_sets=_node_sets(picture, waiting.node_sets),
     )
+
+
+def _priority_classes(rows: PolicyRows, *, is_beside: bool) -> tuple[m.PriorityClass, ...]:
+    """With that of what holds GPUs beside its gang, where anything does."""
+    return (*policies.engine_priority_classes(rows), *([BESIDE] if is_beside else []))
 
 
 Made = tuple[Observed, Known, m.Workload]
