@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from scheduling.cluster.enforcement import Report
+from scheduling.cluster.enforcement import Report, Write
 from scheduling.engine import Outline, Waits, plan
 from scheduling.engine import model as m
 from scheduling.models import Cycle, CycleRecord, Workload
-from scheduling.services.records import Kept, keep, name_of
+from scheduling.services.asking import name_in_plan
+from scheduling.services.causes import Cause, What
+from scheduling.services.records import WRITING, Kept, keep
 
 GPUS = 8
 
@@ -43,10 +46,27 @@ def _run(name: str, queue: str, gpu_class: str, at: datetime, place: int) -> m.W
 
 def record(cycle: Cycle, snapshot: m.Snapshot) -> CycleRecord:
     """What the worker keeps of ``cycle``, with the plan of ``snapshot``."""
-    rows = {name_of(w): w for w in Workload.objects.filter(cluster=cycle.cluster)}
+    rows = {name_in_plan(w): w for w in Workload.objects.filter(cluster=cycle.cluster)}
     made = plan(snapshot)
     waits = (m.Action.WAIT, m.Action.RESERVE)
     acts = tuple(d for d in made.decisions if d.action not in waits)
     outline = Outline(made.fair_share, acts, Waits([], [], [], lambda _: []))
-    phases = [("Look at the cluster", 61.0), ("Plan", 120.4), ("Write to the cluster", 44.0)]
-    return keep(Kept(cycle, snapshot, outline, rows), phases, Report(written=3))
+    phases = [("Look at the cluster", 61.0), ("Plan", 120.4), (WRITING, 44.0)]
+    acted = [rows.get(act.workload, next(iter(rows.values()))) for act in acts]
+    report = Report(written=3, said=1, writes=[_write(work) for work in acted])
+    report.failed = {"a": "refused"}
+    causes = [*_causes(acted), *_common(cycle.at)]
+    return keep(Kept(cycle, snapshot, outline, rows, causes), phases, report)
+
+
+def _write(work: Workload) -> Write:
+    refused = {"method": "PUT", "code": 422, "message": f"Job {work.name} is invalid."}
+    return Write(work.kind, work.name, work.uid, purpose="suspend", took_ms=14.2, **refused)
+
+
+def _causes(works: Sequence[Workload]) -> list[Cause]:
+    return [Cause(What.EDITED, work.submitted_at, work) for work in works]
+
+
+def _common(at: datetime) -> list[Cause]:
+    return [Cause(What.NODE_DOWN, at, name="h100-01"), Cause(What.POLICY, at, name="quotas")]

@@ -20,7 +20,7 @@ from portal.reports.preemptions import OTHERS, OUTSIDE, Matrix, PreemptionsRepor
 from portal.reports.stats import LEAST
 from portal.reports.utilization import UtilizationReport
 from portal.reports.waits import WEEKDAYS, WaitsReport
-from portal.web.format import class_number
+from portal.web.format import class_number, number
 from scheduling.models import Cluster, Workload
 
 SHADES = 6
@@ -220,7 +220,7 @@ def preemptions_page(report: PreemptionsReport, **_: bool) -> dict[str, Any]:
     rules = [rule for rule in report.by_rule if report.rule_count(rule)]
     return {
         "finding": words.preemptions_finding(report),
-        "per_day": report.count / days,
+        "per_day": number(report.count / days, 1),
         "figure": preemption_figures.by_rule(report),
         "rules": [preemption_figures.rule_name(rule) for rule in rules],
         "rule_totals": [report.rule_count(rule) for rule in rules],

@@ -1,4 +1,4 @@
-"""How the reports' numbers read: percentages, ranges, and the sentence that stands above each report."""
+"""How the reports read: ranges, and the sentence that stands above each. Figures read as on every page."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from portal.reports.filters import PRESETS, ReportFilters
 from portal.reports.preemptions import PreemptionsReport
 from portal.reports.utilization import QueueRow, UtilizationReport
 from portal.reports.waits import WaitsReport
-from portal.web.format import NONE, duration, number, when
+from portal.web.format import counted, duration, gpus_counted, hours, number, percent, when
 
 WEEKDAY_NAMES = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
@@ -24,28 +24,6 @@ class Finding:
 
     def __str__(self) -> str:
         return f"{self.bold} {self.rest}".strip()
-
-
-def percent(value: float | None) -> str:
-    """0.8703 -> '87.0 %'; below one percent two decimals; 0 and 1 without any; None -> '–'."""
-    if value is None:
-        return NONE
-    points = 100 * value
-    if points in (0, 100):
-        return f"{points:.0f} %"
-    return f"{points:.{1 if abs(points) >= 1 else 2}f} %"
-
-
-def hours(value: float | None) -> str:
-    """GPU-hours: '78,319', below a hundred with one decimal."""
-    if value is None:
-        return NONE
-    return number(value) if abs(value) >= 100 or value == 0 else f"{value:.1f}"
-
-
-def wait(seconds: float | None) -> str:
-    """'1 h 38 min'; under a minute in seconds, nothing '–'."""
-    return duration(round(seconds)) if seconds is not None else NONE
 
 
 def range_label(filters: ReportFilters) -> str:
@@ -79,9 +57,8 @@ def span_label(filters: ReportFilters) -> str:
 def span_of(hours_long: float) -> str:
     """Hours below two days, else days."""
     if hours_long < 48:
-        count = max(1, round(hours_long))
-        return f"{count} hour{'' if count == 1 else 's'}"
-    return f"{round(hours_long / 24)} days"
+        return counted(max(1, round(hours_long)), "hour")
+    return counted(round(hours_long / 24), "day")
 
 
 def and_list(names: list[str]) -> str:
@@ -120,7 +97,7 @@ def _all_the_time(gpus: float, report: UtilizationReport) -> str:
     known = report.covered_hours
     asked = report.filters.span.total_seconds() / HOUR_S
     over = "" if known > 0.98 * asked else f" of the {span_of(known)} that are known"
-    return f"which is {hours(gpus)} GPUs all the time{over}"
+    return f"which is {gpus_counted(1000 * gpus)} all the time{over}"
 
 
 def _most(rows: list[tuple[QueueRow, float]], count: int = 3) -> str:
@@ -130,30 +107,32 @@ def _most(rows: list[tuple[QueueRow, float]], count: int = 3) -> str:
     if len(rows) <= count or total <= 0:
         return ""
     part = sum(value for _, value in first) / total
-    return f"; {and_list([row.name for row, _ in first])} hold {100 * part:.0f} % of them"
+    return f"; {and_list([row.name for row, _ in first])} hold {percent(part)} of them"
 
 
 def waits_finding(report: WaitsReport) -> Finding:
     total = report.total
     bold = (
-        f"Half of {number(total.count)} workloads started within {wait(total.p50)}, "
-        f"nine of ten within {wait(total.p90)}."
+        f"Half of {counted(total.count, 'workload')} started within {duration(total.p50)}, "
+        f"nine of ten within {duration(total.p90)}."
     )
     if total.count == 1:
-        bold = f"One workload started, after {wait(total.p50)}."
+        bold = f"One workload started, after {duration(total.p50)}."
     rest = []
     if (worst := report.worst_hour) is not None:
         rest.append(
             f"The worst hour to submit is {hour_name(worst)}, "
-            f"with a P90 of {wait(report.week[worst].p90)}"
+            f"with a P90 of {duration(report.week[worst].p90)}"
         )
         if (tail := report.tail_class) is not None:
-            rest[-1] += f"; of the classes {tail.name} has the longest P90, {wait(tail.spread.p90)}"
+            rest[-1] += (
+                f"; of the classes {tail.name} has the longest P90, {duration(tail.spread.p90)}"
+            )
         rest[-1] += "."
     if report.before is not None:
         rest.append(
-            f"In the {span_label(report.filters)} before, P50 was {wait(report.before.p50)} "
-            f"and P90 {wait(report.before.p90)}."
+            f"In the {span_label(report.filters)} before, P50 was {duration(report.before.p50)} "
+            f"and P90 {duration(report.before.p90)}."
         )
     return Finding(bold, " ".join(rest))
 
@@ -163,16 +142,15 @@ def waiting_sentence(report: WaitsReport) -> str:
     left = report.waiting
     parts = []
     if left.count:
-        verb = "workload was" if left.count == 1 else "workloads were"
+        verb = "was" if left.count == 1 else "were"
         parts.append(
-            f"{number(left.count)} {verb} still waiting at the end of the range, for "
-            f"{number(left.gpus / 1000, 1)} GPUs, the longest for {wait(left.longest_s)} so far; "
+            f"{counted(left.count, 'workload')} {verb} still waiting at the end of the range, for "
+            f"{gpus_counted(left.gpus)}, the longest for {duration(left.longest_s)} so far; "
             "their wait is not over, so they are not in the percentiles."
         )
     if left.again:
-        verb = "workload" if left.again == 1 else "workloads"
         parts.append(
-            f"{number(left.again)} {verb} for {number(left.again_gpus / 1000, 1)} GPUs had run before and "
+            f"{counted(left.again, 'workload')} for {gpus_counted(left.again_gpus)} had run before and "
             "waited again after an eviction; only the first wait is in the percentiles."
         )
     if left.cancelled:
@@ -182,11 +160,10 @@ def waiting_sentence(report: WaitsReport) -> str:
 
 
 def preemptions_finding(report: PreemptionsReport) -> Finding:
-    noun = "eviction" if report.count == 1 else "evictions"
-    bold = f"{number(report.count)} {noun} lost {hours(report.lost)} GPU-hours"
+    bold = f"{counted(report.count, 'eviction')} lost {hours(report.lost)} GPU-hours"
     if report.lost_share is not None:
         bold += f", {percent(report.lost_share)} of what was allocated"
-    bold += f"; {100 * report.rule_count('reclaim') / report.count:.0f} % were reclaims."
+    bold += f"; {percent(report.rule_count('reclaim') / report.count)} were reclaims."
     return Finding(bold, _givers(report))
 
 
@@ -200,5 +177,5 @@ def _givers(report: PreemptionsReport, count: int = 2) -> str:
     verb = "gives" if len(most) == 1 else "give"
     return (
         f"{and_list([row.name for row in most])} {verb} back the most: {number(given)} of "
-        f"{number(caused)} reclaims and preemptions, {100 * lost:.0f} % of the loss."
+        f"{number(caused)} reclaims and preemptions, {percent(lost)} of the loss."
     )

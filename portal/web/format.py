@@ -45,10 +45,24 @@ def counted(value: Number, word: str) -> str:
     return f"{number(value)} {word}{'' if value == 1 else 's'}"
 
 
-def percent(part: Number) -> str:
-    """0.6667 -> '67 %'; below a tenth with one decimal."""
-    value = 100 * float(part)
-    return f"{number(value, 0 if abs(value) >= 10 else 1)} %"
+def percent(part: Number | None) -> str:
+    """A share to a tenth: 0.6667 -> '66.7 %', 0.25 -> '25 %'; None -> '–'.
+
+    What is not nothing, or not all, never reads as if it were: '< 0.1 %', '> 99.9 %'.
+    """
+    if part is None:
+        return NONE
+    value = float(part)
+    if 0 < value < 0.0005:
+        return "< 0.1 %"
+    if 0.9995 <= value < 1:
+        return "> 99.9 %"
+    return f"{number(100 * value, 1)} %"
+
+
+def ratio(value: Number | None) -> str:
+    """One amount for another, to a hundredth: '1.18'; None -> '–'."""
+    return NONE if value is None else f"{float(value):.2f}"
 
 
 def signed(milli: Number | None) -> str:
@@ -82,11 +96,15 @@ def hmin(seconds: Number | timedelta | None) -> str:
 
 
 def gpu_hours(gpu_seconds: Number | None) -> str:
-    """GPU-seconds (whole GPUs times seconds) as GPU-hours, one decimal below a hundred."""
-    if gpu_seconds is None:
+    """GPU-seconds (whole GPUs times seconds) as ``hours`` tells them."""
+    return hours(None if gpu_seconds is None else float(gpu_seconds) / 3600)
+
+
+def hours(gpu_hours: Number | None) -> str:
+    """GPU-hours, one decimal below a hundred: 7.52 -> '7.5', 78319.4 -> '78,319'; None -> '–'."""
+    if gpu_hours is None:
         return NONE
-    hours = float(gpu_seconds) / 3600
-    return number(hours, 1 if abs(hours) < 100 else 0)
+    return number(gpu_hours, 1 if abs(float(gpu_hours)) < 100 else 0)
 
 
 _SYMBOLS = {"EUR": "€", "USD": "$", "GBP": "£"}
@@ -127,6 +145,19 @@ def clock(at: datetime, zone_name: str) -> str:
     return f"{at.astimezone(zone(zone_name)):%H:%M:%S %Z}"
 
 
+def moment(at: datetime, zone_name: str) -> str:
+    """To the second, of whatever day: 'Thu 19 Nov 2026 10:42:16'."""
+    local = at.astimezone(zone(zone_name))
+    return f"{local:%a} {local.day} {local:%b %Y %H:%M:%S}"
+
+
+def second(at: datetime, near: datetime, zone_name: str) -> str:
+    """'10:42:16' on the local day of ``near``; elsewhere '18 Nov 10:42:16'."""
+    local, other = at.astimezone(zone(zone_name)), near.astimezone(zone(zone_name))
+    day = "" if local.date() == other.date() else f"{local.day} {local:%b} "
+    return f"{day}{local:%H:%M:%S}"
+
+
 def utc(at: datetime) -> str:
     """'2026-11-19 09:42:16 UTC', what stands in the title of every time."""
     return f"{at.astimezone(ZoneInfo('UTC')):%Y-%m-%d %H:%M:%S} UTC"
@@ -140,6 +171,12 @@ def reason_headline(reason: str) -> str:
         return headline(reason)
     except ValueError:
         return reason.replace("_", " ").capitalize()
+
+
+def reason_inside(reason: str) -> str:
+    """The same inside a sentence: 'too few CPUs', 'GPUs come free'."""
+    head = reason_headline(reason)
+    return head if head[1:2].isupper() else head[:1].lower() + head[1:]
 
 
 STATES = {
@@ -169,7 +206,7 @@ def class_number(position: int) -> int:
 
 def _seconds(value: Number | timedelta) -> int:
     total = value.total_seconds() if isinstance(value, timedelta) else float(value)
-    return max(0, int(total))
+    return max(0, round(total))
 
 
 def _pair(first: int, unit: str, second: int, smaller: str) -> str:

@@ -37,6 +37,8 @@ from scheduling.cluster.mirror import Mirror, key_of
 
 Json = dict[str, Any]
 Decide = Callable[[Json], Json | None]
+Outcome = str | ApiError
+"""The method that an act was sent with, empty where nothing had to be; or why it was not taken."""
 
 log = logging.getLogger(__name__)
 
@@ -67,6 +69,23 @@ class Act:
     """Whose act it is, where ``target`` is only a part of the workload."""
     is_foreseen: bool = False
     """The plan counts on it: once it is written there is nothing to plan anew."""
+    purpose: str = ""
+    """What it does to the workload, in a word or two; empty for words, which do nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """What came of one act that has a purpose. ``method`` is empty where nothing had to be sent."""
+
+    kind: str
+    name: str
+    workload_uid: str
+    purpose: str
+    method: str
+    code: int
+    """The API server's status where it did not take it; 0 where it did."""
+    message: str
+    took_ms: float
 
 
 @dataclass(slots=True)
@@ -75,6 +94,7 @@ class Report:
 
     ``said`` are those of the written that were words.
     ``refused`` are those that would fail again as they stand: uid -> generation and message.
+    ``writes`` tells of each act, but not of words.
     """
 
     written: int = 0
@@ -82,6 +102,7 @@ class Report:
     said: int = 0
     failed: dict[str, str] = field(default_factory=dict)
     refused: dict[str, tuple[int, str]] = field(default_factory=dict)
+    writes: list[Write] = field(default_factory=list)
 
 
 class Enforcer:
@@ -169,7 +190,9 @@ class Enforcer:
 
     def _run(self, acts: Sequence[Act], report: Report) -> None:
         run = self._pool.map if len(acts) > 1 else map
-        for act, outcome in zip(acts, run(self._attempt, acts), strict=True):
+        for act, (outcome, took_ms) in zip(acts, run(self._timed, acts), strict=True):
+            if act.purpose:
+                report.writes.append(_write_of(act, outcome, took_ms))
             if isinstance(outcome, ApiError):
                 report.failed[act.target.key] = outcome.message
                 if isinstance(outcome, (InvalidError, ForbiddenError)):
@@ -183,8 +206,13 @@ class Enforcer:
             else:
                 report.dropped += 1
 
-    def _attempt(self, act: Act) -> bool | ApiError:
-        """Whether the act wrote; an ApiError is returned, so that one refusal stops no other act.
+    def _timed(self, act: Act) -> tuple[Outcome, float]:
+        began = time.monotonic()
+        return self._attempt(act), (time.monotonic() - began) * 1000
+
+    def _attempt(self, act: Act) -> Outcome:
+        """How the act was sent, empty where nothing had to be; an ApiError is returned, so that one refusal
+        stops no other act.
 
         Raises LeaseLostError before anything is written.
         """
@@ -199,29 +227,30 @@ class Enforcer:
             self._voice.add(act.after)
         return written
 
-    def _write(self, act: Act) -> bool:
+    def _write(self, act: Act) -> str:
+        """The method that it was sent with; empty where the object is gone, or is so already."""
         target, held = act.target, self._mirror[act.adapter.resource]
         path = act.adapter.path(target.namespace, target.name)
         obj = held.get(target.namespace, target.name)
         for _ in range(CONFLICTS):
             if obj is None or obj["metadata"]["uid"] != target.uid:
-                return False
+                return ""
             patch = act.decide(obj)
             if not patch:
-                return False
+                return ""
             try:
                 if DELETE in patch:
                     self._delete(path, target.uid, obj["metadata"]["resourceVersion"])
-                    return True
+                    return "DELETE"
                 send = partial(self._put, act.adapter, path, obj, patch)
                 held.write(key_of(obj), send, is_foreseen=act.is_foreseen)
             except NotFoundError:
                 held.bury(target.namespace, target.name, target.uid)
-                return False
+                return ""
             except ConflictError:
                 obj = self._read_again(act, path)
                 continue
-            return True
+            return _method(act)
         raise ConflictError(409, "Conflict", f"written by others {CONFLICTS} times in a row")
 
     def _put(self, adapter: Adapter, path: str, obj: Json, patch: Json) -> Json:
@@ -247,6 +276,19 @@ class Enforcer:
             return None
         held.absorb(obj)
         return obj
+
+
+def _method(act: Act) -> str:
+    return "PUT" if act.adapter.is_mirrored_whole else "PATCH"
+
+
+def _write_of(act: Act, outcome: Outcome, took_ms: float) -> Write:
+    if isinstance(outcome, ApiError):
+        method, code, message = _method(act), outcome.status, outcome.message
+    else:
+        method, code, message = outcome, 0, ""
+    uid = act.workload_uid or act.target.uid
+    return Write(act.target.kind, act.target.name, uid, act.purpose, method, code, message, took_ms)
 
 
 def _log_unheard(said: Future[object]) -> None:

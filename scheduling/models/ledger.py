@@ -51,6 +51,15 @@ class CycleRecord(models.Model):
     milli-GPU before the plan; ``change`` is what it adds to ``allocated`` once it has come true."""
     phases = models.JSONField(default=list)
     """[name, milliseconds] in order."""
+    causes = models.JSONField(default=list)
+    """What came to pass since the cycle before, in order: {what, at, workload (its key) or name}."""
+    more_causes = models.PositiveIntegerField(default=0)
+    """Those beyond."""
+    writes = models.JSONField(default=list)
+    """Acts on objects: {workload (its key), kind, name, purpose, method, code, message, ms}; ``method`` is
+    empty where nothing had to be sent, ``code`` the API server's status where it refused."""
+    said = models.PositiveIntegerField(default=0)
+    """Objects that were only told why their work waits."""
     written = models.PositiveIntegerField(default=0)
     refused = models.PositiveIntegerField(default=0)
     """Writes to the cluster that were done, and acts that the API server refused."""

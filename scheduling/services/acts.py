@@ -140,7 +140,7 @@ def _correction(observed: Observed, adapter: Adapter, scene: Scene) -> Act | Non
     known = scene.known.get(observed.uid)
     situation = known.situation if known else None
     if observed.stopped_by_hand and not observed.deleting and not observed.outcome:
-        return Act(adapter, observed, lambda obj: _hold(adapter, obj))
+        return Act(adapter, observed, lambda obj: _hold(adapter, obj), purpose="hold")
     if situation is Situation.BYPASSING:
         return _suspend_again(observed, adapter, scene)
     if observed.moves_to is not None and observed.suspended:
@@ -171,7 +171,7 @@ def _suspend_again(observed: Observed, adapter: Adapter, scene: Scene) -> Act:
     event = _event(
         observed, adapter, scene, "Resuspended", why, once=str(observed.generation), bad=True
     )
-    return Act(adapter, observed, decide, after=(event,))
+    return Act(adapter, observed, decide, after=(event,), purpose="suspend again")
 
 
 def _arrival(observed: Observed, adapter: Adapter, scene: Scene) -> Act | None:
@@ -194,7 +194,7 @@ def _arrival(observed: Observed, adapter: Adapter, scene: Scene) -> Act | None:
         return adapter.admission(obj, admission)
 
     event = _event(observed, adapter, scene, "Admitted", MOVED, once=scene.now.isoformat())
-    return Act(adapter, observed, decide, after=(event,))
+    return Act(adapter, observed, decide, after=(event,), purpose="start")
 
 
 def _stay(observed: Observed, adapter: Adapter) -> Act | None:
@@ -204,7 +204,7 @@ def _stay(observed: Observed, adapter: Adapter) -> Act | None:
         there = labels.MOVES_TO in notes.of(obj)
         return {"metadata": {"annotations": {labels.MOVES_TO: None}}} if there else None
 
-    return Act(adapter, observed, decide)
+    return Act(adapter, observed, decide, purpose="end the move of")
 
 
 def _hold(adapter: Adapter, obj: Json) -> Json | None:
@@ -232,7 +232,7 @@ def _ending(observed: Observed, adapter: Adapter, scene: Scene) -> Act:
     event = _event(
         observed, adapter, scene, "RunTimeOver", RAN_OUT, once=scene.now.isoformat(), bad=True
     )
-    return Act(adapter, observed, decide, after=(event,))
+    return Act(adapter, observed, decide, after=(event,), purpose="end")
 
 
 def _completion(observed: Observed, adapter: Adapter, scene: Scene) -> Act | None:
@@ -245,7 +245,7 @@ def _completion(observed: Observed, adapter: Adapter, scene: Scene) -> Act | Non
     def decide(obj: Json) -> Json | None:
         return adapter.admission(obj, admission) if may_start(adapter, obj) else None
 
-    return Act(adapter, observed, decide)
+    return Act(adapter, observed, decide, purpose="start the rest of")
 
 
 def _adoption(observed: Observed, adapter: Adapter, scene: Scene) -> Act | None:
@@ -261,7 +261,7 @@ def _adoption(observed: Observed, adapter: Adapter, scene: Scene) -> Act | None:
             return None
         return {"metadata": adapter.admission(obj, admission)["metadata"]}
 
-    return Act(adapter, observed, decide)
+    return Act(adapter, observed, decide, purpose="mark")
 
 
 def _cut_back(observed: Observed, adapter: Adapter, scene: Scene) -> Act | None:
@@ -278,7 +278,7 @@ def _cut_back(observed: Observed, adapter: Adapter, scene: Scene) -> Act | None:
     event = _event(
         observed, adapter, scene, "Resized", OVERGROWN, once=str(observed.generation), bad=True
     )
-    return Act(adapter, observed, decide, after=(event,))
+    return Act(adapter, observed, decide, after=(event,), purpose="resize")
 
 
 def _admission(decision: m.Decision, observed: Observed, adapter: Adapter, scene: Scene) -> Act:
@@ -292,7 +292,7 @@ def _admission(decision: m.Decision, observed: Observed, adapter: Adapter, scene
 
     once = f"{observed.generation} {scene.now.isoformat()}"
     event = _event(observed, adapter, scene, "Admitted", public(decision), once=once)
-    return Act(adapter, observed, decide, after=(event,), is_foreseen=True)
+    return Act(adapter, observed, decide, after=(event,), is_foreseen=True, purpose="start")
 
 
 def _resize(decision: m.Decision, observed: Observed, adapter: Adapter, scene: Scene) -> Act:
@@ -306,7 +306,7 @@ def _resize(decision: m.Decision, observed: Observed, adapter: Adapter, scene: S
 
     once = f"{observed.generation} {admission.members}"
     event = _event(observed, adapter, scene, "Resized", public(decision), once=once)
-    return Act(adapter, observed, decide, after=(event,))
+    return Act(adapter, observed, decide, after=(event,), purpose="resize")
 
 
 def _eviction(decision: m.Decision, observed: Observed, adapter: Adapter, scene: Scene) -> Act:
@@ -322,7 +322,7 @@ def _eviction(decision: m.Decision, observed: Observed, adapter: Adapter, scene:
     event = _event(
         observed, adapter, scene, "Evicted", public(decision), once=str(scene.cycle), bad=True
     )
-    return Act(adapter, observed, decide, after=(event,))
+    return Act(adapter, observed, decide, after=(event,), purpose="suspend")
 
 
 def _aftermath(decision: m.Decision, observed: Observed, scene: Scene) -> Json:

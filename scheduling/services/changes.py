@@ -35,6 +35,20 @@ PROJECTED = [
     "gpu_class",
 ]
 """Columns copied from the cluster; ``lifecycle.HELD_BY_STEP`` are the others."""
+AUTHORED = frozenset(
+    {
+        "queue_label",
+        "priority_class_id",
+        "gpus",
+        "min_members",
+        "max_members",
+        "gpu_classes",
+        "topology",
+        "run_time_limit_s",
+        "held",
+    }
+)
+"""Those that people set, as ``assign`` calls them."""
 
 
 @dataclass(slots=True)
@@ -43,6 +57,8 @@ class Changes:
 
     new: list[Workload] = field(default_factory=list)
     edited: dict[str, Workload] = field(default_factory=dict)
+    authored: dict[str, Workload] = field(default_factory=dict)
+    """Of the edited, those that people asked something else for."""
     stepped: dict[str, Workload] = field(default_factory=dict)
     transitions: list[Transition] = field(default_factory=list)
     evictions: list[Eviction] = field(default_factory=list)
@@ -69,10 +85,10 @@ def save(changes: Changes) -> None:
 
 def assign(row: Workload, values: Mapping[str, Any], changes: Changes) -> None:
     """Set columns of ``row``, and note in ``changes`` if one of them had another value."""
-    changed = False
-    for name, value in values.items():
-        if getattr(row, name) != value:
-            setattr(row, name, value)
-            changed = True
+    changed = [name for name, value in values.items() if getattr(row, name) != value]
+    for name in changed:
+        setattr(row, name, values[name])
     if changed:
         changes.edited[row.uid] = row
+    if not AUTHORED.isdisjoint(changed):
+        changes.authored[row.uid] = row

@@ -38,6 +38,7 @@ from scheduling.services import backstops, recording, records, snapshots
 from scheduling.services import policy as policies
 from scheduling.services.acts import Scene, phases_of
 from scheduling.services.blocked import Blocked, all_blocked, reworded
+from scheduling.services.causes import Causes
 from scheduling.services.changes import Changes, save
 from scheduling.services.policy import PolicyRows
 from scheduling.services.portions import portion
@@ -117,7 +118,7 @@ def run_cycle(
         return _run(cluster, worker, trigger)
     except BaseException:
         # What is in memory may be ahead of what was committed.
-        worker.projection, worker.memo = None, Memo()
+        worker.projection, worker.memo, worker.causes = None, Memo(), Causes()
         raise
     finally:
         worker.turn.give_back()
@@ -132,21 +133,27 @@ def _run(cluster: Cluster, worker: ClusterWorker, trigger: str) -> CycleResult:
     if worker.projection is None or not enforce:
         worker.projection = Projection(cluster)
     projection, now, watch = worker.projection, cluster.now(), Watch(began)
-    view = _look(worker, projection, _policy(cluster, worker, projection, now), now)
+    rows = _policy(cluster, worker, projection, now)
+    watch.lap("Read the policy")
+    view = _look(worker, projection, rows, now)
     watch.lap("Look at the cluster")
     planned = _plan(worker, projection, view, watch)
     recorded, is_news = _commit(worker, projection, view, planned, trigger, began)
+    causes = worker.causes.take()
     watch.lap("Commit to the ledger")
 
     pictures.retire(worker.mirror, worker.memo, projection.ended())
     report = _enforce(worker, projection, view, planned.plan, recorded) if enforce else Report()
+    watch.lap(records.WRITING)
     if not planned.is_whole:
         worker.trigger()
     many = len(view.picture.workloads) > MANY and worker.trigger.is_due()
     settled = report.written > report.said and not many and _settle(worker, view)
     if recorded.decisions and planned.plan.acts:
-        watch.lap("Write to the cluster")
-        kept = records.Kept(recorded.cycle, planned.snapshot, planned.plan, projection.by_name)
+        watch.lap("Look again")
+        kept = records.Kept(
+            recorded.cycle, planned.snapshot, planned.plan, projection.by_name, causes
+        )
         records.keep(kept, watch.laps, report)
     if is_news or settled:
         cluster.touch()
@@ -176,6 +183,7 @@ def _policy(
 ) -> PolicyRows:
     shares = projection.shares.rows
     rows = policies.load(cluster, at=now, unchanged=worker.unchanged, shares=shares)
+    worker.causes.hear_of_policy(rows, now)
     return replace(rows, usage=worker.ledger.usage(rows, now=now))
 
 
@@ -191,12 +199,13 @@ def _plan(worker: ClusterWorker, projection: Projection, view: _View, watch: Wat
     )
     watch.lap("Make the snapshot")
     plan = reworded(worker.planner.plan(snapshot), view.blocked)
+    watch.lap("Plan")
     is_whole = True
     if view.cluster.mode == ClusterMode.ENFORCE:
         plan = _within_quotas(plan, worker, projection, view)
         most = max(ADMISSIONS, worker.enforcer.writable(watch.passed_s()))
         plan, is_whole = portion(plan, most, _priorities(view, projection))
-    watch.lap("Plan")
+        watch.lap("Fit namespace quotas")
     return _Planned(snapshot, plan, is_whole, _ms_since(began))
 
 
@@ -233,6 +242,7 @@ def _commit(
     worker.ledger.book(view.rows, projection.rows.values(), now=view.now)
     save(view.changes)
     moved = projection.nodes.save(planned.snapshot, view.rows, view.picture.nodes)
+    worker.causes.hear_of_nodes(projection.nodes.turned, view.now)
     recorded = _record(view, projection, planned, trigger)
     recorded.cycle.took_ms = _ms_since(began)
     recorded.cycle.save(update_fields=["took_ms"])
@@ -250,6 +260,7 @@ def _look(worker: ClusterWorker, projection: Projection, rows: PolicyRows, now: 
     )
     enforce = rows.cluster.mode == ClusterMode.ENFORCE
     changes, known = projection.project(picture, rows, now=now, enforce=enforce)
+    worker.causes.hear_of_work(changes, now)
     grace_s = rows.cluster.stale_gang_grace_s
     projection.note_missing_members(known, now=now, grace_s=grace_s)
     worker.refusals.forget(picture.by_uid)

@@ -84,18 +84,13 @@ def step(
     if to_state not in LEGAL[before]:
         raise LifecycleError(f"{workload.name} cannot go from {before or 'nothing'} to {to_state}.")
     workload.state, workload.stepped_at = to_state, at
-    workload.reason, workload.sentence = reason, sentence
-    workload.sealed = None if sealed is None else dict(sealed)
-    workload.numbers, workload.until, workload.position = {}, None, None
+    _tell(workload, reason, sentence, sealed)
     if to_state == State.ADMITTED:
         _admit(workload, at, gpu_class, members, placement)
     elif to_state == State.RUNNING:
-        workload.started_at = at
-        workload.first_started_at = workload.first_started_at or at
+        _run(workload, at)
     elif to_state == State.EVICTED:
-        _charge(workload, at)
-        workload.eviction_count += 1
-        workload.lost_gpu_s += lost_gpu_s
+        _evict(workload, at, lost_gpu_s)
     elif to_state == State.REQUEUED:
         _requeue(workload, at, before)
     elif to_state == State.FINISHED:
@@ -111,6 +106,24 @@ def step(
         actor=actor,
         gpus=workload.allocated_gpus,
     )
+
+
+def _tell(workload: Workload, reason: str, sentence: str, sealed: Mapping[str, Any] | None) -> None:
+    """Why it is where it is now; what it was told of its wait is over."""
+    workload.reason, workload.sentence = reason, sentence
+    workload.sealed = None if sealed is None else dict(sealed)
+    workload.numbers, workload.until, workload.position = {}, None, None
+
+
+def _run(workload: Workload, at: datetime) -> None:
+    workload.started_at = at
+    workload.first_started_at = workload.first_started_at or at
+
+
+def _evict(workload: Workload, at: datetime, lost_gpu_s: float) -> None:
+    _charge(workload, at)
+    workload.eviction_count += 1
+    workload.lost_gpu_s += lost_gpu_s
 
 
 def _requeue(workload: Workload, at: datetime, before: str) -> None:

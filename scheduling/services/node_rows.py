@@ -10,6 +10,7 @@ from scheduling.cluster.conditions import GONE, Trouble
 from scheduling.cluster.nodes import ObservedNode
 from scheduling.engine import model as m
 from scheduling.models import Cluster, Node, NodePool
+from scheduling.services.causes import What
 from scheduling.services.columns import write_columns
 from scheduling.services.policy import PolicyRows
 
@@ -28,6 +29,8 @@ class NodeRows:
         self.cluster = cluster
         found = Node.objects.filter(cluster=cluster).select_related("gpu_class")
         self._rows: dict[Key, Node] = {(n.name, n.gpu_class.name): n for n in found}
+        self.turned: dict[str, What] = {}
+        """Nodes that the last ``save`` found gone, new, ready or down, and which of it."""
 
     def save(
         self, snapshot: m.Snapshot, rows: PolicyRows, observed: Iterable[ObservedNode]
@@ -39,6 +42,7 @@ class NodeRows:
         held = _held(snapshot)
         shown = {(node.name, node.gpu_class): node for node in observed}
         labels = {node.name: node.labels for node in shown.values()}
+        self.turned = {}
         new: list[Node] = []
         changed: list[Node] = []
         seen: set[Key] = set()
@@ -46,15 +50,7 @@ class NodeRows:
             key = (node.name, node.gpu_class)
             seen.add(key)
             pool = _pool(node, rows, labels.get(node.name, {}))
-            values: dict[str, Any] = {
-                "node_pool_id": pool.pk if pool else None,
-                "gpus": node.gpus,
-                "allocated_gpus": held.get(key, 0),
-                "foreign_gpus": node.foreign_gpus,
-                "topology": dict(node.topology),
-                "ready": node.ready,
-                "troubles": _troubles(shown.get(key)),
-            }
+            values = _values(node, pool, held.get(key, 0), shown.get(key))
             row = self._rows.get(key)
             if row is None:
                 gpu_class = rows.class_by_name[node.gpu_class]
@@ -62,16 +58,34 @@ class NodeRows:
                     cluster=self.cluster, gpu_class=gpu_class, name=node.name, **values
                 )
                 new.append(row)
+                self.turned[node.name] = What.NODE_CAME
             elif any(getattr(row, name) != value for name, value in values.items()):
+                if row.ready != node.ready:
+                    self.turned[node.name] = What.NODE_READY if node.ready else What.NODE_DOWN
                 for name, value in values.items():
                     setattr(row, name, value)
                 changed.append(row)
         gone = [self._rows.pop(key) for key in list(self._rows) if key not in seen]
+        self.turned |= dict.fromkeys((row.name for row in gone), What.NODE_WENT)
         Node.objects.bulk_create(new, batch_size=200)
         write_columns(changed, COLUMNS)
         if gone:
             Node.objects.filter(pk__in=[row.pk for row in gone]).delete()
         return bool(new or changed or gone)
+
+
+def _values(
+    node: m.Node, pool: NodePool | None, held: int, observed: ObservedNode | None
+) -> dict[str, Any]:
+    return {
+        "node_pool_id": pool.pk if pool else None,
+        "gpus": node.gpus,
+        "allocated_gpus": held,
+        "foreign_gpus": node.foreign_gpus,
+        "topology": dict(node.topology),
+        "ready": node.ready,
+        "troubles": _troubles(observed),
+    }
 
 
 def _held(snapshot: m.Snapshot) -> dict[Key, int]:

@@ -9,16 +9,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from scheduling.cluster.adapters import key_of
 from scheduling.cluster.enforcement import Report
 from scheduling.engine import Outline, document
 from scheduling.engine import model as m
 from scheduling.models import Cycle, CycleRecord, Workload
+from scheduling.services.causes import MOST, Cause
 
 Json = dict[str, Any]
 Key = tuple[str, str]
 """Queue and class by name."""
 
+WRITES = 100
+"""Writes of a cycle that are kept one by one."""
+WRITING = "Write to the cluster"
+"""Name of the phase in which the API server is spoken to."""
 LARGEST = 2000
 """Workloads and nodes of a snapshot that is kept: writing a larger one takes longer than planning it."""
 FIGURES = (
@@ -51,6 +55,8 @@ class Kept:
     plan: Outline
     by_name: Mapping[str, Workload]
     """Engine name -> row."""
+    causes: Sequence[Cause] = ()
+    """What had come to pass since the cycle before."""
 
 
 def keep(made: Kept, phases: Sequence[tuple[str, float]], report: Report) -> CycleRecord:
@@ -61,11 +67,34 @@ def keep(made: Kept, phases: Sequence[tuple[str, float]], report: Report) -> Cyc
             "snapshot": packed(made.snapshot),
             "queues": touched(made),
             "phases": [[name, round(ms, 1)] for name, ms in phases],
+            "causes": [cause.as_json() for cause in made.causes[:MOST]],
+            "more_causes": max(0, len(made.causes) - MOST),
+            "writes": writes(made, report),
+            "said": report.said,
             "written": report.written - report.said,
             "refused": len(report.failed),
         },
     )
     return kept
+
+
+def writes(made: Kept, report: Report) -> list[Json]:
+    """What was sent about whom, the refused first; the rest beyond ``WRITES`` is only counted."""
+    rows = {row.uid: row.pk for row in made.by_name.values()}
+    told = sorted(report.writes, key=lambda write: not write.code)[:WRITES]
+    return [
+        {
+            "workload": rows.get(write.workload_uid),
+            "kind": write.kind,
+            "name": write.name,
+            "purpose": write.purpose,
+            "method": write.method,
+            "code": write.code,
+            "message": write.message,
+            "ms": round(write.took_ms, 1),
+        }
+        for write in told
+    ]
 
 
 def packed(snapshot: m.Snapshot) -> bytes | None:
@@ -81,11 +110,6 @@ def unpacked(record: CycleRecord) -> Json | None:
         return None
     found: Json = json.loads(gzip.decompress(bytes(record.snapshot)))
     return found
-
-
-def name_of(work: Workload) -> str:
-    """What the snapshot calls it."""
-    return key_of(work.kind, work.namespace, work.name)
 
 
 def touched(made: Kept) -> list[Json]:

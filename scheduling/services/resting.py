@@ -56,7 +56,7 @@ def _restoration(
             return None
         return adapter.restoration(obj, resource_names, claims)
 
-    return Act(adapter, observed, decide)
+    return Act(adapter, observed, decide, purpose="put back")
 
 
 def _is_at_rest(adapter: Adapter, obj: Json) -> bool:

@@ -7,8 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 from functools import lru_cache
 from hashlib import sha256
-from itertools import compress
-from operator import attrgetter, is_not
+from operator import attrgetter
 from typing import Any
 
 from scheduling.cluster import picture as pictures
@@ -22,7 +21,7 @@ from scheduling.models import Cluster, ClusterMode, Workload
 from scheduling.services import policy as policies
 from scheduling.services.blocked import Refusals, blocked, forbidden
 from scheduling.services.checkpoints import Habits, last_checkpoint
-from scheduling.services.divided import BESIDE, divide, parts_of
+from scheduling.services.divided import BESIDE, Parts, divide, parts_of
 from scheduling.services.lingering import Heir, Heirs, heir_of, kept, orphans_stay, stays
 from scheduling.services.policy import NO_PRIORITY_CLASS, PolicyRows
 from scheduling.services.situations import (
@@ -36,47 +35,11 @@ from scheduling.services.situations import (
     priority_of,
 )
 from scheduling.services.strangers import strange_gpus, vanished_nodes
+from scheduling.services.waiting import Waiting
 
 NO_HEIRS: Heirs = {}
 NOBODY = Heir("")
 BOUNDS = attrgetter("bounds")
-
-
-class Waiting:
-    """The engine's values of what waits, kept from snapshot to snapshot while nothing of it changes."""
-
-    def __init__(self) -> None:
-        self._priorities: tuple[object, ...] = ()
-        self._known: dict[str, Known] = {}
-        """What was known of those in ``works``. It is made anew for whatever is seen otherwise."""
-        self.works: dict[str, m.Workload] = {}
-        """By uid, once ``sift`` has been called for the snapshot."""
-        self.node_sets = NodeSets()
-
-    def sift(
-        self, rows: PolicyRows, picture: Picture, known: Mapping[str, Known]
-    ) -> list[Observed]:
-        """Begin a snapshot: the workloads that are not in ``works`` as they are now. All have to be made
-        anew when the priority classes changed."""
-        priorities = tuple((p.name, p.is_default) for p in rows.priority_classes)
-        if priorities != self._priorities:
-            self._forget(list(self.works))
-        self._priorities = priorities
-        # Thousands, of which a few changed: this goes through them without a line of Python for each.
-        uids = picture.by_uid.keys()
-        differs = map(is_not, map(self._known.get, uids), map(known.get, uids))
-        changed = list(compress(picture.workloads, differs))
-        self._forget(self._known.keys() - uids)
-        self._forget(o.uid for o in changed)
-        return changed
-
-    def keep(self, observed: Observed, known: Known, made: m.Workload) -> None:
-        self._known[observed.uid], self.works[observed.uid] = known, made
-
-    def _forget(self, uids: Iterable[str]) -> None:
-        for uid in uids:
-            self._known.pop(uid, None)
-            self.works.pop(uid, None)
 
 
 def build(
@@ -105,28 +68,20 @@ def build(
     ]
     class_by_node = {n.name: n.gpu_class for n in reversed(nodes)}
     present = {(n.name, n.gpu_class) for n in nodes}
-    works: list[m.Workload] = []
-    unmoved = any(orphans_stay(o, now) for o in picture.orphans)
+    made: list[Made] = []
     for observed in changed:
         what = known[observed.uid]
         work = _workload(observed, what, rows, class_by_node, present, now)
-        if work is not None and work.leaving and stays(observed, what, now):
-            work, unmoved = kept(work), True
-        if work is not None and what.situation is Situation.WAITING:
-            waiting.keep(observed, what, work)
-        elif work is not None and observed.uid in parts:
-            works += divide(work, observed, parts[observed.uid])
-        elif work is not None:
-            works.append(work)
+        if work is not None:
+            made.append((observed, what, work))
+    works, unmoved = _at_work(made, waiting, parts, now)
+    unmoved = unmoved or any(orphans_stay(o, now) for o in picture.orphans)
     return m.Snapshot(
         now=now,
         gpu_classes=tuple(m.GpuClass(c.name, float(c.exchange_rate)) for c in rows.gpu_classes),
         nodes=tuple(nodes),
         queues=policies.engine_queues(rows),
-        priority_classes=(
-            *policies.engine_priority_classes(rows),
-            *([BESIDE] if parts or unmoved else []),
-        ),
+        priority_classes=_priority_classes(rows, is_beside=bool(parts) or unmoved),
         workloads=(
             *waiting.works.values(),
             *works,
@@ -136,6 +91,33 @@ def build(
         policy=policies.engine_policy(rows.cluster),
         node_sets=_node_sets(picture, waiting.node_sets),
     )
+
+
+def _priority_classes(rows: PolicyRows, *, is_beside: bool) -> tuple[m.PriorityClass, ...]:
+    """With that of what holds GPUs beside its gang, where anything does."""
+    return (*policies.engine_priority_classes(rows), *([BESIDE] if is_beside else []))
+
+
+Made = tuple[Observed, Known, m.Workload]
+
+
+def _at_work(
+    made: Iterable[Made], waiting: Waiting, parts: Mapping[str, Parts], now: datetime
+) -> tuple[list[m.Workload], bool]:
+    """Those that hold GPUs, one for each part of what is divided, and whether one of them does not leave as
+    it should; ``waiting`` keeps the others."""
+    works: list[m.Workload] = []
+    unmoved = False
+    for observed, what, read in made:
+        is_stuck = read.leaving and stays(observed, what, now)
+        work, unmoved = (kept(read), True) if is_stuck else (read, unmoved)
+        if what.situation is Situation.WAITING:
+            waiting.keep(observed, what, work)
+        elif observed.uid in parts:
+            works += divide(work, observed, parts[observed.uid])
+        else:
+            works.append(work)
+    return works, unmoved
 
 
 def live(cluster: Cluster) -> m.Snapshot:

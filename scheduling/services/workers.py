@@ -20,10 +20,11 @@ from scheduling.engine import Planner
 from scheduling.models import Cluster
 from scheduling.services.backstops import Machines
 from scheduling.services.blocked import Refusals
+from scheduling.services.causes import Causes
 from scheduling.services.ledger import Ledger
 from scheduling.services.projection import Projection
-from scheduling.services.snapshots import Waiting
 from scheduling.services.unchanged import Unchanged
+from scheduling.services.waiting import Waiting
 from scheduling.services.words import Spoken
 
 DEBOUNCE_S = 0.02
@@ -112,6 +113,7 @@ class ClusterWorker:
     planner: Planner = field(default_factory=Planner)
     refusals: Refusals = field(default_factory=Refusals)
     machines: Machines = field(default_factory=Machines)
+    causes: Causes = field(default_factory=Causes)
     projection: Projection | None = None
 
     def close(self) -> None:

@@ -37,6 +37,7 @@ from scheduling.services import service_classes, shapes
 from scheduling.services.errors import ServiceError, name_refused
 from scheduling.services.judge import Rules, judge
 from scheduling.services.workers import Address, address_of
+from scheduling.services.written import as_written, unmark
 
 Json = dict[str, Any]
 
@@ -60,7 +61,7 @@ def submit(cluster: Cluster, *, manifest: Mapping[str, Any], user: str) -> Json:
     queue = _leaf(cluster, labels.queue_of(meta.get("labels")))
     meta.setdefault("namespace", queue.namespace or "default")
     meta["annotations"] = {**(meta.get("annotations") or {}), labels.USER: user}
-    _unmark(meta["annotations"])
+    unmark(meta["annotations"])
     body["spec"] = body.get("spec") or {}
     with _readable(adapter):
         body = adapter.queued(body)
@@ -99,7 +100,7 @@ def read(cluster: Cluster, manifest: Mapping[str, Any], *, in_reach: bool = True
     unset = {"name": "", "namespace": ""}
     with _readable(adapter):
         body["metadata"] = {**unset, **body["metadata"], **NOT_YET}
-        _unmark(body["metadata"].get("annotations") or {})
+        unmark(body["metadata"].get("annotations") or {})
         claims = _claims(cluster, body) if in_reach else {}
         kinds = _runtimes(cluster, body)
         return adapter.observe(adapter.queued(body), (), classes, claims, kinds)
@@ -253,41 +254,7 @@ def manifest_of(workload: Workload) -> Json:
         obj = client.get(adapter.path(workload.namespace, workload.name))
     resources = [c.resource_name for c in workload.cluster.gpu_classes.all()]
     with _readable(adapter):
-        return _as_written(merging.merged(obj, adapter.restoration(obj, resources, {})), adapter)
-
-
-def _as_written(obj: Json, adapter: Adapter) -> Json:
-    meta = obj["metadata"]
-    notes = dict(meta.get("annotations") or {})
-    _unmark(notes)
-    notes.pop(labels.USER, None)
-    kept = {
-        "name": meta["name"],
-        "namespace": meta["namespace"],
-        "labels": meta.get("labels") or {},
-    }
-    spec = copy.deepcopy(obj["spec"])
-    if adapter.kind == "Job" and not spec.pop("manualSelector", False):
-        spec.pop("selector", None)
-        pods = spec["template"].get("metadata") or {}
-        said = {k: v for k, v in (pods.get("labels") or {}).items() if not _is_made(k)}
-        bare = {k: v for k, v in {**pods, "labels": said}.items() if v}
-        spec["template"] = {
-            **({"metadata": bare} if bare else {}),
-            "spec": spec["template"]["spec"],
-        }
-    written = {
-        "apiVersion": obj["apiVersion"],
-        "kind": obj["kind"],
-        "metadata": {**kept, "annotations": notes},
-        "spec": spec,
-    }
-    return adapter.queued(written)
-
-
-def _is_made(label: str) -> bool:
-    """Whether the Job controller gives it to the pods."""
-    return label in ("controller-uid", "job-name") or label.startswith("batch.kubernetes.io/")
+        return as_written(merging.merged(obj, adapter.restoration(obj, resources, {})), adapter)
 
 
 def _adapter_of(manifest: Mapping[str, Any]) -> Adapter:
@@ -321,12 +288,6 @@ def _leaf(cluster: Cluster, name: str) -> Queue:
             field="queue",
         )
     return queue
-
-
-def _unmark(notes: Json) -> None:
-    """A copied manifest of admitted work must not bring its admission along."""
-    for note in labels.WRITTEN_BY_WEIR:
-        notes.pop(note, None)
 
 
 def _person(user: str, queue: Queue | None) -> Person:

@@ -1,31 +1,23 @@
-"""Filters of the report templates; the words are in ``portal.reports.words``."""
+"""Bars, plots and addresses of the report templates."""
 
 from __future__ import annotations
 
+import math
+
 from django import template
 
-from portal.reports import words
 from portal.reports.figures import Figure
 from portal.reports.filters import ReportFilters
 from portal.reports.pages import Meter
-from portal.web.format import NONE, number
+from portal.web.format import gpus
 
 register = template.Library()
-register.filter("percent", words.percent)
-register.filter("hours", words.hours)
-register.filter("wait", words.wait)
 
 
 @register.filter
 def gpu_mean(value: float) -> str:
-    """A mean number of GPUs with one decimal; a step without samples is a dash."""
-    return NONE if value != value else number(value, 1)  # noqa: PLR0124 - NaN differs from itself
-
-
-@register.filter
-def ratio(value: float | None) -> str:
-    """'1.18'."""
-    return NONE if value is None else f"{value:.2f}"
+    """A mean of whole GPUs; a step without samples is a dash."""
+    return gpus(None if math.isnan(value) else 1000 * value)
 
 
 @register.inclusion_tag("reports/meter.html")

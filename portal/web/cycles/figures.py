@@ -12,6 +12,7 @@ from portal.teams.access import visible_queues, visible_workloads
 from portal.web.classes import unit
 from portal.web.entitlement import Axis, Bar, Figures, axis, bar
 from scheduling.models import Action, Cycle, CycleRecord, Decision, GpuClass, Queue
+from scheduling.services.records import FIGURES, WRITING
 
 ACTS = (Action.EVICT, Action.MOVE, Action.SHRINK, Action.ADMIT, Action.GROW)
 WAITS = (Action.WAIT, Action.RESERVE)
@@ -25,7 +26,6 @@ BADGES = {
     Action.WAIT: ("pending", "neutral", "Wait"),
 }
 """Glyph, tone and word of an action."""
-FIGURES = ("allocated", "fair_share", "nominal", "limit", "demand", "pending", "lent", "kept_back")
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +128,10 @@ class Pass:
     @cached_property
     def phases_ms(self) -> float:
         return sum(phase.ms for phase in self.phases)
+
+    @property
+    def writing_ms(self) -> float:
+        return next((phase.ms for phase in self.phases if phase.name == WRITING), 0.0)
 
     @cached_property
     def earlier(self) -> Cycle | None:

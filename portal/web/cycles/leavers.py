@@ -59,7 +59,7 @@ def searches(found: Sequence[Hunt], cluster: Cluster, reader: Reader) -> list[Se
 
 
 def _search(hunt: Hunt, sees: Callable[[str], bool], paths: dict[str, str]) -> Search | None:
-    rows = [_row(one, hunt, paths) for one in hunt.candidates if sees(one.work.queue)]
+    rows = [_row(one, hunt) for one in hunt.candidates if sees(one.work.queue)]
     named = sees(hunt.winner.queue)
     if not named and not rows:
         return None
@@ -74,11 +74,11 @@ def _search(hunt: Hunt, sees: Callable[[str], bool], paths: dict[str, str]) -> S
     )
 
 
-def _row(one: Candidate, hunt: Hunt, paths: dict[str, str]) -> Row:
+def _row(one: Candidate, hunt: Hunt) -> Row:
     label, tone = WORDS[one.verdict]
     return Row(
         name=_short(one.work.name),
-        queue=paths.get(one.work.queue, one.work.queue),
+        queue=one.work.queue,
         gpus=one.gpus,
         label=label,
         tone=tone,
@@ -88,7 +88,7 @@ def _row(one: Candidate, hunt: Hunt, paths: dict[str, str]) -> Row:
 
 
 def _text(one: Candidate, hunt: Hunt) -> str:
-    ratio = show.number(one.gpus / hunt.asked, 2) if hunt.asked else ""
+    ratio = show.ratio(one.gpus / hunt.asked) if hunt.asked else ""
     if one.verdict in (Verdict.CHOSEN, Verdict.ENOUGH):
         past = "lost" if one.verdict is Verdict.CHOSEN else "would have lost"
         return f"{past} {show.gpu_hours(one.lost_gpu_s or 0)} GPU-hours, {ratio} held per asked GPU"

@@ -11,13 +11,15 @@ from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_safe
 
 from portal.teams.reading import reader_of
+from portal.web.cycles.around import Around
 from portal.web.cycles.figures import Pass
 from portal.web.cycles.leavers import searches
 from portal.web.requests import PersonRequest
 from portal.web.shell import get_cluster
 from scheduling.models import Action, Cycle, CycleRecord
+from scheduling.services.asking import name_in_plan
 from scheduling.services.candidates import hunts_of
-from scheduling.services.records import name_of, unpacked
+from scheduling.services.records import unpacked
 
 TRIGGERS = {"timer": "its timer", "event": "a change on the cluster"}
 """What woke a cycle, in words."""
@@ -46,9 +48,10 @@ def cycle(request: PersonRequest, cluster: str, number: int) -> HttpResponse:
         "cycle": shown,
         "seen": seen,
         "record": record,
+        "around": Around.of(record, request.user) if record else None,
         "woken_by": TRIGGERS.get(shown.trigger, shown.trigger),
         "may_plan_again": sees_all(request, shown),
-        "first": next((name_of(line.decision.workload) for line in seen.acts), ""),
+        "first": next((name_in_plan(line.decision.workload) for line in seen.acts), ""),
         "took_from": any(line.decision.action in TAKING for line in seen.acts) or shown.evicted,
         "snapshot_bytes": len(record.snapshot) if record and record.snapshot else 0,
     }

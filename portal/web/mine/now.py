@@ -11,6 +11,7 @@ from django.db.models import F, QuerySet
 
 from portal.accounts.models import User
 from portal.web.classes import gpus_each
+from portal.web.help.reasons import Ends, ended_by
 from portal.web.mine.ahead import Drawn, Span, TimeAxis
 from portal.web.overview.queue_figures import protection
 from portal.web.workloads.rows import Row, rows
@@ -20,9 +21,7 @@ from scheduling.models.workloads import HOLDING, WAITING
 
 MOST = 10
 """Rows shown of what waits, and of what runs; the list has the rest."""
-NEEDS_OWNER: Final = frozenset(
-    {"never_fits", "misrouted", "no_such_class", "not_allowed", "gang_incomplete"}
-)
+NEEDS_OWNER: Final = ended_by(Ends.OWNER)
 """Reasons that no wait ends: whoever submitted it has to change something."""
 
 

@@ -14,12 +14,13 @@ from portal.web.classes import unit
 from portal.web.entitlement import Axis, Bar, Figures, axis, bar
 from portal.web.mine.now import own
 from portal.web.overview.figures import figures_of
+from portal.web.sums import Summed
 from scheduling.models import Cluster, GpuClass, Queue, Share
 from scheduling.models.workloads import HOLDING, WAITING
 
 
 @dataclass(frozen=True, slots=True)
-class Amounts:
+class Amounts(Summed):
     """Milli-GPU of one line of the table. Those of all lines add up to the last."""
 
     allocated: float = 0
@@ -32,16 +33,6 @@ class Amounts:
     @property
     def excess(self) -> float:
         return self.allocated - self.fair_share
-
-    def __sub__(self, other: Amounts) -> Amounts:
-        return Amounts(
-            self.allocated - other.allocated,
-            self.mine - other.mine,
-            self.fair_share - other.fair_share,
-            self.nominal - other.nominal,
-            self.pending - other.pending,
-            self.mine_pending - other.mine_pending,
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,12 +70,9 @@ def own_share(cluster: Cluster, user: User, gpu_class: GpuClass) -> OwnQueues:
     on = axis(figures.values())
     lines = [_line(q, figures[q.pk], every, held, wanted, on) for q in mine]
     first = [q for q in every if q.parent_id is not None and _depth(q) == 0]
-    total = _sum(_amounts(figures_of(shares.get(q.pk))) for q in first)
-    own_sum = _sum(line.amounts for line in lines)
-    total = Amounts(
-        total.allocated, sum(held.values()), total.fair_share, total.nominal, total.pending,
-        sum(wanted.values()),
-    )  # fmt: skip
+    own_sum = sum((line.amounts for line in lines), Amounts())
+    total = sum((_amounts(figures_of(shares.get(q.pk))) for q in first), Amounts())
+    total += Amounts(mine=sum(held.values()), mine_pending=sum(wanted.values()))
     return OwnQueues(gpu_class, on, lines, total - own_sum, _others(every, mine), total)
 
 
@@ -145,13 +133,6 @@ def _amounts(figures: Figures, mine: float = 0, mine_pending: float = 0) -> Amou
         figures.pending,
         mine_pending,
     )
-
-
-def _sum(rows: Iterable[Amounts]) -> Amounts:
-    total = Amounts()
-    for row in rows:
-        total = total - (Amounts() - row)
-    return total
 
 
 def _others(every: Sequence[Queue], mine: Sequence[Queue]) -> int:

@@ -10,8 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from statistics import median_low
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from django.db.models import Count, F, Min, OuterRef, Q, QuerySet, Subquery, Sum
 from django.db.models.functions import Coalesce
@@ -21,6 +20,7 @@ from portal.teams.access import own_queues, visible_queues, visible_workloads
 from portal.web.classes import gpus_each, unit
 from portal.web.entitlement import Axis, Bar, Figures, axis, bar
 from portal.web.format import zone
+from portal.web.fragmentation import MemberSizes
 from scheduling.models import (
     Cluster,
     Eviction,
@@ -33,6 +33,7 @@ from scheduling.models import (
     Workload,
 )
 from scheduling.models.workloads import WAITING
+from scheduling.services.records import FIGURES
 
 if TYPE_CHECKING:
     from django_stubs_ext import WithAnnotations
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
 class Capacity:
     """GPUs of one class now: the five parts add up to ``installed``.
 
-    ``fragmented`` is free but on nodes where nothing that waits would fit, see ``MemberSizes``.
+    ``fragmented`` is free but on nodes where nothing that waits would fit, see ``fragmentation``.
     ``foreign`` is held by pods outside the queues.
     """
 
@@ -163,42 +164,6 @@ def _capacity(gpu_class: GpuClass, nodes: list[Node], wanted: int) -> Capacity:
     )
 
 
-WANT_ROOM = ("fragmented", "no_free_gpus", "no_room_in_topology")
-"""Reasons of work that would start if GPUs were free where it fits."""
-
-
-class MemberSizes:
-    """Sizes of gang members that wait and run, milli-GPU. One query."""
-
-    def __init__(self, cluster: Cluster) -> None:
-        self.waiting: list[tuple[int, list[str], bool]] = []
-        """(size, classes that it accepts, whether it waits for room)"""
-        self.running: dict[int | None, list[int]] = defaultdict(list)
-        sizes = Workload.objects.filter(cluster=cluster).exclude(state=State.FINISHED)
-        columns = ("state", "gpus", "gpu_class_id", "gpu_classes", "reason")
-        grouped = sizes.order_by().values_list(*columns)
-        for state, gpus, class_id, names, why, count in grouped.annotate(count=Count("id")):
-            if state in WAITING:
-                self.waiting.append((gpus, names, why in WANT_ROOM))
-            else:
-                self.running[class_id].extend([gpus] * count)
-
-    def smallest_wanted(self, gpu_class: GpuClass) -> int:
-        """What a node must have free to be of use; free GPUs on a node with fewer are *fragmented*.
-
-        The smallest member of what waits for room and accepts the class: what a quota or a limit stops uses
-        no GPU, however many are free. Where nothing waits for room, the smallest of all that waits; where
-        nothing waits, the median member of what runs on it; 0 when neither is known.
-        """
-        sizes = [
-            (g, room) for g, names, room in self.waiting if not names or gpu_class.name in names
-        ]
-        wanted = [gpus for gpus, for_room in sizes if for_room] or [gpus for gpus, _ in sizes]
-        if wanted:
-            return min(wanted)
-        return median_low(self.running.get(gpu_class.pk) or [0])
-
-
 def tree(cluster: Cluster, user: User, gpu_class: GpuClass, ready_and_down: Capacity) -> Tree:
     """The queues the person may see, depth first, on one axis. Four queries."""
     shares = {s.queue_id: s for s in Share.objects.filter(gpu_class=gpu_class)}
@@ -237,21 +202,12 @@ def _keepers(visible: list[Queue], shares: Mapping[int, Share]) -> list[Queue]:
     return [queue for queue in keeping if queue.pk not in above]
 
 
-def figures_of(share: Share | None, *, potential: bool = False) -> Figures:
-    """The bar's figures of one row of the division; all zero before the first."""
+def figures_of(share: Any, *, potential: bool = False) -> Figures:
+    """The bar's figures of one row of the division, or of a share of a plan; all zero before the first."""
     if share is None:
         return Figures(0, 0, 0, 0, 0)
-    return Figures(
-        allocated=share.allocated,
-        fair_share=share.fair_share,
-        nominal=share.nominal,
-        limit=share.limit,
-        demand=share.demand,
-        pending=share.pending,
-        lent=share.lent,
-        kept_back=share.kept_back,
-        potential=share.potential if potential else None,
-    )
+    named = {name: getattr(share, name) for name in FIGURES}
+    return Figures(**named, potential=share.potential if potential else None)
 
 
 def depth_first(queues: Iterable[Queue]) -> list[tuple[Queue, int]]:
@@ -363,8 +319,9 @@ class Sums:
     nodes_down: int
 
     @property
-    def percent(self) -> float:
-        return 100 * self.allocated / self.installed if self.installed else 0.0
+    def part(self) -> float:
+        """Allocated of installed."""
+        return self.allocated / self.installed if self.installed else 0.0
 
 
 def sums(parts: Iterable[Capacity]) -> Sums:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from typing import Any, Final
 
 from django.db.models import Count, Q
@@ -18,6 +18,7 @@ from portal.teams.access import visible_queues
 from portal.web.classes import gpus_each, unit
 from portal.web.overview.figures import depth_first
 from portal.web.sorting import Column, Sort
+from portal.web.sums import Summed
 from scheduling.models import Cluster, GpuClass, Queue, Share, Workload
 from scheduling.models.workloads import HOLDING, WAITING
 
@@ -35,7 +36,7 @@ COLUMNS: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Amounts:
+class Amounts(Summed):
     nominal: float = 0
     fair_share: float = 0
     held: float = 0
@@ -46,12 +47,6 @@ class Amounts:
     @property
     def excess(self) -> float:
         return self.held - self.fair_share
-
-    def __add__(self, other: Amounts) -> Amounts:
-        return Amounts(*(a + b for a, b in zip(astuple(self), astuple(other), strict=True)))
-
-    def __sub__(self, other: Amounts) -> Amounts:
-        return Amounts(*(a - b for a, b in zip(astuple(self), astuple(other), strict=True)))
 
 
 @dataclass(frozen=True, slots=True)

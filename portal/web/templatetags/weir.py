@@ -29,6 +29,9 @@ register.filter("money", show.money)
 register.filter("reason_headline", show.reason_headline)
 register.filter("counted", show.counted)
 register.filter("gpus_counted", show.gpus_counted)
+register.filter("hours", show.hours)
+register.filter("percent", show.percent)
+register.filter("ratio", show.ratio)
 
 
 @register.filter
@@ -99,6 +102,18 @@ def when(context: Context, at: datetime | None) -> SafeString:
 def clock(context: Context, at: datetime) -> SafeString:
     """``{% clock shell.now %}``: '10:42:16 CET', UTC on hover."""
     return _time(at, show.clock(at, context["shell"].zone))
+
+
+@register.simple_tag(takes_context=True)
+def moment(context: Context, at: datetime) -> SafeString:
+    """``{% moment cycle.at %}``: 'Thu 19 Nov 2026 10:42:16', UTC on hover."""
+    return _time(at, show.moment(at, context["shell"].zone))
+
+
+@register.simple_tag(takes_context=True)
+def second(context: Context, at: datetime, near: datetime) -> SafeString:
+    """``{% second cause.at cycle.at %}``: '10:42:16', with its day where that is another one."""
+    return _time(at, show.second(at, near, context["shell"].zone))
 
 
 def _time(at: datetime, text: str) -> SafeString:

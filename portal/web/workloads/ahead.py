@@ -10,13 +10,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
-from typing import Any
 
 from portal.accounts.models import User
 from portal.teams import submission
 from portal.teams.access import visible_workloads
-from portal.web.entitlement import Axis, Bar, Figures, axis, bar
-from portal.web.format import duration, gpus, money, number, reason_headline
+from portal.web.entitlement import Axis, Bar, axis, bar
+from portal.web.format import duration, gpus, money, number, reason_inside
+from portal.web.overview.figures import figures_of
 from scheduling.models import Cluster, GpuClass, Workload
 from scheduling.services import asking
 from scheduling.services.asking import Answer, Asked
@@ -159,7 +159,7 @@ class _Telling:
             head = "Starts once others have left" if answer.leaving else "Starts as GPUs come free"
             return Verdict("info", "clock", head, text, decision.until)
         place = f", place {decision.position} in line" if decision.position else ""
-        head = f"Waits{place}: {reason_headline(decision.reason).lower()}"
+        head = f"Waits{place}: {reason_inside(decision.reason)}"
         return Verdict("warn", "clock", head, text, decision.until)
 
     def _text(self, answer: Answer) -> str:
@@ -191,7 +191,7 @@ class _Telling:
         if share is None or on is None:
             return None
         framed = 0 if answer.never else self.asked.observed.gpus * self.asked.observed.min_members
-        return bar(str(self.asked.queue), _figures(share), on, framed_gpus=framed)
+        return bar(str(self.asked.queue), figures_of(share), on, framed_gpus=framed)
 
     def most_cost(self, gpu_class: GpuClass) -> str:
         """Of the whole gang for its whole run-time limit; empty without one."""
@@ -211,20 +211,6 @@ class _Telling:
 
 
 def _axis(answers: Sequence[Answer], asked: Asked) -> Axis | None:
-    drawn = [_figures(answer.share) for answer in answers if answer.share is not None]
+    drawn = [figures_of(answer.share) for answer in answers if answer.share is not None]
     least = asked.observed.gpus * asked.observed.min_members
     return axis(drawn, least=max(1000, min(least, 10**6))) if drawn else None
-
-
-def _figures(share: Any) -> Figures:
-    """The bar's figures of a share of the plan."""
-    return Figures(
-        allocated=share.allocated,
-        fair_share=share.fair_share,
-        nominal=share.nominal,
-        limit=share.limit,
-        demand=share.demand,
-        pending=share.pending,
-        lent=share.lent,
-        kept_back=share.kept_back,
-    )

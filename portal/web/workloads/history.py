@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from itertools import groupby, zip_longest
 from typing import Any
 
-from portal.web.format import duration, gpus_counted, number, reason_headline, state_glyph
+from portal.web.format import duration, gpus_counted, ratio, reason_inside, state_glyph
 from portal.web.workloads.rows import gang
 from portal.web.workloads.timeline import Step
 from scheduling.models import Action, Decision, Eviction, State, Transition, Workload
@@ -127,7 +127,7 @@ def _waits(
         length = duration(end - one.cycle.at)
         yield Entry(
             at=one.cycle.at,
-            head=f"{'Waits' if lasts else 'Waited'} {length}: {reason_headline(one.reason).lower()}",
+            head=f"{'Waits' if lasts else 'Waited'} {length}: {reason_inside(one.reason)}",
             icon="clock",
             text=told(one, reader).sentence,
             until=None if lasts else end,
@@ -152,7 +152,7 @@ def _loss(eviction: Eviction, reader: Reader) -> Loss:
         winner_queue=(queue_of(elsewhere, reader) or "") if named else "",
         winner_uid=winner.uid if named and winner is not None else "",
         each=duration(eviction.lost_gpu_s / gpus) if gpus else "",
-        ratio=number(gpus / asked, 2) if asked else "",
+        ratio=ratio(gpus / asked) if asked else "",
     )
 
 

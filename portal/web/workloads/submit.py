@@ -57,6 +57,7 @@ def preview(request: PersonRequest, cluster: str) -> HttpResponse:
         response["Content-Disposition"] = f'attachment; filename="{name}.yaml"'
         return response
     shown = {**_shown(request, found, form), "outlook": _outlook(request, found, form)}
+    shown["faults"], shown["missing"] = _so_far(form)
     return render(request, "web/workloads/_outcome.html", {**shown, "swap": True})
 
 
@@ -160,6 +161,7 @@ def _shown(request: PersonRequest, cluster: Cluster, form: AnyForm) -> dict[str,
         "form": form,
         "pasted": isinstance(form, PasteForm),
         "form_url": reverse("web:submit", args=[cluster.name]),
+        "faults": _faults(form) if form.is_bound else [],
         "lines": texts.lines(text),
         "yaml": text,
         "queue": form.chosen_queue if isinstance(form, SubmitForm) else None,
@@ -168,6 +170,20 @@ def _shown(request: PersonRequest, cluster: Cluster, form: AnyForm) -> dict[str,
         "used": used,
         "owns_used": used is not None and used.owner_id == request.user.pk,
     }
+
+
+def _faults(form: AnyForm) -> list[tuple[str, str]]:
+    """(label, what is wrong with it); the label is empty where it is about the whole."""
+    each = [(str(field.label), str(said)) for field in form for said in field.errors]
+    return [*each, *(("", str(said)) for said in form.non_field_errors())]
+
+
+def _so_far(form: AnyForm) -> tuple[list[tuple[str, str]], list[str]]:
+    """While one types: faults of what is typed, and the labels of what is still to be. An empty field is no
+    fault before somebody submits it."""
+    faulty = [form[name] for name in form.fields if name in form.errors]
+    empty = [str(field.label) for field in faulty if not field.value()]
+    return [fault for fault in _faults(form) if fault[0] not in empty], empty
 
 
 def _outlook(request: PersonRequest, cluster: Cluster, form: AnyForm) -> Outlook | None:

@@ -300,9 +300,7 @@ class RoleAdapter:
             self._classes(obj, role, own, classes, each)
             for role, own, each in zip(counted, owns, asks, strict=True)
         ]
-        lowest, highest = self._bounds(obj, counted, original)
-        later = self.later(obj, parts)
-        members = min(faults.LARGEST_GANG, sum(role.count for role in counted))
+        between = self._bounds(obj, counted, original)
         mixed = any(amounts) and (self.has_helpers or len(counted) < len(roles))
         mine = [p for p in pods if pods_of.gpus(p["spec"], names, claims)] if mixed else pods
         return {
@@ -311,13 +309,7 @@ class RoleAdapter:
             "gpus": max(amounts),
             "cpus": int(asks[0].get("cpu", 0)),
             "memory_mib": int(asks[0].get("memory", 0)),
-            "min_members": min(max(1, lowest), faults.LARGEST_GANG),
-            "max_members": min(max(1, highest), faults.LARGEST_GANG),
-            "members": members,
-            "members_wanted": max(0, members - self.done(obj, mine)),
-            "spare": sum(role.spare for role in counted),
-            "undue": sum(role.count for role in counted if not later.get(role.name, True)),
-            "staged": bool(later),
+            **_counts(counted, between, self.later(obj, parts), self.done(obj, mine)),
             "sized": original.members,
             "admitted_gpus": original.gpus,
             "admitted_limit_s": original.limit_s,
@@ -325,7 +317,7 @@ class RoleAdapter:
             "bounds": bounds.written(owns),
             "fault": faults.managed(self._run_by(obj))
             or self.fault(obj, amounts)
-            or faults.size(highest)
+            or faults.size(between[1])
             or faults.claims((role.pod for role in roles), claims)
             or fitting.fault(amounts, asks, fits, names)
             or faults.helpers(self.helpers(obj), names)
@@ -380,3 +372,23 @@ def named_by(pods: Iterable[Json]) -> tuple[str, ...]:
     """The priority classes that pod specs name, each once."""
     named = {str(name) for pod in pods if (name := pod.get("priorityClassName"))}
     return tuple(sorted(named)) if named else ()
+
+
+def _counts(
+    counted: Sequence[Role],
+    between: tuple[int, int],
+    later: Mapping[str, bool],
+    done: int,
+) -> Json:
+    """How many members it has ``between`` its least and its most, and how many of them are still wanted."""
+    members = min(faults.LARGEST_GANG, sum(role.count for role in counted))
+    lowest, highest = (min(max(1, bound), faults.LARGEST_GANG) for bound in between)
+    return {
+        "min_members": lowest,
+        "max_members": highest,
+        "members": members,
+        "members_wanted": max(0, members - done),
+        "spare": sum(role.spare for role in counted),
+        "undue": sum(role.count for role in counted if not later.get(role.name, True)),
+        "staged": bool(later),
+    }

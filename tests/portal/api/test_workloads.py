@@ -5,6 +5,7 @@ import pytest
 from portal.accounts.models import Persona
 from scheduling.cluster.client import NotFoundError
 from scheduling.models import MILLI, CheckpointHabit, GpuClass, State, Workload
+from scheduling.services.changes import PROJECTED
 from tests.factories import make_cluster, make_member, make_workload
 from tests.portal.kubernetes import job
 from tests.scheduling.manifests import MANIFESTS
@@ -185,6 +186,22 @@ def test_submit_is_refused_at_the_field(api, change, field):
     response = api("researcher").post(WORKLOADS, {**FIELDS, **change}, format="json")
     assert response.status_code == 400, response.data
     assert list(response.data["fields"]) == [field]
+
+
+def test_submit_of_what_can_never_start_is_refused_until_that_is_asked_for(api, kube):
+    Persona.objects.filter(name="researcher").update(max_gpus_per_workload=None)
+    asked = {**FIELDS, "gpus_per_pod": 16}
+    client = api("researcher")
+    refused = client.post(WORKLOADS, asked, format="json")
+    assert refused.status_code == 400
+    assert "never take 1 member of 16 GPUs" in str(refused.data)
+    made = client.post(WORKLOADS, {**asked, "even_if_never": True}, format="json")
+    assert made.status_code == 201
+    assert kube.get(job("pretraining", "probe"))["spec"]["suspend"]
+
+
+def test_every_column_that_is_copied_from_the_cluster_is_told(api):
+    assert set(PROJECTED) <= set(api("researcher").get(WORKLOADS).data["results"][0])
 
 
 def test_submit_into_a_foreign_namespace_is_refused(api):

@@ -17,7 +17,7 @@ from portal.reports.figures.theme import apart
 from portal.reports.filters import ReportFilters
 from portal.reports.stats import Spread
 from portal.reports.tables import Table, csv_cell, csv_lines
-from portal.reports.words import and_list, hour_name, hours, percent, range_label, span_label
+from portal.reports.words import and_list, hour_name, range_label, span_label
 
 BERLIN = ZoneInfo("Europe/Berlin")
 
@@ -129,14 +129,6 @@ def test_period_before_has_the_same_length_and_ends_where_this_one_begins() -> N
     assert asked.before().span == asked.span
 
 
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [(0.8703, "87.0 %"), (0.0024, "0.24 %"), (0, "0 %"), (1, "100 %"), (None, "–")],
-)
-def test_percent_reads(value: float | None, text: str) -> None:
-    assert percent(value) == text
-
-
 def test_words_read() -> None:
     whole = filters("2026-10-19T22:00", "2026-11-18T23:00", zone="Europe/Berlin")
     assert range_label(whole) == "20 Oct – 18 Nov 2026"
@@ -147,4 +139,3 @@ def test_words_read() -> None:
     )
     assert hour_name(34) == "Tuesday 10:00"
     assert and_list(["a", "b", "c"]) == "a, b and c"
-    assert (hours(78319.4), hours(1.64), hours(0)) == ("78,319", "1.6", "0")

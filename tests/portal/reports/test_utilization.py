@@ -296,7 +296,7 @@ def test_mean_is_over_the_time_that_is_known(small: Small) -> None:
     two_hours(small)
     report = utilization(small.cluster, small.last(24), small.operator)
     assert report.covered_hours == pytest.approx(2)
-    assert "8.0 GPUs all the time of the 2 hours that are known" in str(utilization_finding(report))
+    assert "8 GPUs all the time of the 2 hours that are known" in str(utilization_finding(report))
 
 
 @pytest.mark.django_db

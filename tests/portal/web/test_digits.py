@@ -6,7 +6,8 @@ from html import unescape
 import pytest
 
 from scheduling.models import Share, Workload
-from tests.factories import make_workload
+from tests.factories import NOW, make_workload
+from tests.portal.reports import history
 
 pytestmark = pytest.mark.django_db
 PAGES = (
@@ -14,7 +15,10 @@ PAGES = (
     "/c/fra1/nodes/h100-01/", "/c/fra1/quotas/language/", "/c/fra1/cycles/48213/",
 )  # fmt: skip
 RAW = re.compile(r"(?<![\w.:/-])\d+\.\d{3,}(?![\w.-])")
-ONE = re.compile(r"(?<![\w.,])1 (?:GPUs|workloads|nodes|decisions|writes)\b")
+ONE = re.compile(
+    r"(?<![\w.,])1 (?:GPUs|workloads|nodes|decisions|writes|evictions|reclaims|preemptions|hours|days)\b"
+)
+SHARE = re.compile(r"\d+\.\d{2,} %")
 LONG = re.compile(r"(?<![\d.,])(?:1[2-9]\d|[2-9]\d{2}|\d{4,}|\d+\.\d+) min\b")
 
 
@@ -39,9 +43,22 @@ def odd(cluster):
     make_workload(cluster.queues.get(name="vision"), name="third", gpus=1000)
 
 
+def faults(page: str) -> list[str]:
+    return [found for kind in (RAW, ONE, LONG, SHARE) for found in kind.findall(page)]
+
+
 @pytest.mark.parametrize("url", [*PAGES, "workload"])
 def test_figures_of_a_page_are_for_people(as_user, odd, url):
     if url == "workload":
         url = f"/c/fra1/w/{Workload.objects.get(name='pt-13b-ctx32k').uid}/"
-    page = read(as_user("admin").get(url))
-    assert [found for kind in (RAW, ONE, LONG) for found in kind.findall(page)] == []
+    assert faults(read(as_user("admin").get(url))) == []
+
+
+@pytest.mark.parametrize("kind", ["utilization", "waits", "preemptions"])
+def test_figures_of_a_report_are_for_people(as_user, cluster, kind):
+    history.write_samples(cluster, NOW, hours=30)
+    history.write_workloads(cluster, NOW, count=100)
+    history.write_evictions(cluster, NOW, count=10)
+    client = as_user("admin")
+    pages = [read(client.get(f"/c/fra1/reports/{kind}?range={span}")) for span in ("24h", "14d")]
+    assert [fault for page in pages for fault in faults(page)] == []

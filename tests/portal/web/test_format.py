@@ -39,6 +39,7 @@ def test_difference_carries_a_real_sign(milli, text):
     [
         (0, "0 s"),
         (59, "59 s"),
+        (59.7, "1 min"),
         (60, "1 min"),
         (38 * 60, "38 min"),
         (9840, "2 h 44 min"),
@@ -65,6 +66,22 @@ def test_wait_in_tables_is_hours_and_minutes(seconds, text):
 def test_gpu_hours_lose_their_decimal_from_a_hundred_on():
     assert show.gpu_hours(7.5 * 3600) == "7.5"
     assert show.gpu_hours(270.4 * 3600) == "270"
+    assert (show.hours(78319.4), show.hours(1.64), show.hours(0)) == ("78,319", "1.6", "0")
+
+
+@pytest.mark.parametrize(
+    ("part", "text"),
+    [
+        (0.8703, "87 %"), (0.6667, "66.7 %"), (0.0024, "0.2 %"), (0.0003, "< 0.1 %"),
+        (0.9998, "> 99.9 %"), (0, "0 %"), (1, "100 %"), (1.2, "120 %"), (None, "–"),
+    ],
+)  # fmt: skip
+def test_share_reads_to_a_tenth_and_never_as_none_or_all_of_it(part, text):
+    assert show.percent(part) == text
+
+
+def test_ratio_reads_to_a_hundredth():
+    assert (show.ratio(1.176), show.ratio(2), show.ratio(None)) == ("1.18", "2.00", "–")
 
 
 def test_money_names_its_currency():
@@ -85,6 +102,25 @@ def test_money_names_its_currency():
 )
 def test_time_is_as_short_as_it_stays_clear(hours, text):
     assert show.when(NOW + timedelta(hours=hours), NOW, "Europe/Berlin") == text
+
+
+@pytest.mark.parametrize(
+    ("reason", "text"),
+    [
+        ("no_free_cpus", "too few CPUs"),
+        ("awaits_victims", "GPUs come free"),
+        ("", "not planned yet"),
+    ],
+)
+def test_reason_inside_a_sentence_keeps_its_capitals(reason, text):
+    assert show.reason_inside(reason) == text
+
+
+def test_moment_of_a_cycle_is_told_to_the_second():
+    zone = "Europe/Berlin"
+    assert show.moment(NOW, zone) == "Thu 19 Nov 2026 10:42:16"
+    assert show.second(NOW, NOW, zone) == "10:42:16"
+    assert show.second(NOW - timedelta(days=1), NOW, zone) == "18 Nov 10:42:16"
 
 
 def test_unknown_zone_falls_back_to_utc():

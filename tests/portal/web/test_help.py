@@ -2,8 +2,9 @@
 
 import pytest
 
+from portal.web.help.reasons import REASONS
 from portal.web.help.views import TITLES
-from portal.web.help.words import REASONS, WORDS
+from portal.web.help.words import WORDS
 from scheduling.models import Eviction, Reason, Workload
 from tests.factories import NOW
 
@@ -26,7 +27,7 @@ def test_help_needs_a_sign_in_and_knows_no_other_topic(cluster, client, as_user)
 
 
 def test_every_reason_of_waiting_is_explained():
-    explained = {reason.value for reason, _ in REASONS}
+    explained = {row.reason.value for row in REASONS}
     assert explained | ENDS == {reason.value for reason in Reason}
 
 

@@ -58,7 +58,7 @@ def test_overview_shows_the_class_of_the_address(cluster, as_user):
 def test_overview_says_what_is_held_and_what_waits(cluster, as_user):
     text = re.sub(r"<[^>]+>|\s+", " ", as_user("admin").get("/c/fra1/").content.decode())
     text = re.sub(r"\s+", " ", text)
-    assert "114 of 312 GPUs are allocated (37 %), 12 are down on 2 nodes." in text
+    assert "114 of 312 GPUs are allocated (36.5 %), 12 are down on 2 nodes." in text
     assert "9 workloads wait for 76 GPUs" in text
     assert "Fair shares 118 + 2 nobody asks for = 120 ready; 8 of 128 are down" in text
 

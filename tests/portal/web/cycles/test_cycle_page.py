@@ -91,3 +91,32 @@ def test_cycle_that_changed_nothing_says_so_and_one_to_come_is_absent(as_user, p
 @pytest.mark.parametrize("where", ["/c/fra1/", "/c/fra1/queues/alignment/"])
 def test_cycles_are_named_with_a_link_to_their_page(as_user, passed, where):
     assert f'href="{URL}"' in text(as_user("admin").get(where))
+
+
+def test_what_had_changed_and_what_was_written_stand_on_the_page(as_user, passed):
+    page = text(as_user("admin").get(URL))
+    assert "pretraining-run-4</a> was edited" in page
+    assert 'href="/c/fra1/nodes/h100-01/">h100-01</a> takes no more work' in page
+    assert "The quotas changed" in page
+    assert "Refused 422" in page
+    assert "Job pretraining-run-4 is invalid." in page
+    assert "1 waiting workload was told why on its object." in page
+
+
+def test_changes_and_writes_of_other_teams_are_counted_and_not_named(as_user, passed):
+    page = text(as_user("p.rossi").get(URL))
+    assert "1 change is about work of other teams." in page
+    assert "1 write is about work of other teams." in page
+    assert "run-4" not in page
+
+
+def test_write_that_was_not_needed_says_so(as_user, passed):
+    record = CycleRecord.objects.get()
+    record.writes = [{**record.writes[0], "method": "", "code": 0, "message": ""}]
+    record.save()
+    assert "no longer needed" in text(as_user("admin").get(URL))
+
+
+def test_cycle_that_nothing_led_to_says_that_time_did(as_user, passed):
+    CycleRecord.objects.update(causes=[])
+    assert "Time alone may start work" in text(as_user("admin").get(URL))

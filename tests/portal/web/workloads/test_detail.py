@@ -200,3 +200,45 @@ def test_queries_do_not_grow_with_the_past(client, cluster, rows, django_assert_
     client.force_login(User.objects.get(username="p.rossi"))
     with django_assert_num_queries(20):
         client.get(url(work.name))
+
+
+@pytest.fixture
+def waited(cluster):
+    """Submitted three hours ago; told one reason for an hour, then another, which lasts."""
+    work = make_workload(cluster.queues.get(name="pretraining"), name="waiter")
+    Transition.objects.create(workload=work, at=NOW - timedelta(hours=3), to_state=State.PENDING)
+    for number, (hours, reason) in enumerate([(3, "above_fair_share"), (2, "no_free_cpus")]):
+        cycle = Cycle.objects.create(
+            cluster=cluster, number=47000 + number, at=NOW - timedelta(hours=hours)
+        )
+        Decision.objects.create(
+            cycle=cycle, workload=work, action=Action.WAIT, reason=reason,
+            sentence=f"said {reason}.", sealed={},
+        )  # fmt: skip
+    return work
+
+
+def test_each_reason_of_a_wait_stands_in_the_history_with_its_length(as_user, waited):
+    page = text(as_user("researcher").get(url("waiter")))
+    assert "Waited 1 h: above fair share" in page
+    assert "said above_fair_share." in page
+    assert "Waits 2 h: too few CPUs" in page
+
+
+def test_last_reason_of_a_wait_that_is_over_lasted_until_the_start(as_user, waited):
+    at = NOW - timedelta(minutes=30)
+    Transition.objects.create(
+        workload=waited, at=at, from_state=State.PENDING, to_state=State.ADMITTED
+    )
+    page = text(as_user("researcher").get(url("waiter")))
+    assert "Waited 1 h 30 min: too few CPUs" in page
+
+
+def test_reason_that_several_cycles_gave_is_told_once(as_user, waited):
+    cycle = Cycle.objects.create(
+        cluster=waited.cluster, number=47005, at=NOW - timedelta(minutes=10)
+    )
+    Decision.objects.create(
+        cycle=cycle, workload=waited, action=Action.WAIT, reason="no_free_cpus", sealed={}
+    )
+    assert text(as_user("researcher").get(url("waiter"))).count("Waits 2 h: ") == 1

@@ -83,6 +83,23 @@ def test_downloaded_manifest_can_be_pasted(as_user, cluster, kube):
     assert kube.get(job("pretraining", "probe"))
 
 
+def test_preview_before_anything_is_typed_says_what_is_to_come_and_finds_no_fault(as_user, cluster):
+    page = as_user("researcher").post(PREVIEW, {"queue": "pretraining"}).content.decode()
+    assert "is required" not in page
+    assert "Still to be filled in: Name, Image, GPUs per pod, Pods, min, 1st choice" in page
+
+
+def test_preview_tells_the_fault_of_what_is_typed(as_user, cluster):
+    page = as_user("researcher").post(PREVIEW, {"name": "Not OK"}).content.decode()
+    assert "Name: Use lower-case letters" in page
+    assert "Image:" not in page
+
+
+def test_check_of_an_empty_form_names_what_is_required(as_user, cluster):
+    page = as_user("researcher").post(SUBMIT, {"check": "1"}).content.decode()
+    assert "Image: This field is required." in page
+
+
 def test_preview_marks_weirs_lines(as_user, cluster):
     page = as_user("researcher").post(PREVIEW, FORM).content.decode()
     assert 'class="line weir">    <span class="key">weir.dev/queue:</span> pretraining' in page

@@ -1,0 +1,104 @@
+"""What came before a cycle and what came of it: its causes and its writes, as one reader may have them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from portal.accounts.models import User
+from portal.teams.access import visible_workloads
+from scheduling.models import CycleRecord, Workload
+from scheduling.services.causes import What
+
+Json = dict[str, Any]
+WORDS: Mapping[str, str] = {
+    What.SUBMITTED: "was submitted",
+    What.EDITED: "was edited",
+    What.ENDED: "ended",
+    What.LEFT: "has left its nodes after an eviction",
+    What.RETURNED: "was put back into a queue",
+    What.NODE_CAME: "joined the cluster",
+    What.NODE_WENT: "left the cluster",
+    What.NODE_DOWN: "takes no more work",
+    What.NODE_READY: "is ready again",
+}
+POLICY_WORDS = "changed"
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """``workload`` or ``node`` or ``policy`` is what it is about."""
+
+    at: datetime
+    words: str
+    workload: Workload | None = None
+    node: str = ""
+    policy: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    workload: Workload
+    kind: str
+    name: str
+    purpose: str
+    method: str
+    code: int
+    message: str
+    ms: float
+
+    @property
+    def is_part(self) -> bool:
+        """Whether it was about one of the objects that make up the workload."""
+        return self.kind != self.workload.kind
+
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """``hidden`` is what is about work out of the reader's sight, ``more`` what was not kept one by one."""
+
+    causes: list[Cause]
+    hidden_causes: int
+    writes: list[Write]
+    hidden_writes: int
+    more_writes: int
+    said: int
+    """Objects that were told why their work waits."""
+
+    @property
+    def is_written(self) -> bool:
+        return bool(self.writes or self.hidden_writes or self.said)
+
+    @classmethod
+    def of(cls, record: CycleRecord, user: User) -> Around:
+        named = {row["workload"] for row in (*record.causes, *record.writes) if row.get("workload")}
+        rows = visible_workloads(user).filter(pk__in=named).select_related("queue", "cluster")
+        seen = {work.pk: work for work in rows}
+        causes = [cause for row in record.causes if (cause := _cause(row, seen))]
+        writes = [write for row in record.writes if (write := _write(row, seen))]
+        return cls(
+            causes=causes,
+            hidden_causes=len(record.causes) - len(causes),
+            writes=writes,
+            hidden_writes=len(record.writes) - len(writes),
+            more_writes=max(0, record.written + record.refused - len(record.writes)),
+            said=record.said,
+        )
+
+
+def _cause(row: Json, seen: Mapping[int, Workload]) -> Cause | None:
+    at = datetime.fromisoformat(row["at"])
+    if row["what"] == What.POLICY:
+        return Cause(at, POLICY_WORDS, policy=row["name"])
+    words = WORDS.get(row["what"], row["what"])
+    if "name" in row:
+        return Cause(at, words, node=row["name"])
+    work = seen.get(row["workload"])
+    return Cause(at, words, workload=work) if work else None
+
+
+def _write(row: Json, seen: Mapping[int, Workload]) -> Write | None:
+    work = seen.get(row["workload"] or 0)
+    return Write(**{**row, "workload": work}) if work else None
