@@ -372,7 +372,6 @@ class Out(NamedTuple):
     noted: Flags  # [slot]: stands in ``order``
     served: Flags  # [slot]: others leave for it
     stepped_back: Flags  # [slot]: see ``precedence``
-    lapsed: Flags  # [slot]: what an earlier plan promised it is not kept (``promised``)
     like: Ints  # [slot]: whose line tells all but action, reason and until, -1 its own; see ``spell_out``
     order: Ints
     begun: Ints  # who started on free room in this cycle, ``book.rounds[BEGUN]`` of them

@@ -163,8 +163,7 @@ def _out(slots: int, pool: int) -> a.Out:
         action=_ints(slots) - 1, reason=_ints(slots) - 1, gpu_class=_ints(slots), members=_ints(slots),
         rival=_ints(slots) - 1, blame=_ints(slots) - 1, until=np.zeros(slots), lost=np.zeros(slots),
         figures=np.zeros((slots, 6)), noted=np.zeros(slots, np.bool_), served=np.zeros(slots, np.bool_),
-        stepped_back=np.zeros(slots, np.bool_), lapsed=np.zeros(slots, np.bool_),
-        like=_ints(slots) - 1, order=_ints(slots),
+        stepped_back=np.zeros(slots, np.bool_), like=_ints(slots) - 1, order=_ints(slots),
         begun=_ints(slots), first=_ints(slots),
         pool_node=_ints(pool), pool_device=_ints(pool), used=_ints(2),
     )  # fmt: skip

@@ -74,7 +74,7 @@ def decide_all(world: World) -> None:
 @inner
 def _ask_all(world: World) -> None:
     """Step 3; the pass before the first is for those in step 2 whose seats do not hold."""
-    line, action, claims, lapsed = world.line, world.out.action, world.work.claims, world.out.lapsed
+    line, action, claims = world.line, world.out.action, world.work.claims
     item, skip = line.item, line.skip
     deepest = world.tree.depth.max()
     for turn in range(-1, deepest + 1):
@@ -84,7 +84,7 @@ def _ask_all(world: World) -> None:
         for k in range(line.count[0]):
             w = item[k]
             decided = action[w] != codes.UNDECIDED
-            skip[k] = decided or (turn < 0 and (lapsed[w] or not claims[w]))
+            skip[k] = decided or (turn < 0 and not claims[w])
             open_ones += not skip[k]
         if open_ones > 0:
             _one_pass(world, turn)

@@ -123,7 +123,6 @@ def clear_out(world: World) -> None:
     """Nothing is decided. Only lines of the plan before are not empty."""
     out = world.out
     order, like, served, stepped_back = out.order, out.like, out.served, out.stepped_back
-    lapsed = out.lapsed
     action, reason, until, noted = out.action, out.reason, out.until, out.noted
     lost, chosen = out.lost, world.prey.chosen
     for k in range(out.used[0]):
@@ -133,7 +132,7 @@ def clear_out(world: World) -> None:
             until[w], noted[w] = 0.0, False
         else:
             undecide(out, w)
-        served[w] = stepped_back[w] = chosen[w] = lapsed[w] = False
+        served[w] = stepped_back[w] = chosen[w] = False
         lost[w] = 0.0
     out.used[0] = out.used[1] = 0
 

@@ -16,7 +16,6 @@ from scheduling.engine.line import PROMISED
 from scheduling.engine.placement import sit_as_promised
 from scheduling.engine.record import admit, promise, recall, seat_out
 from scheduling.engine.seating import ONE, take_now
-from scheduling.engine.standing import levels_over
 from scheduling.engine.statement import unseat
 from scheduling.engine.world import World
 
@@ -77,17 +76,11 @@ def _stand_up(world: World, w: int) -> None:
 
 @inner
 def _decide(world: World, w: int, ready: Flags) -> None:
-    """Start, go on waiting for the victims, or give the seats up where quota forbids it by now.
-
-    Who was promised what others left for somebody else is asked in its turn if that passes its share now:
-    those who were evicted ask again, and may be inside theirs.
-    """
+    """Start, go on waiting for the victims, or give the seats up where quota forbids it by now."""
     work, out, q, c = world.work, world.out, world.work.queue[w], world.work.gpu_class[w]
     members = recall(out, world.seats, w)
     gpus = members * work.need[GPUS, w]
-    over = levels_over(world.tree, world.book, world.division, q, c, gpus)
-    out.lapsed[w] = over > 0 and not _somebody_left_for(world, w)
-    allowed = not out.lapsed[w] and quota_allows(world, w, c, gpus, world.tree.depth[q])
+    allowed = quota_allows(world, w, c, gpus, world.tree.depth[q])
     start = allowed and ready[w] and not fills_what_leaves(world, q, c, gpus)
     if ready[w] and not start:
         _stand_up(world, w)
@@ -98,16 +91,3 @@ def _decide(world: World, w: int, ready: Flags) -> None:
         promise(world, w, c, members)
     else:
         unseat(work, world.room, world.seats, w, members)
-
-
-@inner
-def _somebody_left_for(world: World, w: int) -> bool:
-    """Whether anybody's last eviction was for ``w``, be it gone or still leaving."""
-    line, work = world.line, world.work
-    for k in range(line.count[0]):
-        if work.evicted_for[line.item[k]] == work.tie[w]:
-            return True
-    for k in range(line.count[2]):
-        if work.evicted_for[line.running[k]] == work.tie[w]:
-            return True
-    return False

@@ -44,7 +44,6 @@ from tests.scheduling.engine.worlds import (
     CLASSES,
     NOW,
     bounded,
-    contended,
     lent,
     organisations,
     scattered,
@@ -203,18 +202,6 @@ def test_planning_again_on_what_the_plan_produces_does_nothing(world: Snapshot) 
     then = plan(let_leave(after, requeue=False))
     evicted = [d.workload for d in then.decisions if d.action is Action.EVICT]
     assert evicted == [] or _entitled(then) != _entitled(again)
-
-
-@given(st.one_of(contended(), lent()))
-def test_nobody_is_evicted_by_the_plan_after_the_one_that_the_evicted_are_asked_in(
-    world: Snapshot,
-) -> None:
-    """Law 4 where promises are kept, or lapse, while those who left ask again."""
-    back = let_leave(apply(world, plan(world)))
-    made = plan(back)
-    check_plan(back, made)
-    then = plan(apply(back, made))
-    assert [d.workload for d in then.decisions if d.action is Action.EVICT] == []
 
 
 @given(lent())
