@@ -21,6 +21,7 @@ from scheduling.models import Cluster, Workload
 from tests.e2e.conftest import OF_COLOUR, axe, sign_in
 from tests.portal.test_permission_matrix import ADDRESSES, ROWS
 from tests.portal.web.example import overview_cluster
+from tests.scheduling.kube import eventually
 
 ARGUMENTS = {
     "cluster": "fra1", "queue": "language", "node": "h100-01", "mode": "paused", "topic": "share",
@@ -148,6 +149,10 @@ def test_search_says_that_it_searches_and_when_it_gets_no_answer(page, cluster):
     page.keyboard.type("pre")
     busy = page.locator(".topbar .search-busy")
     expect(busy).to_be_visible()
+    # The browser's question reaches this process a moment after the page shows it.
+    eventually(
+        lambda: page.wait_for_timeout(20) or (waiting and "q=pre" in waiting[-1].request.url)
+    )
     waiting[-1].abort()
     expect(page.locator("#search-results")).to_contain_text("The search got no answer")
     expect(busy).to_be_hidden()
