@@ -1,4 +1,4 @@
-"""Which free GPUs are fragmented: the one definition, of pages, reports and the map of nodes.
+"""Which free GPUs are fragmented: the one definition, of pages and the map of nodes.
 
 Free GPUs of a node are *fragmented* where they are fewer than the smallest member that is wanted.
 """
