@@ -103,7 +103,7 @@ TEXTS = {
     Verdict.FIXED: "its priority class is not preemptible",
     Verdict.PROTECTED: "inside its min run time or its grace",
     Verdict.BUDGET: "the eviction budget of its queue was spent",
-    Verdict.SPARED: "its queue would have fallen below its fair share, or it goes before the one in need",
+    Verdict.SPARED: "the rules of sharing let it keep what it holds",
 }
 
 
