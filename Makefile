@@ -35,7 +35,7 @@ setup: .venv/.compiled ## Make .venv with everything the demo needs
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
 	@touch $@
 
-.venv/.compiled: .venv/.runtime $(wildcard scheduling/engine/*.py)
+.venv/.compiled: .venv/.runtime $(shell find scheduling/engine -name "*.py")
 	@echo "Compiling the engine"
 	@$(BIN)/python -m scheduling.engine
 	@touch $@
@@ -55,10 +55,10 @@ demo-clean: ## Forget the demo's data
 	rm -rf var/demo*
 
 cluster: .venv/.runtime ## A Kubernetes control plane on loopback, with simulated nodes
-	@$(BIN)/python -m scheduling.cluster.real up var/cluster
+	@$(BIN)/python -m scheduling.testbed.control_plane up var/cluster
 
 cluster-down: .venv/.runtime ## End it and forget what it stored
-	@$(BIN)/python -m scheduling.cluster.real down var/cluster
+	@$(BIN)/python -m scheduling.testbed.control_plane down var/cluster
 
 browser:
 	@docker/install-browser.sh

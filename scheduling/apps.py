@@ -7,6 +7,6 @@ class SchedulingConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from scheduling.services.consuming import ClusterQueues
+        from scheduling.services.worker.consuming import ClusterQueues
 
         current_app.steps["consumer"].add(ClusterQueues)

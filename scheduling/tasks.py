@@ -13,13 +13,14 @@ from functools import partial
 from celery import shared_task
 from django.utils import timezone
 
-from scheduling.cluster.client import ApiError
+from scheduling.cluster.connection.client import ApiError
 from scheduling.models import Cluster, ClusterMode
-from scheduling.services import cycle, guardrails
-from scheduling.services import retention as retention_service
-from scheduling.services import rollup as rollup_service
-from scheduling.services.consuming import queue_of
-from scheduling.services.workers import worker_of
+from scheduling.services.clusters import guardrails
+from scheduling.services.cycle import run as cycle
+from scheduling.services.ledger import retention as retention_service
+from scheduling.services.ledger import rollup as rollup_service
+from scheduling.services.worker.consuming import queue_of
+from scheduling.services.worker.held import worker_of
 
 log = logging.getLogger(__name__)
 

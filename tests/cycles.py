@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from scheduling.cluster.enforcement import Report, Write
+from scheduling.cluster.enforcement.enforcer import Report, Write
 from scheduling.engine import Outline, Waits, plan
 from scheduling.engine import model as m
 from scheduling.models import Cycle, CycleRecord, Workload
-from scheduling.services.asking import name_in_plan
-from scheduling.services.causes import Cause, What
-from scheduling.services.records import WRITING, Kept, keep
+from scheduling.services.cycle.record.causes import Cause, What
+from scheduling.services.cycle.record.records import WRITING, Kept, keep
+from scheduling.services.explain.asking import name_in_plan
 
 GPUS = 8
 

@@ -12,11 +12,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from portal.accounts.models import Scope
-from portal.api.fields import GpusField
 from portal.api.scope import ClusterView, PersonView
+from portal.selectors.fields import GpusField
 from portal.teams.access import is_operator, visible_clusters
 from scheduling.models import Cluster, ClusterMode, GpuClass, Guardrail, Node, PriorityClass
-from scheduling.services.clusters import set_mode
+from scheduling.services.clusters.add import set_mode
 
 
 class ClusterSerializer(serializers.ModelSerializer[Cluster]):

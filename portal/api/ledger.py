@@ -7,13 +7,13 @@ from typing import Any
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from rest_framework import generics, serializers
 
-from portal.api.fields import GpuHoursField, GpusField
-from portal.api.filters import DecisionFilter, EvictionFilter
 from portal.api.scope import ClusterView
+from portal.display.filters import DecisionFilter, EvictionFilter
+from portal.selectors.fields import GpuHoursField, GpusField
 from portal.teams.access import visible_workloads
 from portal.teams.reading import reader_of
 from scheduling.models import Cycle, Decision, Eviction
-from scheduling.services.told import Reader, name_of, queue_of, told
+from scheduling.services.words.told import Reader, name_of, queue_of, told
 
 
 class ToldSerializer(serializers.ModelSerializer[Any]):

@@ -15,9 +15,9 @@ from rest_framework.response import Response
 
 from portal.accounts import doors
 from portal.accounts.models import LONGEST_TOKEN_DAYS, ApiToken, Persona, Scope, User
-from portal.api.fields import GpusField
 from portal.api.scope import PersonView
 from portal.boundary.reading import one_line
+from portal.selectors.fields import GpusField
 from portal.teams.access import is_operator, own_queues
 from portal.teams.models import Membership, Team
 

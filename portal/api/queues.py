@@ -7,8 +7,8 @@ from typing import Any
 from django.db.models import QuerySet
 from rest_framework import generics, serializers
 
-from portal.api.fields import CpusField, GpusField
 from portal.api.scope import ClusterView
+from portal.selectors.fields import CpusField, GpusField
 from portal.teams.access import visible_queues
 from scheduling.models import Queue, Share, StepKind
 

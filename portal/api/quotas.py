@@ -16,13 +16,13 @@ from rest_framework.response import Response
 
 from portal.accounts.models import Scope
 from portal.api.errors import NotAllowed, refuse
-from portal.api.fields import GpusField
-from portal.api.filters import QuotaFilter
 from portal.api.scope import ClusterView
 from portal.boundary.reading import MOST, instant, one_line, within_calendar
+from portal.display.filters import QuotaFilter
+from portal.selectors.fields import GpusField
 from portal.teams.access import editable_queues, own_queues, visible_queues
 from scheduling.models import Queue, Quota, QuotaChange
-from scheduling.services.quotas import Field, QuotaCell, QuotaError, save_quotas
+from scheduling.services.quotas.save import Field, QuotaCell, QuotaError, save_quotas
 
 
 class QuotaSerializer(serializers.ModelSerializer[Quota]):

@@ -14,13 +14,13 @@ from rest_framework.response import Response
 
 from portal.accounts.models import User
 from portal.api.scope import ClusterView
+from portal.display.format import zone
 from portal.reports.filters import PRESETS, ReportFilters
 from portal.reports.forms import FilterForm
 from portal.reports.preemptions import preemptions
 from portal.reports.scope import reportable_queues
 from portal.reports.utilization import utilization
 from portal.reports.waits import waits
-from portal.web.format import zone
 from scheduling.models import Cluster, WorkloadType
 
 PARAMETERS = [

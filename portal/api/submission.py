@@ -10,11 +10,11 @@ from rest_framework import fields, serializers
 from rest_framework.utils.html import is_html_input
 
 from portal.accounts.models import User
-from portal.api.fields import FiniteField
+from portal.selectors.fields import FiniteField
 from portal.teams.submission import SubmissionError
 from portal.teams.submission import submit as submit_manifest
 from scheduling.models import Cluster, GpuClass, Queue
-from scheduling.services.manifests import build_job_manifest
+from scheduling.services.workloads.manifest import build_job_manifest
 
 MAX_PODS = 100_000
 MAX_SECONDS = 2_000_000_000

@@ -14,17 +14,17 @@ from rest_framework.response import Response
 
 from portal.accounts.models import Scope, User
 from portal.api.errors import NotAllowed
-from portal.api.fields import GpuHoursField, GpusField
-from portal.api.filters import WorkloadFilter
 from portal.api.ledger import EVICTION_PARTIES, EvictionSerializer, ToldSerializer
 from portal.api.scope import ClusterView
 from portal.api.submission import SubmitSerializer, SubmittedSerializer, submit
+from portal.display.filters import WorkloadFilter
+from portal.selectors.costs import Cost, cost_of, may_read_cost
+from portal.selectors.fields import GpuHoursField, GpusField
 from portal.teams.access import may_operate_workload, visible_workloads
-from portal.teams.costs import Cost, cost_of, may_read_cost
 from scheduling.models import Eviction, Transition, Workload
-from scheduling.services import workloads
-from scheduling.services.checkpoints import Outlook, Source, outlook
-from scheduling.services.told import home_of
+from scheduling.services.words.told import home_of
+from scheduling.services.workloads import submit as workloads
+from scheduling.services.workloads.checkpoints import Outlook, Source, outlook
 
 
 class WorkloadSerializer(ToldSerializer):

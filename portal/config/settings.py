@@ -90,7 +90,7 @@ TEMPLATES: list[dict[str, Any]] = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
-                "portal.web.context.shell",
+                "portal.web.frame.context.shell",
             ],
         },
     }
@@ -218,7 +218,7 @@ REST_FRAMEWORK: dict[str, Any] = {
         "rest_framework.parsers.FormParser",
         "rest_framework.parsers.MultiPartParser",
     ],
-    "DEFAULT_FILTER_BACKENDS": ["portal.api.filters.BoundedFilterBackend"],
+    "DEFAULT_FILTER_BACKENDS": ["portal.display.filters.BoundedFilterBackend"],
     "DEFAULT_PAGINATION_CLASS": "portal.api.pagination.Pages",
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_SCHEMA_CLASS": "portal.api.schema.Operation",
@@ -249,7 +249,7 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
 
 CELERY_BROKER_URL = env.str("WEIR_BROKER_URL", default="memory://localhost/")
 if CELERY_BROKER_URL.startswith("memory://"):
-    CELERY_BROKER_TRANSPORT = "scheduling.services.broker:Transport"
+    CELERY_BROKER_TRANSPORT = "scheduling.services.worker.broker:Transport"
 
 # What processes count together, such as requests a minute: in Redis where there are several.
 shared_server = CELERY_BROKER_URL if CELERY_BROKER_URL.startswith(("redis://", "rediss://")) else ""

@@ -8,7 +8,7 @@ urlpatterns = [
     path("", include("portal.accounts.urls")),
     path("api/v1/", include("portal.api.urls")),
     re_path(r"^api(?:/.*)?$", NoSuchAddress.as_view(), name="no_such_api"),
-    path("c/<slug:cluster>/reports/", include("portal.reports.urls")),
+    path("c/<slug:cluster>/reports/", include("portal.web.reports.urls")),
     path("", include("portal.web.urls")),
 ]
 handler400 = "portal.boundary.answers.bad_request"

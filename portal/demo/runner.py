@@ -11,10 +11,10 @@ import uvicorn
 
 from portal.config.asgi import application
 from portal.config.celery import app
-from portal.demo.stream import Stream
-from scheduling.services.furnishing import Played
-from scheduling.services.streams import Arrival
-from scheduling.services.worker import start_embedded_worker
+from portal.demo.cluster.furnish import Played
+from portal.demo.work.arrivals import Arrival
+from portal.demo.work.feed import Stream
+from scheduling.services.worker.embedded import start_embedded_worker
 
 GRACE_S = 2
 """Live pages never end by themselves; they are cut after this at Ctrl-C."""

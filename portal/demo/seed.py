@@ -7,9 +7,9 @@ from decimal import Decimal
 
 from portal.accounts.models import Persona, User
 from portal.demo import organisation as org
+from portal.demo.cluster.furnish import Machine
 from portal.teams.models import Membership, Team
 from scheduling.models import MILLI, Cluster, GpuClass, Node, NodePool, PriorityClass, Queue, Quota
-from scheduling.services.furnishing import Machine
 
 CLASS_LABEL, POOL_LABEL = "nvidia.com/gpu.product", "weir.dev/pool"
 BLOCK_LABEL, RACK_LABEL = "weir.dev/block", "weir.dev/rack"

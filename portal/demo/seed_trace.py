@@ -8,11 +8,11 @@ from decimal import Decimal
 from django.contrib.auth.hashers import make_password
 
 from portal.accounts.models import Persona, User
+from portal.demo.cluster.furnish import Machine
 from portal.demo.seed import BLOCK_LABEL, CLASS_LABEL, RACK_LABEL, make_personas, make_user
+from portal.demo.work.arrivals import TraceStream
 from portal.teams.models import Membership, Team
 from scheduling.models import MILLI, Cluster, GpuClass, NodePool, PriorityClass, Queue, Quota
-from scheduling.services.furnishing import Machine
-from scheduling.services.streams import TraceStream
 
 GPU_CLASS, PRODUCT, RESOURCE = "gpu", "recorded-gpu", "nvidia.com/gpu"
 PRIORITY_CLASS = "batch"

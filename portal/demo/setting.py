@@ -10,13 +10,13 @@ from typing import Protocol, TypedDict
 
 from portal.demo import organisation as org
 from portal.demo import seed, seed_trace
-from portal.demo.paths import DemoFolder
-from portal.demo.stream import next_position
-from portal.demo.venue import Venue
+from portal.demo.cluster.furnish import Played, furnish
+from portal.demo.cluster.paths import DemoFolder
+from portal.demo.cluster.venue import Venue
+from portal.demo.past import live as past
+from portal.demo.work.arrivals import Arrival, TraceStream, open_trace
+from portal.demo.work.feed import next_position
 from scheduling.models import Cluster, ClusterMode
-from scheduling.services import past
-from scheduling.services.furnishing import Played, furnish
-from scheduling.services.streams import Arrival, TraceStream, open_trace
 
 Say = Callable[[str], None]
 

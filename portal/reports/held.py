@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from django.db.models import Q, QuerySet
 
+from portal.display.periods import HOUR_S, Floats, Ints, epochs, step_s
 from portal.reports import samples
-from portal.reports.buckets import HOUR_S, Floats, Ints, epochs, step_s
 from portal.reports.filters import ReportFilters
 from portal.reports.scope import Scope
 from portal.reports.usage import PER_GPU_HOUR, Line, Readings, Spans, Usage

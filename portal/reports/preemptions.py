@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from portal.accounts.models import User
+from portal.display.csv import Cell, Table
+from portal.display.periods import Periods, epochs
+from portal.display.spread import Spread, share
 from portal.reports import samples
-from portal.reports.buckets import Periods, epochs
 from portal.reports.filters import ReportFilters
 from portal.reports.held import workload_filter
 from portal.reports.scope import Scope, Unit, report_scope
-from portal.reports.stats import Spread, share
-from portal.reports.tables import Cell, Table
 from portal.reports.utilization import allocated_gpu_hours
 from scheduling.models import Cluster, Eviction, EvictionRule
 

@@ -9,7 +9,7 @@ import numpy as np
 from django.db.models import F, Max, Min, Q, QuerySet, Sum
 from django.db.models.expressions import Combinable
 
-from portal.reports.buckets import DAY_S, HOUR_S, Floats, epochs, step_s
+from portal.display.periods import DAY_S, HOUR_S, Floats, epochs, step_s
 from portal.reports.filters import ReportFilters
 from portal.reports.scope import Scope
 from portal.reports.usage import NO_SPANS, PER_GPU_HOUR, Line, Readings, Spans, Usage

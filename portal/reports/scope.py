@@ -10,9 +10,9 @@ from django.core.exceptions import ValidationError
 from django.http import Http404
 
 from portal.accounts.models import User
+from portal.display.units import gpus_each
 from portal.reports.filters import ReportFilters
 from portal.teams.access import own_queues
-from portal.web.classes import gpus_each
 from scheduling.models import Cluster, GpuClass, Queue
 
 

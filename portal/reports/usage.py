@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
 
-from portal.reports.buckets import Floats
-from portal.reports.stats import share
+from portal.display.periods import Floats
+from portal.display.spread import share
 
 PER_GPU_HOUR = 1000 * 3600
 """Milli-GPU-seconds."""

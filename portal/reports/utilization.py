@@ -10,11 +10,11 @@ import numpy as np
 from django.db.models import Sum
 
 from portal.accounts.models import User
+from portal.display.csv import Table
+from portal.display.periods import HOUR_S, Floats
 from portal.reports import held, samples
-from portal.reports.buckets import HOUR_S, Floats
 from portal.reports.filters import ReportFilters
 from portal.reports.scope import Scope, Unit, report_scope
-from portal.reports.tables import Table
 from portal.reports.usage import Readings, Usage
 from scheduling.models import Cluster, Eviction
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from portal.reports.buckets import HOUR_S
+from portal.display.format import counted, duration, gpus_counted, hours, number, percent, when
+from portal.display.periods import HOUR_S
 from portal.reports.filters import PRESETS, ReportFilters
 from portal.reports.preemptions import PreemptionsReport
 from portal.reports.utilization import QueueRow, UtilizationReport
 from portal.reports.waits import WaitsReport
-from portal.web.format import counted, duration, gpus_counted, hours, number, percent, when
 
 WEEKDAY_NAMES = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 

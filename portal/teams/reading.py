@@ -1,4 +1,4 @@
-"""A person as the reader of sentences: which names ``scheduling.services.told`` leaves standing for them."""
+"""A person as the reader of sentences: which names ``services.words.told`` leaves standing."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from portal.teams.access import is_operator, tops
 from portal.teams.rights import Person
-from scheduling.services.told import Reader
+from scheduling.services.words.told import Reader
 
 
 class Reading:

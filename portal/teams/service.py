@@ -8,7 +8,7 @@ from typing import Any
 from portal.accounts.models import Persona
 from portal.teams.models import Membership, Team
 from scheduling.models import Cluster, PriorityClass
-from scheduling.services.service_classes import ServiceClass, ServiceClasses
+from scheduling.services.policy.service_classes import ServiceClass, ServiceClasses
 
 
 def service_classes(cluster: Cluster) -> ServiceClasses:

@@ -19,9 +19,13 @@ from portal.teams.access import submittable_queues
 from portal.teams.models import Submitted
 from portal.teams.reading import Reading
 from scheduling.models import Cluster, PriorityClass, Queue
-from scheduling.services import asking, images, judge, service_classes, told, workloads
-from scheduling.services.asking import Asked
 from scheduling.services.errors import ServiceError
+from scheduling.services.explain import asking
+from scheduling.services.explain.asking import Asked
+from scheduling.services.policy import service_classes
+from scheduling.services.words import told
+from scheduling.services.workloads import images, judge
+from scheduling.services.workloads import submit as workloads
 
 Json = dict[str, Any]
 

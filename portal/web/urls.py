@@ -2,7 +2,7 @@
 
 from django.urls import include, path
 
-from portal.web import shell
+from portal.web.frame import shell
 
 app_name = "web"
 urlpatterns = [

@@ -1,9 +1,8 @@
 """The engine: a pure function from a snapshot to a plan. No Django, no clock, no dice, no log."""
 
-from scheduling.engine.array_plan import ArrayPlan
-from scheduling.engine.decode import decode
-from scheduling.engine.encode import encode
-from scheduling.engine.frame import Frame
+from scheduling.engine.explain.decode import decode
+from scheduling.engine.explain.outline import Outline, Waits
+from scheduling.engine.explain.shares import whole_gpus
 from scheduling.engine.model import (
     MILLI,
     Action,
@@ -30,10 +29,11 @@ from scheduling.engine.model import (
     Workload,
     WorkloadType,
 )
-from scheduling.engine.outline import Outline, Waits
 from scheduling.engine.planner import Planner, divide, plan, plan_frame
-from scheduling.engine.reasons import headline
-from scheduling.engine.shares import whole_gpus
+from scheduling.engine.reasons.catalogue import headline
+from scheduling.engine.snapshot.encode import encode
+from scheduling.engine.snapshot.frame import Frame
+from scheduling.engine.state.array_plan import ArrayPlan
 
 __all__ = [
     "MILLI",

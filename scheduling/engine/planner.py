@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from scheduling.engine.array_plan import ArrayPlan
-from scheduling.engine.decode import decode, outline
-from scheduling.engine.encode import encode
-from scheduling.engine.frame import Frame
-from scheduling.engine.kernels import plan_world
+from scheduling.engine.cycle.one_pass import plan_world
+from scheduling.engine.explain.decode import decode, outline
+from scheduling.engine.explain.outline import Outline
+from scheduling.engine.explain.shares import read_shares
 from scheduling.engine.model import Plan, Share, Snapshot
-from scheduling.engine.outline import Outline
-from scheduling.engine.refusals import spell_out
-from scheduling.engine.roster import Roster
-from scheduling.engine.shares import read_shares
+from scheduling.engine.order.refusals import spell_out
+from scheduling.engine.snapshot.encode import encode
+from scheduling.engine.snapshot.frame import Frame
+from scheduling.engine.snapshot.workload_columns import Roster
+from scheduling.engine.state.array_plan import ArrayPlan
 
 
 def plan(snapshot: Snapshot) -> Plan:

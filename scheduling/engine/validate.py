@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping, Sequence
 
-from scheduling.engine import arrays as a
 from scheduling.engine import model as m
+from scheduling.engine.state import input as a
 
 Fault = tuple[str, str, str]
 

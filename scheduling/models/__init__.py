@@ -1,7 +1,7 @@
 """What is queued, decided and enforced."""
 
 from scheduling.engine.model import MILLI, Action, Reason, StepKind, Stop, WorkloadType
-from scheduling.engine.reasons import headline
+from scheduling.engine.reasons.catalogue import headline
 from scheduling.models.clusters import (
     Cluster,
     ClusterMode,

@@ -9,7 +9,7 @@ from portal.accounts.models import User
 from portal.demo.organisation import H100
 from portal.teams.models import Team
 from scheduling.models import Queue, QuotaChange
-from scheduling.services.quotas import Field, QuotaCell, save_quotas
+from scheduling.services.quotas.save import Field, QuotaCell, save_quotas
 from tests.e2e.conftest import axe, sign_in
 from tests.factories import example_cluster
 

@@ -5,8 +5,8 @@ from playwright.sync_api import expect
 
 from portal.accounts.models import Persona, User
 from scheduling.models import Cluster, Workload
-from scheduling.services import workers
-from scheduling.services.cycle import run_cycle
+from scheduling.services.cycle.run import run_cycle
+from scheduling.services.worker import held as workers
 from tests.e2e.conftest import axe, sign_in
 from tests.factories import example_cluster
 from tests.portal.kubernetes import serving

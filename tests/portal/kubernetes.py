@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from scheduling.cluster.client import Client
-from scheduling.cluster.embedded import EmbeddedServer
+from scheduling.cluster.connection.client import Client
 from scheduling.models import Cluster, Node, PriorityClass
+from scheduling.testbed.server import EmbeddedServer
 
 
 @contextmanager

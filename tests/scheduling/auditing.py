@@ -9,11 +9,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from scheduling.cluster import labels
-from scheduling.cluster.embedded import EmbeddedServer
-from scheduling.cluster.embedded.resources import JOBS as JOB_RESOURCE
-from scheduling.cluster.mirror import Reflector, version_of
+from scheduling.cluster.connection.mirror import Reflector, version_of
+from scheduling.cluster.vocabulary import labels
 from scheduling.models import MILLI, Cluster, Queue, Quota
+from scheduling.testbed.server import EmbeddedServer
+from scheduling.testbed.server.resources import JOBS as JOB_RESOURCE
 from tests.scheduling.kube import JOBS, World, eventually
 from tests.scheduling.real_server import RealServer
 

@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from scheduling.cluster.client import Client
-from scheduling.cluster.embedded import EmbeddedServer
-from scheduling.cluster.kubelets import SIMULATED
-from scheduling.cluster.mirror import version_of
+from scheduling.cluster.connection.client import Client
+from scheduling.cluster.connection.mirror import version_of
 from scheduling.models import Cluster, GpuClass, PriorityClass, Queue, Quota, Workload
-from scheduling.services import workers
-from scheduling.services.cycle import CycleResult, run_cycle
-from scheduling.services.manifests import build_job_manifest
+from scheduling.services.cycle.run import CycleResult, run_cycle
+from scheduling.services.worker import held as workers
+from scheduling.services.workloads.manifest import build_job_manifest
+from scheduling.testbed.kubelets import SIMULATED
+from scheduling.testbed.server import EmbeddedServer
 
 Json = dict[str, Any]
 

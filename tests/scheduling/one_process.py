@@ -23,9 +23,9 @@ def main() -> int:
 
     call_command("migrate", verbosity=0)
 
-    from scheduling.cluster.client import Client
-    from scheduling.cluster.embedded import EmbeddedServer
-    from scheduling.services.worker import embedded_worker
+    from scheduling.cluster.connection.client import Client
+    from scheduling.services.worker.embedded import embedded_worker
+    from scheduling.testbed.server import EmbeddedServer
     from tests.scheduling.kube import World, node, policy
 
     def site(server: EmbeddedServer, name: str) -> World:
@@ -56,7 +56,7 @@ def main() -> int:
 
 def closed(cluster: Cluster) -> bool:
     """Whether the worker lets go of a cluster whose row is gone."""
-    from scheduling.services import workers
+    from scheduling.services.worker import held as workers
 
     pk, until = cluster.pk, time.monotonic() + 20
     while not deleted(cluster):

@@ -14,7 +14,7 @@ from django.conf import settings
 
 from scheduling.cluster.adapters import ADAPTERS, Adapter
 from scheduling.cluster.adapters.roles import Role
-from scheduling.cluster.client import Client, ConflictError, NotFoundError
+from scheduling.cluster.connection.client import Client, ConflictError, NotFoundError
 from tests.scheduling.control_plane import ON
 from tests.scheduling.kube import eventually
 

@@ -13,9 +13,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import urlsplit
 
-from scheduling.cluster.embedded.errors import ApiError
-from scheduling.cluster.embedded.faults import Faults
-from scheduling.cluster.real.access import Access
+from scheduling.testbed.control_plane.access import Access
+from scheduling.testbed.server.errors import ApiError
+from scheduling.testbed.server.faults import Faults
 
 _PASSED_ON = ("Content-Type", "Accept", "User-Agent", "Impersonate-User", "Impersonate-Group")
 _PASSED_BACK = ("Content-Type", "Retry-After")

@@ -7,9 +7,14 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from scheduling.cluster.adapters import ADAPTERS
-from scheduling.cluster.client import Client, ConflictError, NotFoundError, configuration_from
+from scheduling.cluster.connection.client import (
+    Client,
+    ConflictError,
+    NotFoundError,
+    configuration_from,
+)
 from scheduling.cluster.guardrails.personas import READERS
-from scheduling.cluster.real.control_plane import ControlPlane
+from scheduling.testbed.control_plane.plane import ControlPlane
 from tests.scheduling.kube import add_node, eventually, node
 from tests.scheduling.proxy import FaultProxy
 

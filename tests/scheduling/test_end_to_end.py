@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 from django.conf import settings
 
-from scheduling.cluster.client import Client, configuration_from
-from scheduling.cluster.real.control_plane import ControlPlane
+from scheduling.cluster.connection.client import Client, configuration_from
+from scheduling.testbed.control_plane.plane import ControlPlane
 from tests.scheduling.killing import LEASE
 from tests.scheduling.kube import JOBS, eventually
 

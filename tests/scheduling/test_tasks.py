@@ -18,9 +18,9 @@ from django.conf import settings
 
 from scheduling import tasks
 from scheduling.models import Cluster, ClusterMode
-from scheduling.services.consuming import queue_of
-from scheduling.services.cycle import CycleResult
-from scheduling.services.worker import queues
+from scheduling.services.cycle.run import CycleResult
+from scheduling.services.worker.consuming import queue_of
+from scheduling.services.worker.embedded import queues
 from tests.scheduling.kube import policy
 
 

@@ -18,8 +18,8 @@ from typing import Any
 from portal.accounts.models import ApiToken, User
 from portal.teams.models import Team
 from scheduling.engine import model as m
-from scheduling.engine import reasons
-from scheduling.engine.facts import Facts
+from scheduling.engine.reasons import catalogue as reasons
+from scheduling.engine.reasons.facts import Facts
 from scheduling.models import (
     CheckpointHabit,
     Cluster,
@@ -41,7 +41,7 @@ from scheduling.models import (
     Workload,
 )
 from scheduling.models.ledger import UsageSample
-from scheduling.services.told import sealed_of
+from scheduling.services.words.told import sealed_of
 from tests.cycles import record, snapshot_of
 from tests.factories import NOW, make_cluster, make_member, make_user, make_workload
 

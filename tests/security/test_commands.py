@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 from django.conf import settings
 
-from scheduling.cluster.kubeconfig import COMMANDS_ALLOWED, configuration_from
+from scheduling.cluster.connection.kubeconfig import COMMANDS_ALLOWED, configuration_from
 
 MOST_S = 5.0
 """CPU time of one attack."""
@@ -417,13 +417,13 @@ def test_command_line_of_an_attack_is_refused_in_one_line(
 
 
 PROGRAMS = {
-    "embedded on port 99999999": ("scheduling.cluster.embedded", "--port", "99999999"),
-    "embedded at a speed that is no number": ("scheduling.cluster.embedded", "--speed", "nan"),
-    "kubelets without a kubeconfig": ("scheduling.cluster.kubelets", "--kubeconfig", "/nowhere"),
+    "embedded on port 99999999": ("scheduling.testbed.server", "--port", "99999999"),
+    "embedded at a speed that is no number": ("scheduling.testbed.server", "--speed", "nan"),
+    "kubelets without a kubeconfig": ("scheduling.testbed.kubelets", "--kubeconfig", "/nowhere"),
     "kubelets at a pace below zero": (
-        "scheduling.cluster.kubelets", "--kubeconfig", "/nowhere", "--pace=-1",
+        "scheduling.testbed.kubelets", "--kubeconfig", "/nowhere", "--pace=-1",
     ),
-    "control plane verb that is none": ("scheduling.cluster.real", "drop"),
+    "control plane verb that is none": ("scheduling.testbed.control_plane", "drop"),
 }  # fmt: skip
 
 

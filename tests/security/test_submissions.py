@@ -9,9 +9,9 @@ import pytest
 from rest_framework.test import APIClient
 
 from portal.accounts.models import Persona, User
-from scheduling.cluster import labels
+from scheduling.cluster.vocabulary import labels
 from scheduling.models import MILLI, PriorityClass
-from scheduling.services import workloads
+from scheduling.services.workloads import submit as workloads
 from tests.factories import example_cluster
 from tests.scheduling import manifests
 

@@ -12,7 +12,7 @@ from rest_framework.test import APIClient
 
 from portal.accounts.models import ApiToken
 from portal.config.limits import Slot, spend
-from portal.web import live
+from portal.web.frame import live
 from tests.factories import make_cluster, make_user
 
 pytestmark = pytest.mark.django_db

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from portal.reports.buckets import Floats
+from portal.display.periods import Floats
 
 CHAR_PX, HEIGHT_PX, AWAY_PX = 6.9, 14.0, 6.0
 """Width of a letter and height of a line of 12 px type, and the distance from the own line."""

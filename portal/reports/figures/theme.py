@@ -9,8 +9,8 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 
-from portal.reports.buckets import Floats, Periods
-from portal.web.format import class_number
+from portal.display.format import class_number
+from portal.display.periods import Floats, Periods
 
 TEXT, MUTED, SURFACE, GRID = "var(--text)", "var(--muted)", "var(--surface)", "var(--grid)"
 OWN, STRONG, ROOM = "var(--own)", "var(--strong)", "var(--room)"

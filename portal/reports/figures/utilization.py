@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from portal.reports.buckets import Floats
+from portal.display.format import class_number
+from portal.display.periods import Floats
 from portal.reports.figures import Figure, theme
 from portal.reports.utilization import ClassSeries, UtilizationReport
-from portal.web.format import class_number
 
 HEIGHT = 312
 RIGHT = 136

@@ -6,12 +6,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from portal.reports.buckets import Floats
+from portal.display.format import hmin
+from portal.display.periods import Floats
+from portal.display.spread import Spread
 from portal.reports.figures import Figure, theme
 from portal.reports.figures.labels import beside_lines
-from portal.reports.stats import Spread
 from portal.reports.waits import WEEKDAYS, ClassWaits, WaitsReport
-from portal.web.format import hmin
 
 HEIGHT = 264
 WEEK_HEIGHT = 200

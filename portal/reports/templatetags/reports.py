@@ -6,10 +6,10 @@ import math
 
 from django import template
 
+from portal.display.format import gpus
 from portal.reports.figures import Figure
 from portal.reports.filters import ReportFilters
-from portal.reports.pages import Meter
-from portal.web.format import gpus
+from portal.web.reports.pages import Meter
 
 register = template.Library()
 

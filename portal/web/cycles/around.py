@@ -10,7 +10,7 @@ from typing import Any
 from portal.accounts.models import User
 from portal.teams.access import visible_workloads
 from scheduling.models import CycleRecord, Workload
-from scheduling.services.causes import What
+from scheduling.services.cycle.record.causes import What
 
 Json = dict[str, Any]
 WORDS: Mapping[str, str] = {

@@ -8,11 +8,11 @@ from functools import cached_property
 from typing import Any
 
 from portal.accounts.models import User
+from portal.display.entitlement import Axis, Bar, Figures, axis, bar
+from portal.display.units import unit
 from portal.teams.access import visible_queues, visible_workloads
-from portal.web.classes import unit
-from portal.web.entitlement import Axis, Bar, Figures, axis, bar
 from scheduling.models import Action, Cycle, CycleRecord, Decision, GpuClass, Queue
-from scheduling.services.records import FIGURES, WRITING
+from scheduling.services.cycle.record.records import FIGURES, WRITING
 
 ACTS = (Action.EVICT, Action.MOVE, Action.SHRINK, Action.ADMIT, Action.GROW)
 WAITS = (Action.WAIT, Action.RESERVE)

@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from portal.web import format as show
+from portal.display import format as show
 from scheduling.models import Cluster, Queue
-from scheduling.services.candidates import Candidate, Hunt, Verdict
-from scheduling.services.told import OTHERS_WORK, Reader
+from scheduling.services.explain.candidates import Candidate, Hunt, Verdict
+from scheduling.services.words.told import OTHERS_WORK, Reader
 
 WORDS = {
     Verdict.CHOSEN: ("Chosen", "warn"),

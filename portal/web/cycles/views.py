@@ -14,12 +14,12 @@ from portal.teams.reading import reader_of
 from portal.web.cycles.around import Around
 from portal.web.cycles.figures import Pass
 from portal.web.cycles.leavers import searches
-from portal.web.requests import PersonRequest
-from portal.web.shell import get_cluster
+from portal.web.frame.requests import PersonRequest
+from portal.web.frame.shell import get_cluster
 from scheduling.models import Action, Cycle, CycleRecord
-from scheduling.services.asking import name_in_plan
-from scheduling.services.candidates import hunts_of
-from scheduling.services.records import unpacked
+from scheduling.services.cycle.record.records import unpacked
+from scheduling.services.explain.asking import name_in_plan
+from scheduling.services.explain.candidates import hunts_of
 
 TRIGGERS = {"timer": "its timer", "event": "a change on the cluster"}
 """What woke a cycle, in words."""

@@ -10,7 +10,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from portal.web.help.reasons import REASONS
+from portal.selectors.reasons import REASONS
 from portal.web.help.words import WORDS
 
 TITLES: Final[Mapping[str, tuple[str, str]]] = {

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from portal.web.format import zone
-from portal.web.workloads.labels import Label, roomy
-from portal.web.workloads.timeline import TICK_STEPS_S
+from portal.display.format import zone
+from portal.display.line_labels import Label, roomy
+from portal.display.timeline import TICK_STEPS_S
 
 WIDE_PX, NARROW_PX = 300, 320
 MOST_TICKS = 5

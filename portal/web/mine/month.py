@@ -10,11 +10,11 @@ from decimal import Decimal
 from django.http import Http404
 
 from portal.accounts.models import User
+from portal.display.spread import Spread
+from portal.display.units import gpus_each
 from portal.reports.filters import ReportFilters
-from portal.reports.stats import Spread
 from portal.reports.utilization import utilization
 from portal.reports.waits import waits
-from portal.web.classes import gpus_each
 from portal.web.mine.now import own
 from scheduling.models import Cluster, Eviction, GpuClass
 

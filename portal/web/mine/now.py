@@ -10,11 +10,11 @@ from typing import Final
 from django.db.models import F, QuerySet
 
 from portal.accounts.models import User
-from portal.web.classes import gpus_each
-from portal.web.help.reasons import Ends, ended_by
+from portal.display.units import gpus_each
+from portal.selectors.queue import protection
+from portal.selectors.reasons import Ends, ended_by
+from portal.selectors.workloads import Row, rows
 from portal.web.mine.ahead import Drawn, Span, TimeAxis
-from portal.web.overview.queue_figures import protection
-from portal.web.workloads.rows import Row, rows
 from portal.web.workloads.sorting import BY_STATE, in_order
 from scheduling.models import Cluster, Share, State, Workload
 from scheduling.models.workloads import HOLDING, WAITING

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from django.db.models import F, Sum
 
 from portal.accounts.models import User
+from portal.display.entitlement import Axis, Bar, Figures, axis, bar
+from portal.display.sums import Summed
+from portal.display.units import unit
+from portal.selectors.overview import figures_of
 from portal.teams.access import own_queues, tops
-from portal.web.classes import unit
-from portal.web.entitlement import Axis, Bar, Figures, axis, bar
 from portal.web.mine.now import own
-from portal.web.overview.figures import figures_of
-from portal.web.sums import Summed
 from scheduling.models import Cluster, GpuClass, Queue, Share
 from scheduling.models.workloads import HOLDING, WAITING
 

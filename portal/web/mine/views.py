@@ -14,13 +14,13 @@ from django.utils.functional import SimpleLazyObject
 from django.views.decorators.http import require_safe
 
 from portal.accounts.models import User
+from portal.web.frame.requests import PersonRequest
+from portal.web.frame.shell import get_cluster
 from portal.web.mine.ended import Ended, ended
 from portal.web.mine.month import month
 from portal.web.mine.now import Now, now_and_next, own
 from portal.web.mine.queues import own_share, teams_of
 from portal.web.overview.views import chosen_class
-from portal.web.requests import PersonRequest
-from portal.web.shell import get_cluster
 from scheduling.models import Cluster, GpuClass, Workload
 
 AGAIN = 3

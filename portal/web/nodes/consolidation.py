@@ -11,15 +11,15 @@ from django.http import HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
+from portal.web.frame.requests import PersonRequest
 from portal.web.nodes.rooms import NOWHERE, Map
 from portal.web.nodes.tiles import Held, Run, runs
 from portal.web.operations.mode import operated
 from portal.web.overview.views import chosen_class
-from portal.web.requests import PersonRequest
 from scheduling.models import MILLI, Cluster, GpuClass, Node, Workload
-from scheduling.services import asking
-from scheduling.services.consolidating import Freed, Move
 from scheduling.services.errors import ServiceError
+from scheduling.services.explain import asking
+from scheduling.services.explain.consolidating import Freed, Move
 
 MOST_NODES = 64
 NOT_A_NUMBER = f"Ask for 1 to {MOST_NODES} nodes, as a whole number."

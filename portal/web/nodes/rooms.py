@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from portal.accounts.models import User
+from portal.display.format import MILLI
+from portal.display.units import unit
+from portal.selectors.fragmentation import MemberSizes
+from portal.selectors.overview import Capacity, capacity
 from portal.teams.access import visible_queues, visible_workloads
-from portal.web.classes import unit
-from portal.web.format import MILLI
-from portal.web.fragmentation import MemberSizes
 from portal.web.nodes.letters import letters
 from portal.web.nodes.states import STATES, NodeState, short_of, state_of
 from portal.web.nodes.tiles import Held, Owner, Run, runs
-from portal.web.overview.figures import Capacity, capacity
 from scheduling.models import Cluster, GpuClass, Node, Queue
 from scheduling.models.workloads import HOLDING
 

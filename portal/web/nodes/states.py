@@ -12,7 +12,7 @@ from typing import Any
 
 from django.utils.dateparse import parse_datetime
 
-from portal.web import format as show
+from portal.display import format as show
 from scheduling.models import Node
 
 Json = Mapping[str, Any]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from portal.web.format import MILLI
+from portal.display.format import MILLI
 from portal.web.nodes.states import state_of
 from scheduling.models import Node
 

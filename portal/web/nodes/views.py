@@ -11,14 +11,14 @@ from django.http import Http404, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
+from portal.display.units import unit
+from portal.selectors.overview import sums
 from portal.teams.access import is_operator, visible_workloads
-from portal.web.classes import unit
+from portal.web.frame.requests import PersonRequest
+from portal.web.frame.shell import get_cluster
 from portal.web.nodes.rooms import NO_RACK, Map, rack_of
 from portal.web.nodes.states import STATES, NodeState, causes, state_of
-from portal.web.overview.figures import sums
 from portal.web.overview.views import chosen_class
-from portal.web.requests import PersonRequest
-from portal.web.shell import get_cluster
 from scheduling.models import Node, Workload
 from scheduling.models.workloads import HOLDING
 

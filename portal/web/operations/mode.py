@@ -12,11 +12,11 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods
 
 from portal.teams.access import is_operator
-from portal.web.requests import PersonRequest
-from portal.web.shell import get_cluster
+from portal.web.frame.requests import PersonRequest
+from portal.web.frame.shell import get_cluster
 from scheduling.models import Cluster, ClusterMode, Standing, State
 from scheduling.models.workloads import WAITING
-from scheduling.services import clusters
+from scheduling.services.clusters import add as clusters
 
 MEANING = {
     ClusterMode.OBSERVE: "Weir plans and shows what it would do, and writes nothing to the cluster.",

@@ -11,8 +11,8 @@ from django.shortcuts import render
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
+from portal.web.frame.requests import PersonRequest
 from portal.web.operations.mode import MEANING, choices, last_set, operated
-from portal.web.requests import PersonRequest
 from scheduling.models import Cluster, ClusterMode, Guardrail, Standing
 
 MOST = 200

@@ -14,11 +14,11 @@ from typing import Any, Final
 from django.db.models import Count, Q
 
 from portal.accounts.models import User
+from portal.display.sums import Summed
+from portal.display.units import gpus_each, unit
+from portal.selectors.overview import depth_first
 from portal.teams.access import visible_queues
-from portal.web.classes import gpus_each, unit
-from portal.web.overview.figures import depth_first
 from portal.web.sorting import Column, Sort
-from portal.web.sums import Summed
 from scheduling.models import Cluster, GpuClass, Queue, Share, Workload
 from scheduling.models.workloads import HOLDING, WAITING
 

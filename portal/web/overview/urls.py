@@ -1,8 +1,8 @@
 from django.urls import path
 
-from portal.web.live import live
+from portal.web.frame.live import live
+from portal.web.frame.search import search
 from portal.web.overview import views
-from portal.web.search import search
 
 urlpatterns = [
     path("", views.overview, name="overview"),

@@ -13,17 +13,18 @@ from django.utils.functional import SimpleLazyObject
 from django.views.decorators.http import require_safe
 
 from portal.accounts.models import User
+from portal.display.bar_labels import WIDTHS_PX, labels
+from portal.display.division import draw, parts
+from portal.display.entitlement import Figures, axis, bar
+from portal.display.units import unit
+from portal.selectors import overview as figures
+from portal.selectors import queue as queue_figures
 from portal.teams.access import visible_queues
 from portal.teams.rights import rights_of
-from portal.web.classes import unit
-from portal.web.entitlement import Figures, axis, bar
-from portal.web.labels import WIDTHS_PX, labels
-from portal.web.overview import figures, queue_figures
-from portal.web.overview.division import draw, parts
+from portal.web.frame.remembered import remembered
+from portal.web.frame.requests import PersonRequest
+from portal.web.frame.shell import get_cluster
 from portal.web.overview.queue_table import COLUMNS, TREE, queue_table
-from portal.web.remembered import remembered
-from portal.web.requests import PersonRequest
-from portal.web.shell import get_cluster
 from portal.web.sorting import PARAMETER, Sort, heads
 from scheduling.models import Cluster, GpuClass, Queue
 

@@ -10,11 +10,11 @@ from typing import Any
 from django.db.models import QuerySet
 
 from portal.accounts.models import User
+from portal.display.format import number
 from portal.teams.access import dividable_queues, visible_cells, visible_queues
-from portal.web.format import number
 from scheduling.models import Queue, QuotaChange
-from scheduling.services.quota_faults import WORDS
-from scheduling.services.quotas import Field, history, may_revert
+from scheduling.services.quotas.faults import WORDS
+from scheduling.services.quotas.save import Field, history, may_revert
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,8 @@ from django.db.models import Sum
 
 from portal.web.quotas.typed import Typed, cell_name, figure_text, parse_figure
 from scheduling.models import Cluster, GpuClass, Node, Queue
-from scheduling.services.quota_faults import WORDS, figure, stored
-from scheduling.services.quotas import Fault, Field, Grid, GridRow, Values
+from scheduling.services.quotas.faults import WORDS, figure, stored
+from scheduling.services.quotas.save import Fault, Field, Grid, GridRow, Values
 
 HEADS = {"Nominal": Field.NOMINAL, "Borrow": Field.BORROWING_LIMIT,
          "Lend": Field.LENDING_LIMIT, "Weight": Field.WEIGHT, "Hours": Field.BUDGET}  # fmt: skip

@@ -16,12 +16,13 @@ from django.views.decorators.http import require_http_methods, require_POST
 from portal.accounts.views import person
 from portal.teams.access import dividable_queues, is_operator, visible_queues
 from portal.teams.reading import reader_of
+from portal.web.frame.shell import get_cluster
 from portal.web.quotas.draining import CONFIRMED, Draining, draining
 from portal.web.quotas.views import crumbs, get_queue, may_divide, may_edit_queue
-from portal.web.shell import get_cluster
 from scheduling.models import MILLI, PodSecurity, Queue, Stop
 from scheduling.services.errors import ServiceError, name_refused
-from scheduling.services.queues import (
+from scheduling.services.quotas.faults import figure
+from scheduling.services.quotas.tree import (
     MOST_PRIORITY,
     NAME_TAKEN,
     Bounds,
@@ -30,7 +31,6 @@ from scheduling.services.queues import (
     create_queue,
     delete_queue,
 )
-from scheduling.services.quota_faults import figure
 
 STOPS = [
     (Stop.NONE.value, "No: work is admitted"),

@@ -17,10 +17,10 @@ from zoneinfo import ZoneInfo
 from django.core.exceptions import ValidationError
 
 from portal.boundary.reading import instant
-from portal.web.format import zone
+from portal.display.format import zone
 from scheduling.models import GpuClass, Queue
-from scheduling.services.quota_faults import shown, stored
-from scheduling.services.quotas import Fault, Field, Grid, GridRow, QuotaCell, Values
+from scheduling.services.quotas.faults import shown, stored
+from scheduling.services.quotas.save import Fault, Field, Grid, GridRow, QuotaCell, Values
 
 UNLIMITED = frozenset({"", "all", "unlimited", "none", "no limit", "∞"})
 FIGURE = re.compile(r"[-+]?\d{1,12}(\.\d{1,9})?", re.ASCII)

@@ -16,16 +16,16 @@ from django.views.decorators.http import require_http_methods, require_safe
 from portal.accounts.models import User
 from portal.accounts.views import person
 from portal.boundary.reading import instant, whole
+from portal.display.format import when
 from portal.teams.access import dividable_queues, visible_queues
-from portal.web.context import Shell
-from portal.web.format import when
+from portal.web.frame.context import Shell
+from portal.web.frame.shell import get_cluster
 from portal.web.quotas.changes import backwards, entries
 from portal.web.quotas.table import make_table
 from portal.web.quotas.typed import Typed, read
-from portal.web.shell import get_cluster
 from scheduling.models import Cluster, Queue, QuotaChange
 from scheduling.services.errors import ServiceError
-from scheduling.services.quotas import (
+from scheduling.services.quotas.save import (
     Fault,
     Grid,
     QuotaError,

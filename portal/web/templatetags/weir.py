@@ -1,4 +1,4 @@
-"""Filters and tags that every template uses; the work is in ``portal.web.format``."""
+"""Filters and tags that every template uses; the work is in ``portal.display.format``."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
+from portal.display import format as show
 from portal.teams.reading import reader_of
-from portal.web import format as show
 from scheduling.models import GpuClass, Queue, Share, Workload
-from scheduling.services.told import Row, home_of, may_name, name_of, place_of, queue_of, told
+from scheduling.services.words.told import Row, home_of, may_name, name_of, place_of, queue_of, told
 
 register = template.Library()
 

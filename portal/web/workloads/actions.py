@@ -12,17 +12,17 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_http_methods, require_POST
 
+from portal.display.format import duration, number
 from portal.teams.access import may_operate_workload
 from portal.teams.reading import reader_of
-from portal.web.format import duration, number
-from portal.web.requests import PersonRequest
-from portal.web.shell import get_cluster
+from portal.web.frame.requests import PersonRequest
+from portal.web.frame.shell import get_cluster
 from portal.web.workloads.detail import seen
 from scheduling.models import Cluster, State, Workload
-from scheduling.services import workloads
-from scheduling.services.checkpoints import last_checkpoint, outlook
 from scheduling.services.errors import ServiceError
-from scheduling.services.told import Reader, place_of
+from scheduling.services.words.told import Reader, place_of
+from scheduling.services.workloads import submit as workloads
+from scheduling.services.workloads.checkpoints import last_checkpoint, outlook
 
 
 @login_required

@@ -12,16 +12,16 @@ from datetime import datetime
 from decimal import Decimal
 
 from portal.accounts.models import User
+from portal.display.entitlement import Axis, Bar, axis, bar
+from portal.display.format import duration, gpus, money, number, reason_inside
+from portal.selectors.overview import figures_of
 from portal.teams import submission
 from portal.teams.access import visible_workloads
-from portal.web.entitlement import Axis, Bar, axis, bar
-from portal.web.format import duration, gpus, money, number, reason_inside
-from portal.web.overview.figures import figures_of
 from scheduling.models import Cluster, GpuClass, Workload
-from scheduling.services import asking
-from scheduling.services.asking import Answer, Asked
 from scheduling.services.errors import ServiceError
-from scheduling.services.told import Reader, name_of, tell
+from scheduling.services.explain import asking
+from scheduling.services.explain.asking import Answer, Asked
+from scheduling.services.words.told import Reader, name_of, tell
 
 NAMED = 3
 """Of those who go before, so many are named; the others are counted."""

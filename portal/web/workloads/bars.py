@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from portal.web.classes import unit
-from portal.web.entitlement import Axis, Bar, axis, bar
-from portal.web.labels import WIDTHS_PX, Labels, labels
-from portal.web.overview.figures import figures_of
+from portal.display.bar_labels import WIDTHS_PX, Labels, labels
+from portal.display.entitlement import Axis, Bar, axis, bar
+from portal.display.units import unit
+from portal.selectors.overview import figures_of
 from scheduling.models import Share
 
 

@@ -18,9 +18,9 @@ from portal.web.workloads import manifest as texts
 from portal.web.workloads.fields import duration_text, pairs_text
 from portal.web.workloads.forms import SubmitForm, command_text, values_of
 from scheduling.models import Cluster, Workload
-from scheduling.services import workloads
 from scheduling.services.errors import ServiceError
-from scheduling.services.manifests import SET_BY_SUBMITTING, asked_of
+from scheduling.services.workloads import submit as workloads
+from scheduling.services.workloads.manifest import SET_BY_SUBMITTING, asked_of
 
 Json = dict[str, Any]
 LONGEST_NAME = 58

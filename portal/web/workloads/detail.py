@@ -15,17 +15,18 @@ from django.views.decorators.http import require_safe
 from django_htmx.http import HttpResponseClientRefresh
 
 from portal.accounts.models import User
+from portal.display import timeline
+from portal.selectors import history
+from portal.selectors.costs import cost_of, gpu_seconds, may_read_cost
+from portal.selectors.workloads import gang
 from portal.teams.access import may_operate_workload, visible_workloads
-from portal.teams.costs import cost_of, gpu_seconds, may_read_cost
 from portal.teams.reading import reader_of
-from portal.web.requests import PersonRequest
-from portal.web.shell import get_cluster
-from portal.web.workloads import history, timeline
+from portal.web.frame.requests import PersonRequest
+from portal.web.frame.shell import get_cluster
 from portal.web.workloads.bars import LargeBar, large
-from portal.web.workloads.rows import gang
 from scheduling.models import Cluster, Decision, Eviction, GpuClass, Queue, Share, State, Workload
-from scheduling.services.checkpoints import Learned, Source, outlook
-from scheduling.services.told import home_of
+from scheduling.services.words.told import home_of
+from scheduling.services.workloads.checkpoints import Learned, Source, outlook
 
 SUBMITTED = "submitted"
 """Session key: {uid: {name, namespace, at}} of what the person submitted and no mirror has shown."""

@@ -9,10 +9,10 @@ from django.db.models import Case, F, QuerySet, Value, When
 from django.db.models.functions import Coalesce, NullIf
 from django.http import HttpResponse
 
-from portal.api.filters import HOLDING
-from portal.reports.tables import Table, csv_lines
+from portal.display.csv import Table, csv_lines
+from portal.display.filters import HOLDING
 from scheduling.models import MILLI, Workload
-from scheduling.services.told import Reader, Said, tell
+from scheduling.services.words.told import Reader, Said, tell
 
 GPUS = 1.0 / MILLI
 HOURS = 1.0 / 3600

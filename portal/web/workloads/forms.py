@@ -15,9 +15,9 @@ from portal.teams.submission import NEVER_FITS, find_faults, usable_priority_cla
 from portal.web.workloads import manifest as texts
 from portal.web.workloads.fields import CommandField, DurationField, PairsField, duration_text
 from scheduling.models import Cluster, GpuClass, Queue, Workload
-from scheduling.services import images
 from scheduling.services.errors import ServiceError
-from scheduling.services.manifests import build_job_manifest
+from scheduling.services.workloads import images
+from scheduling.services.workloads.manifest import build_job_manifest
 
 MAX_PODS = 100_000
 Json = dict[str, Any]

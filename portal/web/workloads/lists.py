@@ -13,15 +13,15 @@ from django.http import HttpResponse, QueryDict
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from portal.api.filters import GROUPS, WorkloadFilter
+from portal.display.filters import GROUPS, WorkloadFilter
+from portal.selectors.workloads import rows
 from portal.teams.access import visible_queues, visible_workloads
 from portal.teams.reading import reader_of
-from portal.web.requests import PersonRequest
-from portal.web.shell import get_cluster
+from portal.web.frame.requests import PersonRequest
+from portal.web.frame.shell import get_cluster
 from portal.web.sorting import PARAMETER, Sort, heads
 from portal.web.workloads import sorting
 from portal.web.workloads.export import csv_of
-from portal.web.workloads.rows import rows
 from scheduling.models import Cluster, Workload
 
 PAGE = 50

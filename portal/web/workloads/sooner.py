@@ -10,13 +10,13 @@ from django.views.decorators.http import require_safe
 from portal.teams.access import submittable_queues
 from portal.teams.reading import reader_of
 from portal.teams.submission import usable_priority_classes
-from portal.web.requests import PersonRequest
-from portal.web.shell import get_cluster
+from portal.web.frame.requests import PersonRequest
+from portal.web.frame.shell import get_cluster
 from portal.web.workloads.detail import seen
 from scheduling.models import Cluster, Workload
 from scheduling.services.errors import ServiceError
-from scheduling.services.explain import what_would_start
-from scheduling.services.told import answers
+from scheduling.services.explain.why import what_would_start
+from scheduling.services.words.told import answers
 
 
 @login_required

@@ -21,7 +21,7 @@ from django.db.models import (
 from django.db.models.expressions import Combinable
 from django.db.models.functions import Coalesce
 
-from portal.api.filters import HOLDING, WAITING
+from portal.display.filters import HOLDING, WAITING
 from portal.web.sorting import Column, Sort
 from scheduling.models import Transition, Workload
 

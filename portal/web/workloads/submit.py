@@ -13,8 +13,8 @@ from django.views.decorators.http import require_http_methods, require_POST
 from portal.teams import submission, templates
 from portal.teams.models import SubmitTemplate
 from portal.teams.reading import reader_of
-from portal.web.requests import PersonRequest
-from portal.web.shell import get_cluster
+from portal.web.frame.requests import PersonRequest
+from portal.web.frame.shell import get_cluster
 from portal.web.workloads import manifest as texts
 from portal.web.workloads.ahead import Outlook, outlook
 from portal.web.workloads.copies import Copy, clone_of, last_of

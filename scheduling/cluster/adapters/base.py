@@ -8,8 +8,8 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Any, Protocol
 
-from scheduling.cluster.devices import Claims
-from scheduling.cluster.runtimes import NO_RUNTIMES, Runtimes
+from scheduling.cluster.vocabulary.devices import Claims
+from scheduling.cluster.vocabulary.runtimes import NO_RUNTIMES, Runtimes
 
 Json = dict[str, Any]
 

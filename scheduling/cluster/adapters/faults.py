@@ -7,7 +7,7 @@ from typing import Any
 
 from scheduling.cluster.adapters import fitting
 from scheduling.cluster.adapters import pods as pods_of
-from scheduling.cluster.devices import Claims
+from scheduling.cluster.vocabulary.devices import Claims
 
 Json = dict[str, Any]
 

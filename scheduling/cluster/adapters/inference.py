@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Set
 from typing import Any, ClassVar
 
-from scheduling.cluster import labels
 from scheduling.cluster.adapters import notes
 from scheduling.cluster.adapters import pods as pods_of
 from scheduling.cluster.adapters.roles import Role, RoleAdapter
 from scheduling.cluster.adapters.sizing import count_of
-from scheduling.cluster.quantities import whole
+from scheduling.cluster.vocabulary import labels
+from scheduling.cluster.vocabulary.quantities import whole
 
 Json = dict[str, Any]
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from scheduling.cluster.adapters.roles import Role, RoleAdapter
 from scheduling.cluster.adapters.sizing import count_of
-from scheduling.cluster.quantities import natural
-from scheduling.cluster.sharing import Shared
+from scheduling.cluster.vocabulary.quantities import natural
+from scheduling.cluster.vocabulary.sharing import Shared
 
 Json = dict[str, Any]
 

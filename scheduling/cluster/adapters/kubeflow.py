@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from scheduling.cluster.adapters.roles import Role, RoleAdapter
 from scheduling.cluster.adapters.sizing import count_of
-from scheduling.cluster.quantities import natural
+from scheduling.cluster.vocabulary.quantities import natural
 
 Json = dict[str, Any]
 

@@ -10,10 +10,16 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from scheduling.cluster import labels
 from scheduling.cluster.adapters.base import Admission, ClassSpec, Target
 from scheduling.cluster.adapters.originals import Original
-from scheduling.cluster.quantities import duration_s, instant, rfc3339, seconds_within, whole
+from scheduling.cluster.vocabulary import labels
+from scheduling.cluster.vocabulary.quantities import (
+    duration_s,
+    instant,
+    rfc3339,
+    seconds_within,
+    whole,
+)
 
 Json = dict[str, Any]
 

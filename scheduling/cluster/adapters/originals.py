@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from scheduling.cluster import labels
+from scheduling.cluster.vocabulary import labels
 
 if TYPE_CHECKING:
     from scheduling.cluster.adapters.roles import Role

@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from scheduling.cluster import labels
 from scheduling.cluster.adapters import bounds, faults, fitting, merging, notes, originals, steering
 from scheduling.cluster.adapters import pods as pods_of
 from scheduling.cluster.adapters.base import DELETE, Admission, ClassSpec, Observed
 from scheduling.cluster.adapters.roles import named_by, priority_class
-from scheduling.cluster.devices import Claims
-from scheduling.cluster.quantities import whole
-from scheduling.cluster.runtimes import NO_RUNTIMES, Runtimes
+from scheduling.cluster.vocabulary import labels
+from scheduling.cluster.vocabulary.devices import Claims
+from scheduling.cluster.vocabulary.quantities import whole
+from scheduling.cluster.vocabulary.runtimes import NO_RUNTIMES, Runtimes
 
 Json = dict[str, Any]
 

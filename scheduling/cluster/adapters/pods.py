@@ -6,12 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from scheduling.cluster import labels
 from scheduling.cluster.adapters import originals
-from scheduling.cluster.devices import UNCOUNTED, Claims
-from scheduling.cluster.quantities import MOST, instant, mib, milli_asked
-from scheduling.cluster.runtimes import NO_RUNTIMES, Runtimes
-from scheduling.cluster.runtimes import of as runtime_of
+from scheduling.cluster.vocabulary import labels
+from scheduling.cluster.vocabulary.devices import UNCOUNTED, Claims
+from scheduling.cluster.vocabulary.quantities import MOST, instant, mib, milli_asked
+from scheduling.cluster.vocabulary.runtimes import NO_RUNTIMES, Runtimes
+from scheduling.cluster.vocabulary.runtimes import of as runtime_of
 
 Json = dict[str, Any]
 

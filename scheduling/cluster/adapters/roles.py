@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, ClassVar
 
-from scheduling.cluster import labels
 from scheduling.cluster.adapters import (
     bounds,
     faults,
@@ -26,10 +25,11 @@ from scheduling.cluster.adapters import (
 from scheduling.cluster.adapters import pods as pods_of
 from scheduling.cluster.adapters.base import Admission, ClassSpec, Observed
 from scheduling.cluster.adapters.originals import Original
-from scheduling.cluster.devices import Claims
-from scheduling.cluster.quantities import MOST, instant, whole
-from scheduling.cluster.runtimes import NO_RUNTIMES, Runtimes
-from scheduling.cluster.runtimes import of as runtime_of
+from scheduling.cluster.vocabulary import labels
+from scheduling.cluster.vocabulary.devices import Claims
+from scheduling.cluster.vocabulary.quantities import MOST, instant, whole
+from scheduling.cluster.vocabulary.runtimes import NO_RUNTIMES, Runtimes
+from scheduling.cluster.vocabulary.runtimes import of as runtime_of
 
 Json = dict[str, Any]
 

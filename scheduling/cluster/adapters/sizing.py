@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from scheduling.cluster.adapters import pods as pods_of
 from scheduling.cluster.adapters.base import Admission
-from scheduling.cluster.devices import Claims
-from scheduling.cluster.quantities import natural
+from scheduling.cluster.vocabulary.devices import Claims
+from scheduling.cluster.vocabulary.quantities import natural
 
 if TYPE_CHECKING:
     from scheduling.cluster.adapters.roles import Role

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from scheduling.cluster import labels
 from scheduling.cluster.adapters import affinity
 from scheduling.cluster.adapters.base import Admission, ClassSpec
-from scheduling.cluster.runtimes import Runtime
-from scheduling.cluster.runtimes import of as runtime_of
+from scheduling.cluster.vocabulary import labels
+from scheduling.cluster.vocabulary.runtimes import Runtime
+from scheduling.cluster.vocabulary.runtimes import of as runtime_of
 
 Json = dict[str, Any]
 

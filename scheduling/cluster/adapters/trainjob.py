@@ -9,7 +9,7 @@ from scheduling.cluster.adapters import stages, steering
 from scheduling.cluster.adapters.base import Admission
 from scheduling.cluster.adapters.roles import Role, RoleAdapter
 from scheduling.cluster.adapters.sizing import count_of
-from scheduling.cluster.quantities import natural
+from scheduling.cluster.vocabulary.quantities import natural
 
 Json = dict[str, Any]
 

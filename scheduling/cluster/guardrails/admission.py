@@ -20,9 +20,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from scheduling.cluster import labels
 from scheduling.cluster.guardrails import callers
 from scheduling.cluster.guardrails.kinds import CARRIERS, KINDS, Kind, is_there
+from scheduling.cluster.vocabulary import labels
 
 Json = dict[str, Any]
 

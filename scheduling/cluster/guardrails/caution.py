@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from scheduling.cluster.client import Client
+from scheduling.cluster.connection.client import Client
 from scheduling.cluster.guardrails import marks, personas
 from scheduling.cluster.guardrails.callers import GROUP, MARKS
 from scheduling.cluster.guardrails.reconcile import Finding

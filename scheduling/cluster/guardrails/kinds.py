@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from scheduling.cluster import labels
+from scheduling.cluster.vocabulary import labels
 
 
 @dataclass(frozen=True, slots=True)

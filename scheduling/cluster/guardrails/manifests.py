@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from scheduling.cluster import devices, labels
 from scheduling.cluster.guardrails import admission, marks, personas, reserve, users
 from scheduling.cluster.guardrails.personas import Parameters
+from scheduling.cluster.vocabulary import devices, labels
 
 Json = dict[str, Any]
 

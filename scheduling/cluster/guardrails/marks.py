@@ -13,10 +13,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from scheduling.cluster import labels
 from scheduling.cluster.guardrails import callers
 from scheduling.cluster.guardrails.admission import bound, rule
 from scheduling.cluster.guardrails.kinds import KINDS
+from scheduling.cluster.vocabulary import labels
 
 Json = dict[str, Any]
 

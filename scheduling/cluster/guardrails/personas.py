@@ -16,7 +16,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from scheduling.cluster import labels
 from scheduling.cluster.guardrails import callers
 from scheduling.cluster.guardrails.admission import (
     INSIDE,
@@ -30,6 +29,7 @@ from scheduling.cluster.guardrails.admission import (
 )
 from scheduling.cluster.guardrails.kinds import KINDS, Kind, is_noted
 from scheduling.cluster.guardrails.users import CRON_JOBS
+from scheduling.cluster.vocabulary import labels
 
 Json = dict[str, Any]
 

@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from scheduling.cluster import labels
-from scheduling.cluster.client import ApiError, Client, NotFoundError
+from scheduling.cluster.connection.client import ApiError, Client, NotFoundError
 from scheduling.cluster.guardrails.manifests import key_of, keys_of
 from scheduling.cluster.guardrails.personas import NAME as PARAMETERS
 from scheduling.cluster.guardrails.personas import READERS
-from scheduling.cluster.quantities import milli
+from scheduling.cluster.vocabulary import labels
+from scheduling.cluster.vocabulary.quantities import milli
 from scheduling.models import Standing
 
 Json = dict[str, Any]

@@ -13,9 +13,9 @@ from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import Any
 
-from scheduling.cluster import labels
 from scheduling.cluster.guardrails import admission
 from scheduling.cluster.guardrails.kinds import KINDS
+from scheduling.cluster.vocabulary import labels
 
 Json = dict[str, Any]
 Labels = Mapping[str, str]

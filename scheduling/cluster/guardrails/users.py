@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from scheduling.cluster import labels
 from scheduling.cluster.guardrails import callers
 from scheduling.cluster.guardrails.admission import API, INSIDE, before, bound, rule
 from scheduling.cluster.guardrails.kinds import CARRIERS, KINDS, Kind, is_noted
+from scheduling.cluster.vocabulary import labels
 
 Json = dict[str, Any]
 

@@ -9,14 +9,14 @@ from typing import Any
 
 from django.conf import settings
 
-from scheduling.cluster.real.binaries import NoBinariesError
-from scheduling.cluster.real.control_plane import NotReadyError
-from scheduling.cluster.real.processes import ProcessDiedError
+from scheduling.benches.engine.registry import BENCHES, run
+from scheduling.benches.worker.pages import NoDemoError
+from scheduling.benches.worker.registry import SERVICE_BENCHES
 from scheduling.management.command import WeirCommand
-from scheduling.services.benches.pages import NoDemoError
-from scheduling.services.benches.registry import SERVICE_BENCHES
-from scheduling.simulation.benches import BENCHES, run
 from scheduling.simulation.traces import TraceError
+from scheduling.testbed.control_plane.binaries import NoBinariesError
+from scheduling.testbed.control_plane.plane import NotReadyError
+from scheduling.testbed.control_plane.processes import ProcessDiedError
 
 REFUSED = (TraceError, NoBinariesError, NotReadyError, ProcessDiedError, NoDemoError)
 ALL = {**BENCHES, **SERVICE_BENCHES}

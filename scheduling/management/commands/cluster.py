@@ -8,11 +8,12 @@ from typing import Any
 from django.core.management.base import CommandError
 from kubernetes.config import ConfigException
 
-from scheduling.cluster.client import ApiError, Client
+from scheduling.cluster.connection.client import ApiError, Client
 from scheduling.management.command import Parser, refusal
 from scheduling.management.database import DatabaseCommand
 from scheduling.models import Cluster, ClusterMode, Standing
-from scheduling.services import checkup, clusters, guardrails
+from scheduling.services.clusters import add as clusters
+from scheduling.services.clusters import checkup, guardrails
 from scheduling.services.errors import ServiceError
 
 ADDRESS = ("api_url", "token_file", "ca_file", "kubeconfig", "context")

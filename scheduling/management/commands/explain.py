@@ -24,7 +24,7 @@ class Command(WeirCommand):
         parser.add_argument("--json", action="store_true", help="print JSON")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        from scheduling.services.explain import explain
+        from scheduling.services.explain.why import explain
 
         snapshot = read_snapshot(self, options["file"])
         try:

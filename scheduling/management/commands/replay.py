@@ -11,14 +11,14 @@ from typing import Any
 
 from scheduling.files.arguments import MOST_NODES, MOST_S, instant, whole
 from scheduling.management.command import WeirCommand
-from scheduling.simulation.jobs import CHECKPOINT_S, RESTART_S
-from scheduling.simulation.options import Options
-from scheduling.simulation.partition import static_nodes
-from scheduling.simulation.replays import POLICIES, WEIR, measure, replay
+from scheduling.simulation.replay.partition import static_nodes
+from scheduling.simulation.replay.replays import POLICIES, WEIR, measure, replay
+from scheduling.simulation.replay.weir import EngineRun
 from scheduling.simulation.result import Metrics
-from scheduling.simulation.rivals import TooLargeError
+from scheduling.simulation.rivals.queues import TooLargeError
+from scheduling.simulation.run.jobs import CHECKPOINT_S, RESTART_S
+from scheduling.simulation.run.options import Options
 from scheduling.simulation.traces import Ties, Trace, TraceError, read_trace
-from scheduling.simulation.weir import EngineRun
 
 nodes = whole(1, MOST_NODES)
 seconds = whole(1, MOST_S)

@@ -8,12 +8,12 @@ import yaml
 from django.core.management.base import CommandError, CommandParser
 from kubernetes.config import ConfigException
 
-from scheduling.cluster.client import ApiError
-from scheduling.engine import document
+from scheduling.cluster.connection.client import ApiError
+from scheduling.engine.document import reader as document
 from scheduling.management.command import refusal
 from scheduling.management.database import DatabaseCommand
 from scheduling.models import Cluster
-from scheduling.services import snapshots
+from scheduling.services.snapshot import build as snapshots
 
 
 class Command(DatabaseCommand):

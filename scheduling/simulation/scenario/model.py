@@ -10,8 +10,7 @@ from statistics import NormalDist
 from zoneinfo import ZoneInfo
 
 from scheduling.engine.model import Topology
-
-from ..jobs import CHECKPOINT_S
+from scheduling.simulation.run.jobs import CHECKPOINT_S
 
 QUANTILES = 2000
 ANYWHERE = Topology()

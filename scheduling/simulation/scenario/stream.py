@@ -15,8 +15,8 @@ import numpy as np
 from numpy.random import Generator
 
 from scheduling.engine.model import MILLI, Members, Workload
+from scheduling.simulation.run.jobs import Submission
 
-from ..jobs import Submission
 from .model import Kind, Organisation, Source
 from .rhythm import factor
 

@@ -5,13 +5,14 @@ from itertools import islice
 import pytest
 
 from portal.demo import organisation as org
+from portal.demo.past import live as past
 from portal.demo.setting import DEMAND
+from portal.demo.work.arrivals import manifest_of
 from portal.teams.service import service_classes
 from scheduling.engine.model import GpuClass, Node, Snapshot
 from scheduling.models import PriorityClass, Quota, Workload
-from scheduling.services import past, workloads
-from scheduling.services.judge import Rules, judge
-from scheduling.services.streams import manifest_of
+from scheduling.services.workloads import submit as workloads
+from scheduling.services.workloads.judge import Rules, judge
 from scheduling.simulation.scenario import stream
 from tests.factories import example_cluster
 

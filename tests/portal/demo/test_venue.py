@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from portal.demo.cluster.venue import Venue
 from portal.demo.management.commands.demo import _default_folder
-from portal.demo.venue import Venue
 
 
 @pytest.mark.parametrize("text", ["embedded", "real", "context:kind-lab"])

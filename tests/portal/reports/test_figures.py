@@ -7,12 +7,12 @@ import json
 import plotly.graph_objects as go
 import pytest
 
-from portal.reports import pages
 from portal.reports.figures import Figure
 from portal.reports.filters import PRESETS, ReportFilters
 from portal.reports.preemptions import preemptions
 from portal.reports.utilization import utilization
 from portal.reports.waits import waits
+from portal.web.reports import pages
 from scheduling.models import Cluster
 from tests.factories import NOW, make_user
 from tests.portal.reports import history

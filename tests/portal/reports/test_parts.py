@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from portal.reports.buckets import POINTS, Periods, epochs, hour_of_week, step_s
+from portal.display.csv import Table, csv_cell, csv_lines
+from portal.display.periods import POINTS, Periods, epochs, hour_of_week, step_s
+from portal.display.spread import Spread
 from portal.reports.figures.labels import HEIGHT_PX, beside_lines
 from portal.reports.figures.theme import apart
 from portal.reports.filters import ReportFilters
-from portal.reports.stats import Spread
-from portal.reports.tables import Table, csv_cell, csv_lines
 from portal.reports.words import and_list, hour_name, range_label, span_label
 
 BERLIN = ZoneInfo("Europe/Berlin")

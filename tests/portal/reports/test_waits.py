@@ -7,10 +7,10 @@ from datetime import datetime, timedelta
 import numpy as np
 import pytest
 
+from portal.display.spread import LEAST
 from portal.reports.figures.waits import by_day, scale_top
-from portal.reports.stats import LEAST
 from portal.reports.waits import waits
-from portal.web.overview import figures
+from portal.selectors import overview as figures
 from scheduling.models import GpuClass, Outcome, Queue, State, Transition, Workload
 from tests.factories import make_workload
 from tests.portal.reports.conftest import END, HOUR, Small

@@ -11,7 +11,7 @@ from portal.teams.models import Membership, Submitted, Team
 from portal.teams.submission import find_faults, submit, usable_priority_classes
 from scheduling.models import MILLI, PriorityClass
 from scheduling.services.errors import ServiceError
-from scheduling.services.manifests import build_job_manifest
+from scheduling.services.workloads.manifest import build_job_manifest
 from tests.factories import example_cluster
 from tests.portal.kubernetes import serving
 

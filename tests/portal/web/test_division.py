@@ -10,7 +10,7 @@ root 88 ready
 
 import pytest
 
-from portal.web.overview.division import Division, parts
+from portal.display.division import Division, parts
 from scheduling.models import Queue, Share
 
 G = 1000

@@ -3,7 +3,7 @@
 import pytest
 from django.template.loader import render_to_string
 
-from portal.web.entitlement import Axis, Bar, Figures, axis, bar
+from portal.display.entitlement import Axis, Bar, Figures, axis, bar
 
 G = 1000
 AXIS = Axis(56 * G, tuple((f"{i * 100 / 7:g}%", str(8 * i)) for i in range(8)))

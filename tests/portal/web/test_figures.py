@@ -3,7 +3,7 @@
 import pytest
 
 from portal.accounts.models import User
-from portal.web.overview import figures
+from portal.selectors import overview as figures
 from scheduling.models import Eviction, Node, Queue, Share, State, Workload
 from tests.factories import NOW, make_workload
 

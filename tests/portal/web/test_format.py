@@ -3,7 +3,7 @@ from decimal import Decimal
 
 import pytest
 
-from portal.web import format as show
+from portal.display import format as show
 
 NOW = datetime(2026, 11, 19, 9, 42, 16, tzinfo=UTC)
 

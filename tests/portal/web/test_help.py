@@ -2,7 +2,7 @@
 
 import pytest
 
-from portal.web.help.reasons import REASONS
+from portal.selectors.reasons import REASONS
 from portal.web.help.views import TITLES
 from portal.web.help.words import WORDS
 from scheduling.models import Eviction, Reason, Workload

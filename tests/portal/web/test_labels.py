@@ -3,8 +3,8 @@ from itertools import pairwise
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from portal.web.entitlement import Figures, axis
-from portal.web.labels import CHARACTER_PX, WIDTHS_PX, labels
+from portal.display.bar_labels import CHARACTER_PX, WIDTHS_PX, labels
+from portal.display.entitlement import Figures, axis
 
 VISION = Figures(30_000, 44_000, 36_000, 56_000, 44_000, pending=14_000, potential=48_000)
 

@@ -8,7 +8,7 @@ from contextlib import aclosing
 import pytest
 from django.db import connection
 
-from portal.web import live
+from portal.web.frame import live
 from scheduling.models import Cluster, Cycle
 from tests.factories import NOW, make_cluster
 

@@ -8,7 +8,7 @@ from django.test import RequestFactory
 from django.urls import reverse
 
 from portal.accounts.models import User
-from portal.web.context import Shell
+from portal.web.frame.context import Shell
 from scheduling.models import Cluster, Eviction, Queue, Share, UsageSample, Workload
 from scheduling.models.ledger import Resolution
 from tests.factories import NOW, make_cluster, make_member, make_workload

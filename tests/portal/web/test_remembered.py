@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from portal.web.remembered import MOST, Remembered
+from portal.web.frame.remembered import MOST, Remembered
 from scheduling.models import Cluster
 
 LONGEST_S = 5.0

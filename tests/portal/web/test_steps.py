@@ -5,8 +5,8 @@ from zoneinfo import ZoneInfo
 from hypothesis import given
 from hypothesis import strategies as st
 
-from portal.web.entitlement import Axis
-from portal.web.steps import Frame, Sample, apart, area, line
+from portal.display.entitlement import Axis
+from portal.display.steps import Frame, Sample, apart, area, line
 
 BEGIN = datetime(2026, 11, 12, 12, tzinfo=UTC)
 FRAME = Frame(BEGIN, BEGIN + timedelta(hours=10), Axis(40_000, ()))

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from scheduling.cluster.client import Client, configuration_of
-from scheduling.cluster.embedded import EmbeddedServer
+from scheduling.cluster.connection.client import Client, configuration_of
 from scheduling.models import Cluster
+from scheduling.testbed.server import EmbeddedServer
 from tests.scheduling.control_plane import ON
 from tests.scheduling.real_server import RealServer, real_server
 

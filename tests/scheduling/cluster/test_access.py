@@ -11,10 +11,10 @@ import pytest
 import yaml
 from django.conf import settings
 
-from scheduling.cluster import access
-from scheduling.cluster.access import Need
 from scheduling.cluster.adapters import ADAPTERS
+from scheduling.cluster.guardrails import rights as access
 from scheduling.cluster.guardrails.manifests import MEMBER_ROLE
+from scheduling.cluster.guardrails.rights import Need
 
 FOLDER = Path(settings.BASE_DIR) / "docker" / "kubernetes"
 FILES = sorted(FOLDER.glob("*.yaml"))

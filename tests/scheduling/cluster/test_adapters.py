@@ -10,11 +10,12 @@ from typing import Any
 
 import pytest
 
-from scheduling.cluster import labels, picture
 from scheduling.cluster.adapters import ADAPTERS, Admission, ClassSpec, Observed
 from scheduling.cluster.adapters.pods import trim
-from scheduling.cluster.memo import Circumstances
-from scheduling.cluster.nodes import trim_node
+from scheduling.cluster.picture import compose as picture
+from scheduling.cluster.picture.memo import Circumstances
+from scheduling.cluster.picture.nodes import trim_node
+from scheduling.cluster.vocabulary import labels
 from tests.scheduling import kube, manifests
 from tests.scheduling.operators import adapter_of
 

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 import yaml
 
-from scheduling.cluster import client as module
-from scheduling.cluster.client import (
+from scheduling.cluster.connection import client as module
+from scheduling.cluster.connection.client import (
     Client,
     ConflictError,
     InvalidError,

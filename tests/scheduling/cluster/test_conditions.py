@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from scheduling.cluster.adapters import ClassSpec
-from scheduling.cluster.conditions import LONGEST, Trouble
-from scheduling.cluster.devices import Devices
-from scheduling.cluster.nodes import ObservedNode, closed, rows_of, trim_node
+from scheduling.cluster.picture.nodes import ObservedNode, closed, rows_of, trim_node
+from scheduling.cluster.vocabulary.conditions import LONGEST, Trouble
+from scheduling.cluster.vocabulary.devices import Devices
 from tests.scheduling import kube
 
 Json = dict[str, Any]

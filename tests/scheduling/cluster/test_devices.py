@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from scheduling.cluster.adapters import ClassSpec, JobAdapter
-from scheduling.cluster.devices import Devices, count
+from scheduling.cluster.vocabulary.devices import Devices, count
 
 Json = dict[str, Any]
 L40 = "deviceclass.resource.kubernetes.io/l40"

@@ -10,10 +10,10 @@ from typing import Any, cast
 import pytest
 
 from scheduling.cluster.adapters import JobAdapter
-from scheduling.cluster.client import Client
-from scheduling.cluster.enforcement import TELLING, WORDS, Act, Enforcer
-from scheduling.cluster.lease import Lease
-from scheduling.cluster.mirror import Mirror
+from scheduling.cluster.connection.client import Client
+from scheduling.cluster.connection.lease import Lease
+from scheduling.cluster.connection.mirror import Mirror
+from scheduling.cluster.enforcement.enforcer import TELLING, WORDS, Act, Enforcer
 
 JOBS = JobAdapter()
 

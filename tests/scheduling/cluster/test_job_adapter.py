@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from scheduling.cluster.adapters import Admission, ClassSpec, JobAdapter, Observed
-from scheduling.cluster.quantities import duration_s, mib, milli, quantity
+from scheduling.cluster.vocabulary.quantities import duration_s, mib, milli, quantity
 
 H100 = ClassSpec("h100", "nvidia.com/gpu", {"gpu": "h100"})
 A100 = ClassSpec("a100", "nvidia.com/gpu", {"gpu": "a100"})

@@ -6,9 +6,9 @@ import time
 
 import pytest
 
-from scheduling.cluster.client import Client
-from scheduling.cluster.embedded import EmbeddedServer
-from scheduling.cluster.lease import Lease, LeaseLostError
+from scheduling.cluster.connection.client import Client
+from scheduling.cluster.connection.lease import Lease, LeaseLostError
+from scheduling.testbed.server import EmbeddedServer
 
 PATH = "/apis/coordination.k8s.io/v1/namespaces/weir-system/leases/weir-engine"
 
@@ -74,7 +74,7 @@ def test_worker_whose_lease_was_stolen_stops(client: Client) -> None:
 def test_server_out_of_reach_is_borne_until_the_time_is_up(
     bare_server: EmbeddedServer, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("scheduling.cluster.client.BACK_OFF_S", (0.001, 0.001))
+    monkeypatch.setattr("scheduling.cluster.connection.client.BACK_OFF_S", (0.001, 0.001))
     mine = lease(client, "a", duration_s=0.6)
     mine.hold()
     bare_server.faults.configure(server_error=1.0)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from scheduling.cluster.adapters import ClassSpec, Observed
-from scheduling.cluster.memo import Circumstances, Memo
-from scheduling.cluster.picture import compose
+from scheduling.cluster.picture.compose import compose
+from scheduling.cluster.picture.memo import Circumstances, Memo
 
 CLASSES = (ClassSpec("h100", "nvidia.com/gpu", {}),)
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from scheduling.cluster import mirror as module
-from scheduling.cluster.client import Client, ConflictError
-from scheduling.cluster.embedded import EmbeddedServer
-from scheduling.cluster.mirror import Mirror, untrimmed
+from scheduling.cluster.connection import mirror as module
+from scheduling.cluster.connection.client import Client, ConflictError
+from scheduling.cluster.connection.mirror import Mirror, untrimmed
+from scheduling.testbed.server import EmbeddedServer
 from tests.scheduling.kube import eventually
 
 MAPS = "/api/v1/namespaces/default/configmaps"

@@ -8,8 +8,8 @@ import pytest
 
 from scheduling.cluster.adapters import bounds
 from scheduling.cluster.adapters.affinity import allows
-from scheduling.cluster.node_sets import MOST, NodeSets
-from scheduling.cluster.nodes import ObservedNode, Taint, closed, tolerates
+from scheduling.cluster.picture.node_sets import MOST, NodeSets
+from scheduling.cluster.picture.nodes import ObservedNode, Taint, closed, tolerates
 from tests.scheduling.cluster.test_affinity import term
 
 Json = dict[str, Any]

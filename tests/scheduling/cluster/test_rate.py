@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from scheduling.cluster import events, rate
-from scheduling.cluster.events import Event, Voice
-from scheduling.cluster.rate import Allowance
+from scheduling.cluster.connection import rate
+from scheduling.cluster.connection.rate import Allowance
+from scheduling.cluster.enforcement import events
+from scheduling.cluster.enforcement.events import Event, Voice
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from scheduling.cluster import labels
 from scheduling.cluster.adapters import Observed
+from scheduling.cluster.vocabulary import labels
 from tests.scheduling import manifests
 from tests.scheduling.cluster.test_adapters import CLASSES, admitted, first_pod, observe, stored
 from tests.scheduling.operators import adapter_of

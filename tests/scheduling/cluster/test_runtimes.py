@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from scheduling.cluster import runtimes
 from scheduling.cluster.adapters import ClassSpec, Observed
 from scheduling.cluster.adapters import pods as pods_of
-from scheduling.cluster.memo import Circumstances, Memo
-from scheduling.cluster.picture import compose
+from scheduling.cluster.picture.compose import compose
+from scheduling.cluster.picture.memo import Circumstances, Memo
+from scheduling.cluster.vocabulary import runtimes
 from tests.scheduling import manifests
 from tests.scheduling.operators import adapter_of
 

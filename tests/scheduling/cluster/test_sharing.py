@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from scheduling.cluster import sharing
-from scheduling.cluster.sharing import Shared
+from scheduling.cluster.vocabulary import sharing
+from scheduling.cluster.vocabulary.sharing import Shared
 
 
 def test_equal_parts_are_held_once() -> None:

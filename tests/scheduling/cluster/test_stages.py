@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from scheduling.cluster.adapters import ADAPTERS, ClassSpec, Observed
-from scheduling.cluster.memo import Circumstances, Memo
-from scheduling.cluster.picture import compose
+from scheduling.cluster.picture.compose import compose
+from scheduling.cluster.picture.memo import Circumstances, Memo
 from tests.scheduling import manifests
 from tests.scheduling.operators import adapter_of
 

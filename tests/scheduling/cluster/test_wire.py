@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import pytest
 import urllib3
 
-from scheduling.cluster.wire import BrokenError, Wire
+from scheduling.cluster.connection.wire import BrokenError, Wire
 from tests.scheduling.kube import eventually
 
 OK = b"HTTP/1.1 200 OK\r\n"

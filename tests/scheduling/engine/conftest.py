@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from scheduling.engine import Plan, Snapshot, plan
-from scheduling.engine.document import parse
+from scheduling.engine.document.reader import parse
 from tests.scheduling.engine.evolve import check_plan
 
 NOW = datetime(2026, 1, 5, 10, tzinfo=UTC)

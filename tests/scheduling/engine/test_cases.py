@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from scheduling.engine import Reason, divide, plan, whole_gpus
-from scheduling.engine.document import parse
+from scheduling.engine.document.reader import parse
 from tests.scheduling.engine.evolve import acts, apply, check_plan
 
 CASES = Path(__file__).parent / "cases"

@@ -11,20 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scheduling.engine import (
-    Action,
-    Members,
-    Plan,
-    Reason,
-    Snapshot,
-    Topology,
-    Workload,
-    plan,
-    replanning,
-)
-from scheduling.engine.counterfactual import relaxations
-from scheduling.engine.document import parse
-from scheduling.engine.relaxation import Change, Reach, Relaxation
+from scheduling.engine import Action, Members, Plan, Reason, Snapshot, Topology, Workload, plan
+from scheduling.engine.document.reader import parse
+from scheduling.engine.whatif import replan as replanning
+from scheduling.engine.whatif.change import Change, Reach, Relaxation
+from scheduling.engine.whatif.relaxations import relaxations
 from tests.scheduling.engine.worlds import worlds
 
 NOW = datetime(2026, 1, 5, 10, tzinfo=UTC)

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from scheduling.benches.engine.lp import shares_by_lp
 from scheduling.engine import (
     Action,
     GpuClass,
@@ -22,12 +23,11 @@ from scheduling.engine import (
     StepKind,
     Workload,
     divide,
-    encode,
     plan,
     plan_frame,
 )
 from scheduling.engine.model import Lowered
-from scheduling.simulation.lp import shares_by_lp
+from scheduling.engine.snapshot import encode
 from tests.scheduling.engine.evolve import apply, held, let_leave
 from tests.scheduling.engine.worlds import CLASSES, NOW, PRIORITIES, organisations, worlds
 

@@ -24,13 +24,13 @@ from scheduling.engine import (
     Reason,
     Snapshot,
     Workload,
-    decode,
     divide,
-    encode,
     plan,
     plan_frame,
 )
-from scheduling.simulation.laws import check
+from scheduling.engine.explain import decode
+from scheduling.engine.snapshot import encode
+from scheduling.simulation.laws.room import check
 from tests.scheduling.engine import oracle
 from tests.scheduling.engine.evolve import (
     acts,

@@ -9,9 +9,9 @@ from datetime import UTC, datetime
 import pytest
 
 from scheduling.engine import Decision, Plan, Reason, headline
-from scheduling.engine.reasons import NAMES, sentence
-from scheduling.engine.sentences import SENTENCES, Facts
-from scheduling.engine.wording import amount, span
+from scheduling.engine.reasons.catalogue import NAMES, sentence
+from scheduling.engine.reasons.waits import SENTENCES, Facts
+from scheduling.engine.reasons.wording import amount, span
 
 
 def test_every_reason_has_a_headline_of_a_few_words() -> None:

@@ -15,8 +15,8 @@ import pytest
 import yaml
 
 from scheduling.engine import Action, Phase, Snapshot, plan
-from scheduling.engine.document import parse
-from scheduling.simulation.laws import check
+from scheduling.engine.document.reader import parse
+from scheduling.simulation.laws.room import check
 from tests.scheduling.engine.evolve import acts, apply, check_plan, let_leave
 from tests.scheduling.engine.twins import TWINS, shares_gpus
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from scheduling.engine.structs import PlainTable
+from scheduling.engine.compile.structs import PlainTable
 
 
 @pytest.mark.parametrize("index", [-1, np.int64(-1), (0, -1), (slice(None), -2)])

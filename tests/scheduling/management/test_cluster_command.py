@@ -14,9 +14,9 @@ import pytest
 from django.conf import settings
 from django.core.management import CommandError, call_command
 
-from scheduling.cluster.client import Client
-from scheduling.cluster.embedded import EmbeddedServer
+from scheduling.cluster.connection.client import Client
 from scheduling.models import Cluster, ClusterMode
+from scheduling.testbed.server import EmbeddedServer
 from tests.scheduling.kube import node, policy
 
 
@@ -79,7 +79,7 @@ def test_classes_of_a_cluster_that_has_them_stay(cluster: Cluster) -> None:
 def test_unknown_cluster_and_silent_cluster_are_errors_in_words(
     db: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("scheduling.cluster.client.BACK_OFF_S", (0.0, 0.0))
+    monkeypatch.setattr("scheduling.cluster.connection.client.BACK_OFF_S", (0.0, 0.0))
     with pytest.raises(CommandError, match="no cluster 'nowhere'"):
         run("check", "nowhere")
     run("add", "silent", "--api-url", "http://127.0.0.1:9")

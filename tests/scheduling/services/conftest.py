@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from scheduling.cluster.client import Client
-from scheduling.cluster.embedded import Clock, EmbeddedServer
-from scheduling.services import workers
+from scheduling.cluster.connection.client import Client
+from scheduling.services.worker import held as workers
+from scheduling.testbed.server import Clock, EmbeddedServer
 from tests.scheduling.control_plane import ON
 from tests.scheduling.kube import World, add_node, node, policy
 from tests.scheduling.real_server import RealServer, real_server

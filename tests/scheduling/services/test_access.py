@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 from django.conf import settings
 
-from scheduling.cluster import access
 from scheduling.cluster.adapters import ADAPTERS
-from scheduling.cluster.client import NOBODY, Client
-from scheduling.cluster.embedded.http.routing import parse_path
-from scheduling.cluster.embedded.resources import Resource
+from scheduling.cluster.connection.client import NOBODY, Client
+from scheduling.cluster.guardrails import rights as access
 from scheduling.models import Cluster, ClusterMode, PriorityClass, Queue, Quota
-from scheduling.services import workers
-from scheduling.services.guardrails import guard
-from scheduling.services.service_classes import ServiceClass, ServiceClasses
+from scheduling.services.clusters.guardrails import guard
+from scheduling.services.policy.service_classes import ServiceClass, ServiceClasses
+from scheduling.services.worker import held as workers
+from scheduling.testbed.server.http.routing import parse_path
+from scheduling.testbed.server.resources import Resource
 from tests.scheduling.kube import World, eventually
 
 Grant = tuple[str, str, str]

@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 
-from scheduling.cluster.enforcement import Act, Enforcer, Report
-from scheduling.cluster.kubelets import STOPPED
+from scheduling.cluster.enforcement.enforcer import Act, Enforcer, Report
 from scheduling.engine import Outline, Planner
 from scheduling.engine import model as m
 from scheduling.models import Cluster, GpuClass, Queue, State
-from scheduling.services import blocked, missing
+from scheduling.services.cycle.project import missing
+from scheduling.services.snapshot import blocked
+from scheduling.testbed.kubelets import STOPPED
 from tests.scheduling.killing import restart
 from tests.scheduling.kube import JOBS, World, add_node, eventually, node
 from tests.scheduling.manifests import node_affinity
@@ -195,7 +196,7 @@ def test_gang_that_does_not_start_in_time_waits_longer_each_time(
 ) -> None:
     monkeypatch.setattr(missing, "UNSEEN_PODS_S", 0.0)
     monkeypatch.setattr(blocked, "START_BACK_OFF_S", (0.5, 60.0))
-    monkeypatch.setattr("scheduling.services.acts.START_BACK_OFF_S", (0.5, 60.0))
+    monkeypatch.setattr("scheduling.services.cycle.enforce.acts.START_BACK_OFF_S", (0.5, 60.0))
     Cluster.objects.update(stale_gang_grace_s=0)
     job = world.manifest("stuck", gpus=1)
     job["spec"]["template"]["spec"]["schedulerName"] = "nobody"
@@ -331,7 +332,7 @@ def test_where_a_person_sends_an_evicted_job_is_where_it_runs_next(world: World)
 def test_refused_admission_says_so_and_is_tried_less_often(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("scheduling.services.blocked.REFUSED_BACK_OFF_S", (60.0, 600.0))
+    monkeypatch.setattr("scheduling.services.snapshot.blocked.REFUSED_BACK_OFF_S", (60.0, 600.0))
     world.job("w2", gpus=1)
     admission = "scheduling.cluster.adapters.job.JobAdapter.admission"
     monkeypatch.setattr(admission, lambda *_: {"metadata": {}, "spec": {"backoffLimit": -1}})

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 from kombu import Connection, Consumer, Exchange, Queue
 
-from scheduling.services import broker
+from scheduling.services.worker import broker
 
 QUEUE = Queue("test-broker", Exchange("test-broker"), routing_key="test-broker")
 
@@ -17,7 +17,7 @@ QUEUE = Queue("test-broker", Exchange("test-broker"), routing_key="test-broker")
 def connection(monkeypatch: pytest.MonkeyPatch) -> Iterator[Connection]:
     monkeypatch.setattr(broker, "LOOK_EVERY_S", 60.0)
     with Connection(
-        "memory://localhost/", transport="scheduling.services.broker:Transport"
+        "memory://localhost/", transport="scheduling.services.worker.broker:Transport"
     ) as made:
         yield made
         QUEUE(made).delete()

@@ -12,10 +12,12 @@ from django.utils import timezone
 
 from scheduling.cluster.adapters import Observed
 from scheduling.models import CheckpointHabit, Cluster, Eviction, State, Workload
-from scheduling.services import cycle, snapshots, workers
-from scheduling.services.checkpoints import FELLOWS, KEPT, Habits, Source, outlook, save
-from scheduling.services.situations import Situation
-from scheduling.services.snapshots import Known, checkpoint_of
+from scheduling.services.cycle import run as cycle
+from scheduling.services.snapshot import build as snapshots
+from scheduling.services.snapshot.build import Known, checkpoint_of
+from scheduling.services.snapshot.situations import Situation
+from scheduling.services.worker import held as workers
+from scheduling.services.workloads.checkpoints import FELLOWS, KEPT, Habits, Source, outlook, save
 from tests.scheduling.killing import KilledError, restart
 from tests.scheduling.kube import JOBS, World, policy
 

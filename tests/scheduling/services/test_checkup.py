@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 
-from scheduling.cluster.access import Need
-from scheduling.cluster.client import Client
+from scheduling.cluster.connection.client import Client
+from scheduling.cluster.guardrails.rights import Need
 from scheduling.models import Cluster, ClusterMode, GpuClass, Queue
-from scheduling.services import checkup, workers
-from scheduling.services.checkup import Grade, Item, check
-from scheduling.services.guardrails import guard
+from scheduling.services.clusters import checkup
+from scheduling.services.clusters.checkup import Grade, Item, check
+from scheduling.services.clusters.guardrails import guard
+from scheduling.services.worker import held as workers
 from tests.scheduling.kube import World, node
 
 
@@ -122,7 +123,7 @@ def test_version_is_judged(
 def test_cluster_that_does_not_answer_says_only_that(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("scheduling.cluster.client.BACK_OFF_S", (0.0, 0.0))
+    monkeypatch.setattr("scheduling.cluster.connection.client.BACK_OFF_S", (0.0, 0.0))
     Cluster.objects.update(api_url="http://127.0.0.1:9")
     (item,) = check(Cluster.objects.get())
     assert (item.grade, item.topic) == (Grade.MISSING, "connection")

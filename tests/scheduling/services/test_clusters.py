@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from scheduling.models import Cluster, ClusterMode, GpuClass
-from scheduling.services import clusters
+from scheduling.services.clusters import add as clusters
 from scheduling.services.errors import ServiceError
 from tests.scheduling.kube import World, node
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from scheduling.models import Cluster, Outcome, State, Workload
-from scheduling.services.columns import ROWS, insert_keyed, insert_rows, write_columns
+from scheduling.services.tables.bulk import ROWS, insert_keyed, insert_rows, write_columns
 
 NOW = datetime(2026, 1, 5, 9, 0, 0, 250_000, tzinfo=UTC)
 

@@ -8,8 +8,8 @@ import pytest
 from django.db import OperationalError
 
 from scheduling.models import Cluster
-from scheduling.services import consuming
-from scheduling.services.consuming import ClusterQueues, follow
+from scheduling.services.worker import consuming
+from scheduling.services.worker.consuming import ClusterQueues, follow
 
 
 class Consumer:

@@ -6,7 +6,6 @@ import time
 
 import pytest
 
-from scheduling.cluster.embedded import EmbeddedServer
 from scheduling.models import (
     Cluster,
     ClusterMode,
@@ -21,8 +20,12 @@ from scheduling.models import (
     Share,
     State,
 )
-from scheduling.services import cycle, share_rows, telling, workers
-from scheduling.services.cycle import run_cycle
+from scheduling.services.cycle import run as cycle
+from scheduling.services.cycle.record import shares as share_rows
+from scheduling.services.cycle.record import throttle as telling
+from scheduling.services.cycle.run import run_cycle
+from scheduling.services.worker import held as workers
+from scheduling.testbed.server import EmbeddedServer
 from tests.scheduling.kube import JOBS, World, add_node, eventually, node
 
 S = State

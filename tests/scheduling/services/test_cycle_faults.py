@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from scheduling.cluster import client as client_module
-from scheduling.cluster.client import ApiError
+from scheduling.cluster.connection import client as client_module
+from scheduling.cluster.connection.client import ApiError
 from scheduling.models import Cycle, Decision, Eviction, Quota, State, Transition
-from scheduling.services import workers
-from scheduling.services.cycle import run_cycle
+from scheduling.services.cycle.run import run_cycle
+from scheduling.services.worker import held as workers
 from tests.scheduling.auditing import audited
 from tests.scheduling.killing import LEASE, KilledError, die_at_write, restart
 from tests.scheduling.kube import JOBS, World, eventually
@@ -104,7 +104,8 @@ def test_killed_while_recording_leaves_no_half_plan(
     world.job("w1")
     with monkeypatch.context() as fragile:
         fragile.setattr(
-            "scheduling.services.recording._tell", lambda done: (_ for _ in ()).throw(KilledError)
+            "scheduling.services.cycle.record.plan._tell",
+            lambda done: (_ for _ in ()).throw(KilledError),
         )
         with pytest.raises(KilledError):
             world.cycle()
@@ -191,7 +192,7 @@ def test_lease_lost_in_mid_plan_stops_the_writes(
     for i in range(4):
         world.job(f"w{i}")
     world.catch_up()
-    monkeypatch.setattr("scheduling.cluster.enforcement.BATCH", 2)
+    monkeypatch.setattr("scheduling.cluster.enforcement.enforcer.BATCH", 2)
     worker = workers._workers[world.cluster.pk]
     run_batch = worker.enforcer._run
 

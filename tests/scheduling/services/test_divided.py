@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from scheduling.models import Cluster, ClusterMode, GpuClass, Node, Queue, Quota, State
-from scheduling.services import snapshots
+from scheduling.services.snapshot import build as snapshots
 from tests.scheduling.kube import JOBS, World, add_node, node
 from tests.scheduling.manifests import node_affinity
 

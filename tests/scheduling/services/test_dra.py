@@ -6,8 +6,8 @@ from datetime import timedelta
 from typing import Any
 
 from scheduling.models import GpuClass, Node, State
-from scheduling.services.checkup import check
-from scheduling.services.clusters import find_classes
+from scheduling.services.clusters.add import find_classes
+from scheduling.services.clusters.checkup import check
 from tests.scheduling.kube import JOBS, World, add_node, node
 
 Json = dict[str, Any]

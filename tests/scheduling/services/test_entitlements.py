@@ -10,9 +10,9 @@ import pytest
 from scheduling.engine import model as m
 from scheduling.models import Cluster, Queue, Quota, UsageSample, UserUsage, Workload
 from scheduling.models.ledger import Resolution
-from scheduling.services import policy as policies
-from scheduling.services import user_usage
-from scheduling.services.entitlements import month
+from scheduling.services.policy import rows as policies
+from scheduling.services.policy import user_usage
+from scheduling.services.policy.entitlements import month
 from tests.scheduling.kube import policy
 
 T0 = datetime(2026, 1, 5, 8, 0, tzinfo=UTC)

@@ -18,12 +18,12 @@ from typing import Any
 import pytest
 import time_machine
 
-from scheduling.cluster import client as client_module
-from scheduling.cluster.client import ApiError
-from scheduling.cluster.kubelets import STOPPED
+from scheduling.cluster.connection import client as client_module
+from scheduling.cluster.connection.client import ApiError
 from scheduling.models import Cluster, Quota, State
-from scheduling.services import workers
-from scheduling.services.cycle import CycleResult, run_cycle
+from scheduling.services.cycle.run import CycleResult, run_cycle
+from scheduling.services.worker import held as workers
+from scheduling.testbed.kubelets import STOPPED
 from tests.scheduling.auditing import audited, gpus_of, jobs_of, put_under_one_roof
 from tests.scheduling.killing import LEASE, KilledError, die_at_write, restart
 from tests.scheduling.kube import JOBS, World, add_node, node
@@ -295,7 +295,7 @@ def test_workers_that_die_at_every_few_writes_bring_all_to_its_end(
     world: World, monkeypatch: pytest.MonkeyPatch, number: int, after: bool
 ) -> None:
     """Each limit binds on the way: ``research`` fills its own, then both fill that of the queue above."""
-    monkeypatch.setattr("scheduling.cluster.enforcement.BATCH", 1)
+    monkeypatch.setattr("scheduling.cluster.enforcement.enforcer.BATCH", 1)
     put_under_one_roof(world, nominal_gpus=6, borrowing={"research": 4, "products": 2}, together=12)
     deaths = 0
     with audited(world):

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from scheduling.models import Cluster, Quota, State
-from scheduling.services import missing
+from scheduling.services.cycle.project import missing
 from tests.scheduling.kube import World
 from tests.scheduling.manifests import MANIFESTS, ray_cluster, template
 from tests.scheduling.operators import Operator, adapter_of, install

@@ -2,9 +2,9 @@ from datetime import timedelta
 
 import pytest
 
+from portal.demo.past.hourly import HourlyUsage
 from scheduling.engine.model import Plan, Share
 from scheduling.models import MILLI
-from scheduling.services.hourly import HourlyUsage
 from tests.factories import NOW, example_cluster
 
 START = NOW.replace(minute=0, second=0)

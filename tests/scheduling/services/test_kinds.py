@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from scheduling.models import Cluster, ClusterMode, GpuClass, Outcome, Queue, State
-from scheduling.services.explain import what_would_start
+from scheduling.services.explain.why import what_would_start
 from tests.scheduling.kube import World, eventually
 from tests.scheduling.manifests import MANIFESTS, SUCCEEDED, ray_cluster, ray_job, template
 from tests.scheduling.operators import Operator, adapter_of, install
@@ -337,7 +337,7 @@ def test_train_job_that_leaves_its_size_to_the_runtime_waits_with_a_remedy(site:
 def test_definition_installed_later_is_taken_up(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("scheduling.cluster.mirror.UNSERVED_S", 0.05)
+    monkeypatch.setattr("scheduling.cluster.connection.mirror.UNSERVED_S", 0.05)
     world.cycle()
     install(world.kube)
     operator = submitted(world, "JobSet")

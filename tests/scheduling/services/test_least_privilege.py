@@ -12,15 +12,15 @@ import pytest
 import yaml
 from django.conf import settings
 
-from scheduling.cluster.client import ApiError, Client, Person
-from scheduling.cluster.kubelets import Machine, node_manifest
-from scheduling.cluster.real.access import Access
+from scheduling.cluster.connection.client import ApiError, Client, Person
 from scheduling.models import Cluster, ClusterMode, GpuClass, Queue, Standing
-from scheduling.services import workers
-from scheduling.services.checkup import Grade, Item, check
-from scheduling.services.cycle import run_cycle
-from scheduling.services.guardrails import guard
-from scheduling.services.manifests import build_job_manifest
+from scheduling.services.clusters.checkup import Grade, Item, check
+from scheduling.services.clusters.guardrails import guard
+from scheduling.services.cycle.run import run_cycle
+from scheduling.services.worker import held as workers
+from scheduling.services.workloads.manifest import build_job_manifest
+from scheduling.testbed.control_plane.access import Access
+from scheduling.testbed.kubelets import Machine, node_manifest
 from tests.scheduling.kube import add_node, eventually, policy
 
 pytestmark = pytest.mark.real

@@ -7,11 +7,11 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from scheduling.models import Cluster, Cycle, Decision, Share, UsageSample, Workload
-from scheduling.services import ledger as module
-from scheduling.services import policy as policies
-from scheduling.services.ledger import Ledger, minutes_between, usage_at
-from scheduling.services.retention import retain
-from scheduling.services.rollup import roll_up
+from scheduling.services.ledger import booking as module
+from scheduling.services.ledger.booking import Ledger, minutes_between, usage_at
+from scheduling.services.ledger.retention import retain
+from scheduling.services.ledger.rollup import roll_up
+from scheduling.services.policy import rows as policies
 from tests.scheduling.kube import policy
 
 T0 = datetime(2026, 1, 5, 8, 0, tzinfo=UTC)

@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from scheduling.models import GpuClass, Outcome, State, Transition, Workload
-from scheduling.services import lifecycle
 from scheduling.services.errors import LifecycleError
+from scheduling.services.workloads import lifecycle
 from tests.scheduling.kube import policy
 
 T0 = datetime(2026, 1, 5, 8, tzinfo=UTC)

@@ -8,7 +8,7 @@ import pytest
 
 from scheduling.engine import Planner
 from scheduling.models import Node, State
-from scheduling.services import snapshots
+from scheduling.services.snapshot import build as snapshots
 from tests.scheduling.kube import JOBS, World, eventually
 
 PODS = "/api/v1/namespaces/default/pods"

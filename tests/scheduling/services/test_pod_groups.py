@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from scheduling.cluster.client import ApiError
-from scheduling.cluster.enforcement import Act, Enforcer
+from scheduling.cluster.connection.client import ApiError
+from scheduling.cluster.enforcement.enforcer import Act, Enforcer
 from scheduling.models import Outcome, Queue, State, Workload
-from scheduling.services import workloads
+from scheduling.services.workloads import submit as workloads
 from tests.scheduling.kube import World
 from tests.scheduling.operators import PODS
 

@@ -5,7 +5,13 @@ import pytest
 from portal.demo.organisation import H100
 from scheduling.models import Cluster, Queue, State, Stop, Workload
 from scheduling.services.errors import ServiceError
-from scheduling.services.queues import Bounds, change_queue, create_queue, delete_queue, subtree
+from scheduling.services.quotas.tree import (
+    Bounds,
+    change_queue,
+    create_queue,
+    delete_queue,
+    subtree,
+)
 from tests.factories import example_cluster, make_user
 
 pytestmark = pytest.mark.django_db

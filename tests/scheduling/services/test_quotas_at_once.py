@@ -8,7 +8,7 @@ from django.db import connection
 
 from portal.demo.organisation import H100
 from scheduling.models import Cluster, Queue, Quota
-from scheduling.services.quotas import Field, QuotaCell, QuotaError, save_quotas
+from scheduling.services.quotas.save import Field, QuotaCell, QuotaError, save_quotas
 from tests.factories import example_cluster
 
 pytestmark = [

@@ -9,17 +9,18 @@ from typing import Any
 
 import pytest
 
-from scheduling.cluster.client import Client
-from scheduling.cluster.kubelets import Machine
-from scheduling.cluster.real.control_plane import ControlPlane
+from portal.demo.cluster.furnish import furnish
+from portal.demo.cluster.real import RealCluster
+from portal.demo.work.arrivals import simulated
+from scheduling.cluster.connection.client import Client
 from scheduling.models import Cluster, GpuClass, Queue
-from scheduling.services import workers, workloads
-from scheduling.services.cycle import run_cycle
+from scheduling.services.cycle.run import run_cycle
 from scheduling.services.errors import ServiceError
-from scheduling.services.furnishing import furnish
-from scheduling.services.manifests import build_job_manifest
-from scheduling.services.real import RealCluster
-from scheduling.services.streams import simulated
+from scheduling.services.worker import held as workers
+from scheduling.services.workloads import submit as workloads
+from scheduling.services.workloads.manifest import build_job_manifest
+from scheduling.testbed.control_plane.plane import ControlPlane
+from scheduling.testbed.kubelets import Machine
 from tests.scheduling.kube import eventually, policy
 
 LONG_S = 90.0

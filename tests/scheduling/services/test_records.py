@@ -6,13 +6,13 @@ from datetime import timedelta
 
 import pytest
 
-from scheduling.cluster import labels
 from scheduling.cluster.adapters.merging import merged
-from scheduling.cluster.client import Client, InvalidError
+from scheduling.cluster.connection.client import Client, InvalidError
+from scheduling.cluster.vocabulary import labels
 from scheduling.models import Cycle, CycleRecord, Quota, State
-from scheduling.services.causes import MOST, Cause, What
-from scheduling.services.records import WRITING
-from scheduling.services.retention import retain
+from scheduling.services.cycle.record.causes import MOST, Cause, What
+from scheduling.services.cycle.record.records import WRITING
+from scheduling.services.ledger.retention import retain
 from tests.scheduling.kube import JOBS, World, eventually
 
 pytestmark = pytest.mark.django_db

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from scheduling.cluster import labels
+from scheduling.cluster.vocabulary import labels
 from scheduling.models import State
-from scheduling.services import workloads
+from scheduling.services.workloads import submit as workloads
 from tests.scheduling import operators
 from tests.scheduling.kube import World
 from tests.scheduling.manifests import MANIFESTS

@@ -4,9 +4,9 @@ from contextlib import suppress
 
 import pytest
 
-from scheduling.services import workloads
 from scheduling.services.errors import ServiceError
-from scheduling.services.shapes import check
+from scheduling.services.workloads import submit as workloads
+from scheduling.services.workloads.shapes import check
 from tests.factories import make_cluster
 from tests.scheduling import manifests
 from tests.security.hostile import paths, replaced

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from scheduling.services.streams import LIVED_DAYS, open_trace
+from portal.demo.work.arrivals import LIVED_DAYS, open_trace
 from scheduling.simulation.traces import TraceError
 
 FIRST = datetime(2017, 10, 1, tzinfo=UTC)

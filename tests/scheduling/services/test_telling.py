@@ -6,8 +6,8 @@ import pytest
 
 from scheduling.engine import model as m
 from scheduling.models import Workload
-from scheduling.services import telling
-from scheduling.services.telling import Telling
+from scheduling.services.cycle.record import throttle as telling
+from scheduling.services.cycle.record.throttle import Telling
 
 WAITS = m.Reason.NO_FREE_GPUS
 

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scheduling.engine import model as m
-from scheduling.engine import reasons
-from scheduling.engine.facts import OTHERS_QUEUE, OTHERS_WORK, Facts
-from scheduling.services.told import Said, answers, sealed_of, tell
+from scheduling.engine.reasons import catalogue as reasons
+from scheduling.engine.reasons.facts import OTHERS_QUEUE, OTHERS_WORK, Facts
+from scheduling.services.words.told import Said, answers, sealed_of, tell
 
 OWN, THEIRS = "research/nlp", "research/zebra"
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from scheduling.cluster.client import Client
-from scheduling.cluster.embedded import Clock, EmbeddedServer
+from scheduling.cluster.connection.client import Client
 from scheduling.models import Cluster, ClusterMode, Node, Queue, State
+from scheduling.testbed.server import Clock, EmbeddedServer
 from tests.scheduling.kube import JOBS, World, add_node, node, policy
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from scheduling.models import Cluster, Queue
-from scheduling.services.unchanged import Unchanged
+from scheduling.services.tables.unchanged import Unchanged
 from tests.scheduling.kube import policy
 
 

@@ -6,13 +6,13 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from scheduling.cluster import labels
 from scheduling.cluster.adapters import ADAPTERS, Observed
-from scheduling.cluster.enforcement import Act
+from scheduling.cluster.enforcement.enforcer import Act
+from scheduling.cluster.vocabulary import labels
 from scheduling.engine import Waits
 from scheduling.engine import model as m
-from scheduling.services import words
-from scheduling.services.words import Spoken, is_news, say, status_acts, words_of
+from scheduling.services.cycle.enforce import status as words
+from scheduling.services.cycle.enforce.status import Spoken, is_news, say, status_acts, words_of
 
 NOW = datetime(2026, 5, 4, 12, tzinfo=UTC)
 JOB = {a.kind: a for a in ADAPTERS}

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from scheduling.cluster import labels
-from scheduling.cluster.client import Client, Person
+from scheduling.cluster.connection.client import Client, Person
+from scheduling.cluster.vocabulary import labels
 from scheduling.models import Cluster, PriorityClass, Queue, State
-from scheduling.services import workloads
 from scheduling.services.errors import ServiceError
-from scheduling.services.manifests import build_job_manifest
-from scheduling.services.service_classes import ServiceClass, ServiceClasses
+from scheduling.services.policy.service_classes import ServiceClass, ServiceClasses
+from scheduling.services.workloads import submit as workloads
+from scheduling.services.workloads.manifest import build_job_manifest
 from tests.scheduling.kube import World
 
 S = State
@@ -131,7 +131,7 @@ def test_invalid_manifest_names_the_servers_field(world: World) -> None:
 def test_cluster_that_does_not_answer_says_so(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("scheduling.cluster.client.BACK_OFF_S", (0.001, 0.001))
+    monkeypatch.setattr("scheduling.cluster.connection.client.BACK_OFF_S", (0.001, 0.001))
     away = Cluster(name="away", api_url="http://127.0.0.1:9")
     manifest = world.manifest("w1")
     Queue.objects.update(cluster=world.cluster)

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from django.conf import settings
 
-from scheduling.simulation.frames import FramePlanner
-from scheduling.simulation.planners import SnapshotPlanner
+from scheduling.simulation.run.frames import FramePlanner
+from scheduling.simulation.run.planners import SnapshotPlanner
 from scheduling.simulation.traces import BUSY_FROM, BUSY_TO, Ties, Trace, read_trace
 
 

@@ -19,7 +19,9 @@ from scheduling.engine.model import (
     Snapshot,
     Workload,
 )
-from scheduling.simulation.jobs import Submission
+from scheduling.simulation.replay.weir import EngineRun, replay_engine
+from scheduling.simulation.run.jobs import Submission
+from scheduling.simulation.run.simulator import Observer, Options, simulate
 from scheduling.simulation.scenario import (
     Kind,
     Organisation,
@@ -29,8 +31,6 @@ from scheduling.simulation.scenario import (
     Source,
     generate,
 )
-from scheduling.simulation.simulator import Observer, Options, simulate
-from scheduling.simulation.weir import EngineRun, replay_engine
 
 from .conftest import ORIGIN, make_trace
 from .fakes import small_cluster

@@ -5,9 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from scheduling.engine import Frame, encode, plan_frame
-from scheduling.engine.arrays import GPUS, PENDING, RUNNING
-from scheduling.simulation.large import (
+from scheduling.benches.engine.large import (
     PHILLY,
     SIZES,
     TRAINING,
@@ -17,6 +15,9 @@ from scheduling.simulation.large import (
     measure_large,
     organisation,
 )
+from scheduling.engine import Frame, plan_frame
+from scheduling.engine.snapshot import encode
+from scheduling.engine.state.input import GPUS, PENDING, RUNNING
 
 SMALL = Load(
     nodes=64, leaves=8, running=100, pending=400, changes=12, rounds=2, odds=PHILLY, questions=3

@@ -27,7 +27,7 @@ from scheduling.engine.model import (
     Snapshot,
     Workload,
 )
-from scheduling.simulation.laws import broken_laws
+from scheduling.simulation.laws.room import broken_laws
 
 from .conftest import ORIGIN
 

@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scheduling.engine import MILLI, Action, Members, Policy, Reason, Workload
-from scheduling.simulation.jobs import Submission
-from scheduling.simulation.lives import live_submissions
-from scheduling.simulation.options import Options
-from scheduling.simulation.simulator import simulate
-from scheduling.simulation.weir import EngineRun, lived_replay
+from scheduling.simulation.compiled.lives import live_submissions
+from scheduling.simulation.replay.weir import EngineRun, lived_replay
+from scheduling.simulation.run.jobs import Submission
+from scheduling.simulation.run.options import Options
+from scheduling.simulation.run.simulator import simulate
 
 from .conftest import ORIGIN, make_trace
 from .fakes import small_cluster

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from scheduling.simulation.bound import most_allocated
-from scheduling.simulation.fragmentation import Run, arrivals, frame_of, place_all
-from scheduling.simulation.moving import bounds_pct, with_moves
+from scheduling.benches.engine.bound import most_allocated
+from scheduling.benches.engine.fragmentation import Run, arrivals, frame_of, place_all
+from scheduling.benches.engine.moving import bounds_pct, with_moves
 from scheduling.simulation.traces import TraceError
 from scheduling.simulation.traces.openb import OpenbNode, OpenbPod, find_list, read_nodes, read_pods
 

@@ -3,7 +3,13 @@ from __future__ import annotations
 import pytest
 
 from scheduling.simulation.result import jain_index, metrics
-from scheduling.simulation.rivals import Rival, TooLargeError, replay_pooled, replay_static, starts
+from scheduling.simulation.rivals.queues import (
+    Rival,
+    TooLargeError,
+    replay_pooled,
+    replay_static,
+    starts,
+)
 from scheduling.simulation.traces import TIGHT_NODES
 
 from .conftest import make_trace

@@ -20,12 +20,12 @@ from scheduling.engine.model import (
     Snapshot,
     Workload,
 )
-from scheduling.simulation.agenda import Agenda, Turn
-from scheduling.simulation.jobs import Submission
-from scheduling.simulation.laws import LawError, broken_laws
-from scheduling.simulation.rivals import Rival, replay_pooled
-from scheduling.simulation.simulator import Observer, Options, UnsettledError, simulate
-from scheduling.simulation.weir import EngineRun, gang, pool, replay_engine, submissions
+from scheduling.simulation.laws.room import LawError, broken_laws
+from scheduling.simulation.replay.weir import EngineRun, gang, pool, replay_engine, submissions
+from scheduling.simulation.rivals.queues import Rival, replay_pooled
+from scheduling.simulation.run.agenda import Agenda, Turn
+from scheduling.simulation.run.jobs import Submission
+from scheduling.simulation.run.simulator import Observer, Options, UnsettledError, simulate
 
 from .conftest import ORIGIN, make_trace
 from .fakes import Evicting, first_come

@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 from django.conf import settings
 
-from scheduling.cluster.client import (
+from scheduling.cluster.connection.client import (
     APPLY_PATCH,
     ApiError,
     Client,

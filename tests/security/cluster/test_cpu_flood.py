@@ -8,7 +8,7 @@ import pytest
 
 from scheduling.cluster.guardrails import reserve
 from scheduling.models import GpuClass, Guardrail, Queue, State
-from scheduling.services.clusters import reserve as keep
+from scheduling.services.clusters.add import reserve as keep
 from tests.scheduling.kube import eventually
 from tests.scheduling.services.guardrails.lab import Lab, Pass
 

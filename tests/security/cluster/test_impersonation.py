@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from scheduling.models import Queue
-from scheduling.services import workloads
 from scheduling.services.errors import ServiceError
-from scheduling.services.queues import change_queue
+from scheduling.services.quotas.tree import change_queue
+from scheduling.services.workloads import submit as workloads
 from tests.scheduling.kube import World
 
 

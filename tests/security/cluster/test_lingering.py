@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from scheduling.cluster.client import NotFoundError
+from scheduling.cluster.connection.client import NotFoundError
 from scheduling.models import Queue, Share, State
-from scheduling.services import snapshots
+from scheduling.services.snapshot import build as snapshots
 from tests.scheduling.kube import JOBS, World, eventually
 
 HOLDER = "example.org/mine"

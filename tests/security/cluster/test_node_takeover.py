@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from scheduling.cluster.client import ApiError
+from scheduling.cluster.connection.client import ApiError
 from scheduling.models import Queue
 from tests.scheduling.kube import eventually
 from tests.scheduling.services.guardrails.lab import Lab, Pass

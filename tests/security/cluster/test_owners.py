@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from scheduling.cluster.client import Person
+from scheduling.cluster.connection.client import Person
 from scheduling.models import Workload
 from tests.scheduling.kube import eventually
 from tests.scheduling.manifests import template

@@ -9,7 +9,7 @@ import pytest
 
 from portal.accounts.models import Persona, User
 from portal.teams.models import Membership, Team
-from scheduling.cluster.client import Person
+from scheduling.cluster.connection.client import Person
 from scheduling.models import GpuClass, PriorityClass, Queue
 from tests.scheduling.kube import eventually
 from tests.scheduling.manifests import MANIFESTS, template

@@ -14,7 +14,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management import call_command
 
-from portal.demo.paths import DemoFolder, ForeignFolderError
+from portal.demo.cluster.paths import DemoFolder, ForeignFolderError
 from scheduling.files.arguments import LAST_PORT, MOST_NODES, day, factor, whole
 from scheduling.management.command import WeirCommand, refusal
 
@@ -76,7 +76,7 @@ class Command(WeirCommand):
     ) -> None:
         """Imports come late: the database's address is known only in the second process."""
         from portal.demo import runner, setting
-        from portal.demo.venue import Venue
+        from portal.demo.cluster.venue import Venue
         from scheduling.services.errors import ServiceError
 
         try:

@@ -9,7 +9,7 @@ from django.test import Client
 from django.utils import timezone
 
 from scheduling.models import Cluster, ClusterMode, Guardrail, Standing
-from scheduling.services.clusters import set_mode
+from scheduling.services.clusters.add import set_mode
 
 pytestmark = pytest.mark.django_db
 URL = "/c/fra1/cluster/"

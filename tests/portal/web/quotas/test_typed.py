@@ -5,7 +5,7 @@ from decimal import Decimal
 import pytest
 
 from portal.web.quotas.typed import figure_text, parse_figure
-from scheduling.services.quotas import Fault, Field, Values
+from scheduling.services.quotas.save import Fault, Field, Values
 
 
 @pytest.mark.parametrize(

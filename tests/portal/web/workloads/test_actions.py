@@ -2,7 +2,7 @@ from datetime import timedelta
 
 import pytest
 
-from scheduling.cluster.client import NotFoundError
+from scheduling.cluster.connection.client import NotFoundError
 from scheduling.models import MILLI, CheckpointHabit, State, Workload
 from tests.factories import make_workload
 from tests.portal.kubernetes import job

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from portal.web.workloads.timeline import NARROW_PX, WIDE_PX, Step, draw
+from portal.display.timeline import NARROW_PX, WIDE_PX, Step, draw
 
 NOW = datetime(2026, 11, 19, 9, 42, tzinfo=UTC)
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from scheduling.cluster.embedded import Clock, EmbeddedServer
-from scheduling.cluster.kubelets import Machine, node_manifest
+from scheduling.testbed.kubelets import Machine, node_manifest
+from scheduling.testbed.server import Clock, EmbeddedServer
 from tests.scheduling.control_plane import ON
 
 from .api import Api, condition, eventually

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from scheduling.cluster.client import Client, NotFoundError, configuration_of
-from scheduling.cluster.embedded import EmbeddedServer
+from scheduling.cluster.connection.client import Client, NotFoundError, configuration_of
 from scheduling.models import Cluster
+from scheduling.testbed.server import EmbeddedServer
 from tests.scheduling.manifests import job_set, mpi_job
 from tests.scheduling.operators import DEFINITIONS, adapter_of, definitions
 

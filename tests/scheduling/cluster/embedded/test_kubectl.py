@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from scheduling.cluster.embedded import Clock, EmbeddedServer, kubeconfig_yaml
+from scheduling.testbed.server import Clock, EmbeddedServer, kubeconfig_yaml
 
 from ..contract.api import Api, eventually, job
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import time
 
-from scheduling.cluster.embedded import EmbeddedServer, ManualClock
-from scheduling.cluster.embedded.context import Caller
-from scheduling.cluster.embedded.resources import JOBS
-from scheduling.cluster.embedded.verbs.create import create
+from scheduling.testbed.server import EmbeddedServer, ManualClock
+from scheduling.testbed.server.context import Caller
+from scheduling.testbed.server.resources import JOBS
+from scheduling.testbed.server.verbs.create import create
 
 from ..contract.api import job
 from .conftest import Cluster

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from scheduling.cluster.client import Client, configuration_from
-from scheduling.cluster.kubelets import SIMULATED, STOPPED, Machine, node_manifest
-from scheduling.cluster.real.control_plane import ControlPlane
-from scheduling.cluster.real.furniture import example_machines
+from scheduling.cluster.connection.client import Client, configuration_from
+from scheduling.testbed.control_plane.furniture import example_machines
+from scheduling.testbed.control_plane.plane import ControlPlane
+from scheduling.testbed.kubelets import SIMULATED, STOPPED, Machine, node_manifest
 from tests.scheduling.kube import eventually
 
 pytestmark = pytest.mark.real

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from scheduling.cluster.real import binaries
-from scheduling.cluster.real.binaries import PROGRAMS, NoBinariesError, find
+from scheduling.testbed.control_plane import binaries
+from scheduling.testbed.control_plane.binaries import PROGRAMS, NoBinariesError, find
 
 
 def furnish(folder: Path, *names: str) -> Path:

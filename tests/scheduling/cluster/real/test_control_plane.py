@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from scheduling.cluster.client import ApiError, Client, configuration_from
-from scheduling.cluster.real.access import kubeconfig_of, read
-from scheduling.cluster.real.binaries import find
-from scheduling.cluster.real.control_plane import STORAGE, ControlPlane, forget
+from scheduling.cluster.connection.client import ApiError, Client, configuration_from
+from scheduling.testbed.control_plane.access import kubeconfig_of, read
+from scheduling.testbed.control_plane.binaries import find
+from scheduling.testbed.control_plane.plane import STORAGE, ControlPlane, forget
 from tests.scheduling.cluster.contract.api import Api
 
 pytestmark = pytest.mark.real

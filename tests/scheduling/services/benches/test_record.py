@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from scheduling.services.benches.record import Cost, Record, latency, throughput
-from scheduling.services.benches.runner import Course
-from scheduling.services.benches.stage import writes_in
-from scheduling.services.benches.work import JobClass, Load
+from scheduling.benches.worker.record import Cost, Record, latency, throughput
+from scheduling.benches.worker.runner import Course
+from scheduling.benches.worker.stage import writes_in
+from scheduling.benches.worker.work import JobClass, Load
 
 COST = Cost(
     worker_cpu_s=2.5, worker_peak_mib=300.0, server_cpu_s=7.0, writes={"jobs": 6, "events": 2}

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from scheduling.services.benches.managers import start_reference
-from scheduling.services.benches.record import throughput
-from scheduling.services.benches.reference import Cohort
-from scheduling.services.benches.registry import run_load
-from scheduling.services.benches.work import JobClass, Load
+from scheduling.benches.worker.managers import start_reference
+from scheduling.benches.worker.record import throughput
+from scheduling.benches.worker.reference import Cohort
+from scheduling.benches.worker.registry import run_load
+from scheduling.benches.worker.work import JobClass, Load
 
 TWO_QUEUES = Load(
     cohorts=1,

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from scheduling.cluster.client import Client
+from scheduling.cluster.connection.client import Client
 from scheduling.models import Cluster, PriorityClass, Queue, Quota
-from scheduling.services import workers
-from scheduling.services.guardrails import Guarded, guard
+from scheduling.services.clusters.guardrails import Guarded, guard
+from scheduling.services.worker import held as workers
 from tests.scheduling.control_plane import ON
 from tests.scheduling.kube import policy
 

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from scheduling.cluster.client import InvalidError
+from scheduling.cluster.connection.client import InvalidError
 from scheduling.models import Cluster, ClusterMode, Guardrail
-from scheduling.services.guardrails import Guarded
+from scheduling.services.clusters.guardrails import Guarded
 from tests.scheduling.kube import World
 from tests.scheduling.operators import adapter_of
 

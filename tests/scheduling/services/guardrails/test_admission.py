@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from scheduling.cluster.adapters import ADAPTERS
-from scheduling.cluster.client import ConflictError, InvalidError
+from scheduling.cluster.connection.client import ConflictError, InvalidError
 from scheduling.cluster.guardrails.kinds import KINDS
 from tests.scheduling.kube import eventually
 from tests.scheduling.manifests import MANIFESTS, template

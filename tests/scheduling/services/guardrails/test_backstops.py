@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from scheduling.cluster.client import ApiError, Person
+from portal.demo.cluster.furnish import furnish
+from scheduling.cluster.connection.client import ApiError, Person
 from scheduling.models import GpuClass, PriorityClass, Queue, Quota
-from scheduling.services import policy as policies
-from scheduling.services import rails
+from scheduling.services.clusters import rails
 from scheduling.services.errors import ServiceError
-from scheduling.services.furnishing import furnish
-from scheduling.services.workloads import submit
+from scheduling.services.policy import rows as policies
+from scheduling.services.workloads.submit import submit
 from tests.scheduling.control_plane import ON
 from tests.scheduling.kube import eventually
 

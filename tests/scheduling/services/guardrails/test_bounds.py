@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from scheduling.cluster.client import ConflictError
+from scheduling.cluster.connection.client import ConflictError
 from scheduling.cluster.guardrails import NamespaceRail
-from scheduling.cluster.quantities import mib, milli
+from scheduling.cluster.vocabulary.quantities import mib, milli
 from scheduling.models import GpuClass, Queue, Quota
-from scheduling.services import policy as policies
-from scheduling.services import rails
-from scheduling.services.namespaces import Machine
+from scheduling.services.clusters import rails
+from scheduling.services.clusters.namespaces import Machine
+from scheduling.services.policy import rows as policies
 from tests.scheduling.kube import eventually
 
 from .lab import Lab, Pass, standing

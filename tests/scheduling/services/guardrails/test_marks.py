@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from scheduling.cluster.client import ApiError, Client, Person
+from scheduling.cluster.connection.client import ApiError, Client, Person
 from scheduling.cluster.guardrails.marks import PROTECTED
 from scheduling.models import Queue, Standing, State
 from tests.scheduling.kube import eventually

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from scheduling.cluster.client import ApiError, Client, NotFoundError, configuration_of
-from scheduling.cluster.quantities import milli
+from scheduling.cluster.connection.client import ApiError, Client, NotFoundError, configuration_of
+from scheduling.cluster.vocabulary.quantities import milli
 from scheduling.models import Cluster, ClusterMode, Guardrail, PriorityClass, Queue, Quota, Standing
-from scheduling.services import workers
+from scheduling.services.worker import held as workers
 from tests.scheduling.kube import World, eventually
 from tests.scheduling.operators import adapter_of
 
@@ -221,7 +221,7 @@ def test_nothing_is_written_without_the_lease(
 def test_cluster_that_does_not_answer_is_raised(
     lab: Lab, guarded: Pass, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("scheduling.cluster.client.BACK_OFF_S", (0.0, 0.0))
+    monkeypatch.setattr("scheduling.cluster.connection.client.BACK_OFF_S", (0.0, 0.0))
     worker = workers.worker_of(lab.cluster, on_change=lambda: None)
     worker.client = Client(configuration_of(Cluster(api_url="http://127.0.0.1:9")))
     with pytest.raises(ApiError):

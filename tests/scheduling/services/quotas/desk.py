@@ -5,13 +5,7 @@ from decimal import Decimal
 import pytest
 
 from portal.demo.organisation import H100
-from scheduling.services.quotas import (
-    Field,
-    QuotaCell,
-    QuotaError,
-    grid,
-    save_quotas,
-)
+from scheduling.services.quotas.save import Field, QuotaCell, QuotaError, grid, save_quotas
 from tests.factories import NOW
 
 

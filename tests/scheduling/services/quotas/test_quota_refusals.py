@@ -6,9 +6,7 @@ import pytest
 
 from portal.demo.organisation import A100, H100
 from scheduling.models import Quota, QuotaChange
-from scheduling.services.quotas import (
-    Field,
-)
+from scheduling.services.quotas.save import Field
 from tests.factories import NOW
 from tests.scheduling.services.quotas.desk import cell, faults, nominal, save, values
 

@@ -17,7 +17,7 @@ import pytest
 from portal.demo.organisation import H100
 from scheduling.models import Cluster, Queue, Quota, QuotaChange
 from scheduling.services.errors import ServiceError
-from scheduling.services.quotas import (
+from scheduling.services.quotas.save import (
     Field,
     QuotaError,
     grid,

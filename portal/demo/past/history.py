@@ -1,0 +1,254 @@
+"""A simulated past, written into the ledger as if it had been lived.
+
+The simulator runs the shipped engine; this module listens and keeps what a live cluster would have
+recorded: workloads and their steps, cycles and decisions, evictions, hourly usage.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from uuid import NAMESPACE_URL, uuid5
+
+from django.db import transaction
+
+from portal.demo.past.hourly import HourlyUsage
+from scheduling.engine.model import Action, Phase, Plan, Snapshot
+from scheduling.engine.model import Decision as Line
+from scheduling.models import (
+    Cluster,
+    Cycle,
+    Decision,
+    Eviction,
+    EvictionRule,
+    GpuClass,
+    Outcome,
+    PriorityClass,
+    Queue,
+    Reason,
+    State,
+    Transition,
+    UsageSample,
+    Workload,
+)
+from scheduling.services.words.told import sealed_of
+from scheduling.services.workloads import lifecycle
+from scheduling.simulation.run.jobs import Job
+from scheduling.simulation.run.simulator import Observer
+
+RULES: Mapping[Reason, EvictionRule] = {
+    Reason.RECLAIMED: EvictionRule.RECLAIM,
+    Reason.PREEMPTED: EvictionRule.PREEMPT,
+    Reason.STALE_GANG: EvictionRule.STALE_GANG,
+    Reason.DRAINED: EvictionRule.DRAIN,
+    Reason.CONSOLIDATES: EvictionRule.CONSOLIDATE,
+}
+
+
+class History(Observer):
+    """Collects in memory; ``save`` writes everything in one transaction."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+        self.queues: dict[str, Queue] = {q.name: q for q in cluster.queues.all()}
+        self.classes: dict[str, GpuClass] = {c.name: c for c in cluster.gpu_classes.all()}
+        self.priorities = {p.name: p for p in PriorityClass.objects.all()}
+        self.workloads: dict[str, Workload] = {}
+        self.waits: dict[str, Line] = {}
+        self._transitions: list[Transition] = []
+        self._evictions: list[Eviction] = []
+        self._cycles: list[Cycle] = []
+        self._decisions: list[Decision] = []
+        self._cycle: Cycle | None = None
+        self.usage = HourlyUsage(cluster)
+
+    def on_submit(self, now: datetime, job: Job) -> None:
+        workload = self._workload(job)
+        self.workloads[job.name] = workload
+        self._step(workload, State.PENDING, now, first=True, actor=job.workload.user)
+
+    def on_plan(self, now: datetime, snapshot: Snapshot, plan: Plan) -> None:
+        lines = plan.decisions
+        admitted = sum(line.action is Action.ADMIT for line in lines)
+        evicted = sum(line.action is Action.EVICT for line in lines)
+        self._cycle = Cycle(
+            cluster=self.cluster,
+            number=len(self._cycles) + 1,
+            at=now,
+            trigger="event",
+            mode=self.cluster.mode,
+            pending=sum(w.phase is Phase.PENDING for w in snapshot.workloads) - admitted,
+            running=sum(w.phase is Phase.RUNNING for w in snapshot.workloads),
+            admitted=admitted,
+            evicted=evicted,
+        )
+        self._cycles.append(self._cycle)
+        if plan.fair_share:
+            self.usage.plan(now, plan)
+            self._wait([line for line in lines if line.action in (Action.WAIT, Action.RESERVE)])
+
+    def _wait(self, lines: Sequence[Line]) -> None:
+        """Keep who waits for another reason than in the plan before."""
+        before, self.waits = self.waits, {line.workload: line for line in lines}
+        for line in lines:
+            was = before.get(line.workload)
+            if was is None or was.reason != line.reason:
+                self._decide(self.workloads[line.workload], line)
+
+    def on_start(self, now: datetime, job: Job, decision: Line) -> None:
+        workload = self.workloads[job.name]
+        self._step(
+            workload,
+            State.ADMITTED,
+            now,
+            reason=decision.reason.value,
+            sentence=decision.sentence,
+            sealed=sealed_of(decision),
+            gpu_class=self.classes[decision.gpu_class or ""],
+            members=decision.members,
+            placement=decision.placement,
+        )
+        self._decide(workload, decision)
+        self._step(workload, State.RUNNING, now, actor="cluster")
+        self.usage.hold(now, job.workload.queue, decision.gpu_class or "", job.run.gpus)
+
+    def on_resize(self, now: datetime, job: Job, decision: Line) -> None:
+        workload = self.workloads[job.name]
+        workload.members, workload.placement = decision.members, dict(decision.placement)
+        self._decide(workload, decision)
+        more = job.run.gpus - job.runs[-2].gpus
+        self.usage.hold(now, job.workload.queue, decision.gpu_class or "", more)
+
+    def on_move(self, now: datetime, job: Job, decision: Line) -> None:
+        workload = self.workloads[job.name]
+        workload.placement = dict(decision.placement)
+        self._decide(workload, decision)
+
+    def on_evict(self, now: datetime, job: Job, decision: Line) -> None:
+        workload = self.workloads[job.name]
+        winner = self.workloads.get(decision.for_workload or "")
+        self._evictions.append(
+            Eviction(
+                workload=workload,
+                cycle=self._cycle,
+                at=now,
+                rule=RULES[decision.reason],
+                queue=workload.queue,
+                for_workload=winner,
+                for_queue=winner.queue if winner else None,
+                gpu_class=workload.gpu_class,
+                gpus=workload.allocated_gpus,
+                asked_gpus=winner.requested_gpus if winner else 0,
+                lost_gpu_s=decision.lost_gpu_s,
+                sentence=decision.sentence,
+                sealed=sealed_of(decision),
+                numbers=dict(decision.numbers),
+            )
+        )
+        self._decide(workload, decision)
+        self._step(
+            workload,
+            State.EVICTED,
+            now,
+            reason=decision.reason.value,
+            sentence=decision.sentence,
+            sealed=sealed_of(decision),
+            lost_gpu_s=decision.lost_gpu_s,
+        )
+
+    def on_requeue(self, now: datetime, job: Job) -> None:
+        workload = self.workloads[job.name]
+        self._release(now, job, workload)
+        self._step(workload, State.REQUEUED, now, actor="cluster")
+
+    def on_finish(self, now: datetime, job: Job) -> None:
+        workload = self.workloads[job.name]
+        self._release(now, job, workload)
+        outcome = Outcome(job.submission.outcome)
+        self._step(workload, State.FINISHED, now, outcome=outcome, actor="cluster")
+
+    def close(self, now: datetime) -> None:
+        """End the last hour's figures, and give what waits its reason."""
+        self.usage.close(now)
+        for name, line in self.waits.items():
+            workload = self.workloads[name]
+            if not workload.is_waiting:
+                continue
+            workload.reason, workload.sentence = line.reason.value, line.sentence
+            workload.sealed = sealed_of(line)
+            workload.numbers, workload.until = dict(line.numbers), line.until
+            workload.position = line.position
+
+    @transaction.atomic
+    def save(self) -> None:
+        """Write the ledger. Call ``close`` first; uids of unfinished workloads may be set before."""
+        Workload.objects.bulk_create(self.workloads.values(), batch_size=200)
+        Transition.objects.bulk_create(self._transitions, batch_size=500)
+        spoke = {id(decision.cycle) for decision in self._decisions}
+        kept = [c for c in self._cycles if c.admitted or c.evicted or id(c) in spoke]
+        for number, cycle in enumerate(kept, 1):
+            cycle.number = number
+        Cycle.objects.bulk_create(kept, batch_size=500)
+        Decision.objects.bulk_create(self._decisions, batch_size=300)
+        Eviction.objects.bulk_create(self._evictions, batch_size=300)
+        UsageSample.objects.bulk_create(self.usage.rows(), batch_size=500)
+
+    def _workload(self, job: Job) -> Workload:
+        work = job.workload
+        queue, priority = self.queues[work.queue], self.priorities[work.priority_class]
+        return Workload(
+            cluster=self.cluster,
+            uid=str(uuid5(NAMESPACE_URL, f"weir:{self.cluster.name}/{work.name}")),
+            namespace=queue.namespace,
+            name=job_name(work.name),
+            queue=queue,
+            queue_label=queue.name,
+            user=work.user,
+            priority_class=priority,
+            type=priority.type,
+            gpus=work.gpus,
+            cpus=work.cpus,
+            memory_mib=work.memory_mib,
+            min_members=work.members.min,
+            max_members=work.members.max,
+            elastic=work.elastic,
+            gpu_classes=list(work.gpu_classes),
+            checkpoint_interval_s=job.submission.checkpoint_s,
+            submitted_at=work.submitted,
+        )
+
+    def _step(self, workload: Workload, to: State, now: datetime, **how: object) -> None:
+        self._transitions.append(lifecycle.step(workload, to, at=now, **how))  # type: ignore[arg-type]
+
+    def _release(self, now: datetime, job: Job, workload: Workload) -> None:
+        name = workload.gpu_class.name if workload.gpu_class else ""
+        self.usage.hold(now, job.workload.queue, name, -job.run.gpus)
+
+    def _decide(self, workload: Workload, line: Line) -> None:
+        self._decisions.append(
+            Decision(
+                cycle=self._cycle,
+                workload=workload,
+                action=line.action.value,
+                reason=line.reason.value,
+                sentence=line.sentence,
+                sealed=sealed_of(line),
+                numbers=dict(line.numbers),
+                gpu_class=self.classes.get(line.gpu_class or ""),
+                members=line.members,
+                placement=dict(line.placement),
+                for_workload=self.workloads.get(line.for_workload or ""),
+                until=line.until,
+                position=line.position,
+            )
+        )
+
+
+def job_name(engine_name: str) -> str:
+    """The Job's own name in the engine's ``namespace/name``."""
+    return engine_name.rpartition("/")[2]
+
+
+def unfinished(jobs: Iterable[Job]) -> list[Job]:
+    """Those that the live cluster has to take over, in order of submission."""
+    return [job for job in jobs if job.end_s is None]

@@ -1,0 +1,206 @@
+"""The demand of an organisation: lived for some weeks in the simulator, then streamed on."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+from portal.demo.cluster.furnish import Played
+from portal.demo.past.handover import hand_over
+from portal.demo.past.history import History, unfinished
+from portal.demo.work.arrivals import Arrival, manifest_of
+from scheduling.engine.model import MILLI, Snapshot
+from scheduling.models import Cluster, Queue, Quota
+from scheduling.services.snapshot import build as snapshots
+from scheduling.simulation.run.jobs import Submission
+from scheduling.simulation.run.options import Options
+from scheduling.simulation.run.simulator import simulate
+from scheduling.simulation.scenario import Kind, Organisation, Source, generate, kinds, stream
+
+SEED = 20261119
+PLAN_EVERY_S = 60
+SPELL_S = 1800
+LEAVE_S = 30
+"""Grace that victims of the simulated past take to leave."""
+
+LONGER = 12
+"""Factor on the run times of small work: a portal is read better with fewer, longer workloads."""
+
+MOST_GPUS = 16
+"""No larger gangs: a cluster of 15 such nodes would stand half empty while it clears room for one."""
+
+
+def _fitting(kind: Kind) -> Kind:
+    return replace(kind, sizes=tuple(s for s in kind.sizes if s.total_gpus <= MOST_GPUS))
+
+
+LARGE = (_fitting(kinds.PRETRAIN), kinds.SERVICE)
+SMALL = (
+    kinds.FINETUNE,
+    kinds.SWEEP,
+    kinds.EVAL,
+    kinds.NOTEBOOK,
+    kinds.CI,
+    kinds.BATCH_INFERENCE,
+)
+
+
+def _longer(kind: Kind) -> Kind:
+    run_time = kind.run_time
+    return replace(kind, run_time=replace(run_time, median_s=run_time.median_s * LONGER))
+
+
+KINDS = {kind.name: kind for kind in (*LARGE, *map(_longer, SMALL))}
+
+Work = Mapping[str, Mapping[str, float]]
+"""Leaf -> kind of work -> weight."""
+
+
+def demand_of(
+    cluster: Cluster,
+    snapshot: Snapshot,
+    users: Mapping[str, Sequence[str]],
+    work: Work,
+    load: float,
+) -> Organisation:
+    """What ``cluster``'s leaves ask for: of each class in proportion to nominal and half of what they
+    may borrow, ``load`` times the ready capacity in all."""
+    demand: dict[str, dict[str, float]] = {}
+    quotas = Quota.objects.filter(queue__cluster=cluster).in_force(cluster.now())
+    for quota in quotas.select_related("queue", "gpu_class"):
+        gpus = quota.nominal_gpus + (quota.borrowing_limit_gpus or 0) / 2
+        demand.setdefault(quota.queue.name, {})[quota.gpu_class.name] = gpus
+    return Organisation(
+        sources=tuple(
+            Source(
+                queue=leaf,
+                users=tuple(users[leaf]),
+                demand=demand[leaf],
+                kinds=tuple((KINDS[name], weight) for name, weight in work[leaf].items()),
+            )
+            for leaf in users
+        ),
+        capacity_gpus=ready_gpus(snapshot),
+        load=load,
+        zone=ZoneInfo(cluster.display_time_zone),
+    )
+
+
+def sensible(cluster: Cluster, submissions: Iterable[Submission]) -> Iterator[Submission]:
+    """Those that their queue's limits (nominal and borrowing limit, up to the root) could ever hold:
+    people do not ask for what they know they cannot get."""
+    limits = _limits(cluster)
+    for submission in submissions:
+        work = submission.workload
+        asked = work.gpus * work.members.min
+        if any(asked <= limits[work.queue, name] for name in work.gpu_classes):
+            yield submission
+
+
+def _limits(cluster: Cluster) -> dict[tuple[str, str], float]:
+    """(queue, class) -> the smallest limit from the queue up to the root, milli-GPU."""
+    queues = {q.pk: q for q in Queue.objects.filter(cluster=cluster)}
+    own: dict[tuple[int, str], float] = {}
+    quotas = Quota.objects.filter(queue__cluster=cluster).in_force(cluster.now())
+    for quota in quotas.select_related("gpu_class"):
+        borrow = quota.borrowing_limit_gpus
+        limit = math.inf if borrow is None else quota.nominal_gpus + borrow
+        own[quota.queue_id, quota.gpu_class.name] = limit
+    names = {name for _, name in own}
+    limits = {}
+    for queue in queues.values():
+        for name in names:
+            limit, above = math.inf, queue
+            while above.parent_id is not None:
+                limit = min(limit, own.get((above.pk, name), 0.0))
+                above = queues[above.parent_id]
+            limits[queue.name, name] = limit
+    return limits
+
+
+def ready_gpus(snapshot: Snapshot) -> dict[str, float]:
+    """Class -> GPUs on nodes that can be scheduled to."""
+    ready = dict.fromkeys((c.name for c in snapshot.gpu_classes), 0.0)
+    for node in snapshot.nodes:
+        if node.ready:
+            ready[node.gpu_class] += (node.gpus - node.foreign_gpus) / MILLI
+    return ready
+
+
+def live(
+    played: Played,
+    *,
+    users: Mapping[str, Sequence[str]],
+    work: Work,
+    load: float,
+    since: datetime,
+    until: datetime,
+) -> int:
+    """Live from ``since`` to ``until`` in the simulator with the shipped engine, write the ledger, and
+    hand what has not ended over to the cluster. Returns the number of workloads."""
+    cluster = played.cluster
+    template = replace(snapshots.live(cluster), now=since, workloads=())
+    organisation = demand_of(cluster, template, users, work, load)
+    demand = sensible(cluster, generate(organisation, since, _days(since, until), SEED))
+    return _live(played, template, demand, until)
+
+
+def relive(
+    played: Played, recorded: Iterable[Submission], *, since: datetime, until: datetime
+) -> int:
+    """The same with what was ``recorded`` from ``since`` on, in order of its submission."""
+    template = replace(snapshots.live(played.cluster), now=since, workloads=())
+    return _live(played, template, sensible(played.cluster, recorded), until)
+
+
+def _days(since: datetime, until: datetime) -> float:
+    return (until - since).total_seconds() / 86400
+
+
+def _live(
+    played: Played, template: Snapshot, submissions: Iterable[Submission], until: datetime
+) -> int:
+    history = History(played.cluster)
+    for gpu_class, (installed, ready) in capacity(template).items():
+        history.usage.capacity(gpu_class, installed=installed, ready=ready)
+    outcome = simulate(
+        template,
+        submissions,
+        options=Options(cycle_s=PLAN_EVERY_S, leave_s=LEAVE_S, until=until, spell_s=SPELL_S),
+        observer=history,
+    )
+    history.close(until)
+    hand_over(played, history, unfinished(outcome.jobs))
+    history.save()
+    return len(outcome.jobs)
+
+
+def capacity(snapshot: Snapshot) -> dict[str, tuple[int, int]]:
+    """Class -> (installed, ready) milli-GPU."""
+    found = dict.fromkeys((c.name for c in snapshot.gpu_classes), (0, 0))
+    for node in snapshot.nodes:
+        installed, ready = found[node.gpu_class]
+        found[node.gpu_class] = (installed + node.gpus, ready + node.gpus * node.ready)
+    return found
+
+
+def arrivals(
+    cluster: Cluster,
+    *,
+    users: Mapping[str, Sequence[str]],
+    work: Work,
+    load: float,
+    since: datetime,
+) -> Iterator[Arrival]:
+    """The same organisation's submissions from ``since`` on, without end."""
+    template = snapshots.live(cluster)
+    organisation = demand_of(cluster, template, users, work, load)
+    queues = {q.name: q for q in Queue.objects.filter(cluster=cluster)}
+    classes = {c.name: c for c in cluster.gpu_classes.all()}
+    for number, submission in enumerate(sensible(cluster, stream(organisation, since, SEED))):
+        submitted = submission.workload
+        manifest = manifest_of(submission, submitted.name, queues[submitted.queue], classes)
+        yield Arrival(number, submitted.submitted, manifest, submitted.user)

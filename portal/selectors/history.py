@@ -1,0 +1,222 @@
+"""A workload's past: what it went through, and what each eviction took and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import groupby, zip_longest
+from typing import Any
+
+from portal.display.format import duration, gpus_counted, ratio, reason_inside, state_glyph
+from portal.display.timeline import Step
+from portal.selectors.workloads import gang
+from scheduling.models import Action, Decision, Eviction, State, Transition, Workload
+from scheduling.models.workloads import WAITING
+from scheduling.services.words.told import OTHERS_QUEUE, Reader, may_name, name_of, queue_of, told
+
+HEADS = {
+    State.PENDING: "Submitted",
+    State.ADMITTED: "Admitted",
+    State.RUNNING: "Running",
+    State.EVICTED: "Evicted",
+    State.REQUEUED: "Requeued",
+    State.FINISHED: "Finished",
+}
+
+
+WAITING_FOR = (Action.WAIT, Action.RESERVE)
+STAMP = timedelta(seconds=1)
+"""Stamps of the cluster are cut to it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One queue at the moment of an eviction, numbers of GPUs; None was not kept."""
+
+    queue: str
+    before: Any
+    fair_share: Any
+    after: Any
+
+    @property
+    def name(self) -> str:
+        return self.queue.rpartition("/")[2]
+
+    @property
+    def above(self) -> str:
+        """The path above the name, with its last '/'."""
+        return self.queue.removesuffix(self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """An eviction as its box shows it. ``winner_uid`` is empty where the reader may not open it."""
+
+    eviction: Eviction
+    sentence: str
+    sides: Sequence[Side]
+    winner: str
+    winner_queue: str
+    """Empty where it is the victim's own."""
+    winner_uid: str
+    each: str
+    """How much work each GPU lost: the loss over the GPUs."""
+    ratio: str
+    """Evicted over asked GPUs; empty where nobody asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    at: datetime
+    head: str
+    icon: str
+    text: str
+    loss: Loss | None = None
+    until: datetime | None = None
+    """Of a wait that is over."""
+    cycle: int | None = None
+    """Number of the cycle that decided it."""
+
+
+def in_order(transitions: Iterable[Transition]) -> list[Transition]:
+    """As they came about: stamps of the cluster are whole seconds, so within one the rows' order holds."""
+    return sorted(transitions, key=lambda step: (step.at.replace(microsecond=0), step.pk))
+
+
+def steps(workload: Workload, transitions: Sequence[Transition]) -> list[Step]:
+    """The transitions as the timeline reads them; the submission alone when none was kept."""
+    found = [Step(t.at, t.to_state, t.gpus) for t in transitions]
+    if not found or found[0].at > workload.submitted_at:
+        found.insert(0, Step(workload.submitted_at, State.PENDING))
+    return [step for step in found if step.state != State.FINISHED]
+
+
+def entries(
+    workload: Workload,
+    transitions: Sequence[Transition],
+    evictions: Sequence[Eviction],
+    decisions: Sequence[Decision],
+    reader: Reader,
+    *,
+    now: datetime,
+) -> list[Entry]:
+    """Newest first, as ``reader`` may have it; ``decisions`` in order of their cycles.
+
+    Between a step into a wait and the next step stand the reasons of that wait, each with its time.
+    """
+    losses = [_loss(eviction, reader) for eviction in evictions]
+    found: list[Entry] = []
+    for step, following in zip_longest(transitions, transitions[1:]):
+        found.append(_entry(workload, step, losses, decisions, reader))
+        if step.to_state in WAITING:
+            until = following.at if following else now
+            found += _waits(decisions, step.at, until, reader, ended=following is not None)
+    return list(reversed(found))
+
+
+def _waits(
+    decisions: Sequence[Decision], since: datetime, until: datetime, reader: Reader, *, ended: bool
+) -> Iterator[Entry]:
+    """One for each reason in turn; a place that is kept is a wait as well."""
+    told_in = [d for d in decisions if d.action in WAITING_FOR and since <= d.cycle.at < until]
+    turns = [next(same) for _, same in groupby(told_in, key=lambda d: d.reason)]
+    for one, following in zip_longest(turns, turns[1:]):
+        end = following.cycle.at if following else until
+        lasts = following is None and not ended
+        length = duration(end - one.cycle.at)
+        yield Entry(
+            at=one.cycle.at,
+            head=f"{'Waits' if lasts else 'Waited'} {length}: {reason_inside(one.reason)}",
+            icon="clock",
+            text=told(one, reader).sentence,
+            until=None if lasts else end,
+            cycle=one.cycle.number,
+        )
+
+
+def _loss(eviction: Eviction, reader: Reader) -> Loss:
+    may, winner = told(eviction, reader), eviction.for_workload
+    elsewhere = eviction.for_queue if eviction.for_queue != eviction.queue else None
+    sides = [_side(may.numbers, "victim", queue_of(eviction.queue, reader))]
+    sides += _blamed(may.numbers)
+    if elsewhere is not None:
+        sides.append(_side(may.numbers, "for", queue_of(elsewhere, reader)))
+    gpus, asked = eviction.gpus / 1000, eviction.asked_gpus / 1000
+    named = winner is not None and may_name(winner, reader)
+    return Loss(
+        eviction=eviction,
+        sentence=may.sentence,
+        sides=[side for side in sides if side.before is not None],
+        winner=name_of(winner, reader) or "",
+        winner_queue=(queue_of(elsewhere, reader) or "") if named else "",
+        winner_uid=winner.uid if named and winner is not None else "",
+        each=duration(eviction.lost_gpu_s / gpus) if gpus else "",
+        ratio=ratio(gpus / asked) if asked else "",
+    )
+
+
+def _side(kept: dict[str, Any], prefix: str, queue: str | None) -> Side:
+    return Side(
+        queue=queue or "a queue that is gone",
+        before=kept.get(f"{prefix}_held_before"),
+        fair_share=kept.get(f"{prefix}_fair_share"),
+        after=kept.get(f"{prefix}_held_after"),
+    )
+
+
+def _blamed(kept: dict[str, Any]) -> list[Side]:
+    """The queue that the sentence quotes, where that is one above the victim's own."""
+    path = kept.get("queue", OTHERS_QUEUE)
+    if path == OTHERS_QUEUE or "held" not in kept:
+        return []
+    return [Side(path, kept["held"], kept.get("fair_share"), kept.get("keeps"))]
+
+
+def _entry(
+    workload: Workload,
+    step: Transition,
+    losses: list[Loss],
+    decisions: Sequence[Decision],
+    reader: Reader,
+) -> Entry:
+    state = State(step.to_state)
+    loss = _taken(step, losses) if state == State.EVICTED else None
+    shown = workload.outcome if state == State.FINISHED and workload.outcome else state.value
+    head = shown.capitalize() if state == State.FINISHED else HEADS[state]
+    text = _text(workload, step, loss, reader)
+    cycle = _cycle_of(step, loss, decisions)
+    return Entry(step.at, head, state_glyph(shown)[0], text, loss, cycle=cycle)
+
+
+def _cycle_of(step: Transition, loss: Loss | None, decisions: Sequence[Decision]) -> int | None:
+    """Number of the cycle that decided the step, where it is known."""
+    if loss is not None:
+        return loss.eviction.cycle.number if loss.eviction.cycle else None
+    if step.to_state != State.ADMITTED:
+        return None
+    behind = [d for d in decisions if d.action == Action.ADMIT and d.cycle.at <= step.at + STAMP]
+    return behind[-1].cycle.number if behind else None
+
+
+def _taken(step: Transition, losses: list[Loss]) -> Loss | None:
+    """The eviction that belongs to this step: the nearest in time, within a minute."""
+    near = sorted(losses, key=lambda one: abs((one.eviction.at - step.at).total_seconds()))
+    if not near or abs((near[0].eviction.at - step.at).total_seconds()) > 60:
+        return None
+    return near[0]
+
+
+def _text(workload: Workload, step: Transition, loss: Loss | None, reader: Reader) -> str:
+    if loss is not None:
+        return ""
+    if step.sentence:
+        return told(step, reader).sentence
+    if step.to_state == State.PENDING:
+        asked = f"{gang(workload)} × {' or '.join(workload.gpu_classes) or 'any class'}"
+        return f"By {workload.user or 'somebody unknown'}, a gang of {asked}."
+    if step.to_state == State.REQUEUED:
+        return "Keeps its submit time, so it goes before newer work of the queue."
+    if step.to_state == State.RUNNING and step.gpus:
+        return f"On {gpus_counted(step.gpus)}."
+    return ""

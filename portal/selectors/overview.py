@@ -1,0 +1,335 @@
+"""What the overview and the queue list show, each figure from one place.
+
+GPU figures are milli-GPU. Nodes say what is installed and free, the newest division (``Share``) who is
+entitled to what. Totals are the whole cluster's; rows are only those the person may see.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, TypedDict
+
+from django.db.models import Count, F, Min, OuterRef, Q, QuerySet, Subquery, Sum
+from django.db.models.functions import Coalesce
+
+from portal.accounts.models import User
+from portal.display.entitlement import Axis, Bar, Figures, axis, bar
+from portal.display.format import zone
+from portal.display.units import gpus_each, unit
+from portal.selectors.fragmentation import MemberSizes
+from portal.teams.access import own_queues, visible_queues, visible_workloads
+from scheduling.models import (
+    Cluster,
+    Eviction,
+    GpuClass,
+    Node,
+    Queue,
+    Share,
+    State,
+    Transition,
+    Workload,
+)
+from scheduling.models.workloads import WAITING
+from scheduling.services.cycle.record.records import FIGURES
+
+if TYPE_CHECKING:
+    from django_stubs_ext import WithAnnotations
+
+
+@dataclass(frozen=True)
+class Capacity:
+    """GPUs of one class now: the five parts add up to ``installed``.
+
+    ``fragmented`` is free but on nodes where nothing that waits would fit, see ``fragmentation``.
+    ``foreign`` is held by pods outside the queues.
+    """
+
+    gpu_class: GpuClass
+    nodes: int
+    nodes_down: int
+    installed: int
+    allocated: int
+    free: int
+    fragmented: int
+    foreign: int
+    down: int
+
+    @property
+    def unit(self) -> str:
+        return unit(self.gpu_class)
+
+    @property
+    def parts(self) -> list[tuple[str, int]]:
+        parts = [
+            ("allocated", self.allocated),
+            ("free", self.free),
+            ("fragmented", self.fragmented),
+            ("down", self.down),
+        ]
+        return parts + ([("outside queues", self.foreign)] if self.foreign else [])
+
+    @property
+    def spans(self) -> list[tuple[str, str, str]]:
+        """(part, x, width) of the bar, in percent, in the order of drawing."""
+        order = ("allocated", "outside queues", "free", "fragmented", "down")
+        amounts, spans, x = dict(self.parts), [], 0
+        for name in order:
+            if width := amounts.get(name, 0):
+                spans.append((name, _share(x, self.installed), _share(width, self.installed)))
+                x += width
+        return spans
+
+
+@dataclass(frozen=True)
+class Row:
+    """One queue of the tree with its bar on the common axis."""
+
+    queue: Queue
+    depth: int
+    is_inner: bool
+    figures: Figures
+    bar: Bar
+
+    @property
+    def excess(self) -> float:
+        return self.figures.allocated - self.figures.fair_share
+
+
+@dataclass(frozen=True)
+class Total:
+    """The row that closes the sum: fair shares + kept back + unclaimed = ready."""
+
+    allocated: float
+    fair_share: float
+    nominal: float
+    pending: float
+    kept_back: float
+    ready: float
+    down: float
+    keepers: list[Queue]
+
+    @property
+    def excess(self) -> float:
+        return self.allocated - self.fair_share
+
+    @property
+    def installed(self) -> float:
+        return self.ready + self.down
+
+    @property
+    def unclaimed(self) -> float:
+        """Ready, and no queue asks for it."""
+        return max(0.0, self.ready - self.fair_share - self.kept_back)
+
+
+@dataclass(frozen=True)
+class Tree:
+    gpu_class: GpuClass
+    axis: Axis
+    rows: list[Row]
+    total: Total
+
+    @property
+    def unit(self) -> str:
+        return unit(self.gpu_class)
+
+
+def capacity(cluster: Cluster, classes: Iterable[GpuClass]) -> list[Capacity]:
+    """Figures of each class in the given order. Two queries."""
+    nodes: dict[int, list[Node]] = defaultdict(list)
+    for node in Node.objects.filter(cluster=cluster):
+        nodes[node.gpu_class_id].append(node)
+    sizes = MemberSizes(cluster)
+    return [_capacity(c, nodes[c.pk], sizes.smallest_wanted(c)) for c in classes]
+
+
+def _capacity(gpu_class: GpuClass, nodes: list[Node], wanted: int) -> Capacity:
+    ready = [node for node in nodes if node.ready]
+    idle = [max(0, n.gpus - n.allocated_gpus - n.foreign_gpus) for n in ready]
+    usable = sum(gpus for gpus in idle if gpus >= wanted)
+    foreign = sum(node.foreign_gpus for node in ready)
+    return Capacity(
+        gpu_class=gpu_class,
+        nodes=len(nodes),
+        nodes_down=len(nodes) - len(ready),
+        installed=sum(node.gpus for node in nodes),
+        allocated=sum(node.gpus for node in ready) - foreign - sum(idle),
+        free=usable,
+        fragmented=sum(idle) - usable,
+        foreign=foreign,
+        down=sum(node.gpus for node in nodes if not node.ready),
+    )
+
+
+def tree(cluster: Cluster, user: User, gpu_class: GpuClass, ready_and_down: Capacity) -> Tree:
+    """The queues the person may see, depth first, on one axis. Four queries."""
+    shares = {s.queue_id: s for s in Share.objects.filter(gpu_class=gpu_class)}
+    visible = list(visible_queues(user).filter(cluster=cluster))
+    figures = {q.pk: figures_of(shares.get(q.pk)) for q in visible}
+    on = axis(f for q, f in ((q, figures[q.pk]) for q in visible) if not q.is_root)
+    inner = {queue.parent_id for queue in visible}
+    rows = [
+        Row(q, depth, q.pk in inner, figures[q.pk], bar(q.name, figures[q.pk], on))
+        for q, depth in depth_first(visible)
+    ]
+    return Tree(gpu_class, on, rows, _total(cluster, shares, visible, ready_and_down))
+
+
+def _total(
+    cluster: Cluster, shares: Mapping[int, Share], visible: list[Queue], nodes: Capacity
+) -> Total:
+    top = Queue.objects.filter(cluster=cluster, parent__parent=None, parent__isnull=False)
+    mine = [shares[pk] for pk in top.values_list("pk", flat=True) if pk in shares]
+    return Total(
+        allocated=sum(s.allocated for s in mine),
+        fair_share=sum(s.fair_share for s in mine),
+        nominal=sum(s.nominal for s in mine),
+        pending=sum(s.pending for s in mine),
+        kept_back=sum(s.kept_back for s in mine),
+        ready=nodes.installed - nodes.down - nodes.foreign,
+        down=nodes.down,
+        keepers=_keepers(visible, shares),
+    )
+
+
+def _keepers(visible: list[Queue], shares: Mapping[int, Share]) -> list[Queue]:
+    """The lowest queues that keep idle nominal back."""
+    keeping = [q for q in visible if q.pk in shares and shares[q.pk].kept_back]
+    above = {queue.parent_id for queue in keeping}
+    return [queue for queue in keeping if queue.pk not in above]
+
+
+def figures_of(share: Any, *, potential: bool = False) -> Figures:
+    """The bar's figures of one row of the division, or of a share of a plan; all zero before the first."""
+    if share is None:
+        return Figures(0, 0, 0, 0, 0)
+    named = {name: getattr(share, name) for name in FIGURES}
+    return Figures(**named, potential=share.potential if potential else None)
+
+
+def depth_first(queues: Iterable[Queue]) -> list[tuple[Queue, int]]:
+    """(queue, depth) below the root, children after their parent, siblings by position then name."""
+    children: dict[int | None, list[Queue]] = defaultdict(list)
+    for queue in sorted(queues, key=lambda q: (q.position, q.name)):
+        children[queue.parent_id].append(queue)
+    placed: list[tuple[Queue, int]] = []
+
+    def place(parent: int | None, depth: int) -> None:
+        for queue in children[parent]:
+            if not queue.is_root:
+                placed.append((queue, depth))
+            place(queue.pk, depth + (not queue.is_root))
+
+    place(None, 0)
+    return placed
+
+
+class Since(TypedDict):
+    since: datetime
+
+
+def waiting_since(workloads: QuerySet[Workload]) -> QuerySet[WithAnnotations[Workload, Since]]:
+    """With ``since``: the last eviction's requeue, else the submission."""
+    requeued = Transition.objects.filter(workload=OuterRef("pk"), to_state=State.REQUEUED)
+    last = Subquery(requeued.order_by("-at").values("at")[:1])
+    return workloads.filter(state__in=WAITING).annotate(since=Coalesce(last, F("submitted_at")))
+
+
+def longest_waits(
+    cluster: Cluster, user: User, count: int = 5
+) -> list[WithAnnotations[Workload, Since]]:
+    """What the person may see and waits longest, each with ``since``."""
+    mine = waiting_since(visible_workloads(user).filter(cluster=cluster))
+    return list(mine.select_related("queue", "cluster").order_by("since", "id")[:count])
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """All that waits in a cluster."""
+
+    count: int
+    gpus: float
+    """Asked for, milli-GPU: seven slices are one GPU."""
+    since: datetime | None
+
+
+def waiting(cluster: Cluster, classes: Iterable[GpuClass]) -> Waiting:
+    """One query, of everybody, whoever asks: a count tells nothing of anybody's work."""
+    each = {c.name: float(gpus_each(c)) for c in classes}
+    every = waiting_since(Workload.objects.filter(cluster=cluster)).order_by()
+    rows = list(
+        every.values("gpu_classes").annotate(
+            n=Count("id"), asked=Sum(F("gpus") * F("min_members")), first=Min("since")
+        )
+    )
+    return Waiting(
+        sum(row["n"] for row in rows),
+        sum(row["asked"] * each.get(next(iter(row["gpu_classes"]), ""), 1.0) for row in rows),
+        min((row["first"] for row in rows), default=None),
+    )
+
+
+def visible_evictions(cluster: Cluster, user: User) -> QuerySet[Eviction]:
+    """Evictions from or for queues whose workloads the person may see."""
+    queues = own_queues(user).filter(cluster=cluster)
+    mine = Q(queue__in=queues) | Q(for_queue__in=queues) | Q(workload__user=user.get_username())
+    return Eviction.objects.filter(mine, workload__cluster=cluster)
+
+
+@dataclass(frozen=True)
+class Evictions:
+    rows: list[Eviction]
+    today: int
+    lost_gpu_s: float
+    visible: set[int]
+    """Of the workloads named, those the person may open."""
+
+
+def last_evictions(cluster: Cluster, user: User, count: int = 5) -> Evictions:
+    """The newest, and today's sum in the cluster's display zone."""
+    mine = visible_evictions(cluster, user)
+    now = cluster.now().astimezone(zone(cluster.display_time_zone))
+    midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
+    today = mine.filter(at__gte=midnight).aggregate(n=Count("id"), lost=Sum("lost_gpu_s"))
+    rows = list(
+        mine.select_related(
+            "workload__queue", "queue", "for_queue", "for_workload", "gpu_class", "cycle"
+        )[:count]
+    )
+    named = {pk for row in rows for pk in (row.workload_id, row.for_workload_id) if pk}
+    visible = set(visible_workloads(user).filter(pk__in=named).values_list("pk", flat=True))
+    return Evictions(rows, today["n"], today["lost"] or 0, visible)
+
+
+def _share(part: float, whole: float) -> str:
+    return f"{100 * part / whole:.3f}%" if whole else "0%"
+
+
+@dataclass(frozen=True)
+class Sums:
+    """Physical GPUs of all classes together, milli-GPU: seven slices are one GPU."""
+
+    installed: float
+    allocated: float
+    down: float
+    fragmented: float
+    nodes_down: int
+
+    @property
+    def part(self) -> float:
+        """Allocated of installed."""
+        return self.allocated / self.installed if self.installed else 0.0
+
+
+def sums(parts: Iterable[Capacity]) -> Sums:
+    rows = list(parts)
+    return Sums(
+        installed=float(sum(one.installed * gpus_each(one.gpu_class) for one in rows)),
+        allocated=float(sum(one.allocated * gpus_each(one.gpu_class) for one in rows)),
+        down=float(sum(one.down * gpus_each(one.gpu_class) for one in rows)),
+        fragmented=float(sum(one.fragmented * gpus_each(one.gpu_class) for one in rows)),
+        nodes_down=sum(one.nodes_down for one in rows),
+    )

@@ -1,0 +1,266 @@
+"""What the queue page shows of one queue and GPU class, each figure from one place. Milli-GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+import numpy as np
+from django.db.models import Count, F, Q, Sum, TextField
+from django.db.models.functions import Cast
+
+from portal.accounts.models import User
+from portal.display.division import Division
+from portal.display.entitlement import Axis, Figures, axis
+from portal.display.format import gpus, zone
+from portal.display.spread import Spread
+from portal.display.steps import Frame, Sample, apart, area, line
+from portal.selectors.overview import Since, visible_evictions, waiting_since
+from portal.teams.access import visible_queues, visible_workloads
+from scheduling.models import (
+    Cluster,
+    Eviction,
+    GpuClass,
+    Node,
+    Queue,
+    Share,
+    UsageSample,
+    Workload,
+)
+from scheduling.models.ledger import Resolution
+from scheduling.models.workloads import HOLDING
+
+if TYPE_CHECKING:
+    from django_stubs_ext import WithAnnotations
+
+DAYS = 7
+ROWS = 50
+SIZES = ((2, "1–2 GPUs"), (8, "3–8 GPUs"), (32, "9–32 GPUs"), (None, "33 and more"))
+"""Upper bounds in GPUs of the whole gang."""
+
+
+def subtree(queue: Queue) -> Q:
+    """Condition on ``queue``: itself or below."""
+    if queue.is_root:
+        return Q(queue__cluster_id=queue.cluster_id)
+    return Q(queue=queue) | Q(
+        queue__cluster_id=queue.cluster_id, queue__path__startswith=f"{queue.path}/"
+    )
+
+
+def division(cluster: Cluster, user: User, gpu_class: GpuClass) -> Division:
+    """The newest division of the class. Four queries."""
+    ready = Node.objects.filter(cluster=cluster, gpu_class=gpu_class, ready=True).aggregate(
+        gpus=Sum(F("gpus") - F("foreign_gpus"))
+    )
+    return Division.of(
+        Share.objects.filter(gpu_class=gpu_class, queue__cluster=cluster),
+        Queue.objects.filter(cluster=cluster),
+        ready["gpus"] or 0,
+        visible_queues(user).filter(cluster=cluster).values_list("pk", flat=True),
+    )
+
+
+@dataclass(frozen=True)
+class Pending:
+    """The first in planned order, and how many there are of which demand."""
+
+    rows: list[WithAnnotations[Workload, Since]]
+    count: int
+    gpus: int
+
+    @property
+    def more(self) -> int:
+        return self.count - len(self.rows)
+
+
+def pending(queue: Queue, user: User, gpu_class: GpuClass) -> Pending:
+    """What waits in the subtree and accepts the class: by queue, then in the plan's order."""
+    mine = waiting_since(visible_workloads(user).filter(subtree(queue)))
+    mine = mine.annotate(classes=Cast("gpu_classes", TextField())).filter(
+        Q(gpu_classes=[]) | Q(classes__contains=f'"{gpu_class.name}"')
+    )
+    sums = mine.aggregate(count=Count("id"), gpus=Sum(F("gpus") * F("min_members")))
+    ordered = mine.select_related("queue", "cluster").order_by(
+        "queue__path", F("position").asc(nulls_last=True), "since", "id"
+    )
+    return Pending(list(ordered[:ROWS]), sums["count"], sums["gpus"] or 0)
+
+
+@dataclass(frozen=True)
+class Running:
+    """A workload that holds GPUs, and what protects it from reclaim."""
+
+    workload: Workload
+    protection: str
+    protected_until: datetime | None
+
+
+@dataclass(frozen=True)
+class Held:
+    rows: list[Running]
+    count: int
+    gpus: int
+
+    @property
+    def more(self) -> int:
+        return self.count - len(self.rows)
+
+
+def running(queue: Queue, user: User, gpu_class: GpuClass, of: Division, now: datetime) -> Held:
+    """What holds the class in the subtree, longest first. Two queries."""
+    mine = visible_workloads(user).filter(subtree(queue), state__in=HOLDING, gpu_class=gpu_class)
+    sums = mine.aggregate(count=Count("id"), gpus=Sum(F("gpus") * F("members")))
+    ordered = mine.select_related("queue", "priority_class").order_by("started_at", "id")
+    rows = [Running(w, *protection(w, of.share(w.queue), now)) for w in ordered[:ROWS] if w.queue]
+    return Held(rows, sums["count"], sums["gpus"] or 0)
+
+
+def protection(work: Workload, share: Share, now: datetime) -> tuple[str, datetime | None]:
+    """(why it stays, until when): the strongest of the rules that hold for it now."""
+    kind = work.priority_class
+    if kind is not None and not kind.preemptible:
+        return "not preemptible", None
+    if kind is not None and work.started_at is not None:
+        until = work.started_at + timedelta(seconds=kind.min_run_time_s)
+        if until > now:
+            return "min run time to", until
+    if share.allocated <= share.nominal:
+        return "inside nominal", None
+    if share.allocated <= share.fair_share:
+        return "inside fair share", None
+    return "may be reclaimed", None
+
+
+@dataclass(frozen=True)
+class Waits:
+    """Waits of what started in the last seven days, by size of the gang, and the week before."""
+
+    sizes: list[tuple[str, Spread]]
+    every: Spread
+    before: Spread
+
+
+def waits(queue: Queue, gpu_class: GpuClass, now: datetime) -> Waits:
+    """From submission to first start, seconds. One query."""
+    begin = now - timedelta(days=DAYS)
+    started = Workload.objects.filter(
+        subtree(queue),
+        gpu_class=gpu_class,
+        first_started_at__gte=begin - timedelta(days=DAYS),
+        first_started_at__lte=now,
+    ).values_list("first_started_at", "submitted_at", "gpus", "min_members")
+    this: list[tuple[float, float]] = []
+    before: list[float] = []
+    for at, submitted, size, members in started.iterator():
+        if at is None:  # excluded by the range; said for the types
+            continue
+        wait = (at - submitted).total_seconds()
+        if at >= begin:
+            this.append((size * members / 1000, wait))
+        else:
+            before.append(wait)
+    return Waits(_by_size(this), _spread([wait for _, wait in this]), _spread(before))
+
+
+def _by_size(waits: Sequence[tuple[float, float]]) -> list[tuple[str, Spread]]:
+    rows, least = [], 0.0
+    for most, name in SIZES:
+        top = float("inf") if most is None else most
+        inside = [wait for size, wait in waits if least < size <= top]
+        if inside:
+            rows.append((name, _spread(inside)))
+        least = top
+    return rows
+
+
+def _spread(seconds: Sequence[float]) -> Spread:
+    return Spread.of(np.array(seconds, dtype=np.float64))
+
+
+@dataclass(frozen=True)
+class Moved:
+    """An eviction seen from one queue."""
+
+    eviction: Eviction
+    direction: str
+    """'in': for this queue; 'out': from it; 'inside': both."""
+
+
+def evictions(cluster: Cluster, queue: Queue, user: User, gpu_class: GpuClass) -> list[Moved]:
+    """The newest of the class from, for and inside the subtree."""
+    inside = Queue.objects.filter(cluster=cluster)
+    if not queue.is_root:
+        inside = inside.filter(Q(pk=queue.pk) | Q(path__startswith=f"{queue.path}/"))
+    ids = set(inside.values_list("pk", flat=True))
+    either = Q(queue__in=ids) | Q(for_queue__in=ids)
+    rows = visible_evictions(cluster, user).filter(either, gpu_class=gpu_class)
+    shown = rows.select_related("workload__queue", "queue", "for_queue", "for_workload__queue")[:8]
+    return [Moved(row, _direction(row, ids)) for row in shown]
+
+
+def _direction(row: Eviction, inside: set[int]) -> str:
+    if row.queue_id not in inside:
+        return "in"
+    return "inside" if row.for_queue_id is None or row.for_queue_id in inside else "out"
+
+
+@dataclass(frozen=True)
+class History:
+    """The step chart of seven days: paths in a box of 100 by 100, ticks, labels at the lines."""
+
+    axis: Axis
+    days: list[tuple[str, str]]
+    area: str
+    allocated: str
+    fair_share: str
+    nominal: str
+    labels: list[tuple[str, str, float]]
+    """(line, text, percent from the top), kept apart."""
+    table: list[UsageSample]
+
+
+def history(queue: Queue, gpu_class: GpuClass, now: datetime, zone_name: str) -> History | None:
+    """Hourly means of the last seven days; None while there are none. One query."""
+    begin = (now - timedelta(days=DAYS)).astimezone(zone(zone_name))
+    samples = list(
+        UsageSample.objects.filter(
+            queue=queue,
+            gpu_class=gpu_class,
+            resolution=Resolution.HOUR,
+            start__gte=begin,
+            start__lt=now,
+        ).order_by("start")
+    )
+    if not samples:
+        return None
+    fields = ("allocated_gpus", "fair_share_gpus", "nominal_gpus")
+    top = max(getattr(sample, field) for sample in samples for field in fields)
+    frame = Frame(begin, now.astimezone(begin.tzinfo), axis([Figures(top, 0, 0, top, top)]))
+    drawn = {
+        name: frame.stretches(Sample(s.start, 3600, getattr(s, name)) for s in samples)
+        for name in fields
+    }
+    last = samples[-1]
+    return History(
+        axis=frame.axis,
+        days=frame.days(),
+        area=area(drawn["allocated_gpus"]),
+        allocated=line(drawn["allocated_gpus"]),
+        fair_share=line(drawn["fair_share_gpus"]),
+        nominal=line(drawn["nominal_gpus"]),
+        labels=_labels(frame, last),
+        table=samples,
+    )
+
+
+def _labels(frame: Frame, last: UsageSample) -> list[tuple[str, str, float]]:
+    ends = [
+        ("fair share", last.fair_share_gpus),
+        ("nominal", last.nominal_gpus),
+        ("allocated", last.allocated_gpus),
+    ]
+    places = apart([frame.y(value) for _, value in ends], gap=9)
+    return [(name, gpus(value), y) for (name, value), y in zip(ends, places, strict=True)]

@@ -1,0 +1,120 @@
+"""What every page's frame shows: cluster, mode, last cycle, clock, menu, person.
+
+Everything is read on first use, so fragments and pages without the frame cost no query.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from functools import cached_property
+from typing import Any
+
+from django.db.models import Sum
+from django.http import HttpRequest
+from django.utils import timezone
+
+from portal.display.units import gpus_each
+from portal.teams.access import is_operator, submittable_queues, visible_clusters
+from portal.web.frame.menu import Section, sections
+from portal.web.frame.remembered import remembered
+from scheduling.models import Cluster, Cycle, GpuClass
+
+THEMES = ("light", "dark")
+STALE_CYCLES = 4
+"""A plan older than this many cycle intervals is shown as stale."""
+
+
+class Shell:
+    """The frame of one request."""
+
+    def __init__(self, request: HttpRequest) -> None:
+        self.request = request
+
+    @property
+    def signed_in(self) -> bool:
+        user = getattr(self.request, "user", None)
+        return bool(user and user.is_authenticated)
+
+    @property
+    def theme(self) -> str:
+        theme = self.request.COOKIES.get("theme", "")
+        return theme if theme in THEMES else ""
+
+    @property
+    def is_fragment(self) -> bool:
+        """The page refreshes itself: it has its frame already."""
+        return "X-Weir-Live" in self.request.headers
+
+    @cached_property
+    def clusters(self) -> list[Cluster]:
+        return list(visible_clusters(self.request.user)) if self.signed_in else []
+
+    @cached_property
+    def cluster(self) -> Cluster | None:
+        """The cluster in the address; on pages of no cluster the first the person sees."""
+        known: Cluster | None = getattr(self.request, "cluster", None)
+        if known is not None:
+            return known
+        match = self.request.resolver_match
+        name = match.kwargs.get("cluster") if match else None
+        if name is None:
+            return self.clusters[0] if self.clusters else None
+        return next((c for c in self.clusters if c.name == name), None)
+
+    @cached_property
+    def now(self) -> datetime:
+        return self.cluster.now() if self.cluster else timezone.now()
+
+    @property
+    def zone(self) -> str:
+        own = getattr(self.request.user, "display_time_zone", "") if self.signed_in else ""
+        return own or (self.cluster.display_time_zone if self.cluster else "UTC")
+
+    @cached_property
+    def total_gpus(self) -> float:
+        """Physical GPUs of the cluster, milli-GPU."""
+        if self.cluster is None:
+            return 0.0
+        return remembered.of(self.cluster, "installed", self._installed)
+
+    def _installed(self) -> float:
+        classes = GpuClass.objects.filter(cluster=self.cluster)
+        return float(
+            sum(
+                gpus_each(c) * (c.installed or 0)
+                for c in classes.annotate(installed=Sum("nodes__gpus"))
+            )
+        )
+
+    @cached_property
+    def cycle(self) -> Cycle | None:
+        return Cycle.objects.filter(cluster=self.cluster).first()
+
+    @property
+    def stale_after_s(self) -> float:
+        """Real seconds without a plan after which the page says so."""
+        return STALE_CYCLES * self.cluster.cycle_interval_s if self.cluster else 0
+
+    @property
+    def is_stale(self) -> bool:
+        planned = self.cluster.planned_at if self.cluster else None
+        return planned is None or timezone.now() - planned > timedelta(seconds=self.stale_after_s)
+
+    @property
+    def operates(self) -> bool:
+        return is_operator(self.request.user)
+
+    @cached_property
+    def may_submit(self) -> bool:
+        mine = submittable_queues(self.request.user)
+        return mine.filter(cluster=self.cluster).exists()
+
+    @cached_property
+    def sections(self) -> list[Section]:
+        if self.cluster is None:
+            return []
+        return sections(self.request, self.cluster, may_submit=self.may_submit)
+
+
+def shell(request: HttpRequest) -> dict[str, Any]:
+    return {"shell": Shell(request)}

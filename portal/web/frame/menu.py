@@ -1,0 +1,121 @@
+"""The side bar: which pages exist, and which of them this person may open."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from django.http import HttpRequest
+from django.urls import NoReverseMatch, reverse
+
+from portal.teams.access import editable_queues, is_operator, visible_queues
+from portal.teams.rights import Person, rights_of
+from portal.web.frame.remembered import remembered
+from scheduling.models import Cluster, Workload
+from scheduling.models.workloads import State
+
+
+@dataclass(frozen=True)
+class Entry:
+    label: str
+    icon: str
+    url: str
+    current: bool
+    count: int | None = None
+
+
+@dataclass(frozen=True)
+class Section:
+    title: str
+    entries: list[Entry]
+
+
+@dataclass(frozen=True)
+class Known:
+    """What the menu says of one person's work and queues."""
+
+    own_work: int
+    queues: int
+    quota_queue: str
+    """The queue whose children the person divides, the highest of them; empty where there is none."""
+
+
+def known(user: Person, cluster: Cluster) -> Known:
+    """Read once a revision. Three queries."""
+    whose = (user.pk, rights_of(user).sight)
+    return remembered.of(cluster, ("menu", whose), lambda: _read(user, cluster))
+
+
+def _read(user: Person, cluster: Cluster) -> Known:
+    mine = Workload.objects.filter(cluster=cluster, user=user.get_username())
+    queues = visible_queues(user).filter(cluster=cluster, parent__isnull=False)
+    editable = editable_queues(user).filter(cluster=cluster)
+    top = editable.select_related("parent").order_by("path").first()
+    return Known(
+        own_work=mine.exclude(state=State.FINISHED).count(),
+        queues=queues.count(),
+        quota_queue=top.parent.name if top and top.parent else "",
+    )
+
+
+class _Menu:
+    def __init__(self, request: HttpRequest, cluster: Cluster, *, may_submit: bool) -> None:
+        self.user = request.user
+        self.known = known(request.user, cluster)
+        self.path = request.path
+        self.cluster = cluster
+        self.may_submit = may_submit
+        # A workload's page belongs to whose work it is: one's own below one's work, others' below queues.
+        self.is_others_work = not getattr(request, "is_own_work", True)
+
+    def entry(
+        self,
+        label: str,
+        icon: str,
+        name: str,
+        *args: str,
+        below: tuple[str, ...] = (),
+        count: int | None = None,
+    ) -> Iterator[Entry]:
+        """The entry of one page; nothing when this installation has no such page.
+
+        ``below`` are the folders of the address under which the entry stays marked.
+        """
+        try:
+            url = reverse(name, args=[self.cluster.name, *args])
+        except NoReverseMatch:
+            return
+        inside = any(self.path.startswith(f"/c/{self.cluster.name}/{folder}/") for folder in below)
+        yield Entry(label, icon, url, current=inside or self.path == url, count=count)
+
+    def work(self) -> Iterator[Entry]:
+        below = ("work",) if self.is_others_work else ("work", "w")
+        yield from self.entry("Overview", "home", "web:overview")
+        yield from self.entry(
+            "My work", "list", "web:my_work", below=below, count=self.known.own_work
+        )
+        if self.may_submit:
+            yield from self.entry("Submit", "plus", "web:submit")
+
+    def sharing(self) -> Iterator[Entry]:
+        below = ("queues", "w") if self.is_others_work else ("queues",)
+        yield from self.entry("Queues", "tree", "web:queues", below=below, count=self.known.queues)
+        if queue := self.known.quota_queue:
+            yield from self.entry("Quotas", "sliders", "web:quotas", queue, below=("quotas",))
+
+    def operating(self) -> Iterator[Entry]:
+        yield from self.entry("Reports", "chart", "reports:utilization", below=("reports",))
+        yield from self.entry("Nodes", "nodes", "web:nodes", below=("nodes", "consolidation"))
+        if is_operator(self.user):
+            yield from self.entry("Cluster", "server", "web:cluster")
+
+
+def sections(request: HttpRequest, cluster: Cluster, *, may_submit: bool) -> list[Section]:
+    """The menu of ``cluster`` for the person, sections without a page left out."""
+    menu = _Menu(request, cluster, may_submit=may_submit)
+    parts = [
+        Section("", list(menu.work())),
+        Section("Sharing", list(menu.sharing())),
+        Section("Operating", list(menu.operating())),
+    ]
+    return [section for section in parts if section.entries]

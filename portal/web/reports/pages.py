@@ -1,0 +1,257 @@
+"""What the templates of the reports show: figures, bars and cells of a report, worked out beforehand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Protocol
+
+from django.urls import reverse
+
+from portal.display.format import class_number, number
+from portal.display.spread import LEAST
+from portal.reports import words
+from portal.reports.figures import preemptions as preemption_figures
+from portal.reports.figures import theme
+from portal.reports.figures import utilization as utilization_figures
+from portal.reports.figures import waits as wait_figures
+from portal.reports.filters import PRESETS, ReportFilters
+from portal.reports.forms import FilterForm
+from portal.reports.preemptions import OTHERS, OUTSIDE, Matrix, PreemptionsReport
+from portal.reports.utilization import UtilizationReport
+from portal.reports.waits import WEEKDAYS, WaitsReport
+from scheduling.models import Cluster, Workload
+
+SHADES = 6
+"""Steps of the matrix, see reports.css."""
+USERS = 500
+"""Names offered while typing."""
+ROWS = 8
+"""Leaf queues shown at once; ``show_all`` shows the rest."""
+
+
+class _Kind(Protocol):
+    @property
+    def name(self) -> str: ...
+    @property
+    def title(self) -> str: ...
+
+
+@dataclass(frozen=True)
+class Tab:
+    title: str
+    url: str
+    current: bool
+
+
+def frame(
+    name: str, kinds: Iterable[_Kind], form: FilterForm, cluster: Cluster, filters: ReportFilters
+) -> dict[str, Any]:
+    """Tabs, filter bar and export links; the same on every report."""
+    query = filters.query()
+    url = reverse(f"reports:{name}", args=[cluster.name])
+    return {
+        "kind": name,
+        "form": form,
+        "filters": filters,
+        "tabs": [
+            Tab(
+                kind.title,
+                f"{reverse(f'reports:{kind.name}', args=[cluster.name])}?{query}",
+                kind.name == name,
+            )
+            for kind in kinds
+        ],
+        "presets": [
+            (label, f"?{filters.query(range=key)}", filters.preset == key)
+            for key, (_, label) in PRESETS.items()
+        ],
+        "range_name": words.range_name(filters),
+        "range_note": words.range_note(filters, None),
+        "span_label": words.span_label(filters),
+        "from_to": _inputs(filters, form),
+        "users": _users(form),
+        "csv_url": f"{url}.csv?{query}",
+        "json_url": f"{url}.json?{query}",
+        "link": f"{url}?{filters.permanent_query()}",
+        "api_url": f"{reverse(f'api:{name}', args=[cluster.name])}?{query}",
+    }
+
+
+def _inputs(filters: ReportFilters, form: FilterForm) -> dict[str, str]:
+    """What stands in the two day fields: as typed when wrong, else the range in local days."""
+    if form.errors:
+        return {"type": "text", "from": form.data.get("from", ""), "to": form.data.get("to", "")}
+    if filters.preset:
+        return {"type": "date", "from": "", "to": ""}
+    start, end = filters.start.astimezone(filters.tz), filters.end.astimezone(filters.tz)
+    if start.time() == end.time() and start.hour == start.minute == 0:
+        last = end - timedelta(days=1)
+        return {"type": "date", "from": f"{start:%F}", "to": f"{last:%F}"}
+    return {"type": "datetime-local", "from": f"{start:%FT%H:%M}", "to": f"{end:%FT%H:%M}"}
+
+
+def _users(form: FilterForm) -> list[str]:
+    """Who has work in the queues that the person may report on."""
+    rows = Workload.objects.filter(queue__in=form.queues).exclude(user="")
+    return list(rows.order_by("user").values_list("user", flat=True).distinct()[:USERS])
+
+
+@dataclass(frozen=True)
+class Meter:
+    """A bar in percent of its track: ``full`` inside ``pale``, a tick at ``mark``."""
+
+    full: float
+    pale: float = 0.0
+    mark: float | None = None
+    colour: int = 0
+    """Class colour; 0 is the accent."""
+
+    @property
+    def tone(self) -> str:
+        return f"fill-{self.colour}" if self.colour else "fill-own"
+
+
+def _part(value: float, of: float) -> float:
+    return round(min(100.0, 100 * value / of), 2) if of > 0 else 0.0
+
+
+def utilization_page(report: UtilizationReport, *, show_all: bool = False) -> dict[str, Any]:
+    total = report.total
+    return {
+        "finding": words.utilization_finding(report),
+        "range_note": words.range_note(report.filters, report.until),
+        "total": total,
+        "capacity_name": "Ready GPU-hours" if report.against == "ready" else "Nominal GPU-hours",
+        "figure": utilization_figures.allocated_by_class(report),
+        "step_label": _step_label(report.step_s),
+        "class_rows": [
+            (row, class_number(row.position), _class_meter(row.position, row.usage))
+            for row in report.classes
+        ],
+        "queue_rows": _queue_meters(report)[: None if show_all else ROWS],
+        "chart_rows": _chart_rows(report),
+    }
+
+
+def _step_label(step_s: int) -> str:
+    """'6-hour means'."""
+    for unit_s, name in ((86400, "day"), (3600, "hour"), (60, "minute")):
+        if step_s % unit_s == 0:
+            count = step_s // unit_s
+            return f"{count}-{name} means" if count > 1 else f"{name} means"
+    return f"{step_s}-second means"
+
+
+def _class_meter(position: int, usage: Any) -> Meter:
+    colour = class_number(position)
+    if usage.is_measured:
+        return Meter(
+            _part(usage.used, usage.capacity), _part(usage.allocated, usage.capacity), colour=colour
+        )
+    return Meter(_part(usage.allocated, usage.capacity), colour=colour)
+
+
+def _queue_meters(report: UtilizationReport) -> list[tuple[Any, Meter]]:
+    """One axis for all rows; the tick is the nominal quota."""
+    longest = max((max(q.usage.allocated, q.usage.capacity) for q in report.queues), default=0.0)
+    meters = []
+    for row in report.queues:
+        usage = row.usage
+        full = usage.used if usage.is_measured else usage.allocated
+        mark = _part(usage.capacity, longest) if usage.capacity else None
+        meters.append((row, Meter(_part(full, longest), _part(usage.allocated, longest), mark)))
+    return meters
+
+
+def _chart_rows(report: UtilizationReport) -> list[tuple[Any, ...]]:
+    """(start, GPUs of each class, all, capacity, really used) of the table beside the chart."""
+    rows = []
+    for i, start in enumerate(report.starts):
+        each = [line.allocated[i] for line in report.series]
+        capacity = sum(line.capacity[i] for line in report.series)
+        used = sum(line.used[i] for line in report.series)
+        rows.append((start, each, sum(each), capacity, used))
+    return rows
+
+
+def waits_page(report: WaitsReport, **_: bool) -> dict[str, Any]:
+    return {
+        "finding": words.waits_finding(report),
+        "waiting": words.waiting_sentence(report),
+        "by_day": wait_figures.by_day(report),
+        "within": wait_figures.started_within(report),
+        "week": wait_figures.when_to_submit(report),
+        "zone_name": f"{report.filters.end.astimezone(report.filters.tz):%Z}",
+        "top": wait_figures.scale_top(report),
+        "left_out": sum(0 < spread.count < LEAST for spread in report.days),
+        "least": LEAST,
+        "cividis": [
+            (round(100 * i / (len(theme.CIVIDIS) - 1), 1), colour)
+            for i, colour in enumerate(theme.CIVIDIS)
+        ],
+        "day_rows": list(zip(report.periods.starts, report.days, strict=True)),
+        "week_rows": [
+            (name, report.week[24 * day : 24 * day + 24]) for day, name in enumerate(WEEKDAYS)
+        ],
+        "hours": [f"{hour:02d}" for hour in range(24)],
+        "class_rows": [(row, class_number(row.position)) for row in report.classes],
+        "within_rows": _within_rows(report),
+    }
+
+
+WITHIN_S = (60, 600, 3600, 6 * 3600, 86400)
+
+
+def _within_rows(report: WaitsReport) -> list[tuple[str, list[float | None]]]:
+    """Share of each class that started within 1 min, 10 min, 1 h, 6 h, 24 h."""
+    rows = []
+    for row in report.classes:
+        count = len(row.waits)
+        shares = [float((row.waits <= s).sum()) / count if count else None for s in WITHIN_S]
+        rows.append((row.name, shares))
+    return rows
+
+
+def preemptions_page(report: PreemptionsReport, **_: bool) -> dict[str, Any]:
+    days = report.filters.span.total_seconds() / 86400
+    most = max((row.lost for row in report.queues), default=0.0)
+    rules = [rule for rule in report.by_rule if report.rule_count(rule)]
+    return {
+        "finding": words.preemptions_finding(report),
+        "per_day": number(report.count / days, 1),
+        "figure": preemption_figures.by_rule(report),
+        "rules": [preemption_figures.rule_name(rule) for rule in rules],
+        "rule_totals": [report.rule_count(rule) for rule in rules],
+        "day_rows": [
+            (start, [report.by_rule[rule][i] for rule in rules])
+            for i, start in enumerate(report.periods.starts)
+        ],
+        "matrix_rows": _matrix_rows(report.matrix),
+        "queue_rows": [(row, Meter(_part(row.lost, most))) for row in report.queues],
+    }
+
+
+@dataclass(frozen=True)
+class MatrixCell:
+    count: int
+    shade: int
+    """0 empty, 1 to SHADES by count."""
+    own: bool
+    """Evicted for the same queue."""
+
+
+def _matrix_rows(matrix: Matrix) -> list[tuple[str, list[MatrixCell], int]]:
+    rows = []
+    for i, name in enumerate(matrix.names):
+        cells = [
+            MatrixCell(
+                count,
+                -(-count * SHADES // matrix.highest) if count else 0,
+                own=i == j and name not in {OTHERS, OUTSIDE},
+            )
+            for j, count in enumerate(matrix.counts[i])
+        ]
+        rows.append((name, cells, matrix.row_sums[i]))
+    return rows

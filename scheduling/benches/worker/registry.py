@@ -1,0 +1,55 @@
+"""Benchmarks of whole processes: the demo's pages before a crowd, and the worker on a real API server."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+
+from django.conf import settings
+
+from scheduling.benches.engine.registry import Bench, Outcome, Progress
+from scheduling.benches.worker.managers import Start, start_reference, start_worker
+from scheduling.benches.worker.pages import run_pages
+from scheduling.benches.worker.record import Record, latency, throughput
+from scheduling.benches.worker.stage import play, stage
+from scheduling.benches.worker.work import BASELINE, LARGE, LIVE, Load
+
+Figures = Callable[[Record, Load], dict[str, float]]
+
+SEEN_BY_CREATOR = (
+    "times to admission: from sending the creation to seeing it unsuspended, by the runner's clock"
+)
+
+MANAGERS: Mapping[Start, str] = {
+    start_worker: "worker_*: the process of Weir; cpu_s and peak_mib: the one that looked on",
+    start_reference: "worker_*: a manager that only counts, in Weir's place: what the machine allows any",
+}
+
+
+def run_load(
+    load: Load, figures: Figures, folder: Path, progress: Progress, start: Start = start_worker
+) -> Outcome:
+    """Play ``load`` on a control plane in ``folder`` to the manager that ``start`` starts. Raises
+    NoBinariesError and other reasons why none starts."""
+    progress(f"{load.jobs} Jobs, {len(load.queue_names)} queues")
+    with stage(load, folder, progress, start) as at:
+        record = play(load, at, progress)
+    notes = [SEEN_BY_CREATOR, MANAGERS[start]]
+    return Outcome(figures(record, load), notes=notes)
+
+
+def _bench(
+    load: Load, figures: Figures, _traces: Path, progress: Progress, start: Start = start_worker
+) -> Outcome:
+    return run_load(load, figures, settings.BASE_DIR / "var" / "bench", progress, start)
+
+
+SERVICE_BENCHES: Mapping[str, Bench] = {
+    "overview": run_pages,
+    "kueue-baseline": partial(_bench, BASELINE, throughput),
+    "kueue-large": partial(_bench, LARGE, throughput),
+    "kueue-baseline-reference": partial(_bench, BASELINE, throughput, start=start_reference),
+    "kueue-large-reference": partial(_bench, LARGE, throughput, start=start_reference),
+    "live": partial(_bench, LIVE, latency),
+}

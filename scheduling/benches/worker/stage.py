@@ -1,0 +1,157 @@
+"""Where a load is played: storage of a real control plane, a manager and the runner, each a process."""
+
+from __future__ import annotations
+
+import os
+import re
+import ssl
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from scheduling.cluster.connection.client import Client
+from scheduling.cluster.connection.kubeconfig import configuration_from
+from scheduling.testbed.control_plane.access import Access
+from scheduling.testbed.control_plane.binaries import find
+from scheduling.testbed.control_plane.furniture import furnish
+from scheduling.testbed.control_plane.plane import STORAGE, ControlPlane, forget
+from scheduling.testbed.control_plane.processes import Identity, Process, ProcessDiedError
+from scheduling.testbed.kubelets import Machine
+
+from .managers import Start, program, start_worker
+from .record import Cost, Record
+from .runner import NAMESPACE, RESOURCE
+from .work import Load
+
+POLL_S = 0.5
+REPORTED_S = 10.0
+LIMIT_S = 3600.0
+"""A load that takes longer than that will never be over."""
+NODES = 10
+ROOM = 2
+"""The nodes together hold so many times the nominal units: quota is what binds."""
+WRITES = re.compile(
+    r'^apiserver_request_total\{(?=[^}]*,resource="(\w+)")(?=[^}]*verb="(?:POST|PUT|PATCH|APPLY|DELETE)")'
+    r"[^}]*\} (\S+)$",
+    re.MULTILINE,
+)
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A running control plane with nodes, and a manager that is ready."""
+
+    plane: ControlPlane
+    manager: Process
+    load_file: Path
+
+    @property
+    def folder(self) -> Path:
+        return self.plane.folder
+
+
+@contextmanager
+def stage(load: Load, folder: Path, say: Say, start: Start = start_worker) -> Iterator[Stage]:
+    """Set up in ``folder``, which is emptied before and after; ``start`` is the manager's.
+
+    Raises NoBinariesError, NotReadyError or ProcessDiedError.
+    """
+    forget(folder)
+    folder.mkdir(parents=True)
+    try:
+        with ControlPlane(folder, find(say), parts=STORAGE) as plane:
+            _furnish(plane.access, load)
+            load_file = folder / "load.json"
+            load.write(load_file)
+            yield Stage(plane, start(plane, load_file), load_file)
+    finally:
+        forget(folder)
+
+
+def play(load: Load, at: Stage, say: Say) -> Record:
+    """Put ``load`` on the stage; what came of it, once it is over. Raises ProcessDiedError."""
+    access, record = at.plane.access, at.folder / "record.json"
+    manager = at.manager.name
+    pids = {name: _pid(at.folder, name) for name in (manager, *STORAGE)}
+    before = {name: cpu_s(pid) for name, pid in pids.items()}
+    writes = count_writes(access)
+    runner = Process(
+        at.folder, "runner", program("runner", access.kubeconfig, at.load_file, record)
+    )
+    runner.start()
+    _wait(runner, at, record, say)
+    after = {name: cpu_s(pid) - before[name] for name, pid in pids.items()}
+    since = {kind: n - writes.get(kind, 0) for kind, n in count_writes(access).items()}
+    server = sum(after[name] for name in STORAGE)
+    return Record.read(record, Cost(after[manager], peak_mib(pids[manager]), server, since))
+
+
+def _wait(runner: Process, at: Stage, record: Path, say: Say) -> None:
+    began = reported = time.monotonic()
+    while not record.exists():
+        at.manager.check()
+        if not runner.is_alive and not record.exists():
+            raise ProcessDiedError(f"The runner ended by itself; its log says:\n{runner.tail()}")
+        time.sleep(POLL_S)
+        if time.monotonic() - began > LIMIT_S:
+            raise ProcessDiedError(f"The load is not over after {LIMIT_S:g} s:\n{runner.tail()}")
+        if time.monotonic() - reported > REPORTED_S:
+            reported = time.monotonic()
+            say(f"{reported - began:.0f} s: {runner.tail().rpartition(chr(10))[2]}")
+
+
+def _furnish(access: Access, load: Load) -> None:
+    client = Client(configuration_from(access.kubeconfig))
+    client.create(
+        "/api/v1/namespaces",
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}},
+    )
+    # One Job is one pod, which no node may be too small for.
+    each = load.units * ROOM // NODES + max(kind.units for kind in load.classes)
+    names = [f"node-{n}" for n in range(NODES)]
+    furnish(access, (Machine(name, RESOURCE, each, 1000, 10_000) for name in names))
+    for name in names:
+        # New nodes are tainted until a node controller, which does not run here, has seen them ready.
+        client.patch(f"/api/v1/nodes/{name}", {"spec": {"taints": None}})
+    client.close()
+
+
+def _pid(folder: Path, name: str) -> int:
+    identity = Identity.read(folder / f"{name}.pid")
+    if identity is None:
+        raise ProcessDiedError(f"{name} does not run.")
+    return identity.pid
+
+
+def cpu_s(pid: int) -> float:
+    """CPU seconds of all threads of a process so far, in user and system mode."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def peak_mib(pid: int) -> float:
+    """The most memory the process ever held resident."""
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return next(int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM"))
+
+
+def count_writes(access: Access) -> dict[str, int]:
+    """Writes that the API server has answered, by resource."""
+    context = ssl.create_default_context(cafile=access.ca_file)
+    headers = {"Authorization": f"Bearer {access.token}"}
+    request = urllib.request.Request(f"{access.url}/metrics", headers=headers)  # noqa: S310 - https of our own
+    with urllib.request.urlopen(request, context=context, timeout=30) as answer:  # noqa: S310 - the same
+        return writes_in(answer.read().decode())
+
+
+def writes_in(metrics: str) -> dict[str, int]:
+    """The same from the text of ``/metrics``."""
+    found: dict[str, int] = {}
+    for kind, number in WRITES.findall(metrics):
+        found[kind] = found.get(kind, 0) + int(float(number))
+    return found

@@ -1,0 +1,339 @@
+"""The mirror read as one picture: nodes, workloads, and what pods outside the queues hold."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from functools import cached_property
+from itertools import chain
+from typing import Any
+
+from scheduling.cluster.adapters import ADAPTERS, Adapter, ClassSpec, Observed, notes
+from scheduling.cluster.adapters import pods as pods_of
+from scheduling.cluster.adapters.podgroup import gather
+from scheduling.cluster.connection.client import Client, ForbiddenError, NotFoundError
+from scheduling.cluster.connection.mirror import Mirror, untrimmed
+from scheduling.cluster.picture.kinship import Kinship
+from scheduling.cluster.picture.memo import NO_DEVICES, NO_PODS, Circumstances, Memo
+from scheduling.cluster.picture.nodes import ObservedNode, closed, rows_of, trim_node
+from scheduling.cluster.vocabulary import devices, labels, runtimes
+from scheduling.cluster.vocabulary.devices import Devices
+from scheduling.cluster.vocabulary.quantities import instant
+from scheduling.cluster.vocabulary.runtimes import Runtimes
+
+Json = dict[str, Any]
+Pods = dict[str, list[Json]]
+Seat = tuple[str, str]
+"""(node, GPU class)"""
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Orphans:
+    """Pods whose object was deleted: they hold their GPUs until they are gone. Amounts are of each, as in
+    Observed."""
+
+    namespace: str
+    name: str
+    gpus: int
+    placement: Mapping[str, int]
+    uid: str = ""
+    """Of the object."""
+    cpus: int = 0
+    memory_mib: int = 0
+    gone_by: datetime | None = None
+    """When their grace ends; None while one of them is not going."""
+
+
+KINDS: Mapping[str, Adapter] = {a.kind: a for a in ADAPTERS}
+
+
+@dataclass(frozen=True)
+class Picture:
+    workloads: tuple[Observed, ...]
+    """By age."""
+    nodes: tuple[ObservedNode, ...]
+    by_uid: Mapping[str, Observed]
+    orphans: tuple[Orphans, ...] = ()
+    departed: Mapping[str, Observed] = field(default_factory=dict)
+    """uid -> the last that was seen of objects that are gone."""
+    strayed: frozenset[str] = frozenset()
+    """uids of those that are there and no workloads any more."""
+    devices: Devices = NO_DEVICES
+    unreadable: Mapping[str, str] = field(default_factory=dict)
+    """uid -> why the object's demand cannot be understood."""
+    runtimes: Runtimes = field(default_factory=dict)
+
+    @cached_property
+    def seats(self) -> Set[Seat]:
+        """What of which class there is where."""
+        return {(node.name, node.gpu_class) for node in self.nodes}
+
+    @cached_property
+    def class_by_node(self) -> Mapping[str, str]:
+        """The class of each node; of several the first."""
+        return {node.name: node.gpu_class for node in reversed(self.nodes)}
+
+
+def resources(
+    adapters: Iterable[Adapter] = ADAPTERS,
+) -> dict[str, tuple[str, Callable[[Json], Json]]]:
+    """What a mirror has to hold for a picture."""
+    held: dict[str, tuple[str, Callable[[Json], Json]]] = {
+        "nodes": ("/api/v1/nodes", trim_node),
+        "pods": ("/api/v1/pods", pods_of.trim),
+        **{name: (devices.list_path(name), untrimmed) for name in devices.RESOURCES},
+        runtimes.RESOURCE: (runtimes.LIST_PATH, untrimmed),
+    }
+    return held | {a.kind: (a.list_path, a.trim) for a in adapters if a.resource == a.kind}
+
+
+OPTIONAL = frozenset({*(a.kind for a in ADAPTERS), *devices.RESOURCES, runtimes.RESOURCE}) - {"Job"}
+"""Kinds that a cluster may lack, as their definitions are added by others, or not let us see."""
+
+
+def take(
+    mirror: Mirror,
+    classes: Sequence[ClassSpec],
+    memo: Memo | None = None,
+    *,
+    awaited: Set[str] = frozenset(),
+) -> Picture:
+    """The picture that ``mirror`` holds now; ``awaited`` are uids whose end is of interest.
+
+    ``memo`` remembers from one picture of this mirror to the next.
+    """
+    memo = memo or Memo()
+    around = Circumstances(
+        classes,
+        devices.count(*(mirror[name].objects() for name in devices.RESOURCES)),
+        runtimes.read(mirror[runtimes.RESOURCE].objects()),
+    )
+    picture = compose(
+        mirror["nodes"].objects(),
+        mirror["pods"].objects(),
+        {a.kind: mirror[a.kind].objects() for a in ADAPTERS if a.resource == a.kind},
+        around,
+        memo,
+    )
+    departed = {a.kind: mirror[a.kind].departed(awaited) for a in ADAPTERS if a.resource == a.kind}
+    last = Memo()
+    for kind, found in departed.items():
+        for obj in found:
+            _read(KINDS[kind], obj, NO_PODS, Circumstances(classes), last)
+    missing = awaited - picture.by_uid.keys() - picture.unreadable.keys()
+    strayed = frozenset(uid for uid in missing if memo.kin.find(uid) is not None)
+    return replace(picture, departed=last.by_age(), strayed=strayed)
+
+
+def retire(mirror: Mirror, memo: Memo, uids: Iterable[str]) -> None:
+    """Leave out of later pictures what has ended and been noted, until it changes: there may be many
+    times as many of them as of the others."""
+    for job in memo.retire(uids):
+        mirror["Job"].set_aside(job)
+
+
+def fetch(client: Client, classes: Sequence[ClassSpec]) -> Picture:
+    """The same picture from one list of each resource, for a process without a mirror."""
+    held = {
+        name: _list(client, path, trim, optional=name in OPTIONAL)
+        for name, (path, trim) in resources().items()
+    }
+    objects = {a.kind: held[a.kind] for a in ADAPTERS if a.resource == a.kind}
+    around = Circumstances(
+        classes,
+        devices.count(*(held[name] for name in devices.RESOURCES)),
+        runtimes.read(held[runtimes.RESOURCE]),
+    )
+    return compose(held["nodes"], held["pods"], objects, around)
+
+
+def count_devices(client: Client, *, drivers: str = "") -> Devices:
+    """The devices of a cluster now, and what claims on them take.
+
+    ``drivers`` bounds them to those whose driver's name begins so.
+    """
+    classes, slices, templates = (
+        _list(client, devices.list_path(name), untrimmed, optional=True)
+        for name in devices.RESOURCES
+    )
+    driven = [s for s in slices if str(s["spec"]["driver"]).startswith(drivers)]
+    return devices.count(classes, driven, templates)
+
+
+def _list(client: Client, path: str, trim: Callable[[Json], Json], *, optional: bool) -> list[Json]:
+    """Everything at ``path``; nothing of an ``optional`` kind that is not served or not ours to see."""
+    found: list[Json] = []
+    query: dict[str, str | int] = {"limit": 500}
+    while True:
+        try:
+            page = client.get(path, **query)
+        except (NotFoundError, ForbiddenError):
+            if optional:
+                return []
+            raise
+        found += [trim(obj) for obj in page.get("items") or []]
+        token = page["metadata"].get("continue")
+        if not token:
+            return found
+        query["continue"] = token
+
+
+def compose(
+    nodes: Sequence[Json],
+    pods: Sequence[Json],
+    objects: Mapping[str, Sequence[Json]],
+    around: Circumstances,
+    memo: Memo | None = None,
+) -> Picture:
+    """A picture of raw objects; those without a queue label are foreign and so are their pods."""
+    memo = memo or Memo()
+    classes, counted = around.classes, around.devices
+    due = memo.open(objects, around)
+    groups = gather(pod for pod in pods if memo.kin.root_of(pod) is None)
+    formed = {group["metadata"]["uid"]: group for group, _ in groups}
+    owned = {group["metadata"]["uid"]: mine for group, mine in groups}
+    orphaned, foreign = _put_to(owned, pods, {*objects, "PodGroup"}, memo.kin)
+    _observe({**due, **memo.crewed(owned)}, formed, owned, around, memo)
+    by_uid = memo.by_age()
+    # What asks for no GPUs is sent to no node, so what its pods hold is taken off those they came to.
+    unplaced = [uid for uid in owned if uid in by_uid and not by_uid[uid].gpus]
+    orphans = [_orphans(uid, pods, classes, counted) for uid, pods in sorted(orphaned.items())]
+    seatless = [
+        *(owned.get(uid, NO_PODS) for uid in (*memo.unreadable, *unplaced)),
+        *(orphaned[left.uid] for left in orphans if not left.gpus),
+    ]
+    for pod in filter(pods_of.holds, chain.from_iterable(seatless)):
+        foreign.setdefault(pod["spec"]["nodeName"], []).append(pod)
+    return Picture(
+        workloads=tuple(by_uid.values()),
+        by_uid=by_uid,
+        nodes=closed(
+            [
+                row
+                for node in sorted(nodes, key=lambda n: n["metadata"]["name"])
+                for row in rows_of(
+                    node, foreign.get(node["metadata"]["name"], []), classes, counted
+                )
+            ],
+            {spec.resource_name for spec in classes},
+            (observed.bounds for observed in by_uid.values()),
+        ),
+        orphans=tuple(orphans),
+        unreadable=dict(memo.unreadable),
+        devices=counted,
+        runtimes=around.runtimes,
+    )
+
+
+def _put_to(owned: Pods, pods: Sequence[Json], kinds: Set[str], kin: Kinship) -> tuple[Pods, Pods]:
+    """Put ``pods`` to the uid of their workload in ``owned``, where those of groups are already. Returns the
+    others that hold GPUs: those whose object is gone, by its uid, and those outside the queues, by node."""
+    grouped = {pod["metadata"]["uid"] for mine in owned.values() for pod in mine}
+    orphaned: Pods = {}
+    foreign: Pods = {}
+    for pod in pods:
+        root = kin.root_of(pod)
+        if pod["metadata"].get("uid") in grouped:
+            continue
+        if root is not None:
+            owned.setdefault(root, []).append(pod)
+        elif not pods_of.holds(pod):
+            continue
+        elif uid := _left_by(pod, kinds, kin):
+            orphaned.setdefault(uid, []).append(pod)
+        else:
+            foreign.setdefault(pod["spec"]["nodeName"], []).append(pod)
+    return orphaned, foreign
+
+
+def _left_by(pod: Json, kinds: Set[str], kin: Kinship) -> str:
+    """uid of the object that made ``pod`` and is gone, or left it to itself (``kubectl delete
+    --cascade=orphan``); empty for other pods outside the queues."""
+    owner = pods_of.owner_of(pod)
+    if not owner:
+        return str((pod["metadata"].get("labels") or {}).get(labels.MADE_BY_JOB, ""))
+    return str(owner["uid"]) if owner.get("kind") in kinds and not kin.is_known(pod) else ""
+
+
+def _orphans(
+    uid: str, pods: Sequence[Json], classes: Sequence[ClassSpec], counted: Devices
+) -> Orphans:
+    first = pods[0]
+    need = pods_of.asked(first["spec"], counted.claims(first["metadata"].get("namespace", "")))
+    return Orphans(
+        namespace=first["metadata"].get("namespace", ""),
+        name=pods_of.owner_of(first).get("name", first["metadata"]["name"]),
+        gpus=next((int(need[c.resource_name]) for c in classes if c.resource_name in need), 0),
+        placement=pods_of.by_node(pods),
+        uid=uid,
+        cpus=need.get("cpu", 0),
+        memory_mib=need.get("memory", 0),
+        gone_by=pods_of.gone_by(pods),
+    )
+
+
+def _observe(
+    due: Iterable[str],
+    groups: Mapping[str, Json],
+    owned: Mapping[str, list[Json]],
+    around: Circumstances,
+    memo: Memo,
+) -> None:
+    """Read those whose uids are ``due`` and all ``groups`` of plain pods (by uid) into ``memo``."""
+    for uid in {**dict.fromkeys(due), **groups}:
+        found = ("PodGroup", groups[uid]) if uid in groups else memo.kin.find(uid)
+        pods = owned.get(uid, NO_PODS)
+        is_queued = uid in groups or uid in memo.kin.workloads
+        over = found and memo.is_retired(uid, found[1]) and all(map(pods_of.is_over, pods))
+        if found and is_queued and not over:
+            _read(KINDS[found[0]], found[1], pods, around, memo, memo.kin.made_by(uid))
+        else:
+            memo.drop(uid)
+
+
+def _read(
+    adapter: Adapter,
+    obj: Json,
+    pods: list[Json],
+    around: Circumstances,
+    memo: Memo,
+    parts: Sequence[Json] = (),
+) -> None:
+    try:
+        claims = around.devices.claims(obj["metadata"]["namespace"])
+        memo.note(adapter.observe(obj, pods, around.classes, claims, around.runtimes, parts))
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        # One broken object must not stop the others from being planned.
+        log.warning("%s %s: %s", adapter.kind, obj["metadata"]["name"], error)
+        if waits := _broken(adapter, obj, str(error)):
+            memo.note(waits)
+        else:
+            memo.drop(obj["metadata"]["uid"])
+            memo.unreadable[obj["metadata"]["uid"]] = str(error)
+
+
+def _broken(adapter: Adapter, obj: Json, why: str) -> Observed | None:
+    """A waiting object whose demand cannot be read, with the reason for people; None if it runs."""
+    meta = obj["metadata"]
+    if not instant(meta.get("creationTimestamp")) or not adapter.is_suspended(obj):
+        return None
+    return Observed(
+        generation=int(meta.get("generation", 0)),
+        user=notes.of(obj).get(labels.USER, ""),
+        priority_class="",
+        gpus=0,
+        cpus=0,
+        memory_mib=0,
+        min_members=1,
+        max_members=1,
+        members=1,
+        gpu_classes=(),
+        fault=why,
+        deleting=bool(meta.get("deletionTimestamp")),
+        said=labels.status_of(notes.of(obj)),
+        **notes.identity(adapter.kind, obj),
+    )

@@ -1,0 +1,186 @@
+"""Nodes as they are read: what of each GPU class they offer, and whether new pods may go there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+from scheduling.cluster.adapters import ClassSpec, bounds
+from scheduling.cluster.adapters import pods as pods_of
+from scheduling.cluster.adapters.bounds import OWN_TAINTS
+from scheduling.cluster.vocabulary import labels
+from scheduling.cluster.vocabulary.conditions import (
+    Trouble,
+    closed_by,
+    trim_conditions,
+    trim_cordon,
+    troubles_of,
+    unhealthy,
+)
+from scheduling.cluster.vocabulary.devices import Devices
+from scheduling.cluster.vocabulary.quantities import mib_below, milli
+
+Json = dict[str, Any]
+
+KEEPS_AWAY = ("NoSchedule", "NoExecute")
+
+
+class Taint(NamedTuple):
+    key: str
+    value: str
+    effect: str
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedNode:
+    """A machine with its GPUs of one class. GPUs and CPUs in thousandths, less what foreign pods hold
+    of CPU and memory; ``foreign_gpus`` apart."""
+
+    name: str
+    hostname: str
+    labels: Mapping[str, str]
+    gpu_class: str
+    gpus: int
+    cpus: int
+    memory_mib: int
+    topology: Mapping[str, str]
+    ready: bool
+    foreign_gpus: int
+    taints: frozenset[Taint] = frozenset()
+    """Those that keep new pods away."""
+    kept_for: frozenset[Taint] = frozenset()
+    """Those of them that only some workloads tolerate: nobody else may use it."""
+    troubles: tuple[Trouble, ...] = ()
+    """Why it takes no work, or less than it has."""
+
+
+def rows_of(
+    node: Json, foreign: Sequence[Json], classes: Sequence[ClassSpec], counted: Devices
+) -> list[ObservedNode]:
+    """One row a class whose labels the node carries and whose resource it offers, first class wins."""
+    meta, offers = node["metadata"], node["status"].get("allocatable") or {}
+    held = _held(foreign, counted)
+    node_labels = meta.get("labels") or {}
+    own = {
+        spec.resource_name: spec
+        for spec in reversed(classes)
+        if all(node_labels.get(key) == value for key, value in spec.node_labels.items())
+    }
+    resources = [c.resource_name for c in classes if own.get(c.resource_name) is c]
+    devices_here = counted.offered(meta["name"], resources)
+    rows: dict[str, ObservedNode] = {}
+    troubles = troubles_of(node)
+    for name in resources:
+        offered = milli(offers.get(name, 0)) + devices_here[name]
+        if offered <= 0:
+            continue
+        rows[name] = ObservedNode(
+            name=meta["name"],
+            hostname=node_labels.get(labels.HOSTNAME, meta["name"]),
+            labels=node_labels,
+            gpu_class=own[name].name,
+            gpus=offered,
+            cpus=max(0, milli(offers.get("cpu", 0)) - held.get("cpu", 0)),
+            memory_mib=max(0, mib_below(offers.get("memory", 0)) - held.get("memory", 0)),
+            topology=_topology(node_labels),
+            ready=_is_ready(node),
+            foreign_gpus=min(offered, held.get(name, 0)),
+            taints=frozenset(Taint(*taint) for taint in node["spec"].get("taints") or ()),
+            troubles=(*troubles, *unhealthy(node, name)),
+        )
+    return list(rows.values())
+
+
+def closed(
+    rows: list[ObservedNode], tolerated: Set[str], asked: Iterable[str] = ()
+) -> tuple[ObservedNode, ...]:
+    """``rows`` with those not ready whose taints keep all work away, and those kept for some that keep all
+    but some away.
+
+    ``tolerated`` are keys that every admission makes its pods tolerate; one that all nodes of a class carry
+    its work knows of. ``asked`` are the bounds of all workloads.
+    """
+    if not any(row.taints for row in rows):
+        return tuple(rows)
+    usual: dict[str, frozenset[str]] = {}
+    for row in rows:
+        keys = frozenset(taint.key for taint in row.taints)
+        usual[row.gpu_class] = usual.get(row.gpu_class, keys) & keys
+    told = [role.get("tolerations") or () for text in set(asked) for role in bounds.read(text)]
+    return tuple(_closed(row, usual[row.gpu_class] | tolerated, told) for row in rows)
+
+
+def _closed(row: ObservedNode, known: Set[str], told: Iterable[Sequence[Json]]) -> ObservedNode:
+    strange = frozenset(
+        taint for taint in row.taints if taint.key not in known or taint.key.startswith(OWN_TAINTS)
+    )
+    if not strange:
+        return row
+    shut = replace(row, ready=False, troubles=(*row.troubles, *closed_by(strange)))
+    if any(taint.key.startswith(OWN_TAINTS) for taint in strange):
+        return shut
+    for tolerations in told:
+        if all(any(tolerates(each, taint) for each in tolerations) for taint in strange):
+            kept = closed_by(strange, kept=True)
+            return replace(row, kept_for=strange, troubles=(*row.troubles, *kept))
+    return shut
+
+
+def tolerates(toleration: Any, taint: Taint) -> bool:
+    """As kube-scheduler reads them: kubernetes.io, "Taints and Tolerations"."""
+    if not isinstance(toleration, dict):
+        return False
+    key, effect = toleration.get("key"), toleration.get("effect")
+    if (effect and effect != taint.effect) or (key and key != taint.key):
+        return False
+    if toleration.get("operator") == "Exists":
+        return True
+    equal = toleration.get("operator") in (None, "", "Equal")
+    return bool(key) and equal and (toleration.get("value") or "") == taint.value
+
+
+def _held(pods: Iterable[Json], counted: Devices) -> dict[str, int]:
+    total: dict[str, int] = {}
+    for pod in pods:
+        claims = counted.claims(pod["metadata"].get("namespace", ""))
+        for name, amount in pods_of.asked(pod["spec"], claims).items():
+            total[name] = total.get(name, 0) + int(amount)
+    return total
+
+
+def _topology(node_labels: Mapping[str, str]) -> dict[str, str]:
+    return {
+        level: node_labels[next(label for label in candidates if label in node_labels)]
+        for level, candidates in labels.TOPOLOGY_LEVELS.items()
+        if any(label in node_labels for label in candidates)
+    }
+
+
+def _is_ready(node: Json) -> bool:
+    """Ready and open to new pods."""
+    conditions = node["status"].get("conditions") or []
+    ready = any(c.get("type") == "Ready" and c.get("status") == "True" for c in conditions)
+    return ready and not node["spec"].get("unschedulable")
+
+
+def trim_node(node: Json) -> Json:
+    """A node without what nobody here reads (images and the kubelet's details are most of it)."""
+    meta, spec, status = node["metadata"], node.get("spec") or {}, node.get("status") or {}
+    return {
+        "metadata": {k: meta[k] for k in ("name", "uid", "resourceVersion", "labels") if k in meta},
+        "spec": {
+            "unschedulable": spec.get("unschedulable", False),
+            "cordon": trim_cordon(node),
+            "taints": [
+                (t["key"], t.get("value") or "", t["effect"])
+                for t in spec.get("taints") or ()
+                if t["effect"] in KEEPS_AWAY
+            ],
+        },
+        "status": {
+            "allocatable": status.get("allocatable") or {},
+            "capacity": status.get("capacity") or {},
+            "conditions": trim_conditions(status.get("conditions")),
+        },
+    }

@@ -1,0 +1,74 @@
+"""What quota says to a start, and the start itself."""
+
+from __future__ import annotations
+
+from scheduling.engine.compile.kernel import inner, once
+from scheduling.engine.placement.node_index import row_of
+from scheduling.engine.placement.place import is_free
+from scheduling.engine.quota.fair_share import levels_over, over_limit, over_nominal, takes_kept
+from scheduling.engine.quota.limits import full_queue, user_limit
+from scheduling.engine.state.input import BACKFILL, GPUS
+from scheduling.engine.state.session import World
+from scheduling.engine.statement.lines import admit, promise
+
+
+@once
+def need_of(world: World, w: int) -> int:
+    return world.work.least[w] * world.work.need[GPUS, w]
+
+
+@inner
+def quota_allows(world: World, w: int, c: int, gpus: int, turn: int) -> bool:
+    if full_queue(world, w) >= 0 or user_limit(world, w, gpus) >= 0:
+        return False
+    return share_allows(world, w, c, gpus, turn)
+
+
+@inner
+def share_allows(world: World, w: int, c: int, gpus: int, turn: int) -> bool:
+    """Limits and nominal allow ``gpus`` more, and at no more than ``turn`` levels they pass the share."""
+    q = world.work.queue[w]
+    over = levels_over(world.tree, world.book, world.division, q, c, gpus)
+    if over > turn or over_limit(world, q, c, gpus) >= 0:
+        return False
+    if over > 0 and takes_kept(world, q, c, gpus) >= 0:
+        return False
+    fixed = not world.ranks.preemptible[world.work.priority[w]]
+    return not fixed or over_nominal(world, q, c, gpus) < 0
+
+
+@inner
+def passes_nominal(world: World, w: int, c: int) -> bool:
+    """Whether ``w`` cannot be preempted and would pass its nominal: nobody who leaves changes that."""
+    if world.ranks.preemptible[world.work.priority[w]]:
+        return False
+    return bool(over_nominal(world, world.work.queue[w], c, need_of(world, w)) >= 0)
+
+
+@inner
+def only_reserved(world: World, w: int, c: int) -> bool:
+    """Free GPUs would do, were they not kept for another: no reason to displace the own queue's work."""
+    if not quota_allows(world, w, c, need_of(world, w), world.tree.depth[world.work.queue[w]]):
+        return False
+    return bool(world.index.total[row_of(world, w, c, BACKFILL)] >= world.work.least[w])
+
+
+@inner
+def fills_what_leaves(world: World, q: int, c: int, gpus: int) -> bool:
+    """A limit holds at every moment: what leaves counts in it until it is gone."""
+    while q > 0:
+        if world.book.held[c, q] + world.book.leaving[c, q] + gpus > world.quotas.cap[c, q]:
+            return True
+        q = world.tree.parent[q]
+    return False
+
+
+@inner
+def start_or_promise(world: World, w: int, c: int, members: int) -> None:
+    """The claimed seats are taken if they are free at this moment and no limit is in the way."""
+    gpus = members * world.work.need[GPUS, w]
+    late = fills_what_leaves(world, world.work.queue[w], c, gpus)
+    if not late and is_free(world.room, world.work, world.seats, w, members):
+        admit(world, w, c, members)
+    else:
+        promise(world, w, c, members)

@@ -1,0 +1,305 @@
+"""Growing elastic gangs, those that run and those that have just started, into what nobody who waits can
+use.
+
+One member at a time, the neediest queue first and inside it by the ladder of the line, so equals grow
+alike. What was grown is the first to be given back: shrinking precedes every eviction.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from scheduling.engine import codes
+from scheduling.engine.admission.allocate import fills_what_leaves, need_of, share_allows
+from scheduling.engine.compile.kernel import inner, once
+from scheduling.engine.eviction.regain import regain_member, settled_classes
+from scheduling.engine.placement.node_index import free_to
+from scheduling.engine.placement.node_room import free_of, pick_device, sit, slots_on
+from scheduling.engine.quota.fair_share import charge, levels_over, neediest
+from scheduling.engine.quota.limits import user_gpu_limit
+from scheduling.engine.state.input import ANYWHERE, GPUS, NOW, RUNNING, Flags, Ints
+from scheduling.engine.state.session import World
+from scheduling.engine.statement.lines import decide, quote, recall, seat_out, tell_start
+
+
+@inner
+def _anybody_elastic(world: World) -> bool:
+    out, found = world.out, world.line.count[5] > 0
+    for k in range(out.used[0]):
+        found = found or world.work.elastic[out.order[k]]
+    return bool(found)
+
+
+@inner
+def grow_all(world: World) -> None:
+    """Elastic gangs below their most members, running or just admitted, grow as far as room and quota
+    go: decides GROW for those that run, adds to the line of those that start.
+    """
+    if not _anybody_elastic(world):
+        return
+    line, tree, out = world.line, world.tree, world.out
+    left = np.zeros(tree.parent.size, np.int64)
+    first, after = np.full(left.size, -1, np.int64), np.empty(world.work.phase.size, np.int64)
+    parting, owed, settled = _parting(world), _is_owed(world), settled_classes(world)
+    for k in range(line.runs[2], line.count[2]):
+        if not parting[line.running[k]]:
+            _list(world, first, after, left, owed, line.running[k])
+    for k in range(out.used[0]):
+        _list(world, first, after, left, owed, out.order[k])
+    if left[0] == 0:
+        return
+    room_for = int(world.seats.node.size)
+    who, node = np.empty(room_for, np.int64), np.empty(room_for, np.int64)
+    device = np.empty(room_for, np.int64)
+    grown = 0
+    while left[0] > 0 and grown < room_for:
+        q = neediest(tree, world.book, left)
+        w = _next_to_grow(world, first[q], after)
+        # Others of the queue, or of queues beside it, may have taken what was left.
+        may = _may_grow(world, w, owed)
+        n = _node_for(world, w, who, node, grown) if may else -1
+        if n >= 0:
+            who[grown], node[grown], device[grown] = w, n, _add_member(world, w, n)
+            grown += 1
+        else:
+            if may and settled[_class_of(world, w)]:
+                _regain(world, w)
+            _strike(first, after, q, w)
+            _count(world, left, q, -1)
+    for i in range(grown):
+        if who[i] >= 0:
+            _write_down(world, who, node, device, i, grown)
+
+
+@once
+def _parting(world: World) -> Flags:
+    """Gangs of which members still leave: what they have just given up they would only take again."""
+    work, line = world.work, world.line
+    found = np.zeros(work.phase.size, np.bool_)
+    for k in range(line.runs[2], line.count[2]):
+        w = line.running[k]
+        gang = work.part_of[w]
+        if gang >= 0 and work.tie[gang] == work.evicted_for[w]:
+            found[gang] = True
+    return found
+
+
+@once
+def _is_owed(world: World) -> Flags:
+    """Classes of which a gang inside its share waits for GPUs that are free, but scattered.
+
+    Whoever grew into them past its own share or nominal would have its queue shrink for that gang in the next
+    cycle.
+    """
+    book, found = world.book, np.zeros(world.book.holder.size, np.bool_)
+    for c in range(found.size):
+        for q in range(book.ratio.size):
+            w = book.turn[c, q]
+            if w < 0 or world.room.open[c] < need_of(world, w):
+                continue
+            if world.work.where[w] >= 0 and free_to(world, w, c)[0] < need_of(world, w):
+                continue
+            over = levels_over(world.tree, book, world.division, q, c, need_of(world, w))
+            found[c] = found[c] or over == 0
+    return found
+
+
+@once
+def _list(world: World, first: Ints, after: Ints, left: Ints, owed: Flags, w: int) -> None:
+    """``w`` joins those of its queue that may grow: ``first``, then ``after`` each, -1 ends."""
+    if _may_grow(world, w, owed):
+        q = world.work.queue[w]
+        after[w], first[q] = first[q], w
+        _count(world, left, q, 1)
+
+
+@once
+def _strike(first: Ints, after: Ints, q: int, w: int) -> None:
+    if first[q] == w:
+        first[q] = after[w]
+        return
+    before = first[q]
+    while after[before] != w:
+        before = after[before]
+    after[before] = after[w]
+
+
+@once
+def _count(world: World, left: Ints, q: int, one: int) -> None:
+    while q >= 0:
+        left[q] += one
+        q = world.tree.parent[q]
+
+
+@inner
+def _may_grow(world: World, w: int, owed: Flags) -> bool:
+    """``out.members`` counts what it starts with, or has grown by, in this cycle."""
+    work, out = world.work, world.out
+    starts = out.action[w] == codes.ADMIT
+    runs = work.phase[w] == RUNNING and out.action[w] == codes.UNDECIDED
+    if not work.elastic[w] or work.leaving[w] or not (starts or runs):
+        return False
+    if work.members[w] + out.members[w] >= work.most[w]:
+        return False
+    if runs and work.members[w] < work.least[w]:
+        return False
+    q, c, gpus = work.queue[w], _class_of(world, w), work.need[GPUS, w]
+    if world.tree.stop[q] > 0 or fills_what_leaves(world, q, c, gpus):
+        return False
+    if user_gpu_limit(world, w, gpus) >= 0:
+        return False
+    lent = owed[c] and world.book.held[c, q] + gpus > world.quotas.nominal[c, q]
+    return not lent and share_allows(world, w, c, gpus, 0 if owed[c] else world.tree.depth[q])
+
+
+@once
+def _class_of(world: World, w: int) -> int:
+    starts = world.out.action[w] == codes.ADMIT
+    return world.out.gpu_class[w] if starts else world.work.gpu_class[w]
+
+
+@inner
+def _next_to_grow(world: World, w: int, after: Ints) -> int:
+    """The first by the ladder of ``w`` and all ``after`` it."""
+    best = w
+    while w >= 0:
+        if _grows_before(world, w, best):
+            best = w
+        w = after[w]
+    return best
+
+
+@once
+def _grows_before(world: World, a: int, b: int) -> bool:
+    """Priority value, least held by its user, who runs before who starts, started first, tie."""
+    work, value, held = world.work, world.ranks.value, world.book.by_user
+    x, y = value[work.priority[a]], value[work.priority[b]]
+    if x != y:
+        return x > y
+    if held[work.user[a]] != held[work.user[b]]:
+        return held[work.user[a]] < held[work.user[b]]
+    if work.phase[a] != work.phase[b]:
+        return work.phase[a] == RUNNING
+    if work.started[a] != work.started[b]:
+        return work.started[a] < work.started[b]
+    return work.tie[a] < work.tie[b]
+
+
+@inner
+def _node_for(world: World, w: int, who: Ints, node: Ints, grown: int) -> int:
+    """The node that takes one more member, in its domain if it needs one; -1 if none does.
+
+    Ladder, as at the start: fewest members of its own where they sit apart; then the fullest, or the
+    emptiest where the policy spreads; then the lowest name.
+    """
+    work, nodes, room = world.work, world.nodes, world.room
+    c, level, home = _class_of(world, w), work.required[w], _first_node(world, w)
+    own = _own_members(world, w, who, node, grown)
+    sign = -1 if world.rules.spread else 1
+    best, fewest, least = -1, 0, 0
+    for i in range(nodes.class_start[c], nodes.class_start[c + 1]):
+        n = nodes.of_class[i]
+        if level != ANYWHERE and nodes.domain[level, n] != nodes.domain[level, home]:
+            continue
+        if slots_on(room, work, w, n, NOW) == 0:
+            continue
+        here, free = own[n] if own.size > 0 else 0, sign * free_of(room, GPUS, n, NOW)
+        if best < 0 or here < fewest or (here == fewest and free < least):
+            best, fewest, least = n, here, free
+    return best
+
+
+@once
+def _own_members(world: World, w: int, who: Ints, node: Ints, grown: int) -> Ints:
+    """Members of ``w`` by node with those it has grown by; nothing where it does not matter."""
+    out, holds = world.out, world.holds
+    if not world.ranks.apart[world.work.priority[w]]:
+        return np.empty(0, np.int64)
+    own = np.zeros(world.nodes.gpu_class.size, np.int64)
+    starts = out.action[w] == codes.ADMIT
+    started, h = out.members[w] if starts else 0, -1 if starts else holds.head[w]
+    for i in range(grown):
+        if who[i] == w:
+            own[node[i]] += 1
+            started -= 1
+    for i in range(started):
+        own[out.pool_node[out.first[w] + i]] += 1
+    while h >= 0:
+        own[holds.node[h]] += holds.members[h]
+        h = holds.next[h]
+    return own
+
+
+@once
+def _regain(world: World, w: int) -> None:
+    """Others give up for ``w`` what is owed to it. It holds none of that yet."""
+    work, c, members = world.work, _class_of(world, w), 0
+    now = work.members[w] + world.out.members[w]
+    while now + members < work.most[w] and regain_member(world, w, c, _first_node(world, w)):
+        charge(world, w, c, 1, False)
+        members += 1
+    if members > 0:
+        charge(world, w, c, -members, False)
+
+
+@once
+def _first_node(world: World, w: int) -> int:
+    """A node on which it sits, now or once it has started."""
+    if world.out.action[w] == codes.ADMIT:
+        return world.out.pool_node[world.out.first[w]]
+    return world.holds.node[world.holds.head[w]]
+
+
+@once
+def _add_member(world: World, w: int, n: int) -> int:
+    """Returns the device it sits on."""
+    work, c = world.work, _class_of(world, w)
+    device = pick_device(world.room, work, w, n, NOW)
+    sit(world.room, work, w, n, device, NOW)
+    world.room.open[c] -= work.need[GPUS, w]
+    charge(world, w, c, 1, not world.ranks.preemptible[work.priority[w]])
+    world.out.members[w] += 1
+    return device
+
+
+@inner
+def _write_down(world: World, who: Ints, node: Ints, device: Ints, first: int, grown: int) -> None:
+    """The gang's whole placement: where it sits, then the seats it grew by, which are struck out."""
+    work, out, seats, w = world.work, world.out, world.seats, who[first]
+    starts = out.action[w] == codes.ADMIT
+    total = _recall_start(world, w, who, first, grown) if starts else _recall_holds(world, w)
+    for i in range(first, grown):
+        if who[i] == w:
+            seats.node[total], seats.device[total] = node[i], device[i]
+            who[i] = -1
+            total += 1
+    if starts:
+        out.members[w] = total
+        tell_start(world, w, out.gpu_class[w])
+    else:
+        c, held = work.gpu_class[w], world.book.held
+        decide(out, w, codes.GROW, codes.GROWS, c, total)
+        q = work.queue[w]
+        quote(out, w, q, work.members[w], total, work.most[w], held[c, q])
+    seat_out(out, seats, w, total)
+
+
+@once
+def _recall_start(world: World, w: int, who: Ints, first: int, grown: int) -> int:
+    """The seats with which it starts; returns how many."""
+    for i in range(first, grown):
+        if who[i] == w:
+            world.out.members[w] -= 1
+    return recall(world.out, world.seats, w)
+
+
+@once
+def _recall_holds(world: World, w: int) -> int:
+    """The seats on which it runs; returns how many."""
+    holds, seats, total, h = world.holds, world.seats, 0, world.holds.head[w]
+    while h >= 0:
+        for _ in range(holds.members[h]):
+            seats.node[total], seats.device[total] = holds.node[h], holds.device[h]
+            total += 1
+        h = holds.next[h]
+    return total

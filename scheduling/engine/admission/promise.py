@@ -1,0 +1,93 @@
+"""Step 2: those to whom an earlier plan promised room that comes free.
+
+They claim the very seats again, all of them, before anybody starts. One starts when its nodes have room
+for all who were promised seats there, so which of them is looked at first decides nothing.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from scheduling.engine import codes
+from scheduling.engine.admission.allocate import fills_what_leaves, quota_allows
+from scheduling.engine.compile.kernel import inner
+from scheduling.engine.order.pending import PROMISED
+from scheduling.engine.placement.node_room import ONE, take_now
+from scheduling.engine.placement.place import sit_as_promised
+from scheduling.engine.state.input import GPUS, Flags
+from scheduling.engine.state.session import World
+from scheduling.engine.statement.lines import admit, promise, recall, seat_out
+from scheduling.engine.statement.statement import unseat
+
+
+@inner
+def seat_the_promised(world: World) -> None:
+    """Claim, look, stand up again where there is no room yet, decide."""
+    out, line = world.out, world.line
+    if line.count[PROMISED] == 0:
+        return
+    item = line.item[: line.count[0]]
+    ready = np.zeros(out.action.size, np.bool_)
+    for w in item:
+        out.members[w] = _claim(world, w)
+    for w in item:
+        ready[w] = out.members[w] > 0 and _has_room_for_all(world, w)
+    for w in item:
+        if out.members[w] > 0 and not ready[w]:
+            _stand_up(world, w)
+    for w in item:
+        if out.members[w] > 0:
+            _decide(world, w, ready)
+
+
+@inner
+def _claim(world: World, w: int) -> int:
+    """Sit down on the promised seats, now and later; returns how many, 0 if they do not hold."""
+    work, out = world.work, world.out
+    if not work.claims[w] or world.holds.head[w] < 0 or out.action[w] != codes.UNDECIDED:
+        return 0
+    members = sit_as_promised(work, world.holds, world.room, world.seats, w)
+    for i in range(members):
+        take_now(world.room, work, w, world.seats.node[i], world.seats.device[i], 1)
+    seat_out(out, world.seats, w, members)
+    return members
+
+
+@inner
+def _has_room_for_all(world: World, w: int) -> bool:
+    out, room = world.out, world.room
+    for i in range(out.first[w], out.first[w] + out.members[w]):
+        n, device = out.pool_node[i], out.pool_device[i]
+        if device >= 0 and room.shared_now[n, device] > ONE:
+            return False
+        for r in range(3):
+            if room.now[r, n] < 0:
+                return False
+    return True
+
+
+@inner
+def _stand_up(world: World, w: int) -> None:
+    """The seats are claimed for later only."""
+    out = world.out
+    for i in range(out.first[w], out.first[w] + out.members[w]):
+        take_now(world.room, world.work, w, out.pool_node[i], out.pool_device[i], -1)
+
+
+@inner
+def _decide(world: World, w: int, ready: Flags) -> None:
+    """Start, go on waiting for the victims, or give the seats up where quota forbids it by now."""
+    work, out, q, c = world.work, world.out, world.work.queue[w], world.work.gpu_class[w]
+    members = recall(out, world.seats, w)
+    gpus = members * work.need[GPUS, w]
+    allowed = quota_allows(world, w, c, gpus, world.tree.depth[q])
+    start = allowed and ready[w] and not fills_what_leaves(world, q, c, gpus)
+    if ready[w] and not start:
+        _stand_up(world, w)
+    out.members[w] = 0
+    if start:
+        admit(world, w, c, members)
+    elif allowed:
+        promise(world, w, c, members)
+    else:
+        unseat(work, world.room, world.seats, w, members)

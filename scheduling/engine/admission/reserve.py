@@ -1,0 +1,210 @@
+"""Holding nodes for the first gang of a class that is owed its GPUs and does not fit yet.
+
+EASY backfilling (Lifka, JSSPP 1995) with P90 run times: the gang gets the nodes that are expected to
+have room for it first, and what comes after it may use them only if it is over by then; all other
+nodes are open to everybody. Where nobody knows when running work ends, the gang gets the nodes nearest
+to having room, once it has waited ``reserve_after_s``. One gang a GPU class holds nodes in a cycle.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from scheduling.engine import codes
+from scheduling.engine.admission.turns import expected_end
+from scheduling.engine.compile.kernel import inner, once
+from scheduling.engine.compile.sort import order_of
+from scheduling.engine.placement.never_fits import slots_when_empty
+from scheduling.engine.placement.node_room import free_of, leave, may_use, sit
+from scheduling.engine.state.input import ANYWHERE, GPUS, LATER, NOW, Floats, Ints
+from scheduling.engine.state.session import World
+from scheduling.engine.statement.changed import TURNS, changed
+from scheduling.engine.statement.lines import seat_out
+
+
+@once
+def backfills(world: World, w: int, c: int) -> bool:
+    """Whether ``w`` would be over before the nodes reserved on class ``c`` are expected to be free."""
+    if world.book.holder[c] < 0:
+        return False
+    return world.rules.now + world.work.predicted_p90[w] <= world.book.holder_until[c] < np.inf
+
+
+@inner
+def reserve(world: World, w: int, c: int) -> bool:
+    """Claim the least members of ``w`` on class ``c``; its wait becomes a reservation, unless a
+    protection is what it waits for. False if it has to wait longer for that.
+    """
+    shielded = world.out.reason[w] == codes.VICTIMS_PROTECTED
+    if world.line.count[4] == 0 and not shielded and not _waited(world, w):
+        return False
+    free, most = _free_and_most(world, w, c)
+    domain, until = _when_it_fits(world, w, c, free, most)
+    out, book, level = world.out, world.book, world.work.required[w]
+    if until == np.inf and level != ANYWHERE:
+        domain = _emptiest_domain(world, w, c, level)
+    if until == np.inf and shielded:
+        until = out.until[w]
+    if until == np.inf and not _waited(world, w):
+        return False
+    held = _claim(world, w, c, domain, free, most)
+    if held < 0:
+        return False
+    book.holder[c], book.holder_until[c], book.holder_seats[c] = w, until, world.work.least[w]
+    out.action[w] = codes.RESERVE
+    changed(world, TURNS, c, world.work.queue[w])
+    if out.reason[w] in (
+        codes.NO_FREE_GPUS,
+        codes.FRAGMENTED,
+        codes.NO_ROOM_IN_TOPOLOGY,
+        codes.NO_ROOM_ON_ITS_NODES,
+    ):
+        out.figures[w, 4] = held
+        out.reason[w] = codes.RESERVED
+        out.until[w] = until if until < np.inf else 0.0
+    return True
+
+
+@once
+def _waited(world: World, w: int) -> bool:
+    """Long enough to be held nodes without knowing when they are free."""
+    return world.rules.now >= world.work.submitted[w] + world.rules.reserve_after
+
+
+@inner
+def let_nodes_go(world: World) -> None:
+    """Nobody holds nodes any more."""
+    for c in range(world.book.holder.size):
+        let_nodes_of(world, c)
+        world.book.holder[c] = -1
+
+
+@inner
+def let_nodes_of(world: World, c: int) -> None:
+    """Whoever holds nodes of class ``c`` claims none of them, until ``hold_nodes_again``."""
+    book, out, w = world.book, world.out, world.book.holder[c]
+    for i in range(book.holder_seats[c] if w >= 0 else 0):
+        leave(world.room, world.work, w, out.pool_node[out.first[w] + i], -1, 1)
+
+
+@inner
+def hold_nodes_again(world: World, c: int) -> None:
+    book, out, w = world.book, world.out, world.book.holder[c]
+    for i in range(book.holder_seats[c]):
+        sit(world.room, world.work, w, out.pool_node[out.first[w] + i], -1, LATER)
+
+
+@once
+def _free_and_most(world: World, w: int, c: int) -> tuple[Ints, Ints]:
+    """By node: GPUs nobody claims, and members of ``w`` that the empty node takes."""
+    nodes = world.nodes
+    free, most = np.zeros(nodes.gpu_class.size, np.int64), np.zeros(nodes.gpu_class.size, np.int64)
+    for i in range(nodes.class_start[c], nodes.class_start[c + 1]):
+        n = nodes.of_class[i]
+        free[n] = max(0, world.room.later[GPUS, n])
+        most[n] = slots_when_empty(nodes, world.work, w, n)
+    return free, most
+
+
+@inner
+def _when_it_fits(world: World, w: int, c: int, free: Ints, most: Ints) -> tuple[int, float]:
+    """Let running work end in the expected order, adding to ``free``, until the gang fits; returns the
+    domain of its required level (0 without) and the moment, infinite if some ends are unknown.
+    """
+    work, nodes, holds, level = world.work, world.nodes, world.holds, world.work.required[w]
+    gpus = work.need[GPUS, w]
+    slots = np.zeros(1 if level == ANYWHERE else nodes.domain[level].max() + 1, np.int64)
+    for i in range(nodes.class_start[c], nodes.class_start[c + 1]):
+        n = nodes.of_class[i]
+        slots[0 if level == ANYWHERE else nodes.domain[level, n]] += min(most[n], free[n] // gpus)
+    at, ending = _ends(world, c)
+    for k in order_of(at):
+        v, until = ending[k], at[k]
+        h = holds.head[v]
+        while h >= 0:
+            n = holds.node[h]
+            before = min(most[n], free[n] // gpus)
+            free[n] += holds.members[h] * work.need[GPUS, v]
+            d = 0 if level == ANYWHERE else nodes.domain[level, n]
+            slots[d] += min(most[n], free[n] // gpus) - before
+            if slots[d] >= work.least[w]:
+                return d, until
+            h = holds.next[h]
+    return 0, np.inf
+
+
+@inner
+def _ends(world: World, c: int) -> tuple[Floats, Ints]:
+    """Expected ends of the work that runs on class ``c``, of those that are predicted."""
+    work, line = world.work, world.line
+    at, ending, size = np.empty(line.count[2]), np.empty(line.count[2], np.int64), 0
+    for k in range(line.count[2]):
+        v = line.running[k]
+        if work.gpu_class[v] == c and work.predicted_p90[v] < np.inf and not work.leaving[v]:
+            at[size], ending[size] = expected_end(world, v), v
+            size += 1
+    return at[:size], ending[:size]
+
+
+@inner
+def _claim(world: World, w: int, c: int, domain: int, free: Ints, most: Ints) -> int:
+    """Claim the least members on the nodes with most room at the expected moment; returns how many of
+    their GPUs are free already, -1 if they do not fit.
+    """
+    work, nodes, level = world.work, world.nodes, world.work.required[w]
+    gpus, sat, held = work.need[GPUS, w], 0, 0
+    for i in range(nodes.class_start[c], nodes.class_start[c + 1]):
+        n = nodes.of_class[i]
+        if level != ANYWHERE and nodes.domain[level, n] != domain:
+            most[n] = 0
+    seats = world.seats
+    while sat < work.least[w]:
+        n = _roomiest(world, c, free, most, gpus)
+        if n < 0:
+            for i in range(sat):
+                leave(world.room, work, w, seats.node[i], -1, 1)
+            return -1
+        take = min(
+            work.least[w] - sat, most[n] if free[n] < gpus else min(most[n], free[n] // gpus)
+        )
+        held += max(0, min(free_of(world.room, GPUS, n, NOW), take * gpus))
+        most[n] = 0
+        for _ in range(take):
+            sit(world.room, work, w, n, -1, LATER)
+            seats.node[sat], seats.device[sat] = n, -1
+            sat += 1
+    seat_out(world.out, seats, w, sat)
+    return held
+
+
+@once
+def _roomiest(world: World, c: int, free: Ints, most: Ints, gpus: int) -> int:
+    """Most members at the moment, then most free GPUs, lowest name on ties."""
+    best, best_slots = -1, -1
+    for i in range(world.nodes.class_start[c], world.nodes.class_start[c + 1]):
+        n = world.nodes.of_class[i]
+        if most[n] == 0:
+            continue
+        slots = min(most[n], free[n] // gpus)
+        if best < 0 or slots > best_slots or (slots == best_slots and free[n] > free[best]):
+            best, best_slots = n, slots
+    return best
+
+
+@inner
+def _emptiest_domain(world: World, w: int, c: int, level: int) -> int:
+    """The domain that could hold the gang and has most free GPUs, lowest name on ties."""
+    nodes, work = world.nodes, world.work
+    first, last = nodes.class_start[c], nodes.class_start[c + 1]
+    size = nodes.domain[level].max() + 1
+    free, slots = np.zeros(size, np.int64), np.zeros(size, np.int64)
+    for i in range(first, last):
+        n = nodes.of_class[i]
+        if may_use(world.room, work, w, n):
+            free[nodes.domain[level, n]] += world.room.later[GPUS, n]
+        slots[nodes.domain[level, n]] += slots_when_empty(nodes, work, w, n)
+    best = -1
+    for d in range(size):
+        if slots[d] >= work.least[w] and (best < 0 or free[d] > free[best]):
+            best = d
+    return best

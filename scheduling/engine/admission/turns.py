@@ -1,0 +1,151 @@
+"""Whose turn it is in a leaf: nobody starves behind smaller work of the own queue.
+
+A gang that its queue's share could hold, and that could start if less of the queue ran, keeps its turn:
+what comes after it may start only if the share holds both, or if it ends before the gang's turn is expected.
+Where nobody knows when running work ends, small work goes ahead and keeps the GPUs busy, unless the gang has
+waited past the bound of its priority class.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from scheduling.engine import codes
+from scheduling.engine.admission.allocate import need_of
+from scheduling.engine.compile.kernel import inner, once
+from scheduling.engine.compile.sort import order_of
+from scheduling.engine.eviction.candidates import gpus_of
+from scheduling.engine.order.pending import RISEN
+from scheduling.engine.placement.node_room import may_use
+from scheduling.engine.state.input import EPS, GPUS, Ints
+from scheduling.engine.state.session import World
+from scheduling.engine.statement.changed import TURNS, changed
+
+
+@inner
+def forget_open_turns(world: World) -> None:
+    """Turns kept by those that may still start: who comes first is asked afresh in each pass."""
+    turn = world.book.turn
+    for c in range(turn.shape[0]):
+        for q in range(turn.shape[1]):
+            if turn[c, q] >= 0 and world.out.action[turn[c, q]] == codes.UNDECIDED:
+                turn[c, q] = -1
+
+
+@inner
+def ahead_of(world: World, w: int, c: int) -> int:
+    """The workload of the same queue that keeps its turn on class ``c`` and that ``w`` would delay.
+
+    ``w`` may pass only if the share holds both, or if it is over (P90) before the turn comes.
+    """
+    q = world.work.queue[w]
+    first = world.book.turn[c, q]
+    if first < 0 or first == w:
+        return -1
+    if world.rules.now + world.work.predicted_p90[w] <= world.book.turn_until[c, q] < np.inf:
+        return -1
+    fixed = not world.ranks.preemptible[world.work.priority[w]]
+    if world.out.reason[first] == codes.NON_PREEMPTIBLE and not fixed:
+        return -1
+    both = need_of(world, first) + need_of(world, w)
+    inside = world.book.held[c, q] + both <= world.division.fair[c, q] + EPS
+    return -1 if inside else first
+
+
+@inner
+def keep_turn(world: World, w: int) -> None:
+    """``w`` goes before what comes after it in its queue, on each class whose share could hold it."""
+    q = world.work.queue[w]
+    fixed = not world.ranks.preemptible[world.work.priority[w]]
+    for k in range(world.work.wish.shape[0]):
+        c = world.work.wish[k, w]
+        if c < 0:
+            return
+        inside = world.division.fair[c, q]
+        if fixed:
+            inside = min(inside, float(world.quotas.nominal[c, q]))
+        if world.book.turn[c, q] >= 0 or need_of(world, w) > inside + EPS:
+            continue
+        if not _is_in_its_own_way(world, w, c):
+            continue
+        until = _expected_turn(world, w, c)
+        if until < np.inf or world.line.rank[w] == RISEN:
+            world.book.turn[c, q] = w
+            world.book.turn_until[c, q] = until
+
+
+@once
+def _is_in_its_own_way(world: World, w: int, c: int) -> bool:
+    """Whether what its queue runs on class ``c``, with what is free or comes free, is all that it needs."""
+    free = world.room.open[c] + world.room.coming[c]
+    if free + world.book.held[c, world.work.queue[w]] < need_of(world, w):
+        return False
+    return bool(world.work.where[w] < 0 or _on_its_nodes(world, w, c) >= need_of(world, w))
+
+
+@once
+def _on_its_nodes(world: World, w: int, c: int) -> int:
+    """The part of that on nodes that ``w`` may use."""
+    nodes, room, work, holds, line = world.nodes, world.room, world.work, world.holds, world.line
+    gpus, q = 0, work.queue[w]
+    for i in range(nodes.class_start[c], nodes.class_start[c + 1]):
+        n = nodes.of_class[i]
+        if may_use(room, work, w, n):
+            gpus += max(0, room.later[GPUS, n])
+    for k in range(line.runs[q + 1], line.runs[q + 2]):
+        v = line.running[k]
+        h = holds.head[v] if work.gpu_class[v] == c and not work.leaving[v] else -1
+        while h >= 0:
+            if may_use(room, work, w, holds.node[h]):
+                gpus += holds.members[h] * work.need[GPUS, v]
+            h = holds.next[h]
+    return gpus
+
+
+@inner
+def give_up_turn(world: World, w: int) -> None:
+    """On every class; whom it kept waiting is asked again."""
+    q = world.work.queue[w]
+    for c in range(world.book.turn.shape[0]):
+        if world.book.turn[c, q] == w:
+            world.book.turn[c, q] = -1
+            changed(world, TURNS, c, q)
+
+
+@once
+def expected_end(world: World, w: int) -> float:
+    """P90 of the end of running ``w``, infinite if unknown; overdue work may end any moment."""
+    return max(world.rules.now, world.work.started[w] + world.work.predicted_p90[w])
+
+
+@inner
+def _expected_turn(world: World, w: int, c: int) -> float:
+    """When enough of the queue's own work on class ``c`` has ended for its share to hold ``w``. What has
+    just started ends together, with the last of it.
+    """
+    work, line, q = world.work, world.line, world.work.queue[w]
+    above = world.book.held[c, q] + need_of(world, w) - world.division.fair[c, q]
+    if above <= EPS:
+        return world.rules.now
+    begun = world.book.begun[c, q] > 0 and world.book.begun_until[c, q] < np.inf
+    if line.foretold[q] == 0 and not begun:
+        return np.inf
+    ends = np.empty(line.runs[q + 2] - line.runs[q + 1] + 1)
+    gpus = np.empty(ends.size, np.int64)
+    ends[0], gpus[0] = world.book.begun_until[c, q], world.book.begun[c, q]
+    size = 1
+    for k in range(line.runs[q + 1], line.runs[q + 2]):
+        v = line.running[k]
+        if work.gpu_class[v] == c and work.predicted_p90[v] < np.inf and not work.leaving[v]:
+            ends[size], gpus[size] = expected_end(world, v), gpus_of(work, v)
+            size += 1
+    return _when_freed(ends[:size], gpus, above)
+
+
+@once
+def _when_freed(ends: object, gpus: Ints, above: float) -> float:
+    for k in order_of(ends):
+        above -= gpus[k]
+        if above <= EPS:
+            return ends[k]  # type: ignore[index]
+    return np.inf

@@ -1,0 +1,114 @@
+"""How kernels are compiled: ``inner`` functions into the ``kernel`` that calls them, on disk once.
+
+Numba keeps a kernel's machine code until the file of the kernel changes, also when a function it
+calls has changed in another file. Here whole packages are the stamp.
+
+With ``NUMBA_DISABLE_JIT=1`` everything runs as plain Python: slow, but a change can be tried and
+debugged on small snapshots without waiting for the compiler.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from numba import config, njit, typeof
+from numba.core import cgutils, types
+from numba.extending import intrinsic
+
+
+@cache
+def _stamp(folder: Path) -> str:
+    """Of the text of the engine and of the kernel's own package, so a copy or a fresh checkout finds the
+    same machine code valid.
+    """
+    digest = sha256()
+    for path in sorted({*Path(__file__).parents[1].rglob("*.py"), *folder.glob("*.py")}):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+# Loops of scalars gain nothing from vectors and the last level of optimisation, and compile in a third
+# of the time without.
+config.OPT = type(config.OPT)(2)
+config.LOOP_VECTORIZE = config.SLP_VECTORIZE = 0
+PLAIN: bool = config.DISABLE_JIT
+
+
+def inner(function: Callable[..., Any]) -> Any:
+    """Compiles a function that only kernels call, once for all values of its arguments.
+
+    Numba would compile it again for every constant that a caller passes.
+    """
+    if PLAIN:
+        return function
+    compiled = njit(no_cpython_wrapper=True, no_cfunc_wrapper=True)(function)
+    template = compiled.get_call_template
+
+    def of_types(args: Any, kws: Any) -> Any:
+        plain: Any = types  # numba's stubs leave ``unliteral`` out
+        return template(tuple(plain.unliteral(arg) for arg in args), kws)
+
+    compiled.get_call_template = of_types
+    return compiled
+
+
+once: Callable[..., Any] = njit(inline="always")
+"""For a function with one caller, or of one line: it becomes part of its caller. A chain of separate
+functions is optimised again at each link, which made a first start take minutes.
+"""
+
+
+def kernel(function: Callable[..., Any]) -> Any:
+    """Compiles a function that Python calls, with its machine code cached beside the source."""
+    if PLAIN:
+        return function
+    compiled = njit(cache=True)(function)
+    compiled._cache._cache_file._source_stamp = _stamp(Path(function.__code__.co_filename).parent)
+    return compiled
+
+
+def address_of(compiled: Any, world: Any) -> Any:
+    """Where the machine code of a kernel that plans ``world`` lies, for ``plan_at``.
+
+    It must have run on such a world before.
+    """
+    if PLAIN:
+        return compiled
+    kind = typeof(world)
+    made = next(made for kinds, made in compiled.overloads.items() if kinds[0] == kind)
+    return made.library.get_pointer_to_function(made.fndesc.llvm_func_name)
+
+
+def _call(typing: Any, address: Any, world: Any, now: Any, acts: Any) -> Any:
+    """``f(world, now, acts)`` by the address of ``f``, in the way that Numba calls what it has compiled."""
+    kinds = (world, now, acts)
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        convention = context.call_conv
+        kind = convention.get_function_type(types.none, kinds)
+        result = cgutils.alloca_once(builder, kind.args[0].pointee)
+        builder.store(cgutils.get_null_value(kind.args[0].pointee), result)
+        error = cgutils.alloca_once(builder, kind.args[1].pointee)
+        packed = list(context.get_arg_packer(kinds).as_arguments(builder, args[1:]))
+        place = builder.inttoptr(args[0], kind.as_pointer())
+        code = builder.call(place, [result, error, *packed])
+        status = convention._get_return_status(builder, code, builder.load(error))
+        with cgutils.if_unlikely(builder, status.is_error):
+            convention.return_status_propagate(builder, status)
+        return context.get_dummy_value()
+
+    return types.none(types.intp, *kinds), generate
+
+
+def _plan_plainly(plan: Any, world: Any, now: float, acts: bool) -> None:
+    plan(world, now, acts)
+
+
+plan_at: Any = _plan_plainly if PLAIN else intrinsic(_call)
+"""``plan_at(address, world, now, acts)`` runs the planner at ``address`` inside another kernel. Called by
+its name it would be compiled once more, into that kernel.
+"""

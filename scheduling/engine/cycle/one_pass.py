@@ -1,0 +1,67 @@
+"""The kernels that Python calls: plan a world, divide alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from scheduling.engine.compile.kernel import inner, kernel
+from scheduling.engine.cycle.steps import decide_all
+from scheduling.engine.division.divide import potential
+from scheduling.engine.division.share_out import share_out
+from scheduling.engine.eviction.candidates import forget_given, relist
+from scheduling.engine.order.pending import FEW, renew
+from scheduling.engine.order.running import muster
+from scheduling.engine.placement.prepare import clear_out, lay_out, note_the_settled, weigh
+from scheduling.engine.state.input import Floats
+
+
+@kernel
+def plan_world(world: Any, now: float, acts: bool) -> None:
+    """One cycle at ``now``; division and decisions are in ``world``. Without ``acts`` the division alone."""
+    run_cycle(world, now, acts)
+
+
+@inner
+def run_cycle(world: Any, now: float, acts: bool) -> None:
+    """``plan_world`` for kernels."""
+    rules = world.rules
+    rules.now = now
+    renew(world.line, world.memo, world.work, world.ranks, now, rules.shortest)
+    again = world.line.count[3] == FEW
+    if not again:
+        muster(world.line, world.memo, world.work)
+    clear_out(world)
+    if acts:
+        lay_out(world)
+    share_out(world)
+    if not acts:
+        note_the_settled(world)
+        return
+    weigh(world)
+    if again:
+        relist(world.prey)
+    else:
+        world.prey.listed[0] = False
+    decide_all(world)
+    forget_given(world.work, world.holds, world.out, world.prey)
+    note_the_settled(world)
+
+
+@kernel
+def divide_world(world: Any) -> None:
+    """The division alone, over the line as it stands: demand summed again, shares in ``world``."""
+    clear_out(world)
+    share_out(world)
+    note_the_settled(world)
+
+
+@kernel
+def potentials(world: Any, work: Any, out: Floats) -> None:
+    """Potential share of every queue in every class into ``out`` [class, queue]. ``work`` is a copy of
+    the division, which changes.
+    """
+    base = world.division
+    for c in range(out.shape[0]):
+        for q in range(1, out.shape[1]):
+            out[c, q] = potential(world.tree, world.quotas, c, q, world.rules.history, base, work)
+        out[c, 0] = base.capacity[c, 0]

@@ -1,0 +1,242 @@
+"""What queues hold and ask for: the input of the division, summed from the workloads."""
+
+from __future__ import annotations
+
+from scheduling.engine import codes
+from scheduling.engine.compile.kernel import inner, once
+from scheduling.engine.eviction.candidates import gpus_of
+from scheduling.engine.explain.diagnose import blame_hours, never
+from scheduling.engine.order.pending import SPECIAL
+from scheduling.engine.order.shapes import KINDS
+from scheduling.engine.placement.never_fits import fits_empty, known_row, limit_too_low
+from scheduling.engine.quota.limits import book_gpus, book_start, may_ask, spent_hours, weighed
+from scheduling.engine.state.input import GPUS, PENDING, RUNNING, Ints, Work
+from scheduling.engine.state.session import World
+from scheduling.engine.statement.lines import note_coming
+
+DENSE, LARGE = 8, 1 << 14
+"""Where tables are too large for the cache, one in so many slots is worth a pass over all of them as they
+lie in memory.
+"""
+
+
+@inner
+def sum_held(world: World) -> None:
+    """Running work: what it holds, the part that cannot be called back, what it asks for with that, and the
+    usage that starts of late are charged before they use it. Leaving work holds no quota any more.
+
+    Where many run they are read in the order of memory.
+    """
+    work, book, line, rules = world.work, world.book, world.line, world.rules
+    slots, last, used = work.phase.size, 0.0, 0.0
+    many = slots > LARGE and line.count[2] * DENSE > slots
+    for k in range(slots if many else line.count[2]):
+        w = k if many else line.running[k]
+        if work.phase[w] != RUNNING:
+            continue
+        q, c, gpus = work.queue[w], work.gpu_class[w], gpus_of(work, w)
+        if work.leaving[w]:
+            note_coming(world, w, gpus)
+        elif q < 0:
+            book.supply[c] = max(0, book.supply[c] - gpus)
+        else:
+            _hold(world, w, q, c, gpus)
+            ahead = work.started[w] + rules.charge - rules.now
+            if ahead > 0.0 and rules.history > 0.0:
+                if ahead != last:
+                    last, used = ahead, 1.0 - 2.0 ** (-ahead / rules.half_life)
+                book.charged[c, q] += int(1000.0 * gpus * used)
+    _sum_up(world)
+
+
+@once
+def _hold(world: World, w: int, q: int, c: int, gpus: int) -> None:
+    """``w`` holds ``gpus`` in leaf ``q``, and an elastic gang asks for more."""
+    work, book, p = world.work, world.book, world.work.priority[w]
+    book.asked[c, q] += _wants(work, w, work.members[w])
+    book.held[c, q] += gpus
+    book.by_user[work.user[w]] += weighed(gpus, world.nodes.rate[c])
+    if book.limited[0] != 0:
+        book_start(world, w, 1)
+        book_gpus(world, w, gpus)
+    if p >= 0 and not world.ranks.preemptible[p]:
+        book.fixed[c, q] += gpus
+
+
+@inner
+def _wants(work: Work, w: int, members: int) -> int:
+    """Milli-GPU that ``w``, which runs with ``members``, holds and, if it is elastic, could hold."""
+    most = max(members, work.most[w]) if work.elastic[w] else members
+    return most * work.need[GPUS, w]
+
+
+@inner
+def _sum_up(world: World) -> None:
+    """From the leaves, where work was written down, to the root."""
+    book, parent = world.book, world.tree.parent
+    for c in range(book.held.shape[0]):
+        for q in range(parent.size - 1, 0, -1):
+            book.held[c, parent[q]] += book.held[c, q]
+            book.fixed[c, parent[q]] += book.fixed[c, q]
+            book.charged[c, parent[q]] += book.charged[c, q]
+
+
+@inner
+def sum_asked(world: World) -> None:
+    """Waiting work: settle what cannot start whatever happens, and count what the others ask for.
+
+    Where limits on workloads are set, the first in line count, and where only some are asked, they alone
+    are in line. Otherwise each kind asks for all of it at once, unless many are of no kind. Work that is
+    leaving asks again.
+    """
+    line = world.line
+    if world.book.limited[0] or line.count[3]:
+        for k in range(line.count[0]):
+            _settle_or_ask(world, line.item[k])
+    elif world.work.phase.size > LARGE and line.count[SPECIAL] * DENSE > line.count[0]:
+        _ask_all(world)
+    else:
+        _ask_by_kind(world)
+    for k in range(line.count[2]):
+        w = line.running[k]
+        if world.work.leaving[w] and world.work.queue[w] > 0:
+            _ask(world, w, 1)
+
+
+@inner
+def _ask_all(world: World) -> None:
+    """Every pending slot, in the order of memory and with its arrays looked up once. Most have nothing
+    special about them: one class, and a shape that is known to fit.
+    """
+    work, book, known = world.work, world.book, world.seats.known
+    phase, queue, wish, held = work.phase, work.queue, work.wish, work.held
+    need, least, most, required = work.need, work.least, work.most, work.required
+    where = work.where
+    stop, ceiling, asked, rationed = world.tree.stop, book.ceiling, book.asked, book.rationed
+    for w in range(phase.size):
+        if phase[w] != PENDING:
+            continue
+        q, c = queue[w], wish[0, w]
+        common = q >= 0 and c >= 0 and not held[w] and (wish.shape[0] == 1 or wish[1, w] < 0)
+        if (
+            common
+            and stop[q] == 0
+            and not rationed[c]
+            and least[w] * need[GPUS, w] <= ceiling[c, q]
+        ):
+            row = known_row(known, need, least, required, where, w, c)
+            if row >= 0 and known[row, 7] == 1:
+                asked[c, q] += most[w] * need[GPUS, w]
+                continue
+        _settle_or_ask(world, w)
+
+
+@inner
+def _ask_by_kind(world: World) -> None:
+    """Those of a kind ask alike. One by one are asked those held back, of no kind, or of one that cannot
+    start whatever happens.
+    """
+    line, memo = world.line, world.memo
+    special = line.count[SPECIAL] > 0
+    for kind in range(memo.now[KINDS]):
+        w, many = memo.one[kind], memo.waiting[kind] - memo.held[kind]
+        memo.asked[kind] = many > 0 and _may_ask(world, w) and _ask(world, w, many)
+        special = special or (many > 0 and not memo.asked[kind])
+    for k in range(line.count[0] if special else 0):
+        w = line.item[k]
+        if memo.of[w] < 0 or not memo.asked[memo.of[w]] or world.work.held[w]:
+            _settle_or_ask(world, w)
+
+
+@once
+def _may_ask(world: World, w: int) -> bool:
+    q = world.work.queue[w]
+    return bool(q >= 0 and world.work.wish[0, w] >= 0 and world.tree.stop[q] == 0)
+
+
+@inner
+def _settle_or_ask(world: World, w: int) -> None:
+    work, q = world.work, world.work.queue[w]
+    reason = codes.UNDECIDED
+    if q < 0:
+        reason = codes.MISROUTED
+    elif work.wish[0, w] < 0:
+        reason = codes.NO_SUCH_CLASS
+    elif work.held[w] or world.tree.stop[q] > 0:
+        reason = codes.HELD
+    elif not _ask(world, w, 1):
+        _refuse_for_good(world, w)
+    if reason != codes.UNDECIDED:
+        world.out.action[w], world.out.reason[w] = codes.WAIT, reason
+        world.out.gpu_class[w], world.out.blame[w] = work.wish[0, w], q
+
+
+@inner
+def _ask(world: World, w: int, many: int) -> bool:
+    """Add what ``many`` like ``w`` ask for to its queue in each class they may run on; False if there is
+    none. Where limits on workloads are set, they are asked one by one.
+    """
+    work, fits, may = world.work, 0, True
+    for k in range(work.wish.shape[0]):
+        c = work.wish[k, w]
+        if c < 0:
+            break
+        if not _may_run_on(world, w, c):
+            continue
+        if fits == 0 and world.book.limited[0]:
+            may = may_ask(world, w)
+        fits += 1
+        if may:
+            world.book.asked[c, work.queue[w]] += many * work.most[w] * work.need[GPUS, w]
+    return fits > 0
+
+
+@inner
+def _may_run_on(world: World, w: int, c: int) -> bool:
+    """Whether it could start there on empty nodes, under the limits and hours as they are."""
+    if limit_too_low(world, w, c) >= 0 or not fits_empty(world, w, c):
+        return False
+    return bool(spent_hours(world, world.work.queue[w], c) < 0)
+
+
+@inner
+def ask_as_decided(world: World, asked: Ints) -> None:
+    """Bring ``asked`` [class, leaf] from what was asked for before this cycle to what is asked for after it:
+    who starts asks for what it holds, of one class alone, and who is evicted asks for all its classes again.
+    """
+    work, out = world.work, world.out
+    for k in range(out.used[0]):
+        w = out.order[k]
+        c, q = out.gpu_class[w], work.queue[w]
+        if out.action[w] == codes.ADMIT:
+            asked[c, q] += _wants(work, w, out.members[w])
+            _ask_everywhere(world, w, asked, -1)
+        elif out.action[w] == codes.EVICT:
+            asked[c, q] -= _wants(work, w, work.members[w])
+            _ask_everywhere(world, w, asked, 1)
+
+
+@once
+def _ask_everywhere(world: World, w: int, asked: Ints, sign: int) -> None:
+    """Add (1) or take away (-1) what waiting ``w`` asks for, in each class it may run on."""
+    work = world.work
+    for k in range(work.wish.shape[0]):
+        c = work.wish[k, w]
+        if c >= 0 and _may_run_on(world, w, c):
+            asked[c, work.queue[w]] += sign * work.most[w] * work.need[GPUS, w]
+
+
+@once
+def _refuse_for_good(world: World, w: int) -> None:
+    """It fits no class, or only those whose hours are spent."""
+    work, spent = world.work, -1
+    for k in range(work.wish.shape[0]):
+        c = work.wish[k, w]
+        if c < 0:
+            break
+        if limit_too_low(world, w, c) < 0 and fits_empty(world, w, c):
+            spent = c
+    if spent >= 0:
+        blame_hours(world, w, spent)
+    else:
+        never(world, w, work.wish[0, w], limit_too_low(world, w, work.wish[0, w]))

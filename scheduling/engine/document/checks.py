@@ -1,0 +1,197 @@
+"""Whether a document contradicts itself: every fault with its path in the document."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from scheduling.engine import model as m
+from scheduling.engine.document.places import faults_of_places
+from scheduling.engine.document.schema import SnapshotDoc, WorkloadDoc
+from scheduling.engine.model import Fault
+from scheduling.engine.state.input import LEVELS
+from scheduling.engine.validate import in_loops
+
+MOST_LEVELS = 64
+MOST_IN_ALL = 2_000_000
+"""GPUs of all nodes; the planner keeps a few numbers for each."""
+RENAME = "rename or take out one of them"
+WHOLE_OR_SHARE = "whole GPUs for each member, or less than 1 for a share"
+
+
+def faults_of(doc: SnapshotDoc) -> list[Fault]:
+    """Names that stand twice or refer to nothing, and states that exclude each other."""
+    faults = [
+        *_doubles(doc),
+        *_references(doc),
+        *_tree(doc),
+        *_sizes(doc),
+        *(
+            fault
+            for i, work in enumerate(doc.workloads)
+            for fault in _contradictions(f"workloads[{i}]", work)
+        ),
+        *_devices(doc),
+    ]
+    # Who sits where makes sense once the names do.
+    return faults or list(faults_of_places(doc))
+
+
+def _doubles(doc: SnapshotDoc) -> Iterator[Fault]:
+    for part in ("gpu_classes", "queues", "priority_classes", "workloads", "node_sets"):
+        seen: set[str] = set()
+        for i, row in enumerate(getattr(doc, part)):
+            if row.name in seen:
+                yield Fault(f"{part}[{i}].name", repr(row.name), "a name that stands once", RENAME)
+            seen.add(row.name)
+    pairs: set[tuple[str, str]] = set()
+    for i, node in enumerate(doc.nodes):
+        if (node.name, node.gpu_class) in pairs:
+            yield Fault(f"nodes[{i}].name", repr(node.name), "one row a node and GPU class", RENAME)
+        pairs.add((node.name, node.gpu_class))
+
+
+def _references(doc: SnapshotDoc) -> list[Fault]:
+    classes = {c.name for c in doc.gpu_classes}
+    queues = {q.name for q in doc.queues}
+    priorities = {p.name for p in doc.priority_classes}
+    nodes = {n.name for n in doc.nodes}
+    node_sets = {s.name for s in doc.node_sets}
+    wanted = [
+        (f"nodes[{i}].gpu_class", n.gpu_class, classes, "a name of gpu_classes")
+        for i, n in enumerate(doc.nodes)
+    ]
+    for i, queue in enumerate(doc.queues):
+        if queue.parent is not None:
+            wanted.append((f"queues[{i}].parent", queue.parent, queues, "a name of queues"))
+        for part in ("quotas", "usage"):
+            wanted += [
+                (f"queues[{i}].{part}.{name}", name, classes, "a name of gpu_classes")
+                for name in getattr(queue, part)
+            ]
+    for i, one in enumerate(doc.node_sets):
+        wanted += [
+            (f"node_sets[{i}].nodes[{k}]", name, nodes, "a name of nodes")
+            for k, name in enumerate(one.nodes)
+        ]
+    for i, work in enumerate(doc.workloads):
+        at = f"workloads[{i}]"
+        if work.node_set is not None:
+            wanted.append((f"{at}.node_set", work.node_set, node_sets, "a name of node_sets"))
+        wanted.append(
+            (f"{at}.priority_class", work.priority_class, priorities, "a name of priority_classes")
+        )
+        if work.gpu_class is not None:
+            wanted.append((f"{at}.gpu_class", work.gpu_class, classes, "a name of gpu_classes"))
+        wanted += [
+            (f"{at}.{part}.{n}", n, nodes, "a name of nodes")
+            for part in ("placement", "devices", "leaving_members", "leaving_devices")
+            for n in getattr(work, part)
+        ]
+    return [
+        Fault(path, repr(name), text, f"use {_some(known)}, or add it there")
+        for path, name, known, text in wanted
+        if name not in known
+    ]
+
+
+def _some(names: set[str]) -> str:
+    """The first of ``names``."""
+    return "one of " + ", ".join(map(repr, sorted(names)[:5])) if names else "a name of your own"
+
+
+def _tree(doc: SnapshotDoc) -> Iterator[Fault]:
+    """Queues that are above themselves, or below too many."""
+    parents = {queue.name: queue.parent for queue in doc.queues}
+    looping = in_loops(parents)
+    for i, queue in enumerate(doc.queues):
+        at, found = f"queues[{i}].parent", repr(queue.parent)
+        if queue.name in looping:
+            told = "a queue that is not below this one"
+            yield Fault(at, found, told, "name another one, or none for the top")
+        elif not looping and _levels(queue.name, parents) > MOST_LEVELS:
+            yield Fault(at, found, f"at most {MOST_LEVELS} levels of queues", "take levels out")
+            return
+
+
+def _levels(name: str, parents: dict[str, str | None]) -> int:
+    """Of the queues from the top down to ``name``; one too many is counted no further."""
+    levels, at = 0, parents.get(name)
+    while at is not None and levels < MOST_LEVELS:
+        levels, at = levels + 1, parents.get(at)
+    return levels + 1
+
+
+def _sizes(doc: SnapshotDoc) -> Iterator[Fault]:
+    """GPUs too many to keep a place for each."""
+    gpus = 0.0
+    for i, node in enumerate(doc.nodes):
+        gpus += node.gpus
+        if gpus > MOST_IN_ALL:
+            yield Fault(
+                f"nodes[{i}].gpus", f"{round(gpus):,} with the nodes before it",
+                f"at most {MOST_IN_ALL:,}", "leave nodes out",
+            )  # fmt: skip
+            return
+
+
+def _contradictions(at: str, work: WorkloadDoc) -> Iterator[Fault]:
+    top, predicted = work.members.max, work.predicted_s
+    if work.gpus > 1 and work.gpus % 1:
+        yield Fault(f"{at}.gpus", f"{work.gpus:g}", WHOLE_OR_SHARE, "round it")
+    if top is not None and top < work.members.min:
+        yield Fault(
+            f"{at}.members.max",
+            str(top),
+            f"at least min, {work.members.min}",
+            "correct one of them",
+        )
+    if predicted and predicted.p90 < predicted.p50:
+        yield Fault(
+            f"{at}.predicted_s.p90", f"{predicted.p90:g}", f"at least p50, {predicted.p50:g}",
+            "correct one of them",
+        )  # fmt: skip
+    required, preferred = work.topology.required, work.topology.preferred
+    if required in LEVELS and preferred in LEVELS and not _closer(preferred, required):
+        yield Fault(
+            f"{at}.topology.preferred", preferred, f"a level below {required}", "name one, or none"
+        )
+    yield from _running(at, work) if work.state is m.Phase.RUNNING else _pending(at, work)
+
+
+def _running(at: str, work: WorkloadDoc) -> Iterator[Fault]:
+    if work.started is None:
+        yield Fault(f"{at}.started", "nothing", "a time, because it is running", "write it there")
+    if not (work.gpu_class or work.gpu_classes):
+        yield Fault(f"{at}.gpu_class", "nothing", "the class it runs on", "write it there")
+
+
+def _pending(at: str, work: WorkloadDoc) -> Iterator[Fault]:
+    for part in ("placement", "leaving_members"):
+        found = getattr(work, part)
+        if found and not (part == "placement" and work.awaits_victims):
+            yield Fault(
+                f"{at}.{part}", str(found), "nothing, because it is pending",
+                "take it out, or write 'state: running'",
+            )  # fmt: skip
+
+
+def _devices(doc: SnapshotDoc) -> list[Fault]:
+    """Devices that the node does not have, counted from 0."""
+    most: dict[str, float] = {}
+    for node in doc.nodes:
+        most[node.name] = max(most.get(node.name, 0), node.gpus)
+    return [
+        Fault(
+            f"workloads[{i}].{part}.{node}", str(device), f"a GPU of {node}, below {most[node]:g}",
+            "correct it: GPUs count from 0",
+        )
+        for i, work in enumerate(doc.workloads)
+        for part in ("devices", "leaving_devices")
+        for node, devices in getattr(work, part).items()
+        for device in devices
+        if node in most and device >= most[node]
+    ]  # fmt: skip
+
+
+def _closer(level: str, other: str) -> bool:
+    return LEVELS.index(level) > LEVELS.index(other)

@@ -1,0 +1,199 @@
+"""Entitlement over loans of this very cycle.
+
+Who starts above the share of its queue before a gang passes its own is no prey until the next cycle,
+whose plan may take it back for that gang, if lower priority leaves beside (law 4). Where the gang gets
+inside its share without such borrowers, those whose seats it takes step back and are asked again.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from scheduling.engine import codes
+from scheduling.engine.admission.allocate import need_of, passes_nominal
+from scheduling.engine.admission.trial import DONE, try_class
+from scheduling.engine.compile.kernel import inner, once
+from scheduling.engine.eviction.bounds import began_to_its_cost, may_be_entitled
+from scheduling.engine.eviction.precedence import (
+    OTHERS,
+    all_start_again,
+    all_step_back,
+    ask_again,
+    begun_below,
+    fails_again,
+    free_at_most,
+    has_its_seats,
+    note_in_vain,
+    preempting,
+)
+from scheduling.engine.eviction.rooming import make_room_below, see_prey
+from scheduling.engine.quota.fair_share import common_ancestor, levels_over, over_limit, takes_kept
+from scheduling.engine.state.input import BEGUN, EPS, GPUS, LEFT, TRIED, Ints
+from scheduling.engine.state.session import World
+from scheduling.engine.statement.changed import EVERY, HOLDING, ROOM, changed
+from scheduling.engine.statement.lines import note_bound
+from scheduling.engine.statement.statement import redo_one, search_afresh, undo_one
+
+MOST_TRIALS, MOST_BORROWERS = 1000, 64
+"""In one cycle, and of those who started last in one trial: these bound a cycle's time."""
+
+
+@inner
+def goes_before_borrowers(world: World, w: int, c: int) -> bool:
+    """Whether ``w`` starts, or makes room, on class ``c`` once those who borrow step back for it, if need be
+    with lower priority of its queue that has just started.
+    """
+    if not _may_go_first(world, w, c):
+        return False
+    hunt = preempting(world, w, c)
+    own, more = begun_below(world, w, c, False)
+    if not may_be_entitled(world, hunt, more):
+        return False
+    who, gpus = _borrowers(world, w, c)
+    if gpus == 0:
+        return False
+    if may_be_entitled(world, hunt, 0) and _starts_before(world, w, c, who, gpus):
+        return True
+    if more > 0 and _starts_before(world, w, c, np.concatenate((who, own)), gpus + more):
+        return True
+    note_in_vain(world, w, c, OTHERS)
+    return False
+
+
+@inner
+def _starts_before(world: World, w: int, c: int, who: Ints, gpus: int) -> bool:
+    """``w`` starts, or makes room, where ``who`` of ``gpus`` have stepped back; else they start again."""
+    if free_at_most(world, w, c) + gpus < need_of(world, w):
+        return False
+    rated = world.prey.rated[0]
+    world.book.rounds[TRIED] += 1
+    all_step_back(world, who)
+    starts, yielding = _gets_inside(world, w, c, _meet(world, w, who)), who[:0]
+    if starts:
+        search_afresh(world)
+        changed(world, ROOM, c, EVERY)
+        yielding = _take_seats_again(world, w, who)
+        ask_again(world, w, c, yielding)
+    else:
+        all_start_again(world)
+    if world.prey.rated[0] < rated:  # Nodes were rated while their queues held less.
+        for v in who:
+            changed(world, HOLDING, c, world.work.queue[v])
+    for v in yielding:
+        try_class(world, v, c, 0)
+    return starts
+
+
+@once
+def _take_seats_again(world: World, w: int, who: Ints) -> Ints:
+    """Those whose seats ``w`` has not taken start as before, who started first goes first; returns the
+    others. In the log ``who`` stand first, in this order.
+    """
+    yielding, size = np.empty(who.size, np.int64), 0
+    for k in range(who.size - 1, -1, -1):
+        undo_one(world, k)
+        if not _may_stay(world, w, who[k]):
+            redo_one(world, k)
+            yielding[size] = who[k]
+            size += 1
+    return yielding[:size]
+
+
+@once
+def _may_stay(world: World, w: int, v: int) -> bool:
+    """With ``v``, which has taken its seats, no limit is passed and no node overfull; inside the share if it
+    is of the queue of ``w``.
+    """
+    q, c = world.work.queue[v], world.out.gpu_class[v]
+    if over_limit(world, q, c, 0) >= 0 or takes_kept(world, q, c, 0) >= 0:
+        return False
+    own = q == world.work.queue[w]
+    if own and levels_over(world.tree, world.book, world.division, q, c, 0) > 0:
+        return False
+    return has_its_seats(world, v)
+
+
+@once
+def _may_go_first(world: World, w: int, c: int) -> bool:
+    rounds = world.book.rounds
+    if rounds[BEGUN] == 0 or rounds[LEFT] == 0:
+        return False
+    if passes_nominal(world, w, c):
+        return False
+    see_prey(world)
+    if began_to_its_cost(world, w, c) == 0:
+        return False
+    begun = world.book.begun[c, world.work.queue[w]]
+    if not may_be_entitled(world, preempting(world, w, c), begun):
+        return False
+    if fails_again(world, w, c, OTHERS):
+        return False
+    if rounds[TRIED] == MOST_TRIALS:
+        note_bound(world.out, w, MOST_TRIALS)
+    return rounds[TRIED] < MOST_TRIALS
+
+
+@once
+def _borrowers(world: World, w: int, c: int) -> tuple[Ints, int]:
+    """Who starts on class ``c`` in queues above their shares, up to where ``w`` is as well, the last first,
+    and their milli-GPU; not those who were promised their GPUs or for whom others left. Who steps back
+    again does so for somebody inside its share, so that ends as reclaim does.
+    """
+    out, work, started = world.out, world.work, began_to_its_cost(world, w, c)
+    who, size, gpus = np.empty(MOST_BORROWERS, np.int64), 0, 0
+    for k in range(started - 1, -1, -1):
+        v = out.begun[k]
+        if size == MOST_BORROWERS:
+            break
+        if out.action[v] != codes.ADMIT or out.gpu_class[v] != c or out.served[v] or work.claims[v]:
+            continue
+        if out.stepped_back[v] and _is_among(v, who[:size]):
+            continue
+        if world.ranks.preemptible[work.priority[v]] and _is_above(world, v, w):
+            who[size] = v
+            size += 1
+            gpus += out.members[v] * work.need[GPUS, v]
+    return who[:size], gpus
+
+
+@once
+def _is_among(v: int, who: Ints) -> bool:
+    """Who stepped back and started again stands in ``begun`` twice."""
+    for other in who:
+        if other == v:
+            return True
+    return False
+
+
+@once
+def _is_above(world: World, v: int, w: int) -> bool:
+    """Every queue of ``v``, which starts, below the first that ``w`` is in as well is above its share."""
+    q, c = world.work.queue[v], world.out.gpu_class[v]
+    meet = common_ancestor(world.tree, q, world.work.queue[w])
+    if q == meet:
+        return False
+    while q != meet:
+        if world.book.held[c, q] <= world.division.fair[c, q] + EPS:
+            return False
+        q = world.tree.parent[q]
+    return True
+
+
+@once
+def _meet(world: World, w: int, who: Ints) -> int:
+    """The lowest queue that ``w`` and all of ``who`` are in."""
+    meet = world.work.queue[w]
+    for v in who:
+        meet = common_ancestor(world.tree, world.work.queue[v], meet)
+    return int(meet)
+
+
+@once
+def _gets_inside(world: World, w: int, c: int, meet: int) -> bool:
+    """``w`` starts inside its share, or gets there by making room below ``meet``."""
+    q, refused = world.work.queue[w], world.prey.refused
+    failed, refused[c, q] = refused[c, q], -1
+    if try_class(world, w, c, 0) == DONE or make_room_below(world, w, c, meet):
+        return True
+    refused[c, q] = failed
+    return False

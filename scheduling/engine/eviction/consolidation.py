@@ -1,0 +1,294 @@
+"""Moving others so that a gang sits on GPUs that are free but scattered, or free in the wrong domain.
+
+Nobody moves who is not seated again at once, on GPUs that are free now. A move interrupts and restarts
+its workload like an eviction: it counts as lost work, in the eviction budgets and in the cap, and min run
+time forbids it; so does the cooldown, from its last start or move on. It needs no excess, because nobody's
+share changes. Only workloads that sit on one node and do not outrank the gang move, at most
+``Policy.max_moves`` of them. Those whose shares lie on one GPU may clear it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from scheduling.engine import codes
+from scheduling.engine.admission.allocate import fills_what_leaves, need_of, quota_allows
+from scheduling.engine.compile.kernel import inner, once
+from scheduling.engine.eviction.candidates import END, FIRST, extra_of, gpus_of, how_many
+from scheduling.engine.eviction.free_seats import by_domain
+from scheduling.engine.eviction.minimal_set import is_still_fair, is_within_cap, quota_holds
+from scheduling.engine.eviction.rules import (
+    RECLAIM,
+    STRICT,
+    Hunt,
+    allowed,
+    in_budget,
+    shielded_until,
+)
+from scheduling.engine.eviction.victim_order import order_node
+from scheduling.engine.placement.node_index import row_of, shut
+from scheduling.engine.placement.node_room import (
+    ONE,
+    free_of,
+    leave,
+    may_use,
+    pick_device,
+    sit,
+    slots_on,
+    touch_machine,
+)
+from scheduling.engine.placement.place import place
+from scheduling.engine.quota.fair_share import PLAIN
+from scheduling.engine.state.input import ANYWHERE, GPUS, LATER, NOW, Flags, Ints
+from scheduling.engine.state.session import World
+from scheduling.engine.statement.lines import seat_out
+from scheduling.engine.statement.statement import (
+    MOVES,
+    begin,
+    let_go,
+    lift,
+    mark,
+    redo_one,
+    squeeze,
+    strike,
+    undo,
+    undo_all,
+    undo_one,
+    unseat,
+)
+
+MOST_DOMAINS = 8
+"""Domains of a required level that are tried, those with most free GPUs first."""
+MOST_TRIES = 8
+"""Nodes that are tried though those who left the ones before did not all find room."""
+ANY_GPU = -1
+"""In place of the one shared GPU that is cleared: anyone on the node may leave."""
+
+
+@inner
+def consolidate(world: World, w: int, c: int) -> bool:
+    """Moves after which the least members of ``w`` fit and have claimed their seats, in the log; or False."""
+    need, q = need_of(world, w), world.work.queue[w]
+    if world.room.open[c] < need:
+        return False
+    if not quota_allows(world, w, c, need, 0) or fills_what_leaves(world, q, c, need):
+        return False
+    return _clear_some(world, moving(world, w, c), False)
+
+
+@inner
+def moving(world: World, w: int, c: int) -> Hunt:
+    return Hunt(w, c, RECLAIM, 0, False, STRICT, need_of(world, w), False, PLAIN)
+
+
+@inner
+def move_beside_victims(world: World, hunt: Hunt) -> bool:
+    """The same where those who may go for ``hunt`` are in its way as well: what is chosen passes the tests of
+    victims alone.
+    """
+    if not _clear_some(world, hunt, True):
+        return False
+    if quota_holds(world, hunt) and is_within_cap(world, hunt) and is_still_fair(world, hunt):
+        return True
+    unseat(world.work, world.room, world.seats, hunt.w, world.work.least[hunt.w])
+    undo_all(world)
+    return False
+
+
+@inner
+def _clear_some(world: World, hunt: Hunt, evicts: bool) -> bool:
+    """On any nodes, or in one domain of the required level."""
+    nodes, level = world.nodes, world.work.required[hunt.w]
+    among = nodes.of_class[nodes.class_start[hunt.c] : nodes.class_start[hunt.c + 1]]
+    if level == ANYWHERE:
+        return _clear(world, hunt, among, evicts)
+    order, start = by_domain(nodes, among, level)
+    tried = np.zeros(start.size - 1, np.bool_)
+    for _ in range(min(MOST_DOMAINS, tried.size)):
+        d = _freest(world, hunt.w, order, start, tried)
+        tried[d] = True
+        if _clear(world, hunt, order[start[d] : start[d + 1]], evicts):
+            return True
+    return False
+
+
+@once
+def _freest(world: World, w: int, order: Ints, start: Ints, tried: object) -> int:
+    best, most = -1, -1
+    for d in range(start.size - 1):
+        free = 0
+        for i in range(start[d], start[d + 1]):
+            if may_use(world.room, world.work, w, order[i]):
+                free += max(0, free_of(world.room, GPUS, order[i], LATER))
+        if not tried[d] and free > most:  # type: ignore[index]
+            best, most = d, free
+    return best
+
+
+@inner
+def _clear(world: World, hunt: Hunt, among: Ints, evicts: bool) -> bool:
+    """Seat the least members on these nodes, moving others away where there is no room."""
+    w, least = hunt.w, world.work.least[hunt.w]
+    node, device = np.empty(least, np.int64), np.empty(least, np.int64)
+    begin(world)
+    sat, tries = 0, 0
+    barred = np.zeros(world.room.kind.size, np.bool_)
+    for n in among:
+        while sat < least and slots_on(world.room, world.work, w, n, LATER) > 0:
+            sat = _take_seat(world, w, n, node, device, sat)
+    while sat < least and tries < MOST_TRIES:
+        n, d = _easiest(world, hunt, among, barred, evicts)
+        before = mark(world)
+        if n < 0 or not _lift(world, hunt, n, d, evicts):
+            break
+        sat = _take_seat(world, w, n, node, device, sat)
+        if not _resettle(world, hunt.c, n, before):
+            sat -= 1
+            leave(world.room, world.work, w, n, device[sat], 1)
+            undo(world, before)
+            barred[n] = True
+            tries += 1
+    for i in range(sat):
+        world.seats.node[i], world.seats.device[i] = node[i], device[i]
+    if sat == least and how_many(world.prey) > 0:
+        return True
+    unseat(world.work, world.room, world.seats, w, sat)
+    undo_all(world)
+    return False
+
+
+@once
+def _take_seat(world: World, w: int, n: int, node: Ints, device: Ints, sat: int) -> int:
+    node[sat], device[sat] = n, pick_device(world.room, world.work, w, n, LATER)
+    sit(world.room, world.work, w, n, device[sat], LATER)
+    return sat + 1
+
+
+@inner
+def _easiest(world: World, hunt: Hunt, among: Ints, barred: Flags, evicts: bool) -> tuple[int, int]:
+    """The node, and the shared GPU on it or ANY_GPU, where fewest GPUs have to move for one seat; lowest
+    name on ties; node -1 if none.
+    """
+    room, gpus = world.room, world.work.need[GPUS, hunt.w]
+    best, which, fewest = -1, ANY_GPU, -1
+    devices = room.shared_later.shape[1] if 0 < gpus <= ONE else 0
+    for n in among:
+        if not may_use(room, world.work, hunt.w, n):
+            continue
+        for d in range(ANY_GPU, devices):
+            if barred[n] or (d >= 0 and room.shared_later[n, d] <= 0):
+                continue
+            free = ONE - room.shared_later[n, d] if d >= 0 else free_of(room, GPUS, n, LATER)
+            if best >= 0 and gpus - free >= fewest:
+                continue
+            moved = _gpus_to_move(world, hunt, n, d, evicts)
+            if moved >= 0 and (best < 0 or moved < fewest):
+                best, which, fewest = n, d, moved
+    return best, which
+
+
+@inner
+def _gpus_to_move(world: World, hunt: Hunt, n: int, d: int, evicts: bool) -> int:
+    before = mark(world)
+    gpus = world.book.spent[0]
+    fits = _lift(world, hunt, n, d, evicts)
+    gpus = world.book.spent[0] - gpus
+    undo(world, before)
+    return int(gpus) if fits else -1
+
+
+@inner
+def _lift(world: World, hunt: Hunt, n: int, d: int, evicts: bool) -> bool:
+    """Movable workloads leave node ``n``, least work lost first, until one seat fits; whether it does.
+    Only those on GPU ``d`` and those without GPUs, if it is not ANY_GPU. Where ``evicts``, whoever may go for
+    ``hunt`` goes first.
+    """
+    w, prey, before, moved = hunt.w, world.prey, mark(world), 0
+    order_node(world, n)
+    if evicts and _evict_some(world, hunt, n):
+        _let_stay(world, w, n, before)
+        return True
+    for k in range(prey.count[FIRST], before):
+        moved += prey.part[k] == MOVES
+    for k in range(prey.start[n], prey.stop[n]):
+        v = prey.on_node[k]
+        beside = d != ANY_GPU and world.holds.device[world.holds.head[v]] != d
+        if beside and world.work.need[GPUS, v] > 0:
+            continue
+        if moved == world.rules.max_moves or not _may_move(world, hunt, v):
+            continue
+        lift(world, v)
+        moved += 1
+        if slots_on(world.room, world.work, w, n, LATER) > 0:
+            _let_stay(world, w, n, before)
+            return True
+    return False
+
+
+@once
+def _evict_some(world: World, hunt: Hunt, n: int) -> bool:
+    """Whoever on node ``n`` may go for ``hunt`` goes, but for elastic gangs; whether that is enough."""
+    for k in range(world.prey.start[n], world.prey.stop[n]):
+        v = world.prey.on_node[k]
+        if not world.prey.chosen[v] and extra_of(world.work, v) == 0 and allowed(world, hunt, v):
+            let_go(world, v)
+            if slots_on(world.room, world.work, hunt.w, n, LATER) > 0:
+                return True
+    return False
+
+
+@inner
+def _let_stay(world: World, w: int, n: int, before: int) -> None:
+    """Of those lifted from number ``before`` on, whoever leaves the seat room enough stays, dearest first."""
+    prey = world.prey
+    for k in range(prey.count[END] - 1, before - 1, -1):
+        undo_one(world, k)
+        if slots_on(world.room, world.work, w, n, LATER) > 0:
+            strike(prey, k)
+        else:
+            redo_one(world, k)
+    squeeze(prey, before)
+
+
+@inner
+def _may_move(world: World, hunt: Hunt, v: int) -> bool:
+    w, c = hunt.w, hunt.c
+    work, out, value = world.work, world.out, world.ranks.value
+    h, gpus = world.holds.head[v], gpus_of(work, v)
+    if world.prey.chosen[v] or out.action[v] != codes.UNDECIDED or world.holds.next[h] >= 0:
+        return False
+    if value[work.priority[v]] > value[work.priority[w]] or not in_budget(
+        world, work.queue[v], gpus
+    ):
+        return False
+    rested = work.started[v] + world.rules.cooldown
+    if world.rules.now < max(rested, shielded_until(world, hunt, v)):
+        return False
+    capped = world.book.spent[0] + gpus > world.rules.eviction_cap * hunt.need
+    if capped or fills_what_leaves(world, work.queue[v], c, gpus):
+        return False
+    return bool(world.index.total[row_of(world, v, c, NOW)] >= work.members[v])
+
+
+@inner
+def _resettle(world: World, c: int, n: int, first: int) -> bool:
+    """Seat those taken off node ``n``, from number ``first`` on, elsewhere now: all of them, or nobody.
+
+    Only a share of a GPU may stay on its node: the GPU that it left has no room for it any more.
+    """
+    work, out, seats = world.work, world.out, world.seats
+    for k in range(first, world.prey.count[END]):
+        if world.prey.part[k] != MOVES:
+            continue
+        v = world.prey.picked[k]
+        row, shares = row_of(world, v, c, NOW), 0 < work.need[GPUS, v] < ONE
+        if not shares:
+            shut(world, row, n)
+        members = place(world, v, c, work.members[v], NOW)
+        if not shares:
+            touch_machine(world.room, n)
+        seat_out(out, seats, v, members)
+        out.members[v] = members
+        if members < work.members[v]:
+            return False
+    return True

@@ -1,0 +1,140 @@
+"""The chosen set against its neighbours: another victim in the place of one or two on its node, where that
+loses less work and all the tests still hold.
+"""
+
+from __future__ import annotations
+
+from scheduling.engine.compile.kernel import inner, once
+from scheduling.engine.eviction.candidates import END, FIRST, extra_of, how_many
+from scheduling.engine.eviction.minimal_set import (
+    is_still_fair,
+    is_within_cap,
+    price_of,
+    quota_holds,
+    seats_hold,
+)
+from scheduling.engine.eviction.rules import Hunt, allowed, held_by
+from scheduling.engine.eviction.victim_order import order_node
+from scheduling.engine.placement.node_room import ONE, free_of
+from scheduling.engine.state.input import GPUS, LATER
+from scheduling.engine.state.session import World
+from scheduling.engine.statement.statement import (
+    LEAVES,
+    let_go,
+    mark,
+    redo_one,
+    squeeze,
+    strike,
+    undo,
+    undo_one,
+)
+
+MOST_EXCHANGES, MOST_CHOSEN = 16, 8
+"""Exchanges of one hunt, each of which loses less, and victims among which it looks at pairs: these bound its
+time.
+"""
+
+
+@inner
+def exchange(world: World, hunt: Hunt) -> None:
+    """Put others in the place of the chosen as long as that loses less work."""
+    for _ in range(MOST_EXCHANGES):
+        if not 2 <= how_many(world.prey) <= MOST_CHOSEN or not _exchange_any(world, hunt):
+            return
+
+
+@once
+def _exchange_any(world: World, hunt: Hunt) -> bool:
+    prey = world.prey
+    for i in range(prey.count[FIRST], prey.count[END]):
+        for j in range(i, prey.count[END]):
+            if prey.part[i] == LEAVES and prey.part[j] == LEAVES and _exchange(world, hunt, i, j):
+                return True
+    return False
+
+
+@inner
+def _exchange(world: World, hunt: Hunt, i: int, j: int) -> bool:
+    """Whether something on a node of the ``i``-th of the chosen has taken its place and that of the ``j``-th
+    (or its alone).
+    """
+    prey, holds = world.prey, world.holds
+    price = price_of(world, i) + (price_of(world, j) if j != i else 0.0)
+    h = holds.head[prey.picked[i]]
+    while h >= 0:
+        n = holds.node[h]
+        order_node(world, n)
+        for k in range(prey.start[n], prey.stop[n]):
+            x = prey.on_node[k]
+            if prey.price[x] + held_by(world, x) / 1000.0 >= price:
+                break
+            if _might_do(world, i, j, x, n) and _takes_the_place(world, hunt, i, j, x):
+                return True
+        h = holds.next[h]
+    return False
+
+
+@once
+def _might_do(world: World, i: int, j: int, x: int, n: int) -> bool:
+    """``x`` gives members up before it leaves, and outranks nobody of its queue in whose place it goes; and
+    leaves enough of node ``n``, where whole GPUs are all that is held.
+    """
+    prey, work = world.prey, world.work
+    if prey.chosen[x] or extra_of(work, x) > 0:
+        return False
+    if _outranks(world, x, prey.picked[i]) or _outranks(world, x, prey.picked[j]):
+        return False
+    whole = work.need[GPUS, x] >= ONE and work.need[GPUS, prey.picked[i]] >= ONE
+    if not whole or work.need[GPUS, prey.picked[j]] < ONE:
+        return True
+    gives = free_of(world.room, GPUS, n, LATER) + _held_on(world, x, n)
+    takes = _held_on(world, prey.picked[i], n)
+    return gives >= takes + (_held_on(world, prey.picked[j], n) if j != i else 0)
+
+
+@once
+def _outranks(world: World, x: int, v: int) -> bool:
+    value, priority = world.ranks.value, world.work.priority
+    same = world.work.queue[x] == world.work.queue[v]
+    return bool(same and value[priority[x]] > value[priority[v]])
+
+
+@inner
+def _held_on(world: World, v: int, n: int) -> int:
+    gpus, h = 0, world.holds.head[v]
+    while h >= 0:
+        if world.holds.node[h] == n:
+            gpus += world.holds.members[h] * world.work.need[GPUS, v]
+        h = world.holds.next[h]
+    return gpus
+
+
+@inner
+def _takes_the_place(world: World, hunt: Hunt, i: int, j: int, x: int) -> bool:
+    """``x`` leaves, those two stay; or all is as before."""
+    prey = world.prey
+    a, b, before = prey.picked[i], prey.picked[j], mark(world)
+    undo_one(world, i)
+    if j != i:
+        undo_one(world, j)
+    strike(prey, i)
+    strike(prey, j)
+    if allowed(world, hunt, x):
+        let_go(world, x)
+        if _holds(world, hunt, a, b):
+            squeeze(prey, prey.count[FIRST])
+            return True
+    undo(world, before)
+    prey.picked[i], prey.picked[j] = a, b
+    redo_one(world, i)
+    if j != i:
+        redo_one(world, j)
+    return False
+
+
+@once
+def _holds(world: World, hunt: Hunt, a: int, b: int) -> bool:
+    """Everything that is asked of a set, with ``a`` and ``b`` back."""
+    if not (seats_hold(world, a) and seats_hold(world, b) and quota_holds(world, hunt)):
+        return False
+    return is_within_cap(world, hunt) and is_still_fair(world, hunt)

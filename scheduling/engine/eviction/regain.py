@@ -1,0 +1,92 @@
+"""Members of elastic gangs that nominal owes to others: who borrows gives them up, and the gang grows by them
+in a later plan, when they are gone.
+
+Nobody is evicted for a member more. While GPUs of a class come free already, or anybody waits for it, who
+gets what comes free is not known, and nobody gives up more.
+"""
+
+from __future__ import annotations
+
+from scheduling.engine import codes
+from scheduling.engine.admission.allocate import share_allows
+from scheduling.engine.compile.kernel import inner, once
+from scheduling.engine.eviction.bounds import is_promising, note_loss
+from scheduling.engine.eviction.candidates import END, FIRST, how_many
+from scheduling.engine.eviction.free_seats import give_members_on
+from scheduling.engine.eviction.protection import patient_until
+from scheduling.engine.eviction.rooming import leaves_by_queue, see_prey
+from scheduling.engine.eviction.rules import NOTHING, RECLAIM, STRICT, Hunt, note_owed
+from scheduling.engine.placement.node_room import pick_device, sit, slots_on
+from scheduling.engine.quota.fair_share import PLAIN, reach
+from scheduling.engine.state.input import ANYWHERE, GPUS, LATER, Flags, Ints
+from scheduling.engine.state.session import World
+from scheduling.engine.statement.lines import is_shrunk, shrink_for
+from scheduling.engine.statement.statement import begin, undo_all
+
+
+@inner
+def settled_classes(world: World) -> Flags:
+    """Classes of which nothing comes free and for which nobody waits."""
+    line, work, out = world.line, world.work, world.out
+    found = world.room.coming == 0
+    for k in range(line.count[0]):
+        w = line.item[k]
+        if out.action[w] == codes.ADMIT:
+            continue
+        for i in range(work.wish.shape[0]):
+            if work.wish[i, w] >= 0:
+                found[work.wish[i, w]] = False
+    return found
+
+
+@inner
+def regain_member(world: World, w: int, c: int, home: int) -> bool:
+    """Others give up members so that one more of ``w``, which has a member on node ``home``, fits on class
+    ``c``: only what is owed to it.
+    """
+    q, need = world.work.queue[w], world.work.need[GPUS, w]
+    top = reach(world.tree, world.book, world.division, q, c, need)
+    hunt = Hunt(w, c, RECLAIM, top, True, STRICT, need, True, PLAIN)
+    if not share_allows(world, w, c, need, 0) or note_owed(world, hunt) == NOTHING:
+        return False
+    if world.rules.now < patient_until(world, w, RECLAIM, True):
+        return False
+    see_prey(world)
+    if not is_promising(world, hunt):
+        return False
+    n = _easiest(world, hunt, home)
+    if n < 0:
+        return False
+    give_members_on(world, hunt, n)
+    sit(world.room, world.work, w, n, pick_device(world.room, world.work, w, n, LATER), LATER)
+    _carry_out(world, hunt, leaves_by_queue(world, hunt))
+    return True
+
+
+@once
+def _easiest(world: World, hunt: Hunt, home: int) -> int:
+    """The node on which fewest members have to be given up for one seat, lowest name on ties; -1 if none."""
+    nodes, level = world.nodes, world.work.required[hunt.w]
+    best, fewest = -1, 0
+    world.prey.hunts[0] += 1
+    begin(world)
+    for i in range(nodes.class_start[hunt.c], nodes.class_start[hunt.c + 1]):
+        n = nodes.of_class[i]
+        if level != ANYWHERE and nodes.domain[level, n] != nodes.domain[level, home]:
+            continue
+        if slots_on(world.room, world.work, hunt.w, n, LATER) > 0:
+            continue
+        gives = give_members_on(world, hunt, n)
+        given = how_many(world.prey)
+        undo_all(world)
+        if gives and (best < 0 or given < fewest):
+            best, fewest = n, given
+    return best
+
+
+@once
+def _carry_out(world: World, hunt: Hunt, leaves: Ints) -> None:
+    for k in range(world.prey.count[FIRST], world.prey.count[END]):
+        note_loss(world, k)
+        if not is_shrunk(world, world.prey.picked[k]):
+            shrink_for(world, hunt, world.prey.picked[k], leaves)

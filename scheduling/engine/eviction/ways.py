@@ -1,0 +1,172 @@
+"""Step c of a cycle for one workload: others move, who has just started steps back, others leave."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from scheduling.engine import codes
+from scheduling.engine.admission.allocate import need_of, passes_nominal, quota_allows
+from scheduling.engine.admission.trial import DONE, try_class
+from scheduling.engine.admission.turns import ahead_of, give_up_turn
+from scheduling.engine.compile.kernel import inner, once
+from scheduling.engine.division.share_out import share_out_for_hunt
+from scheduling.engine.eviction.borrowers import goes_before_borrowers
+from scheduling.engine.eviction.bounds import displaceable
+from scheduling.engine.eviction.precedence import (
+    OWN,
+    ask_again,
+    can_step_back,
+    hand_over,
+    lower_steps_back,
+    note_in_vain,
+    preempting,
+    start_again,
+)
+from scheduling.engine.eviction.rooming import make_room, move_others, see_prey
+from scheduling.engine.placement.node_index import row_of
+from scheduling.engine.quota.fair_share import levels_over
+from scheduling.engine.state.input import NOW, Ints
+from scheduling.engine.state.session import World
+from scheduling.engine.statement.changed import EVERY, ROOM, changed
+from scheduling.engine.statement.lines import take_back
+from scheduling.engine.statement.statement import search_afresh
+
+
+@inner
+def gets_room(world: World, w: int, c: int, turn: int) -> bool:
+    """Nobody is evicted for what somebody has just borrowed."""
+    share_out_for_hunt(world)
+    if goes_before_borrowers(world, w, c) or make_room(world, w, c):
+        return True
+    return _goes_before_the_new(world, w, c, turn)
+
+
+@once
+def others_move(world: World, w: int) -> bool:
+    """On the first class of its wish where that gives ``w`` room."""
+    for k in range(world.work.wish.shape[0]):
+        c = world.work.wish[k, w]
+        if c < 0:
+            break
+        if ahead_of(world, w, c) < 0 and move_others(world, w, c):
+            return True
+    return False
+
+
+@once
+def _goes_before_the_new(world: World, w: int, c: int, turn: int) -> bool:
+    """Lower priority of its queue that has just started or moved steps back where that lets ``w`` start:
+    rather those for whom nobody left.
+    """
+    if not can_step_back(world, w, c):
+        return False
+    size = 0
+    for served in (False, True):
+        who = lower_steps_back(world, w, c, served)
+        if who.size == size:
+            start_again(world, w, who)
+        elif _starts_without(world, w, c, turn, who):
+            return True
+        size = who.size
+    if size > 0:
+        note_in_vain(world, w, c, OWN)
+    return False
+
+
+@once
+def _starts_without(world: World, w: int, c: int, turn: int, who: Ints) -> bool:
+    """``w`` starts, or makes room, where ``who`` have stepped back; else they start again."""
+    q, refused = world.work.queue[w], world.prey.refused
+    failed, refused[c, q] = refused[c, q], -1
+    gets_room = try_class(world, w, c, turn) == DONE or move_others(world, w, c)
+    if not gets_room and not _makes_room_beside(world, w, c, who):
+        refused[c, q] = failed
+        start_again(world, w, who)
+        return False
+    search_afresh(world)
+    changed(world, ROOM, c, EVERY)
+    ask_again(world, w, c, who)
+    for v in who:
+        if world.out.action[v] == codes.UNDECIDED:
+            try_class(world, v, c, 0)
+            hand_over(world, w, v)
+    return True
+
+
+@once
+def _makes_room_beside(world: World, w: int, c: int, who: Ints) -> bool:
+    """A hunt counts in the eviction cap only its own victims: not those of ``who`` that were to move, nor
+    those who left for them.
+    """
+    for v in who:
+        counted = world.out.action[v] == codes.MOVE or world.out.served[v]
+        if counted and world.rules.eviction_cap < np.inf:
+            return False
+    return make_room(world, w, c)
+
+
+@once
+def takes_what_is_its_own(world: World, w: int, turn: int) -> bool:
+    """Step c on the classes on which ``w`` need not wait for a later pass: before anybody borrows what it is
+    entitled to, or lower priority of its queue is served. Not where it may borrow itself then, which
+    displaces nobody.
+    """
+    own = False
+    for k in range(world.work.wish.shape[0]):
+        c = world.work.wish[k, w]
+        if c < 0:
+            break
+        if _is_in_turn(world, w, c, turn):
+            own = own or ahead_of(world, w, c) < 0
+        elif _finds_idle(world, w, c):
+            return False
+    return _makes_room_in_turn(world, w, turn, not own)
+
+
+@inner
+def _is_in_turn(world: World, w: int, c: int, turn: int) -> bool:
+    q, need = world.work.queue[w], need_of(world, w)
+    return bool(levels_over(world.tree, world.book, world.division, q, c, need) <= turn)
+
+
+@once
+def _is_in_turn_by_priority(world: World, w: int, c: int, turn: int) -> bool:
+    """Whether it is so without the lower priority that its queue runs, of which more would be asked first."""
+    line, q, need = world.line, world.work.queue[w], need_of(world, w)
+    if line.runs[q + 1] == line.runs[q + 2] or passes_nominal(world, w, c):
+        return False
+    see_prey(world)
+    less = displaceable(world, preempting(world, w, c))
+    over = levels_over(world.tree, world.book, world.division, q, c, need - less)
+    return less > 0 and over <= turn
+
+
+@once
+def _finds_idle(world: World, w: int, c: int) -> bool:
+    """Whether enough of class ``c`` is free, and limits let it borrow that."""
+    if world.index.total[row_of(world, w, c, NOW)] < world.work.least[w]:
+        return False
+    return quota_allows(world, w, c, need_of(world, w), world.tree.depth[world.work.queue[w]])
+
+
+@once
+def _makes_room_in_turn(world: World, w: int, turn: int, by_priority: bool) -> bool:
+    """On a class on which it is in turn, or, ``by_priority``, is so if lower priority of its queue leaves."""
+    for k in range(world.work.wish.shape[0]):
+        c = world.work.wish[k, w]
+        if c < 0:
+            break
+        if ahead_of(world, w, c) >= 0:
+            continue
+        if by_priority:
+            if not _is_in_turn_by_priority(world, w, c, turn):
+                continue
+        elif not _is_in_turn(world, w, c, turn):
+            continue
+        if move_others(world, w, c) or gets_room(world, w, c, turn):
+            give_up_turn(world, w)
+            return True
+    if world.out.action[w] == codes.WAIT:
+        # A protection ends some time; on another class it may make room in a later pass.
+        take_back(world.out, w)
+    return False

@@ -1,0 +1,221 @@
+"""Array plan to plan: numbers become names, figures become sentences."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from scheduling.engine import codes
+from scheduling.engine import model as m
+from scheduling.engine.explain.outline import Outline, Waits
+from scheduling.engine.explain.shares import read_shares
+from scheduling.engine.reasons import catalogue as reasons
+from scheduling.engine.reasons.facts import Facts
+from scheduling.engine.reasons.wording import amount, gib
+from scheduling.engine.snapshot.frame import Frame
+from scheduling.engine.state.array_plan import ArrayPlan
+from scheduling.engine.state.input import Ints
+
+Row = tuple[Any, ...]
+"""All that is said of a slot but what the workload itself states."""
+Told = tuple[Facts, str, str, dict[str, reasons.Number]]
+"""Facts, and the sentence, the sealed one and the numbers that follow from them."""
+
+SEATED = (m.Action.ADMIT, m.Action.GROW, m.Action.SHRINK, m.Action.MOVE)
+
+NO_PLACE = (codes.NEVER_FITS, codes.MISROUTED, codes.NO_SUCH_CLASS)
+"""Who can never start as things are stands in nobody's line."""
+
+
+def decode(frame: Frame, plan: ArrayPlan, *, brief: bool = False) -> m.Plan:
+    """The plan in names. Acts come first, in the order they are carried out, then the waits.
+
+    ``brief``: the acts alone, without shares and waits, for who plans a simulated past.
+    """
+    acts = plan.order[plan.action[plan.order] != codes.WAIT]
+    if brief:
+        return m.Plan({}, tuple(_Reader(frame, plan).decisions(acts)))
+    waits = plan.order[plan.action[plan.order] == codes.WAIT]
+    reader = _Reader(frame, plan)
+    return m.Plan(read_shares(frame), tuple(reader.decisions(np.append(acts, waits))))
+
+
+def outline(frame: Frame, plan: ArrayPlan) -> Outline:
+    """The same plan, of which the waits are put into words when they are asked for.
+
+    The waits hold on to the frame, which must not be planned again meanwhile.
+    """
+    reader = _Reader(frame, plan)
+    order, action = plan.order, plan.action[plan.order]
+    starts_not = (action == codes.WAIT) | (action == codes.RESERVE)
+    slots = np.append(order[action == codes.RESERVE], order[action == codes.WAIT])
+    waits = Waits(
+        names=list(map(frame.slot_names.__getitem__, slots.tolist())),
+        reasons=list(map(codes.REASONS.__getitem__, plan.reason[slots].tolist())),
+        positions=reader.positions[slots].tolist(),
+        spell=lambda places: reader.decisions(slots[np.array(places, np.int64)]),
+    )
+    acts = reader.decisions(order[~starts_not])
+    return Outline(read_shares(frame), tuple(acts), waits)
+
+
+class _Reader:
+    """Reads decisions of one array plan. Thousands wait for the same reason with the same figures: what
+    is said of it is put into words once."""
+
+    def __init__(self, frame: Frame, plan: ArrayPlan) -> None:
+        assert frame.source is not None  # noqa: S101 - decode is for frames made by encode
+        self.frame, self.plan = frame, plan
+        self.work = {w.name: w for w in frame.source.workloads}
+        self.now = frame.source.now
+        self.positions = _positions(frame, plan)
+        self.paths: dict[int, str] = {}
+        self.told: dict[Row, Told] = {}
+
+    def decisions(self, slots: Ints) -> list[m.Decision]:
+        """Those of ``slots``, in that order."""
+        plan, work = self.plan, self.frame.work
+        rows = zip(
+            plan.reason[slots].tolist(), plan.blame[slots].tolist(), plan.rival[slots].tolist(),
+            plan.gpu_class[slots].tolist(), plan.until[slots].tolist(), plan.lost[slots].tolist(),
+            map(tuple, plan.figures[slots].tolist()), work.queue[slots].tolist(),
+            work.members[slots].tolist(),
+            strict=True,
+        )  # fmt: skip
+        lines = zip(
+            slots.tolist(), plan.action[slots].tolist(), plan.members[slots].tolist(),
+            self.positions[slots].tolist(), rows,
+            strict=True,
+        )  # fmt: skip
+        return [self._decision(*line) for line in lines]
+
+    def _decision(
+        self, slot: int, number: int, members: int, position: int, row: Row
+    ) -> m.Decision:
+        work = self.work[self.frame.slot_names[slot]]
+        facts, sentence, sealed, numbers = self._told(slot, work, row)
+        action, reason = codes.ACTIONS[number], facts.reason
+        seated = action in SEATED or reason is m.Reason.AWAITS_VICTIMS
+        placement, devices = self._seats(slot, work) if seated else ({}, {})
+        return m.Decision(
+            workload=work.name,
+            action=action,
+            reason=reason,
+            sentence=sentence,
+            sealed=sealed,
+            numbers=numbers,
+            queue=work.queue,
+            gpu_class=facts.gpu_class or None,
+            members=members,
+            placement=placement,
+            devices=devices,
+            for_workload=facts.rival or None,
+            until=facts.until,
+            position=position or None,
+            lost_gpu_s=facts.lost_gpu_s,
+        )
+
+    def _told(self, slot: int, work: m.Workload, row: Row) -> Told:
+        """What is said of ``slot``, made anew only for what was not said of another one."""
+        reason = codes.REASONS[row[0]]
+        asked = (
+            work.queue,
+            work.gpus,
+            work.members.min,
+            work.held,
+            _wanted(work, reason),
+            _beside(work, reason),
+        )
+        key = (*row, *asked)
+        told = self.told.get(key)
+        if told is None:
+            facts = self._facts(slot, work, reason)
+            told = self.told[key] = (
+                facts, reasons.sentence(facts), reasons.sealed_sentence(facts), reasons.numbers(facts)
+            )  # fmt: skip
+        return told
+
+    def _facts(self, slot: int, work: m.Workload, reason: m.Reason) -> Facts:
+        plan, frame = self.plan, self.frame
+        rival = frame.slot_names[int(plan.rival[slot])] if plan.rival[slot] >= 0 else ""
+        c = int(plan.gpu_class[slot])
+        until = float(plan.until[slot])
+        stopped = reason is m.Reason.HELD and not work.held
+        return Facts(
+            reason=reason,
+            queue=self.path(int(frame.work.queue[slot])) or work.queue,
+            blame=self.path(self._stopped(slot) if stopped else int(plan.blame[slot])),
+            gpu_class=frame.class_names[c] if c >= 0 else "",
+            figures=tuple(plan.figures[slot].tolist()),
+            gpus=work.gpus,
+            least=work.members.min,
+            members=int(frame.work.members[slot]),
+            rival=rival,
+            rival_queue=self.path(int(frame.work.queue[plan.rival[slot]])) if rival else "",
+            until=reasons.since(self.now, until) if until > 0 else None,
+            lost_gpu_s=float(plan.lost[slot]),
+            wanted=_wanted(work, reason),
+            beside=_beside(work, reason),
+            held_by_user=work.held,
+            draining=bool(stopped and frame.tree.stop[frame.work.queue[slot]] == codes.DRAINS),
+        )
+
+    def _stopped(self, slot: int) -> int:
+        """The topmost queue whose hold or drain stops ``slot``."""
+        tree, q = self.frame.tree, int(self.frame.work.queue[slot])
+        while tree.parent[q] > 0 and tree.stop[tree.parent[q]] == tree.stop[q]:
+            q = int(tree.parent[q])
+        return q
+
+    def _seats(
+        self, slot: int, work: m.Workload
+    ) -> tuple[dict[str, int], dict[str, tuple[int, ...]]]:
+        placement: dict[str, int] = {}
+        devices: dict[str, tuple[int, ...]] = {}
+        for node, device in sorted(zip(*self.plan.seats(slot), strict=True)):
+            name = self.frame.node_names[node]
+            placement[name] = placement.get(name, 0) + 1
+            if device >= 0:
+                devices[name] = (*devices.get(name, ()), device)
+        return placement, devices
+
+    def path(self, queue: int) -> str:
+        """Names from below the root; empty for the root and for none."""
+        if queue <= 0:
+            return ""
+        if queue not in self.paths:
+            above = self.path(int(self.frame.tree.parent[queue]))
+            name = self.frame.queue_names[queue]
+            self.paths[queue] = f"{above}/{name}" if above else name
+        return self.paths[queue]
+
+
+def _positions(frame: Frame, plan: ArrayPlan) -> Ints:
+    """By slot the 1-based place of each workload that waits to start, among those of its queue; else 0."""
+    action, reason = plan.action[plan.order], plan.reason[plan.order]
+    in_line = ((action == codes.WAIT) | (action == codes.RESERVE)) & ~np.isin(reason, NO_PLACE)
+    slots = plan.order[in_line]
+    queue = frame.work.queue[slots]
+    by_queue = np.argsort(queue, kind="stable")
+    first = np.searchsorted(queue[by_queue], queue[by_queue])
+    positions = np.zeros(frame.work.queue.size, np.int64)
+    positions[slots[by_queue]] = np.arange(slots.size) - first + 1
+    return positions
+
+
+def _wanted(work: m.Workload, reason: m.Reason) -> str:
+    if reason is m.Reason.MISROUTED:
+        return work.queue
+    if reason is m.Reason.NO_SUCH_CLASS:
+        return ", ".join(work.gpu_classes)
+    return work.topology.required or ""
+
+
+def _beside(work: m.Workload, reason: m.Reason) -> str:
+    """CPUs and memory of a member, where they may be what no node has."""
+    if reason is not m.Reason.NEVER_FITS:
+        return ""
+    cpus = f"{amount(work.cpus)} CPU{'s' * (work.cpus != m.MILLI)}" if work.cpus else ""
+    memory = f"{gib(work.memory_mib)} of memory" if work.memory_mib else ""
+    return " and ".join(part for part in (cpus, memory) if part)

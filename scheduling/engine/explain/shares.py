@@ -1,0 +1,114 @@
+"""The division as people and pages read it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from scheduling.engine.compile.structs import as_struct
+from scheduling.engine.cycle.one_pass import potentials
+from scheduling.engine.model import Share, Step, StepKind
+from scheduling.engine.snapshot.frame import Frame
+from scheduling.engine.state.input import GPUS, PENDING, RUNNING, UNLIMITED, Floats, Ints
+from scheduling.engine.state.tables import empty_division
+
+Shares = Mapping[str, Mapping[str, Share]]
+
+
+def read_shares(frame: Frame) -> Shares:
+    """queue -> class -> share of a frame that was divided; the root is under the empty name."""
+    potential = np.zeros_like(frame.buffers.division.fair)
+    scratch = empty_division(*frame.buffers.division.fair.shape)
+    for field, copy in zip(frame.buffers.division, scratch, strict=True):
+        copy[...] = field
+    potentials(frame.world, as_struct(scratch), potential)
+    held, waiting = _sum_up(frame)
+    classes = list(enumerate(frame.class_names))
+    return {
+        queue: {name: _share(frame, c, i, held, waiting, potential) for c, name in classes}
+        for i, queue in enumerate(frame.queue_names)
+    }
+
+
+def _share(frame: Frame, c: int, i: int, held: Ints, waiting: Ints, potential: Floats) -> Share:
+    q, division = frame.quotas, frame.buffers.division
+    leaf = frame.tree.kid_start[i] == frame.tree.kid_start[i + 1] and i > 0
+    asked = min(frame.buffers.book.asking[c, i], q.limit[c, i]) if leaf else division.demand[c, i]
+    kept = division.kept_below[c, 0] if i == 0 else division.capacity[c, i] - division.fair[c, i]
+    return Share(
+        fair_share=_exact(division.fair[c, i]),
+        potential=_exact(potential[c, i]),
+        allocated=int(held[c, i]),
+        nominal=int(q.nominal[c, i]),
+        limit=None if q.limit[c, i] >= UNLIMITED else int(q.limit[c, i]),
+        demand=int(asked),
+        pending=int(waiting[c, i]),
+        guaranteed=_exact(division.guaranteed[c, i]),
+        lent=max(0, int(q.nominal[c, i] - asked - round(kept))) if i else 0,
+        kept_back=round(kept),
+        oversubscribed=bool(division.short[c, i]),
+        steps=steps_of(frame, c, i) if i else (),
+    )
+
+
+def steps_of(frame: Frame, c: int, q: int) -> tuple[Step, ...]:
+    """How the fair share of queue ``q`` came about: the steps' amounts sum to it.
+
+    Read from what the division wrote down. Steps of nothing are left out.
+    """
+    division, nominal = frame.buffers.division, float(frame.quotas.nominal[c, q])
+    kept = float(division.kept[c, q])
+    owed = min(nominal - kept, float(division.demand[c, q]))
+    n, u, w = (float(table[c, q]) for table in (division.norm, division.usage, division.ratio))
+    tier = int(frame.tree.tier[q])
+    steps = (
+        Step(StepKind.NOMINAL, nominal),
+        Step(StepKind.LENT, owed + kept - nominal),
+        Step(StepKind.KEPT_BACK, -kept),
+        Step(StepKind.RATIONED, float(division.guaranteed[c, q]) - owed),
+        Step(StepKind.SPARE, float(division.spare[c, q]), n, u, w, tier),
+        Step(StepKind.REMAINDER, float(division.remainder[c, q]), n, u, w, tier),
+    )
+    return tuple(step for step in steps if step.amount)
+
+
+def _sum_up(frame: Frame) -> tuple[Ints, Ints]:
+    """What each subtree holds and, beyond it, asks for, [class, queue]. Work that leaves holds on;
+    a workload that accepts several classes asks in each of them.
+    """
+    work, parent = frame.work, frame.tree.parent
+    held, waiting = (
+        np.zeros(frame.quotas.nominal.shape, np.int64),
+        np.zeros(frame.quotas.nominal.shape, np.int64),
+    )
+    runs = np.flatnonzero((work.phase == RUNNING) & (work.queue > 0))
+    np.add.at(
+        held, (work.gpu_class[runs], work.queue[runs]), work.need[GPUS, runs] * work.members[runs]
+    )
+    waits = (work.phase == PENDING) & (work.queue > 0) & ~work.held
+    for wish in work.wish:
+        asks = np.flatnonzero(waits & (wish >= 0))
+        np.add.at(waiting, (wish[asks], work.queue[asks]), work.need[GPUS, asks] * work.most[asks])
+    for i in range(parent.size - 1, 0, -1):
+        held[:, parent[i]] += held[:, i]
+        waiting[:, parent[i]] += waiting[:, i]
+    return held, waiting
+
+
+def _exact(milli: float) -> float:
+    """Without the last binary digits of the arithmetic: to a millionth of a milli-GPU."""
+    return round(float(milli), 6)
+
+
+def whole_gpus(shares: Mapping[str, float], total: int) -> dict[str, int]:
+    """Whole GPUs for display that sum to ``total`` GPUs: the largest remainders are rounded up.
+
+    ``shares`` are exact GPUs by name; equal remainders go in the order of ``shares``. Never used to
+    decide anything.
+    """
+    whole = {name: int(share + 1e-9) for name, share in shares.items()}
+    by_remainder = sorted(shares, key=lambda name: whole[name] - shares[name])
+    for name in by_remainder[: max(0, total - sum(whole.values()))]:
+        whole[name] += 1
+    return whole

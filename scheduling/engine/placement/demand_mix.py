@@ -1,0 +1,268 @@
+"""The cluster's own demand mix, and what a placement takes from it.
+
+Expected fragmentation is Weng et al., "Beware of Fragmentation" (USENIX ATC 2023): a node's free GPUs
+count as lost for a shape of demand that cannot use them, weighed by how often the shape is asked for.
+Here a shape counts by the members that a node still fits, as a share of all that the cluster still
+fits, so demand with few nodes to go to (one GPU class, much CPU) keeps them from demand with many:
+
+    loss(seat) = sum over shapes t of  share(t) / fits(t, cluster) * (fits(t, before) - fits(t, after))
+
+``fits`` is whole members by GPUs, cut to what CPU and memory carry, in fractions of a member; nothing
+where not even one fits or may run. A shape without GPUs counts the free GPUs of a node that fits it, so a
+node with free GPUs keeps CPU for it. Shapes are those of pending and running members together.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from scheduling.engine.compile.kernel import inner, once
+from scheduling.engine.compile.structs import declare
+from scheduling.engine.order.pending import SPECIAL, Line
+from scheduling.engine.order.shapes import KINDS, Memo
+from scheduling.engine.placement.node_room import ONE, free_of, left_on, pick_device
+from scheduling.engine.state.input import (
+    CPUS,
+    GPUS,
+    MEMORY,
+    NOW,
+    UNLIMITED,
+    Floats,
+    Ints,
+    Nodes,
+    Room,
+    Work,
+)
+
+SHAPES = 64
+"""Those that ask for most stand for all."""
+LIGHT = 250
+"""A member below so many milli-GPU weighs as much in the choice of them."""
+CLASS_BITS = 62
+"""Classes of a shape are a set of bits; numbers above share a bit with lower ones."""
+
+
+@declare
+class Mix(NamedTuple):
+    """``need[:, :size[0]]`` are the shapes; the other tables count members by shape while learning."""
+
+    need: Ints  # [resource, shape]
+    classes: Ints  # [shape] the classes it may run on, as bits
+    where: Ints  # [shape] the nodes it may use, as in Work
+    weight: Floats  # [shape] share of demand / members that the cluster fits, scaled to the sum 1
+    size: Ints  # [0] shapes, [1] cells in use, [2] lessons so far, [3] the room's tick when learnt
+    owner: Ints  # [cell] a workload of that shape
+    members: Ints  # [cell]
+    lesson: Ints  # [cell] the lesson that used it last
+    cells: Ints  # those in use
+
+
+def empty_mix(slots: int) -> Mix:
+    """Tables to learn from ``slots`` workloads."""
+    cells = 1 << max(4, 2 * slots).bit_length()
+    need, classes = np.zeros((3, SHAPES), np.int64), np.zeros(SHAPES, np.int64)
+    owner, members, lesson = (np.zeros(cells, np.int64) for _ in range(3))
+    weight, where = np.zeros(SHAPES), np.zeros(SHAPES, np.int64)
+    size = np.array([0, 0, 0, -1], np.int64)
+    used = np.zeros(slots + 1, np.int64)
+    return Mix(need, classes, where, weight, size, owner, members, lesson, used)
+
+
+@inner
+def learn(mix: Mix, line: Line, memo: Memo, work: Work, nodes: Nodes, room: Room) -> None:
+    """Read the mix off who waits and runs, and what the cluster fits of it at this moment."""
+    mix.size[1] = 0
+    mix.size[2] += 1
+    total = 0
+    for kind in range(memo.now[KINDS]):
+        memo.members[kind] = memo.waiting[kind] * work.least[memo.one[kind]]
+    for k in range(line.count[0] if line.count[SPECIAL] > 0 else 0):
+        w = line.item[k]
+        if memo.of[w] < 0:
+            total += _count(mix, work, w, work.least[w])
+    total += _tally_running(mix, line, memo, work)
+    for kind in range(memo.now[KINDS]):
+        if memo.members[kind] > 0:
+            total += _count(mix, work, memo.one[kind], memo.members[kind])
+    mix.size[0] = min(SHAPES, mix.size[1])
+    scale = 0.0
+    for t in range(mix.size[0]):
+        cell = _heaviest(mix, work, t)
+        w = mix.owner[cell]
+        for r in range(3):
+            mix.need[r, t] = work.need[r, w]
+        mix.classes[t], mix.where[t] = classes_of(work, w), work.where[w]
+    _fit_in_all(mix, nodes, room)
+    for t in range(mix.size[0]):
+        mix.weight[t] = mix.members[mix.cells[t]] / total / max(1.0, mix.weight[t])
+        scale += mix.weight[t]
+    for t in range(mix.size[0]):
+        mix.weight[t] /= scale
+    mix.size[3] = room.tick[0]
+
+
+@once
+def _tally_running(mix: Mix, line: Line, memo: Memo, work: Work) -> int:
+    """Members of a kind are added together; the others at once: returns how many were. Arrays are looked
+    up once.
+    """
+    running, of, members, one, added = line.running, memo.of, memo.members, memo.one, 0
+    have = work.members
+    for k in range(line.count[2]):
+        w = running[k]
+        kind = of[w]
+        if kind < 0:
+            added += _count(mix, work, w, have[w])
+        else:
+            members[kind] += have[w]
+            one[kind] = w
+    return added
+
+
+@inner
+def classes_of(work: Work, w: int) -> int:
+    bits = 0
+    for k in range(work.wish.shape[0]):
+        if work.wish[k, w] >= 0:
+            bits |= 1 << (work.wish[k, w] % CLASS_BITS)
+    return bits
+
+
+@inner
+def _count(mix: Mix, work: Work, w: int, members: int) -> int:
+    """Add ``members`` of the shape of ``w``; returns how many were added."""
+    if work.need[GPUS, w] == 0 and work.need[CPUS, w] == 0:
+        return 0
+    bits, lesson, last = classes_of(work, w), mix.size[2], mix.owner.size - 1
+    at = bits % 1000003 + work.where[w] * 31
+    for r in range(3):
+        at = (at * 1000003 + work.need[r, w]) & last
+    while mix.lesson[at] == lesson:
+        if _before(work, w, mix.owner[at]) == 0:
+            mix.members[at] += members
+            return members
+        at = (at + 1) & last
+    mix.lesson[at], mix.owner[at], mix.members[at] = lesson, w, members
+    mix.cells[mix.size[1]] = at
+    mix.size[1] += 1
+    return members
+
+
+@inner
+def _before(work: Work, a: int, b: int) -> int:
+    """Order of two shapes, by need, then nodes, then classes: -1, 0 if they are one shape, or 1."""
+    for r in range(3):
+        if work.need[r, a] != work.need[r, b]:
+            return -1 if work.need[r, a] < work.need[r, b] else 1
+    if work.where[a] != work.where[b]:
+        return -1 if work.where[a] < work.where[b] else 1
+    mine, other = classes_of(work, a), classes_of(work, b)
+    return 0 if mine == other else (-1 if mine < other else 1)
+
+
+@once
+def _heaviest(mix: Mix, work: Work, t: int) -> int:
+    """Bring the cell that asks for most, from ``t`` on, to ``t``; among equals the lowest shape."""
+    best = t
+    for k in range(t + 1, mix.size[1]):
+        cell, first = mix.cells[k], mix.cells[best]
+        more = _asked(mix, work, cell) - _asked(mix, work, first)
+        if more > 0 or (more == 0 and _before(work, mix.owner[cell], mix.owner[first]) < 0):
+            best = k
+    mix.cells[t], mix.cells[best] = mix.cells[best], mix.cells[t]
+    return int(mix.cells[t])
+
+
+@once
+def _asked(mix: Mix, work: Work, cell: int) -> int:
+    return mix.members[cell] * max(LIGHT, work.need[GPUS, mix.owner[cell]])
+
+
+@once
+def _fit_in_all(mix: Mix, nodes: Nodes, room: Room) -> None:
+    """Members of each shape that fit the cluster, into ``weight``."""
+    for t in range(mix.size[0]):
+        mix.weight[t] = 0.0
+    for i in range(nodes.of_class.size):
+        n = nodes.of_class[i]
+        free = max(0, free_of(room, GPUS, n, NOW))
+        if free < ONE and not _has_shares(room, n):
+            continue
+        cpus, memory, bit = free_of(room, CPUS, n, NOW), free_of(room, MEMORY, n, NOW), room.kind[n]
+        for t in range(mix.size[0]):
+            if _may_go(mix, t, room, n, bit):
+                mix.weight[t] += _fits(mix, t, room, n, NOW, free, cpus, memory, -1, 0)
+
+
+@once
+def _may_go(mix: Mix, t: int, room: Room, n: int, c: int) -> bool:
+    """Whether members of shape ``t`` may run on node ``n`` of class ``c``."""
+    if mix.classes[t] >> (c % CLASS_BITS) & 1 == 0:
+        return False
+    return bool(mix.where[t] < 0 or room.allowed[mix.where[t], n])
+
+
+@once
+def _has_shares(room: Room, n: int) -> bool:
+    for d in range(room.shared_now.shape[1]):
+        if room.shared_now[n, d] > 0:
+            return True
+    return False
+
+
+@inner
+def _fits(
+    mix: Mix, t: int, room: Room, n: int, when: int, free: int, cpus: int, memory: int,
+    device: int, left: int,
+) -> float:  # fmt: skip
+    """Members of shape ``t`` that fit into this much; of ``device``, if any, only ``left`` is free."""
+    gpus, cpu, mem = mix.need[GPUS, t], mix.need[CPUS, t], mix.need[MEMORY, t]
+    if cpus < cpu or memory < mem:
+        return 0.0
+    if gpus >= ONE:
+        many = float(free // gpus)
+    else:
+        part = gpus if gpus > 0 else 1
+        count = free // ONE * (ONE // part)
+        for d in range(room.shared_now.shape[1]):
+            count += (left if d == device else left_on(room, n, d, when)) // part
+        if gpus == 0:
+            return count / ONE
+        many = float(count)
+    if cpu > 0:
+        many = min(many, cpus / cpu)
+    return min(many, memory / mem) if mem > 0 else many
+
+
+@inner
+def loss(mix: Mix, room: Room, work: Work, w: int, n: int, c: int, when: int) -> float:
+    """What one member of ``w`` on node ``n`` of class ``c`` takes from the mix."""
+    gpus, device, left = work.need[GPUS, w], -1, 0
+    free, cpus = free_of(room, GPUS, n, when), free_of(room, CPUS, n, when)
+    memory, less = free_of(room, MEMORY, n, when), gpus
+    if 0 < gpus < ONE:
+        device = pick_device(room, work, w, n, when)
+        left, less = left_on(room, n, device, when) - gpus, 0
+        if left < 0:
+            left, less = ONE - gpus, ONE
+    lost = 0.0
+    for t in range(mix.size[0]):
+        if not _may_go(mix, t, room, n, c):
+            continue
+        before = _fits(mix, t, room, n, when, free, cpus, memory, -1, 0)
+        if before == 0.0:
+            continue
+        after = _fits(
+            mix, t, room, n, when, free - less, _rest(cpus, work.need[CPUS, w]),
+            _rest(memory, work.need[MEMORY, w]), device, left,
+        )  # fmt: skip
+        lost += mix.weight[t] * (before - after)
+    return lost
+
+
+@once
+def _rest(free: int, need: int) -> int:
+    """Unlimited stays so."""
+    return free if free > UNLIMITED // 2 else free - need

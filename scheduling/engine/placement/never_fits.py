@@ -1,0 +1,89 @@
+"""Whether a gang could ever start: on empty nodes, under the limits as they are."""
+
+from __future__ import annotations
+
+from scheduling.engine.compile.kernel import inner, once
+from scheduling.engine.placement.node_room import ONE
+from scheduling.engine.placement.place import best_domain
+from scheduling.engine.state.input import ANYWHERE, CPUS, GPUS, MEMORY, Ints, Nodes, Seats, Work
+from scheduling.engine.state.session import World
+
+FITS, NO_LIMIT_IS_ENOUGH, NO_NODES_ARE_ENOUGH = 0, 1, 2
+
+
+@inner
+def limit_too_low(world: World, w: int, c: int) -> int:
+    """The lowest queue whose limit is below the least the gang needs, -1 if none."""
+    need = world.work.least[w] * world.work.need[GPUS, w]
+    q = world.work.queue[w]
+    if need <= world.book.ceiling[c, q]:
+        return -1
+    while q > 0:
+        if world.quotas.cap[c, q] < need:
+            return q
+        q = world.tree.parent[q]
+    return -1
+
+
+@inner
+def fits_empty(world: World, w: int, c: int) -> bool:
+    """Whether the ready nodes of class ``c`` hold the gang's least members with nobody else there.
+
+    Gangs of one shape give one answer, so answers are kept in a direct-mapped table: key, then 0 or 1.
+    """
+    work, known = world.work, world.seats.known
+    row = known_row(known, work.need, work.least, work.required, work.where, w, c)
+    if row < 0:
+        row = -1 - row
+        shape = (c, work.need[GPUS, w], work.need[CPUS, w], work.need[MEMORY, w],
+                 work.least[w], work.required[w], work.where[w])  # fmt: skip
+        for i in range(7):
+            known[row, i] = shape[i]
+        known[row, 7] = _fits(work, world.nodes, world.seats, w, c)
+    return known[row, 7] == 1
+
+
+@once
+def known_row(
+    known: Ints, need: Ints, least: Ints, required: Ints, where: Ints, w: int, c: int
+) -> int:
+    """The row that knows whether ``w`` fits; where another shape stands there, -1 - row."""
+    gpus, cpus, memory = need[GPUS, w], need[CPUS, w], need[MEMORY, w]
+    mixed = c * 31 + gpus * 7 + cpus * 131 + memory * 17 + least[w] * 1009 + required[w] * 97
+    row = (mixed + where[w] * 389) & (known.shape[0] - 1)
+    same = known[row, 0] == c and known[row, 1] == gpus and known[row, 2] == cpus
+    same = same and known[row, 3] == memory and known[row, 4] == least[w]
+    same = same and known[row, 6] == where[w]
+    return row if same and known[row, 5] == required[w] else -1 - row
+
+
+@inner
+def _fits(work: Work, nodes: Nodes, seats: Seats, w: int, c: int) -> bool:
+    if work.least[w] * work.need[GPUS, w] > nodes.capacity[c]:
+        return False
+    total = 0
+    for i in range(nodes.class_start[c], nodes.class_start[c + 1]):
+        n = nodes.of_class[i]
+        seats.slots[n] = slots_when_empty(nodes, work, w, n)
+        total += seats.slots[n]
+    if work.required[w] == ANYWHERE:
+        return total >= work.least[w]
+    _, many = best_domain(nodes, seats, c, work.required[w], work.least[w], work.least[w])
+    return many >= work.least[w]
+
+
+@inner
+def slots_when_empty(nodes: Nodes, work: Work, w: int, n: int) -> int:
+    """Members of ``w`` that node ``n`` takes with nobody else there; none where it may not run."""
+    if work.where[w] >= 0 and not nodes.allowed[work.where[w], n]:
+        return 0
+    gpus = work.need[GPUS, w]
+    slots = work.most[w]
+    if gpus >= ONE:
+        slots = nodes.size[GPUS, n] // gpus
+    elif gpus > 0:
+        slots = nodes.size[GPUS, n] // ONE * (ONE // gpus)
+    for r in (CPUS, MEMORY):
+        if work.need[r, w] > 0:
+            slots = min(slots, nodes.size[r, n] // work.need[r, w])
+    return max(slots, 0)

@@ -1,0 +1,373 @@
+"""The node index: where members of one shape fit, known without looking at every node each time.
+
+Room keeps, class by class, the nodes in order of their last change. A row of the index is one shape
+(GPUs, CPUs and memory of a member, the nodes it may use, and which room counts) on one class. When it is
+asked for, only the nodes changed since it was asked last are looked at again, also from plan to plan; after
+the tables were cleared, all of them. So a question costs what has changed, and "nothing fits" costs nothing
+where nothing has changed. Scores rest on the demand mix as well: the first question of a plan finds them
+anew, for the nodes that have room. The least recently used row of its set makes room for a shape not yet
+known.
+"""
+
+from __future__ import annotations
+
+from scheduling.engine.compile.kernel import inner, once
+from scheduling.engine.order.pending import ALL
+from scheduling.engine.placement.demand_mix import learn, loss
+from scheduling.engine.placement.node_room import ONE, free_of, may_use, slots_on
+from scheduling.engine.state.input import ANYWHERE, CPUS, GPUS, MEMORY, NODE, NOW, Index, Room
+from scheduling.engine.state.session import World
+
+BLOCK_SIZE = 64
+"""Positions that share one summary."""
+KEY_PARTS = 7
+WAYS = 8
+"""Rows in which a shape may stand."""
+HASHED = (1 << 40) - 1
+"""Bits of a key's hash: products of it stay inside an integer."""
+FULLER = 1e-9
+"""Far below any loss that counts."""
+MANY = 1 << 20
+"""Stands for "as many members as you like" on a node, for work without GPUs."""
+
+
+@inner
+def row_of(world: World, w: int, c: int, when: int) -> int:
+    """The row for members like those of ``w`` on class ``c``, brought up to date."""
+    index, need = world.index, world.work.need
+    # Work without GPUs fits as often as it has members.
+    most = world.work.most[w] if need[GPUS, w] == 0 else 0
+    key = (c, need[GPUS, w], need[CPUS, w], need[MEMORY, w], when, most, world.work.where[w])
+    at = 0
+    for part in key:
+        at = (at * 1000003 + part) & HASHED
+    row = at = at % (index.seen.size // WAYS) * WAYS
+    index.clock[0] += 1
+    for i in range(at, at + WAYS):
+        if _is_of(index, i, key):
+            row = i
+            break
+        if index.used[i] < index.used[row]:
+            row = i
+    if not _is_of(index, row, key):
+        index.seen[row] = -1
+        for i in range(KEY_PARTS):
+            index.key[row, i] = key[i]
+    index.used[row] = index.clock[0]
+    _refresh(world, row, w, c, when)
+    return row
+
+
+@inner
+def _is_of(index: Index, row: int, key: tuple[int, int, int, int, int, int, int]) -> bool:
+    if index.seen[row] < 0:
+        return False
+    for i in range(KEY_PARTS):
+        if index.key[row, i] != key[i]:
+            return False
+    return True
+
+
+@once
+def _refresh(world: World, row: int, w: int, c: int, when: int) -> None:
+    index, room = world.index, world.room
+    if index.seen[row] < room.tick[1] or _many_changed(world, row, c):
+        _fill(world, row, w, c, when)
+    else:
+        n = room.newest[c]
+        while n >= 0 and room.touched[n] > index.seen[row]:
+            look_at(world, row, w, n, when)
+            n = room.older[n]
+    index.seen[row] = room.tick[0]
+    if index.total[row] > 0 and not world.rules.spread:
+        _keep_learnt(world)
+        if index.lesson[row] != world.mix.size[2]:
+            _rescore(world, row, w, c, when)
+
+
+@once
+def _many_changed(world: World, row: int, c: int) -> bool:
+    """So many nodes that looking at all of them together is less work."""
+    room, nodes = world.room, world.nodes
+    left, n = (nodes.class_start[c + 1] - nodes.class_start[c]) // 16 + 4, room.newest[c]
+    while n >= 0 and left > 0 and room.touched[n] > world.index.seen[row]:
+        left, n = left - 1, room.older[n]
+    return bool(left == 0)
+
+
+@once
+def _fill(world: World, row: int, w: int, c: int, when: int) -> None:
+    """Look at all nodes of the class. Positions of other classes in the same blocks have no slots."""
+    index, nodes = world.index, world.nodes
+    first, last = nodes.class_start[c], nodes.class_start[c + 1]
+    lowest = first // BLOCK_SIZE
+    highest = (last + BLOCK_SIZE - 1) // BLOCK_SIZE
+    index.total[row] = 0
+    _forget_twins(index)
+    for d in range(index.inside.shape[1]):
+        index.inside[row, d] = 0
+    for p in range(lowest * BLOCK_SIZE, min(highest * BLOCK_SIZE, index.position.size)):
+        index.slots[row, p] = 0
+        if first <= p < last:
+            _measure(world, row, w, nodes.of_class[p], p, when, True)
+    for b in range(lowest, highest):
+        sum_up(index, row, b)
+    index.lesson[row] = world.mix.size[2]
+
+
+@inner
+def _rescore(world: World, row: int, w: int, c: int, when: int) -> None:
+    """The mix has changed: score anew what has room."""
+    index, nodes = world.index, world.nodes
+    first, last = nodes.class_start[c], nodes.class_start[c + 1]
+    index.lesson[row] = world.mix.size[2]
+    _forget_twins(index)
+    for b in range(first // BLOCK_SIZE, (last + BLOCK_SIZE - 1) // BLOCK_SIZE):
+        if index.best[row, b] < 0:
+            continue
+        for p in range(max(first, b * BLOCK_SIZE), min(last, (b + 1) * BLOCK_SIZE)):
+            if index.slots[row, p] > 0:
+                _rate(world, row, w, nodes.of_class[p], p, when, True)
+        sum_up(index, row, b)
+
+
+@once
+def _forget_twins(index: Index) -> None:
+    for i in range(index.alike.size):
+        index.alike[i] = -1
+
+
+@inner
+def look_at(world: World, row: int, w: int, n: int, when: int) -> None:
+    """Node ``n`` has changed."""
+    p = world.index.position[n]
+    _measure(world, row, w, n, p, when, False)
+    sum_up(world.index, row, p // BLOCK_SIZE)
+
+
+@once
+def shut(world: World, row: int, n: int) -> None:
+    """For this row nobody fits on node ``n``, until that is touched."""
+    index, p = world.index, world.index.position[n]
+    many = index.slots[row, p]
+    index.slots[row, p] = 0
+    index.total[row] -= many
+    for level in range(NODE):
+        index.inside[row, index.base[level] + world.nodes.domain[level, n]] -= many
+    sum_up(index, row, p // BLOCK_SIZE)
+
+
+@inner
+def _measure(world: World, row: int, w: int, n: int, p: int, when: int, twins: bool) -> None:
+    """What the row knows of node ``n`` at position ``p``."""
+    index, room = world.index, world.room
+    slots = min(MANY, slots_on(room, world.work, w, n, when))
+    more = slots - index.slots[row, p]
+    if slots > 0:
+        _rate(world, row, w, n, p, when, twins)
+    if more == 0:
+        return
+    index.slots[row, p] = slots
+    index.total[row] += more
+    for level in range(NODE):
+        index.inside[row, index.base[level] + world.nodes.domain[level, n]] += more
+
+
+@inner
+def _rate(world: World, row: int, w: int, n: int, p: int, when: int, twins: bool) -> None:
+    """With ``twins`` a node just like it may be known already."""
+    twin = _twin(world, n, when) if twins else -1
+    if twin >= 0:
+        world.index.score[row, p] = world.index.score[row, world.index.position[twin]]
+    else:
+        world.index.score[row, p] = _score(world, w, n, when)
+
+
+@inner
+def _twin(world: World, n: int, when: int) -> int:
+    """A node looked at before in this class that has the same free, is open to the same work and shares no
+    GPU either, or -1.
+    """
+    room, alike = world.room, world.index.alike
+    for d in range(room.shared_now.shape[1]):
+        if room.shared_now[n, d] > 0 or room.shared_later[n, d] > 0:
+            return -1
+    free = (free_of(room, 0, n, when), free_of(room, 1, n, when), free_of(room, 2, n, when))
+    cell = (free[0] + free[1] // 1000 * 31 + free[2] // 1024 * 1009) % alike.size
+    twin = alike[cell]
+    alike[cell] = n
+    if twin >= 0 and room.allowed_kind[twin] != room.allowed_kind[n]:
+        return -1
+    for r in range(3):
+        if twin >= 0 and free_of(room, r, twin, when) != free[r]:
+            return -1
+    return twin
+
+
+@inner
+def _score(world: World, w: int, n: int, when: int) -> float:
+    """Packing takes least from the demand mix and among equals fills the fullest node; spreading takes
+    the emptiest.
+    """
+    room, mix = world.room, world.mix
+    free = free_of(room, GPUS, n, when) / ONE
+    if world.rules.spread:
+        return -free
+    _keep_learnt(world)
+    return loss(mix, room, world.work, w, n, room.kind[n], when) + FULLER * free
+
+
+@once
+def _keep_learnt(world: World) -> None:
+    """Learn the mix once in each plan that is not about a few alone."""
+    mix, line, room = world.mix, world.line, world.room
+    if mix.size[3] < room.tick[2] and (line.count[3] == ALL or mix.size[0] == 0):
+        learn(mix, line, world.memo, world.work, world.nodes, room)
+
+
+@inner
+def sum_up(index: Index, row: int, b: int) -> None:
+    widest, best = 0, -1
+    for p in range(b * BLOCK_SIZE, min((b + 1) * BLOCK_SIZE, index.position.size)):
+        slots = index.slots[row, p]
+        if slots == 0:
+            continue
+        widest = max(widest, slots)
+        if best < 0 or _goes_first(index, row, p, best):
+            best = p
+    index.widest[row, b], index.best[row, b] = widest, best
+
+
+@inner
+def pick_node(world: World, row: int, c: int, left: int, level: int, domain: int) -> int:
+    """The node of lowest score that takes all ``left`` members, else of those that take most of them.
+
+    Lowest name on ties; -1 if nothing fits. ``level`` BLOCK or RACK looks in ``domain`` alone; NODE is
+    that node.
+    """
+    if level == NODE:
+        return domain
+    if level != ANYWHERE:
+        return _pick_inside(world, row, c, left, level, domain)
+    index, nodes = world.index, world.nodes
+    lowest = nodes.class_start[c] // BLOCK_SIZE
+    highest = (nodes.class_start[c + 1] + BLOCK_SIZE - 1) // BLOCK_SIZE
+    widest = 0
+    for b in range(lowest, highest):
+        widest = max(widest, index.widest[row, b])
+    least, best = min(left, widest), -1
+    if least == 0:
+        return -1
+    for b in range(lowest, highest):
+        if index.widest[row, b] < least:
+            continue
+        p = index.best[row, b] if least == 1 else _best_of(index, row, b, least)
+        if best < 0 or _goes_first(index, row, p, best):
+            best = p
+    return nodes.of_class[best]
+
+
+@once
+def _goes_first(index: Index, row: int, p: int, other: int) -> bool:
+    if index.score[row, p] == index.score[row, other]:
+        return index.order[p] < index.order[other]
+    return index.score[row, p] < index.score[row, other]
+
+
+@once
+def _best_of(index: Index, row: int, b: int, least: int) -> int:
+    best = -1
+    for p in range(b * BLOCK_SIZE, min((b + 1) * BLOCK_SIZE, index.position.size)):
+        if index.slots[row, p] < least:
+            continue
+        if best < 0 or _goes_first(index, row, p, best):
+            best = p
+    return best
+
+
+@once
+def _pick_inside(world: World, row: int, c: int, left: int, level: int, domain: int) -> int:
+    index = world.index
+    best, most = -1, 0
+    for i in range(index.begin[level, domain], index.begin[level, domain + 1]):
+        n = index.member[level, i]
+        if world.room.kind[n] != c:
+            continue
+        p = index.position[n]
+        slots = min(index.slots[row, p], left)
+        if slots > most or (slots == most > 0 and _goes_first(index, row, p, best)):
+            best, most = p, slots
+    return world.nodes.of_class[best] if best >= 0 else -1
+
+
+@inner
+def pick_domain(
+    world: World, row: int, level: int, least: int, most: int, above: int, whole: int
+) -> tuple[int, int]:
+    """The tightest domain of ``level`` (BLOCK or RACK) that takes ``most`` members, else the one that
+    takes most, and how many; (-1, 0) if none takes ``least``.
+
+    With ``above`` not ANYWHERE, only domains inside ``whole`` of that level.
+    """
+    index = world.index
+    first, best, reach = index.base[level], -1, 0
+    for d in range(index.base[level + 1] - first):
+        slots = index.inside[row, first + d]
+        if slots < least or (best >= 0 and not _closer(slots, reach, most)):
+            continue
+        if above != ANYWHERE:
+            n = index.member[level, index.begin[level, d]]
+            if world.nodes.domain[above, n] != whole:
+                continue
+        best, reach = d, slots
+    return best, reach
+
+
+@once
+def _closer(slots: int, best: int, most: int) -> bool:
+    if slots >= most:
+        return best < most or slots < best
+    return slots > best
+
+
+@inner
+def tally(world: World, c: int) -> None:
+    """Bring ``index.free_sum[c]`` and ``index.free_nodes[c]`` up to date."""
+    index, nodes, room = world.index, world.nodes, world.room
+    if index.free_seen[c] < room.tick[1]:
+        index.free_sum[c] = index.free_nodes[c] = 0
+        for i in range(nodes.class_start[c], nodes.class_start[c + 1]):
+            index.free[nodes.of_class[i]] = 0
+            _count(index, room, nodes.of_class[i], c)
+    else:
+        n = room.newest[c]
+        while n >= 0 and room.touched[n] > index.free_seen[c]:
+            _count(index, room, n, c)
+            n = room.older[n]
+    index.free_seen[c] = room.tick[0]
+
+
+@inner
+def free_to(world: World, w: int, c: int) -> tuple[int, int]:
+    """Unclaimed free GPUs of class ``c`` on nodes that ``w`` may use, and how many of those have any."""
+    index, nodes, free, some = world.index, world.nodes, 0, 0
+    tally(world, c)
+    if world.work.where[w] < 0:
+        return index.free_sum[c], index.free_nodes[c]
+    for i in range(nodes.class_start[c], nodes.class_start[c + 1]):
+        n = nodes.of_class[i]
+        if may_use(world.room, world.work, w, n):
+            free += index.free[n]
+            some += int(index.free[n] > 0)
+    return free, some
+
+
+@inner
+def _count(index: Index, room: Room, n: int, c: int) -> None:
+    free = max(0, free_of(room, GPUS, n, NOW))
+    for d in range(room.shared_now.shape[1]):
+        if room.shared_now[n, d] > 0:
+            free += max(0, ONE - max(room.shared_now[n, d], room.shared_later[n, d]))
+    index.free_nodes[c] += int(free > 0) - int(index.free[n] > 0)
+    index.free_sum[c] += free - index.free[n]
+    index.free[n] = free

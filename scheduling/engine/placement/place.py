@@ -1,0 +1,222 @@
+"""Where the members of a gang go (DESIGN 3.4): pack, spread, and topology domains.
+
+A gang goes to the node of lowest score that takes all of it; a gang no node can take goes to the
+nodes that take most of it, its remainder to the one of lowest score that fits. A required level keeps
+all members in one of its domains. A preferred one takes the closest domain that holds the gang, and
+where none does, as few domains of the preferred level as can be. Members for inference go to different
+nodes where they can; by the policy ``spread`` every member goes to the node with most room. Ties go to
+the lowest name, so the order of rows decides nothing.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from scheduling.engine.compile.kernel import inner, once
+from scheduling.engine.placement.node_index import (
+    BLOCK_SIZE,
+    look_at,
+    pick_domain,
+    pick_node,
+    row_of,
+    sum_up,
+)
+from scheduling.engine.placement.node_room import fits_at, leave, pick_device, sit, take_now
+from scheduling.engine.state.input import (
+    ANYWHERE,
+    GPUS,
+    LATER,
+    NODE,
+    NOW,
+    RACK,
+    Holds,
+    Nodes,
+    Room,
+    Seats,
+    Work,
+)
+from scheduling.engine.state.session import World
+
+APART = 1e6
+"""Above any score: a node with one member more of the same workload comes after every other."""
+
+
+@inner
+def place(world: World, w: int, c: int, most: int, when: int) -> int:
+    """Seat between ``work.least[w]`` and ``most`` members of ``w`` on nodes of class ``c``.
+
+    Returns how many were seated, all of them in ``seats``; 0 leaves ``room`` as it was.
+    """
+    work, index = world.work, world.index
+    least, required = work.least[w], work.required[w]
+    if when != LATER and world.room.open[c] < least * work.need[GPUS, w]:
+        return 0
+    row = row_of(world, w, c, when)
+    many, level, domain = min(most, index.total[row]), ANYWHERE, 0
+    if many < least:
+        return 0
+    if required == NODE:
+        level, domain = NODE, pick_node(world, row, c, most, ANYWHERE, 0)
+        many = min(most, index.slots[row, index.position[domain]])
+    elif required != ANYWHERE:
+        level = required
+        domain, reach = pick_domain(world, row, level, least, most, ANYWHERE, 0)
+        many = min(most, reach)
+    if many < least:
+        return 0
+    for near in range(min(work.preferred[w], RACK), required, -1):
+        closest, reach = pick_domain(world, row, near, many, many, ANYWHERE, 0)
+        if reach >= many:
+            level, domain = near, closest
+            break
+    _seat(world, row, w, c, many, when, level, domain)
+    if when != LATER:
+        world.room.open[c] -= many * work.need[GPUS, w]
+    return int(many)
+
+
+@inner
+def choose_class(world: World, w: int, when: int) -> int:
+    """Of the classes ``w`` may run on, the one where a member of it goes at the lowest score, the first
+    on ties; -1 if none takes its least members.
+    """
+    work, index, best, lowest = world.work, world.index, -1, 0.0
+    for k in range(work.wish.shape[0]):
+        c = work.wish[k, w]
+        if c < 0:
+            break
+        row = row_of(world, w, c, when)
+        if index.total[row] < work.least[w]:
+            continue
+        n = pick_node(world, row, c, 1, ANYWHERE, 0)
+        score = index.score[row, index.position[n]]
+        if best < 0 or score < lowest:
+            best, lowest = c, score
+    return best
+
+
+@inner
+def reach_of(world: World, row: int, c: int, level: int, most: int) -> int:
+    """The most of ``most`` members that one domain of ``level`` takes."""
+    if level != NODE:
+        _, reach = pick_domain(world, row, level, 1, most, ANYWHERE, 0)
+        return int(min(most, reach))
+    n = pick_node(world, row, c, most, ANYWHERE, 0)
+    return int(min(most, world.index.slots[row, world.index.position[n]])) if n >= 0 else 0
+
+
+@inner
+def is_free(room: Room, work: Work, seats: Seats, w: int, members: int) -> bool:
+    """Whether the claimed seats are free at this moment; if so they are taken."""
+    for i in range(members):
+        if not fits_at(room, work, w, seats.node[i], seats.device[i], NOW):
+            for k in range(i):
+                take_now(room, work, w, seats.node[k], seats.device[k], -1)
+            return False
+        take_now(room, work, w, seats.node[i], seats.device[i], 1)
+    return True
+
+
+@inner
+def sit_as_promised(work: Work, holds: Holds, room: Room, seats: Seats, w: int) -> int:
+    """Claim again the seats that an earlier plan promised to ``w``; returns how many, 0 if they do not
+    hold any more.
+    """
+    sat, h = 0, holds.head[w]
+    while h >= 0:
+        for _ in range(holds.members[h]):
+            n, device = holds.node[h], holds.device[h]
+            if not fits_at(room, work, w, n, device, LATER):
+                for i in range(sat):
+                    leave(room, work, w, seats.node[i], seats.device[i], 1)
+                return 0
+            sit(room, work, w, n, device, LATER)
+            seats.node[sat], seats.device[sat] = n, device
+            sat += 1
+        h = holds.next[h]
+    return sat
+
+
+@inner
+def best_domain(
+    nodes: Nodes, seats: Seats, c: int, level: int, least: int, most: int
+) -> tuple[int, int]:
+    """The tightest domain of ``level`` that takes ``most`` members, else the one that takes most."""
+    first, last = nodes.class_start[c], nodes.class_start[c + 1]
+    top = 0
+    for i in range(first, last):
+        top = max(top, nodes.domain[level, nodes.of_class[i]])
+    slots = np.zeros(top + 1, np.int64)
+    for i in range(first, last):
+        n = nodes.of_class[i]
+        slots[nodes.domain[level, n]] += seats.slots[n]
+    best = -1
+    for d in range(top + 1):
+        if slots[d] < least:
+            continue
+        if best < 0 or _closer(slots[d], slots[best], most):
+            best = d
+    return (best, slots[best]) if best >= 0 else (-1, 0)
+
+
+@once
+def _closer(slots: int, best: int, most: int) -> bool:
+    if slots >= most:
+        return best < most or slots < best
+    return slots > best
+
+
+@once
+def _seat(
+    world: World, row: int, w: int, c: int, many: int, when: int, level: int, domain: int
+) -> None:
+    """Seat ``many`` members in the domain, which holds them, in few domains of the preferred level."""
+    group, done = min(world.work.preferred[w], RACK), 0
+    if many == 1 or group <= level or _takes_all(world, row, c, many, level, domain):
+        _fill_nodes(world, row, w, c, 0, many, when, level, domain)
+        return
+    while done < many:
+        part, reach = pick_domain(world, row, group, 1, many - done, level, domain)
+        end = done + min(many - done, reach)
+        _fill_nodes(world, row, w, c, done, end, when, group, part)
+        done = end
+
+
+@once
+def _takes_all(world: World, row: int, c: int, many: int, level: int, domain: int) -> bool:
+    """Whether one node of the domain takes all ``many``."""
+    n = pick_node(world, row, c, many, level, domain)
+    return bool(world.index.slots[row, world.index.position[n]] >= many)
+
+
+@inner
+def _fill_nodes(
+    world: World, row: int, w: int, c: int, done: int, end: int, when: int, level: int, domain: int
+) -> None:
+    """Seat members ``done`` to ``end`` on nodes of the domain."""
+    room, work, seats, index = world.room, world.work, world.seats, world.index
+    apart, first = world.ranks.apart[work.priority[w]], done
+    while done < end:
+        left = 1 if world.rules.spread or apart else end - done
+        n = pick_node(world, row, c, left, level, domain)
+        for _ in range(min(left, index.slots[row, index.position[n]])):
+            device = pick_device(room, work, w, n, when)
+            sit(room, work, w, n, device, when)
+            seats.node[done], seats.device[done] = n, device
+            done += 1
+        look_at(world, row, w, n, when)
+        if apart and end - first > 1:
+            _shun(world, row, n, done)
+    for i in range(first, end if apart else first):
+        look_at(world, row, w, seats.node[i], when)
+    index.seen[row] = room.tick[0]
+
+
+@once
+def _shun(world: World, row: int, n: int, done: int) -> None:
+    """The next member of the same workload goes elsewhere, if it fits anywhere else."""
+    index, seats = world.index, world.seats
+    for i in range(done):
+        if seats.node[i] == n:
+            index.score[row, index.position[n]] += APART
+    sum_up(index, row, index.position[n] // BLOCK_SIZE)

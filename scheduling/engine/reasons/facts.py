@@ -1,0 +1,72 @@
+"""What a decision's sentence and numbers are made of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from scheduling.engine.model import MILLI, Reason
+from scheduling.engine.reasons.wording import first_up
+
+OTHERS_WORK = "a workload of another team"
+OTHERS_QUEUE = "a queue of another team"
+"""What a name is replaced with for who may not read it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What a sentence may quote. ``figures`` are milli-GPU unless a sentence reads them otherwise."""
+
+    reason: Reason
+    queue: str
+    blame: str
+    gpu_class: str
+    figures: tuple[float, ...]
+    gpus: int = MILLI
+    least: int = 1
+    members: int = 0
+    rival: str = ""
+    rival_queue: str = ""
+    until: datetime | None = None
+    lost_gpu_s: float = 0.0
+    wanted: str = ""
+    """What the user asked for by name: the queue label, the GPU classes, the topology level."""
+    beside: str = ""
+    """What a member needs beside its GPUs, as "8 CPUs and 64 GiB of memory"."""
+    held_by_user: bool = False
+    draining: bool = False
+
+    @property
+    def other(self) -> str:
+        """The rival and where it waits, as far as they may be named."""
+        return f"{self.rival} of {self.rival_queue}" if self.rival_queue else self.rival
+
+    @property
+    def opening(self) -> str:
+        """The rival at the beginning of a sentence; a name stays as it is."""
+        return first_up(self.rival) if self.rival == OTHERS_WORK else self.rival
+
+    @property
+    def holder(self) -> str:
+        """The queue that is blamed, if it may be named."""
+        return self.blame or OTHERS_QUEUE
+
+    def sealed(self) -> Facts:
+        """The same for who sees its queue and those above, with names and figures, and nobody else's work:
+        itself where it names nobody else. A blamed queue that may not be named is empty.
+        """
+        hides_rival = bool(self.rival_queue) and self.rival_queue != self.queue
+        hides_blame = bool(self.blame) and not is_on_line(self.blame, self.queue)
+        if not hides_rival and not hides_blame:
+            return self
+        return replace(
+            self,
+            rival=OTHERS_WORK if hides_rival else self.rival,
+            rival_queue="" if hides_rival else self.rival_queue,
+            blame="" if hides_blame else self.blame,
+        )
+
+
+def is_on_line(path: str, queue: str) -> bool:
+    """Whether the queue at ``path`` is the one at ``queue`` or above it."""
+    return queue == path or queue.startswith(f"{path}/")

@@ -1,0 +1,317 @@
+"""Snapshot to frame: names become numbers, sorted, so that the order of rows decides nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from scheduling.engine import codes
+from scheduling.engine import model as m
+from scheduling.engine.snapshot.frame import Frame
+from scheduling.engine.snapshot.workload_columns import Numbers, Roster, seconds
+from scheduling.engine.state import input as a
+from scheduling.engine.validate import check
+
+MANY = a.UNLIMITED
+
+Places = Mapping[tuple[str, str], tuple[int, int]]
+"""Number of each node and class, and how many whole GPUs it offers."""
+
+
+def encode(snapshot: m.Snapshot, roster: Roster | None = None) -> Frame:
+    """The frame of ``snapshot``; ``roster`` holds workloads of an earlier one. Raises SnapshotError if the
+    snapshot contradicts itself: the roster may be half changed then.
+    """
+    roster = roster or Roster()
+    roster.settle(snapshot)
+    check(snapshot, known=roster.known)
+    classes = sorted(snapshot.gpu_classes, key=lambda c: c.name)
+    names = [c.name for c in classes]
+    queues = _parents_first(snapshot.queues)
+    nodes = sorted(snapshot.nodes, key=lambda n: (n.name, n.gpu_class))
+    priorities = sorted(snapshot.priority_classes, key=lambda p: p.name)
+    tree = _tree(queues)
+    node_sets = sorted(snapshot.node_sets, key=lambda s: s.name)
+    allowed, where = _allowed(node_sets, nodes)
+    roster.follow(snapshot.workloads, _numbers(tree, queues, classes, priorities, node_sets))
+    frame = Frame(
+        now=snapshot.now.timestamp(),
+        rules=_rules(snapshot.policy, snapshot.now.timestamp()),
+        names={
+            "classes": names,
+            "queues": ["", *(q.name for q in queues)],
+            "nodes": [n.name for n in nodes],
+            "priorities": [p.name for p in priorities],
+        },
+        tree=tree,
+        quotas=_quotas(queues, names),
+        former=_quotas(queues, names, lowered=True),
+        nodes=_nodes(nodes, names, [c.exchange_rate for c in classes], allowed),
+        ranks=a.Ranks(
+            np.array([p.value for p in priorities] or [0], np.int64),
+            np.array([p.preemptible for p in priorities] or [False]),
+            np.array([p.min_run_time_s for p in priorities] or [0], np.float64),
+            np.array([_or_endless(p.max_wait_s) for p in priorities] or [np.inf]),
+            np.array([p.type is m.WorkloadType.INFERENCE for p in priorities] or [False]),
+        ),
+        slots=len(snapshot.workloads) + 1,
+    )
+    for i, queue in enumerate(queues, 1):
+        for user, gpus in sorted(queue.user_usage.items()):
+            frame.note_usage(i, user, gpus)
+    frame.open_to_all = int(where[-1])
+    _add_workloads(frame, roster, nodes, where)
+    frame.source = snapshot
+    return frame
+
+
+def _parents_first(queues: tuple[m.Queue, ...]) -> list[m.Queue]:
+    """Queues level by level, in each level by parent, then name."""
+    kids: dict[str | None, list[m.Queue]] = {}
+    for queue in sorted(queues, key=lambda q: q.name):
+        kids.setdefault(queue.parent, []).append(queue)
+    ordered = list(kids.get(None, ()))
+    for queue in ordered:
+        ordered.extend(kids.get(queue.name, ()))
+    return ordered
+
+
+def _tree(queues: list[m.Queue]) -> a.Tree:
+    number = {q.name: i + 1 for i, q in enumerate(queues)}
+    parent = np.array([-1, *(number[q.parent] if q.parent else 0 for q in queues)], np.int64)
+    size = parent.size
+    depth, stop = np.zeros(size, np.int64), np.zeros(size, np.int64)
+    for i, queue in enumerate(queues, 1):
+        depth[i] = depth[parent[i]] + 1
+        stop[i] = max(stop[parent[i]], codes.STOPS.index(queue.stop))
+    kids = np.argsort(parent[1:], kind="stable") + 1
+    start = np.searchsorted(parent[kids], np.arange(size + 1))
+    tier = np.array([0, *(q.priority for q in queues)], np.int64)
+    return a.Tree(
+        parent, depth, start.astype(np.int64), kids, tier, stop,
+        _bounds([q.eviction_budget_gpus for q in queues]), _bounds([q.max_running for q in queues]),
+        _bounds([q.max_running_per_user for q in queues]),
+        _bounds([q.max_gpus_per_user for q in queues]),
+        np.array([0.0, *(seconds(q.eviction_budget_until, 0.0) for q in queues)]),
+        _min_run(queues, parent),
+    )  # fmt: skip
+
+
+def _min_run(queues: list[m.Queue], parent: a.Ints) -> a.Floats:
+    """Each queue's own time or that of the nearest queue above, -1 where none states one."""
+    times = np.full(parent.size, -1.0)
+    for i, queue in enumerate(queues, 1):
+        own = queue.min_run_time_s
+        times[i] = times[parent[i]] if own is None else own
+    return times
+
+
+def _bounds(values: Iterable[int | None]) -> a.Ints:
+    """A bound by queue; the root has none."""
+    return np.array([MANY, *(MANY if v is None else v for v in values)], np.int64)
+
+
+def _quotas(queues: list[m.Queue], names: list[str], lowered: bool = False) -> a.Quotas:
+    """The quotas in force, or with ``lowered`` those that were in force before they were lowered."""
+    shape = (len(names), len(queues) + 1)
+    nominal, weight, usage = np.zeros(shape, np.int64), np.zeros(shape), np.zeros(shape)
+    limit, lending = np.full(shape, MANY, np.int64), np.full(shape, MANY, np.int64)
+    budget, used = np.full(shape, np.inf), np.zeros(shape)
+    ends, grace = np.zeros(shape), np.full(shape, -np.inf)
+    for i, queue in enumerate(queues, 1):
+        for c, name in enumerate(names):
+            quota = queue.quotas.get(name, m.Quota())
+            stated = quota.lowered if lowered and quota.lowered else quota
+            nominal[c, i], weight[c, i] = stated.nominal, stated.weight
+            if stated.borrowing_limit is not None:
+                limit[c, i] = stated.nominal + stated.borrowing_limit
+            if stated.lending_limit is not None:
+                lending[c, i] = stated.lending_limit
+            usage[c, i] = queue.usage.get(name, 0.0)
+            if quota.budget_gpu_hours is not None:
+                budget[c, i], used[c, i] = quota.budget_gpu_hours, quota.used_gpu_hours
+                ends[c, i] = seconds(quota.period_ends, 0.0)
+            if quota.lowered:
+                grace[c, i] = quota.lowered.until.timestamp()
+    cap = np.where(weight > 0, limit, np.minimum(limit, nominal))
+    cap[:, 0] = MANY
+    return a.Quotas(nominal, limit, cap, lending, weight, usage, budget, used, ends, grace)
+
+
+def _allowed(sets: list[m.NodeSet], nodes: list[m.Node]) -> tuple[a.Flags, a.Ints]:
+    """Who may use which nodes: a row for each choice of nodes; and the row of each set, last that of work
+    without one, -1 where it may use all.
+    """
+    names = [n.name for n in nodes]
+    choices = [np.array([*map(s.nodes.__contains__, names)], np.bool_) for s in sets]
+    choices.append(np.array([not n.dedicated for n in nodes], np.bool_))
+    rows = {choice.tobytes(): choice for choice in choices if not choice.all()}
+    number = {key: i for i, key in enumerate(rows)}
+    allowed = np.array([*rows.values()] or [choices[-1]])
+    where = [number.get(choice.tobytes(), a.ANYWHERE) for choice in choices]
+    return allowed, np.array(where, np.int64)
+
+
+def _nodes(nodes: list[m.Node], names: list[str], rates: list[float], allowed: a.Flags) -> a.Nodes:
+    gpu_class = np.array([names.index(n.gpu_class) for n in nodes], np.int64)
+    size = np.zeros((3, len(nodes)), np.int64)
+    for i, node in enumerate(nodes):
+        if node.ready:
+            size[a.GPUS, i] = max(0, node.gpus - node.foreign_gpus)
+            size[a.CPUS, i] = MANY if node.cpus is None else node.cpus
+            size[a.MEMORY, i] = MANY if node.memory_mib is None else node.memory_mib
+    labels: list[list[tuple[str, ...]]] = [
+        [
+            (
+                n.topology.get("block", ""),
+                "" if "block" in n.topology else n.topology.get("rack", ""),
+                "" if n.topology.keys() & {"block", "rack"} else n.name,
+            )
+            for n in nodes
+        ],
+        [
+            (
+                n.topology.get("block", ""),
+                n.topology.get("rack", ""),
+                "" if "rack" in n.topology else n.name,
+            )
+            for n in nodes
+        ],
+        [(n.name,) for n in nodes],
+    ]
+    domain = np.array([_numbered(row) for row in labels], np.int64).reshape(3, len(nodes))
+    of_class = np.argsort(gpu_class, kind="stable")
+    start = np.searchsorted(gpu_class[of_class], np.arange(len(names) + 1))
+    capacity = np.array([size[a.GPUS, gpu_class == c].sum() for c in range(len(names))], np.int64)
+    return a.Nodes(
+        gpu_class, size, domain, start.astype(np.int64), of_class.astype(np.int64),
+        np.array(rates, np.float64), capacity, allowed, _columns(allowed),
+    )  # fmt: skip
+
+
+def _columns(table: a.Flags) -> a.Ints:
+    """Of each column a number that it shares with those that are like it."""
+    if table.all():
+        return np.zeros(table.shape[1], np.int64)
+    return np.unique(table, axis=1, return_inverse=True)[1].reshape(-1).astype(np.int64)
+
+
+def _numbered(labels: list[tuple[str, ...]]) -> list[int]:
+    number = {label: i for i, label in enumerate(sorted(set(labels)))}
+    return [number[label] for label in labels]
+
+
+def _or_endless(bound: float | None) -> float:
+    return np.inf if bound is None else float(bound)
+
+
+def _rules(policy: m.Policy, now: float) -> a.Rules:
+    return a.Rules(
+        now=now,
+        history=float(policy.history_strength),
+        delay=float(policy.preemption_delay_s),
+        eviction_cap=_or_endless(policy.eviction_cap),
+        spread=policy.placement == "spread",
+        grace=float(policy.stale_gang_grace_s),
+        user_history=float(policy.user_history_strength),
+        half_life=float(policy.usage_half_life_s),
+        charge=float(policy.charge_s),
+        reserve_after=float(policy.reserve_after_s),
+        cooldown=float(policy.cooldown_s),
+        fair_delay=float(policy.fair_share_delay_s),
+        max_evictions=_or_endless(policy.max_evictions),
+        max_moves=policy.max_moves,
+        shortest=policy.order == "shortest_predicted",
+    )
+
+
+def _add_workloads(frame: Frame, roster: Roster, nodes: list[m.Node], where: a.Ints) -> None:
+    """All workloads at once, by name: their slots are 0, 1, 2 …"""
+    columns = dict(roster.columns)
+    columns["where"] = where[columns["where"]]
+    phase = columns.pop("phase")
+    frame.load(roster.names, columns, list(roster.holders))
+    classes = {name: i for i, name in enumerate(frame.class_names)}
+    gpus = frame.nodes.size[a.GPUS].tolist()
+    places = {(n.name, n.gpu_class): (i, gpus[i] // m.MILLI) for i, n in enumerate(nodes)}
+    for slot in np.flatnonzero((phase == a.RUNNING) | columns["claims"]).tolist():
+        work = roster.works[slot]
+        if phase[slot] == a.RUNNING:
+            _run(frame, slot, work, classes, places)
+            if work.leaving_members:
+                frame.part(slot, _parting_seats(work, places))
+        elif work.placement and work.gpu_class:
+            seats = _seats(work, work.gpu_class, places)
+            if _is_still_asked(work, len(seats)) and not _lost_device(work, seats):
+                frame.promise(slot, classes[work.gpu_class], seats)
+
+
+def _numbers(
+    tree: a.Tree,
+    queues: list[m.Queue],
+    classes: list[m.GpuClass],
+    priorities: list[m.PriorityClass],
+    node_sets: list[m.NodeSet],
+) -> Numbers:
+    rates = [c.exchange_rate for c in classes]
+    start = tree.kid_start
+    return Numbers(
+        classes={c.name: i for i, c in enumerate(classes)},
+        cheapest_first=sorted(range(len(classes)), key=lambda c: (rates[c], c)),
+        priorities={p.name: i for i, p in enumerate(priorities)},
+        # Only leaves take workloads.
+        leaves={q.name: i for i, q in enumerate(queues, 1) if start[i] == start[i + 1]},
+        node_sets={s.name: i for i, s in enumerate(node_sets)},
+    )
+
+
+def _run(
+    frame: Frame,
+    slot: int,
+    work: m.Workload,
+    classes: Mapping[str, int],
+    places: Places,
+) -> None:
+    """Seat a running workload where the snapshot says."""
+    kind = _kind(work)
+    frame.start_on(slot, classes[kind], _seats(work, kind, places))
+    w = frame.work
+    w.started[slot] = seconds(work.started, frame.now)
+    w.checkpointed[slot] = seconds(work.checkpointed, -np.inf)
+    w.stale[slot] = seconds(work.stale_since, np.inf)
+    w.leaving[slot] = work.leaving
+
+
+def _kind(work: m.Workload) -> str:
+    return work.gpu_class or work.gpu_classes[0]
+
+
+def _parting_seats(work: m.Workload, places: Places) -> list[tuple[int, int]]:
+    """Seats of the members that it gave up."""
+    gone = replace(work, placement=work.leaving_members, devices=work.leaving_devices)
+    return _seats(gone, _kind(work), places)
+
+
+def _is_still_asked(work: m.Workload, members: int) -> bool:
+    """Whether a promise of so many members is one that the workload asks for as it is now."""
+    listed = not work.gpu_classes or work.gpu_class in work.gpu_classes
+    return listed and work.members.min <= members <= work.members.max
+
+
+def _lost_device(work: m.Workload, seats: list[tuple[int, int]]) -> bool:
+    return 0 < work.gpus < m.MILLI and any(device < 0 for _, device in seats)
+
+
+def _seats(work: m.Workload, kind: str, places: Places) -> list[tuple[int, int]]:
+    """Node and device of each member; device -1 for whole GPUs, and for a share whose device is not
+    known or is none of those the node offers now: it counts against the node, and nobody joins it.
+    """
+    seats = []
+    for node, members in work.placement.items():
+        place, offered = places[node, kind]
+        devices = work.devices.get(node, ()) if work.gpus < m.MILLI else ()
+        stated = [device if device < offered else -1 for device in devices[:members]]
+        seats += [(place, device) for device in (*stated, *[-1] * (members - len(stated)))]
+    return seats

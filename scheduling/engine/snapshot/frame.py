@@ -1,0 +1,392 @@
+"""The frame: a snapshot as structs of arrays, kept up in place by whoever plans again and again.
+
+    frame = encode(snapshot)
+    plan = plan_frame(frame)
+    for slot in plan.admitted():
+        frame.start(slot, plan)
+    frame.now += 60
+    frame.finish(slot)
+
+A workload lives in a slot, a small integer that is used again after ``finish``. Queues, classes, nodes
+and priority classes are numbers; ``frame.queue_names[number]`` and its sisters give the names.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from scheduling.engine import codes
+from scheduling.engine.compile.structs import Struct, as_struct
+from scheduling.engine.model import Snapshot
+from scheduling.engine.order.pending import list_afresh
+from scheduling.engine.order.running import join_afresh
+from scheduling.engine.snapshot import events
+from scheduling.engine.state import input as a
+from scheduling.engine.state.array_plan import ArrayPlan
+from scheduling.engine.state.session import World
+from scheduling.engine.state.tables import buffers_for, empty_work
+
+
+class Frame:
+    """Arrays of a snapshot. ``now`` is in seconds since the epoch and may be set.
+
+    After changing ``tree``, ``quotas``, ``nodes`` or ``ranks`` arrays in place (a new quota, a node that
+    is down) nothing else is needed, except ``forget_fits()`` when ``nodes.size`` changed.
+    """
+
+    work: a.Work
+    holds: a.Holds
+    pool: a.Pool
+
+    def __init__(
+        self,
+        *,
+        now: float,
+        rules: a.Rules,
+        names: dict[str, list[str]],
+        tree: a.Tree,
+        quotas: a.Quotas,
+        former: a.Quotas,
+        nodes: a.Nodes,
+        ranks: a.Ranks,
+        slots: int = 64,
+    ) -> None:
+        self.now = now
+        self.class_names = names["classes"]
+        self.queue_names = names["queues"]
+        self.node_names = names["nodes"]
+        self.priority_names = names["priorities"]
+        self.tree, self.quotas, self.former = tree, quotas, former
+        self.nodes, self.ranks = nodes, ranks
+        self.rules = rules
+        self.users = a.Users(np.full(64, -1, np.int64), np.zeros(64, np.int64))
+        self.open_to_all = a.ANYWHERE
+        """In place of ``where`` of work without constraints: not anywhere where nodes are dedicated."""
+        self.source: Snapshot | None = None
+        self.slot_names: dict[int, str] = {}
+        self.pairs: dict[tuple[int, str], int] = {}
+        self._next_tie = 0
+        self._pool = 0
+        self._world: Struct | None = None
+        self._grow(max(slots, 1), 2 * max(slots, 1), 1)
+
+    # -- workloads -----------------------------------------------------------------------------
+
+    def add_workload(self, *, name: str | None = None, **what: Any) -> int:
+        """A pending workload as ``describe`` has it; returns its slot."""
+        self.make_room(slots=1, wishes=len(what.get("classes", ())))
+        slot = int(self.pool.slots[0])
+        self.describe(self.work, slot, **what)
+        if name is not None:
+            self.slot_names[slot] = name
+        world = self.world
+        events.take_slot(world)
+        events.arrive(world, slot)
+        return slot
+
+    def describe(
+        self,
+        w: a.Work,
+        slot: int,
+        *,
+        queue: int,
+        submitted: float,
+        gpus: int = 1000,
+        priority: int = 0,
+        user: str = "",
+        members: tuple[int, int] = (1, 1),
+        classes: Sequence[int] = (0,),
+        cpus: int = 0,
+        memory_mib: int = 0,
+        elastic: bool = False,
+        where: int = a.ANYWHERE,
+        required: int = a.ANYWHERE,
+        preferred: int = a.ANYWHERE,
+        predicted: float = np.inf,
+        predicted_p90: float = np.inf,
+        held: bool = False,
+        claims: bool = False,
+        restart: float = 0.0,
+        tie: int | None = None,
+    ) -> None:
+        """Write a pending workload into ``slot`` of a table, the frame's own or one of work to come.
+
+        ``gpus`` (milli-GPU), ``cpus`` (milli) and ``memory_mib`` are of one member, ``members`` is
+        (least, most), ``classes`` are class numbers in order of preference, ``where`` is the row of
+        ``nodes.allowed`` with the nodes it may use, ``required`` and ``preferred`` are topology levels
+        (0 block, 1 rack, 2 node), times are seconds. ``queue`` -1 is misrouted. ``tie`` decides last, lowest
+        first; by default the order of arrival.
+        """
+        w.phase[slot] = a.PENDING
+        w.queue[slot], w.priority[slot] = queue, priority
+        w.user[slot] = self.pair(queue, user)
+        w.need[:, slot] = gpus, cpus, memory_mib
+        w.least[slot], w.most[slot] = members
+        w.elastic[slot], w.held[slot], w.claims[slot] = elastic, held, claims
+        w.wish[:, slot] = -1
+        w.wish[: len(classes), slot] = classes
+        w.where[slot], w.required[slot], w.preferred[slot] = where, required, preferred
+        w.submitted[slot], w.predicted[slot], w.restart[slot] = submitted, predicted, restart
+        w.tie[slot] = self._next_tie if tie is None else tie
+        self._next_tie = max(self._next_tie, int(w.tie[slot])) + 1
+        w.predicted_p90[slot] = predicted_p90
+        w.evictions[slot], w.evicted[slot], w.evicted_for[slot] = 0, -np.inf, -1
+        w.part_of[slot] = -1
+        w.started[slot] = w.checkpointed[slot] = -np.inf
+        w.stale[slot] = np.inf
+        w.leaving[slot] = False
+        w.gpu_class[slot], w.members[slot] = -1, 0
+
+    def load(
+        self, names: list[str], columns: dict[str, Any], holders: Sequence[tuple[int, str]]
+    ) -> None:
+        """Fill an empty frame with pending workloads, column by column of ``arrays.Work``.
+
+        ``user`` is a place among ``holders``, pairs of queue and user. Slots, and ties, are in the order
+        of ``names``.
+        """
+        count = len(names)
+        slots = max(count + 1, self.work.phase.size)
+        if count:
+            self._grow(slots, 2 * slots, max(self.work.wish.shape[0], len(columns["wish"])))
+            pairs = np.array([self.pair(queue, user) for queue, user in holders], np.int64)
+            columns = columns | {"user": pairs[columns["user"]]}
+            for name, column in columns.items():
+                table = getattr(self.work, name)
+                rows = (slice(len(column)),) if table.ndim > 1 else ()
+                table[*rows, :count] = column
+        self.work.phase[:count] = a.PENDING
+        self.work.tie[:count] = np.arange(count)
+        self.slot_names = dict(enumerate(names))
+        self._next_tie = count
+        free = self.pool.slots[: self.pool.left[events.SLOTS]]
+        free = free[free >= count]
+        self.pool.slots[: free.size] = free
+        self.pool.left[events.SLOTS] = free.size
+        self._world = None
+
+    def start(self, slot: int, plan: ArrayPlan) -> None:
+        """The workload starts now where ``plan`` has seated it (an ``admit`` decision)."""
+        nodes, devices = plan.seats(slot)
+        self.start_on(slot, int(plan.gpu_class[slot]), zip(nodes, devices, strict=True))
+
+    def start_on(self, slot: int, gpu_class: int, seats: Iterable[tuple[int, int]]) -> None:
+        """The workload starts now; ``seats`` are (node, device) by member, device -1 for whole GPUs."""
+        nodes, devices = events.columns(seats)
+        self.make_room(holds=nodes.size)
+        events.start(self.world, slot, gpu_class, nodes, devices, float(self.now))
+
+    def leave(self, slot: int, rival: int = -1) -> None:
+        """A workload evicted now, for ``rival`` if there is one: its pods still hold GPUs; ``requeue`` or
+        ``finish`` it when they go.
+        """
+        events.leave(self.world, slot, rival, float(self.now))
+
+    def shrink(self, slot: int, plan: ArrayPlan) -> int:
+        """A running workload keeps the seats of ``plan`` alone (a ``shrink`` decision).
+
+        Returns the slot of what holds its other GPUs on until their pods are gone: ``finish`` it then.
+        """
+        seats = Counter(zip(*plan.seats(slot), strict=True))
+        parting = sorted((Counter(self._seats_of(slot)) - seats).elements())
+        self.reseat(slot, seats.elements())
+        return self.part(slot, parting)
+
+    def move(self, slot: int, plan: ArrayPlan) -> int:
+        """A running workload starts again on the seats of ``plan`` (a ``move`` decision).
+
+        Returns the slot of what holds its former GPUs on until their pods are gone: ``finish`` it then.
+        """
+        former = self._seats_of(slot)
+        self.start(slot, plan)
+        return self.part(slot, former)
+
+    def part(self, slot: int, seats: Sequence[tuple[int, int]]) -> int:
+        """Members of ``slot`` that leave ``seats``, as a nameless workload that asks for nothing."""
+        need = self.work.need[:, slot].tolist()
+        parting = self.add_workload(
+            queue=int(self.work.queue[slot]),
+            submitted=self.now,
+            gpus=need[a.GPUS],
+            cpus=need[a.CPUS],
+            memory_mib=need[a.MEMORY],
+            members=(0, 0),
+            classes=(),
+        )
+        work = self.work
+        work.user[parting], work.priority[parting] = work.user[slot], work.priority[slot]
+        work.part_of[parting], work.evicted_for[parting] = slot, work.tie[slot]
+        self.start_on(parting, int(work.gpu_class[slot]), seats)
+        self.work.leaving[parting] = True
+        return parting
+
+    def requeue(self, slot: int) -> None:
+        """An evicted workload is pending again; it keeps its submit time."""
+        events.requeue(self.world, slot)
+
+    def keep(self, slot: int, plan: ArrayPlan) -> None:
+        """A pending workload is seated first, on the very seats that ``plan`` promised: victims leave
+        for it.
+        """
+        nodes, devices = plan.seats(slot)
+        self.promise(slot, int(plan.gpu_class[slot]), zip(nodes, devices, strict=True))
+
+    def promise(self, slot: int, gpu_class: int, seats: Iterable[tuple[int, int]]) -> None:
+        """Keep ``seats`` (node, device) for a pending workload."""
+        nodes, devices = events.columns(seats)
+        self.make_room(holds=nodes.size)
+        events.promise(self.world, slot, gpu_class, nodes, devices)
+
+    def forget_promise(self, slot: int) -> None:
+        """A pending workload waits like any other again."""
+        events.forget_promise(self.world, slot)
+
+    def grow(self, slot: int, plan: ArrayPlan) -> None:
+        """A running workload takes the seats of ``plan`` (a ``grow`` decision) beside its own."""
+        self.reseat(slot, zip(*plan.seats(slot), strict=True))
+
+    def reseat(self, slot: int, seats: Iterable[tuple[int, int]]) -> None:
+        """A running workload has a member on each of ``seats`` (node, device) from now on."""
+        nodes, devices = events.columns(seats)
+        self.make_room(holds=nodes.size)
+        events.resize(self.world, slot, nodes, devices)
+
+    def checkpoint(self, slot: int) -> None:
+        self.work.checkpointed[slot] = self.now
+
+    def finish(self, slot: int) -> None:
+        """The workload is over or cancelled; its slot is free."""
+        events.finish(self.world, slot)
+        self.slot_names.pop(slot, None)
+
+    def apply(self, plan: ArrayPlan, *, instantly: bool = True) -> None:
+        """Carry ``plan`` out: evictions (gone at once, or leaving), then starts."""
+        for slot in plan.evicted():
+            self.leave(slot, int(plan.rival[slot]))
+            if instantly:
+                self.requeue(slot)
+        for slot in (*plan.shrunk(), *plan.moved()):
+            moves = int(plan.action[slot]) == codes.MOVE
+            parted = self.move(slot, plan) if moves else self.shrink(slot, plan)
+            if instantly:
+                self.finish(parted)
+        for slot in plan.promised():
+            self.keep(slot, plan)
+        for slot in plan.admitted():
+            self.start(slot, plan)
+        for slot in plan.grown():
+            self.grow(slot, plan)
+
+    def note_usage(self, queue: int, user: str, gpus: int) -> None:
+        """``user`` held ``gpus`` (milli-GPU) in the leaf ``queue`` on average, older time counting less."""
+        pair = self.pair(queue, user)  # which may make the arrays anew
+        self.users.usage[pair] = gpus
+
+    def forget_fits(self) -> None:
+        """Drop what is known of nodes: which gangs fit on empty ones, and what is free."""
+        self.buffers.seats.known[:] = -1
+        self.buffers.room.stale[:] = True
+
+    def user_in(self, slot: int, queue: int) -> int:
+        """Number of the user of ``slot`` in another queue."""
+        number = int(self.work.user[slot])
+        user = next(user for (_, user), pair in self.pairs.items() if pair == number)
+        return self.pair(queue, user)
+
+    def forget(self) -> None:
+        """Drop every table made for planning; the next plan builds them anew, as a new frame's would."""
+        self._world = None
+
+    @property
+    def world(self) -> Struct:
+        """The struct that kernels read; built again only after the arrays grew."""
+        if self._world is None:
+            self.buffers = buffers_for(
+                self.tree,
+                self.nodes,
+                self.work,
+                self.holds,
+                self.users.above.size,
+                self.ranks.value.size,
+                self._pool,
+            )
+            b = self.buffers
+            parts = (
+                self.tree, self.quotas, self.nodes, self.work, self.ranks, self.holds, self.rules,
+                b.division, b.room, b.book, b.seats, b.out, b.prey, self.users, self.former, b.guard,
+                b.line, b.memo, b.index, self.pool, b.mix,
+            )  # fmt: skip
+            self._world = as_struct(World(*parts))
+            events.find_holds(self._world)
+            list_afresh(b.line, np.flatnonzero(self.work.phase == a.PENDING))
+            join_afresh(b.line, np.flatnonzero(self.work.phase == a.RUNNING))
+        return self._world
+
+    def widen(self) -> bool:
+        """Whether the last plan had more seats to write down than the tables take. They have room now:
+        plan again.
+        """
+        short = int(self.buffers.out.used[1]) > self.buffers.out.pool_node.size
+        if short:
+            self._pool = 2 * int(self.buffers.out.used[1])
+            self._world = None
+        return short
+
+    def pair(self, queue: int, user: str) -> int:
+        """Number of the pair; the same user has one in every queue above as well."""
+        pair = self.pairs.get((queue, user), -1)
+        if pair < 0:
+            parent = int(self.tree.parent[queue]) if queue > 0 else 0
+            above = self.pair(parent, user) if parent > 0 else -1
+            pair = self.pairs[queue, user] = len(self.pairs)
+            if pair == self.users.above.size:
+                self.users = a.Users(*(np.append(part, part) for part in self.users))
+                self._world = None
+            self.users.above[pair], self.users.usage[pair] = above, 0
+        return pair
+
+    def _seats_of(self, slot: int) -> list[tuple[int, int]]:
+        """Node and device of each member."""
+        seats, h = [], int(self.holds.head[slot])
+        while h >= 0:
+            seat = int(self.holds.node[h]), int(self.holds.device[h])
+            seats += [seat] * int(self.holds.members[h])
+            h = int(self.holds.next[h])
+        return seats
+
+    def make_room(self, *, slots: int = 0, holds: int = 0, wishes: int = 0) -> None:
+        """Have at least so many slots and holds unused, and room for so many wishes of a workload."""
+        size, many = self.work.phase.size, self.holds.node.size
+        rows = self.work.wish.shape[0]
+        more = max(0, slots - int(self.pool.left[events.SLOTS]))
+        more_holds = max(0, holds - int(self.pool.left[events.HOLDS]))
+        if more or more_holds or wishes > rows:
+            self._grow(
+                max(2 * size, size + more) if more else size,
+                max(2 * many, many + more_holds) if more_holds else many,
+                max(rows, wishes),
+            )
+
+    def _grow(self, slots: int, holds: int, wishes: int) -> None:
+        """Make the tables of workloads at least this large; what is in them stays."""
+        old = self.work.phase.size if hasattr(self, "work") else 0
+        old_holds = self.holds.node.size if old else 0
+        work = empty_work(slots, wishes)
+        table = a.Holds(*(np.full(slots if i == 0 else holds, -1, np.int64) for i in range(5)))
+        pool = a.Pool(np.zeros(slots, np.int64), np.zeros(holds, np.int64), np.zeros(2, np.int64))
+        if old:
+            for field, fresh in zip((*self.work, *self.holds), (*work, *table), strict=True):
+                fresh[tuple(slice(0, n) for n in field.shape)] = field
+        for heap, before, size, k in (
+            (pool.slots, old, slots, events.SLOTS),
+            (pool.holds, old_holds, holds, events.HOLDS),
+        ):
+            kept = (self.pool.slots, self.pool.holds)[k][: self.pool.left[k]] if old else heap[:0]
+            pool.left[k] = kept.size + size - before
+            heap[: pool.left[k]] = np.append(kept, np.arange(before, size))
+        self.work, self.holds, self.pool = work, table, pool
+        self._world = None

@@ -1,0 +1,206 @@
+"""The workloads of one snapshot after the other as columns: what both hold is read once.
+
+A snapshot's values are frozen, so the very same object says the same as before. Columns do not depend on
+what was held earlier: they are those that a roster would make of the newest snapshot alone.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import compress
+from operator import attrgetter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scheduling.engine import model as m
+from scheduling.engine.state import input as a
+from scheduling.engine.state.tables import empty_work
+
+Columns = dict[str, NDArray[Any]]
+"""By the names of ``arrays.Work``; the last axis runs over workloads."""
+
+BY_NAME = attrgetter("name")
+DTYPES = {name: table.dtype for name, table in empty_work(0, 1)._asdict().items()}
+LOST = -2
+"""Number of a set of nodes that is gone."""
+PHASES = {m.Phase.PENDING: a.PENDING, m.Phase.RUNNING: a.RUNNING}
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """What the names of a snapshot stand for."""
+
+    classes: Mapping[str, int]
+    cheapest_first: Sequence[int]
+    priorities: Mapping[str, int]
+    leaves: Mapping[str, int]
+    """Queues that take workloads."""
+    node_sets: Mapping[str, int]
+
+
+class Roster:
+    """Workloads by name, and their columns."""
+
+    def __init__(self) -> None:
+        self.works: list[m.Workload] = []
+        self.names: list[str] = []
+        self.columns: Columns = {}
+        self.holders: dict[tuple[int, str], int] = {}
+        """(leaf, user) -> number in the column ``user``, by their first workload: between users who hold
+        as much the order decides."""
+        self._ids: dict[int, m.Workload] = {}
+        self._names: object = None
+        self._node_sets: Sequence[str] = ()
+        """By the numbers in the column ``where``."""
+        self._have_rivals = False
+        """Whether any may have been evicted for another one."""
+
+    @property
+    def known(self) -> Container[int]:
+        """The addresses of the workloads of the last snapshot."""
+        return self._ids
+
+    def settle(self, snapshot: m.Snapshot) -> None:
+        """Begin ``snapshot``: all is forgotten when its names stand for other numbers."""
+        names = (
+            snapshot.gpu_classes,
+            [(q.name, q.parent) for q in snapshot.queues],
+            [p.name for p in snapshot.priority_classes],
+        )
+        if names != self._names:
+            self.__init__()  # type: ignore[misc] # as new
+            self._names = names
+
+    def follow(self, workloads: Sequence[m.Workload], numbers: Numbers) -> None:
+        """Bring the columns in line with ``workloads`` of the snapshot that was begun."""
+        self._renumber(list(numbers.node_sets))
+        ids = dict(zip(map(id, workloads), workloads, strict=True))
+        fresh = sorted((ids[key] for key in ids.keys() - self._ids.keys()), key=BY_NAME)
+        if fresh or not self._ids.keys() <= ids.keys() or not self.columns:
+            self._have_rivals |= any(work.last_evicted_for for work in fresh)
+            self._merge(fresh, list(map(ids.__contains__, map(id, self.works))), numbers)
+        self._ids = ids
+        self._note_rivals()
+        self._find_the_lost(workloads)
+
+    def _renumber(self, node_sets: list[str]) -> None:
+        """Sets of nodes have other numbers where one came or went."""
+        if self._node_sets != node_sets and self.columns:
+            number = {name: i for i, name in enumerate(node_sets)}
+            numbers = [number.get(name, LOST) for name in self._node_sets]
+            # The last is that of work without a set.
+            self.columns["where"] = np.array([*numbers, -1])[self.columns["where"]]
+        self._node_sets = node_sets
+
+    def _find_the_lost(self, workloads: Sequence[m.Workload]) -> None:
+        """A snapshot's fault that is seen only here: known workloads are not checked again."""
+        if not (self.columns["where"] == LOST).any():
+            return
+        raise m.SnapshotError(
+            (f"workloads[{i}].node_set", repr(work.node_set), "a name of node_sets")
+            for i, work in enumerate(workloads)
+            if work.node_set is not None and work.node_set not in self._node_sets
+        )
+
+    def _merge(self, fresh: list[m.Workload], stays: list[bool], numbers: Numbers) -> None:
+        names = list(compress(self.names, stays))
+        at = [bisect_left(names, work.name) for work in fresh]
+        before = len(self.works)
+        order = np.insert(np.flatnonzero(stays), at, before + np.arange(len(fresh)))
+        works = [*self.works, *fresh]
+        self.works = list(map(works.__getitem__, order.tolist()))
+        self.names = list(map(BY_NAME, self.works))
+        columns = self._read(fresh, numbers)
+        if before:
+            columns = _joined(self.columns, columns)
+        self.columns = {name: column.take(order, -1) for name, column in columns.items()}
+        wish = self.columns["wish"]
+        self.columns["wish"] = wish[: max(1, int((wish >= 0).any(axis=1).sum()))]
+        self._number_holders()
+
+    def _number_holders(self) -> None:
+        known = list(self.holders)
+        used, first, place = np.unique(self.columns["user"], return_index=True, return_inverse=True)
+        by_first = np.argsort(first)
+        self.holders = {known[used[i]]: number for number, i in enumerate(by_first)}
+        self.columns["user"] = np.argsort(by_first)[place]
+
+    def _read(self, works: list[m.Workload], numbers: Numbers) -> Columns:
+        """Columns of ``works`` alone; where none is given, the frame's default stands."""
+        classes = numbers.classes
+        wishes = [
+            [classes[name] for name in w.gpu_classes if name in classes]
+            if w.gpu_classes
+            else numbers.cheapest_first
+            for w in works
+        ]
+        longest = max([1, *map(len, wishes)])
+        queue = [numbers.leaves.get(w.queue, -1) for w in works]
+        columns: dict[str, list[Any]] = {
+            "phase": [PHASES[w.phase] for w in works],
+            "queue": queue,
+            "user": [
+                self.holders.setdefault((leaf, w.user), len(self.holders))
+                for leaf, w in zip(queue, works, strict=True)
+            ],
+            "priority": [numbers.priorities[w.priority_class] for w in works],
+            "need": [
+                [w.gpus for w in works],
+                [w.cpus for w in works],
+                [w.memory_mib for w in works],
+            ],
+            "least": [w.members.min for w in works],
+            "most": [w.members.max for w in works],
+            "elastic": [w.elastic for w in works],
+            "wish": [[row[k] if k < len(row) else -1 for row in wishes] for k in range(longest)],
+            "where": [numbers.node_sets.get(w.node_set or "", -1) for w in works],
+            "required": [_level(w.topology.required) for w in works],
+            "preferred": [_level(w.topology.preferred) for w in works],
+            "submitted": [w.submitted.timestamp() for w in works],
+            "predicted": [w.predicted.p50 if w.predicted else np.inf for w in works],
+            "predicted_p90": [w.predicted.p90 if w.predicted else np.inf for w in works],
+            "held": [w.held for w in works],
+            "claims": [w.awaits_victims for w in works],
+            "restart": [w.restart_cost_s for w in works],
+            "evictions": [w.evictions for w in works],
+            "evicted": [seconds(w.last_evicted, -np.inf) for w in works],
+        }
+        return {name: np.array(column, DTYPES[name]) for name, column in columns.items()}
+
+    def _note_rivals(self) -> None:
+        """For whom each was evicted last, by tie: that is the place in the order of names."""
+        column = np.full(len(self.works), -1, DTYPES["evicted_for"])
+        if self._have_rivals:
+            place = {name: i for i, name in enumerate(self.names)}
+            for i, work in enumerate(self.works):
+                column[i] = place.get(work.last_evicted_for or "", -1)
+        self.columns["evicted_for"] = column
+
+
+def _joined(before: Columns, fresh: Columns) -> Columns:
+    """The columns of those before, then those of ``fresh``; one without so many wishes has fewer."""
+    wishes = max(before["wish"].shape[0], fresh["wish"].shape[0])
+    return {
+        name: np.concatenate([_padded(before[name], wishes), _padded(column, wishes)], -1)
+        if name == "wish"
+        else np.concatenate([before[name], column], -1)
+        for name, column in fresh.items()
+    }
+
+
+def _padded(wish: NDArray[Any], rows: int) -> NDArray[Any]:
+    return np.pad(wish, ((0, rows - wish.shape[0]), (0, 0)), constant_values=-1)
+
+
+def _level(name: str | None) -> int:
+    return a.ANYWHERE if name is None else a.LEVELS.index(name)
+
+
+def seconds(instant: datetime | None, otherwise: float) -> float:
+    """Seconds since the epoch."""
+    return otherwise if instant is None else instant.timestamp()

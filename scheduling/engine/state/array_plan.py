@@ -1,0 +1,62 @@
+"""What a cycle decided, read from the tables of a frame."""
+
+from __future__ import annotations
+
+from scheduling.engine import codes
+from scheduling.engine.state import input as a
+from scheduling.engine.state.tables import Buffers
+
+
+class ArrayPlan:
+    """Decisions by slot, as arrays. They are views: valid until the frame is planned again.
+
+    ``order`` lists the slots decided on, in order; ``action`` and ``reason`` are numbers of ``codes``;
+    ``rival`` and ``blame`` are a slot and a queue or -1; ``until`` is 0 for never; ``fair`` is the
+    division [class, queue] in milli-GPU.
+    """
+
+    def __init__(self, buffers: Buffers) -> None:
+        out, division = buffers.out, buffers.division
+        self.out: a.Out = out
+        self.division: a.Division = division
+        self.book: a.Book = buffers.book
+        self.order = out.order[: int(out.used[0])]
+        self.action, self.reason = out.action, out.reason
+        self.gpu_class, self.members = out.gpu_class, out.members
+        self.rival, self.blame, self.until, self.lost = out.rival, out.blame, out.until, out.lost
+        self.figures, self.fair = out.figures, division.fair
+
+    def admitted(self) -> list[int]:
+        """Slots that start, in order."""
+        return self._with(codes.ADMIT)
+
+    def evicted(self) -> list[int]:
+        """Slots that leave, in order."""
+        return self._with(codes.EVICT)
+
+    def grown(self) -> list[int]:
+        """Slots of elastic gangs that get more members, in order."""
+        return self._with(codes.GROW)
+
+    def shrunk(self) -> list[int]:
+        """Slots that give members up, in order."""
+        return self._with(codes.SHRINK)
+
+    def moved(self) -> list[int]:
+        """Slots that start again elsewhere, in order."""
+        return self._with(codes.MOVE)
+
+    def promised(self) -> list[int]:
+        """Slots for which room is coming free."""
+        slots = self.order[self.reason[self.order] == codes.AWAITS_VICTIMS]
+        return [int(slot) for slot in slots]
+
+    def seats(self, slot: int) -> tuple[list[int], list[int]]:
+        """Node and device of each member that ``slot`` is given."""
+        first = int(self.out.first[slot])
+        last = first + int(self.members[slot])
+        nodes, devices = self.out.pool_node[first:last], self.out.pool_device[first:last]
+        return nodes.tolist(), devices.tolist()
+
+    def _with(self, action: int) -> list[int]:
+        return self.order[self.action[self.order] == action].tolist()

@@ -1,0 +1,53 @@
+"""Everything one cycle reads and writes, as one struct."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from scheduling.engine.compile.structs import declare
+from scheduling.engine.eviction.candidates import Prey
+from scheduling.engine.order.pending import Line
+from scheduling.engine.order.shapes import Memo
+from scheduling.engine.placement.demand_mix import Mix
+from scheduling.engine.state.input import (
+    Book,
+    Division,
+    Holds,
+    Index,
+    Nodes,
+    Out,
+    Pool,
+    Quotas,
+    Ranks,
+    Room,
+    Rules,
+    Seats,
+    Tree,
+    Users,
+    Work,
+)
+
+
+@declare
+class World(NamedTuple):
+    tree: Tree
+    quotas: Quotas
+    nodes: Nodes
+    work: Work
+    ranks: Ranks
+    holds: Holds
+    rules: Rules
+    division: Division
+    room: Room
+    book: Book
+    seats: Seats
+    out: Out
+    prey: Prey
+    users: Users
+    former: Quotas
+    guard: Division
+    line: Line
+    memo: Memo
+    index: Index  # type: ignore[assignment] # nobody asks a struct for tuple.index
+    pool: Pool
+    mix: Mix

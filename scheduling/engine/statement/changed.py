@@ -1,0 +1,44 @@
+"""What a plan remembers, and what makes it stale: dropped here and nowhere else.
+
+Remembered are whose hunt failed (``Prey.refused``), who was refused alike (``Memo.epoch``), and what a
+milli-GPU costs on each node (``Prey.rate``).
+"""
+
+from __future__ import annotations
+
+from scheduling.engine.compile.kernel import inner
+from scheduling.engine.eviction.candidates import UNRATED
+from scheduling.engine.eviction.victim_order import rate_leaf
+from scheduling.engine.order.shapes import EPOCH
+from scheduling.engine.state.session import World
+
+ROOM, RETURN, SHARES, TURNS, HOLDING, REACH = 0, 1, 2, 3, 4, 5
+"""Somebody left a class, moved in it or stepped back; whoever was to leave it stays; shares are others;
+a turn or nodes are kept, or no more; a leaf holds more than it did; a hunt looks at other prey than the one
+before.
+"""
+EVERY = -1
+"""In place of a class or a leaf."""
+
+
+@inner
+def changed(world: World, event: int, c: int, q: int) -> None:
+    """``event`` happened in class ``c`` and leaf ``q``."""
+    if event == HOLDING:
+        rate_leaf(world, q)
+        return
+    if event in (ROOM, RETURN, SHARES):
+        _forget_failures(world, c)
+    if event != REACH:
+        world.memo.now[EPOCH] += 1
+    if event in (RETURN, SHARES, REACH):
+        world.prey.rated[0] = UNRATED
+
+
+@inner
+def _forget_failures(world: World, c: int) -> None:
+    refused = world.prey.refused
+    for k in range(refused.shape[0]):
+        if c in (EVERY, k):
+            for q in range(refused.shape[1]):
+                refused[k, q] = -1

@@ -1,0 +1,146 @@
+"""Planning a frame again with one slot, or one limit, changed.
+
+First only those are asked again on whom the answer can turn: who started, was promised room, keeps a turn
+or holds nodes. Whoever was refused mostly stays refused when another asks for room too; what they ask for
+counts in the division all the same. Whom that lets start is confirmed beside everybody who waits or, where
+they are many, beside those first in line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from scheduling.engine import codes
+from scheduling.engine.cycle.one_pass import plan_world
+from scheduling.engine.model import MILLI
+from scheduling.engine.order.pending import ALL, FEW, FRESH, LISTED
+from scheduling.engine.planner import plan_frame
+from scheduling.engine.reasons.wording import gpus_in_words
+from scheduling.engine.snapshot.frame import Frame
+from scheduling.engine.state.array_plan import ArrayPlan
+from scheduling.engine.state.input import GPUS, Ints
+from scheduling.engine.whatif.change import Change, Relaxation
+
+LIMITS = (
+    codes.AT_LIMIT,
+    codes.NEVER_FITS,
+    codes.HOURS_SPENT,
+    codes.QUEUE_AT_JOB_LIMIT,
+    codes.USER_AT_LIMIT,
+)
+"""Reasons for which a limit stands in the way."""
+MOST_ASKED = 300
+"""Up to so many who wait are all asked to confirm an answer: a few milliseconds."""
+
+
+class Again:
+    """Plans the frame again and again with one slot changed, among the few who matter."""
+
+    def __init__(self, frame: Frame, slot: int, plan: ArrayPlan) -> None:
+        self.frame, self.slot = frame, slot
+        self.blame, self.gpu_class = int(plan.blame[slot]), max(0, int(plan.gpu_class[slot]))
+        self.reason, self.figures = int(plan.reason[slot]), plan.figures[slot].tolist()
+        self.held = int(plan.book.held[self.gpu_class, self.blame])
+        circles = self._who_matters(plan)[: 3 if self.reason in LIMITS else 2]
+        self._circles = [(among, plan.book.asked) for among in circles]
+
+    def __enter__(self) -> Again:
+        line, book = self.frame.buffers.line, self.frame.buffers.book
+        self._line = line.item[: line.count[0]].copy()
+        asked = book.asked.copy()
+        self._kind = int(self.frame.buffers.memo.of[self.slot])
+        line.count[3] = FEW
+        for k, (among, _) in enumerate(self._circles):
+            self._list(among)
+            book.extra[...] = 0
+            plan_world(self.frame.world, self.frame.now, False)
+            self._circles[k] = among, asked - book.asked
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        line = self.frame.buffers.line
+        line.item[: self._line.size] = self._line
+        line.count[0], line.count[1], line.count[3] = self._line.size, 0, ALL
+        line.state[self.slot] = LISTED
+        self.frame.buffers.memo.of[self.slot] = self._kind
+        self.frame.buffers.book.extra[...] = 0
+
+    def _who_matters(self, plan: ArrayPlan) -> tuple[Ints, Ints, Ints]:
+        """Who got or keeps something, or stepped back; those with whoever goes first in a leaf, or everybody
+        if few wait; and all of these with whoever a limit stops.
+        """
+        line, book = self.frame.buffers.line, plan.book
+        item = line.item[: line.count[0]]
+        matters = np.zeros(self.frame.work.phase.size, np.bool_)
+        action = plan.action[item]
+        waiting = (action == codes.WAIT) | (action == codes.UNDECIDED)
+        matters[item[~waiting | plan.out.stepped_back[item]]] = True
+        for kept in (book.turn, book.holder, book.promised):
+            matters[kept[kept >= 0]] = True
+        matters[self.slot] = False
+        few = item[matters[item]]
+        waits = line.leaf[:-1] < line.leaf[1:]
+        matters[item if item.size <= MOST_ASKED else item[line.start[line.leaf[:-1][waits]]]] = True
+        matters[self.slot] = False
+        more = item[matters[item]]
+        matters[item[waiting & np.isin(plan.reason[item], LIMITS)]] = True
+        matters[self.slot] = False
+        return few, more, item[matters[item]]
+
+    def plan(self, *, higher_limit: bool) -> ArrayPlan | None:
+        """The plan with the slot as it is now, None if it does not start, nor is promised room. What those
+        outside a circle ask for counts in it. A higher limit lets in whoever it stopped, and they may take
+        what others at other limits wait for: all of them are asked.
+        """
+        for among, extra in self._circles[2:] if higher_limit else self._circles[:2]:
+            self._list(among)
+            self.frame.buffers.book.extra[...] = extra
+            plan = plan_frame(self.frame)
+            promised = plan.reason[self.slot] == codes.AWAITS_VICTIMS
+            if plan.action[self.slot] != codes.ADMIT and not promised:
+                return None
+        return plan
+
+    def _list(self, among: Ints) -> None:
+        """``among`` and the slot are in line."""
+        line = self.frame.buffers.line
+        line.item[: among.size] = among
+        line.count[0], line.count[1] = among.size, 1
+        line.fresh[0] = self.slot
+        line.state[self.slot] = FRESH
+
+    def starts(
+        self, change: Change, value: str | int, sentence: str, queue: str = ""
+    ) -> Relaxation | None:
+        """The relaxation if the slot starts, or is promised room, as it is now; ``queue`` is the one whose
+        limit was raised.
+        """
+        plan, frame, slot = self.plan(higher_limit=bool(queue)), self.frame, self.slot
+        if plan is None:
+            return None
+        kind = frame.class_names[int(plan.gpu_class[slot])]
+        gone = (
+            sum(int(plan.members[v] * frame.work.need[GPUS, v]) for v in plan.evicted())
+            if plan.reason[slot] == codes.AWAITS_VICTIMS
+            else 0
+        )
+        left = "has" if gone == MILLI else "have"
+        after = f", once {gpus_in_words(gone)} of others {left} left" if gone else ""
+        return Relaxation(change, value, f"{sentence} {kind}{after}.", kind, gone, queue)
+
+    def with_fields(
+        self, fields: dict[str, Any], ask: Callable[[], Relaxation | None]
+    ) -> Relaxation | None:
+        """``ask`` while ``fields`` of the slot have other values."""
+        work, slot = self.frame.work, self.slot
+        kept = {name: getattr(work, name)[..., slot].copy() for name in fields}
+        for name, value in fields.items():
+            getattr(work, name)[..., slot] = value
+        try:
+            return ask()
+        finally:
+            for name, value in kept.items():
+                getattr(work, name)[..., slot] = value

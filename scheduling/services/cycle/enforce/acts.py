@@ -1,0 +1,396 @@
+"""A plan as acts: which object gets which patch, and what is said about it.
+
+Pure but for the memory of what was said when: the same plan on the same picture gives the same acts,
+and on a settled cluster none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from scheduling.cluster.adapters import ADAPTERS, Adapter, Admission, ClassSpec, Observed, notes
+from scheduling.cluster.enforcement.enforcer import Act
+from scheduling.cluster.enforcement.events import Event
+from scheduling.cluster.picture.compose import Picture
+from scheduling.cluster.picture.nodes import ObservedNode
+from scheduling.cluster.vocabulary import labels
+from scheduling.cluster.vocabulary.quantities import rfc3339
+from scheduling.engine import Outline
+from scheduling.engine import model as m
+from scheduling.models import Workload
+from scheduling.services.cycle.enforce.restore import is_marked, may_start, restorations
+from scheduling.services.cycle.enforce.status import Spoken, public, say, status_acts
+from scheduling.services.snapshot.blocked import RAN_OUT, START_BACK_OFF_S, waits
+from scheduling.services.snapshot.situations import (
+    Known,
+    Situation,
+    class_of,
+    is_as_it_should_be,
+    is_over_time,
+    placement_of,
+)
+
+Json = dict[str, Any]
+
+BYPASSED = "Unsuspended outside the queue; suspended again until its turn comes."
+OVERGROWN = "Made larger than it was admitted with; back to that size until it is admitted anew."
+SWOLLEN = "Its pods ask for more GPUs than they were admitted with; it waits until its turn comes with those."
+MOVED = "Starts again on the nodes it was moved to."
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """All that acts are made of."""
+
+    plan: Outline
+    picture: Picture
+    known: Mapping[str, Known]
+    classes: Mapping[str, ClassSpec]
+    cycle: int
+    now: datetime
+    nodes: Mapping[str, ObservedNode]
+    rows: Mapping[str, Workload]
+    """By the engine's name."""
+    restless: Sequence[Observed]
+    """The workloads but those that wait, as they should, and did not change."""
+
+    def find(self, name: str) -> Observed | None:
+        """The workload by the engine's name."""
+        row = self.rows.get(name)
+        return self.picture.by_uid.get(row.uid) if row else None
+
+    @property
+    def resource_names(self) -> tuple[str, ...]:
+        return tuple(spec.resource_name for spec in self.classes.values())
+
+
+def phases_of(
+    scene: Scene, spoken: Spoken, *, hurried: bool = False
+) -> tuple[list[list[Act]], list[Act]]:
+    """Acts in the order they are to be done (corrections, room made, room taken), and words; fewer of
+    these when ``hurried``."""
+    adapters = {a.kind: a for a in ADAPTERS}
+    corrections = [
+        act
+        for observed in scene.restless
+        if not is_as_it_should_be(observed)
+        and (act := _correction(observed, adapters[observed.kind], scene)) is not None
+    ]
+    corrected = {act.target.key for act in corrections}
+    leaving: list[Act] = []
+    arriving: list[Act] = []
+    for decision in scene.plan.acts:
+        observed = scene.find(decision.workload)
+        if observed is None or decision.workload in corrected:
+            continue
+        adapter = adapters[observed.kind]
+        if decision.action is m.Action.MOVE and observed.parts:
+            continue  # Nobody would make deleted pods again just because they were moved.
+        if decision.action in (m.Action.EVICT, m.Action.MOVE):
+            leaving.append(_eviction(decision, observed, adapter, scene))
+        elif decision.action is m.Action.SHRINK:
+            leaving.append(_resize(decision, observed, adapter, scene))
+        elif decision.action is m.Action.GROW:
+            arriving.append(_resize(decision, observed, adapter, scene))
+        elif decision.action is m.Action.ADMIT:
+            arriving.append(_admission(decision, observed, adapter, scene))
+    acted = corrected | {act.target.key for act in (*leaving, *arriving)}
+    others = (o for o in scene.restless if o.key not in acted)
+    arriving += restorations(others, adapters, scene.known, scene.resource_names, scene.picture)
+    words = status_acts(
+        scene.plan.waits,
+        lambda name: None if name in corrected else scene.find(name),
+        adapters,
+        spoken,
+        alive=scene.picture.by_uid,
+        now=scene.now,
+        hurried=hurried,
+    )
+    said = [part for act in words for part in parts_of(act)[:1]]
+    phases = [
+        [p for act in phase for p in parts_of(act)] for phase in (corrections, leaving, arriving)
+    ]
+    return phases, said
+
+
+def parts_of(act: Act) -> list[Act]:
+    """``act`` on each object that makes up the workload; Events are posted on the first alone."""
+    observed = act.target
+    if not observed.parts:
+        return [act]
+    first, *others = (
+        replace(observed, kind="Pod", name=name, uid=uid, parts=()) for name, uid in observed.parts
+    )
+    silent = replace(act, workload_uid=observed.uid, before=(), after=())
+    speaking = replace(
+        silent, target=first, before=_on(first, act.before), after=_on(first, act.after)
+    )
+    return [speaking, *(replace(silent, target=part) for part in others)]
+
+
+def _on(part: Observed, events: tuple[Event, ...]) -> tuple[Event, ...]:
+    return tuple(replace(event, target=part) for event in events)
+
+
+def _correction(observed: Observed, adapter: Adapter, scene: Scene) -> Act | None:
+    """What a person did past the queue, brought back into it; what was begun, brought to its end."""
+    known = scene.known.get(observed.uid)
+    situation = known.situation if known else None
+    if observed.stopped_by_hand and not observed.deleting and not observed.outcome:
+        return Act(adapter, observed, lambda obj: _hold(adapter, obj), purpose="hold")
+    if situation is Situation.BYPASSING:
+        return _suspend_again(observed, adapter, scene)
+    if observed.moves_to is not None and observed.suspended:
+        moving = situation is Situation.MOVING
+        return _arrival(observed, adapter, scene) if moving else _stay(observed, adapter)
+    return _brought_in_line(observed, adapter, scene) if situation is Situation.HOLDING else None
+
+
+def _brought_in_line(observed: Observed, adapter: Adapter, scene: Scene) -> Act | None:
+    """What holds GPUs in another way, or for longer, than it was let in."""
+    if is_over_time(observed, scene.known[observed.uid], scene.now):
+        return _ending(observed, adapter, scene)
+    if observed.unfinished:
+        return _completion(observed, adapter, scene)
+    if not observed.marked:
+        return _adoption(observed, adapter, scene)
+    return _cut_back(observed, adapter, scene) if observed.overgrown else None
+
+
+def _suspend_again(observed: Observed, adapter: Adapter, scene: Scene) -> Act:
+    def decide(obj: Json) -> Json | None:
+        admitted = is_marked(obj) and not observed.swollen
+        if adapter.is_suspended(obj) or adapter.is_over(obj) or admitted:
+            return None
+        return adapter.suspension(obj, None)
+
+    why = SWOLLEN if observed.swollen else BYPASSED
+    event = _event(
+        observed, adapter, scene, "Resuspended", why, once=str(observed.generation), bad=True
+    )
+    return Act(adapter, observed, decide, after=(event,), purpose="suspend again")
+
+
+def _arrival(observed: Observed, adapter: Adapter, scene: Scene) -> Act | None:
+    """The second half of a move: it starts where its place was kept, once it has left."""
+    target, nodes = observed.moves_to, scene.nodes
+    spec = scene.classes.get(target.gpu_class) if target else None
+    if (
+        target is None
+        or spec is None
+        or observed.pods_left
+        or not target.placement.keys() <= nodes.keys()
+    ):
+        return None
+    members = sum(target.placement.values())
+    admission = _place(observed, spec, members, target.placement, scene)
+
+    def decide(obj: Json) -> Json | None:
+        if not may_start(adapter, obj) or labels.MOVES_TO not in notes.of(obj):
+            return None
+        return adapter.admission(obj, admission)
+
+    event = _event(observed, adapter, scene, "Admitted", MOVED, once=scene.now.isoformat())
+    return Act(adapter, observed, decide, after=(event,), purpose="start")
+
+
+def _stay(observed: Observed, adapter: Adapter) -> Act | None:
+    """Held on its way: its place is kept no longer, and it is planned anew once it is released."""
+
+    def decide(obj: Json) -> Json | None:
+        there = labels.MOVES_TO in notes.of(obj)
+        return {"metadata": {"annotations": {labels.MOVES_TO: None}}} if there else None
+
+    return Act(adapter, observed, decide, purpose="end the move of")
+
+
+def _hold(adapter: Adapter, obj: Json) -> Json | None:
+    """Suspended by hand means: not now. Its mark goes, and a hold says so until it is released."""
+    if not (adapter.is_suspended(obj) and is_marked(obj)):
+        return None
+    return {"metadata": {"annotations": {**dict.fromkeys(labels.MARK), labels.HOLD: "true"}}}
+
+
+def _ending(observed: Observed, adapter: Adapter, scene: Scene) -> Act:
+    """Its run is over, for its kind does not end it: it stops, and is held until its owner decides."""
+    over = dict.fromkeys(labels.STATUS) | {
+        labels.HOLD: labels.RUN_OVER,
+        labels.REASON: m.Reason.RUN_TIME_OVER.value,
+        labels.SENTENCE: RAN_OUT,
+    }
+
+    def decide(obj: Json) -> Json | None:
+        if adapter.is_suspended(obj) or adapter.is_over(obj):
+            return None
+        patch = adapter.suspension(obj, None)
+        patch.setdefault("metadata", {}).setdefault("annotations", {}).update(over)
+        return patch
+
+    event = _event(
+        observed, adapter, scene, "RunTimeOver", RAN_OUT, once=scene.now.isoformat(), bad=True
+    )
+    return Act(adapter, observed, decide, after=(event,), purpose="end")
+
+
+def _completion(observed: Observed, adapter: Adapter, scene: Scene) -> Act | None:
+    """An admission that reached some of its parts only is finished on the same nodes."""
+    spec = scene.classes.get(observed.gpu_class or "")
+    if spec is None:
+        return None
+    admission = _place(observed, spec, observed.members, observed.planned, scene)
+
+    def decide(obj: Json) -> Json | None:
+        return adapter.admission(obj, admission) if may_start(adapter, obj) else None
+
+    return Act(adapter, observed, decide, purpose="start the rest of")
+
+
+def _adoption(observed: Observed, adapter: Adapter, scene: Scene) -> Act | None:
+    """Mark work that ran before Weir enforced, so that nobody takes it for a jumper later."""
+    class_by_node = scene.picture.class_by_node
+    gpu_class = scene.classes.get(class_of(observed, class_by_node) or "")
+    if gpu_class is None:
+        return None
+    admission = _place(observed, gpu_class, observed.members, placement_of(observed), scene)
+
+    def decide(obj: Json) -> Json | None:
+        if adapter.is_suspended(obj) or adapter.is_over(obj) or is_marked(obj):
+            return None
+        return {"metadata": adapter.admission(obj, admission)["metadata"]}
+
+    return Act(adapter, observed, decide, purpose="mark")
+
+
+def _cut_back(observed: Observed, adapter: Adapter, scene: Scene) -> Act | None:
+    """More members than were admitted would run past every limit."""
+    spec, members = scene.classes.get(observed.gpu_class or ""), observed.sized
+    if spec is None or members is None:
+        return None
+    admission = _place(observed, spec, members, observed.planned, scene)
+
+    def decide(obj: Json) -> Json | None:
+        running = is_marked(obj) and not adapter.is_suspended(obj) and not adapter.is_over(obj)
+        return adapter.resize(obj, admission) if running else None
+
+    event = _event(
+        observed, adapter, scene, "Resized", OVERGROWN, once=str(observed.generation), bad=True
+    )
+    return Act(adapter, observed, decide, after=(event,), purpose="resize")
+
+
+def _admission(decision: m.Decision, observed: Observed, adapter: Adapter, scene: Scene) -> Act:
+    admission = _planned(decision, observed, scene)
+
+    def decide(obj: Json) -> Json | None:
+        edited = int(obj["metadata"].get("generation", 0)) != observed.generation
+        if edited or observed.pods_left or not may_start(adapter, obj):
+            return None
+        return say(adapter.admission(obj, admission), decision)
+
+    once = f"{observed.generation} {scene.now.isoformat()}"
+    event = _event(observed, adapter, scene, "Admitted", public(decision), once=once)
+    return Act(adapter, observed, decide, after=(event,), is_foreseen=True, purpose="start")
+
+
+def _resize(decision: m.Decision, observed: Observed, adapter: Adapter, scene: Scene) -> Act:
+    admission = _planned(decision, observed, scene)
+
+    def decide(obj: Json) -> Json | None:
+        if adapter.is_suspended(obj) or adapter.is_over(obj) or not is_marked(obj):
+            return None
+        patch = adapter.resize(obj, admission)
+        return say(patch, decision) if patch else None
+
+    once = f"{observed.generation} {admission.members}"
+    event = _event(observed, adapter, scene, "Resized", public(decision), once=once)
+    return Act(adapter, observed, decide, after=(event,), purpose="resize")
+
+
+def _eviction(decision: m.Decision, observed: Observed, adapter: Adapter, scene: Scene) -> Act:
+    more = _aftermath(decision, observed, scene)
+
+    def decide(obj: Json) -> Json | None:
+        if adapter.is_suspended(obj) or adapter.is_over(obj):
+            return None
+        patch = say(adapter.suspension(obj, scene.cycle), decision)
+        patch["metadata"]["annotations"] |= more
+        return patch
+
+    event = _event(
+        observed, adapter, scene, "Evicted", public(decision), once=str(scene.cycle), bad=True
+    )
+    return Act(adapter, observed, decide, after=(event,), purpose="suspend")
+
+
+def _aftermath(decision: m.Decision, observed: Observed, scene: Scene) -> Json:
+    """What is noted with an eviction: where it goes on, or when it is tried again.
+
+    A gang that never was all up waits longer each time; one that lost members later does not.
+    """
+    if decision.action is m.Action.MOVE and decision.gpu_class and decision.placement:
+        target = notes.target_note(decision.gpu_class, decision.placement)
+        return {labels.MOVES_TO: target}
+    known = scene.known[observed.uid]
+    if decision.reason is not m.Reason.STALE_GANG or known.ran:
+        return {labels.START_FAILURES: None, labels.RETRY_AT: None}
+    times = observed.start_failures + 1
+    retry_at = scene.now + timedelta(seconds=waits(START_BACK_OFF_S, times))
+    return {labels.START_FAILURES: str(times), labels.RETRY_AT: rfc3339(retry_at)}
+
+
+def _planned(decision: m.Decision, observed: Observed, scene: Scene) -> Admission:
+    gpu_class = scene.classes[decision.gpu_class or ""]
+    return _place(observed, gpu_class, decision.members, decision.placement, scene)
+
+
+def _place(
+    observed: Observed,
+    gpu_class: ClassSpec,
+    members: int,
+    placement: Mapping[str, int],
+    scene: Scene,
+) -> Admission:
+    nodes = scene.nodes
+    planned = [nodes[n] for n in placement if n in nodes]
+    # One that is preferred only must not keep an elastic gang from growing past it.
+    rigid = observed.min_members == observed.max_members
+    liked = observed.topology.get("preferred") if rigid else None
+    return Admission(
+        gpu_class=gpu_class,
+        members=members,
+        nodes={nodes[n].hostname if n in nodes else n: count for n, count in placement.items()},
+        placement=placement if observed.gpus else {},
+        at=scene.now,
+        domain=_domain(observed.topology.get("required"), planned),
+        liked_domain=_domain(liked, planned),
+        labels={node.name: node.labels for node in planned},
+        runtimes=scene.picture.runtimes,
+        resource_names=scene.resource_names,
+        claims=scene.picture.devices.claims(observed.namespace),
+        group_uid=observed.uid if observed.parts else "",
+    )
+
+
+def _domain(level: str | None, nodes: list[ObservedNode]) -> dict[str, str]:
+    """The label of the domain of ``level`` that holds all ``nodes``."""
+    for label in labels.TOPOLOGY_LEVELS.get(level or "", ()):
+        values = {node.labels.get(label) for node in nodes}
+        if len(values) == 1 and None not in values:
+            return {label: str(values.pop())}
+    return {}
+
+
+def _event(
+    observed: Observed,
+    adapter: Adapter,
+    scene: Scene,
+    reason: str,
+    message: str,
+    *,
+    once: str,
+    bad: bool = False,
+) -> Event:
+    return Event(observed, adapter.api_version, reason, message, scene.now, once, warning=bad)

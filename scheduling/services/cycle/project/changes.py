@@ -1,0 +1,94 @@
+"""What one projection of a cluster found different, and how it is written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from scheduling.models import CheckpointHabit, Eviction, Transition, Workload
+from scheduling.services.tables.bulk import insert_keyed, write_columns
+from scheduling.services.workloads import checkpoints, lifecycle
+
+PROJECTED = [
+    "queue",
+    "queue_label",
+    "user",
+    "priority_class",
+    "type",
+    "gpus",
+    "cpus",
+    "memory_mib",
+    "min_members",
+    "max_members",
+    "elastic",
+    "gpu_classes",
+    "topology",
+    "run_time_limit_s",
+    "checkpoint_interval_s",
+    "predicted_p50_s",
+    "predicted_p90_s",
+    "held",
+    "checkpointed_at",
+    "members",
+    "placement",
+    "gpu_class",
+]
+"""Columns copied from the cluster; ``lifecycle.HELD_BY_STEP`` are the others."""
+AUTHORED = frozenset(
+    {
+        "queue_label",
+        "priority_class_id",
+        "gpus",
+        "min_members",
+        "max_members",
+        "gpu_classes",
+        "topology",
+        "run_time_limit_s",
+        "held",
+    }
+)
+"""Those that people set, as ``assign`` calls them."""
+
+
+@dataclass(slots=True)
+class Changes:
+    """What one projection found different."""
+
+    new: list[Workload] = field(default_factory=list)
+    edited: dict[str, Workload] = field(default_factory=dict)
+    authored: dict[str, Workload] = field(default_factory=dict)
+    """Of the edited, those that people asked something else for."""
+    stepped: dict[str, Workload] = field(default_factory=dict)
+    transitions: list[Transition] = field(default_factory=list)
+    evictions: list[Eviction] = field(default_factory=list)
+    habits: list[CheckpointHabit] = field(default_factory=list)
+
+    def __bool__(self) -> bool:
+        return bool(self.new or self.edited or self.stepped)
+
+
+def save(changes: Changes) -> None:
+    """Write ``changes``; the caller opens the transaction."""
+    insert_keyed(changes.new)
+    created = {row.uid for row in changes.new}
+    edited = [row for uid, row in changes.edited.items() if uid not in created]
+    if edited:
+        write_columns(edited, PROJECTED)
+    stepped = [row for uid, row in changes.stepped.items() if uid not in created]
+    lifecycle.save(stepped, changes.transitions)
+    if changes.evictions:
+        Eviction.objects.bulk_create(changes.evictions)
+    if changes.habits:
+        checkpoints.save(changes.habits)
+
+
+def assign(row: Workload, values: Mapping[str, Any], changes: Changes) -> None:
+    """Set columns of ``row``, and note in ``changes`` if one of them had another value."""
+    changed = [name for name, value in values.items() if getattr(row, name) != value]
+    for name in changed:
+        setattr(row, name, values[name])
+    if changed:
+        changes.edited[row.uid] = row
+    if not AUTHORED.isdisjoint(changed):
+        changes.authored[row.uid] = row

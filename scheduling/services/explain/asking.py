@@ -1,0 +1,283 @@
+"""What would become of work before it is submitted: the cluster as it is, planned with it in line.
+
+Nothing is calculated here. The engine that runs the cluster plans the snapshot at hand once more for each
+question, and says what it would say of the work if it had just arrived.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Any
+
+from kubernetes.config import ConfigException
+
+from scheduling.cluster.adapters import Observed, key_of
+from scheduling.cluster.connection.client import ApiError
+from scheduling.engine import Outline, Planner
+from scheduling.engine import model as m
+from scheduling.engine import plan as engine_plan
+from scheduling.models import Cluster, Queue, State, Workload
+from scheduling.services.errors import ServiceError
+from scheduling.services.explain import consolidating
+from scheduling.services.explain.consolidating import Freed
+from scheduling.services.policy.rows import PolicyRows
+from scheduling.services.snapshot import build as snapshots
+from scheduling.services.words.told import Said, sealed_of
+from scheduling.services.worker.held import Address, address_of
+
+FRESH_S = 5.0
+"""A reading of the cluster answers questions for so long: people type faster than plans change."""
+BUSY_S = 5.0
+"""One question is planned at a time; who would wait longer is told to ask again."""
+ASKED = "(asked)"
+"""Its name in the snapshot. No object of a cluster is called so."""
+NEVER = (m.Reason.NEVER_FITS, m.Reason.NO_SUCH_CLASS)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the plan decides on the work, on the classes it accepts or on ``gpu_class`` alone."""
+
+    gpu_class: str
+    """Empty: all that it accepts, in its order."""
+    decision: m.Decision
+    share: m.Share | None
+    """Of its queue in the class that was decided on, with the work in it."""
+    ahead: tuple[str, ...]
+    """Engine names of those who wait in its queue and go before it."""
+    leaving: tuple[str, ...]
+    """Engine names of those who would leave for it."""
+
+    @property
+    def never(self) -> bool:
+        return self.decision.reason in NEVER
+
+    @property
+    def starts(self) -> bool:
+        return self.decision.action is m.Action.ADMIT
+
+
+def rows_of(cluster: Cluster, names: Sequence[str]) -> list[Workload]:
+    """The workloads of these engine names, in that order; without those that have no row yet."""
+    wanted = {name.rsplit("/", 1)[-1] for name in names}
+    live = Workload.objects.filter(cluster=cluster, name__in=wanted).exclude(state=State.FINISHED)
+    found = {name_in_plan(work): work for work in live.select_related("queue")}
+    return [found[name] for name in names if name in found]
+
+
+def name_in_plan(work: Workload) -> str:
+    """What the engine calls it."""
+    return key_of(work.kind, work.namespace, work.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Work that nobody has submitted yet, in the queue that it would wait in."""
+
+    cluster: Cluster
+    queue: Queue
+    observed: Observed
+
+    def on(self, gpu_class: str) -> Observed:
+        """The same, asking for one class alone."""
+        return replace(self.observed, gpu_classes=(gpu_class,), names_classes=True)
+
+    def said(self, decision: m.Decision) -> Said:
+        """What the plan says of it, to be told to a reader."""
+        return Said(
+            cluster_id=self.queue.cluster_id,
+            queue=self.queue.path,
+            user=self.observed.user,
+            reason=decision.reason.value,
+            sentence=decision.sentence,
+            sealed=sealed_of(decision),
+            numbers=dict(decision.numbers),
+        )
+
+
+def as_work_of(observed: Observed, user: str, cluster: Cluster, queue: Queue) -> Asked:
+    """``observed`` as ``user`` would submit it to ``queue``, in whose namespace it is made."""
+    at_home = replace(observed, user=user, namespace=queue.namespace or "default")
+    return Asked(cluster, queue, at_home)
+
+
+def ask(asked: Asked, gpu_classes: Sequence[str] = ()) -> list[Answer]:
+    """What would become of it now: as it is, then on each of ``gpu_classes`` alone.
+
+    Raises ServiceError when the cluster does not answer, or too many ask at once.
+    """
+    with _reading_of(asked.cluster) as reading:
+        return [reading.answer(asked.observed, name) for name in ("", *gpu_classes)]
+
+
+def can_never_start(asked: Asked) -> m.Decision | None:
+    """The engine's word that it fits no class even on empty nodes, None if it may start one day.
+
+    Raises ServiceError as ``ask`` does.
+    """
+    with _reading_of(asked.cluster) as reading:
+        return reading.never(asked.observed)
+
+
+def drained(queue: Queue) -> list[m.Decision]:
+    """Who would be evicted, and what each would lose, if ``queue`` were drained now.
+
+    Raises ServiceError as ``ask`` does.
+    """
+    with _reading_of(queue.cluster) as reading:
+        return reading.drained(queue.name)
+
+
+def freed(cluster: Cluster, gpu_class: str, nodes: int) -> Freed:
+    """What moving work together would do for ``nodes`` more whole nodes of ``gpu_class``, now.
+
+    Raises ServiceError as ``ask`` does.
+    """
+    with _reading_of(cluster) as reading:
+        return reading.freed(gpu_class, nodes)
+
+
+class _Reading:
+    """A cluster as it was read once. Used by one thread at a time."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.read_at = time.monotonic()
+        self.revision = cluster.revision
+        self.rows: PolicyRows
+        self.fault: ServiceError | None = None
+        self._planner = Planner()
+        try:
+            self.rows, self.snapshot = snapshots.live_under(cluster)
+        except (ApiError, ConfigException, OSError) as error:
+            self.fault = _unreachable(cluster)
+            self.fault.__cause__ = error
+            return
+        self._queue_of = {w.name: w.queue for w in self.snapshot.workloads}
+        latest = max([self.snapshot.now, *(w.submitted for w in self.snapshot.workloads)])
+        self._after_all = latest + timedelta(seconds=1)
+
+    def serves(self, cluster: Cluster) -> bool:
+        fresh = time.monotonic() - self.read_at < FRESH_S
+        return fresh and self.revision == cluster.revision
+
+    def answer(self, observed: Observed, gpu_class: str) -> Answer:
+        work = self._value(observed)
+        if gpu_class:
+            work = replace(work, gpu_classes=(gpu_class,))
+        asked = replace(self.snapshot, workloads=(*self.snapshot.workloads, work))
+        plan = _planned(self._planner.plan, asked)
+        decision, ahead = self._found(plan, work)
+        name = decision.gpu_class or gpu_class
+        return Answer(
+            gpu_class=gpu_class,
+            decision=decision,
+            share=plan.fair_share.get(work.queue, {}).get(name),
+            ahead=ahead,
+            leaving=tuple(
+                act.workload
+                for act in plan.acts
+                if act.for_workload == ASKED and act.action in (m.Action.EVICT, m.Action.SHRINK)
+            ),
+        )
+
+    def never(self, observed: Observed) -> m.Decision | None:
+        """Others are left out: what never fits does not fit an empty cluster either."""
+        alone = replace(self.snapshot, workloads=(self._value(observed),))
+        [decision, *_] = _planned(engine_plan, alone).decisions
+        return decision if decision.reason in NEVER else None
+
+    def drained(self, name: str) -> list[m.Decision]:
+        stopped = (
+            replace(queue, stop=m.Stop.DRAIN) if queue.name == name else queue
+            for queue in self.snapshot.queues
+        )
+        plan = _planned(self._planner.plan, replace(self.snapshot, queues=tuple(stopped)))
+        return [act for act in plan.acts if act.reason is m.Reason.DRAINED]
+
+    def freed(self, gpu_class: str, nodes: int) -> Freed:
+        return _planned(lambda it: consolidating.freed(it, gpu_class, nodes), self.snapshot)
+
+    def _value(self, observed: Observed) -> m.Workload:
+        """It arrives after everybody, whatever the API server's clock says of them."""
+        made = snapshots.newcomer(observed, self.rows, self.snapshot.now)
+        return replace(made, name=ASKED, submitted=self._after_all)
+
+    def _found(self, plan: Outline, work: m.Workload) -> tuple[m.Decision, tuple[str, ...]]:
+        """The decision on it, and who goes before it where it waits."""
+        for act in plan.acts:
+            if act.workload == ASKED:
+                return act, ()
+        waits = plan.waits
+        at = list(waits.names).index(ASKED)
+        place = waits.positions[at]
+        ahead = [
+            (position, name)
+            for name, position in zip(waits.names, waits.positions, strict=True)
+            if 0 < position < place and self._queue_of.get(name) == work.queue
+        ]
+        [decision] = waits.spell([at])
+        return decision, tuple(name for _, name in sorted(ahead))
+
+
+class _Readings:
+    """The last reading of each cluster, and whose turn it is."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._kept: dict[Address, _Reading] = {}
+        self._turns: dict[Address, threading.Lock] = {}
+
+    def turn_of(self, address: Address) -> threading.Lock:
+        with self._lock:
+            return self._turns.setdefault(address, threading.Lock())
+
+    def get(self, cluster: Cluster) -> _Reading:
+        """Called by whoever has the turn."""
+        address = address_of(cluster)
+        kept = self._kept.get(address)
+        if kept is None or not kept.serves(cluster):
+            kept = self._kept[address] = _Reading(cluster)
+        if kept.fault is not None:
+            raise kept.fault
+        return kept
+
+
+_readings = _Readings()
+
+
+@contextmanager
+def _reading_of(cluster: Cluster) -> Iterator[_Reading]:
+    """The cluster's reading, for one thread at a time."""
+    turn = _readings.turn_of(address_of(cluster))
+    if not turn.acquire(timeout=BUSY_S):
+        raise ServiceError(
+            "busy", f"Too many ask {cluster.name} at once.", "Check again in a moment."
+        )
+    try:
+        yield _readings.get(cluster)
+    finally:
+        turn.release()
+
+
+def _planned(plan: Any, snapshot: m.Snapshot) -> Any:
+    try:
+        return plan(snapshot)
+    except m.SnapshotError as error:
+        raise ServiceError(
+            "cannot_plan",
+            "The cluster cannot be planned as it is.",
+            "Ask an admin to look at the engine's page.",
+        ) from error
+
+
+def _unreachable(cluster: Cluster) -> ServiceError:
+    return ServiceError(
+        "cluster_unreachable",
+        f"Cluster {cluster.name} does not answer.",
+        "Check again in a moment.",
+    )

@@ -1,0 +1,111 @@
+"""Quotas as the engine takes them: in force now, in grace after they were lowered, with their GPU-hours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db.models import F, FloatField, Q, Sum
+
+from scheduling.engine import model as m
+from scheduling.models import MILLI, Cluster, Quota, UsageSample
+from scheduling.models.ledger import Resolution
+from scheduling.services.tables.unchanged import Unchanged
+
+Key = tuple[int, int]
+"""(queue id, class id)"""
+BY_MINUTES = timedelta(hours=6)
+"""So far back the minutes are summed: the hours may not be rolled up yet."""
+
+
+@dataclass(frozen=True)
+class Entitlements:
+    """The quotas of one cluster at one moment, by queue and class."""
+
+    quotas: tuple[Quota, ...]
+    """In force now."""
+    former: tuple[Quota, ...]
+    """Out of force, but not for longer than the cluster's grace."""
+    used_gpu_hours: dict[Key, float]
+    """Of this month, where a budget is set."""
+    grace: timedelta
+    period_ends: datetime
+
+    @classmethod
+    def load(cls, cluster: Cluster, at: datetime, held: Unchanged) -> Entitlements:
+        """Those of ``cluster`` at cluster time ``at``; ``held`` remembers from one call to the next."""
+        rows = Quota.objects.filter(queue__cluster=cluster)
+        grace = timedelta(seconds=cluster.lowering_grace_s)
+        quotas = held.rows("quotas", rows.in_force(at))
+        ended = rows.filter(effective_until__gt=at - grace, effective_until__lte=at)
+        start, end = month(at)
+        bounded = [q for q in quotas if q.budget_gpu_hours is not None]
+        used = used_gpu_hours(bounded, start, at) if bounded else {}
+        return cls(quotas, held.rows("former quotas", ended), used, grace, end)
+
+    def engine_quotas(self) -> dict[Key, m.Quota]:
+        """For the engine; where no row is in force, its defaults stand."""
+        now = {(q.queue_id, q.gpu_class_id): q for q in self.quotas}
+        before: dict[Key, list[Quota]] = {}
+        for row in self.former:
+            before.setdefault((row.queue_id, row.gpu_class_id), []).append(row)
+        return {key: self._quota(key, now.get(key), before.get(key, [])) for key in now | before}
+
+    def _quota(self, key: Key, row: Quota | None, before: Iterable[Quota]) -> m.Quota:
+        budget = row.budget_gpu_hours if row else None
+        return m.Quota(
+            **figures(row),
+            lowered=self._lowered(row, before),
+            budget_gpu_hours=budget,
+            used_gpu_hours=self.used_gpu_hours.get(key, 0.0),
+            period_ends=None if budget is None else self.period_ends,
+        )
+
+    def _lowered(self, row: Quota | None, before: Iterable[Quota]) -> m.Lowered | None:
+        """The most generous of the rows whose grace runs, if it gave more than the one in force."""
+        most = max(before, key=lambda old: (old.nominal_gpus, _limit(old), old.pk), default=None)
+        if most is None or most.effective_until is None:
+            return None
+        if row is not None and _gives_no_less(row, most):
+            return None
+        return m.Lowered(most.effective_until + self.grace, **figures(most))
+
+
+def _gives_no_less(row: Quota, before: Quota) -> bool:
+    more = row.nominal_gpus >= before.nominal_gpus and _limit(row) >= _limit(before)
+    return more and row.weight >= before.weight
+
+
+def figures(row: Quota | None) -> dict[str, Any]:
+    if row is None:
+        return {}
+    return {
+        "nominal": row.nominal_gpus,
+        "borrowing_limit": row.borrowing_limit_gpus,
+        "lending_limit": row.lending_limit_gpus,
+        "weight": float(row.weight),
+    }
+
+
+def _limit(row: Quota) -> float:
+    above = row.borrowing_limit_gpus
+    return float("inf") if above is None else float(row.nominal_gpus + above)
+
+
+def month(at: datetime) -> tuple[datetime, datetime]:
+    """The calendar month of ``at`` (UTC): its start, and the start of the next."""
+    start = at.replace(day=1, hour=0, minute=0, second=0, microsecond=0)
+    return start, (start + timedelta(days=32)).replace(day=1)
+
+
+def used_gpu_hours(quotas: Iterable[Quota], start: datetime, at: datetime) -> dict[Key, float]:
+    """GPU-hours that the queues of ``quotas`` held from ``start`` to ``at``: by hours, lately by minutes."""
+    lately = max(start, at.replace(minute=0, second=0, microsecond=0) - BY_MINUTES)
+    hours = Q(resolution=Resolution.HOUR, start__gte=start, start__lt=lately)
+    minutes = Q(resolution=Resolution.MINUTE, start__gte=lately, start__lt=at)
+    samples = UsageSample.objects.filter(hours | minutes, queue__in={q.queue_id for q in quotas})
+    held = Sum(F("allocated_gpus") * F("seconds"), output_field=FloatField())
+    rows = samples.values("queue", "gpu_class").annotate(milli_s=held).order_by()
+    return {(row["queue"], row["gpu_class"]): row["milli_s"] / MILLI / 3600 for row in rows}

@@ -1,0 +1,151 @@
+"""Workloads that no plan may start now, whatever room there is: why, until when, and the remedy.
+
+The engine sees them as held; what people read comes from here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+
+from scheduling.cluster.adapters import Observed
+from scheduling.engine import Outline
+from scheduling.engine import model as m
+from scheduling.engine.reasons.wording import clock
+from scheduling.services.workloads.judge import MISROUTED, Judgement
+
+START_BACK_OFF_S = (60.0, 3600.0)
+"""First and longest wait of a gang whose pods were not all ready in time; doubled each time."""
+RAN_OUT = (
+    "It ran for its run-time limit, so Weir ended it. Release it to queue it again from where it left off, or"
+    " cancel it."
+)
+REFUSED_BACK_OFF_S = (5.0, 600.0)
+"""The same when the API server refuses the patch that would start it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Blocked:
+    reason: m.Reason
+    sentence: str
+    until: datetime | None = None
+
+
+@dataclass(slots=True)
+class Refusals:
+    """What the API server refused lately, by uid: generation of the object, times, until, message."""
+
+    held: dict[str, tuple[int, int, datetime, str]] = field(default_factory=dict)
+
+    def note(self, refused: Mapping[str, tuple[int, str]], *, now: datetime) -> None:
+        for uid, (generation, message) in refused.items():
+            before = self.held.get(uid)
+            times = before[1] + 1 if before and before[0] == generation else 1
+            until = now + timedelta(seconds=waits(REFUSED_BACK_OFF_S, times))
+            self.held[uid] = (generation, times, until, message)
+
+    def of(self, observed: Observed, now: datetime) -> Blocked | None:
+        generation, _, until, message = self.held.get(observed.uid, (-1, 0, now, ""))
+        if generation != observed.generation or until <= now:
+            return None
+        sentence = (
+            f"The cluster refuses to start it: {message}. It is tried again at {clock(until)}."
+        )
+        return Blocked(m.Reason.NEVER_FITS, sentence.replace("..", "."), until)
+
+    def forget(self, present: Container[str]) -> None:
+        self.held = {uid: what for uid, what in self.held.items() if uid in present}
+
+
+def forbidden(judgement: Judgement) -> Blocked | None:
+    """What of it keeps work from being started; of work that goes nowhere nothing more is said."""
+    if not judgement.faults:
+        return None
+    first = judgement.faults[0]
+    if first.code == MISROUTED:
+        return Blocked(m.Reason.MISROUTED, str(first))
+    return Blocked(m.Reason.NOT_ALLOWED, " ".join(str(fault) for fault in judgement.faults))
+
+
+def blocked(
+    observed: Observed, refusals: Refusals, *, now: datetime, barred: Blocked | None = None
+) -> Blocked | None:
+    """What keeps ``observed`` from being started at ``now``; None for nearly all. ``barred`` is what its
+    judgement forbids."""
+    if observed.fault and not (barred and barred.reason is m.Reason.MISROUTED):
+        return Blocked(m.Reason.NEVER_FITS, observed.fault)
+    return barred or _not_yet(observed, now) or refusals.of(observed, now)
+
+
+def _not_yet(observed: Observed, now: datetime) -> Blocked | None:
+    """What it says itself to wait for."""
+    if observed.ran_out:
+        return Blocked(m.Reason.RUN_TIME_OVER, RAN_OUT)
+    if observed.incomplete:
+        return Blocked(m.Reason.GANG_INCOMPLETE, observed.incomplete)
+    if observed.retry_at is not None and observed.retry_at > now:
+        late = _late(observed, observed.retry_at)
+        return Blocked(m.Reason.GANG_INCOMPLETE, late, observed.retry_at)
+    return None
+
+
+def all_blocked(
+    workloads: Iterable[Observed],
+    refusals: Refusals,
+    *,
+    now: datetime,
+    barred: Mapping[str, Blocked],
+) -> list[tuple[Observed, Blocked]]:
+    """Those of ``workloads`` that are blocked, with the cause; ``barred`` by uid: what judgements forbid."""
+    return [
+        (o, why)
+        for o in workloads
+        if (why := blocked(o, refusals, now=now, barred=barred.get(o.uid)))
+    ]
+
+
+def may_be_blocked(observed: Observed) -> bool:
+    """Whether it says of itself what may keep it from being started, now or at another time."""
+    return bool(observed.fault or observed.incomplete or observed.retry_at or observed.ran_out)
+
+
+def reworded(plan: Outline, blocked_by: Mapping[str, Blocked]) -> Outline:
+    """``plan`` with what really blocks a workload (engine name -> why) in place of its hold."""
+    if not blocked_by:
+        return plan
+    line, reasons = plan.waits, list(plan.waits.reasons)
+    places = [place for place, name in enumerate(line.names) if name in blocked_by]
+    said = {
+        place: _reworded(decision, blocked_by)
+        for place, decision in zip(places, line.spell(places), strict=True)
+    }
+    for place, decision in said.items():
+        reasons[place] = decision.reason
+
+    def spell(wanted: Sequence[int]) -> list[m.Decision]:
+        others = iter(line.spell([place for place in wanted if place not in said]))
+        return [said[place] if place in said else next(others) for place in wanted]
+
+    return replace(plan, waits=replace(line, reasons=reasons, spell=spell))
+
+
+def waits(bounds_s: tuple[float, float], times: int) -> float:
+    """Seconds to wait after the ``times``-th failure in a row."""
+    first, longest = bounds_s
+    return min(longest, first * 2.0 ** min(times - 1, 30))
+
+
+def _reworded(decision: m.Decision, blocked_by: Mapping[str, Blocked]) -> m.Decision:
+    why = blocked_by.get(decision.workload)
+    if why is None or decision.action is not m.Action.WAIT:
+        return decision
+    return replace(
+        decision, reason=why.reason, sentence=why.sentence, sealed="", until=why.until, numbers={}
+    )
+
+
+def _late(observed: Observed, until: datetime) -> str:
+    times = observed.start_failures
+    again = f", {times} times in a row" if times > 1 else ""
+    return f"Its pods were not all ready in time{again}; it is tried again at {clock(until)}."

@@ -1,0 +1,384 @@
+"""The engine's frozen input, made of what the cluster shows and what people decided."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from datetime import datetime
+from functools import lru_cache
+from hashlib import sha256
+from operator import attrgetter
+from typing import Any
+
+from scheduling.cluster.adapters import Observed
+from scheduling.cluster.connection.client import Client
+from scheduling.cluster.picture import compose as pictures
+from scheduling.cluster.picture.compose import Orphans, Picture, Seat
+from scheduling.cluster.picture.node_sets import NodeSets
+from scheduling.cluster.picture.nodes import ObservedNode
+from scheduling.engine import model as m
+from scheduling.models import Cluster, ClusterMode, Workload
+from scheduling.services.cycle.project.lingering import (
+    Heir,
+    Heirs,
+    heir_of,
+    kept,
+    orphans_stay,
+    stays,
+)
+from scheduling.services.policy import rows as policies
+from scheduling.services.policy.rows import NO_PRIORITY_CLASS, PolicyRows
+from scheduling.services.snapshot.blocked import Refusals, blocked, forbidden
+from scheduling.services.snapshot.foreign import strange_gpus, vanished_nodes
+from scheduling.services.snapshot.parts import BESIDE, Parts, divide, parts_of
+from scheduling.services.snapshot.situations import (
+    Known,
+    Situation,
+    class_of,
+    held_by,
+    is_taken,
+    judge,
+    narrowed,
+    priority_of,
+)
+from scheduling.services.snapshot.waiting import Waiting
+from scheduling.services.workloads.checkpoints import Habits, last_checkpoint
+
+NO_HEIRS: Heirs = {}
+NOBODY = Heir("")
+BOUNDS = attrgetter("bounds")
+
+
+def build(
+    rows: PolicyRows,
+    picture: Picture,
+    known: Mapping[str, Known],
+    *,
+    now: datetime,
+    waiting: Waiting | None = None,
+    heirs: Heirs = NO_HEIRS,
+) -> m.Snapshot:
+    """A Snapshot at cluster time ``now``; ``known`` maps uid to what the cycle knows, ``heirs`` that of an
+    object which is gone to whom its pods count for.
+
+    ``waiting`` remembers from one snapshot of a cluster to the next. Workloads are named
+    ``namespace/name``. What is done and gone is left out; what is done or was suspended but still has
+    pods on nodes is *leaving*; it is held by its queue as before where that takes long.
+    """
+    waiting = waiting or Waiting()
+    changed = [o for o in waiting.sift(rows, picture, known) if o.uid in known]
+    parts = parts_of(changed, picture, known, rows)
+    strange = strange_gpus(changed, picture, parts)
+    nodes = [
+        *(_node(n, strange) for n in picture.nodes),
+        *vanished_nodes(changed, picture, known, parts),
+    ]
+    class_by_node = {n.name: n.gpu_class for n in reversed(nodes)}
+    present = {(n.name, n.gpu_class) for n in nodes}
+    made: list[Made] = []
+    for observed in changed:
+        what = known[observed.uid]
+        work = _workload(observed, what, rows, class_by_node, present, now)
+        if work is not None:
+            made.append((observed, what, work))
+    works, unmoved = _at_work(made, waiting, parts, now)
+    unmoved = unmoved or any(orphans_stay(o, now) for o in picture.orphans)
+    return m.Snapshot(
+        now=now,
+        gpu_classes=tuple(m.GpuClass(c.name, float(c.exchange_rate)) for c in rows.gpu_classes),
+        nodes=tuple(nodes),
+        queues=policies.engine_queues(rows),
+        priority_classes=_priority_classes(rows, is_beside=bool(parts) or unmoved),
+        workloads=(
+            *waiting.works.values(),
+            *works,
+            *_left_behind(changed, picture, known, rows, class_by_node, now),
+            *_orphans(picture, rows, class_by_node, now, heirs=heirs),
+        ),
+        policy=policies.engine_policy(rows.cluster),
+        node_sets=_node_sets(picture, waiting.node_sets),
+    )
+
+
+def _priority_classes(rows: PolicyRows, *, is_beside: bool) -> tuple[m.PriorityClass, ...]:
+    """With that of what holds GPUs beside its gang, where anything does."""
+    return (*policies.engine_priority_classes(rows), *([BESIDE] if is_beside else []))
+
+
+Made = tuple[Observed, Known, m.Workload]
+
+
+def _at_work(
+    made: Iterable[Made], waiting: Waiting, parts: Mapping[str, Parts], now: datetime
+) -> tuple[list[m.Workload], bool]:
+    """Those that hold GPUs, one for each part of what is divided, and whether one of them does not leave as
+    it should; ``waiting`` keeps the others."""
+    works: list[m.Workload] = []
+    unmoved = False
+    for observed, what, read in made:
+        is_stuck = read.leaving and stays(observed, what, now)
+        work, unmoved = (kept(read), True) if is_stuck else (read, unmoved)
+        if what.situation is Situation.WAITING:
+            waiting.keep(observed, what, work)
+        elif observed.uid in parts:
+            works += divide(work, observed, parts[observed.uid])
+        else:
+            works.append(work)
+    return works, unmoved
+
+
+def live(cluster: Cluster) -> m.Snapshot:
+    """The Snapshot of ``cluster`` now, from one list of each resource over the API.
+
+    For a process that holds no mirror. Raises ApiError when the cluster does not answer.
+    """
+    return live_under(cluster)[1]
+
+
+def live_under(cluster: Cluster) -> tuple[PolicyRows, m.Snapshot]:
+    """The same with the policy that it was read under."""
+    now = cluster.now()
+    rows = policies.load(cluster, at=now)
+    client = Client.connect(cluster)
+    try:
+        picture = pictures.fetch(client, rows.class_specs)
+    finally:
+        client.close()
+    uids = [*picture.by_uid, *(orphans.uid for orphans in picture.orphans)]
+    held = {w.uid: w for w in Workload.objects.filter(cluster=cluster, uid__in=uids)}
+    newcomer = not Workload.objects.filter(cluster=cluster).exists()
+    enforce = cluster.mode == ClusterMode.ENFORCE
+    habits = Habits.of(cluster)
+    known = {
+        o.uid: Known(
+            judge(o, w.state if w else None, enforce=enforce, newcomer=newcomer),
+            started=(w.started_at or w.admitted_at) if w else None,
+            presumed=habits.presumed(w, now) if w else None,
+        )
+        for o in picture.workloads
+        for w in [held.get(o.uid)]
+    }
+    for observed in picture.workloads:
+        row = held.get(observed.uid)
+        known[observed.uid] = _judged(observed, row, known[observed.uid], rows, now)
+    heirs = {uid: Heir(row.queue_label, row.user) for uid, row in held.items()}
+    return rows, build(rows, picture, known, now=now, heirs=heirs)
+
+
+def newcomer(observed: Observed, rows: PolicyRows, now: datetime) -> m.Workload:
+    """The engine's value of work that nobody has submitted yet, as if it arrived at ``now``."""
+    known = Known(Situation.WAITING, gpu_classes=narrowed(observed, rows.judge(observed)))
+    made = _workload(replace(observed, created=now), known, rows, {}, set(), now)
+    assert made is not None  # noqa: S101 - what waits is always planned
+    return made
+
+
+def _judged(
+    observed: Observed, row: Workload | None, known: Known, rows: PolicyRows, now: datetime
+) -> Known:
+    """``known`` and what keeps it from being started, as the worker's cycle finds it."""
+    if known.situation is not Situation.WAITING:
+        priority = priority_of(observed, row, known.situation, rows)
+        why = blocked(observed, Refusals(), now=now)
+        return replace(known, blocked=why, priority_class=priority.name if priority else "")
+    judgement = rows.judge(observed)
+    why = blocked(observed, Refusals(), now=now, barred=forbidden(judgement))
+    return replace(known, blocked=why, gpu_classes=narrowed(observed, judgement))
+
+
+def _node(node: ObservedNode, strange: Mapping[Seat, int]) -> m.Node:
+    foreign_gpus = node.foreign_gpus + strange.get((node.name, node.gpu_class), 0)
+    return m.Node(
+        name=node.name,
+        gpu_class=node.gpu_class,
+        gpus=node.gpus,
+        cpus=node.cpus,
+        memory_mib=node.memory_mib,
+        topology=dict(node.topology),
+        ready=node.ready,
+        foreign_gpus=min(node.gpus, foreign_gpus),
+        dedicated=bool(node.kept_for),
+    )
+
+
+def _node_sets(picture: Picture, found: NodeSets) -> tuple[m.NodeSet, ...]:
+    there = set(map(BOUNDS, picture.workloads)) - {""}
+    sets = found.of(there, picture.nodes) if there else {}
+    return tuple(m.NodeSet(_set_name(bounds), names) for bounds, names in sets.items())
+
+
+@lru_cache(maxsize=4096)
+def _set_name(bounds: str) -> str:
+    """The same for the same bounds, whatever nodes there are: what waits is read once."""
+    return f"bounds-{sha256(bounds.encode()).hexdigest()[:12]}"
+
+
+def _workload(
+    observed: Observed,
+    known: Known,
+    rows: PolicyRows,
+    class_by_node: Mapping[str, str],
+    present: set[Seat],
+    now: datetime,
+) -> m.Workload | None:
+    running = _running(observed, known, class_by_node, present, now)
+    if running is None and (known.situation is Situation.DONE or observed.deleting):
+        return None
+    if running is None and observed.marked and known.situation is Situation.HOLDING:
+        return None  # It holds what belongs to no class any more: there is nothing to plan.
+    priority = rows.priority_of(known.priority_class or observed.priority_class)
+    predicted = observed.predicted_s
+    return m.Workload(
+        name=observed.key,
+        queue=observed.queue_label if is_taken(observed, known.situation, rows) else "",
+        user=observed.user,
+        priority_class=priority.name if priority else NO_PRIORITY_CLASS.name,
+        submitted=observed.created,
+        gpus=observed.gpus,
+        # Without GPUs it goes where kube-scheduler finds room, on nodes that are not in any class as well.
+        cpus=observed.cpus if observed.gpus else 0,
+        memory_mib=observed.memory_mib if observed.gpus else 0,
+        members=m.Members(observed.min_members, observed.max_members),
+        gpu_classes=observed.gpu_classes if known.gpu_classes is None else known.gpu_classes,
+        topology=m.Topology(**observed.topology),
+        elastic=observed.min_members < observed.max_members,
+        predicted=m.Predicted(*predicted) if predicted else None,
+        # A jumper without pods waits like a held one: it is suspended first and queued next.
+        held=observed.held or known.situation is Situation.BYPASSING or known.blocked is not None,
+        checkpointed=checkpoint_of(observed, known, now),
+        node_set=_set_name(observed.bounds) if observed.bounds and observed.gpus else None,
+        **(running or {}),
+    )
+
+
+def _orphans(
+    picture: Picture,
+    rows: PolicyRows,
+    class_by_node: Mapping[str, str],
+    now: datetime,
+    what: str = "deleted",
+    heirs: Heirs | None = None,
+) -> list[m.Workload]:
+    """What deleted objects left on nodes: work of their queues, without ``heirs`` of none."""
+    priority = rows.default_priority.name if rows.default_priority else NO_PRIORITY_CLASS.name
+    found: list[m.Workload] = []
+    parts = (part for orphans in picture.orphans for part in _by_class(orphans, class_by_node))
+    for number, (orphans, gpu_class) in enumerate(parts):
+        members = sum(orphans.placement.values())
+        heir = NOBODY if heirs is None else heir_of(orphans, heirs, rows)
+        work = m.Workload(
+            name=f"{orphans.namespace}/{orphans.name} ({what} {number})",
+            queue=heir.queue,
+            user=heir.user,
+            priority_class=priority,
+            submitted=now,
+            gpus=orphans.gpus,
+            cpus=orphans.cpus,
+            memory_mib=orphans.memory_mib,
+            members=m.Members(members, members),
+            phase=m.Phase.RUNNING,
+            leaving=True,
+            started=now,
+            gpu_class=gpu_class,
+            placement=orphans.placement,
+        )
+        found.append(kept(work) if heir.queue and orphans_stay(orphans, now) else work)
+    return found
+
+
+def _by_class(orphans: Orphans, class_by_node: Mapping[str, str]) -> list[tuple[Orphans, str]]:
+    """``orphans`` on nodes that are known, apart by the class of their nodes."""
+    placed: dict[str, dict[str, int]] = {}
+    for node, count in orphans.placement.items() if orphans.gpus else ():
+        if node in class_by_node:
+            placed.setdefault(class_by_node[node], {})[node] = count
+    return [(replace(orphans, placement=nodes), name) for name, nodes in placed.items()]
+
+
+def _left_behind(
+    workloads: Iterable[Observed],
+    picture: Picture,
+    known: Mapping[str, Known],
+    rows: PolicyRows,
+    class_by_node: Mapping[str, str],
+    now: datetime,
+) -> list[m.Workload]:
+    """What those of ``workloads`` on the move still hold on the nodes they leave, and stale gangs with
+    pods that do not run."""
+    left = (
+        Orphans(o.namespace, o.name, o.gpus, placement, o.uid, o.cpus, o.memory_mib)
+        for o in workloads
+        if (placement := _given_up(o, known[o.uid]))
+    )
+    going = replace(picture, orphans=tuple(left))
+    return _orphans(going, rows, class_by_node, now, what="leaving")
+
+
+def _given_up(observed: Observed, known: Known) -> Mapping[str, int]:
+    """Members by node whose pods hold GPUs there and do not count for it any more."""
+    if known.situation is Situation.MOVING:
+        return observed.placement
+    if known.stale_since is None or known.situation is not Situation.HOLDING:
+        return {}
+    return {
+        node: members - observed.up.get(node, 0)
+        for node, members in observed.placement.items()
+        if members > observed.up.get(node, 0)
+    }
+
+
+def _running(
+    observed: Observed,
+    known: Known,
+    class_by_node: Mapping[str, str],
+    present: set[Seat],
+    now: datetime,
+) -> dict[str, Any] | None:
+    """The fields of one that holds GPUs; None when it holds none.
+
+    A stale gang is shown with the members that really run: the rest hold nothing it could lose.
+    """
+    if known.situation is Situation.MOVING:
+        return _moving(observed, present, now)
+    gpu_class = class_of(observed, class_by_node)
+    if gpu_class is None or known.situation is Situation.WAITING:
+        return None
+    leaving = known.situation is not Situation.HOLDING
+    placement = held_by(observed, known)
+    if not observed.gpus and placement and class_by_node:
+        # Its members need no room of any class, and the nodes that they run on may be of none.
+        node, gpu_class = next(iter(class_by_node.items()))
+        placement = {node: sum(placement.values())}
+    placement = {node: count for node, count in placement.items() if (node, gpu_class) in present}
+    if leaving and not placement:
+        return None
+    return {
+        "phase": m.Phase.RUNNING,
+        "started": known.started or observed.admitted or observed.created,
+        "gpu_class": gpu_class,
+        "placement": placement,
+        "leaving": leaving,
+        "stale_since": known.stale_since,
+    }
+
+
+def _moving(observed: Observed, present: set[Seat], now: datetime) -> dict[str, Any] | None:
+    """Its place on the nodes it moves to is kept as if it ran there; None when they are gone."""
+    target = observed.moves_to
+    if target is None or any((node, target.gpu_class) not in present for node in target.placement):
+        return None
+    return {
+        "phase": m.Phase.RUNNING,
+        "started": now,
+        "gpu_class": target.gpu_class,
+        "placement": dict(target.placement),
+    }
+
+
+def checkpoint_of(observed: Observed, known: Known, now: datetime) -> datetime | None:
+    """The last checkpoint of work that holds GPUs; of other work the one it announced."""
+    if known.situation is not Situation.HOLDING or known.started is None:
+        return observed.checkpointed
+    return last_checkpoint(
+        known.started, observed.checkpointed, observed.checkpoint_interval_s, known.presumed, now
+    )

@@ -1,0 +1,84 @@
+"""Work that somebody else started may run on nodes of several GPU classes; the engine plans it on one.
+
+What it holds in another class is shown beside it as work of its queue that nobody can displace alone, so
+that the limits of that class hold too. It goes when the workload goes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Set
+from dataclasses import replace
+
+from scheduling.cluster.adapters import ClassSpec, Observed
+from scheduling.cluster.picture.compose import Picture, Seat
+from scheduling.engine import model as m
+from scheduling.services.policy.rows import PolicyRows
+from scheduling.services.snapshot.situations import Known, Situation, class_of, held_by
+
+BESIDE = m.PriorityClass("(beside its workload)", value=0, preemptible=False)
+
+Parts = Mapping[str, Mapping[str, int]]
+"""Class -> node -> members."""
+
+
+class Classes:
+    """Which class a node's devices of one resource belong to."""
+
+    def __init__(self, seats: Set[Seat], specs: Iterable[ClassSpec]) -> None:
+        self._seats = seats
+        self._alike: dict[str, list[str]] = {}
+        """Class -> all that count the same resource."""
+        names: dict[str, list[str]] = {}
+        for spec in specs:
+            self._alike[spec.name] = names.setdefault(spec.resource_name, [])
+            self._alike[spec.name].append(spec.name)
+
+    def apart(self, placement: Mapping[str, int], gpu_class: str | None) -> Parts:
+        """What of ``placement`` is on nodes of other classes; nothing where none of it is on its own."""
+        strange = [node for node in placement if (node, gpu_class) not in self._seats]
+        parts: dict[str, dict[str, int]] = {}
+        for node in strange if len(strange) < len(placement) else ():
+            for name in self._alike[gpu_class or ""]:
+                if (node, name) in self._seats:
+                    parts.setdefault(name, {})[node] = placement[node]
+        return parts
+
+
+def parts_of(
+    workloads: Iterable[Observed],
+    picture: Picture,
+    known: Mapping[str, Known],
+    rows: PolicyRows,
+) -> dict[str, Parts]:
+    """What each of ``workloads`` holds in other classes than its own, by uid."""
+    classes = Classes(picture.seats, rows.class_specs)
+    found: dict[str, Parts] = {}
+    for observed in workloads:
+        what = known[observed.uid]
+        if observed.gpus and what.situation in (Situation.HOLDING, Situation.LEAVING):
+            parts = classes.apart(
+                held_by(observed, what), class_of(observed, picture.class_by_node)
+            )
+            if parts:
+                found[observed.uid] = parts
+    return found
+
+
+def divide(work: m.Workload, observed: Observed, parts: Parts) -> list[m.Workload]:
+    """``work`` with the members that its class holds, at the size it has, and the others beside it."""
+    gone = {node for placement in parts.values() for node in placement}
+    kept = {node: count for node, count in work.placement.items() if node not in gone}
+    beside = replace(
+        work, priority_class=BESIDE.name, gpu_classes=(), topology=m.Topology(), stale_since=None
+    )
+    found = [_sized(work, kept)]
+    for name, there in sorted(parts.items()):
+        found.append(
+            replace(_sized(beside, there), name=f"{observed.key} (on {name})", gpu_class=name)
+        )
+    return found
+
+
+def _sized(work: m.Workload, placement: Mapping[str, int]) -> m.Workload:
+    members = sum(placement.values())
+    return replace(work, placement=placement, members=m.Members(members, members), elastic=False)

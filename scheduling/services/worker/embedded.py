@@ -1,0 +1,96 @@
+"""A Celery worker and beat as threads of this process: what one command serves everything with.
+
+Production runs ``celery worker`` and ``celery beat`` instead; the tasks are the same.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from celery import Celery, beat, current_app
+from celery.worker import WorkController, state
+
+from scheduling.models import Cluster
+from scheduling.services.worker import held as workers
+from scheduling.services.worker.consuming import ALL_CLUSTERS, queue_of
+
+DEFAULT_QUEUE = "celery"
+START_S = 20.0
+
+
+def queues() -> list[str]:
+    """Every queue a worker for all clusters consumes; it follows the clusters from there."""
+    names = Cluster.objects.values_list("name", flat=True)
+    return [DEFAULT_QUEUE, ALL_CLUSTERS, *map(queue_of, names)]
+
+
+@dataclass(slots=True)
+class EmbeddedWorker:
+    """A running worker thread and beat thread."""
+
+    worker: WorkController
+    thread: threading.Thread
+    beat: threading.Thread
+
+    def stop(self, timeout_s: float = 10.0) -> None:
+        """Let the running task end, stop both threads, give the leases back."""
+        self.beat.stop()  # type: ignore[attr-defined] # celery's embedded service
+        state.should_stop = 0
+        self.thread.join(timeout_s)
+        state.should_stop = None
+        workers.close_all()
+
+
+def start_embedded_worker(
+    app: Celery | None = None, *, concurrency: int = 2, beat_schedule: bool = True
+) -> EmbeddedWorker:
+    """Start both threads and return once the worker consumes; asks for a first cycle at once.
+
+    Call it from a command, never while Django starts. Two threads, so that a long roll-up delays no
+    cycle. Raises TimeoutError when the broker cannot be reached.
+    """
+    app = app or current_app._get_current_object()
+    state.should_stop = None
+    worker = _Controller(
+        app=app,
+        pool="threads",
+        concurrency=concurrency,
+        queues=queues(),
+        loglevel="WARNING",
+        without_heartbeat=True,
+        without_gossip=True,
+        without_mingle=True,
+    )
+    thread = threading.Thread(target=worker.start, name="celery worker", daemon=True)
+    thread.start()
+    if not worker.consuming.wait(START_S):
+        raise TimeoutError(f"the Celery worker reached no broker in {START_S:g} s")
+    ticker = beat.EmbeddedService(app, thread=True, scheduler_cls=beat.Scheduler)
+    if beat_schedule:
+        ticker.start()
+    app.send_task("scheduling.tasks.request_cycles")
+    return EmbeddedWorker(worker, thread, ticker)
+
+
+class _Controller(WorkController):
+    """A worker that says when it consumes and leaves the process's signals and logging alone."""
+
+    def __init__(self, **options: object) -> None:
+        self.consuming = threading.Event()
+        super().__init__(**options)
+
+    def on_consumer_ready(self, consumer: object) -> None:
+        self.consuming.set()
+
+
+@contextlib.contextmanager
+def embedded_worker(app: Celery | None = None) -> Iterator[EmbeddedWorker]:
+    """``start_embedded_worker`` for a block of code."""
+    running = start_embedded_worker(app)
+    try:
+        yield running
+    finally:
+        running.stop()

@@ -1,0 +1,201 @@
+"""The one door for every change of a workload's state.
+
+    pending ──▶ admitted ──▶ running ──▶ finished
+                   │            │
+                   └──▶ evicted ◀┘
+                          │
+    admitted ◀── requeued ◀┘          every state may end in finished; what was taken out of its queue
+                                      and is put back goes on as requeued
+
+``step`` changes a workload in memory and returns the Transition; ``save`` writes many of both at once;
+``transition`` does the two for one workload. Simulated histories use the same ``step``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+
+from scheduling.models import GpuClass, Outcome, State, Transition, Workload
+from scheduling.services.errors import LifecycleError
+from scheduling.services.tables.bulk import insert_rows, write_columns
+
+LEGAL: dict[str, tuple[State, ...]] = {
+    "": (State.PENDING,),
+    State.PENDING: (State.ADMITTED, State.FINISHED),
+    State.ADMITTED: (State.RUNNING, State.EVICTED, State.FINISHED),
+    State.RUNNING: (State.EVICTED, State.FINISHED),
+    State.EVICTED: (State.REQUEUED, State.FINISHED),
+    State.REQUEUED: (State.ADMITTED, State.FINISHED),
+    State.FINISHED: (State.REQUEUED,),
+}
+"""From FINISHED only, when what was taken out of its queue is put back."""
+
+HELD_BY_STEP = [
+    "state",
+    "outcome",
+    "admitted_at",
+    "first_started_at",
+    "started_at",
+    "finished_at",
+    "gpu_class",
+    "members",
+    "placement",
+    "reason",
+    "sentence",
+    "sealed",
+    "numbers",
+    "until",
+    "position",
+    "eviction_count",
+    "used_gpu_s",
+    "lost_gpu_s",
+]
+"""Columns that a step may change."""
+
+
+def step(
+    workload: Workload,
+    to_state: State,
+    *,
+    at: datetime,
+    reason: str = "",
+    sentence: str = "",
+    sealed: Mapping[str, Any] | None = None,
+    actor: str = "engine",
+    gpu_class: GpuClass | None = None,
+    members: int | None = None,
+    placement: Mapping[str, int] | None = None,
+    outcome: Outcome | None = None,
+    lost_gpu_s: float = 0.0,
+    first: bool = False,
+) -> Transition:
+    """Move ``workload`` to ``to_state`` at cluster time ``at``, in memory only; returns the Transition.
+
+    ``sealed`` goes with a ``sentence`` of the engine, as ``told.sealed_of``.
+    ``gpu_class``, ``members`` and ``placement`` go with ADMITTED, ``outcome`` with FINISHED,
+    ``lost_gpu_s`` (GPU-seconds of work thrown away) with EVICTED. ``first`` is the step that makes
+    the workload known. Raises LifecycleError for a move that LEGAL does not list.
+    """
+    before = "" if first else workload.state
+    if to_state not in LEGAL[before]:
+        raise LifecycleError(f"{workload.name} cannot go from {before or 'nothing'} to {to_state}.")
+    workload.state, workload.stepped_at = to_state, at
+    _tell(workload, reason, sentence, sealed)
+    if to_state == State.ADMITTED:
+        _admit(workload, at, gpu_class, members, placement)
+    elif to_state == State.RUNNING:
+        _run(workload, at)
+    elif to_state == State.EVICTED:
+        _evict(workload, at, lost_gpu_s)
+    elif to_state == State.REQUEUED:
+        _requeue(workload, at, before)
+    elif to_state == State.FINISHED:
+        _finish(workload, at, before, outcome)
+    return Transition(
+        workload=workload,
+        at=at,
+        from_state=before,
+        to_state=to_state,
+        reason=reason,
+        sentence=sentence,
+        sealed=workload.sealed,
+        actor=actor,
+        gpus=workload.allocated_gpus,
+    )
+
+
+def _tell(workload: Workload, reason: str, sentence: str, sealed: Mapping[str, Any] | None) -> None:
+    """Why it is where it is now; what it was told of its wait is over."""
+    workload.reason, workload.sentence = reason, sentence
+    workload.sealed = None if sealed is None else dict(sealed)
+    workload.numbers, workload.until, workload.position = {}, None, None
+
+
+def _run(workload: Workload, at: datetime) -> None:
+    workload.started_at = at
+    workload.first_started_at = workload.first_started_at or at
+
+
+def _evict(workload: Workload, at: datetime, lost_gpu_s: float) -> None:
+    _charge(workload, at)
+    workload.eviction_count += 1
+    workload.lost_gpu_s += lost_gpu_s
+
+
+def _requeue(workload: Workload, at: datetime, before: str) -> None:
+    workload.gpu_class, workload.members, workload.placement = None, 0, {}
+    workload.outcome, workload.finished_at = "", None
+    if before == State.FINISHED:
+        workload.admitted_at = at  # What it held before that is booked.
+
+
+def _admit(
+    workload: Workload,
+    at: datetime,
+    gpu_class: GpuClass | None,
+    members: int | None,
+    placement: Mapping[str, int] | None,
+) -> None:
+    workload.admitted_at = at
+    workload.gpu_class = gpu_class
+    workload.members = workload.min_members if members is None else members
+    workload.placement = dict(placement or {})
+
+
+def _charge(workload: Workload, at: datetime) -> None:
+    """Add what the run that ends at ``at`` held since its admission (GPU-seconds)."""
+    if workload.admitted_at is not None:
+        held_s = max(0.0, (at - workload.admitted_at).total_seconds())
+        workload.used_gpu_s += workload.gpus / 1000 * workload.members * held_s
+
+
+def _finish(workload: Workload, at: datetime, before: str, outcome: Outcome | None) -> None:
+    """The last run's class, members and placement stay, for reports to read."""
+    if before in (State.ADMITTED, State.RUNNING):
+        _charge(workload, at)
+    workload.finished_at = at
+    workload.outcome = outcome or Outcome.SUCCEEDED
+
+
+def way(from_state: str, to_state: State) -> tuple[State, ...]:
+    """The shortest legal sequence of states after ``from_state`` that ends in ``to_state``.
+
+    What the watch shows may have skipped a state (a Job that was admitted and started between two
+    looks). Empty when it is there already; raises LifecycleError when no way leads there.
+    """
+    if from_state == to_state:
+        return ()
+    ways: list[tuple[State, ...]] = [()]
+    seen: set[str] = {from_state}
+    for done in ways:
+        for state in LEGAL[done[-1] if done else from_state]:
+            if state == to_state:
+                return (*done, state)
+            if state not in seen:
+                seen.add(state)
+                ways.append((*done, state))
+    raise LifecycleError(f"No way leads from {from_state or 'nothing'} to {to_state}.")
+
+
+def save(workloads: Iterable[Workload], transitions: Iterable[Transition]) -> None:
+    """Write the stepped columns of ``workloads`` (known rows) and all ``transitions``."""
+    write_columns(list(workloads), HELD_BY_STEP)
+    steps = list(transitions)
+    for each in steps:
+        each.workload_id = each.workload.pk  # the row may have been new when the step was made
+    insert_rows(steps)
+
+
+@transaction.atomic
+def transition(
+    workload: Workload, to_state: State, *, at: datetime, **step_args: Any
+) -> Transition:
+    """``step`` for one workload, saved. Arguments and errors as there."""
+    made = step(workload, to_state, at=at, **step_args)
+    workload.save(update_fields=None if workload.pk is None else HELD_BY_STEP)
+    made.save()
+    return made

@@ -1,0 +1,382 @@
+"""What people do to workloads: each verb goes to the cluster's API in the person's own name.
+
+Nothing is written to the database here: the cluster is the truth for workloads, and the next cycle
+projects what it shows.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from typing import Any
+
+from kubernetes.config import ConfigException
+
+from scheduling.cluster.adapters import ADAPTERS, Adapter, ClassSpec, Observed, merging
+from scheduling.cluster.adapters.podgroup import gather
+from scheduling.cluster.connection.client import (
+    ApiError,
+    Client,
+    ConflictError,
+    InvalidError,
+    NotFoundError,
+    Person,
+    UnreachableError,
+)
+from scheduling.cluster.vocabulary import devices, labels, runtimes
+from scheduling.cluster.vocabulary.devices import Claims
+from scheduling.cluster.vocabulary.runtimes import Runtimes
+from scheduling.models import Cluster, PriorityClass, Queue, State, Workload
+from scheduling.models.queues import RESERVED
+from scheduling.models.workloads import WAITING
+from scheduling.services.errors import ServiceError, name_refused
+from scheduling.services.policy import service_classes
+from scheduling.services.worker.held import Address, address_of
+from scheduling.services.workloads import shapes
+from scheduling.services.workloads.judge import Rules, judge
+from scheduling.services.workloads.written import as_written, unmark
+
+Json = dict[str, Any]
+
+NOT_YET = {"uid": "", "creationTimestamp": "1970-01-01T00:00:00Z"}
+"""What an API server gives an object when it makes it."""
+
+
+def submit(cluster: Cluster, *, manifest: Mapping[str, Any], user: str) -> Json:
+    """Create the object that ``manifest`` describes as ``user`` (a user name), to wait.
+
+    Suspends it and sets the annotation ``weir.dev/user``, whatever the manifest says, and the
+    queue's namespace where it names none. Returns the object as the API server made it
+    (``metadata.uid`` is the Workload's ``uid``). Raises ServiceError with the field at fault when the
+    manifest is of no kind that is queued or of no leaf queue here, and with the server's own words
+    when it refuses.
+    """
+    adapter = _adapter_of(manifest)
+    shapes.check(manifest)
+    body = copy.deepcopy(dict(manifest))
+    meta = body["metadata"]
+    queue = _leaf(cluster, labels.queue_of(meta.get("labels")))
+    meta.setdefault("namespace", queue.namespace or "default")
+    meta["annotations"] = {**(meta.get("annotations") or {}), labels.USER: user}
+    unmark(meta["annotations"])
+    body["spec"] = body.get("spec") or {}
+    with _readable(adapter):
+        body = adapter.queued(body)
+    where = adapter.path(meta["namespace"], "")
+    person = _person(user, queue)
+    with _talking_to(cluster) as client:
+        try:
+            return client.create(where, body, as_person=person)
+        except ConflictError as error:
+            taken = adapter.path(meta["namespace"], str(meta.get("name", "")))
+            if _is_another_queues(client, taken, queue, person):
+                raise name_refused() from error
+            raise
+
+
+def _is_another_queues(client: Client, path: str, queue: Queue, person: Person) -> bool:
+    """Whether what has the name waits in another queue or cannot be read by the person, who need not know
+    of it then."""
+    try:
+        taken = client.request("GET", path, as_person=person)
+    except ApiError:
+        return True
+    return labels.queue_of(taken["metadata"].get("labels")) != queue.name
+
+
+def read(cluster: Cluster, manifest: Mapping[str, Any], *, in_reach: bool = True) -> Observed:
+    """What ``manifest`` would be as a workload of ``cluster``, whatever its kind, before it is created.
+
+    Asks the cluster for claim templates where its pods name one, unless its namespace is not ``in_reach`` of
+    whoever sends it: they learn nothing of what is there. Raises ServiceError for a kind that
+    Weir does not queue, and for a manifest it cannot read.
+    """
+    adapter = _adapter_of(manifest)
+    shapes.check(manifest)
+    classes, body = _class_specs(cluster), copy.deepcopy(dict(manifest))
+    unset = {"name": "", "namespace": ""}
+    with _readable(adapter):
+        body["metadata"] = {**unset, **body["metadata"], **NOT_YET}
+        unmark(body["metadata"].get("annotations") or {})
+        claims = _claims(cluster, body) if in_reach else {}
+        kinds = _runtimes(cluster, body)
+        return adapter.observe(adapter.queued(body), (), classes, claims, kinds)
+
+
+@contextmanager
+def _readable(adapter: Adapter) -> Iterator[None]:
+    """A person's text of the wrong shape can fail at any step of reading."""
+    try:
+        yield
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        what = f"This {adapter.kind} cannot be read: {error}."
+        raise ServiceError("invalid", what, "Correct the manifest.", field="spec") from error
+
+
+def _class_specs(cluster: Cluster) -> list[ClassSpec]:
+    known = cluster.gpu_classes.all()
+    return [ClassSpec(c.name, c.resource_name, dict(c.node_labels)) for c in known]
+
+
+def destination(manifest: Mapping[str, Any]) -> tuple[str, str]:
+    """(queue, namespace) that ``manifest`` names, empty where it names none that can be read."""
+    meta = manifest.get("metadata")
+    if not isinstance(meta, dict):
+        return "", ""
+    said = meta.get("labels")
+    named = labels.queue_of(said) if isinstance(said, dict) else ""
+    return str(named), str(meta.get("namespace") or "")
+
+
+def _claims(cluster: Cluster, manifest: Json) -> Claims:
+    """What the claim templates of its namespace ask for; nothing is asked where it names none."""
+    if '"resourceClaimTemplateName"' not in json.dumps(manifest, default=str):
+        return {}
+    namespace = manifest["metadata"]["namespace"] or _namespace(cluster, manifest)
+    with _talking_to(cluster) as client, suppress(NotFoundError):
+        classes = client.get(devices.list_path("deviceclasses"))["items"]
+        templates = client.get(devices.list_path("resourceclaimtemplates", namespace))["items"]
+        return devices.count(classes, (), templates).claims(namespace)
+    return {}
+
+
+def _runtimes(cluster: Cluster, manifest: Json) -> Runtimes:
+    """What runtime classes add to its pods; nothing is asked where it names none."""
+    if '"runtimeClassName"' not in json.dumps(manifest, default=str):
+        return {}
+    with _talking_to(cluster) as client, suppress(NotFoundError):
+        return runtimes.read(client.get(runtimes.LIST_PATH)["items"])
+    return {}
+
+
+def _namespace(cluster: Cluster, manifest: Json) -> str:
+    name = labels.queue_of(manifest["metadata"].get("labels"))
+    queue = Queue.objects.filter(cluster=cluster, name=name).first()
+    return (queue.namespace if queue else "") or "default"
+
+
+def cancel(workload: Workload, *, user: str) -> None:
+    """Delete the object; its pods get their grace. One that is gone already is no error.
+
+    Raises ServiceError when the workload has finished or the server refuses.
+    """
+    _refuse_finished(workload)
+    person = _person(user, workload.queue)
+    with _talking_to(workload.cluster) as client:
+        for path, uid in _objects(client, workload, person):
+            body: Json = {
+                "apiVersion": "v1",
+                "kind": "DeleteOptions",
+                "propagationPolicy": "Background",
+                # Another object of the same name, made since, is none of this person's.
+                "preconditions": {"uid": uid},
+            }
+            with suppress(NotFoundError, ConflictError):
+                client.delete(path, body, as_person=person)
+
+
+def hold(workload: Workload, *, user: str) -> None:
+    """Keep a waiting workload from being admitted until ``release``.
+
+    Raises ServiceError(code='not_waiting') when it has started meanwhile.
+    """
+    if workload.state not in WAITING:
+        raise ServiceError(
+            "not_waiting",
+            f"{workload.name} does not wait: it is {workload.get_state_display().lower()}.",
+            "Cancel it to stop it.",
+        )
+    _annotate(workload, {labels.HOLD: "true"}, user)
+
+
+def release(workload: Workload, *, user: str) -> None:
+    """Undo ``hold``, and a suspension by hand. Raises ServiceError when it has finished."""
+    _refuse_finished(workload)
+    _annotate(workload, {labels.HOLD: None}, user)
+
+
+def set_priority_class(workload: Workload, *, name: str, user: str) -> None:
+    """Give the workload another priority class.
+
+    Raises ServiceError(field='priority_class') when there is none of that name, and when it is not one that
+    the workload's own user may have there.
+    """
+    _refuse_finished(workload)
+    if not PriorityClass.objects.filter(name=name).exists():
+        raise ServiceError(
+            "unknown_priority_class",
+            f"There is no priority class {name!r}.",
+            "Choose one of the list.",
+            field="priority_class",
+        )
+    forbidden = next((f for f in _faults_as(workload, name) if f.field == "priority_class"), None)
+    if forbidden is not None:
+        raise forbidden
+    _patch(workload, {"labels": {labels.PRIORITY_CLASS: name}}, user)
+
+
+def _faults_as(workload: Workload, name: str) -> tuple[ServiceError, ...]:
+    """What would forbid it with the priority class ``name``; nothing does outside the queues."""
+    cluster, queue = workload.cluster, workload.queue
+    if queue is None:
+        return ()
+    rules = Rules(service_classes.load(cluster), tuple(PriorityClass.objects.all()))
+    return judge(replace(observed(workload), priority_class=name), queue.path, rules).faults
+
+
+def observed(workload: Workload) -> Observed:
+    """``workload`` as it stands in the cluster, read as if it waited. Raises ServiceError when it is gone."""
+    adapter = next(a for a in ADAPTERS if a.kind == workload.kind)
+    with _talking_to(workload.cluster) as client:
+        if adapter.resource == adapter.kind:
+            return read(
+                workload.cluster, client.get(adapter.path(workload.namespace, workload.name))
+            )
+        pods = client.get(adapter.path(workload.namespace, ""))["items"]
+    for group, found in gather(pods):
+        if group["metadata"]["uid"] == workload.uid:
+            return adapter.observe(group, found, _class_specs(workload.cluster))
+    raise ServiceError("gone", "The cluster has no such object any more.", "Reload the page.")
+
+
+def manifest_of(workload: Workload) -> Json:
+    """The object of ``workload`` as a person would submit it again: without what Weir or the cluster wrote.
+
+    Raises ServiceError when it is gone, and for a group of plain pods, which is no one object.
+    """
+    adapter = next(a for a in ADAPTERS if a.kind == workload.kind)
+    if adapter.resource != adapter.kind:
+        raise ServiceError("many_objects", "A group of pods is no one object.")
+    with _talking_to(workload.cluster) as client:
+        obj = client.get(adapter.path(workload.namespace, workload.name))
+    resources = [c.resource_name for c in workload.cluster.gpu_classes.all()]
+    with _readable(adapter):
+        return as_written(merging.merged(obj, adapter.restoration(obj, resources, {})), adapter)
+
+
+def _adapter_of(manifest: Mapping[str, Any]) -> Adapter:
+    kind, version = manifest.get("kind"), manifest.get("apiVersion")
+    for adapter in ADAPTERS:
+        if (kind, version) == (adapter.kind, adapter.api_version) and adapter.resource == kind:
+            return adapter
+    raise ServiceError(
+        "unknown_kind",
+        f"The manifest is a {version or 'nameless'} {kind or 'object'}, which cannot be submitted here.",
+        f"Submit one of: {', '.join(sorted(a.kind for a in ADAPTERS if a.resource == a.kind))}.",
+        field="kind",
+    )
+
+
+def _leaf(cluster: Cluster, name: str) -> Queue:
+    if not name:
+        raise ServiceError(
+            "no_queue",
+            "The manifest names no queue.",
+            f"Set the label {labels.QUEUE}.",
+            field="queue",
+        )
+    queue = Queue.objects.filter(cluster=cluster, name=name, parent__isnull=False).first()
+    if queue is None or queue.children.exists():
+        what = "has queues below it" if queue else "does not exist"
+        raise ServiceError(
+            "unknown_queue",
+            f"Queue {name!r} {what}.",
+            "Name a queue at the end of a branch.",
+            field="queue",
+        )
+    return queue
+
+
+def _person(user: str, queue: Queue | None) -> Person:
+    """``user`` with the groups that work in the queue: the portal has let them act on it already.
+
+    Raises ServiceError for a name that the cluster keeps for its own parts: they may do more than people.
+    """
+    if user.startswith(RESERVED) or not user.isprintable():
+        raise ServiceError(
+            "reserved_user",
+            f"Nobody acts on a cluster by a name that begins with {RESERVED} or cannot be printed.",
+            "Ask an admin for a user name of another form.",
+        )
+    groups = set()
+    while queue is not None:
+        groups.add(queue.access_group)
+        queue = queue.parent
+    return Person(user, tuple(sorted(groups - {""})))
+
+
+def _refuse_finished(workload: Workload) -> None:
+    if workload.state == State.FINISHED:
+        raise ServiceError("finished", f"{workload.name} has finished already.")
+
+
+def _objects(client: Client, workload: Workload, person: Person) -> list[tuple[str, str]]:
+    """(path, uid) of the object, or of each pod of a group of plain pods."""
+    adapter = next(a for a in ADAPTERS if a.kind == workload.kind)
+    if adapter.resource == adapter.kind:
+        return [(adapter.path(workload.namespace, workload.name), workload.uid)]
+    pods = client.request("GET", adapter.path(workload.namespace, ""), as_person=person)["items"]
+    return [
+        (adapter.path(workload.namespace, pod["metadata"]["name"]), pod["metadata"]["uid"])
+        for group, found in gather(pods)
+        if group["metadata"]["uid"] == workload.uid
+        for pod in found
+    ]
+
+
+def _annotate(workload: Workload, notes: Json, user: str) -> None:
+    _patch(workload, {"annotations": notes}, user)
+
+
+def _patch(workload: Workload, meta: Json, user: str) -> None:
+    """A patch that only the very object accepts (its uid is the precondition)."""
+    person = _person(user, workload.queue)
+    with _talking_to(workload.cluster) as client:
+        for path, uid in _objects(client, workload, person):
+            client.patch(path, {"metadata": {**meta, "uid": uid}}, as_person=person)
+
+
+_clients: dict[Address, Client] = {}
+_lock = threading.Lock()
+
+
+@contextmanager
+def _talking_to(cluster: Cluster) -> Iterator[Client]:
+    """A shared client for ``cluster``; its refusals become ServiceErrors."""
+    address = address_of(cluster)
+    try:
+        with _lock:
+            client = _clients.get(address) or _clients.setdefault(address, Client.connect(cluster))
+        yield client
+    except (ConfigException, OSError) as error:
+        raise ServiceError(
+            "no_connection",
+            f"Weir cannot connect to cluster {cluster.name}: {error}",
+            "Ask an admin to check how the cluster is reached.",
+        ) from error
+    except ApiError as error:
+        raise _translated(error, cluster) from error
+
+
+def _translated(error: ApiError, cluster: Cluster) -> ServiceError:
+    if isinstance(error, UnreachableError):
+        return ServiceError(
+            "no_answer", f"Cluster {cluster.name} does not answer.", "Try again in a minute."
+        )
+    if isinstance(error, NotFoundError):
+        return ServiceError("gone", "The cluster has no such object any more.", "Reload the page.")
+    if isinstance(error, ConflictError) and error.reason == "AlreadyExists":
+        sentence = "There is a workload of that name already."
+        return ServiceError("name_taken", sentence, "Choose another name.", field="name")
+    if isinstance(error, InvalidError):
+        field = error.causes[0][0] if error.causes else None
+        return ServiceError("invalid", f"{error.message}.".replace("..", "."), field=field)
+    if error.status == 403:
+        return ServiceError(
+            "forbidden", f"The cluster refuses: {error.message}", "Ask an admin for access."
+        )
+    return ServiceError("refused", f"The cluster refuses: {error.message}", "Try again.")
