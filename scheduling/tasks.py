@@ -16,11 +16,11 @@ from django.utils import timezone
 from scheduling.cluster.connection.client import ApiError
 from scheduling.models import Cluster, ClusterMode
 from scheduling.services.clusters import guardrails
-from scheduling.services.cycle import run as cycle
 from scheduling.services.ledger import retention as retention_service
 from scheduling.services.ledger import rollup as rollup_service
+from scheduling.services.worker import cycles
 from scheduling.services.worker.consuming import queue_of
-from scheduling.services.worker.held import worker_of
+from scheduling.services.worker.held import held_of
 
 log = logging.getLogger(__name__)
 
@@ -56,7 +56,7 @@ def run_cycle(cluster_id: int, trigger: str = "timer") -> None:
         log.info("cluster %s is gone", cluster_id)
         return
     try:
-        cycle.run_cycle(
+        cycles.run_cycle(
             cluster_id, trigger=trigger, on_change=partial(ask_for_cycle, cluster_id, name)
         )
     except ApiError as error:
@@ -89,8 +89,8 @@ def guard(cluster_id: int) -> None:
         log.info("cluster %s is gone", cluster_id)
         return
     try:
-        worker = worker_of(cluster, on_change=partial(ask_for_cycle, cluster_id, cluster.name))
-        guardrails.guard(cluster, worker)
+        held = held_of(cluster, on_change=partial(ask_for_cycle, cluster_id, cluster.name))
+        guardrails.guard(cluster, held.link)
     except ApiError as error:
         log.warning("cluster %s, guardrails: %s", cluster.name, error)
 

@@ -7,4 +7,3 @@ class AccountsConfig(AppConfig):
 
     def ready(self) -> None:
         from portal.accounts import signals  # noqa: F401 - connects them
-        from portal.config import checks  # noqa: F401 - registers them

@@ -11,7 +11,7 @@ from rest_framework.throttling import BaseThrottle
 
 from portal.accounts.audit import record
 from portal.accounts.tries import origin_of
-from portal.config.limits import spend
+from portal.boundary.limits import spend
 
 if TYPE_CHECKING:
     from rest_framework.views import APIView  # imports this module by the settings

@@ -48,6 +48,7 @@ INSTALLED_APPS = [
     "rules.apps.AutodiscoverRulesConfig",
     "csp",
     "scheduling",
+    "portal.config",
     "portal.accounts",
     "portal.teams",
     "portal.reports",

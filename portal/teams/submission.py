@@ -22,9 +22,9 @@ from scheduling.models import Cluster, PriorityClass, Queue
 from scheduling.services.errors import ServiceError
 from scheduling.services.explain import asking
 from scheduling.services.explain.asking import Asked
-from scheduling.services.policy import service_classes
+from scheduling.services.policy import judge, service_classes
 from scheduling.services.words import told
-from scheduling.services.workloads import images, judge
+from scheduling.services.workloads import images
 from scheduling.services.workloads import submit as workloads
 
 Json = dict[str, Any]

@@ -172,7 +172,7 @@ class Node(models.Model):
     topology = models.JSONField(default=dict)
     ready = models.BooleanField(default=True)
     troubles = models.JSONField(default=list)
-    """Why it takes no work, or less than it has; each as a ``Trouble`` of ``cluster.vocabulary.conditions``."""
+    """Why it takes no work, or less than it has; each a ``Trouble`` of ``cluster.vocabulary.conditions``."""
 
     class Meta:
         ordering = ["cluster", "gpu_class", "name"]

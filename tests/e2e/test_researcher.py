@@ -5,8 +5,8 @@ from playwright.sync_api import expect
 
 from portal.accounts.models import Persona, User
 from scheduling.models import Cluster, Workload
-from scheduling.services.cycle.run import run_cycle
 from scheduling.services.worker import held as workers
+from scheduling.services.worker.cycles import run_cycle
 from tests.e2e.conftest import axe, sign_in
 from tests.factories import example_cluster
 from tests.portal.kubernetes import serving
@@ -57,8 +57,8 @@ def test_submit_see_it_wait_and_cancel(researcher, cluster):
     expect(researcher.get_by_text("is being cancelled")).to_be_visible()
 
     researcher.evaluate("window.stays = true")
-    worker = workers.worker_of(cluster, on_change=lambda: None)
-    worker.mirror.wait_synced(5)
+    worker = workers.held_of(cluster, on_change=lambda: None)
+    worker.link.mirror.wait_synced(5)
     for _ in range(50):
         run_cycle(cluster.pk, trigger="test")
         if Workload.objects.get().state == "finished":

@@ -13,7 +13,7 @@ from scheduling.cluster.connection.mirror import Reflector, version_of
 from scheduling.cluster.vocabulary import labels
 from scheduling.models import MILLI, Cluster, Queue, Quota
 from scheduling.testbed.server import EmbeddedServer
-from scheduling.testbed.server.resources import JOBS as JOB_RESOURCE
+from scheduling.testbed.server.kinds.resources import JOBS as JOB_RESOURCE
 from tests.scheduling.kube import JOBS, World, eventually
 from tests.scheduling.real_server import RealServer
 

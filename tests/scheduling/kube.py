@@ -11,8 +11,9 @@ from typing import Any
 from scheduling.cluster.connection.client import Client
 from scheduling.cluster.connection.mirror import version_of
 from scheduling.models import Cluster, GpuClass, PriorityClass, Queue, Quota, Workload
-from scheduling.services.cycle.run import CycleResult, run_cycle
+from scheduling.services.cycle.run import CycleResult
 from scheduling.services.worker import held as workers
+from scheduling.services.worker.cycles import run_cycle
 from scheduling.services.workloads.manifest import build_job_manifest
 from scheduling.testbed.kubelets import SIMULATED
 from scheduling.testbed.server import EmbeddedServer
@@ -156,7 +157,7 @@ class World:
 
     def catch_up(self) -> None:
         """Wait until the mirror (if there is one) holds what the server holds."""
-        worker = workers._workers.get(self.cluster.pk)
+        worker = workers._held.get(self.cluster.pk)
         if worker is None:
             return
         eventually(lambda: self._versions(worker) == self._mirrored(worker))
@@ -180,12 +181,12 @@ class World:
         left = [f"{p['metadata']['name']}: {p['spec'].get('nodeName')} {p['status']}" for p in pods]
         return "\n".join((*said, *found, *left))
 
-    def _versions(self, worker: workers.ClusterWorker) -> set[int]:
-        paths = [r._path for r in worker.mirror._reflectors.values() if r.served]
+    def _versions(self, worker: workers.Held) -> set[int]:
+        paths = [r._path for r in worker.link.mirror._reflectors.values() if r.served]
         return {version_of(o) for path in paths for o in self.kube.get(path)["items"]}
 
     @staticmethod
-    def _mirrored(worker: workers.ClusterWorker) -> set[int]:
-        reflectors = worker.mirror._reflectors.values()
+    def _mirrored(worker: workers.Held) -> set[int]:
+        reflectors = worker.link.mirror._reflectors.values()
         aside = {version for r in reflectors for version in r._aside.values()}
         return aside | {version_of(o) for r in reflectors for o in r.objects()}

@@ -61,9 +61,9 @@ def closed(cluster: Cluster) -> bool:
     pk, until = cluster.pk, time.monotonic() + 20
     while not deleted(cluster):
         assert time.monotonic() < until, "rows of the cluster are written faster than deleted"
-    while pk in workers._workers and time.monotonic() < until:
+    while pk in workers._held and time.monotonic() < until:
         time.sleep(0.05)
-    return pk not in workers._workers
+    return pk not in workers._held
 
 
 def deleted(cluster: Cluster) -> bool:

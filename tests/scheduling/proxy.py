@@ -14,8 +14,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from scheduling.testbed.control_plane.access import Access
-from scheduling.testbed.server.errors import ApiError
-from scheduling.testbed.server.faults import Faults
+from scheduling.testbed.server.kinds.errors import ApiError
+from scheduling.testbed.server.kinds.faults import Faults
 
 _PASSED_ON = ("Content-Type", "Accept", "User-Agent", "Impersonate-User", "Impersonate-Group")
 _PASSED_BACK = ("Content-Type", "Retry-After")

@@ -121,7 +121,7 @@ def test_guardrails_of_a_cluster_that_is_gone_or_silent_are_no_error(
     def refuse(*args: object, **more: object) -> None:
         raise tasks.ApiError(0, "Unreachable", "no route")
 
-    monkeypatch.setattr(tasks, "worker_of", refuse)
+    monkeypatch.setattr(tasks, "held_of", refuse)
     tasks.guard(4711)
     tasks.guard(cluster.pk)
 

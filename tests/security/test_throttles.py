@@ -11,7 +11,7 @@ from redis.exceptions import ConnectionError as NoRedis
 from rest_framework.test import APIClient
 
 from portal.accounts.models import ApiToken
-from portal.config.limits import Slot, spend
+from portal.boundary.limits import Slot, spend
 from portal.web.frame import live
 from tests.factories import make_cluster, make_user
 
@@ -28,7 +28,7 @@ def rates(settings):
 def one_minute(monkeypatch):
     """The clock stands, so that no minute ends in the middle of a test."""
     clock = [1_000_000_020.0]
-    monkeypatch.setattr("portal.config.limits.time.time", lambda: clock[0])
+    monkeypatch.setattr("portal.boundary.limits.time.time", lambda: clock[0])
     return clock
 
 

@@ -30,7 +30,7 @@ from django.http import (
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
-from portal.config.limits import Slot
+from portal.boundary.limits import Slot
 from portal.display.format import number
 from portal.web.frame.shell import get_cluster
 from scheduling.models import Cluster, Cycle

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from random import Random
 from statistics import median
 
-from scheduling.engine import Frame, plan_frame
+from scheduling.engine import Frame, encode, plan_frame
 from scheduling.engine.cycle.one_pass import divide_world
 from scheduling.engine.model import (
     MILLI,
@@ -20,7 +20,6 @@ from scheduling.engine.model import (
     Snapshot,
     Workload,
 )
-from scheduling.engine.snapshot import encode
 
 NOW = datetime(2026, 1, 5, 10, tzinfo=UTC)
 SEED = 42

@@ -12,9 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from scheduling.engine import ArrayPlan, Frame, plan_frame
+from scheduling.engine import ArrayPlan, Frame, encode, plan_frame
 from scheduling.engine.model import GpuClass, Node, PriorityClass, Queue, Quota, Snapshot
-from scheduling.engine.snapshot import encode
 from scheduling.engine.state.input import PENDING
 from scheduling.engine.whatif.change import Reach
 from scheduling.engine.whatif.relaxations import relaxations_in

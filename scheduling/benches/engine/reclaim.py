@@ -11,7 +11,7 @@ import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from scheduling.engine import Frame, plan_frame
+from scheduling.engine import Frame, encode, plan_frame
 from scheduling.engine.model import (
     MILLI,
     GpuClass,
@@ -21,7 +21,6 @@ from scheduling.engine.model import (
     Quota,
     Snapshot,
 )
-from scheduling.engine.snapshot import encode
 
 NOW = datetime(2026, 1, 5, 10, tzinfo=UTC)
 GPUS_PER_NODE = 8

@@ -24,9 +24,9 @@ from scheduling.cluster.connection.mirror import Mirror
 from scheduling.cluster.guardrails import Finding
 from scheduling.models import Cluster, ClusterMode, Guardrail, Standing
 from scheduling.services.clusters import namespaces
+from scheduling.services.clusters.connection import ClusterLink
 from scheduling.services.clusters.rails import rails_of
 from scheduling.services.policy import rows as policies
-from scheduling.services.worker.held import ClusterWorker
 
 log = logging.getLogger(__name__)
 
@@ -42,19 +42,19 @@ class Guarded:
         return sum(finding.standing in standings for finding in self.findings)
 
 
-def guard(cluster: Cluster, worker: ClusterWorker) -> Guarded:
-    """One pass over the guardrails of ``cluster`` by the process that holds ``worker``.
+def guard(cluster: Cluster, link: ClusterLink) -> Guarded:
+    """One pass over the guardrails of ``cluster`` by the process that holds ``link``.
 
     Raises ApiError when the cluster does not answer.
     """
     if cluster.mode == ClusterMode.PAUSED:
         return Guarded(skipped="paused")
-    findings = look(cluster, worker.client, worker.mirror)
+    findings = look(cluster, link.client, link.mirror)
     skipped = ""
     if cluster.mode == ClusterMode.ENFORCE:
         try:
-            due = rails.prudent(worker.client, findings, check=worker.lease.check)
-            findings = rails.repair(worker.client, due, check=worker.lease.check)
+            due = rails.prudent(link.client, findings, check=link.lease.check)
+            findings = rails.repair(link.client, due, check=link.lease.check)
         except LeaseLostError:
             skipped = "lease"
     record(cluster, findings, at=timezone.now())

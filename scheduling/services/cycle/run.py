@@ -1,6 +1,6 @@
 """One pass from the cluster to a plan and back.
 
-1. Find the cluster's worker; a paused cluster is left alone.
+1. Take the turn; a paused cluster is left alone (``worker/cycles.py``).
 2. Hold the lease (enforce mode only: observe writes nothing, not even that).
 3. Wait until the mirror has seen the cluster once.
 4. Project the cluster into rows, book the time since the last cycle.
@@ -22,6 +22,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Protocol
 
 from django.db import transaction
 from django.utils import timezone
@@ -31,17 +32,17 @@ from scheduling.cluster.connection.lease import LeaseLostError
 from scheduling.cluster.enforcement.enforcer import Report
 from scheduling.cluster.picture import compose as pictures
 from scheduling.cluster.picture.compose import Picture
-from scheduling.cluster.picture.memo import Memo
 from scheduling.engine import Outline, Snapshot
 from scheduling.models import Cluster, ClusterMode
+from scheduling.services.clusters.connection import ClusterLink
+from scheduling.services.cycle import backstops
 from scheduling.services.cycle.batching import portion
-from scheduling.services.cycle.enforce import backstops
+from scheduling.services.cycle.changes import Changes, save
 from scheduling.services.cycle.enforce.acts import Scene, phases_of
-from scheduling.services.cycle.project.changes import Changes, save
+from scheduling.services.cycle.memory import Memory, Rows
 from scheduling.services.cycle.project.projection import Projection
 from scheduling.services.cycle.record import plan as recording
 from scheduling.services.cycle.record import records
-from scheduling.services.cycle.record.causes import Causes
 from scheduling.services.cycle.record.plan import Pass, Recorded
 from scheduling.services.cycle.record.records import Watch
 from scheduling.services.policy import rows as policies
@@ -49,7 +50,6 @@ from scheduling.services.policy.rows import PolicyRows
 from scheduling.services.snapshot import build as snapshots
 from scheduling.services.snapshot.blocked import Blocked, all_blocked, reworded
 from scheduling.services.snapshot.situations import Known, Situation
-from scheduling.services.worker.held import ClusterWorker, worker_of
 
 log = logging.getLogger(__name__)
 
@@ -101,61 +101,61 @@ class _Planned:
     took_ms: float
 
 
-def run_cycle(
-    cluster_id: int, *, trigger: str = "timer", on_change: Callable[[], None] = lambda: None
+class Call(Protocol):
+    """Asks for another cycle, and tells whether one is asked for already."""
+
+    def __call__(self) -> None: ...
+
+    def is_due(self) -> bool: ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Pass:
+    """What the steps of one pass work with."""
+
+    cluster: Cluster
+    link: ClusterLink
+    memory: Memory
+    rows: Rows
+    call: Call
+    trigger: str
+    began: float
+
+
+def run(
+    cluster: Cluster, link: ClusterLink, memory: Memory, call: Call, trigger: str
 ) -> CycleResult:
-    """One cycle of the cluster; ``on_change`` is what its mirror calls when another is due.
-
-    Never two at once in this process (``skipped='busy'``), and by the lease never two that write.
-    Raises ApiError when the cluster does not answer and Cluster.DoesNotExist when the row is gone.
-    """
-    cluster = Cluster.objects.get(pk=cluster_id)
-    if cluster.mode == ClusterMode.PAUSED:
-        return CycleResult(skipped="paused")
-    worker = worker_of(cluster, on_change=on_change)
-    if not worker.turn.take():
-        # What called for this cycle may have come after the other one looked.
-        worker.trigger()
-        return CycleResult(skipped="busy")
-    try:
-        return _run(cluster, worker, trigger)
-    except BaseException:
-        # What is in memory may be ahead of what was committed.
-        worker.projection, worker.memo, worker.causes = None, Memo(), Causes()
-        raise
-    finally:
-        worker.turn.give_back()
-
-
-def _run(cluster: Cluster, worker: ClusterWorker, trigger: str) -> CycleResult:
+    """One cycle by whoever has the turn. Raises ApiError when the cluster does not answer."""
     began = time.monotonic()
     enforce = cluster.mode == ClusterMode.ENFORCE
-    if skipped := _excuse(worker, enforce=enforce):
+    if skipped := _excuse(link, memory, enforce=enforce):
         return CycleResult(skipped=skipped)
-    worker.ledger.cluster = cluster
-    if worker.projection is None or not enforce:
-        worker.projection = Projection(cluster)
-    projection, now, watch = worker.projection, cluster.now(), Watch(began)
-    rows = _policy(cluster, worker, projection, now)
+    rows = memory.rows_of(cluster, keep=enforce)
+    one, now, watch = (
+        _Pass(cluster, link, memory, rows, call, trigger, began),
+        cluster.now(),
+        Watch(began),
+    )
+    policy = _policy(one, now)
     watch.lap("Read the policy")
-    view = _look(worker, projection, rows, now)
+    view = _look(one, policy, now)
     watch.lap("Look at the cluster")
-    planned = _plan(worker, projection, view, watch)
-    recorded, is_news = _commit(worker, projection, view, planned, trigger, began)
-    causes = worker.causes.take()
+    planned = _plan(one, view, watch)
+    recorded, is_news = _commit(one, view, planned)
+    causes = memory.causes.take()
     watch.lap("Commit to the ledger")
 
-    pictures.retire(worker.mirror, worker.memo, projection.ended())
-    report = _enforce(worker, projection, view, planned.plan, recorded) if enforce else Report()
+    pictures.retire(link.mirror, memory.memo, rows.projection.ended())
+    report = _enforce(one, view, planned.plan, recorded) if enforce else Report()
     watch.lap(records.WRITING)
     if not planned.is_whole:
-        worker.trigger()
-    many = len(view.picture.workloads) > MANY and worker.trigger.is_due()
-    settled = report.written > report.said and not many and _settle(worker, view)
+        call()
+    many = len(view.picture.workloads) > MANY and call.is_due()
+    settled = report.written > report.said and not many and _settle(one, view)
     if recorded.decisions and planned.plan.acts:
         watch.lap("Look again")
         kept = records.Kept(
-            recorded.cycle, planned.snapshot, planned.plan, projection.by_name, causes
+            recorded.cycle, planned.snapshot, planned.plan, rows.projection.by_name, causes
         )
         records.keep(kept, watch.laps, report)
     if is_news or settled:
@@ -171,57 +171,57 @@ def _run(cluster: Cluster, worker: ClusterWorker, trigger: str) -> CycleResult:
     )
 
 
-def _excuse(worker: ClusterWorker, *, enforce: bool) -> str:
+def _excuse(link: ClusterLink, memory: Memory, *, enforce: bool) -> str:
     """Why there is no cycle now; empty when there is one."""
-    if enforce and not worker.lease.hold():
-        worker.projection = None
+    if enforce and not link.lease.hold():
+        memory.rows = None
         return "lease"
-    if not worker.mirror.wait_synced(SYNC_S):
+    if not link.mirror.wait_synced(SYNC_S):
         return "not synced"
-    return "out of touch" if worker.mirror.lag_s() > LAG_S else ""
+    return "out of touch" if link.mirror.lag_s() > LAG_S else ""
 
 
-def _policy(
-    cluster: Cluster, worker: ClusterWorker, projection: Projection, now: datetime
-) -> PolicyRows:
-    shares = projection.shares.rows
-    rows = policies.load(cluster, at=now, unchanged=worker.unchanged, shares=shares)
-    worker.causes.hear_of_policy(rows, now)
-    return replace(rows, usage=worker.ledger.usage(rows, now=now))
+def _policy(one: _Pass, now: datetime) -> PolicyRows:
+    memory, shares = one.memory, one.rows.shares.rows
+    rows = policies.load(one.cluster, at=now, unchanged=memory.unchanged, shares=shares)
+    memory.causes.hear_of_policy(rows, now)
+    return replace(rows, usage=memory.ledger.usage(rows, now=now))
 
 
-def _plan(worker: ClusterWorker, projection: Projection, view: _View, watch: Watch) -> _Planned:
+def _plan(one: _Pass, view: _View, watch: Watch) -> _Planned:
     began = time.monotonic()
     snapshot = snapshots.build(
         view.rows,
         view.picture,
         view.known,
         now=view.now,
-        waiting=worker.waiting,
-        heirs=projection.heirs(view.picture),
+        waiting=one.memory.waiting,
+        heirs=one.rows.projection.heirs(view.picture),
     )
     watch.lap("Make the snapshot")
-    plan = reworded(worker.planner.plan(snapshot), view.blocked)
+    plan = reworded(one.memory.planner.plan(snapshot), view.blocked)
     watch.lap("Plan")
     is_whole = True
     if view.cluster.mode == ClusterMode.ENFORCE:
-        plan = _within_quotas(plan, worker, projection, view)
-        most = max(ADMISSIONS, worker.enforcer.writable(watch.passed_s()))
-        plan, is_whole = portion(plan, most, _priorities(view, projection))
+        plan = _within_quotas(plan, one, view)
+        most = max(ADMISSIONS, one.link.enforcer.writable(watch.passed_s()))
+        plan, is_whole = portion(plan, most, _priorities(view, one.rows.projection))
         watch.lap("Fit namespace quotas")
     return _Planned(snapshot, plan, is_whole, _ms_since(began))
 
 
-def _within_quotas(
-    plan: Outline, worker: ClusterWorker, projection: Projection, view: _View
-) -> Outline:
+def _within_quotas(plan: Outline, one: _Pass, view: _View) -> Outline:
+    projection, memory = one.rows.projection, one.memory
+
     def find(name: str) -> Observed | None:
         row = projection.by_name.get(name)
         return view.picture.by_uid.get(row.uid) if row else None
 
     holding = (o for o in projection.restless if view.known[o.uid].situation is Situation.HOLDING)
-    plan, refused = backstops.within(plan, find, view.rows, worker.mirror, worker.machines, holding)
-    worker.refusals.note(refused, now=view.now)
+    plan, refused = backstops.within(
+        plan, find, view.rows, one.link.mirror, memory.machines, holding
+    )
+    memory.refusals.note(refused, now=view.now)
     return plan
 
 
@@ -232,22 +232,15 @@ def _priorities(view: _View, projection: Projection) -> Callable[[str], int]:
 
 
 @transaction.atomic
-def _commit(
-    worker: ClusterWorker,
-    projection: Projection,
-    view: _View,
-    planned: _Planned,
-    trigger: str,
-    began: float,
-) -> tuple[Recorded, bool]:
+def _commit(one: _Pass, view: _View, planned: _Planned) -> tuple[Recorded, bool]:
     """Write what was seen and what is to be done about it; whether a page shows anything of that."""
     # The span that ends now was spent under the division that still stands in the rows.
-    worker.ledger.book(view.rows, projection.rows.values(), now=view.now)
+    one.memory.ledger.book(view.rows, one.rows.projection.rows.values(), now=view.now)
     save(view.changes)
-    moved = projection.nodes.save(planned.snapshot, view.rows, view.picture.nodes)
-    worker.causes.hear_of_nodes(projection.nodes.turned, view.now)
-    recorded = _record(view, projection, planned, trigger)
-    recorded.cycle.took_ms = _ms_since(began)
+    moved = one.rows.nodes.save(planned.snapshot, view.rows, view.picture.nodes)
+    one.memory.causes.hear_of_nodes(one.rows.nodes.turned, view.now)
+    recorded = _record(one, view, planned)
+    recorded.cycle.took_ms = _ms_since(one.began)
     recorded.cycle.save(update_fields=["took_ms"])
     return recorded, bool(view.changes or moved or recorded.visible)
 
@@ -256,26 +249,28 @@ def _ms_since(began: float) -> float:
     return (time.monotonic() - began) * 1000
 
 
-def _look(worker: ClusterWorker, projection: Projection, rows: PolicyRows, now: datetime) -> _View:
+def _look(one: _Pass, rows: PolicyRows, now: datetime) -> _View:
     """What the mirror holds now, projected into the rows in memory."""
+    projection, memory = one.rows.projection, one.memory
     picture = pictures.take(
-        worker.mirror, rows.class_specs, worker.memo, awaited=projection.rows.keys()
+        one.link.mirror, rows.class_specs, memory.memo, awaited=projection.rows.keys()
     )
     enforce = rows.cluster.mode == ClusterMode.ENFORCE
     changes, known = projection.project(picture, rows, now=now, enforce=enforce)
-    worker.causes.hear_of_work(changes, now)
+    memory.causes.hear_of_work(changes, now)
     grace_s = rows.cluster.stale_gang_grace_s
     projection.note_missing_members(known, now=now, grace_s=grace_s)
-    worker.refusals.forget(picture.by_uid)
-    suspects = projection.suspects(worker.refusals)
-    found = all_blocked(suspects, worker.refusals, now=now, barred=projection.barred)
+    memory.refusals.forget(picture.by_uid)
+    suspects = projection.suspects(memory.refusals)
+    found = all_blocked(suspects, memory.refusals, now=now, barred=projection.barred)
     for observed, why in found:
         known[observed.uid] = replace(known[observed.uid], blocked=why)
     blocked_by = {observed.key: why for observed, why in found}
     return _View(rows.cluster, picture, rows, known, now, changes, blocked_by)
 
 
-def _record(view: _View, projection: Projection, planned: _Planned, trigger: str) -> Recorded:
+def _record(one: _Pass, view: _View, planned: _Planned) -> Recorded:
+    projection = one.rows.projection
     pending, running = projection.counts()
     return recording.record(
         Pass(
@@ -286,27 +281,24 @@ def _record(view: _View, projection: Projection, planned: _Planned, trigger: str
             by_name=projection.by_name,
             pending=pending,
             running=running,
-            shares=projection.shares,
+            shares=one.rows.shares,
             at=view.now,
-            trigger=trigger,
-            telling=projection.telling,
+            trigger=one.trigger,
+            telling=one.rows.telling,
         )
     )
 
 
-def _settle(worker: ClusterWorker, view: _View) -> bool:
+def _settle(one: _Pass, view: _View) -> bool:
     """Show what enforcing did; whether that changed anything a page shows."""
-    if worker.projection is None:
-        return False
-    changes = _look(worker, worker.projection, view.rows, view.cluster.now()).changes
+    changes = _look(one, view.rows, view.cluster.now()).changes
     with transaction.atomic():
         save(changes)
     return bool(changes)
 
 
-def _enforce(
-    worker: ClusterWorker, projection: Projection, view: _View, plan: Outline, recorded: Recorded
-) -> Report:
+def _enforce(one: _Pass, view: _View, plan: Outline, recorded: Recorded) -> Report:
+    projection, refusals = one.rows.projection, one.memory.refusals
     scene = Scene(
         plan=plan,
         picture=view.picture,
@@ -319,9 +311,9 @@ def _enforce(
         restless=projection.restless,
     )
     try:
-        phases, words = phases_of(scene, worker.spoken, hurried=worker.trigger.is_due())
-        report = worker.enforcer.carry_out(phases, words, is_called=worker.trigger.is_due)
-        worker.refusals.note(report.refused, now=view.now)
+        phases, words = phases_of(scene, one.memory.spoken, hurried=one.call.is_due())
+        report = one.link.enforcer.carry_out(phases, words, is_called=one.call.is_due)
+        refusals.note(report.refused, now=view.now)
         return report
     except LeaseLostError as lost:
         log.warning("%s; the rest of the plan is left to it", lost)

@@ -22,13 +22,13 @@ from scheduling.engine import Outline, Planner
 from scheduling.engine import model as m
 from scheduling.engine import plan as engine_plan
 from scheduling.models import Cluster, Queue, State, Workload
+from scheduling.services.clusters.connection import Address, address_of
 from scheduling.services.errors import ServiceError
 from scheduling.services.explain import consolidating
 from scheduling.services.explain.consolidating import Freed
 from scheduling.services.policy.rows import PolicyRows
 from scheduling.services.snapshot import build as snapshots
 from scheduling.services.words.told import Said, sealed_of
-from scheduling.services.worker.held import Address, address_of
 
 FRESH_S = 5.0
 """A reading of the cluster answers questions for so long: people type faster than plans change."""

@@ -24,9 +24,9 @@ from scheduling.models import (
 )
 from scheduling.services.policy import service_classes, user_usage
 from scheduling.services.policy.entitlements import Entitlements
+from scheduling.services.policy.judge import Judgement, Rules, judge, misrouted
 from scheduling.services.policy.service_classes import ServiceClasses, is_within
 from scheduling.services.tables.unchanged import Unchanged
-from scheduling.services.workloads.judge import Judgement, Rules, judge, misrouted
 
 Key = tuple[int, int]
 """(queue id, class id)"""

@@ -13,7 +13,7 @@ from scheduling.cluster.adapters import Observed
 from scheduling.engine import Outline
 from scheduling.engine import model as m
 from scheduling.engine.reasons.wording import clock
-from scheduling.services.workloads.judge import MISROUTED, Judgement
+from scheduling.services.policy.judge import MISROUTED, Judgement
 
 START_BACK_OFF_S = (60.0, 3600.0)
 """First and longest wait of a gang whose pods were not all ready in time; doubled each time."""

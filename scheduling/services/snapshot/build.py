@@ -18,18 +18,11 @@ from scheduling.cluster.picture.node_sets import NodeSets
 from scheduling.cluster.picture.nodes import ObservedNode
 from scheduling.engine import model as m
 from scheduling.models import Cluster, ClusterMode, Workload
-from scheduling.services.cycle.project.lingering import (
-    Heir,
-    Heirs,
-    heir_of,
-    kept,
-    orphans_stay,
-    stays,
-)
 from scheduling.services.policy import rows as policies
 from scheduling.services.policy.rows import NO_PRIORITY_CLASS, PolicyRows
 from scheduling.services.snapshot.blocked import Refusals, blocked, forbidden
 from scheduling.services.snapshot.foreign import strange_gpus, vanished_nodes
+from scheduling.services.snapshot.lingering import Heir, Heirs, heir_of, kept, orphans_stay, stays
 from scheduling.services.snapshot.parts import BESIDE, Parts, divide, parts_of
 from scheduling.services.snapshot.situations import (
     Known,

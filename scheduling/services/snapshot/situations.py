@@ -9,9 +9,9 @@ from enum import StrEnum
 
 from scheduling.cluster.adapters import Observed
 from scheduling.models import PriorityClass, State, Workload
+from scheduling.services.policy.judge import Judgement
 from scheduling.services.policy.rows import PolicyRows
 from scheduling.services.snapshot.blocked import Blocked
-from scheduling.services.workloads.judge import Judgement
 
 
 class Situation(StrEnum):

@@ -13,7 +13,7 @@ from celery import bootsteps
 from django.db import DatabaseError, close_old_connections
 
 from scheduling.models import Cluster
-from scheduling.services.worker import held as workers
+from scheduling.services.worker.held import close_others
 
 log = logging.getLogger(__name__)
 
@@ -67,4 +67,4 @@ def follow(consumer: Any) -> None:
         consumer.call_soon(consumer.add_task_queue, name)
     for name in sorted(held - wanted):
         consumer.call_soon(consumer.cancel_task_queue, name)
-    workers.close_others(clusters.keys())
+    close_others(clusters.keys())

@@ -14,7 +14,7 @@ from celery import Celery, beat, current_app
 from celery.worker import WorkController, state
 
 from scheduling.models import Cluster
-from scheduling.services.worker import held as workers
+from scheduling.services.worker import held
 from scheduling.services.worker.consuming import ALL_CLUSTERS, queue_of
 
 DEFAULT_QUEUE = "celery"
@@ -41,7 +41,7 @@ class EmbeddedWorker:
         state.should_stop = 0
         self.thread.join(timeout_s)
         state.should_stop = None
-        workers.close_all()
+        held.close_all()
 
 
 def start_embedded_worker(

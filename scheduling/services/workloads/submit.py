@@ -33,11 +33,11 @@ from scheduling.cluster.vocabulary.runtimes import Runtimes
 from scheduling.models import Cluster, PriorityClass, Queue, State, Workload
 from scheduling.models.queues import RESERVED
 from scheduling.models.workloads import WAITING
+from scheduling.services.clusters.connection import Address, address_of
 from scheduling.services.errors import ServiceError, name_refused
 from scheduling.services.policy import service_classes
-from scheduling.services.worker.held import Address, address_of
+from scheduling.services.policy.judge import Rules, judge
 from scheduling.services.workloads import shapes
-from scheduling.services.workloads.judge import Rules, judge
 from scheduling.services.workloads.written import as_written, unmark
 
 Json = dict[str, Any]

@@ -8,13 +8,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from scheduling.engine import Frame, plan_frame
+from scheduling.engine import Frame, encode, plan_frame
 from scheduling.engine.codes import ACTIONS, REASONS
 from scheduling.engine.compile.kernel import address_of
 from scheduling.engine.compile.structs import as_struct
 from scheduling.engine.cycle.one_pass import plan_world
 from scheduling.engine.model import Action, Reason, Snapshot
-from scheduling.engine.snapshot import encode
 from scheduling.engine.state.input import Work
 from scheduling.engine.state.tables import empty_work
 from scheduling.simulation.run.frames import Scribe

@@ -8,7 +8,7 @@ from datetime import UTC, timedelta
 
 import numpy as np
 
-from scheduling.engine import Frame
+from scheduling.engine import Frame, encode
 from scheduling.engine.model import (
     MILLI,
     GpuClass,
@@ -21,7 +21,6 @@ from scheduling.engine.model import (
     Snapshot,
     Workload,
 )
-from scheduling.engine.snapshot import encode
 from scheduling.engine.state.input import GPUS, PENDING, Work
 from scheduling.engine.state.tables import empty_work
 from scheduling.simulation.compiled.life import new_jobs

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from scheduling.engine import ArrayPlan, Frame, plan_frame
+from scheduling.engine import ArrayPlan, Frame, decode, encode, plan_frame
 from scheduling.engine.codes import (
     ACTIONS,
     ADMIT,
@@ -20,9 +20,7 @@ from scheduling.engine.codes import (
     REASONS,
     SHRINK,
 )
-from scheduling.engine.explain import decode
 from scheduling.engine.model import MILLI, Action, Decision, Phase, Plan, Reason, Snapshot, Workload
-from scheduling.engine.snapshot import encode
 from scheduling.engine.state.input import ANYWHERE, LEVELS, RUNNING
 from scheduling.simulation.laws.room import check
 

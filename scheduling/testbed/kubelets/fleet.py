@@ -6,12 +6,12 @@ import threading
 from collections.abc import Iterable
 
 from scheduling.cluster.connection.client import Client
-from scheduling.testbed.server.clock import Clock
-from scheduling.testbed.server.context import World
 from scheduling.testbed.server.controllers.kubelet import Kubelet
 from scheduling.testbed.server.controllers.runtime import After, Runtime
-from scheduling.testbed.server.resources import JOBS, NODES, PODS
-from scheduling.testbed.server.store import Event, Key, Record
+from scheduling.testbed.server.kinds.clock import Clock
+from scheduling.testbed.server.kinds.resources import JOBS, NODES, PODS
+from scheduling.testbed.server.store.context import World
+from scheduling.testbed.server.store.store import Event, Key, Record
 
 from .heart import Heart
 from .shadow import Feed, Shadow

@@ -6,9 +6,9 @@ import logging
 import threading
 
 from scheduling.cluster.connection.client import ApiError, Client, NotFoundError
-from scheduling.testbed.server.clock import Clock, micro_stamp
-from scheduling.testbed.server.resources import NODES, Json
-from scheduling.testbed.server.store import Record, Store
+from scheduling.testbed.server.kinds.clock import Clock, micro_stamp
+from scheduling.testbed.server.kinds.resources import NODES, Json
+from scheduling.testbed.server.store.store import Record, Store
 
 from .machines import ready_condition
 

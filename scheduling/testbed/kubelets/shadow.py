@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from scheduling.cluster.connection.client import Client
 from scheduling.cluster.connection.mirror import Reflector, untrimmed, version_of
-from scheduling.testbed.server.resources import NODES, Json, Resource
-from scheduling.testbed.server.store import Event, Record, Store
+from scheduling.testbed.server.kinds.resources import NODES, Json, Resource
+from scheduling.testbed.server.store.store import Event, Record, Store
 
 from .machines import is_simulated
 

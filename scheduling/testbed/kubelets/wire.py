@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from scheduling.cluster.connection.client import ApiError, Client, ConflictError, NotFoundError
-from scheduling.testbed.server.resources import Json, Resource
-from scheduling.testbed.server.store import Key, Record
+from scheduling.testbed.server.kinds.resources import Json, Resource
+from scheduling.testbed.server.store.store import Key, Record
 
 from .shadow import Feed
 

@@ -5,8 +5,9 @@ the parts of the controller manager, the scheduler and the kubelets, on a clock 
 The contract suite in `tests/scheduling/cluster/contract` says what it promises.
 """
 
-from .clock import Clock, ManualClock
-from .faults import FaultRules, Faults
+from scheduling.testbed.server.kinds.clock import Clock, ManualClock
+from scheduling.testbed.server.kinds.faults import FaultRules, Faults
+
 from .http.identity import User
 from .kubeconfig import kubeconfig, kubeconfig_yaml
 from .server import EmbeddedServer

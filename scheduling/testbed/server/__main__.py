@@ -8,8 +8,8 @@ import threading
 from pathlib import Path
 
 from scheduling.files.arguments import LAST_PORT, REFUSED, OneLineParser, factor, whole
+from scheduling.testbed.server.kinds.clock import Clock
 
-from .clock import Clock
 from .server import EmbeddedServer
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import yaml
 
-from .resources import Json
+from scheduling.testbed.server.kinds.resources import Json
 
 
 def kubeconfig(url: str, token: str | None = None, namespace: str = "default") -> Json:

@@ -10,8 +10,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from .clock import Clock
-from .context import Caller, World
+from scheduling.testbed.server.kinds.clock import Clock
+from scheduling.testbed.server.kinds.faults import Faults
+from scheduling.testbed.server.kinds.resources import NAMESPACES, Json
+from scheduling.testbed.server.store.context import Caller, World
+from scheduling.testbed.server.store.persistence import Journal
+from scheduling.testbed.server.store.store import Store
+
 from .controllers.binder import Binder
 from .controllers.disruption import DisruptionController
 from .controllers.garbage import EventExpiry, GarbageCollector
@@ -20,14 +25,10 @@ from .controllers.kubelet import Kubelet
 from .controllers.namespaces import NamespaceController
 from .controllers.quotas import QuotaController
 from .controllers.runtime import Runtime
-from .faults import Faults
 from .http.handlers import Application
 from .http.identity import User
 from .http.protocol import Connection
 from .kubeconfig import kubeconfig
-from .persistence import Journal
-from .resources import NAMESPACES, Json
-from .store import Store
 from .verbs.create import create
 
 _NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")

@@ -5,7 +5,7 @@ import pytest
 from portal.accounts.models import Persona
 from scheduling.cluster.connection.client import NotFoundError
 from scheduling.models import MILLI, CheckpointHabit, GpuClass, State, Workload
-from scheduling.services.cycle.project.changes import PROJECTED
+from scheduling.services.cycle.changes import PROJECTED
 from tests.factories import make_cluster, make_member, make_workload
 from tests.portal.kubernetes import job
 from tests.scheduling.manifests import MANIFESTS

@@ -11,8 +11,8 @@ from portal.demo.work.arrivals import manifest_of
 from portal.teams.service import service_classes
 from scheduling.engine.model import GpuClass, Node, Snapshot
 from scheduling.models import PriorityClass, Quota, Workload
+from scheduling.services.policy.judge import Rules, judge
 from scheduling.services.workloads import submit as workloads
-from scheduling.services.workloads.judge import Rules, judge
 from scheduling.simulation.scenario import stream
 from tests.factories import example_cluster
 

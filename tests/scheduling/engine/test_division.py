@@ -23,11 +23,11 @@ from scheduling.engine import (
     StepKind,
     Workload,
     divide,
+    encode,
     plan,
     plan_frame,
 )
 from scheduling.engine.model import Lowered
-from scheduling.engine.snapshot import encode
 from tests.scheduling.engine.evolve import apply, held, let_leave
 from tests.scheduling.engine.worlds import CLASSES, NOW, PRIORITIES, organisations, worlds
 

@@ -22,10 +22,10 @@ from scheduling.engine import (
     Snapshot,
     SnapshotError,
     Workload,
+    encode,
     plan,
     plan_frame,
 )
-from scheduling.engine.snapshot import encode
 from scheduling.engine.state.input import RUNNING
 
 NOW = datetime(2026, 1, 5, 10, tzinfo=UTC)

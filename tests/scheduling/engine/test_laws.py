@@ -24,12 +24,12 @@ from scheduling.engine import (
     Reason,
     Snapshot,
     Workload,
+    decode,
     divide,
+    encode,
     plan,
     plan_frame,
 )
-from scheduling.engine.explain import decode
-from scheduling.engine.snapshot import encode
 from scheduling.simulation.laws.room import check
 from tests.scheduling.engine import oracle
 from tests.scheduling.engine.evolve import (

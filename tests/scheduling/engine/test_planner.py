@@ -24,9 +24,9 @@ from scheduling.engine import (
     Snapshot,
     SnapshotError,
     Workload,
+    encode,
     plan,
 )
-from scheduling.engine.snapshot import encode
 from scheduling.engine.snapshot.workload_columns import Roster
 from tests.scheduling.engine.evolve import apply, let_leave, wait
 from tests.scheduling.engine.worlds import NOW, leaves, workloads, worlds

@@ -15,7 +15,7 @@ from scheduling.services.clusters.guardrails import guard
 from scheduling.services.policy.service_classes import ServiceClass, ServiceClasses
 from scheduling.services.worker import held as workers
 from scheduling.testbed.server.http.routing import parse_path
-from scheduling.testbed.server.resources import Resource
+from scheduling.testbed.server.kinds.resources import Resource
 from tests.scheduling.kube import World, eventually
 
 Grant = tuple[str, str, str]
@@ -71,24 +71,24 @@ def test_needs_are_exactly_what_the_code_asks_for(
     Quota.objects.filter(queue__name="research").update(borrowing_limit_gpus=0)
     world.job("w1", gpus=8)
     world.cycle()
-    worker = workers._workers[world.cluster.pk]
-    worker.lease._held_until = 0.0
+    worker = workers._held[world.cluster.pk]
+    worker.link.lease._held_until = 0.0
     Queue.objects.filter(name="research").update(stop="drain")
-    conflicted = worker.client.replace
+    conflicted = worker.link.client.replace
 
     def write_late(path: str, body: Any) -> Any:
         if "/jobs/" not in path:
             return conflicted(path, body)
-        worker.client.replace = conflicted
+        worker.link.client.replace = conflicted
         world.kube.patch(path, {"metadata": {"labels": {"late": "yes"}}})
         return conflicted(path, body)
 
-    worker.client.replace = write_late
+    worker.link.client.replace = write_late
     world.cycle()
-    guard(world.cluster, worker)
+    guard(world.cluster, worker.link)
     Queue.objects.update(namespace="", access_group="")
     PriorityClass.objects.all().delete()
-    guard(world.cluster, worker)
+    guard(world.cluster, worker.link)
 
     # No definitions of other kinds are installed here: they are looked for, and no more.
     absent = {
@@ -115,8 +115,8 @@ def test_observing_asks_for_nothing_else(world: World, grants: set[Grant]) -> No
     Queue.objects.filter(name="research").update(namespace="lab", access_group="lab")
     world.job("w1", gpus=8)
     world.cycle()
-    worker = workers._workers[world.cluster.pk]
+    worker = workers._held[world.cluster.pk]
     eventually(lambda: any(verb == "watch" for _, _, verb in grants))
-    guard(Cluster.objects.get(), worker)
+    guard(Cluster.objects.get(), worker.link)
 
     assert grants <= {(n.group, n.resource, verb) for n in access.observing() for verb in n.verbs}

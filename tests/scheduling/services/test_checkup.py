@@ -49,7 +49,7 @@ def test_cluster_with_everything_lacks_nothing(world: World) -> None:
 
 
 def test_guardrails_that_stand_are_counted(world: World) -> None:
-    guard(world.cluster, workers.worker_of(world.cluster, on_change=lambda: None))
+    guard(world.cluster, workers.held_of(world.cluster, on_change=lambda: None).link)
     said = [item.sentence for item in found(world, Grade.GOOD)]
     assert any("stand as they should" in s for s in said)
 

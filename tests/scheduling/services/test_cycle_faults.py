@@ -9,9 +9,10 @@ import pytest
 
 from scheduling.cluster.connection import client as client_module
 from scheduling.cluster.connection.client import ApiError
+from scheduling.cluster.enforcement.enforcer import Enforcer
 from scheduling.models import Cycle, Decision, Eviction, Quota, State, Transition
-from scheduling.services.cycle.run import run_cycle
 from scheduling.services.worker import held as workers
+from scheduling.services.worker.cycles import run_cycle
 from tests.scheduling.auditing import audited
 from tests.scheduling.killing import LEASE, KilledError, die_at_write, restart
 from tests.scheduling.kube import JOBS, World, eventually
@@ -133,14 +134,14 @@ def test_edit_between_plan_and_write_is_not_overrun(
     world.cycle()
     world.job("w1", gpus=2)
     world.catch_up()
-    carry_out = workers.Enforcer.carry_out
+    carry_out = Enforcer.carry_out
 
     def edited_first(self: Any, *acts: Any, **more: Any) -> Any:
         world.edit("w1", {"spec": {"parallelism": 3, "completions": 3}})
         return carry_out(self, *acts, **more)
 
     with monkeypatch.context() as late:
-        late.setattr(workers.Enforcer, "carry_out", edited_first)
+        late.setattr(Enforcer, "carry_out", edited_first)
         run_cycle(world.cluster.pk)
     assert world.read("w1")["spec"]["suspend"]
 
@@ -193,8 +194,8 @@ def test_lease_lost_in_mid_plan_stops_the_writes(
         world.job(f"w{i}")
     world.catch_up()
     monkeypatch.setattr("scheduling.cluster.enforcement.enforcer.BATCH", 2)
-    worker = workers._workers[world.cluster.pk]
-    run_batch = worker.enforcer._run
+    worker = workers._held[world.cluster.pk]
+    run_batch = worker.link.enforcer._run
 
     def steal_after(acts: Any, report: Any) -> None:
         run_batch(acts, report)
@@ -202,9 +203,9 @@ def test_lease_lost_in_mid_plan_stops_the_writes(
         stolen["spec"]["holderIdentity"] = "thief"
         stolen["spec"]["renewTime"] = "2999-01-01T00:00:00.000000Z"
         world.kube.replace(LEASE, stolen)
-        worker.lease._held_until = 0.0
+        worker.link.lease._held_until = 0.0
 
-    monkeypatch.setattr(worker.enforcer, "_run", steal_after)
+    monkeypatch.setattr(worker.link.enforcer, "_run", steal_after)
     run_cycle(world.cluster.pk)
 
     suspended = [j["spec"]["suspend"] for j in world.kube.get(JOBS)["items"]]

@@ -21,8 +21,9 @@ import time_machine
 from scheduling.cluster.connection import client as client_module
 from scheduling.cluster.connection.client import ApiError
 from scheduling.models import Cluster, Quota, State
-from scheduling.services.cycle.run import CycleResult, run_cycle
+from scheduling.services.cycle.run import CycleResult
 from scheduling.services.worker import held as workers
+from scheduling.services.worker.cycles import run_cycle
 from scheduling.testbed.kubelets import STOPPED
 from tests.scheduling.auditing import audited, gpus_of, jobs_of, put_under_one_roof
 from tests.scheduling.killing import LEASE, KilledError, die_at_write, restart
@@ -180,7 +181,7 @@ def rival_works(world: World) -> None:
     until = time.monotonic() + 3
     while time.monotonic() < until:
         world.kube.patch(LEASE, {"spec": {**spec, "renewTime": f"{datetime.now(UTC):%FT%T.%fZ}"}})
-        workers._workers[world.cluster.pk].lease._held_until = 0.0
+        workers._held[world.cluster.pk].link.lease._held_until = 0.0
         time.sleep(0.3)
 
 

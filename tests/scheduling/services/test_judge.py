@@ -9,8 +9,8 @@ import pytest
 
 from scheduling.cluster.adapters import Observed
 from scheduling.models import PriorityClass
+from scheduling.services.policy.judge import Rules, judge
 from scheduling.services.policy.service_classes import ServiceClass, ServiceClasses
-from scheduling.services.workloads.judge import Rules, judge
 
 TEAM = "research/vision"
 CLASSES = (

@@ -16,8 +16,8 @@ from scheduling.cluster.connection.client import ApiError, Client, Person
 from scheduling.models import Cluster, ClusterMode, GpuClass, Queue, Standing
 from scheduling.services.clusters.checkup import Grade, Item, check
 from scheduling.services.clusters.guardrails import guard
-from scheduling.services.cycle.run import run_cycle
 from scheduling.services.worker import held as workers
+from scheduling.services.worker.cycles import run_cycle
 from scheduling.services.workloads.manifest import build_job_manifest
 from scheduling.testbed.control_plane.access import Access
 from scheduling.testbed.kubelets import Machine, node_manifest
@@ -105,10 +105,10 @@ def work(site: Site, name: str) -> dict[str, Any]:
 def test_observe_manifest_is_enough_to_plan_and_grants_no_write(site: Site) -> None:
     assert site.lacks() == []
     assert eventually(lambda: run_cycle(site.cluster.pk).number, within_s=20)
-    worker = workers.worker_of(site.cluster, on_change=lambda: None)
-    assert guard(site.cluster, worker).count(Standing.MISSING)
+    worker = workers.held_of(site.cluster, on_change=lambda: None)
+    assert guard(site.cluster, worker.link).count(Standing.MISSING)
     with pytest.raises(ApiError) as refused:
-        worker.client.create("/api/v1/namespaces", {"metadata": {"name": "x"}})
+        worker.link.client.create("/api/v1/namespaces", {"metadata": {"name": "x"}})
     assert refused.value.status == 403
 
 
@@ -136,10 +136,10 @@ def test_enforce_manifest_is_enough_to_guard_admit_and_tell(site: Site) -> None:
     site.install("enforce.yaml")
     enforce()
     assert eventually(lambda: not site.lacks(), within_s=20)
-    worker = workers.worker_of(site.cluster, on_change=lambda: None)
+    worker = workers.held_of(site.cluster, on_change=lambda: None)
 
     def out_of_step() -> list[str]:
-        findings = guard(Cluster.objects.get(), worker).findings
+        findings = guard(Cluster.objects.get(), worker.link).findings
         return [f.detail for f in findings if f.standing != Standing.IN_STEP]
 
     # New rights take a moment to be known.
@@ -164,10 +164,10 @@ def test_portal_account_acts_with_the_rights_of_the_persons_team(
     site.install("enforce.yaml")
     site.install("portal.yaml")
     enforce()
-    worker = workers.worker_of(site.cluster, on_change=lambda: None)
+    worker = workers.held_of(site.cluster, on_change=lambda: None)
     # New rights take a moment to be known.
     eventually(
-        lambda: not guard(Cluster.objects.get(), worker).count(Standing.REFUSED), within_s=10
+        lambda: not guard(Cluster.objects.get(), worker.link).count(Standing.REFUSED), within_s=10
     )
     asked = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
     token = site.admin.create(TOKEN.format("weir-portal"), asked)["status"]["token"]

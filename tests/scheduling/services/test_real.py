@@ -14,9 +14,9 @@ from portal.demo.cluster.real import RealCluster
 from portal.demo.work.arrivals import simulated
 from scheduling.cluster.connection.client import Client
 from scheduling.models import Cluster, GpuClass, Queue
-from scheduling.services.cycle.run import run_cycle
 from scheduling.services.errors import ServiceError
 from scheduling.services.worker import held as workers
+from scheduling.services.worker.cycles import run_cycle
 from scheduling.services.workloads import submit as workloads
 from scheduling.services.workloads.manifest import build_job_manifest
 from scheduling.testbed.control_plane.plane import ControlPlane

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from scheduling.services.worker.held import Debounce, Turn
+from scheduling.services.worker.turns import Debounce, Turn
 from tests.scheduling.kube import eventually
 
 

@@ -15,8 +15,7 @@ from scheduling.benches.engine.large import (
     measure_large,
     organisation,
 )
-from scheduling.engine import Frame, plan_frame
-from scheduling.engine.snapshot import encode
+from scheduling.engine import Frame, encode, plan_frame
 from scheduling.engine.state.input import GPUS, PENDING, RUNNING
 
 SMALL = Load(

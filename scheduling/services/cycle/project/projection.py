@@ -23,8 +23,7 @@ from scheduling.models import (
     Workload,
 )
 from scheduling.models.workloads import HOLDING, WAITING
-from scheduling.services.cycle.project.changes import Changes, assign
-from scheduling.services.cycle.project.lingering import Heir, Heirs, orphans_stay, sentence, stays
+from scheduling.services.cycle.changes import Changes, assign
 from scheduling.services.cycle.project.missing import Missing
 from scheduling.services.cycle.project.steps import (
     Move,
@@ -34,12 +33,10 @@ from scheduling.services.cycle.project.steps import (
     step_args,
     way_to,
 )
-from scheduling.services.cycle.record.nodes import NodeRows
-from scheduling.services.cycle.record.shares import ShareRows
-from scheduling.services.cycle.record.throttle import Telling
 from scheduling.services.ledger.evictions import eviction_of
 from scheduling.services.policy.rows import PolicyRows
 from scheduling.services.snapshot.blocked import Blocked, Refusals, forbidden, may_be_blocked
+from scheduling.services.snapshot.lingering import Heir, Heirs, orphans_stay, sentence, stays
 from scheduling.services.snapshot.situations import (
     Known,
     Situation,
@@ -64,14 +61,11 @@ class Projection:
         self.cluster = cluster
         live = Workload.objects.filter(cluster=cluster).exclude(state=State.FINISHED)
         self.rows: dict[str, Workload] = {w.uid: w for w in live}
-        self.nodes = NodeRows(cluster)
-        self.shares = ShareRows(cluster)
         self._habits = checkpoints.Habits.of(cluster)
         self.newcomer = not Workload.objects.filter(cluster=cluster).exists()
         self._finished: set[str] = set()
         self.restless: list[Observed] = []
         """The workloads of the last picture but those that wait as they did in the picture before."""
-        self.telling = Telling()
         self.by_name = {key_of(w.kind, w.namespace, w.name): w for w in self.rows.values()}
         """Engine name -> row."""
         self._quiet: dict[str, Observed] = {}

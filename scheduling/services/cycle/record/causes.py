@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import Any
 
 from scheduling.models import State, Transition, Workload
-from scheduling.services.cycle.project.changes import Changes
+from scheduling.services.cycle.changes import Changes
 from scheduling.services.policy.rows import PolicyRows, engine_policy
 
 Json = dict[str, Any]

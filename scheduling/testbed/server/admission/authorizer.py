@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from ..context import Caller, World
-from ..resources import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, Json
+from scheduling.testbed.server.kinds.resources import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, Json
+from scheduling.testbed.server.store.context import Caller, World
 
 MASTERS = "system:masters"
 _ACCOUNT = "system:serviceaccount:"

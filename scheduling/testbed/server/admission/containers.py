@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..resources import Json
+from scheduling.testbed.server.kinds.resources import Json
 
 
 def all_of(spec: Json) -> list[Json]:

@@ -10,7 +10,8 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..quantities import milli
+from scheduling.testbed.server.kinds.quantities import milli
+
 from .authorizer import Authorizer
 
 _INT64 = 2**63

@@ -5,8 +5,8 @@ Least and most amounts, and ranges of other types than Container, are not evalua
 
 from __future__ import annotations
 
-from ..context import World
-from ..resources import LIMIT_RANGES, Json
+from scheduling.testbed.server.kinds.resources import LIMIT_RANGES, Json
+from scheduling.testbed.server.store.context import World
 
 _DEFAULTS = (("requests", "defaultRequest"), ("limits", "default"))
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from ..context import World
-from ..errors import forbidden
-from ..resources import NAMESPACES, PODS, Json
+from scheduling.testbed.server.kinds.errors import forbidden
+from scheduling.testbed.server.kinds.resources import NAMESPACES, PODS, Json
+from scheduling.testbed.server.store.context import World
+
 from .containers import all_of, listed
 
 ENFORCE = "pod-security.kubernetes.io/enforce"

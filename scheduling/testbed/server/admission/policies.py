@@ -11,10 +11,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..context import Caller, World
-from ..errors import ApiError
-from ..patches.merge import json_patch
-from ..resources import (
+from scheduling.testbed.server.kinds.errors import ApiError
+from scheduling.testbed.server.kinds.resources import (
     ADMISSION_POLICIES,
     ADMISSION_POLICY_BINDINGS,
     BY_PATH,
@@ -24,7 +22,10 @@ from ..resources import (
     Json,
     Resource,
 )
-from ..selectors import parse_selector_object
+from scheduling.testbed.server.kinds.selectors import parse_selector_object
+from scheduling.testbed.server.store.context import Caller, World
+
+from ..patches.merge import json_patch
 from .authorizer import Authorizer
 from .cel import CelError, evaluate
 

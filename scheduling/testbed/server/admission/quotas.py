@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..charges import NATIVE, charge_of, named
-from ..context import World
-from ..errors import forbidden
-from ..pod_amounts import Amounts, quantities_of
-from ..quantities import milli, render, render_binary
-from ..resources import PODS, RESOURCE_QUOTAS, Json, Resource
-from ..store import Record
+from scheduling.testbed.server.kinds.errors import forbidden
+from scheduling.testbed.server.kinds.pod_amounts import Amounts, quantities_of
+from scheduling.testbed.server.kinds.quantities import milli, render, render_binary
+from scheduling.testbed.server.kinds.resources import PODS, RESOURCE_QUOTAS, Json, Resource
+from scheduling.testbed.server.store.charges import NATIVE, charge_of, named
+from scheduling.testbed.server.store.context import World
+from scheduling.testbed.server.store.store import Record
 
 _MUST_BE_SAID = {
     f"{prefix}{name}" for prefix in ("", "requests.", "limits.") for name in NATIVE[:2]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ..context import World
-from ..errors import ApiError, forbidden
-from ..quantities import milli
-from ..resources import PODS, RUNTIME_CLASSES, Json
+from scheduling.testbed.server.kinds.errors import ApiError, forbidden
+from scheduling.testbed.server.kinds.quantities import milli
+from scheduling.testbed.server.kinds.resources import PODS, RUNTIME_CLASSES, Json
+from scheduling.testbed.server.store.context import World
 
 _OTHER = "Pod's Overhead doesn't match RuntimeClass's defined Overhead"
 _UNFOUNDED = "Pod Overhead set without corresponding RuntimeClass defined Overhead"

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from ..context import World
-from ..pod_amounts import Amounts
-from ..resources import NODES, PODS, Json
-from ..store import Event, Key, Record, encode
+from scheduling.testbed.server.kinds.pod_amounts import Amounts
+from scheduling.testbed.server.kinds.resources import NODES, PODS, Json
+from scheduling.testbed.server.store.context import World
+from scheduling.testbed.server.store.store import Event, Key, Record, encode
+
 from ..verbs.pods import assign, set_condition
 from ..verbs.update import write
 from .nodes import Demands, NodeInfo, node_info, requests_of

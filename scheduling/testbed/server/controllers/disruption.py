@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..context import World
-from ..resources import BUDGETS, PODS, Json
-from ..selectors import parse_selector_object
-from ..store import Event, Key, Record
+from scheduling.testbed.server.kinds.resources import BUDGETS, PODS, Json
+from scheduling.testbed.server.kinds.selectors import parse_selector_object
+from scheduling.testbed.server.store.context import World
+from scheduling.testbed.server.store.store import Event, Key, Record
+
 from ..verbs.update import write
 from .runtime import After
 from .tally import is_ended, is_ready

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..resources import Json
-from ..store import Record
+from scheduling.testbed.server.kinds.resources import Json
+from scheduling.testbed.server.store.store import Record
 
 
 def action_on(spec: Json, pod: Record) -> str:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..clock import parse_stamp
-from ..context import World
-from ..resources import EVENTS, Json
-from ..store import Event, Key, Record
+from scheduling.testbed.server.kinds.clock import parse_stamp
+from scheduling.testbed.server.kinds.resources import EVENTS, Json
+from scheduling.testbed.server.store.context import World
+from scheduling.testbed.server.store.store import Event, Key, Record
+
 from ..verbs.delete import FOREGROUND, ORPHAN, DeleteOptions, mark_deleted
 from ..verbs.update import write_metadata
 from .runtime import After

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import count, islice
 
-from ..context import World
-from ..defaults import pod_requests, qos_class
-from ..resources import PRIORITY_CLASSES, Json
-from ..store import Record
+from scheduling.testbed.server.kinds.defaults import pod_requests, qos_class
+from scheduling.testbed.server.kinds.resources import PRIORITY_CLASSES, Json
+from scheduling.testbed.server.store.context import World
+from scheduling.testbed.server.store.store import Record
+
 from ..verbs.delete import DeleteOptions, mark_deleted
 from ..verbs.update import write_metadata
 from .tally import INDEX, TRACKING

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from scheduling.testbed.server.kinds.clock import parse_stamp, stamp
+from scheduling.testbed.server.kinds.errors import ApiError
+from scheduling.testbed.server.kinds.resources import JOBS, PODS, Json
+from scheduling.testbed.server.store.context import World
+from scheduling.testbed.server.store.store import Event, Key, Record
+
 from ..admission.limit_ranges import apply_limit_ranges
 from ..admission.pod_security import check_pod_security
 from ..admission.quotas import check_quotas
 from ..admission.runtime_classes import apply_runtime_class
-from ..clock import parse_stamp, stamp
-from ..context import World
-from ..errors import ApiError
-from ..resources import JOBS, PODS, Json
-from ..store import Event, Key, Record
 from ..verbs.delete import DeleteOptions, mark_deleted
 from ..verbs.update import write
 from .failure_policy import action_on

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..clock import parse_stamp, stamp
-from ..context import World
-from ..resources import NODES, PODS, Json
-from ..store import Event, Key, Record
+from scheduling.testbed.server.kinds.clock import parse_stamp, stamp
+from scheduling.testbed.server.kinds.resources import NODES, PODS, Json
+from scheduling.testbed.server.store.context import World
+from scheduling.testbed.server.store.store import Event, Key, Record
+
 from ..verbs.pods import disrupted, set_condition
 from . import progress
 from .runtime import After

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..context import World
-from ..resources import NAMESPACES
-from ..store import Event, Key, Record
+from scheduling.testbed.server.kinds.resources import NAMESPACES
+from scheduling.testbed.server.store.context import World
+from scheduling.testbed.server.store.store import Event, Key, Record
+
 from ..verbs.delete import DeleteOptions, mark_deleted
 from .runtime import After
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from ..pod_amounts import Amounts, amounts_of
-from ..quantities import milli
-from ..resources import Json
-from ..selectors import Test, parse_expressions, requirement
-from ..store import Key, Record
+from scheduling.testbed.server.kinds.pod_amounts import Amounts, amounts_of
+from scheduling.testbed.server.kinds.quantities import milli
+from scheduling.testbed.server.kinds.resources import Json
+from scheduling.testbed.server.kinds.selectors import Test, parse_expressions, requirement
+from scheduling.testbed.server.store.store import Key, Record
 
 
 def requests_of(spec: Json) -> Amounts:

@@ -6,9 +6,10 @@ copied from its owner); when it is stopped, the work up to its last checkpoint g
 
 from __future__ import annotations
 
-from ..context import World
-from ..resources import JOBS, Json
-from ..store import Record
+from scheduling.testbed.server.kinds.resources import JOBS, Json
+from scheduling.testbed.server.store.context import World
+from scheduling.testbed.server.store.store import Record
+
 from .scribe import Scribe
 
 RESUMED_SECONDS = "weir.dev/resumed-seconds"

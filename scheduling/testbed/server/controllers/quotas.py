@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from scheduling.testbed.server.kinds.resources import RESOURCE_QUOTAS
+from scheduling.testbed.server.store.context import World
+from scheduling.testbed.server.store.store import Event, Key
+
 from ..admission.quotas import is_scoped, usage
-from ..context import World
-from ..resources import RESOURCE_QUOTAS
-from ..store import Event, Key
 from ..verbs.update import write
 from .runtime import After
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ..context import World
-from ..resources import EVENTS, NAMESPACES, Json
-from ..store import Record
+from scheduling.testbed.server.kinds.resources import EVENTS, NAMESPACES, Json
+from scheduling.testbed.server.store.context import World
+from scheduling.testbed.server.store.store import Record
 
 
 def emit(

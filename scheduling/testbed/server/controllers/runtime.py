@@ -13,9 +13,9 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Protocol
 
-from ..context import World
-from ..resources import Resource
-from ..store import Event, Key, Record
+from scheduling.testbed.server.kinds.resources import Resource
+from scheduling.testbed.server.store.context import World
+from scheduling.testbed.server.store.store import Event, Key, Record
 
 log = logging.getLogger(__name__)
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from ..context import World
-from ..resources import Json
-from ..store import Record
+from scheduling.testbed.server.kinds.resources import Json
+from scheduling.testbed.server.store.context import World
+from scheduling.testbed.server.store.store import Record
+
 from ..verbs.delete import remove_if_free
 from ..verbs.update import write, write_metadata
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from ..resources import Json
-from ..store import Record
+from scheduling.testbed.server.kinds.resources import Json
+from scheduling.testbed.server.store.store import Record
 
 TRACKING = "batch.kubernetes.io/job-tracking"
 INDEX = "batch.kubernetes.io/job-completion-index"

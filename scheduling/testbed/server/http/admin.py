@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from ..context import World
-from ..errors import bad_request, method_not_allowed, unknown_path
-from ..faults import Faults
+from scheduling.testbed.server.kinds.errors import bad_request, method_not_allowed, unknown_path
+from scheduling.testbed.server.kinds.faults import Faults
+from scheduling.testbed.server.store.context import World
+
 from .messages import Reply, Request, read_body, reply
 
 

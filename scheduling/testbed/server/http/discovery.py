@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..resources import GROUPS, RESOURCES, Json, Resource
+from scheduling.testbed.server.kinds.resources import GROUPS, RESOURCES, Json, Resource
 
 VERSION: Json = {
     "major": "1", "minor": "36", "gitVersion": "v1.36.3+weir", "gitCommit": "", "compiler": "",

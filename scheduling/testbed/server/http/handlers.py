@@ -7,9 +7,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from ..context import Caller, World
-from ..custom import find, served
-from ..errors import (
+from scheduling.testbed.server.kinds.errors import (
     ApiError,
     bad_request,
     invalid_options,
@@ -17,9 +15,12 @@ from ..errors import (
     not_found,
     required,
 )
-from ..faults import Faults
-from ..resources import NAMESPACES, Json, Resource
-from ..store import Record, encode
+from scheduling.testbed.server.kinds.faults import Faults
+from scheduling.testbed.server.kinds.resources import NAMESPACES, Json, Resource
+from scheduling.testbed.server.store.context import Caller, World
+from scheduling.testbed.server.store.custom import find, served
+from scheduling.testbed.server.store.store import Record, encode
+
 from ..validation.known import drop_unknown
 from ..verbs.create import create
 from ..verbs.delete import DeleteOptions, delete, delete_collection, parse_options

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ..context import Caller
-from ..errors import ApiError, invalid_options, unsupported
+from scheduling.testbed.server.kinds.errors import ApiError, invalid_options, unsupported
+from scheduling.testbed.server.store.context import Caller
+
 from .messages import Request
 
 

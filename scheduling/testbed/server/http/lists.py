@@ -8,10 +8,11 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ..errors import bad_request, expired
-from ..resources import Json, Resource
-from ..selectors import Test, parse_fields, parse_labels
-from ..store import Record, Store, encode
+from scheduling.testbed.server.kinds.errors import bad_request, expired
+from scheduling.testbed.server.kinds.resources import Json, Resource
+from scheduling.testbed.server.kinds.selectors import Test, parse_fields, parse_labels
+from scheduling.testbed.server.store.store import Record, Store, encode
+
 from .messages import Request
 from .routing import Target
 

@@ -10,8 +10,9 @@ from typing import Any
 
 import yaml
 
-from ..errors import ApiError, bad_request
-from ..store import encode
+from scheduling.testbed.server.kinds.errors import ApiError, bad_request
+from scheduling.testbed.server.store.store import encode
+
 from .protobuf import decode
 
 JSON = "application/json"

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ..clock import micro_stamp
-from ..errors import ApiError, bad_request
-from ..resources import Json
+from scheduling.testbed.server.kinds.clock import micro_stamp
+from scheduling.testbed.server.kinds.errors import ApiError, bad_request
+from scheduling.testbed.server.kinds.resources import Json
 
 MAGIC = b"k8s\x00"
 

@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping
 from typing import Protocol, cast
 from urllib.parse import parse_qsl, unquote
 
-from ..errors import bad_request
+from scheduling.testbed.server.kinds.errors import bad_request
+
 from .messages import Reply, Request, refusal
 
 _HEAD_LIMIT = 64 * 1024

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ..errors import unknown_path
-from ..resources import BY_PATH, NAMESPACES, Resource
+from scheduling.testbed.server.kinds.errors import unknown_path
+from scheduling.testbed.server.kinds.resources import BY_PATH, NAMESPACES, Resource
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..clock import parse_stamp
-from ..resources import Json, Resource
-from ..store import Record
+from scheduling.testbed.server.kinds.clock import parse_stamp
+from scheduling.testbed.server.kinds.resources import Json, Resource
+from scheduling.testbed.server.store.store import Record
 
 Cells = Callable[[Json, float], list[Any]]
 """Body and now (epoch seconds) to one row."""

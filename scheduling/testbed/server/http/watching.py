@@ -8,9 +8,10 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ..errors import expired
-from ..resources import Json, Resource
-from ..store import Event, Record, Store, encode, watch_chunk
+from scheduling.testbed.server.kinds.errors import expired
+from scheduling.testbed.server.kinds.resources import Json, Resource
+from scheduling.testbed.server.store.store import Event, Record, Store, encode, watch_chunk
+
 from .lists import Selection, select
 
 Shape = Callable[[Record], bytes]

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ..errors import ApiError
-from ..resources import Json, Resource
+from scheduling.testbed.server.kinds.errors import ApiError
+from scheduling.testbed.server.kinds.resources import Json, Resource
+
 from .fields import (
     changed,
     children,

@@ -10,7 +10,8 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from ..resources import Json
+from scheduling.testbed.server.kinds.resources import Json
+
 from .schema import APPLY_KEYS, APPLY_SETS, ATOMIC
 
 _KEY_DEFAULTS = {"protocol": "TCP"}

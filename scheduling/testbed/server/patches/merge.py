@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..errors import ApiError, bad_request
-from ..resources import Json
+from scheduling.testbed.server.kinds.errors import ApiError, bad_request
+from scheduling.testbed.server.kinds.resources import Json
 
 
 def merge_patch(target: Any, patch: Any) -> Any:

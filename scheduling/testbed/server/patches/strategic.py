@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..errors import bad_request
-from ..resources import Json
+from scheduling.testbed.server.kinds.errors import bad_request
+from scheduling.testbed.server.kinds.resources import Json
+
 from .schema import STRATEGIC_KEYS, STRATEGIC_SETS
 
 _DIRECTIVES = ("$patch", "$retainKeys")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..errors import Cause
-from ..resources import Json, Resource
+from scheduling.testbed.server.kinds.errors import Cause
+from scheduling.testbed.server.kinds.resources import Json, Resource
+
 from .jobs import job_faults, job_update_faults
 from .names import metadata_faults, metadata_update_faults, name_faults
 from .others import (

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
-from ..errors import Cause, immutable, invalid_value, required, unsupported
-from ..resources import Json
+from scheduling.testbed.server.kinds.errors import (
+    Cause,
+    immutable,
+    invalid_value,
+    required,
+    unsupported,
+)
+from scheduling.testbed.server.kinds.resources import Json
+
 from .names import labels_faults
 from .pods import pod_spec_faults
 

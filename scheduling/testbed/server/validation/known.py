@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..resources import Json
+from scheduling.testbed.server.kinds.resources import Json
 
 
 def _fields(names: str, **parts: str) -> dict[str, str]:

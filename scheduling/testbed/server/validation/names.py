@@ -5,8 +5,14 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from ..errors import Cause, forbidden_field, immutable, invalid_value, required
-from ..resources import Json
+from scheduling.testbed.server.kinds.errors import (
+    Cause,
+    forbidden_field,
+    immutable,
+    invalid_value,
+    required,
+)
+from scheduling.testbed.server.kinds.resources import Json
 
 _LABEL = re.compile(r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$")
 _SUBDOMAIN = re.compile(r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$")

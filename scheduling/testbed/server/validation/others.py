@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from ..errors import Cause, forbidden_field, immutable, invalid_value, required
-from ..quantities import milli
-from ..resources import Json
+from scheduling.testbed.server.kinds.errors import (
+    Cause,
+    forbidden_field,
+    immutable,
+    invalid_value,
+    required,
+)
+from scheduling.testbed.server.kinds.quantities import milli
+from scheduling.testbed.server.kinds.resources import Json
 
 
 def lease_faults(body: Json) -> list[Cause]:

@@ -4,9 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..errors import Cause, forbidden_field, invalid_value, required, unsupported
-from ..quantities import milli
-from ..resources import Json
+from scheduling.testbed.server.kinds.errors import (
+    Cause,
+    forbidden_field,
+    invalid_value,
+    required,
+    unsupported,
+)
+from scheduling.testbed.server.kinds.quantities import milli
+from scheduling.testbed.server.kinds.resources import Json
+
 from .names import LABEL_HINT, is_dns_label, key_fault, labels_faults
 
 _RESTART_POLICIES = ("Always", "OnFailure", "Never")

@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
+from scheduling.testbed.server.kinds.defaults import apply_defaults, generate_job_selector
+from scheduling.testbed.server.kinds.errors import (
+    already_exists,
+    bad_request,
+    forbidden,
+    invalid,
+    not_found,
+)
+from scheduling.testbed.server.kinds.resources import (
+    JOBS,
+    NAMESPACES,
+    PODS,
+    PRIORITY_CLASSES,
+    Json,
+    Resource,
+)
+from scheduling.testbed.server.store.context import Caller, World, record_audit
+from scheduling.testbed.server.store.store import Record
+
 from ..admission.limit_ranges import apply_limit_ranges
 from ..admission.pod_security import check_pod_security
 from ..admission.policies import check_policies, mutate_by_policies
 from ..admission.quotas import check_quotas
 from ..admission.runtime_classes import apply_runtime_class
-from ..context import Caller, World, record_audit
-from ..defaults import apply_defaults, generate_job_selector
-from ..errors import already_exists, bad_request, forbidden, invalid, not_found
 from ..patches.apply import Manager, note_update
-from ..resources import JOBS, NAMESPACES, PODS, PRIORITY_CLASSES, Json, Resource
-from ..store import Record
 from ..validation import faults, name_faults
 
 _SYSTEM_PRIORITIES = {

@@ -5,12 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from scheduling.testbed.server.kinds.clock import stamp
+from scheduling.testbed.server.kinds.errors import (
+    bad_request,
+    conflict,
+    invalid_options,
+    unsupported,
+)
+from scheduling.testbed.server.kinds.resources import NAMESPACES, PODS, Json
+from scheduling.testbed.server.store.context import Caller, World, record_audit
+from scheduling.testbed.server.store.store import Record
+
 from ..admission.policies import check_policies
-from ..clock import stamp
-from ..context import Caller, World, record_audit
-from ..errors import bad_request, conflict, invalid_options, unsupported
-from ..resources import NAMESPACES, PODS, Json
-from ..store import Record
 
 ORPHAN = "orphan"
 FOREGROUND = "foregroundDeletion"

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..context import Caller, World
-from ..errors import ApiError, bad_request, conflict, immutable, invalid, not_found
+from scheduling.testbed.server.kinds.errors import (
+    ApiError,
+    bad_request,
+    conflict,
+    immutable,
+    invalid,
+    not_found,
+)
+from scheduling.testbed.server.kinds.resources import Json, Resource
+from scheduling.testbed.server.store.context import Caller, World
+from scheduling.testbed.server.store.store import Record
+
 from ..patches.apply import Manager, apply
 from ..patches.merge import json_patch, merge_patch
 from ..patches.strategic import strategic_patch
-from ..resources import Json, Resource
-from ..store import Record
 from .create import create
 from .update import check_address, replace
 

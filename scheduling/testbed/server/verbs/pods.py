@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from scheduling.testbed.server.kinds.errors import (
+    ApiError,
+    bad_request,
+    conflict,
+    too_many_requests,
+)
+from scheduling.testbed.server.kinds.resources import BUDGETS, PODS, Json
+from scheduling.testbed.server.kinds.selectors import parse_selector_object
+from scheduling.testbed.server.store.context import Caller, World, record_audit
+from scheduling.testbed.server.store.store import Record
+
 from ..admission.policies import check_policies
-from ..context import Caller, World, record_audit
-from ..errors import ApiError, bad_request, conflict, too_many_requests
-from ..resources import BUDGETS, PODS, Json
-from ..selectors import parse_selector_object
-from ..store import Record
 from .delete import delete, parse_options
 from .update import write, write_metadata
 

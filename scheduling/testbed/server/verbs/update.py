@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from scheduling.testbed.server.kinds.defaults import apply_defaults
+from scheduling.testbed.server.kinds.errors import bad_request, conflict, invalid, invalid_value
+from scheduling.testbed.server.kinds.resources import Json
+from scheduling.testbed.server.store.context import Caller, World, record_audit
+from scheduling.testbed.server.store.store import Record
+
 from ..admission.policies import check_policies
-from ..context import Caller, World, record_audit
-from ..defaults import apply_defaults
-from ..errors import bad_request, conflict, invalid, invalid_value
 from ..patches.apply import Manager, note_update
-from ..resources import Json
-from ..store import Record
 from ..validation import update_faults
 from .create import with_head
 from .delete import remove_if_free

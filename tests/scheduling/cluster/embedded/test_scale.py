@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 
 from scheduling.testbed.server import EmbeddedServer, ManualClock
-from scheduling.testbed.server.context import Caller
-from scheduling.testbed.server.resources import JOBS
+from scheduling.testbed.server.kinds.resources import JOBS
+from scheduling.testbed.server.store.context import Caller
 from scheduling.testbed.server.verbs.create import create
 
 from ..contract.api import job

@@ -43,7 +43,7 @@ def guarded(lab: Lab) -> Pass:
 
     def run() -> Guarded:
         cluster = Cluster.objects.get(pk=lab.cluster.pk)
-        return guard(cluster, workers.worker_of(cluster, on_change=lambda: None))
+        return guard(cluster, workers.held_of(cluster, on_change=lambda: None).link)
 
     return run
 

@@ -211,8 +211,8 @@ def test_quota_named_as_ours_but_written_by_others_is_reported(lab: Lab, guarded
 def test_nothing_is_written_without_the_lease(
     lab: Lab, guarded: Pass, writes: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    worker = workers.worker_of(lab.cluster, on_change=lambda: None)
-    monkeypatch.setattr(type(worker.lease), "hold", lambda self: False)
+    worker = workers.held_of(lab.cluster, on_change=lambda: None)
+    monkeypatch.setattr(type(worker.link.lease), "hold", lambda self: False)
 
     assert guarded().skipped == "lease"
     assert writes == []
@@ -222,7 +222,7 @@ def test_cluster_that_does_not_answer_is_raised(
     lab: Lab, guarded: Pass, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("scheduling.cluster.connection.client.BACK_OFF_S", (0.0, 0.0))
-    worker = workers.worker_of(lab.cluster, on_change=lambda: None)
-    worker.client = Client(configuration_of(Cluster(api_url="http://127.0.0.1:9")))
+    worker = workers.held_of(lab.cluster, on_change=lambda: None)
+    worker.link.client = Client(configuration_of(Cluster(api_url="http://127.0.0.1:9")))
     with pytest.raises(ApiError):
         guarded()

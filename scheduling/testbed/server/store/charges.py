@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from .pod_amounts import Amounts, amounts_of
-from .resources import PODS, Json, Resource
+from scheduling.testbed.server.kinds.pod_amounts import Amounts, amounts_of
+from scheduling.testbed.server.kinds.resources import PODS, Json, Resource
+
 from .store import Event, Record, Store
 
 _OBJECTS = "count/"

@@ -13,7 +13,7 @@ from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 
-from .resources import RESOURCES, Json, Resource
+from scheduling.testbed.server.kinds.resources import RESOURCES, Json, Resource
 
 Key = tuple[Resource, str, str]
 """Resource, namespace ("" if it has none), name."""

@@ -8,9 +8,10 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
-from .clock import Clock
+from scheduling.testbed.server.kinds.clock import Clock
+from scheduling.testbed.server.kinds.resources import BY_PATH, DEFINITIONS, Json, Resource
+
 from .custom import described
-from .resources import BY_PATH, DEFINITIONS, Json, Resource
 from .store import Event, Key, Record, Store
 
 _SCHEMA = """

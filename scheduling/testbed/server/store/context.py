@@ -7,9 +7,10 @@ import uuid
 from collections import deque
 from dataclasses import dataclass, field
 
+from scheduling.testbed.server.kinds.clock import Clock
+from scheduling.testbed.server.kinds.resources import Json, Resource
+
 from .charges import Charges
-from .clock import Clock
-from .resources import Json, Resource
 from .store import Store
 
 _SUFFIX = "bcdfghjklmnpqrstvwxz2456789"

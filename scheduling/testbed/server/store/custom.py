@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from functools import cache
 
-from .resources import DEFINITIONS, Json, Resource
+from scheduling.testbed.server.kinds.resources import DEFINITIONS, Json, Resource
+
 from .store import Store
 
 

@@ -1,0 +1,55 @@
+"""How a process reaches a cluster: the client and what watches and writes through it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from scheduling.cluster.connection.client import Client
+from scheduling.cluster.connection.lease import Lease
+from scheduling.cluster.connection.mirror import Mirror
+from scheduling.cluster.enforcement.enforcer import Enforcer
+from scheduling.cluster.picture import compose as pictures
+from scheduling.models import Cluster
+
+Address = tuple[str, str, str, str, str]
+
+
+def address_of(cluster: Cluster) -> Address:
+    """What decides how a cluster is reached: two rows with the same are reached alike."""
+    return (
+        cluster.api_url,
+        cluster.token_file,
+        cluster.ca_file,
+        cluster.kubeconfig,
+        cluster.context,
+    )
+
+
+@dataclass(slots=True)
+class ClusterLink:
+    """The connection to one cluster: what is seen of it, who may write, and what writes."""
+
+    address: Address
+    client: Client
+    mirror: Mirror
+    lease: Lease
+    enforcer: Enforcer
+
+    @classmethod
+    def open(cls, cluster: Cluster, on_change: Callable[[], None]) -> ClusterLink:
+        """Connect and begin to watch; ``on_change`` is called from a thread of the mirror."""
+        client = Client.connect(cluster)
+        mirror = Mirror(
+            client, pictures.resources(), on_change=on_change, optional=pictures.OPTIONAL
+        )
+        lease = Lease(client)
+        mirror.start()
+        return cls(address_of(cluster), client, mirror, lease, Enforcer(client, mirror, lease))
+
+    def close(self) -> None:
+        """Stop the mirror and let the lease go, so that another worker takes over at once."""
+        self.mirror.stop()
+        self.enforcer.close()
+        self.lease.release()
+        self.client.close()

@@ -1,0 +1,63 @@
+"""What one pass over a cluster leaves to the next, each part with the step that writes it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from scheduling.cluster.picture.memo import Memo
+from scheduling.engine import Planner
+from scheduling.models import Cluster
+from scheduling.services.cycle.backstops import Machines
+from scheduling.services.cycle.enforce.status import Spoken
+from scheduling.services.cycle.project.projection import Projection
+from scheduling.services.cycle.record.causes import Causes
+from scheduling.services.cycle.record.nodes import NodeRows
+from scheduling.services.cycle.record.shares import ShareRows
+from scheduling.services.cycle.record.throttle import Telling
+from scheduling.services.ledger.booking import Ledger
+from scheduling.services.snapshot.blocked import Refusals
+from scheduling.services.snapshot.waiting import Waiting
+from scheduling.services.tables.unchanged import Unchanged
+
+
+class Rows:
+    """The rows that only this pass writes while it holds the lease. Read anew after a fault."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.projection = Projection(cluster)
+        self.nodes = NodeRows(cluster)
+        self.shares = ShareRows(cluster)
+        self.telling = Telling()
+
+
+@dataclass(slots=True)
+class Memory:
+    """Of one cluster in one process."""
+
+    ledger: Ledger
+    unchanged: Unchanged = field(default_factory=Unchanged)
+    """Read the policy."""
+    memo: Memo = field(default_factory=Memo)
+    """Look: what was read of objects that are the same."""
+    rows: Rows | None = None
+    """Project and record."""
+    causes: Causes = field(default_factory=Causes)
+    refusals: Refusals = field(default_factory=Refusals)
+    waiting: Waiting = field(default_factory=Waiting)
+    """Make the snapshot."""
+    planner: Planner = field(default_factory=Planner)
+    machines: Machines = field(default_factory=Machines)
+    """Fit the quotas of namespaces."""
+    spoken: Spoken = field(default_factory=Spoken)
+    """Enforce: what was said of whom when."""
+
+    def rows_of(self, cluster: Cluster, *, keep: bool) -> Rows:
+        """The rows in memory; read anew where there are none, or unless ``keep``: others may write them."""
+        self.ledger.cluster = cluster
+        if self.rows is None or not keep:
+            self.rows = Rows(cluster)
+        return self.rows
+
+    def forget(self) -> None:
+        """Drop what may be ahead of what was committed."""
+        self.rows, self.memo, self.causes = None, Memo(), Causes()

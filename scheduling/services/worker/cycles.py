@@ -1,0 +1,35 @@
+"""The door of a cycle: find what is held of the cluster, take the turn, run, forget after a fault."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from scheduling.models import Cluster, ClusterMode
+from scheduling.services.cycle.run import CycleResult, run
+from scheduling.services.worker.held import held_of
+
+
+def run_cycle(
+    cluster_id: int, *, trigger: str = "timer", on_change: Callable[[], None] = lambda: None
+) -> CycleResult:
+    """One cycle of the cluster; ``on_change`` is what its mirror calls when another is due.
+
+    A paused cluster is left alone. Never two at once in this process (``skipped='busy'``), and by the
+    lease never two that write.
+    Raises ApiError when the cluster does not answer and Cluster.DoesNotExist when the row is gone.
+    """
+    cluster = Cluster.objects.get(pk=cluster_id)
+    if cluster.mode == ClusterMode.PAUSED:
+        return CycleResult(skipped="paused")
+    held = held_of(cluster, on_change=on_change)
+    if not held.turn.take():
+        # What called for this cycle may have come after the other one looked.
+        held.call()
+        return CycleResult(skipped="busy")
+    try:
+        return run(cluster, held.link, held.memory, held.call, trigger)
+    except BaseException:
+        held.memory.forget()
+        raise
+    finally:
+        held.turn.give_back()

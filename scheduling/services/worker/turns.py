@@ -1,0 +1,68 @@
+"""When the next cycle of a cluster may run: one at a time, and one for a burst of events."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+DEBOUNCE_S = 0.02
+"""Events that follow each other within this share one cycle."""
+
+
+class Turn:
+    """Lets one cycle run at a time, and others know when none does."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._is_taken = False
+
+    def take(self) -> bool:
+        """Whether the turn is the caller's now, who gives it back."""
+        with self._changed:
+            taken, self._is_taken = self._is_taken, True
+        return not taken
+
+    def give_back(self) -> None:
+        with self._changed:
+            self._is_taken = False
+            self._changed.notify_all()
+
+    def wait_free(self) -> None:
+        """Wait until nobody has it, without taking it: who wants it then is not kept from it."""
+        with self._changed:
+            self._changed.wait_for(lambda: not self._is_taken)
+
+
+class Debounce:
+    """Calls ``act`` once, ``delay_s`` after the first of a burst of calls, and not while a cycle has its
+    ``turn``: what comes during a cycle waits for its end."""
+
+    def __init__(self, act: Callable[[], None], turn: Turn, delay_s: float = DEBOUNCE_S) -> None:
+        self._act = act
+        self._turn = turn
+        self._delay_s = delay_s
+        self._due = threading.Event()
+        self._closed = False
+        self._thread = threading.Thread(target=self._run, name="debounce", daemon=True)
+        self._thread.start()
+
+    def __call__(self) -> None:
+        self._due.set()
+
+    def is_due(self) -> bool:
+        """Whether ``act`` is about to be called."""
+        return self._due.is_set()
+
+    def close(self) -> None:
+        self._closed = True
+        self._due.set()
+
+    def _run(self) -> None:
+        while not self._closed:
+            self._due.wait()
+            time.sleep(self._delay_s)
+            self._turn.wait_free()
+            self._due.clear()
+            if not self._closed:
+                self._act()
