@@ -7,6 +7,7 @@ class SchedulingConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
+        from scheduling.services.worker import ending  # noqa: F401 - connects it
         from scheduling.services.worker.consuming import ClusterQueues
 
         current_app.steps["consumer"].add(ClusterQueues)

@@ -89,7 +89,7 @@ def test_event_during_a_cycle_asks_for_another(
 ) -> None:
     tasks.ask_for_cycle(cluster.pk, "test")
     monkeypatch.setattr(
-        tasks.cycle,
+        tasks.cycles,
         "run_cycle",
         lambda pk, *, trigger, on_change: (on_change(), CycleResult())[1],
     )
@@ -134,7 +134,7 @@ def test_cluster_that_does_not_answer_is_logged_and_not_raised(
     def refuse(*args: object, **more: object) -> CycleResult:
         raise tasks.ApiError(0, "Unreachable", "no route")
 
-    monkeypatch.setattr(tasks.cycle, "run_cycle", refuse)
+    monkeypatch.setattr(tasks.cycles, "run_cycle", refuse)
     tasks.run_cycle(cluster.pk)
 
     assert "no route" in caplog.text

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import random
+import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -39,6 +40,8 @@ CONNECTIONS = 8
 KEPT = 24
 """Connections kept for the next request; each watch has one of its own on top."""
 TRIES = 6
+LEAVE_S = 2.0
+"""An answer is waited for so long once the process is to end."""
 BACK_OFF_S = (0.05, 5.0)
 """First and longest wait between tries."""
 RETRIED = frozenset({429, 500, 502, 503, 504})
@@ -148,13 +151,27 @@ class Client:
         self._api = official.ApiClient(configuration)
         manager: urllib3.PoolManager = self._api.rest_client.pool_manager
         self._wire = Wire(manager, configuration.host, KEPT)
+        self._leaving = threading.Event()
 
     @classmethod
     def connect(cls, cluster: Cluster) -> Client:
         return cls(configuration_of(cluster))
 
+    def leave(self) -> None:
+        """Ask nothing twice any more, and wait for no answer for long: this process is about to end."""
+        self._leaving.set()
+
+    def sever(self) -> None:
+        """End what other threads still ask: each gets an UnreachableError."""
+        self._wire.sever()
+
     def close(self) -> None:
+        """Ends what other threads still ask, too."""
         self._wire.close()
+
+    def _rest(self, seconds: float) -> None:
+        """Wait before the next try; not when the process is to end."""
+        self._leaving.wait(seconds)
 
     def get(self, path: str, **query: str | int) -> Json:
         return self.request("GET", path, query=query)
@@ -202,19 +219,21 @@ class Client:
         data = None if body is None else orjson.dumps(body)
         waits = back_off(*BACK_OFF_S)
         for attempt in range(1, tries + 1):
-            last = attempt == tries
+            leaving = self._leaving.is_set()
+            last = attempt == tries or leaving
+            within_s = min(timeout_s, LEAVE_S) if leaving else timeout_s
             try:
-                answer = self._wire.ask(method, target, headers, data, timeout_s)
+                answer = self._wire.ask(method, target, headers, data, within_s)
             except (urllib3.exceptions.HTTPError, OSError) as error:
                 if last:
                     raise UnreachableError(0, "Unreachable", str(error)) from error
-                time.sleep(next(waits))
+                self._rest(next(waits))
                 continue
             if answer.status < 300:
                 return orjson.loads(answer.data)
             if last or answer.status not in RETRIED:
                 raise error_of(answer.status, answer.data)
-            time.sleep(max(retry_after(answer.headers.get("retry-after")), next(waits)))
+            self._rest(max(retry_after(answer.headers.get("retry-after")), next(waits)))
         raise AssertionError("unreachable: the last try returns or raises")
 
     @contextmanager

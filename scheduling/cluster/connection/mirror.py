@@ -42,6 +42,8 @@ SILENCE_S = 90.0
 BACK_OFF_S = (0.1, 15.0)
 UNSERVED_S = 30.0
 """Between two looks whether the cluster serves a kind by now: its definition may be added later."""
+STOP_S = 2.0
+"""All threads of a mirror together get so long to end; they are no reason to keep a process."""
 DEPARTED = 500
 BURIED = 5000
 """Deletions remembered; a write is answered long before that many follow it."""
@@ -371,8 +373,9 @@ class Mirror:
     def stop(self) -> None:
         for reflector in self._reflectors.values():
             reflector.stop()
+        until = time.monotonic() + STOP_S
         for reflector in self._reflectors.values():
-            reflector.join(2.0)
+            reflector.join(max(0.0, until - time.monotonic()))
 
     def wait_synced(self, timeout_s: float) -> bool:
         """Whether every resource has been listed once, waiting at most ``timeout_s`` for it."""

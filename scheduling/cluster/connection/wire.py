@@ -8,6 +8,7 @@ library and urllib3 wrap around both takes twice the CPU.
 
 from __future__ import annotations
 
+import contextlib
 import select
 import socket
 from collections import deque
@@ -193,13 +194,23 @@ class Wire:
         self._prefix = url if proxy is not None and not tunnels else parts.path or ""
         self._host = parts.netloc or ""
         self._idle: deque[Connection] = deque()
+        self._asking: set[Connection] = set()
+        """Those that wait for an answer. Adding and discarding are atomic."""
+        self._closed = False
         self._keep = keep
 
     def close(self) -> None:
-        """Close what nobody uses at the moment."""
-        self._keep = 0
+        """Close what nobody uses at the moment, and end what is still asked."""
+        self._keep, self._closed = 0, True
+        self.sever()
         while connection := self._last():
             connection.close()
+
+    def sever(self) -> None:
+        """End the requests of other threads that still wait for an answer: each raises OSError there."""
+        for connection in tuple(self._asking):
+            with contextlib.suppress(OSError):
+                connection.sever()
 
     def ask(
         self,
@@ -210,13 +221,18 @@ class Wire:
         timeout_s: float,
     ) -> Answer:
         """One request. Raises OSError or urllib3's HTTPError."""
-        connection = self._kept() or self._connect()
+        connection = self._kept() or self._connect(min(CONNECT_S, timeout_s))
+        self._asking.add(connection)
+        if self._closed:  # It may have been too late to be among those that closing ended.
+            connection.close()
         try:
             response = connection.ask(method, self._full(target), headers, body, timeout_s)
             answer = Answer(response.status, response.headers, b"".join(response.pieces()))
         except BaseException:
             connection.close()
             raise
+        finally:
+            self._asking.discard(connection)
         if response.is_last or len(self._idle) >= self._keep:
             connection.close()
         else:
@@ -248,9 +264,9 @@ class Wire:
         except IndexError:
             return None
 
-    def _connect(self) -> Connection:
+    def _connect(self, timeout_s: float = CONNECT_S) -> Connection:
         made = self._pool._new_conn()
-        made.timeout = CONNECT_S
+        made.timeout = timeout_s
         if self._tunnels:
             self._pool._prepare_proxy(made)
         else:

@@ -31,7 +31,7 @@ from scheduling.cluster.connection.client import (
     InvalidError,
     NotFoundError,
 )
-from scheduling.cluster.connection.lease import Lease
+from scheduling.cluster.connection.lease import Lease, LeaseLostError
 from scheduling.cluster.connection.mirror import Mirror, key_of
 from scheduling.cluster.enforcement.events import Event, Voice, post
 
@@ -105,6 +105,13 @@ class Report:
     writes: list[Write] = field(default_factory=list)
 
 
+class UnreadableError(ApiError):
+    """The object holds what the act cannot make sense of: it would fail again as it stands."""
+
+    def __init__(self, fault: Exception) -> None:
+        super().__init__(0, "Unreadable", f"Weir cannot read it: {type(fault).__name__}: {fault}")
+
+
 class Enforcer:
     """Carries out acts on one cluster over a bounded number of connections."""
 
@@ -120,6 +127,7 @@ class Enforcer:
         """Acts a second, of the last plan that had many."""
 
     def close(self) -> None:
+        """Begin nothing more, and wait for what is on its way: nobody else may write before."""
         self._pool.shutdown(wait=True, cancel_futures=True)
 
     def writable(self, seconds: float) -> int:
@@ -195,7 +203,7 @@ class Enforcer:
                 report.writes.append(_write_of(act, outcome, took_ms))
             if isinstance(outcome, ApiError):
                 report.failed[act.target.key] = outcome.message
-                if isinstance(outcome, (InvalidError, ForbiddenError)):
+                if isinstance(outcome, (InvalidError, ForbiddenError, UnreadableError)):
                     report.refused[act.workload_uid or act.target.uid] = (
                         act.target.generation,
                         outcome.message,
@@ -211,8 +219,8 @@ class Enforcer:
         return self._attempt(act), (time.monotonic() - began) * 1000
 
     def _attempt(self, act: Act) -> Outcome:
-        """How the act was sent, empty where nothing had to be; an ApiError is returned, so that one refusal
-        stops no other act.
+        """How the act was sent, empty where nothing had to be. What the API server refuses, and an object
+        that the act cannot make sense of, are returned, so that one stops no other act.
 
         Raises LeaseLostError before anything is written.
         """
@@ -223,6 +231,12 @@ class Enforcer:
             written = self._write(act)
         except ApiError as error:
             return error
+        except LeaseLostError:
+            raise
+        except Exception as fault:
+            # Whatever an object holds that its adapter does not expect: the others are not to pay for it.
+            log.exception("%s %s cannot be read", act.target.kind, act.target.key)
+            return UnreadableError(fault)
         if written:
             self._voice.add(act.after)
         return written

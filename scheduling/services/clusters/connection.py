@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from scheduling.cluster.connection.client import Client
+from scheduling.cluster.connection.client import LEAVE_S, Client
 from scheduling.cluster.connection.lease import Lease
 from scheduling.cluster.connection.mirror import Mirror
 from scheduling.cluster.enforcement.enforcer import Enforcer
@@ -47,9 +48,18 @@ class ClusterLink:
         mirror.start()
         return cls(address_of(cluster), client, mirror, lease, Enforcer(client, mirror, lease))
 
+    def leave(self) -> None:
+        """Keep nobody waiting for a server that does not answer: the process is about to end."""
+        self.client.leave()
+
     def close(self) -> None:
         """Stop the mirror and let the lease go, so that another worker takes over at once."""
+        self.leave()
+        # Whoever began to ask before is not made to wait any longer than who asks now.
+        late = threading.Timer(LEAVE_S, self.client.sever)
+        late.start()
         self.mirror.stop()
         self.enforcer.close()
+        late.cancel()
         self.lease.release()
         self.client.close()

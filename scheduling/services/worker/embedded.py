@@ -37,6 +37,7 @@ class EmbeddedWorker:
 
     def stop(self, timeout_s: float = 10.0) -> None:
         """Let the running task end, stop both threads, give the leases back."""
+        held.leave_all()
         self.beat.stop()  # type: ignore[attr-defined] # celery's embedded service
         state.should_stop = 0
         self.thread.join(timeout_s)

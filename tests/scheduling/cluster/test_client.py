@@ -77,7 +77,7 @@ def scripted() -> Iterator[Scripted]:
 @pytest.fixture
 def naps(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     taken: list[float] = []
-    monkeypatch.setattr(module.time, "sleep", taken.append)
+    monkeypatch.setattr(Client, "_rest", lambda self, seconds: taken.append(seconds))
     return taken
 
 

@@ -123,3 +123,16 @@ def test_report_tells_words_from_acts(desk: Desk) -> None:
     act, *words = desk.acts(4)
     report = desk.enforcer.carry_out([[act]], words)
     assert (report.written, report.said) == (4, 3)
+
+
+def test_act_that_cannot_read_its_object_fails_alone(desk: Desk) -> None:
+    def confused(obj: dict[str, Any]) -> dict[str, Any]:
+        return {"metadata": {"annotations": obj["spec"]["nothing"]["there"]}}
+
+    desk.client.open.set()
+    odd, good = desk.acts(2)
+    report = desk.enforcer.carry_out([[replace(odd, decide=confused), good]])
+
+    assert report.written == 1
+    assert report.failed == {"n/j0": "Weir cannot read it: KeyError: 'nothing'"}
+    assert report.refused["j0"] == (odd.target.generation, report.failed["n/j0"])
