@@ -9,14 +9,14 @@ from scheduling.cluster.adapters import stages, steering
 from scheduling.cluster.adapters.base import Admission
 from scheduling.cluster.adapters.roles import Role, RoleAdapter
 from scheduling.cluster.adapters.sizing import count_of
+from scheduling.cluster.vocabulary import runtimes
 from scheduling.cluster.vocabulary.quantities import natural
+from scheduling.cluster.vocabulary.runtimes import TRAINER
 
 Json = dict[str, Any]
 
 MANAGER = "weir.dev/engine"
 """Our own entry among the runtime patches, which are keyed by who wrote them."""
-JOB = "node"
-"""The trainer's replicated job in every runtime."""
 OVERRIDES = "podTemplateOverrides"
 VAGUE = (
     "It leaves the size of its nodes to the runtime, which cannot be planned. Set"
@@ -33,8 +33,11 @@ class TrainJobAdapter(RoleAdapter):
 
     def roles(self, obj: Json) -> list[Role]:
         trainer = obj["spec"].get("trainer") or {}
-        pod = {"containers": [{"resources": trainer.get("resourcesPerNode") or {}}]}
-        return [Role(JOB, count_of(trainer.get("numNodes")) or 1, {"spec": pod})]
+        pod = {
+            "containers": [{"resources": trainer.get("resourcesPerNode") or {}}],
+            "runtimeClassName": _runtime_class(obj),
+        }
+        return [Role(TRAINER, count_of(trainer.get("numNodes")) or 1, {"spec": pod})]
 
     def time_limit_s(self, obj: Json) -> int | None:
         return natural(obj["spec"].get("activeDeadlineSeconds"))
@@ -65,7 +68,7 @@ class TrainJobAdapter(RoleAdapter):
         pod: Json = {}
         steering.to_hosts(pod, original, admission, fixed=fixed)
         steering.tolerate(pod, original, admission.gpu_class)
-        job = {"name": JOB, "template": {"spec": {"template": {"spec": pod}}}}
+        job = {"name": TRAINER, "template": {"spec": {"template": {"spec": pod}}}}
         ours = {
             "manager": MANAGER,
             "trainingRuntimeSpec": {"template": {"spec": {"replicatedJobs": [job]}}},
@@ -77,6 +80,17 @@ class TrainJobAdapter(RoleAdapter):
             new["spec"]["runtimePatches"] = others
         else:
             new["spec"].pop("runtimePatches", None)
+
+
+def _runtime_class(obj: Json) -> str:
+    """The runtime class that a patch names, else the training runtime, which knows its own."""
+    for patch in _of_others(obj):
+        if name := runtimes.class_named(patch.get("trainingRuntimeSpec") or {}):
+            return name
+    named = obj["spec"].get("runtimeRef") or {}
+    is_own = named.get("kind") == "TrainingRuntime"
+    namespace = obj["metadata"].get("namespace", "") if is_own else ""
+    return runtimes.reference(namespace, str(named.get("name", "")))
 
 
 def _jobs_of(patch: Json) -> list[Json]:

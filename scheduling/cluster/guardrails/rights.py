@@ -50,6 +50,9 @@ def observing() -> Iterator[Need]:
         yield Need("resource.k8s.io", resource, READ, "to count devices and claims on them")
     why = "to count what runtime classes add to pods"
     yield Need(runtimes.GROUP, runtimes.RESOURCE, READ, why)
+    for resource in runtimes.TRAINING:
+        why = "to see which runtime class a training runtime names"
+        yield Need(runtimes.TRAINER_GROUP, resource, READ, why)
     for adapter in ADAPTERS:
         yield Need(
             *resource_of(adapter.list_path), READ, f"to see queued work of kind {adapter.kind}"

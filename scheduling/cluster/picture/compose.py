@@ -87,11 +87,14 @@ def resources(
         "pods": ("/api/v1/pods", pods_of.trim),
         **{name: (devices.list_path(name), untrimmed) for name in devices.RESOURCES},
         runtimes.RESOURCE: (runtimes.LIST_PATH, untrimmed),
+        **{name: (path, untrimmed) for name, path in runtimes.TRAINING.items()},
     }
     return held | {a.kind: (a.list_path, a.trim) for a in adapters if a.resource == a.kind}
 
 
-OPTIONAL = frozenset({*(a.kind for a in ADAPTERS), *devices.RESOURCES, runtimes.RESOURCE}) - {"Job"}
+OPTIONAL = frozenset(
+    {*(a.kind for a in ADAPTERS), *devices.RESOURCES, runtimes.RESOURCE, *runtimes.TRAINING}
+) - {"Job"}
 """Kinds that a cluster may lack, as their definitions are added by others, or not let us see."""
 
 
@@ -110,7 +113,7 @@ def take(
     around = Circumstances(
         classes,
         devices.count(*(mirror[name].objects() for name in devices.RESOURCES)),
-        runtimes.read(mirror[runtimes.RESOURCE].objects()),
+        _runtimes(lambda name: mirror[name].objects()),
     )
     picture = compose(
         mirror["nodes"].objects(),
@@ -146,9 +149,14 @@ def fetch(client: Client, classes: Sequence[ClassSpec]) -> Picture:
     around = Circumstances(
         classes,
         devices.count(*(held[name] for name in devices.RESOURCES)),
-        runtimes.read(held[runtimes.RESOURCE]),
+        _runtimes(held.__getitem__),
     )
     return compose(held["nodes"], held["pods"], objects, around)
+
+
+def _runtimes(held: Callable[[str], Iterable[Json]]) -> Runtimes:
+    found = runtimes.read(held(runtimes.RESOURCE))
+    return runtimes.with_training(found, chain.from_iterable(map(held, runtimes.TRAINING)))
 
 
 def count_devices(client: Client, *, drivers: str = "") -> Devices:

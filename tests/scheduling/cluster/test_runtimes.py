@@ -92,6 +92,40 @@ def test_member_runs_on_classes_that_its_runtime_class_allows(
     assert seen.gpu_classes == classes
 
 
+def training_runtime(name: str, runtime_class: str, namespace: str = "") -> Json:
+    pod = {"spec": {"containers": [], "runtimeClassName": runtime_class}}
+    jobs = [{"name": "node", "template": {"spec": {"template": pod}}}]
+    meta = {"name": name} | ({"namespace": namespace} if namespace else {})
+    return {"metadata": meta, "spec": {"template": {"spec": {"replicatedJobs": jobs}}}}
+
+
+@pytest.mark.parametrize(
+    ("ref", "patched", "cpus"),
+    [
+        ({"name": "torch"}, "", 250),
+        ({"name": "torch", "kind": "ClusterTrainingRuntime"}, "", 250),
+        ({"name": "torch", "kind": "TrainingRuntime"}, "", 500),
+        ({"name": "unheard-of"}, "", 0),
+        ({"name": "torch"}, "large", 500),
+    ],
+)
+def test_trainer_takes_the_overhead_of_the_class_that_its_training_runtime_names(
+    ref: Json, patched: str, cpus: int
+) -> None:
+    job = sandboxed("TrainJob")
+    job["spec"]["runtimeRef"] = ref
+    if patched:
+        spec = training_runtime("", patched)["spec"]
+        job["spec"]["runtimePatches"] = [{"manager": "me", "trainingRuntimeSpec": spec}]
+    large = {"metadata": {"name": "large"}, "overhead": {"podFixed": {"cpu": "500m"}}}
+    training = [training_runtime("torch", "kata"), training_runtime("torch", "large", "default")]
+    job["metadata"]["namespace"] = "default"
+    known = runtimes.with_training(runtimes.read([KATA, large]), training)
+    seen = adapter_of("TrainJob").observe(job, (), CLASSES, runtimes=known)
+
+    assert seen.cpus == cpus
+
+
 def look(memo: Memo, obj: Json, *classes: Json) -> Observed:
     around = Circumstances(CLASSES, runtimes=runtimes.read(classes))
     return compose([], [], {"Deployment": [obj]}, around, memo).workloads[0]

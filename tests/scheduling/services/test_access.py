@@ -10,6 +10,7 @@ from django.conf import settings
 from scheduling.cluster.adapters import ADAPTERS
 from scheduling.cluster.connection.client import NOBODY, Client
 from scheduling.cluster.guardrails import rights as access
+from scheduling.cluster.vocabulary import runtimes
 from scheduling.models import Cluster, ClusterMode, PriorityClass, Queue, Quota
 from scheduling.services.clusters.guardrails import guard
 from scheduling.services.policy.service_classes import ServiceClass, ServiceClasses
@@ -97,6 +98,7 @@ def test_needs_are_exactly_what_the_code_asks_for(
         if a.kind not in ("Job", "Deployment", "PodGroup")
         for verb in ("watch", "get", "update")
     }
+    absent |= {(runtimes.TRAINER_GROUP, name, "watch") for name in runtimes.TRAINING}
     # The check-up asks for it, where operators of such kinds are.
     absent |= {("rbac.authorization.k8s.io", "clusterrolebindings", "get")}
     absent |= {("apps", "deployments", verb) for verb in ("get", "update")}
