@@ -95,6 +95,7 @@ class WorkloadSerializer(ToldSerializer):
             "gpu_class",
             "members",
             "placement",
+            "short_since",
             "requested_gpus",
             "allocated_gpus",
             "eviction_count",

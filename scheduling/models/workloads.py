@@ -125,6 +125,8 @@ class Workload(models.Model):
     """Members admitted now."""
     placement = models.JSONField(default=dict)
     """Members by node name."""
+    short_since = models.DateTimeField(null=True, blank=True)
+    """Since when a gang that starts in stages has members missing whose turn has come."""
 
     reason = models.CharField(max_length=40, blank=True)
     sentence = models.TextField(blank=True)

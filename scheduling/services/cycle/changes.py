@@ -33,6 +33,7 @@ PROJECTED = [
     "members",
     "placement",
     "gpu_class",
+    "short_since",
 ]
 """Columns copied from the cluster; ``lifecycle.HELD_BY_STEP`` are the others."""
 AUTHORED = frozenset(

@@ -259,7 +259,7 @@ def _look(one: _Pass, rows: PolicyRows, now: datetime) -> _View:
     changes, known = projection.project(picture, rows, now=now, enforce=enforce)
     memory.causes.hear_of_work(changes, now)
     grace_s = rows.cluster.stale_gang_grace_s
-    projection.note_missing_members(known, now=now, grace_s=grace_s)
+    projection.note_missing_members(known, changes, now=now, grace_s=grace_s)
     memory.refusals.forget(picture.by_uid)
     suspects = projection.suspects(memory.refusals)
     found = all_blocked(suspects, memory.refusals, now=now, barred=projection.barred)

@@ -146,17 +146,10 @@ def _claims(cluster: Cluster, manifest: Json) -> Claims:
 
 def _runtimes(cluster: Cluster, manifest: Json) -> Runtimes:
     """What runtime classes add to its pods; nothing is asked where it names none."""
-    text = json.dumps(manifest, default=str)
-    if '"runtimeClassName"' not in text and '"runtimeRef"' not in text:
+    if '"runtimeClassName"' not in json.dumps(manifest, default=str):
         return {}
-    training: list[Json] = []
-    with _talking_to(cluster) as client:
-        for path in runtimes.TRAINING.values() if '"runtimeRef"' in text else ():
-            with suppress(NotFoundError):
-                training += client.get(path)["items"]
-        with suppress(NotFoundError):
-            found = runtimes.read(client.get(runtimes.LIST_PATH)["items"])
-            return runtimes.with_training(found, training)
+    with _talking_to(cluster) as client, suppress(NotFoundError):
+        return runtimes.read(client.get(runtimes.LIST_PATH)["items"])
     return {}
 
 

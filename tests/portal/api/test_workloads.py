@@ -6,6 +6,7 @@ from portal.accounts.models import Persona
 from scheduling.cluster.connection.client import NotFoundError
 from scheduling.models import MILLI, CheckpointHabit, GpuClass, State, Workload
 from scheduling.services.cycle.changes import PROJECTED
+from scheduling.services.workloads.lifecycle import HELD_BY_STEP
 from tests.factories import make_cluster, make_member, make_workload
 from tests.portal.kubernetes import job
 from tests.scheduling.manifests import MANIFESTS
@@ -202,6 +203,27 @@ def test_submit_of_what_can_never_start_is_refused_until_that_is_asked_for(api, 
 
 def test_every_column_that_is_copied_from_the_cluster_is_told(api):
     assert set(PROJECTED) <= set(api("researcher").get(WORKLOADS).data["results"][0])
+
+
+EXCUSED = {
+    "id": "its name outside is the uid",
+    "cluster": "it stands in the address",
+    "sealed": "what sentences are told from, for each reader",
+    "used_gpu_s": "told in GPU-hours",
+    "lost_gpu_s": "told in GPU-hours",
+}
+
+
+def test_every_column_of_a_workload_is_told_or_excused(api):
+    told = set(api("researcher").get(WORKLOADS).data["results"][0])
+    columns = {field.name for field in Workload._meta.concrete_fields}
+    assert columns - told == set(EXCUSED)
+
+
+def test_every_column_of_a_workload_is_of_its_identity_copied_or_stepped():
+    identity = {"id", "cluster", "uid", "kind", "namespace", "name", "submitted_at"}
+    columns = {field.name for field in Workload._meta.concrete_fields}
+    assert identity | set(PROJECTED) | set(HELD_BY_STEP) == columns
 
 
 def test_submit_into_a_foreign_namespace_is_refused(api):

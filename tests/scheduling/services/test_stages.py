@@ -112,6 +112,21 @@ def test_stage_whose_turn_has_come_and_that_never_starts_is_requeued(
     assert operator.read()["metadata"]["annotations"]["weir.dev/start-failures"] == "1"
 
 
+def test_time_of_a_stage_to_start_goes_on_when_the_worker_starts_anew(
+    site: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    operator = prepares(site)
+    hurry(monkeypatch, start_s=300)
+    end_of_preparation(site, operator)
+    site.cycle()
+    since = site.row("w1").short_since
+    workers.close_all()
+    site.cycle()
+
+    assert since is not None
+    assert site.row("w1").short_since == since
+
+
 def test_member_of_a_stage_that_ran_and_is_lost_is_missed_after_the_grace(
     site: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:

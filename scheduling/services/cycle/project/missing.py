@@ -9,6 +9,7 @@ from datetime import datetime
 
 from scheduling.cluster.adapters import Observed
 from scheduling.models import State, Workload
+from scheduling.services.cycle.changes import Changes, assign
 
 UNSEEN_PODS_S = 300.0
 """Wall seconds an admitted gang, or a stage of it whose turn has come, gets to start its pods (images are
@@ -28,6 +29,12 @@ class Lack:
     """The missing ones have not been up yet since its admission."""
 
 
+def _noted(row: Workload, seen: Observed) -> datetime | None:
+    """Since when its row says that members are missing, if that is of this admission."""
+    since = row.short_since
+    return since if since and seen.admitted and since >= seen.admitted else None
+
+
 class Missing:
     """What one process saw of it, by uid."""
 
@@ -42,6 +49,7 @@ class Missing:
     def late(
         self,
         holding: list[tuple[Workload, Observed]],
+        changes: Changes,
         *,
         now: datetime,
         grace_s: int,
@@ -50,12 +58,17 @@ class Missing:
         """Those of ``holding`` (all that hold GPUs) that are below their least members for longer than the
         grace. ``speed`` is that of the cluster's clock.
 
-        Until then one stands as it was admitted, so that nobody is let in on the quota it still has.
+        Until then one stands as it was admitted, so that nobody is let in on the quota it still has. For a
+        later process ``changes`` tells of stages, whose turn is written nowhere else.
         """
         self._lacks = {
             seen.uid: self._lack(row, seen, now, speed) for row, seen in holding if seen.is_short
         }
         self._undue = {seen.uid: seen.undue for _, seen in holding}
+        for row, seen in holding:
+            if seen.staged:
+                lack = self._lacks.get(seen.uid)
+                assign(row, {"short_since": lack.since if lack else None}, changes)
         tick = time.monotonic()
         for uid, lack in self._lacks.items():
             patience_s = UNSEEN_PODS_S if lack.is_start else SETTLE_S
@@ -64,11 +77,14 @@ class Missing:
 
     def _lack(self, row: Workload, seen: Observed, now: datetime, speed: float) -> Lack:
         """Since now, unless it is known from before. A gang whose start nobody here saw has had its time
-        since its admission, whoever watched it then; when the turn of a later stage came is written nowhere.
+        since its admission, or the turn of its last stage, whoever watched it then.
         Once a member is lost, no patience with a start brings it back.
         """
         tick, before = time.monotonic(), self._undue.get(seen.uid)
-        if seen.undue < (before or 0) or (before is None and seen.staged):
+        if before is None and seen.staged:
+            since = min(_noted(row, seen) or now, now)
+            return Lack(since, tick - (now - since).total_seconds() / speed, not seen.lost)
+        if seen.undue < (before or 0):
             return Lack(now, tick, is_start=True)
         lack = self._lacks.get(seen.uid)
         if lack and not (lack.is_start and seen.lost):

@@ -347,7 +347,9 @@ class Projection:
         if self.by_name.get(name) is row:  # Another object may have its name by now.
             del self.by_name[name]
 
-    def note_missing_members(self, known: dict[str, Known], *, now: datetime, grace_s: int) -> None:
+    def note_missing_members(
+        self, known: dict[str, Known], changes: Changes, *, now: datetime, grace_s: int
+    ) -> None:
         """Say in ``known`` since when a gang is below its least members, once that is past the grace."""
         holding = [
             (row, observed)
@@ -356,6 +358,8 @@ class Projection:
             and (row := self.rows.get(observed.uid)) is not None
         ]
         speed = self.cluster.clock_speed
-        for uid, lack in self._missing.late(holding, now=now, grace_s=grace_s, speed=speed):
+        for uid, lack in self._missing.late(
+            holding, changes, now=now, grace_s=grace_s, speed=speed
+        ):
             ran = known[uid].ran and not lack.is_start
             known[uid] = replace(known[uid], stale_since=lack.since, ran=ran)
