@@ -58,15 +58,13 @@ class ObservedNode:
 def rows_of(
     node: Json, foreign: Sequence[Json], classes: Sequence[ClassSpec], counted: Devices
 ) -> list[ObservedNode]:
-    """One row a class whose labels the node carries and whose resource it offers, first class wins."""
+    """One row a resource that the node offers, of the class that describes the node most closely: the one
+    with most labels of those whose labels it carries, then the first of ``classes``."""
     meta, offers = node["metadata"], node["status"].get("allocatable") or {}
     held = _held(foreign, counted)
     node_labels = meta.get("labels") or {}
-    own = {
-        spec.resource_name: spec
-        for spec in reversed(classes)
-        if all(node_labels.get(key) == value for key, value in spec.node_labels.items())
-    }
+    matching = (s for s in reversed(classes) if node_labels.items() >= s.node_labels.items())
+    own = {s.resource_name: s for s in sorted(matching, key=lambda s: len(s.node_labels))}
     resources = [c.resource_name for c in classes if own.get(c.resource_name) is c]
     devices_here = counted.offered(meta["name"], resources)
     rows: dict[str, ObservedNode] = {}
