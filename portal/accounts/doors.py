@@ -21,16 +21,24 @@ def issue_token(
     scopes: Iterable[Scope],
     expires_at: datetime | None,
     endless: bool,
+    by: User | None = None,
 ) -> tuple[ApiToken, str]:
-    """A token and its plain text, shown this once. Raises as ``ApiToken.issue`` does."""
+    """A token and its plain text, shown this once; ``by`` whom, where it is not the person's own.
+
+    Raises as ``ApiToken.issue`` does.
+    """
     token, plain = ApiToken.issue(user, name, scopes=scopes, expires_at=expires_at, endless=endless)
     facts = {"token": token.pk, "scopes": token.scopes, "expires_at": token.expires_at}
+    facts |= {"by": by.get_username()} if by else {}
     record("token.issued", request, user=user, **facts)
     return token, plain
 
 
-def revoke_token(request: HttpRequest | Request, token: ApiToken) -> None:
-    record("token.revoked", request, user=token.user, token=token.pk)
+def revoke_token(
+    request: HttpRequest | Request, token: ApiToken, *, by: User | None = None
+) -> None:
+    facts = {"by": by.get_username()} if by else {}
+    record("token.revoked", request, user=token.user, token=token.pk, **facts)
     token.delete()
 
 
@@ -45,6 +53,12 @@ def clear_expired_sessions(now: datetime) -> None:
         began, seen = session.began_at, session.seen_at
         record("session.expired", None, user=session.user, began_at=began, seen_at=seen)
     expired.delete()
+
+
+def end_session(request: HttpRequest | Request, session: Session) -> None:
+    session.delete()
+    began, seen = session.began_at, session.seen_at
+    record("session.ended", request, user=session.user, began_at=began, seen_at=seen)
 
 
 def end_other_sessions(request: HttpRequest, user: User) -> int:

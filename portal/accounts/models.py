@@ -80,6 +80,8 @@ class Session(AbstractBaseSession):
     """When a person last did something, to the minute; pages that refresh themselves do not count."""
     address = models.CharField(max_length=45, blank=True)
     browser = models.CharField(max_length=63, blank=True)
+    how = models.CharField(max_length=63, blank=True)
+    """By what the person showed who they are, in words."""
 
     class Meta:
         ordering = ["-seen_at"]

@@ -17,7 +17,7 @@ from django.utils import timezone
 
 from portal.accounts.models import Session
 
-BEGAN, ADDRESS, BROWSER = "began", "address", "browser"
+BEGAN, ADDRESS, BROWSER, HOW = "began", "address", "browser", "how"
 """Kept in the session's data, from which its row is written."""
 SEEN_EVERY = timedelta(minutes=1)
 
@@ -70,6 +70,7 @@ class SessionStore(db.SessionStore):
             seen_at=seen,
             address=data.get(ADDRESS, ""),
             browser=data.get(BROWSER, ""),
+            how=data.get(HOW, ""),
         )
 
     def delete(self, session_key: str | None = None) -> None:

@@ -3,15 +3,17 @@
 from django.contrib.auth.views import LogoutView
 from django.urls import path
 
-from portal.accounts import views
+from portal.accounts import entry, views
 
 app_name = "accounts"
 urlpatterns = [
     path("sign-in/", views.SignIn.as_view(), name="sign_in"),
+    path("sign-in/oidc/", entry.begin_oidc, name="oidc"),
     path("sign-out/", LogoutView.as_view(), name="sign_out"),
     path("account/", views.account, name="account"),
     path("account/password/", views.password, name="password"),
     path("account/sessions/end/", views.end_sessions, name="end_sessions"),
+    path("account/sessions/<str:key>/end/", views.end_session, name="end_session"),
     path("account/tokens/", views.issue_token, name="issue_token"),
     path("account/tokens/<int:pk>/revoke/", views.revoke_token, name="revoke_token"),
     path("account/time-zone/", views.set_time_zone, name="set_time_zone"),

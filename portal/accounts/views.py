@@ -5,6 +5,9 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
+from allauth.account.internal.flows.login import record_authentication
+from allauth.account.utils import perform_login
+from allauth.mfa.models import Authenticator
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import update_session_auth_hash
@@ -16,7 +19,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from portal.accounts import doors
+from portal.accounts import doors, entry
 from portal.accounts.audit import named, record
 from portal.accounts.doors import living_sessions
 from portal.accounts.forms import (
@@ -41,7 +44,16 @@ class SignIn(LoginView):
     redirect_authenticated_user = True
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        return super().get_context_data(**kwargs, **_demo())
+        more = {**_demo(), "provider": entry.provider_name()}
+        return super().get_context_data(**kwargs, **more)
+
+    def form_valid(self, form: AuthenticationForm) -> HttpResponse:
+        """On to the second step where the person has a second factor, else in."""
+        user = form.get_user()
+        record_authentication(self.request, user, "password")
+        return perform_login(
+            self.request, user, email_verification="none", redirect_url=self.get_success_url()
+        )
 
     def form_invalid(self, form: AuthenticationForm) -> HttpResponse:
         """The form again; 429 with Retry-After where no password is checked any more."""
@@ -81,17 +93,26 @@ def person(request: HttpRequest) -> User:
 def _page(request: HttpRequest, status: int = 200, **extra: Any) -> HttpResponse:
     user = person(request)
     context = {
-        "memberships": user.memberships.select_related("team__queue__cluster", "persona"),
+        "memberships": user.memberships.select_related("team__queue__cluster", "persona", "rule"),
         "tokens": user.api_tokens.all(),
         "sessions": living_sessions(user, timezone.now()),
         "this_session": digest_of(request.session.session_key or ""),
         "ends": _ends(),
+        "factors": _factors(user),
+        "provider": entry.provider_name(),
+        "is_connected": entry.is_connected(request),
         "real_now": timezone.now(),
         "token_form": TokenForm(),
         "zone_form": TimeZoneForm(initial={"display_time_zone": user.display_time_zone}),
         **extra,
     }
     return render(request, "accounts/account.html", context, status=status)
+
+
+def _factors(user: User) -> list[Authenticator]:
+    """What signing in asks for beside the password; recovery codes only stand in for it."""
+    factors = Authenticator.objects.filter(user=user).order_by("created_at")
+    return list(factors.exclude(type=Authenticator.Type.RECOVERY_CODES))
 
 
 def _ends() -> str:
@@ -146,6 +167,16 @@ def end_sessions(request: HttpRequest) -> HttpResponse:
     ended = doors.end_other_sessions(request, person(request))
     words = {0: "You were signed in nowhere else.", 1: "The other session is ended."}
     messages.success(request, words.get(ended, f"{ended} other sessions are ended."))
+    return redirect("accounts:account")
+
+
+@login_required
+@require_POST
+def end_session(request: HttpRequest, key: str) -> HttpResponse:
+    """Sign out in one place; ``key`` is what the list calls it, not what a browser holds."""
+    session = get_object_or_404(person(request).sessions, pk=key)
+    doors.end_session(request, session)
+    messages.success(request, f"The session of {session.browser or 'that browser'} is ended.")
     return redirect("accounts:account")
 
 

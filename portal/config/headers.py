@@ -23,7 +23,6 @@ UNUSED = (
     "microphone",
     "midi",
     "payment",
-    "publickey-credentials-get",
     "serial",
     "usb",
     "xr-spatial-tracking",

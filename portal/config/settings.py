@@ -9,6 +9,7 @@ from typing import Any
 import environ
 
 from portal.boundary.bounds import MOST_BYTES, MOST_FIELDS
+from portal.config.identity import providers
 from portal.config.proxies import networks
 
 BASE_DIR = Path(__file__).resolve().parents[2]
@@ -47,6 +48,11 @@ INSTALLED_APPS = [
     "tree_queries",
     "rules.apps.AutodiscoverRulesConfig",
     "csp",
+    "allauth",
+    "allauth.account",
+    "allauth.socialaccount",
+    "allauth.socialaccount.providers.openid_connect",
+    "allauth.mfa",
     "scheduling",
     "portal.config",
     "portal.accounts",
@@ -72,6 +78,7 @@ MIDDLEWARE = [
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "portal.teams.rights.RightsMiddleware",
+    "allauth.account.middleware.AccountMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
@@ -143,6 +150,38 @@ WEIR_SIGN_IN_TRIES = env.int("WEIR_SIGN_IN_TRIES", default=8)
 WEIR_SIGN_IN_WAIT_S = env.int("WEIR_SIGN_IN_WAIT_S", default=900)
 WEIR_SIGN_IN_TRIES_WIDE = env.int("WEIR_SIGN_IN_TRIES_WIDE", default=50)
 WEIR_SIGN_IN_WAIT_WIDE_S = env.int("WEIR_SIGN_IN_WAIT_WIDE_S", default=3600)
+
+# The second step of sign-in and the organisation's provider: docs/operations.md, "Signing in".
+ACCOUNT_ADAPTER = "portal.accounts.adapters.AccountAdapter"
+ACCOUNT_EMAIL_VERIFICATION = "none"
+ACCOUNT_SIGNUP_FIELDS = ["username*"]
+ACCOUNT_REAUTHENTICATION_REQUIRED = True
+ACCOUNT_REAUTHENTICATION_TIMEOUT = 900
+ACCOUNT_FORMS = {"reauthenticate": "portal.accounts.factor_forms.ConfirmPasswordForm"}
+# Tries are counted in the database, as those of passwords are, whether the cache is there or not.
+ACCOUNT_RATE_LIMITS = False
+MFA_RATE_LIMITS = False
+MFA_ADAPTER = "portal.accounts.adapters.FactorAdapter"
+MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
+MFA_PASSKEY_LOGIN_ENABLED = True
+MFA_RECOVERY_CODES_SHOW_ONCE = True
+MFA_TOTP_ISSUER = "Weir"
+MFA_TOTP_TOLERANCE = 1
+MFA_FORMS = {
+    "authenticate": "portal.accounts.factor_forms.CodeForm",
+    "reauthenticate": "portal.accounts.factor_forms.ConfirmCodeForm",
+    "activate_totp": "portal.accounts.factor_forms.ActivateAppForm",
+    "authenticate_webauthn": "portal.accounts.passkey_forms.PasskeyForm",
+    "login_webauthn": "portal.accounts.passkey_forms.PasskeySignInForm",
+    "reauthenticate_webauthn": "portal.accounts.passkey_forms.ConfirmPasskeyForm",
+    "add_webauthn": "portal.accounts.passkey_forms.AddPasskeyForm",
+}
+SOCIALACCOUNT_ADAPTER = "portal.accounts.provider.ProviderAdapter"
+SOCIALACCOUNT_STORE_TOKENS = False
+SOCIALACCOUNT_PROVIDERS = providers(env)
+# Which claims of the provider say a person's name, and the groups they are in.
+WEIR_OIDC_USER_CLAIM = env.str("WEIR_OIDC_USER_CLAIM", default="preferred_username")
+WEIR_OIDC_GROUPS_CLAIM = env.str("WEIR_OIDC_GROUPS_CLAIM", default="groups")
 
 SESSION_ENGINE = "portal.accounts.sessions"
 WEIR_SESSION_IDLE_S = env.int("WEIR_SESSION_IDLE_S", default=12 * 3600)

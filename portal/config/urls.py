@@ -6,6 +6,7 @@ from portal.api.docs import NoSuchAddress
 
 urlpatterns = [
     path("", include("portal.accounts.urls")),
+    path("", include("portal.accounts.entry_urls")),
     path("api/v1/", include("portal.api.urls")),
     re_path(r"^api(?:/.*)?$", NoSuchAddress.as_view(), name="no_such_api"),
     path("c/<slug:cluster>/reports/", include("portal.web.reports.urls")),

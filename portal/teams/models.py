@@ -7,6 +7,17 @@ from django.db import models
 from simple_history.models import HistoricalRecords
 
 from portal.accounts.models import Persona
+from portal.teams.directory_models import GroupRule, SeenGroups, ServiceAccount
+
+__all__ = [
+    "GroupRule",
+    "Membership",
+    "SeenGroups",
+    "ServiceAccount",
+    "SubmitTemplate",
+    "Submitted",
+    "Team",
+]
 
 
 class Team(models.Model):
@@ -32,6 +43,10 @@ class Membership(models.Model):
     )
     team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="memberships")
     persona = models.ForeignKey(Persona, on_delete=models.PROTECT, related_name="memberships")
+    rule = models.ForeignKey(
+        GroupRule, on_delete=models.CASCADE, null=True, blank=True, related_name="memberships"
+    )
+    """That gave it; NULL: a person did, and no group takes it away."""
 
     history = HistoricalRecords()
 

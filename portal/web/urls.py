@@ -7,6 +7,7 @@ from portal.web.frame import shell
 app_name = "web"
 urlpatterns = [
     path("", shell.home, name="home"),
+    path("access/", include("portal.web.access.urls")),
     path("help/", include("portal.web.help.urls")),
     path("c/<slug:cluster>/", include("portal.web.overview.urls")),
     path("c/<slug:cluster>/", include("portal.web.workloads.urls")),

@@ -191,7 +191,7 @@ def test_person_sees_where_they_are_signed_in_and_nobody_else(person, client):
     for tab in tabs:
         tab.post("/sign-in/", {"username": person.username, "password": OLD})
     page = tabs[0].get("/account/").content.decode()
-    assert page.count("Firefox on Linux") == 2
+    assert page.count('<span class="name">Firefox on Linux</span>') == 2
     assert "End the others" in page
 
     client.force_login(make_user("mallory"))

@@ -1,0 +1,73 @@
+"""The ways into the portal beside the password: the organisation's provider, and where refusals lead."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from allauth.core.exceptions import ImmediateHttpResponse
+from allauth.socialaccount.adapter import get_adapter
+from django.conf import settings
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.http import url_has_allowed_host_and_scheme
+from django.views.decorators.http import require_POST, require_safe
+from requests import RequestException
+
+from portal.config.identity import PROVIDER_ID
+
+
+def provider_name() -> str:
+    """What the button says; empty where no provider is set."""
+    apps: list[dict[str, Any]] = settings.SOCIALACCOUNT_PROVIDERS.get("openid_connect", {}).get(
+        "APPS", []
+    )
+    return apps[0]["name"] if apps else ""
+
+
+def is_connected(request: HttpRequest) -> bool:
+    """Whether the provider signs this person in."""
+    from allauth.socialaccount.models import SocialAccount
+
+    return SocialAccount.objects.filter(user_id=request.user.pk).exists()
+
+
+@require_POST
+def begin_oidc(request: HttpRequest) -> HttpResponse:
+    """Lead to the provider: to sign in, or, for who is signed in, to connect their account with it.
+
+    By a page that goes on by itself, not by a redirect: ``form-action`` holds every redirect of a form
+    to this site, and a provider may lead on to hosts that nobody can list.
+    """
+    if not provider_name():
+        raise Http404
+    provider = get_adapter().get_provider(request, PROVIDER_ID)
+    process = "connect" if request.user.is_authenticated else "login"
+    try:
+        answer = provider.redirect(request, process=process, next_url=_next(request))
+    except ImmediateHttpResponse as refusal:
+        return refusal.response
+    except RequestException:
+        sentence = f"{provider.name} does not answer. Try again, or sign in with a password."
+        context = {"sentence": sentence}
+        return render(request, "accounts/oidc_refused.html", context, status=503)
+    if "Location" not in answer.headers:
+        return answer
+    context = {"address": answer.headers["Location"], "provider": provider.name}
+    return render(request, "accounts/oidc_going.html", context)
+
+
+def _next(request: HttpRequest) -> str | None:
+    wanted = request.POST.get("next", "")
+    inside = url_has_allowed_host_and_scheme(
+        wanted, allowed_hosts={request.get_host()}, require_https=request.is_secure()
+    )
+    return wanted if inside else None
+
+
+@require_safe
+def refused(request: HttpRequest) -> HttpResponse:
+    """Where allauth leads when a sign-in can't go on."""
+    if not request.user.is_authenticated:
+        messages.error(request, "You were not signed in. Begin again.")
+    return redirect("accounts:sign_in")

@@ -1,0 +1,44 @@
+"""Addresses that allauth leads to by its own names: second factors, and the provider's way back."""
+
+from __future__ import annotations
+
+from allauth.account.views import reauthenticate
+from allauth.mfa.base import views as factors
+from allauth.mfa.recovery_codes import views as codes
+from allauth.mfa.totp import views as app
+from allauth.mfa.webauthn import views as passkeys
+from allauth.socialaccount.providers.openid_connect.views import callback
+from django.urls import path
+
+from portal.accounts import entry, views
+
+FACTORS = "account/second-factor"
+CONFIRM = "account/confirm"
+
+urlpatterns = [
+    path("sign-in/", views.SignIn.as_view(), name="account_login"),
+    path("sign-in/second-step/", factors.authenticate, name="mfa_authenticate"),
+    path("sign-in/passkey/", passkeys.login_webauthn, name="mfa_login_webauthn"),
+    path("sign-in/<str:provider_id>/callback/", callback, name="openid_connect_callback"),
+    path("sign-in/refused/", entry.refused, name="account_inactive"),
+    path("sign-in/refused/", entry.refused, name="account_signup"),
+    path("sign-in/refused/", entry.refused, name="socialaccount_signup"),
+    path("sign-in/refused/", entry.refused, name="socialaccount_login_cancelled"),
+    path(f"{FACTORS}/", factors.index, name="mfa_index"),
+    path(f"{FACTORS}/", factors.index, name="mfa_list_webauthn"),
+    path(f"{FACTORS}/app/", app.activate_totp, name="mfa_activate_totp"),
+    path(f"{FACTORS}/app/remove/", app.deactivate_totp, name="mfa_deactivate_totp"),
+    path(f"{FACTORS}/codes/", codes.view_recovery_codes, name="mfa_view_recovery_codes"),
+    path(
+        f"{FACTORS}/codes/new/", codes.generate_recovery_codes, name="mfa_generate_recovery_codes"
+    ),
+    path(f"{FACTORS}/passkeys/add/", passkeys.add_webauthn, name="mfa_add_webauthn"),
+    path(
+        f"{FACTORS}/passkeys/<int:pk>/remove/", passkeys.remove_webauthn, name="mfa_remove_webauthn"
+    ),
+    path(f"{CONFIRM}/", reauthenticate, name="account_reauthenticate"),
+    path(f"{CONFIRM}/code/", factors.reauthenticate, name="mfa_reauthenticate"),
+    path(
+        f"{CONFIRM}/passkey/", passkeys.reauthenticate_webauthn, name="mfa_reauthenticate_webauthn"
+    ),
+]

@@ -1,0 +1,139 @@
+"""Who somebody is to Weir whom the organisation's provider (OpenID Connect) has signed in.
+
+Whoever it names is looked up by the provider's own key of them (issuer and subject), never by a name that
+could be given to somebody else. At the first sign-in the account is made; one that is there already is
+taken over only where it has no password, such as one made for this person beforehand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NoReturn
+
+from allauth.core.exceptions import ImmediateHttpResponse
+from allauth.socialaccount.adapter import DefaultSocialAccountAdapter
+from allauth.socialaccount.models import SocialAccount, SocialLogin
+from django.conf import settings
+from django.core.exceptions import ValidationError
+from django.http import HttpRequest
+from django.shortcuts import render
+from django.urls import reverse
+
+from portal.accounts.audit import record
+from portal.accounts.models import User
+from portal.boundary.reading import one_line
+
+MOST_GROUPS = 1000
+LONGEST_GROUP = 255
+NAME = User._meta.get_field("username")
+
+
+class ProviderAdapter(DefaultSocialAccountAdapter):
+    def pre_social_login(self, request: HttpRequest, sociallogin: SocialLogin) -> None:
+        if sociallogin.is_existing or sociallogin.state.get("process") == "connect":
+            return
+        name = name_in(claims_of(sociallogin.account))
+        if fault := _fault_of(name):
+            _refuse(request, None, fault)
+        known = User.objects.filter(username=name).first()
+        if known is None:
+            return
+        if not _is_free(known):
+            _refuse(
+                request, known,
+                f"There is an account {name} here already."
+                " Sign in with its password, then connect it on 'My account'.",
+            )  # fmt: skip
+        sociallogin.connect(request, known)
+
+    def populate_user(
+        self, request: HttpRequest, sociallogin: SocialLogin, data: Mapping[str, Any]
+    ) -> User:
+        user: User = super().populate_user(request, sociallogin, data)
+        user.username = name_in(claims_of(sociallogin.account))
+        for field in ("first_name", "last_name"):
+            setattr(user, field, _cut(getattr(user, field), 150))
+        return user
+
+    def is_open_for_signup(self, request: HttpRequest, sociallogin: SocialLogin) -> bool:
+        """Whoever the provider signs in has an account; what they may do their teams say."""
+        return True
+
+    def is_auto_signup_allowed(self, request: HttpRequest, sociallogin: SocialLogin) -> bool:
+        return True
+
+    def get_connect_redirect_url(self, request: HttpRequest, socialaccount: SocialAccount) -> str:
+        return reverse("accounts:account")
+
+    def on_authentication_error(
+        self,
+        request: HttpRequest,
+        provider: Any,
+        error: Any = None,
+        exception: Exception | None = None,
+        extra_context: Mapping[str, Any] | None = None,
+    ) -> None:
+        """The person broke it off, the answer is not of this browser's question, or the provider is away."""
+        if error == "cancelled":
+            _refuse(request, None, f"{provider.name} did not sign you in. Try again.")
+        why = type(exception).__name__ if exception else "no_question"
+        _refuse(
+            request, None,
+            f"{provider.name} gave no answer that counts."
+            " Begin again; if it stays, tell an admin when it happened.",
+            why=why,
+        )  # fmt: skip
+
+
+def claims_of(account: SocialAccount) -> Mapping[str, Any]:
+    """What the provider says of its person; userinfo stands over the ID token."""
+    data = account.extra_data
+    return {**(data.get("id_token") or {}), **(data.get("userinfo") or {})}
+
+
+def name_in(claims: Mapping[str, Any]) -> str:
+    said = claims.get(settings.WEIR_OIDC_USER_CLAIM, "")
+    return said if isinstance(said, str) else ""
+
+
+def groups_in(claims: Mapping[str, Any]) -> list[str] | None:
+    """The groups that the claim names, sorted; None where the provider says nothing of groups."""
+    said = claims.get(settings.WEIR_OIDC_GROUPS_CLAIM)
+    if said is None:
+        return None
+    listed = [said] if isinstance(said, str) else said if isinstance(said, list) else []
+    names = {name for name in listed if isinstance(name, str) and 0 < len(name) <= LONGEST_GROUP}
+    return sorted(names)[:MOST_GROUPS]
+
+
+def _fault_of(name: str) -> str:
+    """Why a person of this name can't be kept; empty where they can."""
+    claim = settings.WEIR_OIDC_USER_CLAIM
+    if not name:
+        return f"The provider says no name of yours ('{claim}'). Tell an admin."
+    try:
+        NAME.run_validators(name)
+    except ValidationError:
+        return f"The provider's name of you ('{claim}') has characters that no name has here."
+    return ""
+
+
+def _is_free(user: User) -> bool:
+    """Nobody can be locked out of it, or act by it, when the provider's person has it."""
+    is_program = hasattr(user, "service_account")
+    connected = SocialAccount.objects.filter(user=user).exists()
+    return not (user.has_usable_password() or user.is_superuser or is_program or connected)
+
+
+def _cut(text: str, most: int) -> str:
+    try:
+        one_line(text)
+    except ValidationError:
+        return ""
+    return text[:most]
+
+
+def _refuse(request: HttpRequest, user: User | None, sentence: str, **facts: Any) -> NoReturn:
+    record("sign_in.failed", request, user=user, refused=True, by="oidc", **facts)
+    page = render(request, "accounts/oidc_refused.html", {"sentence": sentence}, status=403)
+    raise ImmediateHttpResponse(page)

@@ -1,0 +1,143 @@
+"""Groups of the organisation's directory become memberships, kept in step at each sign-in.
+
+What a person gave stays: a rule neither changes nor takes a membership that it has not given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from allauth.account.signals import user_logged_in
+from django.db import transaction
+from django.dispatch import receiver
+from django.http import HttpRequest
+from django.utils import timezone
+from rest_framework.request import Request
+
+from portal.accounts.audit import record
+from portal.accounts.models import Persona, User
+from portal.accounts.provider import claims_of, groups_in
+from portal.teams.access import is_operator
+from portal.teams.delegation import may_hand_out
+from portal.teams.models import GroupRule, Membership, SeenGroups, Team
+from scheduling.services.errors import ServiceError
+
+Asked = HttpRequest | Request | None
+
+
+@dataclass(frozen=True)
+class Step:
+    """What changed for one person: memberships given (or given another persona) and taken."""
+
+    given: tuple[Membership, ...] = ()
+    taken: tuple[str, ...] = ()
+    """Names of teams."""
+
+
+@receiver(user_logged_in)
+def note_groups(request: HttpRequest, user: User, sociallogin: Any = None, **kwargs: Any) -> None:
+    """Only the provider's own word counts: a sign-in by password says nothing of groups."""
+    if sociallogin is None:
+        return
+    groups = groups_in(claims_of(sociallogin.account))
+    if groups is not None:
+        keep_in_step(user, groups, request)
+
+
+@transaction.atomic
+def keep_in_step(user: User, groups: Iterable[str], request: Asked) -> Step:
+    """``user`` has just these groups: give what rules give for them, take what rules gave for others."""
+    names = list(groups)
+    SeenGroups.objects.update_or_create(user=user, defaults={"names": names, "at": timezone.now()})
+    return _follow(user, names, request)
+
+
+@transaction.atomic
+def add_rule(
+    by: User, *, group: str, team: Team, persona: Persona, order: int, request: Asked
+) -> GroupRule:
+    """Whoever was in the group at their last sign-in has the membership at once.
+
+    Raises ServiceError: ``name_taken`` where the group has a rule for this team, ``not_yours`` where
+    ``by`` may not give this persona.
+    """
+    if not may_hand_out(by, persona, team):
+        sentence = f"You may not give the persona {persona} in {team}."
+        raise ServiceError("not_yours", sentence, "Give one that you have.", field="persona")
+    if GroupRule.objects.filter(group=group, team=team).exists():
+        sentence = f"{group} has a rule for {team} already."
+        raise ServiceError("name_taken", sentence, "Delete that one first.", field="group")
+    rule = GroupRule.objects.create(group=group, team=team, persona=persona, order=order)
+    record("group_rule.added", request, user=by, **_facts(rule))
+    _follow_all(request)
+    return rule
+
+
+@transaction.atomic
+def delete_rule(by: User, rule: GroupRule, *, request: Asked) -> None:
+    """What it gave goes with it, unless another rule gives the same people something in that team."""
+    record("group_rule.deleted", request, user=by, **_facts(rule))
+    holders = list(User.objects.filter(memberships__rule=rule))
+    Membership.objects.filter(rule=rule).delete()
+    rule.delete()
+    for user in holders:
+        _follow(user, _seen(user), request)
+
+
+def may_rule(user: User) -> bool:
+    return is_operator(user)
+
+
+def _follow_all(request: Asked) -> None:
+    for seen in SeenGroups.objects.select_related("user"):
+        _follow(seen.user, seen.names, request)
+
+
+def _seen(user: User) -> list[str]:
+    found = SeenGroups.objects.filter(user=user).first()
+    return list(found.names) if found else []
+
+
+def _follow(user: User, groups: list[str], request: Asked) -> Step:
+    wanted = _wanted(groups)
+    held = {m.team_id: m for m in Membership.objects.filter(user=user).select_related("team")}
+    gone = [m for m in held.values() if m.rule_id is not None and m.team_id not in wanted]
+    for membership in gone:
+        record("membership.taken", request, user=user, team=membership.team.name, by="group")
+        membership.delete()
+    given = [
+        _give(user, rule, held.get(team), request)
+        for team, rule in wanted.items()
+        if _differs(held.get(team), rule)
+    ]
+    return Step(tuple(given), tuple(membership.team.name for membership in gone))
+
+
+def _wanted(groups: list[str]) -> dict[int, GroupRule]:
+    """Team -> the rule that gives there: the first of those that fit."""
+    wanted: dict[int, GroupRule] = {}
+    rules = GroupRule.objects.filter(group__in=groups).select_related("team", "persona")
+    for rule in rules.order_by("order", "pk"):
+        wanted.setdefault(rule.team_id, rule)
+    return wanted
+
+
+def _differs(held: Membership | None, rule: GroupRule) -> bool:
+    if held is None:
+        return True
+    by_hand = held.rule_id is None
+    return not by_hand and (held.rule_id, held.persona_id) != (rule.pk, rule.persona_id)
+
+
+def _give(user: User, rule: GroupRule, held: Membership | None, request: Asked) -> Membership:
+    membership = held or Membership(user=user, team=rule.team)
+    membership.persona, membership.rule = rule.persona, rule
+    membership.save()
+    record("membership.given", request, user=user, by="group", **_facts(rule))
+    return membership
+
+
+def _facts(rule: GroupRule) -> dict[str, str]:
+    return {"team": rule.team.name, "persona": rule.persona.name, "group": rule.group}

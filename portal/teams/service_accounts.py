@@ -1,0 +1,96 @@
+"""Programs that act for a team: accounts without a way to sign in, whose tokens are the team's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from django.core.exceptions import ValidationError
+from django.db import IntegrityError, transaction
+from django.http import HttpRequest
+from rest_framework.request import Request
+
+from portal.accounts import doors
+from portal.accounts.audit import record
+from portal.accounts.models import ApiToken, Persona, Scope, User
+from portal.teams.delegation import may_hand_out
+from portal.teams.models import Membership, ServiceAccount, Team
+from scheduling.services.errors import ServiceError, name_refused
+
+MOST = 50
+"""Service accounts of one team: more are forgotten ones."""
+PREFIX = "svc-"
+"""Begins their names, so that nobody takes one for a person, here and at the API server."""
+
+
+@transaction.atomic
+def make(
+    by: User,
+    team: Team,
+    *,
+    name: str,
+    persona: Persona,
+    purpose: str,
+    request: HttpRequest | Request,
+) -> ServiceAccount:
+    """An account ``svc-NAME`` in ``team`` with ``persona``. It has no token yet.
+
+    Raises ServiceError: ``not_yours`` where ``by`` may not give the persona, ``bad_name``, ``name_taken``,
+    ``too_many``.
+    """
+    if not may_hand_out(by, persona, team):
+        sentence = f"You may not give the persona {persona} in {team}."
+        raise ServiceError("not_yours", sentence, "Give one that you have.", field="persona")
+    if team.service_accounts.count() >= MOST:
+        sentence = f"{team} has {MOST} service accounts."
+        raise ServiceError("too_many", sentence, "Delete one that nothing uses first.")
+    user = _account(name)
+    Membership.objects.create(user=user, team=team, persona=persona)
+    account = ServiceAccount.objects.create(user=user, team=team, made_by=by, purpose=purpose)
+    facts = {"account": user.username, "team": team.name, "persona": persona.name}
+    record("service_account.made", request, user=by, **facts)
+    return account
+
+
+def _account(name: str) -> User:
+    user = User(username=PREFIX + name)
+    user.set_unusable_password()
+    try:
+        user.full_clean(exclude=["password"], validate_unique=False)
+    except ValidationError:
+        raise ServiceError(
+            "bad_name",
+            "That name cannot be used.",
+            "Use letters, digits and . - _ alone, 100 at most.",
+            field="name",
+        ) from None
+    try:
+        # Two at once: the second finds out here, inside a savepoint of its own.
+        with transaction.atomic():
+            user.save()
+    except IntegrityError:
+        raise name_refused() from None
+    return user
+
+
+def delete(by: User, account: ServiceAccount, *, request: HttpRequest | Request) -> None:
+    """It and its tokens are gone; what it submitted goes on, and shows its name."""
+    facts = {"account": account.user.username, "team": account.team.name}
+    record("service_account.deleted", request, user=by, **facts)
+    account.user.delete()
+
+
+def issue_token(
+    by: User,
+    account: ServiceAccount,
+    name: str,
+    *,
+    scopes: Iterable[Scope],
+    expires_at: datetime | None,
+    endless: bool,
+    request: HttpRequest | Request,
+) -> tuple[ApiToken, str]:
+    """As for a person; the log says who asked. Raises as ``doors.issue_token`` does."""
+    return doors.issue_token(
+        request, account.user, name, scopes=scopes, expires_at=expires_at, endless=endless, by=by
+    )

@@ -1,0 +1,113 @@
+"""The programs that act for a team, and their tokens."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods, require_POST
+
+from portal.accounts import doors
+from portal.accounts.forms import TokenForm
+from portal.accounts.views import person
+from portal.teams import service_accounts as service
+from portal.teams.delegation import handed_out, led_teams
+from portal.teams.models import ServiceAccount, Team
+from portal.web.access.forms import ServiceAccountForm
+from scheduling.services.errors import ServiceError
+
+
+def _team(request: HttpRequest, name: str) -> Team:
+    """The team if the person looks after its service accounts; absent otherwise."""
+    teams = led_teams(person(request)).select_related("queue__cluster")
+    return get_object_or_404(teams, name=name)
+
+
+def _account(request: HttpRequest, team: str, account: str) -> ServiceAccount:
+    found = ServiceAccount.objects.filter(team=_team(request, team)).select_related("user", "team")
+    return get_object_or_404(found, user__username=account)
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def service_accounts(request: HttpRequest, team: str) -> HttpResponse:
+    """The accounts of a team with their tokens, and a form for one more."""
+    user, found = person(request), _team(request, team)
+    if request.method != "POST":
+        return _page(request, found)
+    form = ServiceAccountForm(request.POST, personas=handed_out(user, found))
+    if not form.is_valid():
+        return _page(request, found, 400, form=form)
+    try:
+        account = service.make(user, found, request=request, **form.cleaned_data)
+    except ServiceError as refusal:
+        form.add_error(refusal.field, str(refusal))
+        return _page(request, found, 400, form=form)
+    messages.success(request, f"{account} is made. Give it a token below.")
+    return redirect("web:service_accounts", team=found.name)
+
+
+@login_required
+@require_POST
+def delete_account(request: HttpRequest, team: str, account: str) -> HttpResponse:
+    found = _account(request, team, account)
+    said = f"{found} is deleted. What uses its tokens is refused from now."
+    service.delete(person(request), found, request=request)
+    messages.success(request, said)
+    return redirect("web:service_accounts", team=team)
+
+
+@login_required
+@require_POST
+def issue_token(request: HttpRequest, team: str, account: str) -> HttpResponse:
+    """Make a token and show it, this once."""
+    found, form = _account(request, team, account), TokenForm(request.POST)
+    if not form.is_valid():
+        return _page(request, found.team, 400, token_form=form, asked_for=found)
+    asked, days = form.cleaned_data, form.cleaned_data["days"]
+    try:
+        token, plain = service.issue_token(
+            person(request),
+            found,
+            asked["name"],
+            scopes=asked["scopes"],
+            expires_at=timezone.now() + timedelta(days=days) if days else None,
+            endless=days is None,
+            request=request,
+        )
+    except ServiceError as refusal:
+        form.add_error(None, str(refusal))
+        return _page(request, found.team, 400, token_form=form, asked_for=found)
+    return _page(request, found.team, issued=token, plain=plain)
+
+
+@login_required
+@require_POST
+def revoke_token(request: HttpRequest, team: str, account: str, pk: int) -> HttpResponse:
+    found = _account(request, team, account)
+    token = get_object_or_404(found.user.api_tokens, pk=pk)
+    doors.revoke_token(request, token, by=person(request))
+    messages.success(request, f"Token {token.name} of {found} is revoked.")
+    return redirect("web:service_accounts", team=team)
+
+
+def _page(request: HttpRequest, team: Team, status: int = 200, **extra: Any) -> HttpResponse:
+    accounts = team.service_accounts.select_related("user", "made_by").prefetch_related(
+        "user__api_tokens", "user__memberships__persona"
+    )
+    personas = handed_out(person(request), team)
+    context = {
+        "team": team,
+        "accounts": accounts,
+        "personas": personas,
+        "form": ServiceAccountForm(personas=personas),
+        "token_form": TokenForm(),
+        "real_now": timezone.now(),
+        **extra,
+    }
+    return render(request, "web/access/service_accounts.html", context, status=status)

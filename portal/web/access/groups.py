@@ -1,0 +1,68 @@
+"""Which groups of the directory give which persona in which team."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import require_http_methods, require_POST
+
+from portal.accounts.entry import provider_name
+from portal.accounts.models import Persona, User
+from portal.accounts.views import person
+from portal.teams import directory
+from portal.teams.models import GroupRule, SeenGroups, Team
+from portal.web.access.forms import GroupRuleForm
+from scheduling.services.errors import ServiceError
+
+
+def _ruler(request: HttpRequest) -> User:
+    user = person(request)
+    if not directory.may_rule(user):
+        raise Http404
+    return user
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def group_rules(request: HttpRequest) -> HttpResponse:
+    """The rules, and a form for one more."""
+    user = _ruler(request)
+    if request.method != "POST":
+        return _page(request, GroupRuleForm())
+    form = GroupRuleForm(request.POST)
+    if not form.is_valid():
+        return _page(request, form, 400)
+    try:
+        rule = directory.add_rule(user, request=request, **form.cleaned_data)
+    except ServiceError as refusal:
+        form.add_error(refusal.field, str(refusal))
+        return _page(request, form, 400)
+    said = f"Who is in {rule.group} is {rule.persona} in {rule.team}, from their next sign-in."
+    messages.success(request, said)
+    return redirect("web:group_rules")
+
+
+@login_required
+@require_POST
+def delete_rule(request: HttpRequest, pk: int) -> HttpResponse:
+    user = _ruler(request)
+    rule = get_object_or_404(GroupRule, pk=pk)
+    said = f"The rule for {rule.group} is deleted, and the memberships that it gave are gone."
+    directory.delete_rule(user, rule, request=request)
+    messages.success(request, said)
+    return redirect("web:group_rules")
+
+
+def _page(request: HttpRequest, form: GroupRuleForm, status: int = 200) -> HttpResponse:
+    rules = GroupRule.objects.select_related("team__queue__cluster", "persona")
+    context = {
+        "form": form,
+        "rules": rules.prefetch_related("memberships"),
+        "teams": Team.objects.all(),
+        "personas": Persona.objects.all(),
+        "provider": provider_name(),
+        "seen": SeenGroups.objects.count(),
+    }
+    return render(request, "web/access/groups.html", context, status=status)
