@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
+from typing import Any
 
 from django.http import HttpRequest
 from rest_framework.request import Request
@@ -37,7 +38,7 @@ def issue_token(
 def revoke_token(
     request: HttpRequest | Request, token: ApiToken, *, by: User | None = None
 ) -> None:
-    facts = {"by": by.get_username()} if by else {}
+    facts: dict[str, Any] = {"by": by.get_username()} if by else {}
     record("token.revoked", request, user=token.user, token=token.pk, **facts)
     token.delete()
 

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
+from allauth.account.adapter import get_adapter as get_account_adapter
 from allauth.core.exceptions import ImmediateHttpResponse
 from allauth.socialaccount.adapter import get_adapter
 from django.conf import settings
 from django.contrib import messages
-from django.http import Http404, HttpRequest, HttpResponse
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_POST, require_safe
 from requests import RequestException
 
 from portal.config.identity import PROVIDER_ID
+
+View = Callable[..., HttpResponseBase]
 
 
 def provider_name() -> str:
@@ -63,6 +69,19 @@ def _next(request: HttpRequest) -> str | None:
         wanted, allowed_hosts={request.get_host()}, require_https=request.is_secure()
     )
     return wanted if inside else None
+
+
+def confirming(view: View) -> View:
+    """``view`` for who can confirm who they are; who has nothing to show is led back to their page."""
+
+    @login_required
+    @wraps(view)
+    def led(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        if not get_account_adapter().get_reauthentication_methods(request.user):
+            return redirect("accounts:account")
+        return view(request, *args, **kwargs)
+
+    return led
 
 
 @require_safe

@@ -36,9 +36,11 @@ urlpatterns = [
     path(
         f"{FACTORS}/passkeys/<int:pk>/remove/", passkeys.remove_webauthn, name="mfa_remove_webauthn"
     ),
-    path(f"{CONFIRM}/", reauthenticate, name="account_reauthenticate"),
-    path(f"{CONFIRM}/code/", factors.reauthenticate, name="mfa_reauthenticate"),
+    path(f"{CONFIRM}/", entry.confirming(reauthenticate), name="account_reauthenticate"),
+    path(f"{CONFIRM}/code/", entry.confirming(factors.reauthenticate), name="mfa_reauthenticate"),
     path(
-        f"{CONFIRM}/passkey/", passkeys.reauthenticate_webauthn, name="mfa_reauthenticate_webauthn"
+        f"{CONFIRM}/passkey/",
+        entry.confirming(passkeys.reauthenticate_webauthn),
+        name="mfa_reauthenticate_webauthn",
     ),
 ]

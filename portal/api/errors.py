@@ -65,6 +65,7 @@ STATUS_OF_CODE: Mapping[str, int] = {
             "ended",
             "changed_since",
             "too_many_tokens",
+            "too_many",
         ),
         status.HTTP_409_CONFLICT,
     ),

@@ -2,17 +2,27 @@
 
 from django.urls import path, re_path
 
-from portal.api import clusters, docs, ledger, people, queues, quotas, reports, workloads
+from portal.api import access, clusters, docs, ledger, people, queues, quotas, reports, workloads
 
 app_name = "api"
 
 CLUSTER = "clusters/<slug:cluster>"
 WORKLOAD = f"{CLUSTER}/workloads/<str:uid>"
+ACCOUNTS = "teams/<str:team>/service-accounts"
+ACCOUNT = f"{ACCOUNTS}/<str:account>"
 
 urlpatterns = [
     path("me", people.Me.as_view(), name="me"),
     path("tokens", people.TokenList.as_view(), name="tokens"),
     path("tokens/<int:pk>", people.TokenDetail.as_view(), name="token"),
+    path("sessions", access.SessionList.as_view(), name="sessions"),
+    path("sessions/<str:key>", access.SessionDetail.as_view(), name="session"),
+    path("group-rules", access.GroupRuleList.as_view(), name="group_rules"),
+    path("group-rules/<int:pk>", access.GroupRuleDetail.as_view(), name="group_rule"),
+    path(ACCOUNTS, access.ServiceAccountList.as_view(), name="service_accounts"),
+    path(ACCOUNT, access.ServiceAccountDetail.as_view(), name="service_account"),
+    path(f"{ACCOUNT}/tokens", access.ServiceTokenList.as_view(), name="service_tokens"),
+    path(f"{ACCOUNT}/tokens/<int:pk>", access.ServiceTokenDetail.as_view(), name="service_token"),
     path("teams", people.TeamList.as_view(), name="teams"),
     path("teams/<str:name>", people.TeamDetail.as_view(), name="team"),
     path("personas", people.PersonaList.as_view(), name="personas"),

@@ -139,5 +139,5 @@ def _give(user: User, rule: GroupRule, held: Membership | None, request: Asked) 
     return membership
 
 
-def _facts(rule: GroupRule) -> dict[str, str]:
+def _facts(rule: GroupRule) -> dict[str, Any]:
     return {"team": rule.team.name, "persona": rule.persona.name, "group": rule.group}

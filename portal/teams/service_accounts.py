@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
+from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
@@ -47,7 +48,7 @@ def make(
     user = _account(name)
     Membership.objects.create(user=user, team=team, persona=persona)
     account = ServiceAccount.objects.create(user=user, team=team, made_by=by, purpose=purpose)
-    facts = {"account": user.username, "team": team.name, "persona": persona.name}
+    facts: dict[str, Any] = {"account": user.username, "team": team.name, "persona": persona.name}
     record("service_account.made", request, user=by, **facts)
     return account
 
@@ -75,7 +76,7 @@ def _account(name: str) -> User:
 
 def delete(by: User, account: ServiceAccount, *, request: HttpRequest | Request) -> None:
     """It and its tokens are gone; what it submitted goes on, and shows its name."""
-    facts = {"account": account.user.username, "team": account.team.name}
+    facts: dict[str, Any] = {"account": account.user.username, "team": account.team.name}
     record("service_account.deleted", request, user=by, **facts)
     account.user.delete()
 

@@ -11,17 +11,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any
 
 import pytest
+from allauth.mfa.models import Authenticator
 from django.conf import settings
 from django.db import transaction
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
+from django.utils import timezone
 
-from portal.accounts.models import ApiToken, User
+from portal.accounts.models import ApiToken, Persona, Session, User
 from portal.demo.organisation import H100
-from portal.teams.models import SubmitTemplate
+from portal.teams.models import GroupRule, Membership, ServiceAccount, SubmitTemplate, Team
 from scheduling.models import (
     MILLI,
     Cluster,
@@ -34,7 +37,14 @@ from scheduling.models import (
     Workload,
 )
 from tests.cycles import record, snapshot_of
-from tests.factories import NOW, example_cluster, make_cluster, make_member, make_workload
+from tests.factories import (
+    NOW,
+    example_cluster,
+    make_cluster,
+    make_member,
+    make_user,
+    make_workload,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -66,6 +76,10 @@ QUEUE = {"queue": "pretraining"}
 DIVIDED = {"queue": "language"}
 WORK = {"uid": "uid-sealed"}
 TOKEN, CHANGE, TEMPLATE = {"pk": "token"}, {"pk": "change"}, {"pk": "template"}
+RULE, PASSKEY = {"pk": "rule"}, {"pk": "passkey"}
+TEAM_OF = {"team": "pretraining"}
+PROGRAM = {**TEAM_OF, "account": "svc-vermilion"}
+PROGRAM_TOKEN = {**PROGRAM, "pk": "program_token"}
 
 ROWS = {
     "accounts:sign_out": Row(None, ANYBODY),
@@ -75,6 +89,24 @@ ROWS = {
     "accounts:set_time_zone": Row(None, ANYBODY),
     "accounts:password": Row(ANYBODY, ANYBODY),
     "accounts:end_sessions": Row(None, ANYBODY),
+    "accounts:end_session": Row(None, NOBODY, {"key": "vermilion-session"}),
+    "mfa_index": Row(ANYBODY),
+    "mfa_list_webauthn": Row(ANYBODY),
+    "mfa_activate_totp": Row(ANYBODY, ANYBODY),
+    "mfa_deactivate_totp": Row(NOBODY, NOBODY),
+    "mfa_view_recovery_codes": Row(NOBODY),
+    "mfa_generate_recovery_codes": Row(ANYBODY, ANYBODY),
+    "mfa_add_webauthn": Row(ANYBODY, ANYBODY),
+    "mfa_remove_webauthn": Row(NOBODY, NOBODY, PASSKEY),
+    "account_reauthenticate": Row(ANYBODY, ANYBODY),
+    "mfa_reauthenticate": Row(ANYBODY, ANYBODY),
+    "mfa_reauthenticate_webauthn": Row(ANYBODY, ANYBODY),
+    "web:group_rules": Row(OPERATORS, OPERATORS),
+    "web:group_rule_delete": Row(None, OPERATORS, RULE),
+    "web:service_accounts": Row(LEADS, LEADS, TEAM_OF),
+    "web:service_account_delete": Row(None, LEADS, PROGRAM),
+    "web:service_token_issue": Row(None, LEADS, PROGRAM),
+    "web:service_token_revoke": Row(None, LEADS, PROGRAM_TOKEN),
     "web:home": Row(ANYBODY),
     "web:overview": Row(HERE),
     "web:queues": Row(HERE),
@@ -118,6 +150,14 @@ ROWS = {
     "api:me": Row(ANYBODY),
     "api:tokens": Row(ANYBODY, ANYBODY),
     "api:token": Row(None, NOBODY, TOKEN, delete=True),
+    "api:sessions": Row(ANYBODY),
+    "api:session": Row(None, NOBODY, {"key": "vermilion-session"}, delete=True),
+    "api:group_rules": Row(OPERATORS, OPERATORS),
+    "api:group_rule": Row(None, OPERATORS, RULE, delete=True),
+    "api:service_accounts": Row(LEADS, LEADS, TEAM_OF),
+    "api:service_account": Row(None, LEADS, PROGRAM, delete=True),
+    "api:service_tokens": Row(None, LEADS, PROGRAM),
+    "api:service_token": Row(None, LEADS, PROGRAM_TOKEN, delete=True),
     "api:teams": Row(ANYBODY),
     "api:team": Row(TEAM, args={"name": "pretraining"}),
     "api:personas": Row(ANYBODY),
@@ -147,12 +187,17 @@ ROWS = {
     "api:nothing": Row(NOBODY),
     "no_such_api": Row(NOBODY),
 }
-OPEN = {"accounts:sign_in"}
+OPEN = {
+    "accounts:sign_in", "accounts:oidc", "account_login", "account_inactive", "account_signup",
+    "mfa_authenticate", "mfa_login_webauthn", "openid_connect_callback", "socialaccount_signup",
+    "socialaccount_login_cancelled",
+}  # fmt: skip
 """Addresses for people who are not signed in."""
 
 ABSENT = {
     "cluster": "nowhere", "queue": "nowhere", "name": "nowhere", "uid": "uid-nowhere",
     "mode": "nowhere", "node": "nowhere", "topic": "nowhere",
+    "team": "nowhere", "account": "svc-nowhere", "key": "nowhere",
     "pk": 999_999, "number": 999_999,
 }  # fmt: skip
 
@@ -234,7 +279,26 @@ def build() -> World:
     owner = User.objects.get(username="m.okafor")
     template = SubmitTemplate.objects.create(cluster=cluster, owner=owner, name="vermilion-set")
     real = {"token": token.pk, "change": change.pk, "template": template.pk}
+    real |= programs(queues["pretraining"], owner)
     return World(cluster, sessions, real)
+
+
+def programs(queue: Queue, owner: User) -> dict[str, int]:
+    """What is somebody else's of sign-in: a session, a passkey; and what is a team's: a program, a rule."""
+    team = Team.objects.get(queue=queue)
+    persona = Persona.objects.get(name="researcher")
+    account = ServiceAccount.objects.create(user=make_user("svc-vermilion"), team=team)
+    Membership.objects.create(user=account.user, team=team, persona=persona)
+    token, _ = ApiToken.issue(account.user, "vermilion-program")
+    rule = GroupRule.objects.create(group="vermilion-group", team=team, persona=persona)
+    Session.objects.create(
+        pk="vermilion-session", user=owner, expire_date=timezone.now() + timedelta(days=1),
+        began_at=timezone.now(), seen_at=timezone.now(),
+    )  # fmt: skip
+    key = Authenticator.objects.create(
+        user=owner, type=Authenticator.Type.WEBAUTHN, data={"name": "vermilion-key"}
+    )
+    return {"program_token": token.pk, "rule": rule.pk, "passkey": key.pk}
 
 
 def seal(queues: dict[str, Queue]) -> None:

@@ -18,6 +18,7 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from portal.accounts.models import ApiToken, User
+from portal.teams.models import ServiceAccount, Team
 from tests.factories import example_cluster, make_user
 from tests.portal.kubernetes import serving
 from tests.security.hostile import SURROGATES, TEXTS
@@ -29,7 +30,10 @@ CHECKS = [
     content_type_conformance,
     response_schema_conformance,
 ]
-THERE = {"cluster": "fra1", "name": "pretraining", "uid": "uid-there", "number": 48213}
+THERE = {
+    "cluster": "fra1", "name": "pretraining", "uid": "uid-there", "number": 48213,
+    "team": "pretraining", "account": "svc-there",
+}  # fmt: skip
 """Addresses are made to exist, or every answer would be a 404."""
 
 PEOPLE = {
@@ -94,6 +98,8 @@ def tokens(django_db_setup, django_db_blocker):
         cluster = example_cluster()
         cluster.workloads.filter(name="pretraining-run-1").update(uid=THERE["uid"])
         make_user("outsider")
+        program, team = make_user(THERE["account"]), Team.objects.get(name=THERE["team"])
+        ServiceAccount.objects.create(user=program, team=team)
         with serving(cluster):
             yield {who: headers_of(name) for who, name in PEOPLE.items()}
         transaction.set_rollback(True)
