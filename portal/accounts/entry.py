@@ -18,7 +18,7 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_POST, require_safe
 from requests import RequestException
 
-from portal.config.identity import PROVIDER_ID
+from portal.accounts.identity import PROVIDER_ID
 
 View = Callable[..., HttpResponseBase]
 

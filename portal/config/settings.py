@@ -8,8 +8,8 @@ from typing import Any
 
 import environ
 
+from portal.accounts.identity import providers
 from portal.boundary.bounds import MOST_BYTES, MOST_FIELDS
-from portal.config.identity import providers
 from portal.config.proxies import networks
 
 BASE_DIR = Path(__file__).resolve().parents[2]

@@ -1,4 +1,4 @@
-"""Program: a cluster with two queues, a lead with a password, and a token, into the database of the settings."""
+"""Program: a cluster with two queues, a lead with a password, and a token, into the settings' database."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ class Provider:
         """What Weir's settings make of its environment."""
         import environ
 
-        from portal.config.identity import providers
+        from portal.accounts.identity import providers
 
         env = environ.Env()
         env.ENVIRON = {
