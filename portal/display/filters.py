@@ -16,6 +16,7 @@ from django_filters.rest_framework import DjangoFilterBackend
 from portal.boundary.reading import MOST, readable, within_calendar
 from portal.teams.access import visible_queues
 from scheduling.models import Decision, Eviction, Queue, Quota, State, Workload, WorkloadType
+from scheduling.models.queues import below
 
 WAITING = (State.PENDING, State.REQUEUED)
 HOLDING = (State.ADMITTED, State.RUNNING, State.EVICTED)
@@ -42,9 +43,7 @@ def subtree(queues: QuerySet[Queue], name: str) -> QuerySet[Queue]:
     top = queues.filter(Q(name=name) | Q(path=name)).first()
     if top is None:
         return queues.none()
-    if not top.path:
-        return queues
-    return queues.filter(Q(pk=top.pk) | Q(path__startswith=f"{top.path}/"))
+    return queues.filter(below(top.cluster_id, top.path))
 
 
 class Bounded(filters.FilterSet):

@@ -96,13 +96,7 @@ def _subtree(queues: dict[int, Queue], name: str) -> dict[int, Queue]:
     top = next((queue for queue in queues.values() if queue.name == name), None)
     if top is None:
         raise ValidationError({"queue": f"There is no queue {name}. Choose one of the list."})
-    if top.is_root:
-        return queues
-    return {
-        pk: queue
-        for pk, queue in queues.items()
-        if queue.path == top.path or queue.path.startswith(f"{top.path}/")
-    }
+    return {pk: queue for pk, queue in queues.items() if queue.is_within(top)}
 
 
 def _named(classes: dict[int, GpuClass], names: tuple[str, ...]) -> dict[int, GpuClass]:

@@ -30,6 +30,7 @@ from scheduling.models import (
     Workload,
 )
 from scheduling.models.ledger import Resolution
+from scheduling.models.queues import below
 from scheduling.models.workloads import HOLDING
 
 if TYPE_CHECKING:
@@ -43,11 +44,7 @@ SIZES = ((2, "1–2 GPUs"), (8, "3–8 GPUs"), (32, "9–32 GPUs"), (None, "33 a
 
 def subtree(queue: Queue) -> Q:
     """Condition on ``queue``: itself or below."""
-    if queue.is_root:
-        return Q(queue__cluster_id=queue.cluster_id)
-    return Q(queue=queue) | Q(
-        queue__cluster_id=queue.cluster_id, queue__path__startswith=f"{queue.path}/"
-    )
+    return below(queue.cluster_id, queue.path, on="queue__")
 
 
 def division(cluster: Cluster, user: User, gpu_class: GpuClass) -> Division:
@@ -191,10 +188,7 @@ class Moved:
 
 def evictions(cluster: Cluster, queue: Queue, user: User, gpu_class: GpuClass) -> list[Moved]:
     """The newest of the class from, for and inside the subtree."""
-    inside = Queue.objects.filter(cluster=cluster)
-    if not queue.is_root:
-        inside = inside.filter(Q(pk=queue.pk) | Q(path__startswith=f"{queue.path}/"))
-    ids = set(inside.values_list("pk", flat=True))
+    ids = set(Queue.objects.below(queue).values_list("pk", flat=True))
     either = Q(queue__in=ids) | Q(for_queue__in=ids)
     rows = visible_evictions(cluster, user).filter(either, gpu_class=gpu_class)
     shown = rows.select_related("workload__queue", "queue", "for_queue", "for_workload__queue")[:8]

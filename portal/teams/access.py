@@ -12,6 +12,7 @@ from django.db.models import Q, QuerySet
 
 from portal.teams.rights import Person, rights_of
 from scheduling.models import Cluster, Queue, QuotaChange, Workload
+from scheduling.models.queues import above, below
 
 NOTHING = Q(pk__in=[])
 
@@ -25,9 +26,7 @@ def subtrees(user: Person, *, strictly: bool = False, **persona: bool) -> Q:
     """Queues below (or, unless ``strictly``, at) those of the teams where the persona has the flags."""
     condition = NOTHING
     for cluster_id, path in tops(user, **persona):
-        below = Q(path__startswith=f"{path}/") if path else ~Q(path="")
-        within = below if strictly else below | Q(path=path)
-        condition |= Q(cluster_id=cluster_id) & within
+        condition |= below(cluster_id, path, strictly=strictly)
     return condition
 
 
@@ -53,12 +52,10 @@ def visible_queues(user: Person) -> QuerySet[Queue]:
     """Own subtrees and every queue above them."""
     if is_operator(user):
         return Queue.objects.all()
-    above = NOTHING
+    higher = NOTHING
     for cluster_id, path in tops(user):
-        parts = path.split("/")
-        paths = ["", *("/".join(parts[:i]) for i in range(1, len(parts)))]
-        above |= Q(cluster_id=cluster_id, path__in=paths)
-    return Queue.objects.filter(subtrees(user) | above)
+        higher |= above(cluster_id, path)
+    return Queue.objects.filter(subtrees(user) | higher)
 
 
 def visible_workloads(user: Person) -> QuerySet[Workload]:

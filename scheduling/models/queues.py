@@ -35,6 +35,36 @@ class PodSecurity(models.TextChoices):
     RESTRICTED = "restricted", "Restricted"
 
 
+def below(cluster_id: int, path: str, *, on: str = "", strictly: bool = False) -> Q:
+    """Condition on a queue: below the one at ``path`` or, unless ``strictly``, that one.
+
+    ``on`` is the lookup that leads to the queue, such as ``queue__``. By the path that ``save`` keeps: a
+    subtree is one range of it, where a recursive query walks the whole tree for each question.
+    """
+    within = Q(**{f"{on}cluster_id": cluster_id})
+    if not path:
+        return within & ~Q(**{f"{on}path": ""}) if strictly else within
+    inside = Q(**{f"{on}path__startswith": f"{path}/"})
+    return within & (inside if strictly else inside | Q(**{f"{on}path": path}))
+
+
+def above(cluster_id: int, path: str) -> Q:
+    """Condition on a queue: one that the queue at ``path`` is below of, the root included."""
+    parts = path.split("/") if path else []
+    paths = ["", *("/".join(parts[:i]) for i in range(1, len(parts)))] if parts else []
+    return Q(cluster_id=cluster_id, path__in=paths)
+
+
+class QueueQuerySet(TreeQuerySet["Queue"]):
+    """Queues and where they stand to each other."""
+
+    def below(self, queue: Queue, *, strictly: bool = False) -> QueueQuerySet:
+        return self.filter(below(queue.cluster_id, queue.path, strictly=strictly))
+
+    def above(self, queue: Queue) -> QueueQuerySet:
+        return self.filter(above(queue.cluster_id, queue.path))
+
+
 class Queue(models.Model):
     """A node of the quota tree. Leaves hold workloads, inner nodes share what is spare.
 
@@ -74,7 +104,7 @@ class Queue(models.Model):
     max_pods = models.PositiveIntegerField(null=True, blank=True)
 
     history = HistoricalRecords(excluded_fields=["path"])
-    objects: models.Manager[Queue] = TreeQuerySet.as_manager()
+    objects = QueueQuerySet.as_manager()
 
     class Meta:
         ordering = ["cluster", "position", "name"]
@@ -90,6 +120,12 @@ class Queue(models.Model):
 
     def __str__(self) -> str:
         return self.path or self.name
+
+    def is_within(self, top: Queue) -> bool:
+        """Whether it is ``top`` or below it."""
+        if self.cluster_id != top.cluster_id:
+            return False
+        return not top.path or self.path == top.path or self.path.startswith(f"{top.path}/")
 
     @property
     def is_root(self) -> bool:

@@ -118,7 +118,7 @@ def _line(
     wanted: Mapping[int | None, int],
     on: Axis,
 ) -> Line:
-    below = [q.pk for q in every if q.pk == queue.pk or q.path.startswith(f"{queue.path}/")]
+    below = [q.pk for q in every if q.is_within(queue)]
     mine, mine_pending = (sum(by.get(pk, 0) for pk in below) for by in (held, wanted))
     drawn = bar(queue.name, figures, on, framed_gpus=mine_pending, framed_held=mine)
     return Line(queue, figures, _amounts(figures, mine, mine_pending), drawn)
@@ -140,9 +140,7 @@ def _others(every: Sequence[Queue], mine: Sequence[Queue]) -> int:
     return sum(
         1
         for leaf in every
-        if leaf.pk not in inner
-        and not leaf.is_root
-        and not any(leaf.pk == q.pk or leaf.path.startswith(f"{q.path}/") for q in mine)
+        if leaf.pk not in inner and not leaf.is_root and not any(leaf.is_within(q) for q in mine)
     )
 
 

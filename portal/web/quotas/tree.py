@@ -61,7 +61,7 @@ class QueueForm(forms.Form):
     name = forms.CharField(
         max_length=63, error_messages={"required": "A queue needs a name. Workloads carry it."}
     )
-    parent = forms.ModelChoiceField(
+    parent: forms.ModelChoiceField[Queue] = forms.ModelChoiceField(
         Queue.objects.none(),
         to_field_name="name",
         empty_label=None,
