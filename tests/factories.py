@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import count
 from typing import Any
 
+from portal.accounts.capabilities import ALL, NOT_BY_RIGHT, SUBTREE, Capability, ordered
 from portal.accounts.models import Persona, User
 from portal.demo import organisation as org
 from portal.demo.seed import seed_cluster, seed_nodes, seed_people
@@ -60,11 +61,35 @@ def make_user(name: str = "", **fields: Any) -> User:
     return User.objects.create_user(name or f"user-{next(_serial)}", password=None, **fields)
 
 
+EVERYWHERE = {name: ALL for name in Capability if name not in NOT_BY_RIGHT}
+FLAGS = {
+    "may_submit": {Capability.SUBMIT: SUBTREE, Capability.ASK: SUBTREE},
+    "may_edit_quotas": {
+        Capability.EDIT_QUOTAS: SUBTREE, Capability.LEND: SUBTREE, Capability.ACT: SUBTREE
+    },
+    "may_approve": {Capability.APPROVE: SUBTREE},
+    "may_give": {Capability.MEMBERS: SUBTREE},
+    "may_read_costs": {Capability.COSTS: SUBTREE},
+    "may_audit": {Capability.AUDIT: SUBTREE},
+    "may_operate": EVERYWHERE,
+}  # fmt: skip
+"""What tests say in one word of a persona, besides seeing the work of the team's subtree."""
+
+
+def make_persona(name: str = "", **fields: Any) -> Persona:
+    """``fields`` are FLAGS, and columns."""
+    grants = {Capability.SEE: SUBTREE}
+    for flag, granted in FLAGS.items():
+        grants |= granted if fields.pop(flag, False) else {}
+    name = name or f"persona-{next(_serial)}"
+    return Persona.objects.create(name=name, grants=ordered(grants), **fields)
+
+
 def make_member(queue: Queue, *, name: str = "", **flags: bool) -> User:
     """A user in the team of ``queue`` (made if needed) whose persona has just these flags."""
     user = make_user(name)
     team, _ = Team.objects.get_or_create(queue=queue, defaults={"name": f"team-{queue.name}"})
-    persona = Persona.objects.create(name=f"persona-{next(_serial)}", **flags)
+    persona = make_persona(**flags)
     Membership.objects.create(user=user, team=team, persona=persona)
     return user
 

@@ -14,6 +14,7 @@ from django.db import models
 from django.utils import timezone
 from simple_history.models import HistoricalRecords
 
+from portal.accounts.capabilities import MEANINGS, Capability, ordered
 from scheduling.services.errors import ServiceError
 
 
@@ -32,21 +33,22 @@ class Persona(models.Model):
     """What a member may do, and the class of service of what they submit."""
 
     name = models.CharField(max_length=63, unique=True)
-    may_submit = models.BooleanField(default=False)
-    may_edit_quotas = models.BooleanField(default=False)
-    """Of the queues below the team's own queue."""
-    may_approve = models.BooleanField(default=False)
-    may_operate = models.BooleanField(default=False)
-    """Sees and operates every cluster."""
-    may_read_costs = models.BooleanField(default=False)
+    grants = models.JSONField(default=dict, blank=True)
+    """Capability -> reach: ``portal.accounts.capabilities``."""
+    approves_gpus = models.PositiveIntegerField(null=True, blank=True)
+    """Milli-GPU of a request that members may approve at most; NULL is any."""
 
     priority_classes = models.ManyToManyField("scheduling.PriorityClass", blank=True)
+    """Empty: every class, as for the GPU classes."""
     gpu_classes = models.ManyToManyField("scheduling.GpuClass", blank=True)
-    """Empty: every class."""
     max_gpus_per_workload = models.PositiveIntegerField(null=True, blank=True)
-    """Milli-GPU; NULL is unlimited."""
+    """Milli-GPU; NULL is unlimited, as for the two limits below."""
+    max_gpus_at_once = models.PositiveIntegerField(null=True, blank=True)
+    """Milli-GPU that one member's work may hold in the team's queues."""
     max_run_time_s = models.PositiveIntegerField(null=True, blank=True)
     preemptible_only = models.BooleanField(default=False)
+    interactive = models.BooleanField(default=True)
+    """Whether it may be of a priority class for interactive work."""
 
     history = HistoricalRecords()
 
@@ -59,14 +61,7 @@ class Persona(models.Model):
     @property
     def may(self) -> list[str]:
         """What its members may do, in words."""
-        words = {
-            "submit": self.may_submit,
-            "edit quotas": self.may_edit_quotas,
-            "approve": self.may_approve,
-            "operate": self.may_operate,
-            "read costs": self.may_read_costs,
-        }
-        return [word for word, granted in words.items() if granted]
+        return [MEANINGS[Capability(name)].name.lower() for name in ordered(self.grants)]
 
 
 class Session(AbstractBaseSession):

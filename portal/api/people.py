@@ -14,11 +14,12 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from portal.accounts import doors
+from portal.accounts.capabilities import Reach
 from portal.accounts.models import LONGEST_TOKEN_DAYS, ApiToken, Persona, Scope, User
 from portal.api.scope import PersonView
 from portal.boundary.reading import one_line
 from portal.selectors.fields import GpusField
-from portal.teams.access import is_operator, own_queues
+from portal.teams.access import is_admin, is_operator, team_queues
 from portal.teams.models import Membership, Team
 
 
@@ -188,7 +189,7 @@ class TeamView(PersonView):
         if self.is_schema:
             return Team.objects.none()
         return (
-            Team.objects.filter(queue__in=own_queues(self.person))
+            Team.objects.filter(queue__in=team_queues(self.person))
             .select_related("queue__cluster")
             .prefetch_related("memberships__user", "memberships__persona")
         )
@@ -211,22 +212,28 @@ class PersonaSerializer(serializers.ModelSerializer[Persona]):
         slug_field="name", many=True, read_only=True
     )
     gpu_classes: Any = serializers.SlugRelatedField(slug_field="name", many=True, read_only=True)
+    grants: Any = serializers.DictField(
+        child=serializers.ChoiceField(choices=[reach.value for reach in Reach]),
+        read_only=True,
+        help_text="Capability to how far it reaches; one that is not there is not given.",
+    )
+    approves_gpus = GpusField(read_only=True, allow_null=True)
     max_gpus_per_workload = GpusField(read_only=True, allow_null=True)
+    max_gpus_at_once = GpusField(read_only=True, allow_null=True)
 
     class Meta:
         model = Persona
         fields = [
             "name",
-            "may_submit",
-            "may_edit_quotas",
-            "may_approve",
-            "may_operate",
-            "may_read_costs",
+            "grants",
+            "approves_gpus",
             "priority_classes",
             "gpu_classes",
             "max_gpus_per_workload",
+            "max_gpus_at_once",
             "max_run_time_s",
             "preemptible_only",
+            "interactive",
         ]
         read_only_fields = fields
 
@@ -241,6 +248,6 @@ class PersonaList(PersonView, generics.ListAPIView[Persona]):
         if self.is_schema:
             return Persona.objects.none()
         rows = Persona.objects.prefetch_related("priority_classes", "gpu_classes")
-        if is_operator(self.person):
+        if is_admin(self.person) or is_operator(self.person):
             return rows
-        return rows.filter(memberships__team__queue__in=own_queues(self.person)).distinct()
+        return rows.filter(memberships__team__queue__in=team_queues(self.person)).distinct()

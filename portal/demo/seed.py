@@ -5,10 +5,12 @@ from __future__ import annotations
 from datetime import datetime
 from decimal import Decimal
 
+from portal.accounts.capabilities import SUBTREE, Capability, Grants, ordered
 from portal.accounts.models import Persona, User
 from portal.demo import organisation as org
 from portal.demo.cluster.furnish import Machine
 from portal.teams.models import Membership, Team
+from portal.teams.shipped import ensure_personas
 from scheduling.models import MILLI, Cluster, GpuClass, Node, NodePool, PriorityClass, Queue, Quota
 
 CLASS_LABEL, POOL_LABEL = "nvidia.com/gpu.product", "weir.dev/pool"
@@ -157,10 +159,10 @@ def seed_people(cluster: Cluster, *, password: str | None) -> None:
     """Personas, a team per queue, and the people.
 
     Without a password nobody can sign in (tests log in by other means). ``researcher`` is in
-    pretraining and alignment, ``lead`` leads research, ``admin`` operates the cluster.
+    pretraining and alignment, ``lead`` leads research, ``admin`` administers the installation.
     """
-    researcher, lead, operator = make_personas()
-    serving = _serving_persona(researcher)
+    personas = make_personas()
+    researcher, serving = personas["researcher"], personas["service owner"]
     teams = {
         queue.name: Team.objects.get_or_create(name=_team_name(queue), defaults={"queue": queue})[0]
         for queue in cluster.queues.all()
@@ -171,59 +173,28 @@ def seed_people(cluster: Cluster, *, password: str | None) -> None:
             serves = "service" in org.WORK[leaf] and name != "researcher"
             _member(make_user(name, None), teams[leaf], serving if serves else researcher)
     _member(make_user("researcher", password), teams["pretraining"], researcher)
-    _member(make_user("lead", password), teams["research"], lead)
-    _member(make_user("admin", password), root, operator)
-
-
-def _serving_persona(researcher: Persona) -> Persona:
-    """Who runs services besides what researchers do: every priority class."""
-    serving, _ = Persona.objects.get_or_create(
-        name="service owner",
-        defaults={
-            "may_submit": True,
-            "max_gpus_per_workload": researcher.max_gpus_per_workload,
-            "max_run_time_s": researcher.max_run_time_s,
-        },
-    )
-    return serving
+    _member(make_user("lead", password), teams["research"], personas["team lead"])
+    _member(make_user("admin", password), root, personas["admin"])
 
 
 def _team_name(queue: Queue) -> str:
     return "operations" if queue.is_root else queue.name
 
 
-def make_personas() -> tuple[Persona, Persona, Persona]:
-    """Researcher, team lead, operator."""
-    researcher, made = Persona.objects.get_or_create(
-        name="researcher",
-        defaults={
-            "may_submit": True,
-            "max_gpus_per_workload": 32 * MILLI,
-            "max_run_time_s": 7 * 86400,
-        },
-    )
-    if made:
+def make_personas() -> dict[str, Persona]:
+    """The shipped ones by name. Those who submit may ask for as much as the example's work does; its lead
+    and its admin submit too, so that one sign-in shows everything."""
+    members = {"max_gpus_per_workload": 32 * MILLI, "max_run_time_s": 7 * 86400}
+    everywhere: Grants = {Capability.SUBMIT: SUBTREE, Capability.ASK: SUBTREE}
+    found = ensure_personas(researcher=members, service_owner=members, team_lead={}, admin={})
+    researcher = found["researcher"]
+    if not researcher.priority_classes.exists():
         researcher.priority_classes.set(PriorityClass.objects.exclude(name="inference"))
-    lead, _ = Persona.objects.get_or_create(
-        name="team lead",
-        defaults={
-            "may_submit": True,
-            "may_edit_quotas": True,
-            "may_approve": True,
-            "may_read_costs": True,
-        },
-    )
-    operator, _ = Persona.objects.get_or_create(
-        name="operator",
-        defaults={
-            "may_submit": True,
-            "may_edit_quotas": True,
-            "may_approve": True,
-            "may_operate": True,
-            "may_read_costs": True,
-        },
-    )
-    return researcher, lead, operator
+    for name in ("team lead", "admin"):
+        persona = found[name]
+        persona.grants = ordered({**persona.grants, **everywhere})
+        persona.save(update_fields=["grants"])
+    return found
 
 
 def make_user(name: str, password: str | None) -> User:

@@ -7,6 +7,7 @@ from decimal import Decimal
 
 from django.contrib.auth.hashers import make_password
 
+from portal.accounts.capabilities import TEAM, Capability
 from portal.accounts.models import Persona, User
 from portal.demo.cluster.furnish import Machine
 from portal.demo.seed import BLOCK_LABEL, CLASS_LABEL, RACK_LABEL, make_personas, make_user
@@ -51,7 +52,7 @@ def seed_trace(cluster: Cluster, stream: TraceStream) -> None:
 def seed_trace_people(cluster: Cluster, stream: TraceStream, *, password: str) -> None:
     """``researcher`` in the largest queue's team, ``lead`` over all queues, ``admin`` operates; and everybody
     whose jobs the stream plays, in the team of their queue, to run what was recorded."""
-    researcher, lead, operator = make_personas()
+    personas = make_personas()
     operations = Team.objects.create(name="operations", queue=cluster.queues.get(parent=None))
     teams = {
         queue.name: Team.objects.create(name=f"vc-{queue.name}", queue=queue)
@@ -60,9 +61,9 @@ def seed_trace_people(cluster: Cluster, stream: TraceStream, *, password: str) -
     _join_recorded(stream.people(), teams)
     largest = Quota.objects.filter(queue__cluster=cluster).order_by("-nominal_gpus").first()
     if largest is not None:
-        _join(make_user("researcher", password), largest.queue.team, researcher)
-    _join(make_user("lead", password), operations, lead)
-    _join(make_user("admin", password), operations, operator)
+        _join(make_user("researcher", password), largest.queue.team, personas["researcher"])
+    _join(make_user("lead", password), operations, personas["team lead"])
+    _join(make_user("admin", password), operations, personas["admin"])
 
 
 def trace_machines(stream: TraceStream) -> list[Machine]:
@@ -86,7 +87,9 @@ def trace_machines(stream: TraceStream) -> list[Machine]:
 
 def _join_recorded(people: Iterable[tuple[str, str]], teams: Mapping[str, Team]) -> None:
     """(queue, user) -> a member who may submit anything there, and cannot sign in."""
-    recorded, _ = Persona.objects.get_or_create(name="recorded", defaults={"may_submit": True})
+    recorded, _ = Persona.objects.get_or_create(
+        name="recorded", defaults={"grants": {Capability.SUBMIT: TEAM}}
+    )
     places = [(teams[queue], user) for queue, user in people]
     names = sorted({user for _, user in places})
     nobody = make_password(None)

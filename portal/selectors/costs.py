@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 
+from portal.accounts.capabilities import Capability
 from portal.accounts.models import User
-from portal.teams.access import is_operator, own_queues
-from scheduling.models import MILLI, GpuClass, State, Workload
+from portal.teams.access import places
+from portal.teams.rights import rights_of
+from scheduling.models import MILLI, GpuClass, Queue, State, Workload
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +50,9 @@ def _last_class(workload: Workload) -> GpuClass | None:
 
 
 def may_read_cost(user: User, workload: Workload) -> bool:
-    """Of one's own work, of queues where the persona reads costs, of everything as operator."""
-    if workload.user == user.get_username() or is_operator(user):
+    """Of one's own work, and of queues where the persona reads costs."""
+    if workload.user == user.get_username() or rights_of(user).everywhere(Capability.COSTS):
         return True
     return workload.queue_id is not None and (
-        own_queues(user, may_read_costs=True).filter(pk=workload.queue_id).exists()
+        Queue.objects.filter(places(user, Capability.COSTS), pk=workload.queue_id).exists()
     )

@@ -8,11 +8,13 @@ from datetime import datetime
 
 from django.db.models import Max
 
+from portal.accounts.capabilities import Capability
 from portal.accounts.models import User
 from portal.display.filters import WAITING
 from portal.display.format import number
-from portal.teams.access import is_operator, own_queues
-from scheduling.models import Cluster, GpuClass, State, Transition, Workload
+from portal.teams.access import places
+from portal.teams.rights import rights_of
+from scheduling.models import Cluster, GpuClass, Queue, State, Transition, Workload
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,12 +77,11 @@ def waiting_since(workloads: Iterable[Workload]) -> dict[int, datetime]:
 def operable(user: User, workloads: Iterable[Workload]) -> set[int]:
     """Ids of those that ``may_operate_workload`` allows, asked for all at once."""
     workloads = list(workloads)
-    if is_operator(user):
+    if rights_of(user).everywhere(Capability.ACT):
         return {work.pk for work in workloads}
     queues = {work.queue_id for work in workloads if work.queue_id is not None}
-    led = set(
-        own_queues(user, may_edit_quotas=True).filter(pk__in=queues).values_list("pk", flat=True)
-    )
+    acted = Queue.objects.filter(places(user, Capability.ACT), pk__in=queues)
+    led = set(acted.values_list("pk", flat=True))
     name = user.get_username()
     return {work.pk for work in workloads if work.user == name or work.queue_id in led}
 

@@ -1,81 +1,133 @@
 """What a person may see and touch: querysets narrowed to the user. To authorise is to fetch.
 
-A member sees the whole subtree of their teams' queues and the queues above it (names and figures, not
-the workloads). Operators see everything; who is not signed in, or in no team, sees nothing.
+A member sees names and figures of the whole subtree of their teams' queues and of the queues above it;
+whose workloads, and what they may do to them, their personas say. Who is not signed in, or in no team,
+sees nothing.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from django.db.models import Q, QuerySet
 
-from portal.teams.rights import Person, rights_of
+from portal.accounts.capabilities import MEANINGS, Capability, Reach
+from portal.teams.rights import Grant, Person, rights_of
 from scheduling.models import Cluster, Queue, QuotaChange, Workload
 from scheduling.models.queues import above, below
 
 NOTHING = Q(pk__in=[])
+WIDE = (Capability.SEE, Capability.OPERATE, Capability.ADMINISTER)
+"""Whoever has one of them everywhere sees every cluster."""
 
 
 def is_operator(user: Person) -> bool:
-    """May see and operate every cluster."""
-    return rights_of(user).operates
+    """May see the nodes and the engine of every cluster, and set its mode."""
+    return rights_of(user).everywhere(Capability.OPERATE)
 
 
-def subtrees(user: Person, *, strictly: bool = False, **persona: bool) -> Q:
-    """Queues below (or, unless ``strictly``, at) those of the teams where the persona has the flags."""
-    condition = NOTHING
-    for cluster_id, path in tops(user, **persona):
-        condition |= below(cluster_id, path, strictly=strictly)
-    return condition
+def is_admin(user: Person) -> bool:
+    """May set up clusters, classes, policy and personas."""
+    return rights_of(user).everywhere(Capability.ADMINISTER)
 
 
-def tops(user: Person, **persona: bool) -> list[tuple[int, str]]:
-    """(cluster, path) of the queues of the user's teams; the path of a root is empty."""
-    return rights_of(user).tops(**persona)
+def sees_everything(user: Person) -> bool:
+    return rights_of(user).everywhere(Capability.SEE)
+
+
+def places(user: Person, capability: Capability) -> Q:
+    """The queues to which the user may do that."""
+    strictly = MEANINGS[capability].strictly
+    if rights_of(user).everywhere(capability):
+        return ~Q(path="") if strictly else Q()
+    return _or(_place(grant, capability) for grant in rights_of(user).holding(capability))
+
+
+def dividable(user: Person) -> Q:
+    """Queues whose children's quotas the user may edit: those of teams they lead and all below."""
+    if rights_of(user).everywhere(Capability.EDIT_QUOTAS):
+        return Q()
+    return _or(_subtree(grant) for grant in rights_of(user).holding(Capability.EDIT_QUOTAS))
+
+
+def _or(conditions: Iterable[Q]) -> Q:
+    found = NOTHING
+    for condition in conditions:
+        found |= condition
+    return found
+
+
+def _place(grant: Grant, capability: Capability) -> Q:
+    reach, strictly = grant.reach(capability), MEANINGS[capability].strictly
+    if reach == Reach.SUBTREE:
+        return _subtree(grant, strictly=strictly)
+    if reach == Reach.TEAM and not strictly:
+        return Q(cluster_id=grant.cluster_id, path=grant.path)
+    return NOTHING
+
+
+def _subtree(grant: Grant, *, strictly: bool = False) -> Q:
+    return below(grant.cluster_id, grant.path, strictly=strictly)
+
+
+def tops(user: Person, capability: Capability | None = None) -> list[tuple[int, str]]:
+    """(cluster, path) of the queues of the user's teams, of those where the persona has the capability; the
+    path of a root is empty."""
+    return [
+        (grant.cluster_id, grant.path)
+        for grant in rights_of(user).grants
+        if capability is None or grant.reach(capability)
+    ]
 
 
 def visible_clusters(user: Person) -> QuerySet[Cluster]:
-    if is_operator(user):
+    if any(rights_of(user).everywhere(capability) for capability in WIDE):
         return Cluster.objects.all()
     return Cluster.objects.filter(pk__in={cluster_id for cluster_id, _ in tops(user)})
 
 
-def own_queues(user: Person, **persona: bool) -> QuerySet[Queue]:
-    """Queues whose workloads the user may see; with flags, where the persona also grants those."""
-    if is_operator(user):
-        return Queue.objects.all()
-    return Queue.objects.filter(subtrees(user, **persona))
+def own_queues(user: Person, capability: Capability | None = None) -> QuerySet[Queue]:
+    """Queues whose workloads the user may see, of those where they also may do the other."""
+    found = Queue.objects.filter(places(user, Capability.SEE))
+    return found if capability is None else found.filter(places(user, capability))
 
 
 def visible_queues(user: Person) -> QuerySet[Queue]:
-    """Own subtrees and every queue above them."""
-    if is_operator(user):
+    """The subtrees of the user's teams and every queue above them."""
+    if any(rights_of(user).everywhere(capability) for capability in WIDE):
         return Queue.objects.all()
     higher = NOTHING
     for cluster_id, path in tops(user):
         higher |= above(cluster_id, path)
-    return Queue.objects.filter(subtrees(user) | higher)
+    return Queue.objects.filter(_or(map(_subtree, rights_of(user).grants)) | higher)
+
+
+def team_queues(user: Person) -> QuerySet[Queue]:
+    """The subtrees of the user's teams, whatever the personas say; all for who sees everything."""
+    if sees_everything(user):
+        return Queue.objects.all()
+    return Queue.objects.filter(_or(map(_subtree, rights_of(user).grants)))
 
 
 def visible_workloads(user: Person) -> QuerySet[Workload]:
-    """Workloads of the user's queues, and their own wherever they run (misrouted ones too)."""
-    if is_operator(user):
+    """Workloads of the queues whose work the user sees, and their own wherever they run (misrouted ones
+    too)."""
+    if sees_everything(user):
         return Workload.objects.all()
-    own = Queue.objects.filter(subtrees(user))
-    return Workload.objects.filter(Q(queue__in=own) | (Q(user=user.get_username()) & ~Q(user="")))
+    return Workload.objects.filter(
+        Q(queue__in=own_queues(user)) | (Q(user=user.get_username()) & ~Q(user=""))
+    )
 
 
 def dividable_queues(user: Person) -> QuerySet[Queue]:
     """Queues whose children's quotas the user may edit: those of teams they lead and all below."""
-    return own_queues(user, may_edit_quotas=True)
+    return Queue.objects.filter(dividable(user))
 
 
 def editable_queues(user: Person) -> QuerySet[Queue]:
-    """Queues whose own quotas the user may edit: strictly below teams they lead; operators all."""
-    if is_operator(user):
-        return Queue.objects.exclude(parent=None)
-    return Queue.objects.filter(subtrees(user, strictly=True, may_edit_quotas=True))
+    """Queues whose own quotas the user may edit: strictly below teams they lead."""
+    return Queue.objects.filter(places(user, Capability.EDIT_QUOTAS))
 
 
 def visible_cells(user: Person, change: QuotaChange) -> list[dict[str, Any]]:
@@ -87,13 +139,15 @@ def visible_cells(user: Person, change: QuotaChange) -> list[dict[str, Any]]:
 
 def submittable_queues(user: Person) -> QuerySet[Queue]:
     """Leaves into which the user may submit."""
-    return Queue.objects.filter(subtrees(user, may_submit=True), children=None)
+    return Queue.objects.filter(places(user, Capability.SUBMIT), children=None)
 
 
 def may_operate_workload(user: Person, workload: Workload) -> bool:
-    """Own work, work below a queue whose quotas the user edits, or any as operator."""
-    if is_operator(user) or (workload.user and workload.user == user.get_username()):
+    """Own work, and that of queues where the persona lets them act on it."""
+    if rights_of(user).everywhere(Capability.ACT):
+        return True
+    if workload.user and workload.user == user.get_username():
         return True
     return workload.queue_id is not None and (
-        Queue.objects.filter(subtrees(user, may_edit_quotas=True), pk=workload.queue_id).exists()
+        Queue.objects.filter(places(user, Capability.ACT), pk=workload.queue_id).exists()
     )

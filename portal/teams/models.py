@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from django.conf import settings
 from django.db import models
+from django.db.models import Q
+from django.utils import timezone
 from simple_history.models import HistoricalRecords
 
 from portal.accounts.models import Persona
@@ -35,6 +39,12 @@ class Team(models.Model):
         return self.name
 
 
+class MembershipQuerySet(models.QuerySet["Membership"]):
+    def in_force(self, at: datetime) -> MembershipQuerySet:
+        """Those that have not ended at ``at``."""
+        return self.filter(Q(until=None) | Q(until__gt=at))
+
+
 class Membership(models.Model):
     """A person in a team, with the persona that says what they may do there."""
 
@@ -47,8 +57,16 @@ class Membership(models.Model):
         GroupRule, on_delete=models.CASCADE, null=True, blank=True, related_name="memberships"
     )
     """That gave it; NULL: a person did, and no group takes it away."""
+    since = models.DateTimeField(default=timezone.now)
+    until = models.DateTimeField(null=True, blank=True)
+    """When it ends by itself; NULL is open."""
+    given_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+"
+    )
+    """NULL: by no person, such as the first administrator's."""
 
     history = HistoricalRecords()
+    objects = MembershipQuerySet.as_manager()
 
     class Meta:
         ordering = ["team", "user"]

@@ -5,8 +5,9 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Any
 
-from portal.teams.access import is_operator, tops
-from portal.teams.rights import Person
+from portal.accounts.capabilities import Capability
+from portal.teams.access import WIDE, tops
+from portal.teams.rights import Person, Rights, rights_of
 from scheduling.services.words.told import Reader
 
 
@@ -19,20 +20,21 @@ class Reading:
         self.user = person.get_username()
 
     @cached_property
-    def _sees_everything(self) -> bool:
-        return is_operator(self.person)
+    def _rights(self) -> Rights:
+        return rights_of(self.person)
 
     @cached_property
     def _tops(self) -> list[tuple[int, str]]:
         return tops(self.person)
 
     def sees_work(self, cluster_id: int, path: str) -> bool:
-        return self._sees_everything or any(
-            cluster == cluster_id and _is_at_or_below(path, top) for cluster, top in self._tops
+        rights = self._rights
+        return rights.everywhere(Capability.SEE) or (
+            rights.granting(Capability.SEE, cluster_id, path) is not None
         )
 
     def sees_queue(self, cluster_id: int, path: str) -> bool:
-        return self._sees_everything or any(
+        return any(map(self._rights.everywhere, WIDE)) or any(
             cluster == cluster_id and (_is_at_or_below(path, top) or _is_at_or_below(top, path))
             for cluster, top in self._tops
         )

@@ -2,27 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
 
 from django.contrib.auth.models import AnonymousUser
 from django.http import HttpRequest, HttpResponseBase
+from django.utils import timezone
 from django.utils.functional import SimpleLazyObject
 
+from portal.accounts.capabilities import MEANINGS, NOT_BY_RIGHT, Capability, Reach
 from portal.accounts.models import User
 
 Person = User | AnonymousUser
-FLAGS = ("may_submit", "may_edit_quotas", "may_approve", "may_operate", "may_read_costs")
 
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """One membership: the queue of the team, and what the persona grants there."""
+    """One membership: the queue of the team, and what the persona grants there. The path of a root is
+    empty; ``team`` and ``persona`` are names for sentences."""
 
     cluster_id: int
     path: str
-    flags: frozenset[str]
+    held: frozenset[tuple[str, str]]
+    team: str
+    persona: str
+
+    def reach(self, capability: Capability) -> Reach | None:
+        return next((Reach(reach) for name, reach in self.held if name == capability), None)
+
+    def covers(self, capability: Capability, cluster_id: int, path: str) -> bool:
+        """Whether it lets its person do that to the queue at ``path``."""
+        reach = self.reach(capability)
+        strictly = MEANINGS[capability].strictly
+        if reach == Reach.ALL:
+            return bool(path) or not strictly
+        if reach not in (Reach.TEAM, Reach.SUBTREE) or cluster_id != self.cluster_id:
+            return False
+        if path == self.path:
+            return not strictly
+        return reach == Reach.SUBTREE and (not self.path or path.startswith(f"{self.path}/"))
 
 
 class Rights:
@@ -35,34 +54,40 @@ class Rights:
     def grants(self) -> list[Grant]:
         if not isinstance(self.user, User):
             return []
-        columns = ("team__queue__cluster_id", "team__queue__path")
-        personas = [f"persona__{flag}" for flag in FLAGS]
-        rows = self.user.memberships.values_list(*columns, *personas)
+        rows = self.user.memberships.in_force(timezone.now()).values_list(
+            "team__queue__cluster_id",
+            "team__queue__path",
+            "persona__grants",
+            "team__name",
+            "persona__name",
+        )
         return [
-            Grant(cluster_id, path, frozenset(f for f, has in zip(FLAGS, held, strict=True) if has))
-            for cluster_id, path, *held in rows
+            Grant(cluster_id, path, frozenset(grants.items()), team, persona)
+            for cluster_id, path, grants, team, persona in rows
         ]
 
     @property
-    def operates(self) -> bool:
-        """May see and operate every cluster."""
-        if not isinstance(self.user, User):
-            return False
-        return self.user.is_superuser or any("may_operate" in grant.flags for grant in self.grants)
+    def is_superuser(self) -> bool:
+        return isinstance(self.user, User) and self.user.is_superuser
+
+    def everywhere(self, capability: Capability) -> bool:
+        """Whether it reaches every queue of every cluster."""
+        if self.is_superuser and capability not in NOT_BY_RIGHT:
+            return True
+        return any(grant.reach(capability) == Reach.ALL for grant in self.grants)
+
+    def granting(self, capability: Capability, cluster_id: int, path: str) -> Grant | None:
+        """The membership that lets the person do that to the queue at ``path``; the nearest counts."""
+        found = [g for g in self.grants if g.covers(capability, cluster_id, path)]
+        return max(found, key=lambda g: (g.cluster_id == cluster_id, len(g.path)), default=None)
+
+    def holding(self, capability: Capability) -> Iterator[Grant]:
+        return (grant for grant in self.grants if grant.reach(capability))
 
     @property
     def sight(self) -> Hashable:
         """The same for two people who may see the same, but for what is their own by name."""
-        return self.operates, frozenset(self.grants)
-
-    def tops(self, **persona: bool) -> list[tuple[int, str]]:
-        """(cluster, path) of the queues of the person's teams where the persona has these flags; the path
-        of a root is empty."""
-        return [
-            (grant.cluster_id, grant.path)
-            for grant in self.grants
-            if all((flag in grant.flags) == wanted for flag, wanted in persona.items())
-        ]
+        return self.is_superuser, frozenset(self.grants)
 
 
 def rights_of(user: Person) -> Rights:

@@ -5,16 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from portal.accounts.capabilities import Capability, Reach
 from portal.accounts.models import Persona
 from portal.teams.models import Membership, Team
-from scheduling.models import Cluster, PriorityClass
+from scheduling.models import Cluster, PriorityClass, WorkloadType
 from scheduling.services.policy.service_classes import ServiceClass, ServiceClasses
 
 
 def service_classes(cluster: Cluster) -> ServiceClasses:
     """Of everybody who may submit to a queue of ``cluster``; who is not active has none."""
-    members = Membership.objects.filter(
-        team__queue__cluster=cluster, persona__may_submit=True, user__is_active=True
+    members = Membership.objects.in_force(timezone.now()).filter(
+        team__queue__cluster=cluster, persona__in=_submitting(), user__is_active=True
     )
     columns = ("user__username", "team__queue__path", "team__name", "persona_id")
     grants = _grants(cluster)
@@ -31,22 +35,33 @@ def service_classes(cluster: Cluster) -> ServiceClasses:
 def _grants(cluster: Cluster) -> Mapping[int, dict[str, Any]]:
     """Persona -> what it gives besides a place, as fields of a ServiceClass."""
     every = list(PriorityClass.objects.all())
-    personas = Persona.objects.filter(may_submit=True).prefetch_related(
-        "priority_classes", "gpu_classes"
-    )
-    return {persona.pk: _grant(persona, cluster, every) for persona in personas}
+    personas = _submitting().prefetch_related("priority_classes", "gpu_classes")
+    return {persona.pk: grant_of(persona, cluster, every) for persona in personas}
 
 
-def _grant(persona: Persona, cluster: Cluster, every: list[PriorityClass]) -> dict[str, Any]:
+def _submitting() -> QuerySet[Persona]:
+    return Persona.objects.filter(grants__has_key=Capability.SUBMIT.value)
+
+
+def grant_of(persona: Persona, cluster: Cluster, every: list[PriorityClass]) -> dict[str, Any]:
+    """The class of service of ``persona`` on ``cluster``, as fields of a ServiceClass."""
     named = list(persona.priority_classes.all())
-    allowed = [c for c in named or every if c.preemptible or not persona.preemptible_only]
-    bounded = bool(named) or persona.preemptible_only
+    allowed = [c for c in named or every if _is_open(persona, c)]
+    bounded = bool(named) or persona.preemptible_only or not persona.interactive
     # Classes of other clusters alone are no class of this one, not every one.
     gpu_classes = [c.name for c in persona.gpu_classes.all() if c.cluster_id == cluster.pk]
     return {
         "persona": persona.name,
+        "below": persona.grants.get(Capability.SUBMIT) != Reach.TEAM,
         "priority_classes": frozenset(c.name for c in allowed) if bounded else None,
         "gpu_classes": frozenset(gpu_classes) if persona.gpu_classes.all() else None,
         "max_gpus": persona.max_gpus_per_workload,
+        "max_gpus_at_once": persona.max_gpus_at_once,
         "max_run_time_s": persona.max_run_time_s,
     }
+
+
+def _is_open(persona: Persona, priority: PriorityClass) -> bool:
+    if priority.type == WorkloadType.INTERACTIVE and not persona.interactive:
+        return False
+    return priority.preemptible or not persona.preemptible_only

@@ -7,7 +7,8 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_safe
 
-from portal.teams.access import is_operator, tops, visible_clusters
+from portal.accounts.capabilities import Capability
+from portal.teams.access import sees_everything, tops, visible_clusters
 from portal.teams.rights import Person
 from scheduling.models import Cluster
 
@@ -24,8 +25,8 @@ def get_cluster(request: HttpRequest, name: str) -> Cluster:
 
 
 def answers_for_others(user: Person) -> bool:
-    """Who divides quotas or operates begins with everybody's work, the others with their own."""
-    return is_operator(user) or bool(tops(user, may_edit_quotas=True))
+    """Who divides quotas or sees all begins with everybody's work, the others with their own."""
+    return sees_everything(user) or bool(tops(user, Capability.EDIT_QUOTAS))
 
 
 @login_required

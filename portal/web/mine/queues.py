@@ -13,7 +13,7 @@ from portal.display.entitlement import Axis, Bar, Figures, axis, bar
 from portal.display.sums import Summed
 from portal.display.units import unit
 from portal.selectors.overview import figures_of
-from portal.teams.access import own_queues, tops
+from portal.teams.access import team_queues, tops
 from portal.web.mine.now import own
 from scheduling.models import Cluster, GpuClass, Queue, Share
 from scheduling.models.workloads import HOLDING, WAITING
@@ -62,7 +62,7 @@ def own_share(cluster: Cluster, user: User, gpu_class: GpuClass) -> OwnQueues:
     """Lines are the highest of the person's queues, so none is counted twice. Five queries."""
     every = list(Queue.objects.filter(cluster=cluster).order_by("path"))
     mine = _highest(
-        set(own_queues(user).filter(cluster=cluster).values_list("pk", flat=True)), every
+        set(team_queues(user).filter(cluster=cluster).values_list("pk", flat=True)), every
     )
     shares = {s.queue_id: s for s in Share.objects.filter(gpu_class=gpu_class)}
     held, wanted = _of_person(cluster, user, gpu_class)

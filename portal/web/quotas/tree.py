@@ -14,7 +14,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST
 
 from portal.accounts.views import person
-from portal.teams.access import dividable_queues, is_operator, visible_queues
+from portal.teams.access import dividable_queues, is_admin, visible_queues
 from portal.teams.reading import reader_of
 from portal.web.frame.shell import get_cluster
 from portal.web.quotas.draining import CONFIRMED, Draining, draining
@@ -168,7 +168,7 @@ def _form(request: HttpRequest, top: Queue, initial: dict[str, Any]) -> QueueFor
         request.POST or None,
         initial=initial,
         parents=_parents(request, top),
-        operator=is_operator(request.user),
+        operator=is_admin(request.user),
     )
 
 

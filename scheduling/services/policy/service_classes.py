@@ -19,7 +19,7 @@ from scheduling.models import Cluster
 
 @dataclass(frozen=True, slots=True)
 class ServiceClass:
-    """What ``user`` (a user name) may have run in the queue at ``path`` and in all below it.
+    """What ``user`` (a user name) may have run in the queue at ``path``, and mostly in all below it.
 
     The path of the root is empty. Of classes, None is every one and an empty set is none; GPUs are
     milli-GPU of a whole workload, None is unlimited. ``persona`` and ``team`` are names for sentences.
@@ -33,10 +33,14 @@ class ServiceClass:
     gpu_classes: frozenset[str] | None = None
     max_gpus: int | None = None
     max_run_time_s: int | None = None
+    max_gpus_at_once: int | None = None
+    """Of all the user's work that it lets run."""
+    below: bool = True
+    """Whether it holds for the queues below ``path`` too."""
 
     def reaches(self, path: str) -> bool:
         """Whether it holds for the queue at ``path``."""
-        return is_within(path, self.path)
+        return is_within(path, self.path) if self.below else path == self.path
 
 
 @dataclass(frozen=True)

@@ -337,7 +337,7 @@ def offer_claims(kube, namespace, count):
 
 
 def test_persona_without_submit_may_not(api, cluster):
-    Persona.objects.filter(name="researcher").update(may_submit=False)
+    Persona.objects.filter(name="researcher").update(grants={})
     response = api("researcher").post(WORKLOADS, FIELDS, format="json")
     assert list(response.data["fields"]) == ["queue"]
 

@@ -11,11 +11,11 @@ ams1 ── x ── x1     (and a queue "a" of its own)
 import pytest
 from django.contrib.auth.models import AnonymousUser
 
-from portal.accounts.models import Persona
+from portal.accounts.capabilities import Capability
 from portal.teams import access
 from portal.teams.models import Membership, Team
 from scheduling.models import Queue, QuotaChange, Workload
-from tests.factories import NOW, make_cluster, make_member, make_user, make_workload
+from tests.factories import NOW, make_cluster, make_member, make_persona, make_user, make_workload
 
 pytestmark = pytest.mark.django_db
 ALL = {"may_submit": True, "may_edit_quotas": True, "may_operate": True}
@@ -57,7 +57,7 @@ def names(queues):
 
 
 def join(user, queue, **flags):
-    persona = Persona.objects.create(name=f"also-{queue.pk}", **flags)
+    persona = make_persona(f"also-{queue.pk}", **flags)
     team, _ = Team.objects.get_or_create(queue=queue, defaults={"name": f"also {queue.pk}"})
     Membership.objects.create(user=user, team=team, persona=persona)
 
@@ -106,7 +106,9 @@ def test_flags_count_only_where_they_were_granted(at):
 
     assert names(access.editable_queues(user)) == B - {"b"}
     assert names(access.submittable_queues(user)) == {"ab1"}
-    assert names(access.own_queues(user, may_edit_quotas=True, may_submit=True)) == set()
+    assert (
+        names(access.own_queues(user, Capability.SUBMIT) & access.dividable_queues(user)) == set()
+    )
 
 
 def test_lead_edits_strictly_below_and_divides_at_or_below(at):

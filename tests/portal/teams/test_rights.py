@@ -1,15 +1,19 @@
 """Who a person is is asked once a request, and never longer than one."""
 
+from datetime import timedelta
+
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 
+from portal.accounts.capabilities import Capability
 from portal.accounts.models import Persona, User
 from portal.teams.access import is_operator, tops, visible_clusters
 from portal.teams.models import Membership, Team
-from portal.teams.rights import FLAGS, keep_rights
+from portal.teams.rights import keep_rights, rights_of
 from scheduling.models import Queue, Workload
-from tests.factories import example_cluster, make_cluster, make_member
+from tests.factories import example_cluster, make_cluster, make_member, make_persona
 
 pytestmark = pytest.mark.django_db
 PAGES = (
@@ -58,7 +62,7 @@ def test_rights_are_not_kept_outside_a_request():
     root = Queue.objects.create(cluster=cluster, name="ams1")
     user = make_member(root, name="reader")
     assert not is_operator(user)
-    Persona.objects.update(may_operate=True)
+    Persona.objects.update(grants={"operate": "all"})
     assert is_operator(user)
 
 
@@ -67,18 +71,35 @@ def test_kept_rights_answer_every_question_with_one_query(django_assert_num_quer
     root = Queue.objects.create(cluster=cluster, name="ams1")
     leaf = Queue.objects.create(cluster=cluster, parent=root, name="leaf")
     user = make_member(leaf, name="reader", may_submit=True)
-    persona = Persona.objects.create(name="reads costs", may_read_costs=True)
+    persona = make_persona("reads costs", may_read_costs=True)
     team = Team.objects.create(name="root", queue=root)
     Membership.objects.create(user=user, team=team, persona=persona)
     keep_rights(user)
     with django_assert_num_queries(1):
-        assert tops(user, may_submit=True) == [(cluster.pk, "leaf")]
-        assert tops(user, may_read_costs=True) == [(cluster.pk, "")]
-        assert tops(user, may_submit=False) == [(cluster.pk, "")]
+        assert tops(user, Capability.SUBMIT) == [(cluster.pk, "leaf")]
+        assert tops(user, Capability.COSTS) == [(cluster.pk, "")]
         assert len(tops(user)) == 2
         assert not is_operator(user)
     assert list(visible_clusters(user)) == [cluster]
 
 
-def test_every_permission_of_a_persona_is_read():
-    assert set(FLAGS) == {f.name for f in Persona._meta.get_fields() if f.name.startswith("may_")}
+def test_membership_that_has_ended_grants_nothing():
+    cluster = make_cluster("ams1")
+    root = Queue.objects.create(cluster=cluster, name="ams1")
+    user = make_member(root, may_operate=True)
+    Membership.objects.update(until=timezone.now() - timedelta(seconds=1))
+    assert rights_of(user).grants == []
+
+
+def test_nearest_membership_is_the_one_that_grants():
+    cluster = make_cluster("ams1")
+    root = Queue.objects.create(cluster=cluster, name="ams1")
+    leaf = Queue.objects.create(cluster=cluster, parent=root, name="leaf")
+    user = make_member(root, may_read_costs=True)
+    near = Team.objects.create(name="near", queue=leaf)
+    Membership.objects.create(
+        user=user, team=near, persona=make_persona("near", may_read_costs=True)
+    )
+    found = rights_of(user).granting(Capability.COSTS, cluster.pk, "leaf")
+    assert found is not None
+    assert found.team == "near"

@@ -12,7 +12,7 @@ from portal.teams.submission import find_faults, submit, usable_priority_classes
 from scheduling.models import MILLI, PriorityClass
 from scheduling.services.errors import ServiceError
 from scheduling.services.workloads.manifest import build_job_manifest
-from tests.factories import example_cluster
+from tests.factories import example_cluster, make_persona
 from tests.portal.kubernetes import serving
 
 pytestmark = pytest.mark.django_db
@@ -84,7 +84,7 @@ def test_persona_bound_to_classes_gets_no_other(cluster):
 def test_the_most_generous_persona_counts(cluster):
     persona(max_run_time_s=30)
     assert codes(cluster) == ["run_time_too_long"]
-    patient = Persona.objects.create(name="patient", may_submit=True)
+    patient = make_persona("patient", may_submit=True)
     Membership.objects.create(
         user=User.objects.get(username="researcher"),
         team=Team.objects.get(name="language"),

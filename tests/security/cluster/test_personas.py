@@ -11,6 +11,7 @@ from portal.accounts.models import Persona, User
 from portal.teams.models import Membership, Team
 from scheduling.cluster.connection.client import Person
 from scheduling.models import GpuClass, PriorityClass, Queue
+from tests.factories import make_persona
 from tests.scheduling.kube import eventually
 from tests.scheduling.manifests import MANIFESTS, template
 from tests.scheduling.operators import install
@@ -40,7 +41,7 @@ def junior(lab: Lab, guarded: Pass, ann: Member) -> Member:
 
 
 def persona_of(name: str, **fields: Any) -> Persona:
-    return Persona.objects.create(name=name, may_submit=True, **fields)
+    return make_persona(name, may_submit=True, **fields)
 
 
 def join(team: Team, name: str, persona: Persona) -> None:

@@ -357,7 +357,7 @@ def test_clone_of_what_the_form_cannot_say_keeps_all_of_it_as_a_manifest(as_user
 def test_clone_by_who_may_not_submit_there_shows_no_environment(as_user, cluster, kube):
     uid = submitted(as_user("researcher"), **WHOLE)
     row_of(cluster, uid)
-    Persona.objects.exclude(name="researcher").update(may_submit=False)
+    Persona.objects.exclude(name="researcher").update(grants={"see": "all"})
     copied = clone_of(User.objects.get(username="admin"), cluster, uid)
     assert copied.text == ""
     assert "env" not in copied.values
@@ -372,5 +372,5 @@ def test_image_and_command_used_last_are_there_again(as_user, cluster, kube):
 
 
 def test_who_may_submit_nowhere_finds_no_form(as_user, cluster):
-    Persona.objects.filter(name="researcher").update(may_submit=False)
+    Persona.objects.filter(name="researcher").update(grants={})
     assert as_user("m.okafor").get(SUBMIT).status_code == 404
