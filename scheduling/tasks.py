@@ -15,6 +15,7 @@ from django.utils import timezone
 
 from scheduling.cluster.connection.client import ApiError
 from scheduling.models import Cluster, ClusterMode
+from scheduling.services import events
 from scheduling.services.clusters import guardrails
 from scheduling.services.ledger import retention as retention_service
 from scheduling.services.ledger import rollup as rollup_service
@@ -110,3 +111,9 @@ def retention() -> None:
     """Drop what is older than it is kept."""
     for cluster in Cluster.objects.all():
         retention_service.retain(cluster)
+
+
+@shared_task(name="scheduling.tasks.deliver")
+def deliver() -> None:
+    """Events that a kill or a failing subscriber left."""
+    events.deliver_due()

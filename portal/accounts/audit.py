@@ -1,4 +1,4 @@
-"""The log of who signed in, what was refused, and what tokens did: one line of JSON an event.
+"""Who signed in, what was refused, and what tokens did: one line of JSON an event, and an announcement.
 
 Never a password, a token or a session's key. JSON in ASCII escapes what would begin a new line or
 act on a terminal, so a name cannot forge an entry.
@@ -14,6 +14,7 @@ from django.http import HttpRequest
 from rest_framework.request import Request
 
 from portal.accounts.models import User
+from scheduling.services.events import announce
 
 log = logging.getLogger("weir.security")
 
@@ -33,6 +34,8 @@ def record(
         "address": request.META.get("REMOTE_ADDR", "") if request is not None else None,
         **facts,
     }
+    told = json.loads(json.dumps(facts, default=str))
+    announce(event, actor=user, subject=str(user or ""), after=told or None, refused=refused)
     log.log(logging.WARNING if refused else logging.INFO, "%s", json.dumps(line, default=str))
 
 

@@ -57,6 +57,7 @@ INSTALLED_APPS = [
     "portal.config",
     "portal.accounts",
     "portal.teams",
+    "portal.audit",
     "portal.reports",
     "portal.api",
     "portal.web",
@@ -79,6 +80,7 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "portal.teams.rights.RightsMiddleware",
     "allauth.account.middleware.AccountMiddleware",
+    "portal.audit.origin.OriginMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
@@ -128,6 +130,8 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 AUTH_USER_MODEL = "accounts.User"
 # Who keeps the people whose classes of service the engine's worker and the guardrails follow.
 WEIR_SERVICE_CLASSES = "portal.teams.service.service_classes"
+# Who is told what happens: a function of one announcement, and the kinds it wants; "*" is all.
+WEIR_SUBSCRIBERS: dict[str, tuple[str, ...]] = {"portal.audit.chain.append": ("*",)}
 AUTHENTICATION_BACKENDS = [
     "rules.permissions.ObjectPermissionBackend",
     "django.contrib.auth.backends.ModelBackend",
@@ -333,6 +337,11 @@ CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
         "task": "scheduling.tasks.roll_up",
         "schedule": 60.0,
         "options": {"expires": 60.0},
+    },
+    "deliver": {
+        "task": "scheduling.tasks.deliver",
+        "schedule": 5.0,
+        "options": {"expires": 5.0},
     },
     "retention": {
         "task": "scheduling.tasks.retention",

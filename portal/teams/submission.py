@@ -19,6 +19,7 @@ from portal.teams.access import submittable_queues
 from portal.teams.models import Submitted
 from portal.teams.reading import Reading
 from scheduling.models import Cluster, PriorityClass, Queue
+from scheduling.services import events
 from scheduling.services.errors import ServiceError
 from scheduling.services.explain import asking
 from scheduling.services.explain.asking import Asked
@@ -60,6 +61,7 @@ def submit(
         uid=made["metadata"]["uid"],
         defaults={"user": user, "manifest": manifest},
     )
+    _tell(user, cluster, made)
     # A manifest holds what its author wrote into the environment, so it is not kept for ever.
     Submitted.objects.filter(cluster=cluster, at__lt=timezone.now() - MANIFESTS_KEPT).delete()
     return made
@@ -90,6 +92,19 @@ def find_faults(
     if not found and not even_if_never:
         found += _never_faults(user, asked)
     return found
+
+
+def _tell(user: User, cluster: Cluster, made: Json) -> None:
+    meta = made["metadata"]
+    queue = cluster.queues.filter(name=workloads.destination(made)[0]).first()
+    events.announce(
+        "work.submitted",
+        actor=user,
+        cluster=cluster,
+        queue=queue.path if queue else "",
+        subject=f"{meta.get('namespace', '')}/{meta.get('name', '')}",
+        after={"kind": made.get("kind")},
+    )
 
 
 def asked_of(user: User, cluster: Cluster, manifest: Mapping[str, Any]) -> Asked | None:

@@ -39,8 +39,11 @@ class WeirCommand(BaseCommand):
 
     def execute(self, *args: Any, **options: Any) -> str | None:
         """Raises CommandError with one line."""
+        from scheduling.services import events  # commands that need no database read none of it
+
         try:
-            return super().execute(*args, **options)
+            with events.coming_from(events.Origin(via="command")):
+                return super().execute(*args, **options)
         except SystemCheckError:
             raise
         except CommandError as error:

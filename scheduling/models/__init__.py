@@ -11,6 +11,7 @@ from scheduling.models.clusters import (
     NodePool,
     Standing,
 )
+from scheduling.models.events import Announcement, Delivery
 from scheduling.models.ledger import (
     Cycle,
     CycleRecord,
@@ -34,12 +35,14 @@ from scheduling.models.workloads import (
 __all__ = [
     "MILLI",
     "Action",
+    "Announcement",
     "CheckpointHabit",
     "Cluster",
     "ClusterMode",
     "Cycle",
     "CycleRecord",
     "Decision",
+    "Delivery",
     "Eviction",
     "EvictionRule",
     "GpuClass",

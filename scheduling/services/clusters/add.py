@@ -17,6 +17,7 @@ from scheduling.cluster.vocabulary.devices import PREFIX
 from scheduling.cluster.vocabulary.quantities import quantity
 from scheduling.models import Cluster, ClusterMode, GpuClass, Queue
 from scheduling.services.errors import ServiceError
+from scheduling.services.events import announce
 
 Json = dict[str, Any]
 
@@ -36,7 +37,7 @@ GPU_DRIVERS = "gpu."
 
 
 @transaction.atomic
-def add(name: str, **address: str) -> Cluster:
+def add(name: str, *, author: AbstractBaseUser | None = None, **address: str) -> Cluster:
     """A cluster in observe mode with the root of its queue tree. Raises ServiceError.
 
     ``address`` holds what ``Cluster`` is reached by; none of it means the pod's service account.
@@ -49,6 +50,7 @@ def add(name: str, **address: str) -> Cluster:
         raise ServiceError("invalid", f"{field}: {messages[0]}", field=field) from error
     cluster.save()
     Queue.objects.create(cluster=cluster, name=name)
+    announce("cluster.added", actor=author, cluster=cluster, subject=name)
     return cluster
 
 
@@ -61,10 +63,19 @@ def set_mode(
     """
     if cluster.mode == mode:
         return False
-    cluster.mode = mode
+    before, cluster.mode = cluster.mode, mode
     cluster._history_user = author  # type: ignore[attr-defined]  # read by simple_history
     # The other columns change under the engine's hands meanwhile.
-    cluster.save(update_fields=["mode"])
+    with transaction.atomic():
+        cluster.save(update_fields=["mode"])
+        announce(
+            "cluster.mode_set",
+            actor=author,
+            cluster=cluster,
+            subject=cluster.name,
+            before={"mode": before},
+            after={"mode": mode.value},
+        )
     cluster.touch()
     return True
 

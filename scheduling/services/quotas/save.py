@@ -18,6 +18,7 @@ from django.db.models import Max, Q, QuerySet
 
 from scheduling.models import GpuClass, Queue, Quota, QuotaChange
 from scheduling.services.errors import ServiceError
+from scheduling.services.events import announce
 from scheduling.services.quotas.checks import (
     Draft,
     apply_cells,
@@ -138,8 +139,29 @@ def save_quotas(
     change = _record(draft, effective, author=author, reason=reason.strip(), at=now)
     for key in draft.edits:
         _write(key, draft.after[key], change)
+    _tell(change, author)
     cluster.touch()
     return change
+
+
+def _tell(change: QuotaChange, author: AbstractBaseUser | None) -> None:
+    def told(side: str) -> dict[str, Any]:
+        return {
+            f"{cell['queue']}, {cell['gpu_class']}, {cell['field']}": cell[side]
+            for cell in change.cells
+        }
+
+    ends = {"until": change.effective_until.isoformat()} if change.effective_until else {}
+    announce(
+        "quota.saved",
+        actor=author,
+        cluster=change.cluster,
+        queue=change.queue.path,
+        subject=change.queue.name,
+        before=told("before"),
+        after=told("after") | ends,
+        reason=change.reason,
+    )
 
 
 _NOTHING_CHANGES = Fault(

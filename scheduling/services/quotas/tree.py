@@ -6,8 +6,9 @@ it stays while workloads carry it. Every refusal names the field at fault.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
+from typing import Any
 
 from django.contrib.auth.models import AbstractBaseUser
 from django.core.exceptions import ValidationError
@@ -16,6 +17,7 @@ from django.db.models import Max
 
 from scheduling.models import Cluster, PodSecurity, Queue, State, Stop, Workload
 from scheduling.services.errors import ServiceError
+from scheduling.services.events import announce
 from scheduling.services.quotas.checks import timelines_of
 from scheduling.services.quotas.faults import figure
 from scheduling.services.quotas.values import instants, value_at
@@ -101,7 +103,9 @@ def create_queue(
         **asdict(bounds or Bounds()),
     )
     _refuse_holding_parent(parent)
-    return _save(queue, author)
+    _save(queue, author)
+    _tell("queue.created", queue, author, {}, _told(queue))
+    return queue
 
 
 @transaction.atomic
@@ -126,6 +130,7 @@ def change_queue(
     lock_tree(queue.cluster)
     queue = Queue.objects.select_related("cluster", "parent").get(pk=queue.pk)
     _refuse_root(queue)
+    before = _told(queue)
     if name is not None and name != queue.name:
         _refuse_carried_name(queue)
         queue.name = name
@@ -141,7 +146,9 @@ def change_queue(
     told = {**(asdict(limits) if limits else {}), **(asdict(bounds) if bounds else {})}
     for field, value in told.items():
         setattr(queue, field, value)
-    return _save(queue, author)
+    _save(queue, author)
+    _tell("queue.changed", queue, author, before, _told(queue))
+    return queue
 
 
 @transaction.atomic
@@ -165,8 +172,38 @@ def delete_queue(*, queue: Queue, author: AbstractBaseUser | None) -> None:
         )
     _sign(queue, author)
     cluster = queue.cluster
+    _tell("queue.deleted", queue, author, _told(queue), {})
     queue.delete()
     cluster.touch()
+
+
+def _told(queue: Queue) -> dict[str, Any]:
+    """Its columns as an event tells them, those that say nothing left out."""
+    names = ("name", "priority", "stop", "namespace", "access_group")
+    bounds = (field.name for kind in (Limits, Bounds) for field in fields(kind))
+    told = {name: getattr(queue, name) for name in (*names, *bounds)}
+    told["parent"] = queue.parent.name if queue.parent else None
+    return {name: value for name, value in told.items() if value not in (None, "", 0, "none")}
+
+
+def _tell(
+    kind: str,
+    queue: Queue,
+    author: AbstractBaseUser | None,
+    before: Mapping[str, Any],
+    after: Mapping[str, Any],
+) -> None:
+    """Only what differs."""
+    changed = [name for name in {**before, **after} if before.get(name) != after.get(name)]
+    announce(
+        kind,
+        actor=author,
+        cluster=queue.cluster,
+        queue=queue.path,
+        subject=queue.name,
+        before={name: before.get(name) for name in changed},
+        after={name: after.get(name) for name in changed},
+    )
 
 
 def _is_bound(queue: Queue) -> bool:

@@ -35,6 +35,7 @@ from scheduling.models.queues import RESERVED
 from scheduling.models.workloads import WAITING
 from scheduling.services.clusters.connection import Address, address_of
 from scheduling.services.errors import ServiceError, name_refused
+from scheduling.services.events import announce
 from scheduling.services.policy import service_classes
 from scheduling.services.policy.judge import Rules, judge
 from scheduling.services.workloads import shapes
@@ -177,6 +178,7 @@ def cancel(workload: Workload, *, user: str) -> None:
             }
             with suppress(NotFoundError, ConflictError):
                 client.delete(path, body, as_person=person)
+    _tell("work.cancelled", workload, user)
 
 
 def hold(workload: Workload, *, user: str) -> None:
@@ -191,12 +193,14 @@ def hold(workload: Workload, *, user: str) -> None:
             "Cancel it to stop it.",
         )
     _annotate(workload, {labels.HOLD: "true"}, user)
+    _tell("work.held", workload, user)
 
 
 def release(workload: Workload, *, user: str) -> None:
     """Undo ``hold``, and a suspension by hand. Raises ServiceError when it has finished."""
     _refuse_finished(workload)
     _annotate(workload, {labels.HOLD: None}, user)
+    _tell("work.released", workload, user)
 
 
 def set_priority_class(workload: Workload, *, name: str, user: str) -> None:
@@ -217,6 +221,20 @@ def set_priority_class(workload: Workload, *, name: str, user: str) -> None:
     if forbidden is not None:
         raise forbidden
     _patch(workload, {"labels": {labels.PRIORITY_CLASS: name}}, user)
+    before = workload.priority_class.name if workload.priority_class else None
+    _tell("work.priority_set", workload, user, before={"class": before}, after={"class": name})
+
+
+def _tell(kind: str, workload: Workload, user: str, **changed: Any) -> None:
+    """The cluster holds what was done, so it is told once that has answered."""
+    announce(
+        kind,
+        actor=user,
+        cluster=workload.cluster,
+        queue=workload.queue.path if workload.queue else "",
+        subject=f"{workload.namespace}/{workload.name}",
+        **changed,
+    )
 
 
 def _faults_as(workload: Workload, name: str) -> tuple[ServiceError, ...]:

@@ -1,0 +1,169 @@
+"""Nobody hands out more than they have: what a person may give and take, and where.
+
+Asked by every door that makes, changes or ends a membership, by page, API or file alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from django.utils import timezone
+
+from portal.accounts.capabilities import CLASS_OF_SERVICE, MEANINGS, Capability, Reach
+from portal.accounts.models import Persona, User
+from portal.teams.access import is_admin
+from portal.teams.models import Membership, Team
+from portal.teams.rights import rights_of
+from scheduling.models import MILLI
+from scheduling.services import events
+from scheduling.services.errors import ServiceError
+
+LIMITS = (
+    ("max_gpus_per_workload", "{:g} GPUs a workload", MILLI),
+    ("max_gpus_at_once", "{:g} GPUs at once", MILLI),
+    ("max_run_time_s", "{:g} h of run time", 3600),
+)
+"""Column, how it reads, unit. NULL is without limit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Excess:
+    """What a persona has that its giver lacks."""
+
+    sentence: str
+
+
+def excess(giver: User, persona: Persona, team: Team) -> Excess | None:
+    """Why ``giver`` may not hand ``persona`` out in ``team``; None where they may."""
+    if is_admin(giver):
+        return None
+    for name, reach in persona.grants.items():
+        capability = Capability(name)
+        if capability not in CLASS_OF_SERVICE and not _covers(giver, capability, reach, team):
+            return Excess(f"It may {MEANINGS[capability].verb} more than you may.")
+    if _approves_more(giver, persona, team):
+        return Excess("It approves larger requests than you may.")
+    if Capability.SUBMIT in persona.grants:
+        return _excess_of_service(giver, persona)
+    return None
+
+
+def _covers(giver: User, capability: Capability, reach: str, team: Team) -> bool:
+    """Whether the giver has it where the persona would; what is one's own is everybody's."""
+    if reach == Reach.OWN:
+        return True
+    if rights_of(giver).everywhere(capability):
+        return True
+    if reach == Reach.ALL:
+        return False
+    cluster, path = team.queue.cluster_id, team.queue.path
+    return any(
+        grant.cluster_id == cluster
+        and (grant.path == path or not grant.path or path.startswith(f"{grant.path}/"))
+        and (grant.reach(capability) == Reach.SUBTREE or grant.reach(capability) == reach)
+        and (grant.reach(capability) == Reach.SUBTREE or grant.path == path)
+        for grant in rights_of(giver).holding(capability)
+    )
+
+
+def _approves_more(giver: User, persona: Persona, team: Team) -> bool:
+    if Capability.APPROVE not in persona.grants:
+        return False
+    bounds = [own.approves_gpus for own in _personas(giver) if Capability.APPROVE in own.grants]
+    if None in bounds:
+        return False
+    most = persona.approves_gpus
+    return most is None or most > max((bound for bound in bounds if bound is not None), default=0)
+
+
+def _personas(giver: User) -> list[Persona]:
+    held = Membership.objects.in_force(timezone.now()).filter(user=giver)
+    rows = Persona.objects.filter(memberships__in=held).distinct()
+    return list(rows.prefetch_related("priority_classes", "gpu_classes"))
+
+
+def _excess_of_service(giver: User, persona: Persona) -> Excess | None:
+    """A class of service is handed out by who has one like it in some team."""
+    own = [p for p in _personas(giver) if Capability.SUBMIT in p.grants]
+    if not own:
+        return Excess("It may submit, and no persona of yours may.")
+    found = [next(_beyond(persona, mine), None) for mine in own]
+    return None if None in found else found[0]
+
+
+def _beyond(persona: Persona, mine: Persona) -> Iterator[Excess]:
+    for column, words, unit in LIMITS:
+        asked, most = getattr(persona, column), getattr(mine, column)
+        if most is not None and (asked is None or asked > most):
+            told = "no limit" if asked is None else words.format(asked / unit)
+            yield Excess(f"It allows {told}, against {words.format(most / unit)} of yours.")
+    if mine.preemptible_only and not persona.preemptible_only:
+        yield Excess("It allows work that is not preemptible, and yours does not.")
+    if persona.interactive and not mine.interactive:
+        yield Excess("It allows interactive work, and yours does not.")
+    for relation, words in (("priority_classes", "priority"), ("gpu_classes", "GPU")):
+        asked, given = (set(getattr(p, relation).all()) for p in (persona, mine))
+        if given and (not asked or asked - given):
+            more = ", ".join(sorted(str(c) for c in asked - given)) or "every one"
+            yield Excess(f"It allows the {words} classes {more}, and yours does not.")
+
+
+def check_may_give(giver: User, team: Team) -> None:
+    """Raises ServiceError ``forbidden`` for who gives no personas in ``team``."""
+    place = team.queue
+    rights = rights_of(giver)
+    if rights.everywhere(Capability.MEMBERS):
+        return
+    if rights.granting(Capability.MEMBERS, place.cluster_id, place.path) is None:
+        raise ServiceError(
+            "forbidden", f"You give no personas in {team}.", "Ask a lead of the team, or an admin."
+        )
+
+
+def check_gives(giver: User, *, person: User, persona: Persona, team: Team) -> None:
+    """Raises ServiceError at ``persona`` or ``user`` for what the giver may not hand out, and notes the try.
+
+    In order: 1. the giver gives personas there at all; 2. not to themselves; 3. not more than they have.
+    """
+    check_may_give(giver, team)
+    if person == giver and not is_admin(giver):
+        refuse(
+            giver, person, persona, team,
+            ServiceError(
+                "for_oneself",
+                "Nobody changes their own memberships.",
+                "Ask another lead of the team, or an admin.",
+                field="user",
+            ),
+        )  # fmt: skip
+    over = excess(giver, persona, team)
+    if over is not None:
+        refuse(
+            giver, person, persona, team,
+            ServiceError(
+                "more_than_you_have",
+                f"You may not hand out or take {persona.name} in {team}. {over.sentence}",
+                "Choose another persona, or ask an admin.",
+                field="persona",
+            ),
+        )  # fmt: skip
+
+
+def refuse(giver: User, person: User, persona: Persona, team: Team, error: ServiceError) -> None:
+    events.note_refusal(
+        "member.changed",
+        actor=giver,
+        cluster=team.queue.cluster,
+        queue=team.queue.path,
+        subject=f"{person}, {team}",
+        after={"persona": persona.name},
+        reason=error.sentence,
+    )
+    raise error
+
+
+def givable(giver: User, team: Team) -> list[Persona]:
+    """The personas that ``giver`` may hand out in ``team``."""
+    every = Persona.objects.prefetch_related("priority_classes", "gpu_classes")
+    return [persona for persona in every if excess(giver, persona, team) is None]
