@@ -19,8 +19,9 @@ from portal.accounts.models import LONGEST_TOKEN_DAYS, ApiToken, Persona, Scope,
 from portal.api.scope import PersonView
 from portal.boundary.reading import one_line
 from portal.selectors.fields import GpusField
-from portal.teams.access import is_admin, is_operator, team_queues
+from portal.teams.access import is_operator, team_queues
 from portal.teams.models import Membership, Team
+from portal.teams.people import visible_personas
 
 
 class MembershipSerializer(serializers.ModelSerializer[Membership]):
@@ -239,7 +240,7 @@ class PersonaSerializer(serializers.ModelSerializer[Persona]):
 
 
 class PersonaList(PersonView, generics.ListAPIView[Persona]):
-    """Personas of your teams; all of them for operators."""
+    """Personas of your teams; all of them for who hands some out, operates or administers."""
 
     serializer_class = PersonaSerializer
     queryset = Persona.objects.none()
@@ -247,7 +248,5 @@ class PersonaList(PersonView, generics.ListAPIView[Persona]):
     def get_queryset(self) -> QuerySet[Persona]:
         if self.is_schema:
             return Persona.objects.none()
-        rows = Persona.objects.prefetch_related("priority_classes", "gpu_classes")
-        if is_admin(self.person) or is_operator(self.person):
-            return rows
-        return rows.filter(memberships__team__queue__in=team_queues(self.person)).distinct()
+        rows = visible_personas(self.person)
+        return rows.prefetch_related("priority_classes", "gpu_classes")

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from portal.accounts.capabilities import Capability as C
+from portal.accounts.capabilities import Capability
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
     words: str
     group: str
-    capability: C | None = None
+    capability: Capability | None = None
     """None: open to everybody for themselves, or to nobody at all."""
 
 
@@ -24,35 +24,35 @@ GROUPS = {
     "sign_in": "Sign-ins and tokens",
 }
 KINDS: Mapping[str, Kind] = {
-    "quota.saved": Kind("Quota changed", "quotas", C.EDIT_QUOTAS),
-    "quota.reverted": Kind("Quota change reverted", "quotas", C.EDIT_QUOTAS),
-    "queue.created": Kind("Queue added", "quotas", C.EDIT_QUOTAS),
-    "queue.changed": Kind("Queue changed", "quotas", C.EDIT_QUOTAS),
-    "queue.deleted": Kind("Queue deleted", "quotas", C.EDIT_QUOTAS),
-    "person.added": Kind("Person added", "people", C.MEMBERS),
-    "person.changed": Kind("Person changed", "people", C.MEMBERS),
-    "person.deactivated": Kind("Person deactivated", "people", C.ADMINISTER),
-    "person.activated": Kind("Person activated", "people", C.ADMINISTER),
-    "member.added": Kind("Persona given", "people", C.MEMBERS),
-    "member.changed": Kind("Persona changed", "people", C.MEMBERS),
-    "member.removed": Kind("Persona taken", "people", C.MEMBERS),
-    "team.created": Kind("Team added", "people", C.ADMINISTER),
-    "team.changed": Kind("Team changed", "people", C.ADMINISTER),
-    "team.deleted": Kind("Team deleted", "people", C.ADMINISTER),
-    "persona.created": Kind("Persona added", "people", C.ADMINISTER),
-    "persona.changed": Kind("Persona edited", "people", C.ADMINISTER),
-    "persona.deleted": Kind("Persona deleted", "people", C.ADMINISTER),
-    "work.submitted": Kind("Work submitted", "work", C.SUBMIT),
-    "work.cancelled": Kind("Work cancelled", "work", C.ACT),
-    "work.held": Kind("Work held", "work", C.ACT),
-    "work.released": Kind("Work released", "work", C.ACT),
-    "work.priority_set": Kind("Priority of work changed", "work", C.ACT),
-    "cluster.added": Kind("Cluster connected", "engine", C.ADMINISTER),
-    "cluster.mode_set": Kind("Mode set", "engine", C.OPERATE),
-    "policy.set": Kind("Policy changed", "engine", C.ADMINISTER),
-    "gpu_class.saved": Kind("GPU class changed", "engine", C.ADMINISTER),
-    "gpu_class.reserved": Kind("Nodes reserved", "engine", C.ADMINISTER),
-    "priority_class.saved": Kind("Priority class changed", "engine", C.ADMINISTER),
+    "quota.saved": Kind("Quota changed", "quotas", Capability.EDIT_QUOTAS),
+    "quota.reverted": Kind("Quota change reverted", "quotas", Capability.EDIT_QUOTAS),
+    "queue.created": Kind("Queue added", "quotas", Capability.EDIT_QUOTAS),
+    "queue.changed": Kind("Queue changed", "quotas", Capability.EDIT_QUOTAS),
+    "queue.deleted": Kind("Queue deleted", "quotas", Capability.EDIT_QUOTAS),
+    "person.added": Kind("Person added", "people", Capability.MEMBERS),
+    "person.changed": Kind("Person changed", "people", Capability.MEMBERS),
+    "person.deactivated": Kind("Person deactivated", "people", Capability.ADMINISTER),
+    "person.activated": Kind("Person activated", "people", Capability.ADMINISTER),
+    "member.added": Kind("Persona given", "people", Capability.MEMBERS),
+    "member.changed": Kind("Persona changed", "people", Capability.MEMBERS),
+    "member.removed": Kind("Persona taken", "people", Capability.MEMBERS),
+    "team.created": Kind("Team added", "people", Capability.ADMINISTER),
+    "team.changed": Kind("Team changed", "people", Capability.ADMINISTER),
+    "team.deleted": Kind("Team deleted", "people", Capability.ADMINISTER),
+    "persona.created": Kind("Persona added", "people", Capability.ADMINISTER),
+    "persona.changed": Kind("Persona edited", "people", Capability.ADMINISTER),
+    "persona.deleted": Kind("Persona deleted", "people", Capability.ADMINISTER),
+    "work.submitted": Kind("Work submitted", "work", Capability.SUBMIT),
+    "work.cancelled": Kind("Work cancelled", "work", Capability.ACT),
+    "work.held": Kind("Work held", "work", Capability.ACT),
+    "work.released": Kind("Work released", "work", Capability.ACT),
+    "work.priority_set": Kind("Priority of work changed", "work", Capability.ACT),
+    "cluster.added": Kind("Cluster connected", "engine", Capability.ADMINISTER),
+    "cluster.mode_set": Kind("Mode set", "engine", Capability.OPERATE),
+    "policy.set": Kind("Policy changed", "engine", Capability.ADMINISTER),
+    "gpu_class.saved": Kind("GPU class changed", "engine", Capability.ADMINISTER),
+    "gpu_class.reserved": Kind("Nodes reserved", "engine", Capability.ADMINISTER),
+    "priority_class.saved": Kind("Priority class changed", "engine", Capability.ADMINISTER),
     "sign_in.succeeded": Kind("Signed in", "sign_in"),
     "sign_in.failed": Kind("Sign-in failed", "sign_in"),
     "sign_in.locked": Kind("Sign-in locked", "sign_in"),

@@ -10,8 +10,8 @@ from django.db import transaction
 from django.db.models import Q, QuerySet
 
 from portal.accounts.capabilities import Capability
-from portal.accounts.models import User
-from portal.teams.access import is_admin, places, team_queues
+from portal.accounts.models import Persona, User
+from portal.teams.access import is_admin, is_operator, places, team_queues
 from portal.teams.memberships import administrators
 from portal.teams.models import Team
 from portal.teams.personas import check_admin
@@ -39,6 +39,13 @@ def visible_teams(user: User) -> QuerySet[Team]:
 def led_teams(user: User) -> QuerySet[Team]:
     """Teams in which the user gives and takes personas."""
     return Team.objects.filter(queue__in=Queue.objects.filter(places(user, Capability.MEMBERS)))
+
+
+def visible_personas(user: User) -> QuerySet[Persona]:
+    """Those of one's teams and of those below; all for who hands personas out or looks after all."""
+    if is_admin(user) or is_operator(user) or may_add_people(user):
+        return Persona.objects.all()
+    return Persona.objects.filter(memberships__team__in=visible_teams(user)).distinct()
 
 
 def may_add_people(user: User) -> bool:
@@ -99,7 +106,7 @@ def save_team(*, by: User, name: str, queue: Queue, team: Team | None = None) ->
         raise ServiceError(
             "bad_name", "A team needs a name.", "Write up to 63 characters, no '/'.", field="name"
         )
-    others = Team.objects.exclude(pk=team.pk if team else None)
+    others = Team.objects.exclude(pk=team.pk) if team else Team.objects.all()
     if others.filter(name=name).exists():
         raise ServiceError(
             "name_taken", f"There is a team {name}.", "Choose another name.", field="name"

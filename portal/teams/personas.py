@@ -96,9 +96,12 @@ def _check(values: PersonaValues, persona: Persona | None) -> None:
         one_line(values.name)
     except ValidationError as error:
         raise ServiceError("bad_name", error.messages[0], field="name") from error
-    if not values.name.strip() or len(values.name) > 63:
+    if not values.name.strip() or len(values.name) > 63 or "/" in values.name:
         raise ServiceError(
-            "bad_name", "A persona needs a name.", "Write up to 63 characters.", field="name"
+            "bad_name",
+            "A persona needs a name.",
+            "Write up to 63 characters, no '/'.",
+            field="name",
         )
     same = Persona.objects.filter(name=values.name)
     if (same.exclude(pk=persona.pk) if persona else same).exists():

@@ -9,6 +9,7 @@ urlpatterns = [
     path("", shell.home, name="home"),
     path("access/", include("portal.web.access.urls")),
     path("help/", include("portal.web.help.urls")),
+    path("", include("portal.web.people.urls")),
     path("c/<slug:cluster>/", include("portal.web.overview.urls")),
     path("c/<slug:cluster>/", include("portal.web.workloads.urls")),
     path("c/<slug:cluster>/", include("portal.web.quotas.urls")),

@@ -102,6 +102,8 @@ class _Menu:
         yield from self.entry("Queues", "tree", "web:queues", below=below, count=self.known.queues)
         if queue := self.known.quota_queue:
             yield from self.entry("Quotas", "sliders", "web:quotas", queue, below=("quotas",))
+        inside = self.path.startswith(("/teams/", "/people/", "/personas/"))
+        yield Entry("Teams", "people", reverse("web:teams"), current=inside)
 
     def operating(self) -> Iterator[Entry]:
         yield from self.entry("Reports", "chart", "reports:utilization", below=("reports",))

@@ -1,0 +1,147 @@
+"""May somebody do this, and why: the same check as every page, API call and file, put into a sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from portal.accounts.capabilities import MEANINGS, NOT_BY_RIGHT, OWN, Capability, Meaning, Reach
+from portal.accounts.models import Persona, User
+from portal.teams.giving import excess, givable
+from portal.teams.models import Team
+from portal.teams.people import led_teams
+from portal.teams.rights import Grant, rights_of
+from scheduling.models import Queue, Workload
+
+WITHIN = {
+    Reach.OWN: "what is the person's own",
+    Reach.TEAM: "the team's own queue",
+    Reach.SUBTREE: "the subtree of the team's queue",
+    Reach.ALL: "every queue",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """``persona`` and ``team`` are of the membership that allows it, empty where none is needed or does."""
+
+    yes: bool
+    sentence: str
+    persona: str = ""
+    team: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One thing that a person may or may not do: what, where, and whence it comes."""
+
+    group: str
+    what: str
+    where: str
+    source: str
+
+
+def ask(
+    person: User, capability: Capability, queue: Queue, workload: Workload | None = None
+) -> Answer:
+    """Whether ``person`` may do that to ``queue``, or to one workload of it."""
+    if not person.is_active:
+        return Answer(False, f"No: {person} is deactivated.")
+    if workload is not None and workload.user == person.get_username() and _is_own(capability):
+        return Answer(True, f"Yes: {workload.name} is {person}'s own work.")
+    rights = rights_of(person)
+    grant = rights.granting(capability, queue.cluster_id, queue.path)
+    if grant is not None:
+        return _yes(grant, capability, queue)
+    if person.is_superuser and capability not in NOT_BY_RIGHT:
+        return Answer(True, f"Yes: {person} is a superuser, who may do it everywhere.")
+    return Answer(False, _no(person, capability, queue))
+
+
+def _is_own(capability: Capability) -> bool:
+    return OWN in MEANINGS[capability].reaches
+
+
+def _yes(grant: Grant, capability: Capability, queue: Queue) -> Answer:
+    reach = grant.reach(capability) or Reach.TEAM
+    near = queue.path == grant.path
+    place = (
+        f"{queue} is the team's queue" if near else f"{queue} is below {grant.path or 'the root'}"
+    )
+    because = f"{place}, and the persona" if reach != Reach.ALL else "the persona"
+    return Answer(
+        True,
+        f"Yes, as {grant.persona} in {grant.team}: {because} may {MEANINGS[capability].verb}"
+        f" {WITHIN[reach]}.",
+        grant.persona,
+        grant.team,
+    )
+
+
+def _no(person: User, capability: Capability, queue: Queue) -> str:
+    meaning = MEANINGS[capability]
+    held = list(rights_of(person).holding(capability))
+    if not held:
+        return f"No: no persona of {person} may {meaning.verb} any queue. {_remedy(meaning)}"
+    where = ", ".join(f"{_reaching(grant, capability)} as {grant.persona}" for grant in held)
+    return f"No: {person} may {meaning.verb} {where}, and {queue} is not there. {_remedy(meaning)}"
+
+
+def _reaching(grant: Grant, capability: Capability) -> str:
+    reach = grant.reach(capability)
+    if reach == Reach.OWN:
+        return "their own work alone"
+    if reach == Reach.ALL:
+        return "every queue"
+    name = grant.path or "the root"
+    if MEANINGS[capability].strictly:
+        return f"what is below {name}"
+    return name if reach == Reach.TEAM else f"{name} and what is below"
+
+
+def _remedy(meaning: Meaning) -> str:
+    narrow = Reach.TEAM in meaning.reaches or Reach.SUBTREE in meaning.reaches
+    who = "A lead of the team, or an admin" if narrow else "An admin"
+    return f"{who} may give a persona that does."
+
+
+def may(person: User) -> list[Line]:
+    """Every capability that a membership gives, in the order of the list."""
+    grants = rights_of(person).grants
+    lines = [
+        Line(meaning.group, _upper(meaning.verb), _reaching(grant, capability), _source(grant))
+        for capability, meaning in MEANINGS.items()
+        for grant in grants
+        if grant.reach(capability)
+    ]
+    if person.is_superuser:
+        lines.append(
+            Line("Operating", "Do everything but submit and ask in", "every queue", "superuser")
+        )
+    return lines
+
+
+def _source(grant: Grant) -> str:
+    return f"{grant.persona} in {grant.team}"
+
+
+def _upper(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def may_not(person: User) -> Iterator[Line]:
+    """What no membership gives, and the personas that are withheld from who hands some out."""
+    rights = rights_of(person)
+    for capability, meaning in MEANINGS.items():
+        if not any(rights.holding(capability)) and not rights.everywhere(capability):
+            yield Line(meaning.group, _upper(meaning.verb), "any queue", _remedy(meaning))
+    for team in led_teams(person).select_related("queue")[:1]:
+        yield from _withheld(person, team)
+
+
+def _withheld(person: User, team: Team) -> Iterator[Line]:
+    given = {persona.pk for persona in givable(person, team)}
+    for persona in Persona.objects.exclude(pk__in=given).order_by("name"):
+        over = excess(person, persona, team)
+        if over is not None:
+            yield Line("People and costs", "Give the persona", persona.name, over.sentence)

@@ -1,0 +1,115 @@
+"""All personas side by side: how far each capability reaches, and the class of service."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from django.db.models import Count
+from django.utils import timezone
+
+from portal.accounts.capabilities import MEANINGS, Capability
+from portal.accounts.models import Persona, User
+from portal.display.format import hmin
+from portal.teams.models import Membership
+from portal.teams.people import visible_personas
+from scheduling.models import MILLI
+
+NONE = "–"
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    persona: Persona
+    people: int
+    own: bool
+    """Whether the person whom the table is about has it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    name: str
+    cells: Sequence[tuple[str, bool]]
+    """(words, whether the column is the person's own)"""
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    heads: Sequence[Head]
+    groups: Sequence[tuple[str, Sequence[Row]]]
+    people: int
+    held: int
+
+
+def matrix(reader: User, about: User) -> Matrix:
+    """Of the personas that ``reader`` sees; those of ``about`` are tinted. Five queries."""
+    now = timezone.now()
+    held = Membership.objects.in_force(now).filter(user__is_active=True)
+    counts = dict(held.order_by().values_list("persona").annotate(Count("user", distinct=True)))
+    own = set(held.filter(user=about).values_list("persona", flat=True))
+    rows = visible_personas(reader).prefetch_related("priority_classes", "gpu_classes")
+    ranked = sorted(rows, key=_rank)
+    heads = [Head(p, counts.get(p.pk, 0), p.pk in own) for p in ranked]
+    people = held.order_by().values("user").distinct().count()
+    return Matrix(heads, [*_capabilities(heads), _service(heads)], people, sum(counts.values()))
+
+
+def _rank(persona: Persona) -> tuple[bool, int, str]:
+    """Who submits before who leads before who looks after all."""
+    grants = persona.grants
+    return Capability.SUBMIT not in grants, len(grants), persona.name
+
+
+def _capabilities(heads: Sequence[Head]) -> list[tuple[str, list[Row]]]:
+    groups: dict[str, list[Row]] = {}
+    for capability, meaning in MEANINGS.items():
+        cells = [(_reach(head.persona, capability), head.own) for head in heads]
+        groups.setdefault(meaning.group, []).append(Row(meaning.name, cells))
+    return list(groups.items())
+
+
+def _reach(persona: Persona, capability: Capability) -> str:
+    reach = persona.grants.get(capability, NONE)
+    most = persona.approves_gpus
+    if capability == Capability.APPROVE and reach != NONE and most is not None:
+        return f"{reach}, up to {most / MILLI:g}"
+    return str(reach)
+
+
+def _service(heads: Sequence[Head]) -> tuple[str, list[Row]]:
+    def row(name: str, of: Callable[[Persona], str]) -> Row:
+        submits = [Capability.SUBMIT in head.persona.grants for head in heads]
+        return Row(
+            name,
+            [
+                (of(head.persona) if may else NONE, head.own)
+                for head, may in zip(heads, submits, strict=True)
+            ],
+        )
+
+    return "Class of service", [row(name, of) for name, of in SERVICE]
+
+
+def _gpus(milli: int | None) -> str:
+    return "any" if milli is None else f"{milli / MILLI:g}"
+
+
+def _names(classes: list[str]) -> str:
+    return ", ".join(classes) if classes else "every one"
+
+
+SERVICE: Sequence[tuple[str, Callable[[Persona], str]]] = (
+    ("Priority classes", lambda p: _names([c.name for c in p.priority_classes.all()])),
+    ("GPU classes", lambda p: _names([c.name for c in p.gpu_classes.all()])),
+    (
+        "GPUs a workload, at once",
+        lambda p: f"{_gpus(p.max_gpus_per_workload)}, {_gpus(p.max_gpus_at_once)}",
+    ),
+    (
+        "Run-time limit",
+        lambda p: "none" if p.max_run_time_s is None else hmin(p.max_run_time_s),
+    ),
+    ("Above nominal", lambda p: "preemptible" if p.preemptible_only else "as its class says"),
+    ("Interactive", lambda p: "yes" if p.interactive else "no"),
+)
+"""Line of the class of service -> its words."""

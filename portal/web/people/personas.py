@@ -1,0 +1,83 @@
+"""Personas side by side, and the form of one. Who administers edits them."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from portal.accounts.models import Persona
+from portal.teams.access import is_admin
+from portal.teams.personas import delete_persona, save_persona
+from portal.web.frame.requests import PersonRequest
+from portal.web.people.forms import PersonaForm, initial_of
+from portal.web.people.matrix import matrix
+from scheduling.models import State
+from scheduling.models.workloads import Workload
+from scheduling.services.errors import ServiceError
+
+
+@login_required
+@require_safe
+def personas(request: PersonRequest) -> HttpResponse:
+    context = {"matrix": matrix(request.user, request.user), "is_admin": is_admin(request.user)}
+    return render(request, "web/people/personas.html", context)
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def add(request: PersonRequest) -> HttpResponse:
+    return _form(request, None)
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def edit(request: PersonRequest, persona: str) -> HttpResponse:
+    return _form(request, _get(request, persona))
+
+
+@login_required
+@require_POST
+def delete(request: PersonRequest, persona: str) -> HttpResponse:
+    found = _get(request, persona)
+    try:
+        delete_persona(by=request.user, persona=found)
+    except ServiceError as refused:
+        messages.error(request, str(refused))
+        return redirect("web:persona", found.name)
+    messages.success(request, f"Persona {persona} is gone.")
+    return redirect("web:personas")
+
+
+def _form(request: PersonRequest, persona: Persona | None) -> HttpResponse:
+    if not is_admin(request.user):
+        raise Http404
+    begins = initial_of(persona) if persona else {"interactive": True}
+    form = PersonaForm(request.POST or None, initial=begins)
+    if request.method == "POST" and form.is_valid():
+        try:
+            saved = save_persona(by=request.user, values=form.values(), persona=persona)
+        except ServiceError as refused:
+            form.refuse(refused)
+        else:
+            messages.success(request, f"Persona {saved.name} holds from the next request on.")
+            return redirect("web:personas")
+    context = {"persona": persona, "form": form, "touched": _touched(persona)}
+    return render(request, "web/people/persona.html", context, status=400 if form.errors else 200)
+
+
+def _touched(persona: Persona | None) -> dict[str, int]:
+    """Whose work an edit reaches."""
+    if persona is None:
+        return {}
+    names = persona.memberships.values_list("user__username", flat=True)
+    live = Workload.objects.filter(user__in=list(names)).exclude(state=State.FINISHED)
+    return {"people": len(set(names)), "work": live.count()}
+
+
+def _get(request: PersonRequest, name: str) -> Persona:
+    if not is_admin(request.user):
+        raise Http404
+    return get_object_or_404(Persona, name=name)

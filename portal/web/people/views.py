@@ -1,0 +1,126 @@
+"""People: who there is, what each may do and why, and whom a lead gives which persona."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from portal.accounts.capabilities import MEANINGS, Capability
+from portal.accounts.models import User
+from portal.teams import people as doors
+from portal.teams.access import is_admin, visible_queues, visible_workloads
+from portal.teams.may import Answer, ask, may, may_not
+from portal.teams.models import Membership
+from portal.teams.people import may_add_people, visible_people
+from portal.web.frame.requests import PersonRequest
+from portal.web.people.forms import PersonForm
+from portal.web.people.matrix import matrix
+from scheduling.services.errors import ServiceError
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def people(request: PersonRequest) -> HttpResponse:
+    """Everybody whom the person sees; who gives personas may add somebody."""
+    form, made = PersonForm(request.POST or None), None
+    if request.method == "POST":
+        if not may_add_people(request.user):
+            raise Http404
+        if form.is_valid():
+            try:
+                made = doors.add_person(by=request.user, **form.cleaned_data)
+                form = PersonForm()
+            except ServiceError as refused:
+                form.refuse(refused)
+    seen = visible_people(request.user).prefetch_related(
+        "memberships__team", "memberships__persona"
+    )
+    context = {
+        "people": seen.order_by("-is_active", "username"),
+        "form": form,
+        "made": made,
+        "may_add": may_add_people(request.user),
+    }
+    return render(request, "web/people/people.html", context, status=400 if form.errors else 200)
+
+
+@login_required
+@require_safe
+def person(request: PersonRequest, username: str) -> HttpResponse:
+    found = get_person(request, username)
+    now = timezone.now()
+    memberships = found.memberships.select_related("team__queue", "persona", "given_by")
+    private = found == request.user or is_admin(request.user)
+    context = {
+        "person": found,
+        "memberships": memberships,
+        "in_force": set(Membership.objects.in_force(now).filter(user=found)),
+        "now": now,
+        "may": _grouped(may(found)),
+        "may_not": list(may_not(found)),
+        "capabilities": MEANINGS.items(),
+        "question": _question(request, found),
+        "matrix": matrix(request.user, found),
+        "is_admin": is_admin(request.user),
+        "tokens": list(found.api_tokens.all()) if private else None,
+        "sessions": list(found.sessions.filter(expire_date__gt=now)) if private else None,
+        "leads": [m for m in memberships if Capability.MEMBERS in m.persona.grants],
+        "submits": [m for m in memberships if Capability.SUBMIT in m.persona.grants],
+    }
+    return render(request, "web/people/person.html", context)
+
+
+@login_required
+@require_POST
+def set_active(request: PersonRequest, username: str) -> HttpResponse:
+    """Deactivate, or activate again. For who administers."""
+    found = get_person(request, username)
+    if not is_admin(request.user):
+        raise Http404
+    try:
+        doors.set_active(by=request.user, person=found, active=not found.is_active)
+    except ServiceError as refused:
+        messages.error(request, str(refused))
+    return redirect("web:person", found.username)
+
+
+def get_person(request: PersonRequest, username: str) -> User:
+    return get_object_or_404(visible_people(request.user), username=username)
+
+
+def _grouped(lines: Any) -> list[tuple[str, list[Any]]]:
+    groups: dict[str, list[Any]] = {}
+    for line in lines:
+        groups.setdefault(line.group, []).append(line)
+    return list(groups.items())
+
+
+def _question(request: PersonRequest, about: User) -> dict[str, Any]:
+    """What was asked of the person, and the answer."""
+    verb, thing = request.GET.get("verb", ""), request.GET.get("on", "").strip()
+    asked: dict[str, Any] = {"verb": verb, "on": thing, "answer": None, "fault": ""}
+    if not thing:
+        return asked
+    if verb not in MEANINGS:
+        return {**asked, "fault": "Choose one of the listed verbs."}
+    answer = answer_about(request.user, about, Capability(verb), thing)
+    if answer is None:
+        return {**asked, "fault": f"You see no queue and no workload called {thing}."}
+    return {**asked, "answer": answer}
+
+
+def answer_about(reader: User, about: User, capability: Capability, thing: str) -> Answer | None:
+    """Of the queue or the workload of that name; None where the reader sees neither."""
+    queues = visible_queues(reader).select_related("cluster")
+    queue = queues.filter(path=thing).first() or queues.filter(name=thing).first()
+    if queue is not None:
+        return ask(about, capability, queue)
+    work = visible_workloads(reader).filter(name=thing).exclude(queue=None)
+    found = work.select_related("queue__cluster").order_by("-submitted_at").first()
+    return ask(about, capability, found.queue, found) if found and found.queue else None
