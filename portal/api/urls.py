@@ -2,7 +2,18 @@
 
 from django.urls import path, re_path
 
-from portal.api import access, clusters, docs, ledger, people, queues, quotas, reports, workloads
+from portal.api import (
+    access,
+    clusters,
+    docs,
+    ledger,
+    members,
+    people,
+    queues,
+    quotas,
+    reports,
+    workloads,
+)
 
 app_name = "api"
 
@@ -23,9 +34,16 @@ urlpatterns = [
     path(ACCOUNT, access.ServiceAccountDetail.as_view(), name="service_account"),
     path(f"{ACCOUNT}/tokens", access.ServiceTokenList.as_view(), name="service_tokens"),
     path(f"{ACCOUNT}/tokens/<int:pk>", access.ServiceTokenDetail.as_view(), name="service_token"),
-    path("teams", people.TeamList.as_view(), name="teams"),
-    path("teams/<str:name>", people.TeamDetail.as_view(), name="team"),
-    path("personas", people.PersonaList.as_view(), name="personas"),
+    path("people", members.PersonList.as_view(), name="people"),
+    path("people/<str:username>", members.PersonDetail.as_view(), name="person"),
+    path("people/<str:username>/may", members.PersonMay.as_view(), name="person_may"),
+    path("teams", members.Teams.as_view(), name="teams"),
+    path("teams/<str:name>", members.OneTeam.as_view(), name="team"),
+    path(
+        "teams/<str:name>/members/<str:username>", members.TeamMember.as_view(), name="team_member"
+    ),
+    path("personas", members.Personas.as_view(), name="personas"),
+    path("personas/<str:name>", members.PersonaDetail.as_view(), name="persona"),
     path("priority-classes", clusters.PriorityClassList.as_view(), name="priority_classes"),
     path("clusters", clusters.ClusterList.as_view(), name="clusters"),
     path(CLUSTER, clusters.ClusterDetail.as_view(), name="cluster"),

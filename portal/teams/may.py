@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from portal.accounts.capabilities import MEANINGS, NOT_BY_RIGHT, OWN, Capability, Meaning, Reach
 from portal.accounts.models import Persona, User
+from portal.teams.access import visible_queues, visible_workloads
 from portal.teams.giving import excess, givable
 from portal.teams.models import Team
 from portal.teams.people import led_teams
@@ -145,3 +146,14 @@ def _withheld(person: User, team: Team) -> Iterator[Line]:
         over = excess(person, persona, team)
         if over is not None:
             yield Line("People and costs", "Give the persona", persona.name, over.sentence)
+
+
+def answer_about(reader: User, about: User, capability: Capability, thing: str) -> Answer | None:
+    """Of the queue or the workload of that name; None where the reader sees neither."""
+    queues = visible_queues(reader).select_related("cluster")
+    queue = queues.filter(path=thing).first() or queues.filter(name=thing).first()
+    if queue is not None:
+        return ask(about, capability, queue)
+    work = visible_workloads(reader).filter(name=thing).exclude(queue=None)
+    found = work.select_related("queue__cluster").order_by("-submitted_at").first()
+    return ask(about, capability, found.queue, found) if found and found.queue else None

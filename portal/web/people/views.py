@@ -14,8 +14,8 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from portal.accounts.capabilities import MEANINGS, Capability
 from portal.accounts.models import User
 from portal.teams import people as doors
-from portal.teams.access import is_admin, visible_queues, visible_workloads
-from portal.teams.may import Answer, ask, may, may_not
+from portal.teams.access import is_admin
+from portal.teams.may import answer_about, may, may_not
 from portal.teams.models import Membership
 from portal.teams.people import may_add_people, visible_people
 from portal.web.frame.requests import PersonRequest
@@ -113,14 +113,3 @@ def _question(request: PersonRequest, about: User) -> dict[str, Any]:
     if answer is None:
         return {**asked, "fault": f"You see no queue and no workload called {thing}."}
     return {**asked, "answer": answer}
-
-
-def answer_about(reader: User, about: User, capability: Capability, thing: str) -> Answer | None:
-    """Of the queue or the workload of that name; None where the reader sees neither."""
-    queues = visible_queues(reader).select_related("cluster")
-    queue = queues.filter(path=thing).first() or queues.filter(name=thing).first()
-    if queue is not None:
-        return ask(about, capability, queue)
-    work = visible_workloads(reader).filter(name=thing).exclude(queue=None)
-    found = work.select_related("queue__cluster").order_by("-submitted_at").first()
-    return ask(about, capability, found.queue, found) if found and found.queue else None

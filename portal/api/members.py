@@ -1,0 +1,349 @@
+"""People, the personas they are given in teams, and what they may do and why."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db.models import QuerySet
+from django.http import Http404
+from django.shortcuts import get_object_or_404
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import generics, serializers, status
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from portal.accounts.capabilities import MEANINGS, Capability, Reach
+from portal.accounts.models import Persona, Scope, User
+from portal.api.errors import refuse
+from portal.api.people import (
+    MemberSerializer,
+    MembershipSerializer,
+    PersonaList,
+    PersonaSerializer,
+    TeamDetail,
+    TeamList,
+    TeamSerializer,
+)
+from portal.api.scope import PersonView
+from portal.boundary.reading import one_line
+from portal.selectors.fields import GpusField
+from portal.teams import people as doors
+from portal.teams.access import is_admin, visible_queues
+from portal.teams.may import Answer, answer_about, may, may_not
+from portal.teams.memberships import remove_member, set_member
+from portal.teams.models import Team
+from portal.teams.people import led_teams, may_add_people, visible_people, visible_teams
+from portal.teams.personas import PersonaValues, delete_persona, save_persona
+from scheduling.models import GpuClass, PriorityClass, Queue
+
+REACHES = [reach.value for reach in Reach]
+CAPABILITIES = [capability.value for capability in Capability]
+
+
+class PersonSerializer(serializers.ModelSerializer[User]):
+    memberships = MembershipSerializer(many=True, read_only=True)
+
+    class Meta:
+        model = User
+        fields = ["username", "first_name", "last_name", "is_active", "memberships"]
+        read_only_fields = fields
+
+
+class NewPersonSerializer(serializers.Serializer[Any]):
+    username = serializers.CharField(max_length=63, validators=[one_line])
+    first_name = serializers.CharField(max_length=150, required=False, validators=[one_line])
+    last_name = serializers.CharField(max_length=150, required=False, validators=[one_line])
+    email = serializers.EmailField(max_length=254, required=False)
+
+
+class AddedPersonSerializer(PersonSerializer):
+    password = serializers.CharField(read_only=True, help_text="Shown once.")
+
+    class Meta(PersonSerializer.Meta):
+        fields = [*PersonSerializer.Meta.fields, "password"]
+
+
+class PeopleView(PersonView):
+    serializer_class = PersonSerializer
+    queryset = User.objects.none()
+    write_scope = Scope.ALL
+
+    def get_queryset(self) -> QuerySet[User]:
+        if self.is_schema:
+            return User.objects.none()
+        rows = visible_people(self.person).order_by("username")
+        return rows.prefetch_related("memberships__team__queue__cluster", "memberships__persona")
+
+
+class PersonList(PeopleView, generics.ListAPIView[User]):
+    """Yourself, and the members of your teams and of those below."""
+
+    @extend_schema(request=NewPersonSerializer, responses={201: AddedPersonSerializer})
+    def post(self, request: Request) -> Response:
+        """Add a person. For who gives personas. The answer holds their first password."""
+        if not may_add_people(self.person):
+            raise Http404
+        asked = NewPersonSerializer(data=request.data)
+        asked.is_valid(raise_exception=True)
+        made, password = doors.add_person(by=self.person, **asked.validated_data)
+        made.password = password
+        return Response(AddedPersonSerializer(made).data, status=status.HTTP_201_CREATED)
+
+
+class ActiveSerializer(serializers.Serializer[Any]):
+    is_active = serializers.BooleanField()
+
+
+class PersonDetail(PeopleView, generics.RetrieveAPIView[User]):
+    """One person and their memberships."""
+
+    lookup_field = "username"
+
+    @extend_schema(request=ActiveSerializer, responses=PersonSerializer)
+    def put(self, request: Request, username: str) -> Response:
+        """Deactivate a person, or activate them again. For who administers."""
+        found = self.get_object()
+        if not is_admin(self.person):
+            raise Http404
+        asked = ActiveSerializer(data=request.data)
+        asked.is_valid(raise_exception=True)
+        active = asked.validated_data["is_active"]
+        doors.set_active(by=self.person, person=found, active=active)
+        return Response(PersonSerializer(found).data)
+
+
+class LineSerializer(serializers.Serializer[Any]):
+    group = serializers.CharField()
+    what = serializers.CharField()
+    where = serializers.CharField()
+    source: Any = serializers.CharField(help_text="The membership that gives it, or who could.")
+
+
+class AnswerSerializer(serializers.Serializer[Any]):
+    yes = serializers.BooleanField()
+    sentence = serializers.CharField()
+    persona = serializers.CharField(help_text="Empty where no membership is what allows it.")
+    team = serializers.CharField()
+
+
+class MaySerializer(serializers.Serializer[Any]):
+    may = LineSerializer(many=True)
+    may_not = LineSerializer(many=True)
+    answer = AnswerSerializer(allow_null=True, help_text="Null where nothing was asked.")
+
+
+class PersonMay(PersonView):
+    """What a person may do, and why: the check of every page, call and file."""
+
+    serializer_class = MaySerializer
+
+    @extend_schema(
+        parameters=[
+            OpenApiParameter("capability", str, enum=CAPABILITIES),
+            OpenApiParameter(
+                "on", str, description="Path or name of a queue, or name of a workload."
+            ),
+        ],
+        responses=MaySerializer,
+    )
+    def get(self, request: Request, username: str) -> Response:
+        about = get_object_or_404(visible_people(self.person), username=username)
+        told = {"may": may(about), "may_not": list(may_not(about)), "answer": self._answer(about)}
+        return Response(MaySerializer(told).data)
+
+    def _answer(self, about: User) -> Answer | None:
+        verb = self.request.query_params.get("capability", "")
+        thing = self.request.query_params.get("on", "")
+        if not verb and not thing:
+            return None
+        if verb not in MEANINGS:
+            refuse("capability", f"Use one of {', '.join(CAPABILITIES)}.")
+        found = answer_about(self.person, about, Capability(verb), thing)
+        if found is None:
+            refuse("on", "You see no queue and no workload of that name.")
+        return found
+
+
+class NewTeamSerializer(serializers.Serializer[Any]):
+    name = serializers.CharField(max_length=63, validators=[one_line])
+    cluster = serializers.CharField(max_length=63)
+    queue = serializers.CharField(max_length=63)
+
+    def place(self, person: User) -> Queue:
+        given = self.validated_data
+        seen = visible_queues(person).filter(cluster__name=given["cluster"], name=given["queue"])
+        found = seen.select_related("cluster").first()
+        if found is None:
+            refuse("queue", f"There is no queue {given['queue']} in {given['cluster']}.")
+        return found
+
+
+class TeamWrites(PersonView):
+    """What an admin does to teams; the readers of ``people`` sit on top."""
+
+    write_scope = Scope.ALL
+
+    def save(self, request: Request, team: Team | None) -> Team:
+        if not is_admin(self.person):
+            raise Http404
+        asked = NewTeamSerializer(data=request.data)
+        asked.is_valid(raise_exception=True)
+        place = asked.place(self.person)
+        name = asked.validated_data["name"]
+        return doors.save_team(by=self.person, name=name, queue=place, team=team)
+
+
+class PersonaWriteSerializer(serializers.Serializer[Any]):
+    """``grants``: capability to reach. Classes that are not named: every one."""
+
+    name = serializers.CharField(max_length=63, validators=[one_line])
+    grants = serializers.DictField(child=serializers.ChoiceField(choices=REACHES), required=False)
+    approves_gpus = GpusField(required=False, allow_null=True)
+    priority_classes: Any = serializers.SlugRelatedField(
+        slug_field="name", many=True, queryset=PriorityClass.objects.all(), required=False
+    )
+    gpu_classes = serializers.ListField(child=serializers.CharField(max_length=63), required=False)
+    max_gpus_per_workload = GpusField(required=False, allow_null=True)
+    max_gpus_at_once = GpusField(required=False, allow_null=True)
+    max_run_time_s = serializers.IntegerField(
+        required=False, allow_null=True, min_value=0, max_value=2**31 - 1
+    )
+    preemptible_only = serializers.BooleanField(required=False)
+    interactive = serializers.BooleanField(required=False)
+
+    def validate_gpu_classes(self, names: list[str]) -> list[GpuClass]:
+        found = list(GpuClass.objects.filter(name__in=names))
+        missing = set(names) - {c.name for c in found}
+        if missing:
+            raise serializers.ValidationError(f"There is no GPU class {sorted(missing)[0]}.")
+        return found
+
+    def values(self) -> PersonaValues:
+        return PersonaValues(**self.validated_data)
+
+
+class PersonaWrites(PersonView):
+    write_scope = Scope.ALL
+
+    def save(self, request: Request, persona: Persona | None) -> Response:
+        if not is_admin(self.person):
+            raise Http404
+        asked = PersonaWriteSerializer(data=request.data)
+        asked.is_valid(raise_exception=True)
+        saved = save_persona(by=self.person, values=asked.values(), persona=persona)
+        made = status.HTTP_200_OK if persona else status.HTTP_201_CREATED
+        return Response(PersonaSerializer(saved).data, status=made)
+
+
+class PersonaDetail(PersonaWrites):
+    """One persona. For who administers."""
+
+    serializer_class = PersonaSerializer
+    queryset = Persona.objects.none()
+
+    def _get(self, name: str) -> Persona:
+        if not is_admin(self.person):
+            raise Http404
+        return get_object_or_404(Persona, name=name)
+
+    @extend_schema(responses=PersonaSerializer)
+    def get(self, request: Request, name: str) -> Response:
+        return Response(PersonaSerializer(self._get(name)).data)
+
+    @extend_schema(request=PersonaWriteSerializer, responses=PersonaSerializer)
+    def put(self, request: Request, name: str) -> Response:
+        """Change it: what is not sent is set to its default."""
+        return self.save(request, self._get(name))
+
+    @extend_schema(responses={204: None})
+    def delete(self, request: Request, name: str) -> Response:
+        """Remove it, while nobody has it."""
+        delete_persona(by=self.person, persona=self._get(name))
+        return Response(status=status.HTTP_204_NO_CONTENT)
+
+
+class GivenSerializer(serializers.Serializer[Any]):
+    persona = serializers.CharField(max_length=63)
+    until = serializers.DateTimeField(required=False, allow_null=True)
+
+
+class TeamMember(PersonView):
+    """The persona of one person in a team. For who gives personas there."""
+
+    serializer_class = MemberSerializer
+    queryset = Team.objects.none()
+    write_scope = Scope.ALL
+
+    def _team(self, name: str) -> Team:
+        seen = visible_teams(self.person) & led_teams(self.person)
+        return get_object_or_404(seen.select_related("queue__cluster"), name=name)
+
+    @extend_schema(request=GivenSerializer, responses=MemberSerializer)
+    def put(self, request: Request, name: str, username: str) -> Response:
+        """Give the persona, in place of one they have there."""
+        team = self._team(name)
+        asked = GivenSerializer(data=request.data)
+        asked.is_valid(raise_exception=True)
+        given = asked.validated_data
+        person = User.objects.filter(username=username).first()
+        persona = Persona.objects.filter(name=given["persona"]).first()
+        if person is None:
+            refuse("user", "Nobody has that user name. Add them first.")
+        if persona is None:
+            refuse("persona", f"There is no persona {given['persona']}.")
+        made = set_member(
+            by=self.person, team=team, person=person, persona=persona, until=given.get("until")
+        )
+        return Response(MemberSerializer(made).data)
+
+    @extend_schema(responses={204: None})
+    def delete(self, request: Request, name: str, username: str) -> Response:
+        """Take the persona away."""
+        membership = get_object_or_404(self._team(name).memberships, user__username=username)
+        remove_member(by=self.person, membership=membership)
+        return Response(status=status.HTTP_204_NO_CONTENT)
+
+
+class TeamListWrites(TeamWrites):
+    @extend_schema(request=NewTeamSerializer, responses={201: TeamSerializer})
+    def post(self, request: Request) -> Response:
+        """Bind a new team to a queue. For who administers."""
+        made = self.save(request, None)
+        return Response(TeamSerializer(made).data, status=status.HTTP_201_CREATED)
+
+
+class TeamDetailWrites(TeamWrites):
+    @extend_schema(request=NewTeamSerializer, responses=TeamSerializer)
+    def put(self, request: Request, name: str) -> Response:
+        """Rename the team, or bind it to another queue. For who administers."""
+        return Response(TeamSerializer(self.save(request, self._found(name))).data)
+
+    @extend_schema(responses={204: None})
+    def delete(self, request: Request, name: str) -> Response:
+        """Remove a team without members. For who administers."""
+        doors.delete_team(by=self.person, team=self._found(name))
+        return Response(status=status.HTTP_204_NO_CONTENT)
+
+    def _found(self, name: str) -> Team:
+        if not is_admin(self.person):
+            raise Http404
+        return get_object_or_404(
+            visible_teams(self.person).select_related("queue__cluster"), name=name
+        )
+
+
+class Teams(TeamListWrites, TeamList):
+    """Your teams and those below them, with their members."""
+
+
+class OneTeam(TeamDetailWrites, TeamDetail):
+    """One team with its members."""
+
+
+class Personas(PersonaWrites, PersonaList):
+    """Personas of your teams; all of them for who hands some out, operates or administers."""
+
+    @extend_schema(request=PersonaWriteSerializer, responses={201: PersonaSerializer})
+    def post(self, request: Request) -> Response:
+        """Make a persona. For who administers."""
+        return self.save(request, None)
