@@ -4,6 +4,7 @@ from django.urls import path, re_path
 
 from portal.api import (
     access,
+    audit,
     clusters,
     docs,
     ledger,
@@ -44,6 +45,8 @@ urlpatterns = [
     ),
     path("personas", members.Personas.as_view(), name="personas"),
     path("personas/<str:name>", members.PersonaDetail.as_view(), name="persona"),
+    path("audit", audit.AuditList.as_view(), name="audit"),
+    path("audit/verdict", audit.AuditVerdict.as_view(), name="audit_verdict"),
     path("priority-classes", clusters.PriorityClassList.as_view(), name="priority_classes"),
     path("clusters", clusters.ClusterList.as_view(), name="clusters"),
     path(CLUSTER, clusters.ClusterDetail.as_view(), name="cluster"),

@@ -10,6 +10,7 @@ urlpatterns = [
     path("access/", include("portal.web.access.urls")),
     path("help/", include("portal.web.help.urls")),
     path("", include("portal.web.people.urls")),
+    path("", include("portal.web.audit.urls")),
     path("c/<slug:cluster>/", include("portal.web.overview.urls")),
     path("c/<slug:cluster>/", include("portal.web.workloads.urls")),
     path("c/<slug:cluster>/", include("portal.web.quotas.urls")),

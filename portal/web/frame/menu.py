@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from django.http import HttpRequest
 from django.urls import NoReverseMatch, reverse
 
+from portal.audit.reading import may_audit
 from portal.teams.access import editable_queues, is_operator, visible_queues
 from portal.teams.rights import Person, rights_of
 from portal.web.frame.remembered import remembered
@@ -110,6 +111,8 @@ class _Menu:
         yield from self.entry("Nodes", "nodes", "web:nodes", below=("nodes", "consolidation"))
         if is_operator(self.user):
             yield from self.entry("Cluster", "server", "web:cluster")
+        if may_audit(self.user):
+            yield Entry("Audit log", "list", reverse("web:audit"), self.path == "/audit/")
 
 
 def sections(request: HttpRequest, cluster: Cluster, *, may_submit: bool) -> list[Section]:

@@ -1,0 +1,152 @@
+"""The audit log: who did what, as what, whence and why; refused tries too. Nothing here changes anything."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from django.contrib.auth.decorators import login_required
+from django.db.models import Count
+from django.http import Http404, HttpResponse
+from django.shortcuts import render
+from django.utils.formats import date_format
+from django.views.decorators.http import require_safe
+
+from portal.accounts.capabilities import Capability
+from portal.audit.chain import verify
+from portal.audit.kinds import GROUPS, Kind, kind_of
+from portal.audit.models import AuditEntry, Via
+from portal.audit.reading import DAYS, Asked, may_audit, visible_entries
+from portal.display.csv import Table, csv_lines
+from portal.teams.rights import rights_of
+from portal.web.frame.context import Shell
+from portal.web.frame.requests import PersonRequest
+
+PAGE = 50
+MOST_CHANGES = 3
+"""Changed fields that a line shows; all of them stand below it."""
+MOST_CSV = 50_000
+COLUMNS = (
+    "number", "at", "actor", "allowed_as", "kind", "refused", "cluster", "queue", "subject", "before",
+    "after", "reason", "via", "address", "request_id", "digest",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    field: str
+    before: str
+    after: str
+
+
+@dataclass(frozen=True)
+class Line:
+    entry: AuditEntry
+
+    @property
+    def kind(self) -> Kind:
+        return kind_of(self.entry.kind)
+
+    @property
+    def changes(self) -> list[Change]:
+        before, after = self.entry.before or {}, self.entry.after or {}
+        return [Change(name, _words(before.get(name)), _words(after.get(name)))
+                for name in {**before, **after}]  # fmt: skip
+
+    @property
+    def first_changes(self) -> list[Change]:
+        return self.changes[:MOST_CHANGES]
+
+    @property
+    def more(self) -> int:
+        return max(0, len(self.changes) - MOST_CHANGES)
+
+
+def _words(value: Any) -> str:
+    if value is None or value in ("", [], {}):
+        return "–"
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+@login_required
+@require_safe
+def audit(request: PersonRequest) -> HttpResponse:
+    _check(request)
+    asked = Asked(request.GET.dict())
+    seen = visible_entries(request.user)
+    found = asked.of(seen)
+    page = found.filter(number__lt=asked.before) if asked.before else found
+    lines = [Line(entry) for entry in page[: PAGE + 1]]
+    context = {
+        "asked": asked,
+        "ranges": DAYS,
+        "groups": GROUPS.items(),
+        "ways": Via.choices,
+        "people": _people(seen),
+        "days": list(_days(lines[:PAGE], Shell(request).zone)),
+        "older": lines[PAGE - 1].entry.number if len(lines) > PAGE else None,
+        "matching": found.count(),
+        "total": seen.count(),
+        "by_way": _by_way(found),
+        "refused": found.filter(refused=True).count(),
+        "verdict": verify() if _sees_all(request) else None,
+        "first": seen.order_by("number").first(),
+        "query": _query(request),
+    }
+    return render(request, "web/audit/audit.html", context)
+
+
+@login_required
+@require_safe
+def audit_csv(request: PersonRequest) -> HttpResponse:
+    """What the filters leave, newest first."""
+    _check(request)
+    found = Asked(request.GET.dict()).of(visible_entries(request.user))[:MOST_CSV]
+    rows = [[_cell(getattr(entry, name)) for name in COLUMNS] for entry in found]
+    table = Table("audit", "Audit log", COLUMNS, rows)
+    answer = HttpResponse("".join(csv_lines(table)), content_type="text/csv; charset=utf-8")
+    answer["Content-Disposition"] = 'attachment; filename="audit.csv"'
+    return answer
+
+
+def _cell(value: Any) -> Any:
+    return json.dumps(value, sort_keys=True) if isinstance(value, dict | list) else value
+
+
+def _check(request: PersonRequest) -> None:
+    """Raises Http404 for who audits nothing."""
+    if not may_audit(request.user):
+        raise Http404
+
+
+def _sees_all(request: PersonRequest) -> bool:
+    return rights_of(request.user).everywhere(Capability.AUDIT)
+
+
+def _people(seen: Any) -> list[str]:
+    names = seen.exclude(actor="").order_by("actor").values_list("actor", flat=True)
+    return list(names.distinct())
+
+
+def _by_way(found: Any) -> list[tuple[str, int]]:
+    counts = dict(found.order_by().values_list("via").annotate(Count("number")))
+    return [(label, counts[way]) for way, label in Via.choices if way in counts]
+
+
+def _days(lines: Sequence[Line], zone: str) -> Iterator[tuple[str, list[Line]]]:
+    here = ZoneInfo(zone)
+    for day, held in groupby(lines, key=lambda line: line.entry.at.astimezone(here).date()):
+        yield date_format(day, "D j M Y"), list(held)
+
+
+def _query(request: PersonRequest) -> str:
+    """The filters as an address holds them, without where the page begins."""
+    query = request.GET.copy()
+    query.pop("before", None)
+    return query.urlencode()

@@ -1,0 +1,87 @@
+"""The audit log on its page: everything for auditors, a lead's queues for a lead, nothing for others."""
+
+import pytest
+
+from portal.accounts.models import User
+from portal.audit.models import AuditEntry
+from scheduling.services import events
+from tests.factories import example_cluster, make_member
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def cluster(django_capture_on_commit_callbacks):
+    found = example_cluster()
+    with django_capture_on_commit_callbacks(execute=True):
+        place = {"cluster": found, "reason": "spring corpus"}
+        events.announce(
+            "quota.saved", actor="lead", queue="research/vision", subject="vision",
+            before={"nominal": 12}, after={"nominal": 16}, **place,
+        )  # fmt: skip
+        events.announce("quota.saved", actor="other", queue="products/search", **place)
+        events.announce("persona.changed", actor="admin", subject="researcher")
+        events.announce("member.changed", actor="lead", subject="=1+1", refused=True, **place)
+    return found
+
+
+def read(client, name, path="/audit/"):
+    client.force_login(User.objects.get(username=name))
+    return client.get(path)
+
+
+def test_admin_reads_every_entry_and_the_verdict(cluster, client):
+    page = read(client, "admin")
+    assert page.context["total"] == 4
+    assert page.context["verdict"].whole
+    assert b"Chain verified" in page.content
+    assert "vision" in page.text
+
+
+def test_lead_reads_those_of_their_queues_alone(cluster, client):
+    page = read(client, "lead")
+    assert page.context["total"] == 1
+    assert b"products" not in page.content
+    assert page.context["verdict"] is None
+
+
+def test_who_audits_nothing_finds_no_page(cluster, client):
+    for path in ("/audit/", "/audit.csv", "/api/v1/audit", "/api/v1/audit/verdict"):
+        assert read(client, "researcher", path).status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("query", "count"),
+    [
+        ("who=lead", 2),
+        ("what=people", 2),
+        ("refused=1", 1),
+        ("q=vision", 1),
+        ("by=page", 0),
+        ("days=1&what=quotas", 2),
+        ("days=nonsense&what=nonsense&by=nonsense&before=nonsense", 4),
+    ],
+)
+def test_filters_narrow_and_nonsense_is_passed_over(cluster, client, query, count):
+    assert read(client, "admin", f"/audit/?{query}").context["matching"] == count
+    assert read(client, "admin", f"/api/v1/audit?{query}").json()["count"] == count
+
+
+def test_csv_escapes_what_a_spreadsheet_would_run(cluster, client):
+    text = read(client, "admin", "/audit.csv").text
+    assert ",'=1+1," in text
+    assert len(text.splitlines()) == 5
+
+
+def test_older_entries_follow_on_the_next_page(cluster, client):
+    page = read(client, "admin", "/audit/?before=3")
+    shown = [line.entry.number for _, lines in page.context["days"] for line in lines]
+    assert shown == [2, 1]
+
+
+def test_auditor_changes_nothing(cluster, client):
+    auditor = make_member(cluster.queues.get(parent=None), name="auditor", may_audit=True)
+    client.force_login(auditor)
+    assert client.post("/audit/").status_code == 405
+    assert client.post("/api/v1/audit").status_code == 405
+    assert AuditEntry.objects.count() == 4
