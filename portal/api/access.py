@@ -20,8 +20,8 @@ from portal.api.scope import PersonView
 from portal.boundary.reading import one_line
 from portal.teams import directory
 from portal.teams import service_accounts as service
-from portal.teams.delegation import led_teams
 from portal.teams.directory_models import LONGEST_GROUP
+from portal.teams.giving import led_teams
 from portal.teams.models import GroupRule, ServiceAccount, Team
 
 

@@ -19,8 +19,8 @@ from rest_framework.request import Request
 from portal.accounts.audit import record
 from portal.accounts.models import Persona, User
 from portal.accounts.provider import claims_of, groups_in
-from portal.teams.access import is_operator
-from portal.teams.delegation import may_hand_out
+from portal.teams.access import is_admin
+from portal.teams.giving import excess
 from portal.teams.models import GroupRule, Membership, SeenGroups, Team
 from scheduling.services.errors import ServiceError
 
@@ -63,8 +63,9 @@ def add_rule(
     Raises ServiceError: ``name_taken`` where the group has a rule for this team, ``not_yours`` where
     ``by`` may not give this persona.
     """
-    if not may_hand_out(by, persona, team):
-        sentence = f"You may not give the persona {persona} in {team}."
+    over = excess(by, persona, team)
+    if over is not None:
+        sentence = f"You may not give the persona {persona} in {team}. {over.sentence}"
         raise ServiceError("not_yours", sentence, "Give one that you have.", field="persona")
     if GroupRule.objects.filter(group=group, team=team).exists():
         sentence = f"{group} has a rule for {team} already."
@@ -87,7 +88,7 @@ def delete_rule(by: User, rule: GroupRule, *, request: Asked) -> None:
 
 
 def may_rule(user: User) -> bool:
-    return is_operator(user)
+    return is_admin(user)
 
 
 def _follow_all(request: Asked) -> None:

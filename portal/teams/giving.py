@@ -8,14 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from portal.accounts.capabilities import CLASS_OF_SERVICE, MEANINGS, Capability, Reach
 from portal.accounts.models import Persona, User
-from portal.teams.access import is_admin
+from portal.teams.access import is_admin, places
 from portal.teams.models import Membership, Team
 from portal.teams.rights import rights_of
-from scheduling.models import MILLI
+from scheduling.models import MILLI, Queue
 from scheduling.services import events
 from scheduling.services.errors import ServiceError
 
@@ -161,6 +162,11 @@ def refuse(giver: User, person: User, persona: Persona, team: Team, error: Servi
         reason=error.sentence,
     )
     raise error
+
+
+def led_teams(giver: User) -> QuerySet[Team]:
+    """Teams whose members and programs the person looks after."""
+    return Team.objects.filter(queue__in=Queue.objects.filter(places(giver, Capability.MEMBERS)))
 
 
 def givable(giver: User, team: Team) -> list[Persona]:

@@ -14,7 +14,7 @@ from rest_framework.request import Request
 from portal.accounts import doors
 from portal.accounts.audit import record
 from portal.accounts.models import ApiToken, Persona, Scope, User
-from portal.teams.delegation import may_hand_out
+from portal.teams.giving import excess
 from portal.teams.models import Membership, ServiceAccount, Team
 from scheduling.services.errors import ServiceError, name_refused
 
@@ -39,8 +39,9 @@ def make(
     Raises ServiceError: ``not_yours`` where ``by`` may not give the persona, ``bad_name``, ``name_taken``,
     ``too_many``.
     """
-    if not may_hand_out(by, persona, team):
-        sentence = f"You may not give the persona {persona} in {team}."
+    over = excess(by, persona, team)
+    if over is not None:
+        sentence = f"You may not give the persona {persona} in {team}. {over.sentence}"
         raise ServiceError("not_yours", sentence, "Give one that you have.", field="persona")
     if team.service_accounts.count() >= MOST:
         sentence = f"{team} has {MOST} service accounts."

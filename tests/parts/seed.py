@@ -16,16 +16,15 @@ def main(api_url: str) -> None:
     import django
 
     django.setup()
-    from portal.accounts.models import ApiToken, Persona, User
+    from portal.accounts.models import ApiToken, User
     from portal.teams.models import Membership, Team
     from scheduling.models import Queue
+    from tests.factories import make_persona
     from tests.scheduling.kube import policy
 
     cluster = policy("enforce", api_url, "research", "products", nominal_gpus=16)
     user = User.objects.create_user(NAME, password=PASSWORD)
-    persona = Persona.objects.create(
-        name="lead", may_submit=True, may_edit_quotas=True, may_operate=True
-    )
+    persona = make_persona("lead", may_submit=True, may_operate=True)
     top = Queue.objects.get(cluster=cluster, parent=None)
     Membership.objects.create(
         user=user, persona=persona, team=Team.objects.create(name="all", queue=top)

@@ -16,7 +16,7 @@ from portal.accounts import doors
 from portal.accounts.forms import TokenForm
 from portal.accounts.views import person
 from portal.teams import service_accounts as service
-from portal.teams.delegation import handed_out, led_teams
+from portal.teams.giving import givable, led_teams
 from portal.teams.models import ServiceAccount, Team
 from portal.web.access.forms import ServiceAccountForm
 from scheduling.services.errors import ServiceError
@@ -40,7 +40,7 @@ def service_accounts(request: HttpRequest, team: str) -> HttpResponse:
     user, found = person(request), _team(request, team)
     if request.method != "POST":
         return _page(request, found)
-    form = ServiceAccountForm(request.POST, personas=handed_out(user, found))
+    form = ServiceAccountForm(request.POST, personas=givable(user, found))
     if not form.is_valid():
         return _page(request, found, 400, form=form)
     try:
@@ -100,7 +100,7 @@ def _page(request: HttpRequest, team: Team, status: int = 200, **extra: Any) -> 
     accounts = team.service_accounts.select_related("user", "made_by").prefetch_related(
         "user__api_tokens", "user__memberships__persona"
     )
-    personas = handed_out(person(request), team)
+    personas = givable(person(request), team)
     context = {
         "team": team,
         "accounts": accounts,

@@ -10,10 +10,10 @@ from rest_framework.test import APIClient
 
 from portal.accounts.models import ApiToken, Persona, User
 from portal.teams.access import submittable_queues
-from portal.teams.delegation import handed_out
+from portal.teams.giving import givable
 from portal.teams.models import Membership, ServiceAccount, Team
 from scheduling.models import GpuClass, PriorityClass, Queue
-from tests.factories import make_cluster, make_user
+from tests.factories import make_cluster, make_persona, make_user
 
 pytestmark = pytest.mark.django_db
 PAGE = "/access/teams/{}/service-accounts/"
@@ -30,7 +30,7 @@ def teams() -> dict[str, Team]:
 
 
 def persona(name: str, **fields) -> Persona:
-    return Persona.objects.create(name=name, **fields)
+    return make_persona(name, **fields)
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def researcher() -> Persona:
 @pytest.fixture
 def lead(teams) -> User:
     user = make_user("lead")
-    mine = persona("team lead", may_submit=True, may_edit_quotas=True, max_gpus_per_workload=32_000)
+    mine = persona("team lead", may_submit=True, may_give=True, max_gpus_per_workload=32_000)
     Membership.objects.create(user=user, team=teams["research"], persona=mine)
     return user
 
@@ -108,7 +108,7 @@ def test_lead_gives_no_persona_that_has_more_than_theirs(browser, teams, lead, f
 
     assert page.status_code == 400
     assert "Choose one of the listed" in page.content.decode()
-    assert more not in handed_out(lead, teams["vision"])
+    assert more not in givable(lead, teams["vision"])
     assert not ServiceAccount.objects.exists()
 
 
@@ -124,7 +124,7 @@ def test_classes_count_for_what_may_be_given(teams, lead):
     same.gpu_classes.add(l4)
     same.priority_classes.add(high)
 
-    given = handed_out(lead, teams["vision"])
+    given = givable(lead, teams["vision"])
     assert (every in given, other in given, same in given) == (False, False, True)
 
 
@@ -138,7 +138,7 @@ def test_lead_reaches_teams_below_and_no_others(browser, researcher):
 def test_operator_gives_every_persona(teams):
     admin = make_user("admin", is_superuser=True)
     powerful = persona("powerful", may_operate=True)
-    assert powerful in handed_out(admin, teams["vision"])
+    assert powerful in givable(admin, teams["vision"])
 
 
 @pytest.mark.parametrize("name", ["", "a b", "x/y", "x" * 101])

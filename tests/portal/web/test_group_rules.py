@@ -4,10 +4,10 @@ import pytest
 from django.utils import timezone
 from rest_framework.test import APIClient
 
-from portal.accounts.models import Persona, Session, User
+from portal.accounts.models import Session, User
 from portal.teams.models import GroupRule, Membership, SeenGroups, Team
 from scheduling.models import Queue
-from tests.factories import make_cluster, make_member, make_user
+from tests.factories import make_cluster, make_member, make_persona, make_user
 
 pytestmark = pytest.mark.django_db
 PAGE = "/access/groups/"
@@ -22,7 +22,7 @@ def team() -> Team:
 @pytest.fixture
 def admin(client, team) -> User:
     user = make_user("admin", is_superuser=True)
-    Persona.objects.create(name="researcher", may_submit=True)
+    make_persona("researcher", may_submit=True)
     client.force_login(user)
     return user
 

@@ -9,7 +9,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('teams', '0002_submit_templates'),
+        ("teams", "0003_sign_in_by_others"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 

@@ -33,7 +33,7 @@ def grant(apps, schema_editor):
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('accounts', '0004_forget_former_sign_ins'),
+        ("accounts", "0005_sign_in_by_others"),
     ]
 
     operations = [
