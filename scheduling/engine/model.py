@@ -13,6 +13,11 @@ from datetime import datetime
 from enum import StrEnum
 from typing import NamedTuple
 
+UNLIMITED = 1 << 60
+"""Stands for "no limit" in integer tables; sums of a few of them stay below 2**63."""
+
+LEVELS = ("block", "rack", "node")
+
 MILLI = 1000
 """Milli-GPU in one GPU."""
 

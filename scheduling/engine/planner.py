@@ -9,11 +9,11 @@ from scheduling.engine.explain.decode import decode, outline
 from scheduling.engine.explain.outline import Outline
 from scheduling.engine.explain.shares import read_shares
 from scheduling.engine.model import Plan, Share, Snapshot
-from scheduling.engine.order.refusals import spell_out
 from scheduling.engine.snapshot.encode import encode
 from scheduling.engine.snapshot.frame import Frame
 from scheduling.engine.snapshot.workload_columns import Roster
 from scheduling.engine.state.array_plan import ArrayPlan
+from scheduling.engine.statement.lines import spell_out
 
 
 def plan(snapshot: Snapshot) -> Plan:

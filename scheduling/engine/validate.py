@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterator, Mapping, Sequence
 
 from scheduling.engine import model as m
-from scheduling.engine.state import input as a
+from scheduling.engine.model import LEVELS
 
 Fault = tuple[str, str, str]
 
@@ -133,8 +133,8 @@ def _wishes(at: str, work: m.Workload, priorities: set[str]) -> Iterator[Fault]:
         ("required", work.topology.required),
         ("preferred", work.topology.preferred),
     ):
-        if level is not None and level not in a.LEVELS:
-            yield f"{at}.topology.{kind}", repr(level), f"one of {', '.join(a.LEVELS)}"
+        if level is not None and level not in LEVELS:
+            yield f"{at}.topology.{kind}", repr(level), f"one of {', '.join(LEVELS)}"
 
 
 def _running(

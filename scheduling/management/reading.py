@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scheduling.engine.document import reader as document
+from scheduling.engine import document
 from scheduling.engine.model import Snapshot, SnapshotError
 from scheduling.files import BrokenFileError, Fault, lines_of, read, read_text
 from scheduling.management.command import MOST_FAULTS, WeirCommand

@@ -15,14 +15,15 @@ import numpy as np
 
 from scheduling.engine import model as m
 from scheduling.engine.compile.kernel import inner, kernel
+from scheduling.engine.compile.structs import Ints
 from scheduling.engine.order.pending import renew
-from scheduling.engine.placement.node_index import BLOCK_SIZE, row_of, sum_up
-from scheduling.engine.placement.node_room import touch_all
+from scheduling.engine.placement.node_index import row_of, sum_up
+from scheduling.engine.placement.node_room import clear_room, touch_all
 from scheduling.engine.placement.place import choose_class, place
-from scheduling.engine.placement.prepare import clear_room
 from scheduling.engine.snapshot.encode import encode
 from scheduling.engine.snapshot.frame import Frame
-from scheduling.engine.state.input import NOW, Ints
+from scheduling.engine.state.nodes import BLOCK_SIZE
+from scheduling.engine.state.units import NOW
 from scheduling.simulation.traces.openb import OpenbNode, OpenbPod
 
 LEARN_EVERY = 1000

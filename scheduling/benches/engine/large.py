@@ -14,7 +14,7 @@ import numpy as np
 
 from scheduling.engine import ArrayPlan, Frame, encode, plan_frame
 from scheduling.engine.model import GpuClass, Node, PriorityClass, Queue, Quota, Snapshot
-from scheduling.engine.state.input import PENDING
+from scheduling.engine.state.units import PENDING
 from scheduling.engine.whatif.change import Reach
 from scheduling.engine.whatif.relaxations import relaxations_in
 from scheduling.simulation.run.frames import leaves

@@ -15,7 +15,7 @@ import numpy as np
 from scheduling.engine import model as m
 from scheduling.engine.planner import plan_frame
 from scheduling.engine.snapshot.encode import encode
-from scheduling.engine.state.input import GPUS, RUNNING
+from scheduling.engine.state.units import GPUS, RUNNING
 from scheduling.simulation.traces.openb import OpenbNode, OpenbPod
 
 from .bound import most_allocated

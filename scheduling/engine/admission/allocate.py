@@ -7,9 +7,9 @@ from scheduling.engine.placement.node_index import row_of
 from scheduling.engine.placement.place import is_free
 from scheduling.engine.quota.fair_share import levels_over, over_limit, over_nominal, takes_kept
 from scheduling.engine.quota.limits import full_queue, user_limit
-from scheduling.engine.state.input import BACKFILL, GPUS
 from scheduling.engine.state.session import World
-from scheduling.engine.statement.lines import admit, promise
+from scheduling.engine.state.units import BACKFILL, GPUS
+from scheduling.engine.statement.operations import admit, promise
 
 
 @once

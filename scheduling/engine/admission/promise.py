@@ -11,12 +11,14 @@ import numpy as np
 from scheduling.engine import codes
 from scheduling.engine.admission.allocate import fills_what_leaves, quota_allows
 from scheduling.engine.compile.kernel import inner
-from scheduling.engine.order.pending import PROMISED
+from scheduling.engine.compile.structs import Flags
 from scheduling.engine.placement.node_room import ONE, take_now
 from scheduling.engine.placement.place import sit_as_promised
-from scheduling.engine.state.input import GPUS, Flags
+from scheduling.engine.state.order import PROMISED
 from scheduling.engine.state.session import World
-from scheduling.engine.statement.lines import admit, promise, recall, seat_out
+from scheduling.engine.state.units import GPUS
+from scheduling.engine.statement.lines import recall, seat_out
+from scheduling.engine.statement.operations import admit, promise
 from scheduling.engine.statement.statement import unseat
 
 

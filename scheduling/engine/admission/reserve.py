@@ -14,10 +14,11 @@ from scheduling.engine import codes
 from scheduling.engine.admission.turns import expected_end
 from scheduling.engine.compile.kernel import inner, once
 from scheduling.engine.compile.sort import order_of
+from scheduling.engine.compile.structs import Floats, Ints
 from scheduling.engine.placement.never_fits import slots_when_empty
 from scheduling.engine.placement.node_room import free_of, leave, may_use, sit
-from scheduling.engine.state.input import ANYWHERE, GPUS, LATER, NOW, Floats, Ints
 from scheduling.engine.state.session import World
+from scheduling.engine.state.units import ANYWHERE, GPUS, LATER, NOW
 from scheduling.engine.statement.changed import TURNS, changed
 from scheduling.engine.statement.lines import seat_out
 

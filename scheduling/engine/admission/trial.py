@@ -6,10 +6,11 @@ from scheduling.engine.admission.allocate import fills_what_leaves, quota_allows
 from scheduling.engine.admission.reserve import backfills
 from scheduling.engine.compile.kernel import inner, once
 from scheduling.engine.placement.place import place
-from scheduling.engine.quota.fair_share import is_worn, levels_over
-from scheduling.engine.state.input import BACKFILL, BEGUN, GPUS, LATER, LEFT, NOW
+from scheduling.engine.quota.fair_share import levels_over
+from scheduling.engine.quota.limits import is_worn
 from scheduling.engine.state.session import World
-from scheduling.engine.statement.lines import admit, promise
+from scheduling.engine.state.units import BACKFILL, BEGUN, GPUS, LATER, LEFT, NOW
+from scheduling.engine.statement.operations import admit, promise
 
 DONE, REFUSED, NOT_YET = 0, 1, 2
 

@@ -14,11 +14,12 @@ from scheduling.engine import codes
 from scheduling.engine.admission.allocate import need_of
 from scheduling.engine.compile.kernel import inner, once
 from scheduling.engine.compile.sort import order_of
-from scheduling.engine.eviction.candidates import gpus_of
+from scheduling.engine.compile.structs import Ints
 from scheduling.engine.order.pending import RISEN
 from scheduling.engine.placement.node_room import may_use
-from scheduling.engine.state.input import EPS, GPUS, Ints
+from scheduling.engine.state.input import gpus_of
 from scheduling.engine.state.session import World
+from scheduling.engine.state.units import EPS, GPUS
 from scheduling.engine.statement.changed import TURNS, changed
 
 

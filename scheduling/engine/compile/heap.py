@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from scheduling.engine.compile.kernel import inner
-from scheduling.engine.state.input import Ints
+from scheduling.engine.compile.structs import Ints
 
 
 @inner

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from scheduling.engine.compile.kernel import inner
-from scheduling.engine.state.input import Floats, Ints
+from scheduling.engine.compile.structs import Floats, Ints
 
 
 @inner

@@ -38,6 +38,13 @@ from numba.np.arrayobj import (
     setitem_array,
 )
 from numba.np.numpy_support import from_dtype
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
+
+Floats = NDArray[np.float64]
+
+Flags = NDArray[np.bool_]
 
 WORD = cgutils.intp_t
 DECLARED: set[type] = set()

@@ -6,13 +6,14 @@ from typing import Any
 
 from scheduling.engine.compile.kernel import inner, kernel
 from scheduling.engine.cycle.steps import decide_all
-from scheduling.engine.division.divide import potential
 from scheduling.engine.division.share_out import share_out
 from scheduling.engine.eviction.candidates import forget_given, relist
-from scheduling.engine.order.pending import FEW, renew
+from scheduling.engine.order.pending import renew
 from scheduling.engine.order.running import muster
-from scheduling.engine.placement.prepare import clear_out, lay_out, note_the_settled, weigh
-from scheduling.engine.state.input import Floats
+from scheduling.engine.placement.node_room import lay_out, sum_open
+from scheduling.engine.quota.usage import weigh_queues
+from scheduling.engine.state.order import FEW
+from scheduling.engine.statement.lines import clear_out, note_the_settled
 
 
 @kernel
@@ -37,7 +38,8 @@ def run_cycle(world: Any, now: float, acts: bool) -> None:
     if not acts:
         note_the_settled(world)
         return
-    weigh(world)
+    weigh_queues(world)
+    sum_open(world)
     if again:
         relist(world.prey)
     else:
@@ -53,15 +55,3 @@ def divide_world(world: Any) -> None:
     clear_out(world)
     share_out(world)
     note_the_settled(world)
-
-
-@kernel
-def potentials(world: Any, work: Any, out: Floats) -> None:
-    """Potential share of every queue in every class into ``out`` [class, queue]. ``work`` is a copy of
-    the division, which changes.
-    """
-    base = world.division
-    for c in range(out.shape[0]):
-        for q in range(1, out.shape[1]):
-            out[c, q] = potential(world.tree, world.quotas, c, q, world.rules.history, base, work)
-        out[c, 0] = base.capacity[c, 0]

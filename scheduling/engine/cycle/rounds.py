@@ -10,8 +10,8 @@ from __future__ import annotations
 from scheduling.engine import codes
 from scheduling.engine.admission.reserve import let_nodes_go
 from scheduling.engine.compile.kernel import inner, once
-from scheduling.engine.state.input import STEPPED_BACK
 from scheduling.engine.state.session import World
+from scheduling.engine.state.units import STEPPED_BACK
 from scheduling.engine.statement.lines import undecide
 
 

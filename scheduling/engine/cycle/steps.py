@@ -19,23 +19,26 @@ from __future__ import annotations
 
 from scheduling.engine import codes
 from scheduling.engine.admission.allocate import need_of
-from scheduling.engine.admission.grow import grow_all
 from scheduling.engine.admission.promise import seat_the_promised
 from scheduling.engine.admission.reserve import reserve
 from scheduling.engine.admission.trial import DONE, NOT_YET, REFUSED, try_class
 from scheduling.engine.admission.turns import ahead_of, forget_open_turns, give_up_turn, keep_turn
 from scheduling.engine.compile.kernel import inner, once
+from scheduling.engine.cycle.grow import grow_all
 from scheduling.engine.cycle.rounds import reopen, stirred
 from scheduling.engine.division.share_out import share_out_again
-from scheduling.engine.eviction.candidates import gpus_of, work_lost
 from scheduling.engine.eviction.spared import spare_the_needless
+from scheduling.engine.eviction.unwanted import evict_the_unwanted
 from scheduling.engine.eviction.ways import gets_room, others_move, takes_what_is_its_own
 from scheduling.engine.explain.diagnose import conclude
-from scheduling.engine.order.pending import PROMISED, SHORT, forget_leads, next_in_line
-from scheduling.engine.order.refusals import note_cells, note_refusal, refused_alike, tell_the_like
-from scheduling.engine.quota.fair_share import levels_over, neediest
+from scheduling.engine.order.pending import forget_leads, next_in_line
+from scheduling.engine.order.queues import neediest
+from scheduling.engine.order.refusals import note_cells, note_refusal, refused_alike
+from scheduling.engine.quota.fair_share import levels_over
 from scheduling.engine.quota.limits import full_queue, user_limit
-from scheduling.engine.state.input import (
+from scheduling.engine.state.order import PROMISED
+from scheduling.engine.state.session import World
+from scheduling.engine.state.units import (
     BEGUN,
     GPUS,
     LEFT,
@@ -45,10 +48,8 @@ from scheduling.engine.state.input import (
     STRETCHED,
     TRIED,
 )
-from scheduling.engine.state.session import World
 from scheduling.engine.statement.changed import EVERY, TURNS, changed
-from scheduling.engine.statement.lines import evict, quote
-from scheduling.engine.statement.statement import release
+from scheduling.engine.statement.lines import tell_the_like
 
 MOST_ROUNDS = 8
 """Each round acts on somebody, so rounds end; this bounds a cycle's time."""
@@ -92,38 +93,6 @@ def _ask_all(world: World) -> None:
             open_ones += not skip[k]
         if open_ones > 0:
             _one_pass(world, turn)
-
-
-@inner
-def evict_the_unwanted(world: World) -> None:
-    """Step 1. Draining spares nobody; a gang is stale below its least members past the grace."""
-    work, rules, line = world.work, world.rules, world.line
-    if line.count[SHORT] == 0 and not _drains(world):
-        return
-    for k in range(line.runs[2], line.count[2]):
-        w = line.running[k]
-        if work.leaving[w]:
-            continue
-        short = work.members[w] < work.least[w]
-        stale = short and rules.now >= work.stale[w] + rules.grace
-        if world.tree.stop[work.queue[w]] == codes.DRAINS:
-            evict(world, w, codes.DRAINED)
-        elif stale:
-            evict(world, w, codes.STALE_GANG)
-        else:
-            continue
-        release(world, w)
-        world.out.lost[w] = work_lost(work, w, work.members[w], rules.now)
-        age = rules.now - work.stale[w] if stale else 0.0
-        quote(world.out, w, work.queue[w], work.members[w], work.least[w], age, gpus_of(work, w))
-
-
-@once
-def _drains(world: World) -> bool:
-    for q in range(world.tree.stop.size):
-        if world.tree.stop[q] == codes.DRAINS:
-            return True
-    return False
 
 
 @inner

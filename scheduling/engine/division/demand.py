@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from scheduling.engine import codes
 from scheduling.engine.compile.kernel import inner, once
-from scheduling.engine.eviction.candidates import gpus_of
-from scheduling.engine.explain.diagnose import blame_hours, never
-from scheduling.engine.order.pending import SPECIAL
-from scheduling.engine.order.shapes import KINDS
-from scheduling.engine.placement.never_fits import fits_empty, known_row, limit_too_low
-from scheduling.engine.quota.limits import book_gpus, book_start, may_ask, spent_hours, weighed
-from scheduling.engine.state.input import GPUS, PENDING, RUNNING, Ints, Work
+from scheduling.engine.compile.structs import Ints
+from scheduling.engine.division.ineligible import blame_hours, never
+from scheduling.engine.placement.never_fits import fits_empty, known_row
+from scheduling.engine.quota.limits import limit_too_low, spent_hours
+from scheduling.engine.quota.usage import book_gpus, book_start, weighed
+from scheduling.engine.state.input import Work, gpus_of
+from scheduling.engine.state.order import KINDS, SPECIAL
 from scheduling.engine.state.session import World
-from scheduling.engine.statement.lines import note_coming
+from scheduling.engine.state.units import GPUS, PENDING, RUNNING
+from scheduling.engine.statement.operations import note_coming
 
 DENSE, LARGE = 8, 1 << 14
 """Where tables are too large for the cache, one in so many slots is worth a pass over all of them as they
@@ -240,3 +241,29 @@ def _refuse_for_good(world: World, w: int) -> None:
         blame_hours(world, w, spent)
     else:
         never(world, w, work.wish[0, w], limit_too_low(world, w, work.wish[0, w]))
+
+
+@inner
+def may_ask(world: World, w: int) -> bool:
+    """Whether the limits let ``w`` run beside all that runs and asked before it; if so it asks now.
+
+    Of the limits on workloads the leaf's own counts: which of its siblings goes first is not known yet.
+    """
+    tree, book = world.tree, world.book
+    gpus = world.work.most[w] * world.work.need[GPUS, w]
+    q, pair = world.work.queue[w], world.work.user[w]
+    if book.running[q] + book.queued[q] >= tree.most_running[q]:
+        return False
+    while q > 0:
+        full = book.user_running[pair] + book.user_queued[pair] >= tree.most_per_user[q]
+        holds = book.user_gpus[pair] + book.user_asks[pair]
+        if full or holds + gpus > tree.most_gpus_per_user[q]:
+            return False
+        q, pair = tree.parent[q], world.users.above[pair]
+    pair = world.work.user[w]
+    book.queued[world.work.queue[w]] += 1
+    while pair >= 0:
+        book.user_queued[pair] += 1
+        book.user_asks[pair] += gpus
+        pair = world.users.above[pair]
+    return True

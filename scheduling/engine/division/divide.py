@@ -7,11 +7,16 @@ written down on the way, so that pages show the very division that decided.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from scheduling.engine.compile.kernel import inner, once
+from scheduling.engine.compile.kernel import inner, kernel, once
+from scheduling.engine.compile.structs import Floats, Ints
 from scheduling.engine.division.fill import pour
-from scheduling.engine.state.input import EPS, Division, Ints, Quotas, Tree
+from scheduling.engine.state.input import Quotas, Tree
+from scheduling.engine.state.shares import Division
+from scheduling.engine.state.units import EPS
 
 NO_TIER = -(1 << 62)
 
@@ -255,3 +260,15 @@ def _write_down(tree: Tree, c: int, parent: int, tier: int, out: Division) -> No
                 out.spare[c, q] = more
             else:
                 out.remainder[c, q] = more
+
+
+@kernel
+def potentials(world: Any, work: Any, out: Floats) -> None:
+    """Potential share of every queue in every class into ``out`` [class, queue]. ``work`` is a copy of
+    the division, which changes.
+    """
+    base = world.division
+    for c in range(out.shape[0]):
+        for q in range(1, out.shape[1]):
+            out[c, q] = potential(world.tree, world.quotas, c, q, world.rules.history, base, work)
+        out[c, 0] = base.capacity[c, 0]

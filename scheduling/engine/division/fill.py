@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from scheduling.engine.compile.kernel import inner
-from scheduling.engine.state.input import Division, Tree
+from scheduling.engine.state.input import Tree
+from scheduling.engine.state.shares import Division
 
 
 @inner

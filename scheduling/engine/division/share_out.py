@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from scheduling.engine.compile.kernel import inner, once
+from scheduling.engine.compile.structs import Floats, Ints
 from scheduling.engine.division.demand import ask_as_decided, sum_asked, sum_held
 from scheduling.engine.division.divide import divide
-from scheduling.engine.placement.prepare import clear_queues, find_ratios
-from scheduling.engine.state.input import DIVISIONS, EPS, SINCE_DIVIDED, STEPPED_BACK, Floats, Ints
+from scheduling.engine.quota.usage import clear_queues, find_ratios
 from scheduling.engine.state.session import World
+from scheduling.engine.state.units import DIVISIONS, EPS, SINCE_DIVIDED, STEPPED_BACK
 from scheduling.engine.statement.changed import EVERY, SHARES, changed
 
 MOST_DIVISIONS = 8

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from scheduling.engine import model as m
 from scheduling.engine.document.places import faults_of_places
 from scheduling.engine.document.schema import SnapshotDoc, WorkloadDoc
-from scheduling.engine.model import Fault
-from scheduling.engine.state.input import LEVELS
+from scheduling.engine.model import LEVELS, Fault
 from scheduling.engine.validate import in_loops
 
 MOST_LEVELS = 64

@@ -13,6 +13,7 @@ from scheduling.engine import codes
 from scheduling.engine.admission.allocate import need_of, passes_nominal
 from scheduling.engine.admission.trial import DONE, try_class
 from scheduling.engine.compile.kernel import inner, once
+from scheduling.engine.compile.structs import Ints
 from scheduling.engine.eviction.bounds import began_to_its_cost, may_be_entitled
 from scheduling.engine.eviction.precedence import (
     OTHERS,
@@ -28,8 +29,8 @@ from scheduling.engine.eviction.precedence import (
 )
 from scheduling.engine.eviction.rooming import make_room_below, see_prey
 from scheduling.engine.quota.fair_share import common_ancestor, levels_over, over_limit, takes_kept
-from scheduling.engine.state.input import BEGUN, EPS, GPUS, LEFT, TRIED, Ints
 from scheduling.engine.state.session import World
+from scheduling.engine.state.units import BEGUN, EPS, GPUS, LEFT, TRIED
 from scheduling.engine.statement.changed import EVERY, HOLDING, ROOM, changed
 from scheduling.engine.statement.lines import note_bound
 from scheduling.engine.statement.statement import redo_one, search_afresh, undo_one

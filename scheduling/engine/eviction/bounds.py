@@ -7,13 +7,14 @@ import numpy as np
 from scheduling.engine import codes
 from scheduling.engine.admission.allocate import need_of
 from scheduling.engine.compile.kernel import inner, once
-from scheduling.engine.eviction.candidates import BOUND, LOOSE, drop_weight
+from scheduling.engine.eviction.candidates import drop_weight
 from scheduling.engine.eviction.minimal_set import is_entitled
 from scheduling.engine.eviction.rules import BOTH, BUDGET, PROTECTED, RECLAIM, Hunt
 from scheduling.engine.quota.fair_share import LENT, PLAIN, guarded, left_by
 from scheduling.engine.quota.limits import spent_hours
-from scheduling.engine.state.input import ANYWHERE, BEGUN, EPS, GPUS
 from scheduling.engine.state.session import World
+from scheduling.engine.state.units import ANYWHERE, BEGUN, EPS, GPUS
+from scheduling.engine.state.victims import BOUND, LOOSE
 from scheduling.engine.statement.lines import decide
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from scheduling.engine import codes
 from scheduling.engine.admission.allocate import fills_what_leaves, need_of, quota_allows
 from scheduling.engine.compile.kernel import inner, once
-from scheduling.engine.eviction.candidates import END, FIRST, extra_of, gpus_of, how_many
+from scheduling.engine.compile.structs import Flags, Ints
 from scheduling.engine.eviction.free_seats import by_domain
 from scheduling.engine.eviction.minimal_set import is_still_fair, is_within_cap, quota_holds
 from scheduling.engine.eviction.rules import (
@@ -39,12 +39,15 @@ from scheduling.engine.placement.node_room import (
 )
 from scheduling.engine.placement.place import place
 from scheduling.engine.quota.fair_share import PLAIN
-from scheduling.engine.state.input import ANYWHERE, GPUS, LATER, NOW, Flags, Ints
+from scheduling.engine.state.input import extra_of, gpus_of
 from scheduling.engine.state.session import World
+from scheduling.engine.state.units import ANYWHERE, GPUS, LATER, NOW
+from scheduling.engine.state.victims import END, FIRST
 from scheduling.engine.statement.lines import seat_out
 from scheduling.engine.statement.statement import (
     MOVES,
     begin,
+    how_many,
     let_go,
     lift,
     mark,

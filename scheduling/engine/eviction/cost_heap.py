@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from scheduling.engine.compile.kernel import inner, once
-from scheduling.engine.eviction.candidates import Prey
+from scheduling.engine.state.victims import Prey
 
 
 @inner

@@ -5,7 +5,6 @@ loses less work and all the tests still hold.
 from __future__ import annotations
 
 from scheduling.engine.compile.kernel import inner, once
-from scheduling.engine.eviction.candidates import END, FIRST, extra_of, how_many
 from scheduling.engine.eviction.minimal_set import (
     is_still_fair,
     is_within_cap,
@@ -16,10 +15,13 @@ from scheduling.engine.eviction.minimal_set import (
 from scheduling.engine.eviction.rules import Hunt, allowed, held_by
 from scheduling.engine.eviction.victim_order import order_node
 from scheduling.engine.placement.node_room import ONE, free_of
-from scheduling.engine.state.input import GPUS, LATER
+from scheduling.engine.state.input import extra_of
 from scheduling.engine.state.session import World
+from scheduling.engine.state.units import GPUS, LATER
+from scheduling.engine.state.victims import END, FIRST
 from scheduling.engine.statement.statement import (
     LEAVES,
+    how_many,
     let_go,
     mark,
     redo_one,

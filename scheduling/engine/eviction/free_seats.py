@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from scheduling.engine.compile.kernel import inner, once
-from scheduling.engine.eviction.candidates import END, FIRST, extra_of, how_many
+from scheduling.engine.compile.structs import Ints
 from scheduling.engine.eviction.cost_heap import change, push
 from scheduling.engine.eviction.exchange import exchange
 from scheduling.engine.eviction.minimal_set import (
@@ -26,12 +26,15 @@ from scheduling.engine.eviction.nearby import is_near, least_cost, mark_nodes
 from scheduling.engine.eviction.rules import Hunt, allowed, may_give, note_owed, protected_until
 from scheduling.engine.eviction.victim_order import order_below, order_leaf, order_node
 from scheduling.engine.placement.node_room import ONE, pick_device, sit, slots_on
-from scheduling.engine.state.input import ANYWHERE, GPUS, LATER, Ints, Nodes
+from scheduling.engine.state.input import Nodes, extra_of
 from scheduling.engine.state.session import World
+from scheduling.engine.state.units import ANYWHERE, GPUS, LATER
+from scheduling.engine.state.victims import END, FIRST
 from scheduling.engine.statement.statement import (
     LEAVES,
     begin,
     give_member,
+    how_many,
     let_go,
     mark,
     redo_one,

@@ -6,7 +6,7 @@ import numpy as np
 
 from scheduling.engine.compile.kernel import inner, once
 from scheduling.engine.compile.sort import order_of
-from scheduling.engine.eviction.candidates import END, FIRST, how_many
+from scheduling.engine.compile.structs import Floats
 from scheduling.engine.eviction.rules import BOTH, CAP, PREEMPT, Hunt, held_by, still_above
 from scheduling.engine.placement.node_room import pick_device, sit, slots_on
 from scheduling.engine.quota.fair_share import (
@@ -17,9 +17,19 @@ from scheduling.engine.quota.fair_share import (
     levels_over,
     takes_kept,
 )
-from scheduling.engine.state.input import ANYWHERE, EPS, GPUS, LATER, Floats, Tree
+from scheduling.engine.state.input import Tree
 from scheduling.engine.state.session import World
-from scheduling.engine.statement.statement import MOVES, redo_one, squeeze, strike, undo_one, unseat
+from scheduling.engine.state.units import ANYWHERE, EPS, GPUS, LATER
+from scheduling.engine.state.victims import END, FIRST
+from scheduling.engine.statement.statement import (
+    MOVES,
+    how_many,
+    redo_one,
+    squeeze,
+    strike,
+    undo_one,
+    unseat,
+)
 
 
 @inner

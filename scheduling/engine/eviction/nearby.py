@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from scheduling.engine.compile.kernel import inner, once
-from scheduling.engine.eviction.candidates import ANY, READY
 from scheduling.engine.eviction.rules import DELAY, PREEMPT, RECLAIM, STRICT, Hunt
 from scheduling.engine.eviction.victim_order import rate_nodes, rate_of
 from scheduling.engine.placement.node_room import ONE, free_of, may_use
-from scheduling.engine.state.input import GPUS, LATER
 from scheduling.engine.state.session import World
+from scheduling.engine.state.units import GPUS, LATER
+from scheduling.engine.state.victims import ANY, READY
 
 
 @inner

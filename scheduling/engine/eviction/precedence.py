@@ -13,8 +13,9 @@ import numpy as np
 from scheduling.engine import codes
 from scheduling.engine.admission.allocate import need_of, only_reserved, passes_nominal
 from scheduling.engine.compile.kernel import inner, once
+from scheduling.engine.compile.structs import Ints
 from scheduling.engine.eviction.bounds import asks_for_more, lent_at_most
-from scheduling.engine.eviction.candidates import core_of, gpus_of
+from scheduling.engine.eviction.lines import evict_mover
 from scheduling.engine.eviction.rules import (
     PREEMPT,
     STRICT,
@@ -24,13 +25,15 @@ from scheduling.engine.eviction.rules import (
     min_run_of,
     shielded_until,
 )
-from scheduling.engine.order.shapes import EPOCH
 from scheduling.engine.placement.node_room import ONE
 from scheduling.engine.quota.fair_share import PLAIN, levels_over
-from scheduling.engine.state.input import GPUS, LEFT, MOVED, STEPPED_BACK, Ints
+from scheduling.engine.state.input import core_of, gpus_of
+from scheduling.engine.state.order import EPOCH
 from scheduling.engine.state.session import World
+from scheduling.engine.state.units import GPUS, LEFT, MOVED, STEPPED_BACK
 from scheduling.engine.statement.changed import HOLDING, changed
-from scheduling.engine.statement.lines import evict_mover, note_shift, undecide
+from scheduling.engine.statement.lines import undecide
+from scheduling.engine.statement.operations import note_shift
 from scheduling.engine.statement.statement import (
     begin,
     search_afresh,

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from scheduling.engine import codes
 from scheduling.engine.compile.kernel import inner, once
-from scheduling.engine.eviction.candidates import END, FIRST, core_of
 from scheduling.engine.eviction.free_seats import last_release
 from scheduling.engine.eviction.rules import (
     BOTH,
@@ -18,9 +17,12 @@ from scheduling.engine.eviction.rules import (
     Hunt,
     takes_only_owed,
 )
+from scheduling.engine.model import UNLIMITED
 from scheduling.engine.quota.fair_share import ROUNDED, grace_over, is_below
-from scheduling.engine.state.input import GPUS, UNLIMITED
+from scheduling.engine.state.input import core_of
 from scheduling.engine.state.session import World
+from scheduling.engine.state.units import GPUS
+from scheduling.engine.state.victims import END, FIRST
 from scheduling.engine.statement.lines import decide, quote
 
 MIN_RUN_TIME, GRACE, COOLDOWN = 0, 1, 2

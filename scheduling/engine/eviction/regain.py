@@ -10,18 +10,19 @@ from __future__ import annotations
 from scheduling.engine import codes
 from scheduling.engine.admission.allocate import share_allows
 from scheduling.engine.compile.kernel import inner, once
+from scheduling.engine.compile.structs import Flags, Ints
 from scheduling.engine.eviction.bounds import is_promising, note_loss
-from scheduling.engine.eviction.candidates import END, FIRST, how_many
 from scheduling.engine.eviction.free_seats import give_members_on
+from scheduling.engine.eviction.lines import is_shrunk, shrink_for
 from scheduling.engine.eviction.protection import patient_until
 from scheduling.engine.eviction.rooming import leaves_by_queue, see_prey
 from scheduling.engine.eviction.rules import NOTHING, RECLAIM, STRICT, Hunt, note_owed
 from scheduling.engine.placement.node_room import pick_device, sit, slots_on
 from scheduling.engine.quota.fair_share import PLAIN, reach
-from scheduling.engine.state.input import ANYWHERE, GPUS, LATER, Flags, Ints
 from scheduling.engine.state.session import World
-from scheduling.engine.statement.lines import is_shrunk, shrink_for
-from scheduling.engine.statement.statement import begin, undo_all
+from scheduling.engine.state.units import ANYWHERE, GPUS, LATER
+from scheduling.engine.state.victims import END, FIRST
+from scheduling.engine.statement.statement import begin, how_many, undo_all
 
 
 @inner

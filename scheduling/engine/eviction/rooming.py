@@ -13,6 +13,7 @@ from scheduling.engine.admission.allocate import (
 )
 from scheduling.engine.admission.reserve import hold_nodes_again, let_nodes_of
 from scheduling.engine.compile.kernel import inner, once
+from scheduling.engine.compile.structs import Ints
 from scheduling.engine.eviction.bounds import (
     fails_like_another,
     first_of_both,
@@ -21,9 +22,10 @@ from scheduling.engine.eviction.bounds import (
     note_failure,
     note_loss,
 )
-from scheduling.engine.eviction.candidates import END, FIRST, how_many, list_prey
+from scheduling.engine.eviction.candidates import list_prey
 from scheduling.engine.eviction.consolidation import consolidate, move_beside_victims, moving
 from scheduling.engine.eviction.free_seats import give_up, hunt_down, lost_so_far
+from scheduling.engine.eviction.lines import evict_for, is_shrunk, move_for, shrink_for
 from scheduling.engine.eviction.protection import blame_protection, is_lawful, patient_until
 from scheduling.engine.eviction.rules import (
     ALL,
@@ -43,11 +45,12 @@ from scheduling.engine.eviction.rules import (
     note_owed,
 )
 from scheduling.engine.quota.fair_share import LENT, PLAIN, ROUNDED, branch_of, reach
-from scheduling.engine.state.input import EPS, GPUS, MIXED, MOVED, STRETCHED, Ints
 from scheduling.engine.state.session import World
+from scheduling.engine.state.units import EPS, GPUS, MIXED, MOVED, STRETCHED
+from scheduling.engine.state.victims import END, FIRST
 from scheduling.engine.statement.changed import EVERY, REACH, ROOM, changed
-from scheduling.engine.statement.lines import evict_for, is_shrunk, move_for, note_bound, shrink_for
-from scheduling.engine.statement.statement import LEAVES, MOVES
+from scheduling.engine.statement.lines import note_bound
+from scheduling.engine.statement.statement import LEAVES, MOVES, how_many
 
 NOBODY, RESERVED_FREE = 0, -1
 """In place of what a hunt needs: it failed, or free GPUs that are kept for another would do."""

@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 from scheduling.engine.codes import SHRINK
 from scheduling.engine.compile.kernel import inner, once
-from scheduling.engine.eviction.candidates import END, FIRST, core_of, extra_of
 from scheduling.engine.quota.fair_share import (
     LENT,
     ROUNDED,
@@ -22,11 +21,13 @@ from scheduling.engine.quota.fair_share import (
     grace_over,
     guarded,
     inside_nominal,
-    is_worn,
     left_by,
 )
-from scheduling.engine.state.input import EPS, GPUS
+from scheduling.engine.quota.limits import is_worn
+from scheduling.engine.state.input import core_of, extra_of
 from scheduling.engine.state.session import World
+from scheduling.engine.state.units import EPS, GPUS
+from scheduling.engine.state.victims import END, FIRST
 
 RECLAIM, PREEMPT, BOTH, BOTH_OWED = 0, 1, 2, 3
 STRICT, DELAY, PROTECTED, BUDGET, CAP = 0, 1, 2, 3, 4

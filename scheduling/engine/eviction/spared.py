@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from scheduling.engine import codes
 from scheduling.engine.compile.kernel import inner, once
-from scheduling.engine.eviction.candidates import drop_weight, gpus_of
+from scheduling.engine.eviction.candidates import drop_weight
 from scheduling.engine.eviction.minimal_set import seats_hold
 from scheduling.engine.quota.fair_share import levels_over, over_limit, takes_kept
+from scheduling.engine.state.input import gpus_of
 from scheduling.engine.state.session import World
 from scheduling.engine.statement.changed import RETURN, changed
-from scheduling.engine.statement.lines import note_coming, take_back
+from scheduling.engine.statement.lines import take_back
+from scheduling.engine.statement.operations import note_coming
 from scheduling.engine.statement.statement import release, restore
 
 

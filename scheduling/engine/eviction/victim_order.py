@@ -7,19 +7,16 @@ from __future__ import annotations
 import numpy as np
 
 from scheduling.engine.compile.kernel import inner, once
-from scheduling.engine.eviction.candidates import (
-    ANY,
-    READY,
-    Prey,
-    extra_of,
-    find_shields,
-    gpus_of,
-    work_lost,
-)
+from scheduling.engine.compile.structs import Ints
+from scheduling.engine.eviction.candidates import find_shields
+from scheduling.engine.model import UNLIMITED
 from scheduling.engine.placement.node_room import ONE
-from scheduling.engine.quota.fair_share import PLAIN, is_below, is_worn, left_by
-from scheduling.engine.state.input import EPS, GPUS, UNLIMITED, Ints, Work
+from scheduling.engine.quota.fair_share import PLAIN, is_below, left_by
+from scheduling.engine.quota.limits import is_worn
+from scheduling.engine.state.input import Work, extra_of, gpus_of, work_lost
 from scheduling.engine.state.session import World
+from scheduling.engine.state.units import EPS, GPUS
+from scheduling.engine.state.victims import ANY, END, READY, Prey
 
 RATED_FOR = 200
 """Evictions after which rates are found anew."""
@@ -80,8 +77,10 @@ def rate_nodes(world: World, stretch: int) -> None:
     """
     prey = world.prey
     if prey.rated[0] < RATED_FOR:
+        _rate_the_risen(world)
         return
     prey.rated[0] = 0
+    _forget_the_risen(prey)
     for n in range(prey.rate.shape[1]):
         prey.rate[ANY, n] = prey.rate[READY, n] = np.inf
         prey.yields[ANY, n] = prey.yields[READY, n] = 0
@@ -102,12 +101,23 @@ def _has_too_much(world: World, q: int, stretch: int) -> bool:
 
 
 @inner
-def rate_leaf(world: World, q: int) -> None:
-    """Leaf ``q`` holds more than when nodes were rated: any of its prey may be too much now."""
+def _rate_the_risen(world: World) -> None:
+    """Leaves that hold more than when nodes were rated: any of their prey may be too much now. They are
+    looked at again while anything is only tried, since undoing it lets them hold still more.
+    """
     prey = world.prey
-    if prey.listed[0] and prey.rated[0] < RATED_FOR and _has_too_much(world, q, PLAIN):
-        _rate(world, q, False, PLAIN)
-        _add_yields(world, q, PLAIN)
+    for q in range(prey.risen.size):
+        if prey.risen[q] and _has_too_much(world, q, PLAIN):
+            _rate(world, q, False, PLAIN)
+            _add_yields(world, q, PLAIN)
+    if prey.count[END] == 0:
+        _forget_the_risen(prey)
+
+
+@once
+def _forget_the_risen(prey: Prey) -> None:
+    for q in range(prey.risen.size):
+        prey.risen[q] = False
 
 
 @inner

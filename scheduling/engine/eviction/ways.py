@@ -9,6 +9,7 @@ from scheduling.engine.admission.allocate import need_of, passes_nominal, quota_
 from scheduling.engine.admission.trial import DONE, try_class
 from scheduling.engine.admission.turns import ahead_of, give_up_turn
 from scheduling.engine.compile.kernel import inner, once
+from scheduling.engine.compile.structs import Ints
 from scheduling.engine.division.share_out import share_out_for_hunt
 from scheduling.engine.eviction.borrowers import goes_before_borrowers
 from scheduling.engine.eviction.bounds import displaceable
@@ -25,8 +26,8 @@ from scheduling.engine.eviction.precedence import (
 from scheduling.engine.eviction.rooming import make_room, move_others, see_prey
 from scheduling.engine.placement.node_index import row_of
 from scheduling.engine.quota.fair_share import levels_over
-from scheduling.engine.state.input import NOW, Ints
 from scheduling.engine.state.session import World
+from scheduling.engine.state.units import NOW
 from scheduling.engine.statement.changed import EVERY, ROOM, changed
 from scheduling.engine.statement.lines import take_back
 from scheduling.engine.statement.statement import search_afresh

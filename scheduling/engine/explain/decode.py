@@ -8,6 +8,7 @@ import numpy as np
 
 from scheduling.engine import codes
 from scheduling.engine import model as m
+from scheduling.engine.compile.structs import Ints
 from scheduling.engine.explain.outline import Outline, Waits
 from scheduling.engine.explain.shares import read_shares
 from scheduling.engine.reasons import catalogue as reasons
@@ -15,7 +16,6 @@ from scheduling.engine.reasons.facts import Facts
 from scheduling.engine.reasons.wording import amount, gib
 from scheduling.engine.snapshot.frame import Frame
 from scheduling.engine.state.array_plan import ArrayPlan
-from scheduling.engine.state.input import Ints
 
 Row = tuple[Any, ...]
 """All that is said of a slot but what the workload itself states."""

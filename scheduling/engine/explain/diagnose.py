@@ -6,20 +6,26 @@ import numpy as np
 
 from scheduling.engine import codes
 from scheduling.engine.compile.kernel import inner, once
+from scheduling.engine.division.ineligible import blame_hours, count_nodes
 from scheduling.engine.placement.node_index import free_to, row_of, tally
-from scheduling.engine.placement.node_room import free_of, may_use, slots_of_gpus
+from scheduling.engine.placement.node_room import free_of, slots_of_gpus
 from scheduling.engine.placement.place import reach_of
 from scheduling.engine.quota.fair_share import (
-    is_worn,
     kept_from,
     levels_over,
     over_limit,
     over_nominal,
     takes_kept,
 )
-from scheduling.engine.quota.limits import full_queue, pair_in, spent_hours, used_hours, user_limit
-from scheduling.engine.state.input import ANYWHERE, BACKFILL, CPUS, EPS, GPUS, MEMORY, NOW, RAW
+from scheduling.engine.quota.limits import (
+    full_queue,
+    is_worn,
+    pair_in,
+    spent_hours,
+    user_limit,
+)
 from scheduling.engine.state.session import World
+from scheduling.engine.state.units import ANYWHERE, BACKFILL, CPUS, EPS, GPUS, MEMORY, NOW, RAW
 from scheduling.engine.statement.lines import decide, quote
 
 
@@ -56,16 +62,6 @@ def _limit_reason(world: World, w: int, need: int) -> int:
     running, most = book.user_running[pair], tree.most_per_user[x]
     quote(world.out, w, x, running, most, book.user_gpus[pair], tree.most_gpus_per_user[x])
     return codes.USER_AT_LIMIT
-
-
-@inner
-def blame_hours(world: World, w: int, c: int) -> None:
-    """``w`` cannot start before the next period: the GPU-hours of class ``c`` are spent."""
-    x = spent_hours(world, world.work.queue[w], c)
-    quotas, out = world.quotas, world.out
-    out.action[w], out.reason[w], out.gpu_class[w] = codes.WAIT, codes.HOURS_SPENT, c
-    quote(out, w, x, used_hours(world, x, c), quotas.budget_hours[c, x], 0.0, 0.0)
-    out.until[w] = quotas.period_ends[c, x] if quotas.period_ends[c, x] > world.rules.now else 0.0
 
 
 @inner
@@ -135,24 +131,12 @@ def _room_reason(world: World, w: int, c: int, need: int) -> int:
     if free < need or slots < least:
         lack = codes.NO_FREE_GPUS if free < need else _lack_beside_gpus(world, w, c)
         scarce = lack in (codes.NO_FREE_GPUS, codes.FRAGMENTED)
-        return codes.NO_ROOM_ON_ITS_NODES if scarce and _count_nodes(world, w, c) else lack
+        return codes.NO_ROOM_ON_ITS_NODES if scarce and count_nodes(world, w, c) else lack
     if work.required[w] == ANYWHERE:
         return -1
     many = reach_of(world, row, c, work.required[w], least)
     out.figures[w, 4] = many
     return codes.NO_ROOM_IN_TOPOLOGY if many < least else -1
-
-
-@inner
-def _count_nodes(world: World, w: int, c: int) -> bool:
-    """Whether ``w`` may use some nodes of class ``c`` only: quotes how many, of how many."""
-    nodes, many = world.nodes, 0
-    for i in range(nodes.class_start[c], nodes.class_start[c + 1]):
-        many += int(may_use(world.room, world.work, w, nodes.of_class[i]))
-    every = nodes.class_start[c + 1] - nodes.class_start[c]
-    if many < every:
-        world.out.figures[w, 4], world.out.figures[w, 5] = many, every
-    return bool(many < every)
 
 
 @once
@@ -215,15 +199,3 @@ def _turn_reason(world: World, w: int, c: int, first: int) -> int:
 def _seconds_to(world: World, until: float) -> float:
     """0 if nobody knows."""
     return max(0.0, until - world.rules.now) if until < np.inf else 0.0
-
-
-@inner
-def never(world: World, w: int, c: int, x: int) -> None:
-    """``w`` can never start: queue ``x`` allows too little, or (-1) the nodes are too few or small."""
-    need = world.work.least[w] * world.work.need[GPUS, w]
-    out = world.out
-    out.action[w], out.reason[w], out.gpu_class[w] = codes.WAIT, codes.NEVER_FITS, c
-    most = world.quotas.cap[c, x] if x >= 0 else world.nodes.capacity[c]
-    quote(out, w, x, need, most, world.work.least[w], world.work.need[GPUS, w])
-    if x < 0:
-        _count_nodes(world, w, c)

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from scheduling.engine.compile.structs import as_struct
-from scheduling.engine.cycle.one_pass import potentials
-from scheduling.engine.model import Share, Step, StepKind
+from scheduling.engine.compile.structs import Floats, Ints, as_struct
+from scheduling.engine.division.divide import potentials
+from scheduling.engine.model import UNLIMITED, Share, Step, StepKind
 from scheduling.engine.snapshot.frame import Frame
-from scheduling.engine.state.input import GPUS, PENDING, RUNNING, UNLIMITED, Floats, Ints
 from scheduling.engine.state.tables import empty_division
+from scheduling.engine.state.units import GPUS, PENDING, RUNNING
 
 Shares = Mapping[str, Mapping[str, Share]]
 

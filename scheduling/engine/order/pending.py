@@ -6,98 +6,18 @@ more falls out. Sorting costs what is new, a pass over the rest.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from scheduling.engine.compile.kernel import inner, once
-from scheduling.engine.compile.structs import declare
-from scheduling.engine.order.shapes import KINDS, Memo, forget_kinds, note_kind
-from scheduling.engine.state.input import (
-    GPUS,
-    PENDING,
-    RUNNING,
-    Book,
-    Flags,
-    Floats,
-    Ints,
-    Ranks,
-    Work,
-)
+from scheduling.engine.order.shapes import forget_kinds, note_kind
+from scheduling.engine.state.changes import enlist
+from scheduling.engine.state.input import Ranks, Work
+from scheduling.engine.state.order import CHANGES, KINDS, LISTED, OUT, PROMISED, SPECIAL, Line, Memo
+from scheduling.engine.state.units import GPUS, PENDING, RUNNING
+from scheduling.engine.state.usage import Book
 
-OUT, LISTED, FRESH = 0, 1, 2
-"""Where a slot stands: not in the line, in it, or among those to be merged in."""
-ALL, FEW = 0, 1
-"""Who is in the line: all that wait, or only some, beside the running work of the plan before."""
-STARTED, PROMISED, CHANGES, SPECIAL, SHORT = 6, 7, 8, 9, 10
-"""In ``Line.count``: those who joined the running, those in line who were promised room, changes of what
-users hold, those in line held back or of no kind, gangs that run with too few members.
-"""
 RISEN = 1 << 40
 """Rank of a workload that waited past its class's bound: above every priority value."""
-
-
-@declare
-class Line(NamedTuple):
-    """Pending slots ``item[:count[0]]`` in groups of one leaf, rank and user.
-
-    ``item[start[g]:start[g + 1]]`` is group ``g`` in its own order; ``leaf[q]:leaf[q + 1]`` are the
-    groups of leaf ``q``, highest rank first. ``fresh[:count[1]]`` became pending since the last cycle.
-    """
-
-    item: Ints
-    cell: Ints  # [position]: see ``memo``
-    fresh: Ints
-    spare: Ints
-    state: Ints  # [slot]: OUT, LISTED, FRESH
-    rank: Ints  # [slot]: priority value, or RISEN
-    start: Ints
-    at: Ints  # [group] whom of it a pass has come to
-    skip: Flags  # [position] those whom a pass does not ask
-    left: Ints  # [queue] how many a pass has still to ask in it; above leaves, how many children have any
-    leaf: Ints
-    running: Ints  # [:count[2]] slots that hold GPUs, by queue and slot, see ``crew``
-    started: Ints  # [:count[STARTED]] those that joined them since the last cycle
-    berth: Ints  # [slot]: OUT, LISTED, FRESH among them
-    runs: (
-        Ints  # ``running[runs[q + 1]:runs[q + 2]]`` are those of queue ``q``; unknown queues first
-    )
-    foretold: Ints  # [queue] running work whose end is predicted
-    lead: Ints  # [queue] the group whose user holds least, -1 if several do; right while ``led`` says so
-    led: Ints  # [queue] the value of count[CHANGES] then
-    fewest: Ints  # [queue] milli-GPU that the smallest of those who wait in it needs to start
-    oldest: Floats  # [queue] when the first of those who wait in it was submitted, infinite if nobody does
-    count: Ints  # type: ignore[assignment] # nobody asks a struct for tuple.count; [3] ALL or FEW; [4] sum of foretold, [5] elastic ones of those running; then STARTED and so on
-
-
-def empty_line(slots: int, queues: int) -> Line:
-    """A line for ``slots`` workloads of ``queues`` queues, nobody in it."""
-    by_slot = [np.zeros(slots + 1, np.int64) for _ in range(11)]
-    item, cell, fresh, spare, state, rank, start, running, started, berth, at = by_slot
-    leaf, foretold = np.zeros(queues + 1, np.int64), np.zeros(queues + 1, np.int64)
-    runs, count, fewest = np.zeros(queues + 3, np.int64), np.zeros(11, np.int64), foretold.copy()
-    lead, led, left = foretold.copy(), foretold.copy(), np.zeros(queues, np.int64)
-    skip, oldest = np.zeros(slots + 1, np.bool_), np.full(queues, np.inf)
-    return Line(
-        item, cell, fresh, spare, state, rank, start, at, skip, left, leaf, running, started, berth,
-        runs, foretold, lead, led, fewest, oldest, count,
-    )  # fmt: skip
-
-
-@inner
-def enlist(line: Line, w: int) -> None:
-    """``w`` became pending, or what its place in line rests on has changed."""
-    if line.state[w] != FRESH:
-        line.state[w] = FRESH
-        line.fresh[line.count[1]] = w
-        line.count[1] += 1
-
-
-def list_afresh(line: Line, slots: Ints) -> None:
-    """Put all pending ``slots`` into an empty line."""
-    line.state[slots] = FRESH
-    line.fresh[: slots.size] = slots
-    line.count[1] = slots.size
 
 
 @inner

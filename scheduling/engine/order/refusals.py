@@ -7,16 +7,15 @@ Nor can one start by backfilling that takes longer than its like.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from scheduling.engine import codes
-from scheduling.engine.compile.kernel import inner, kernel, once
-from scheduling.engine.order.shapes import CELL, DUES, EPOCH, note_kind
-from scheduling.engine.quota.fair_share import is_worn
-from scheduling.engine.state.input import BOUND, EPS, MIXED, PENDING, STRETCHED, TRIED
+from scheduling.engine.compile.kernel import inner, once
+from scheduling.engine.order.shapes import note_kind
+from scheduling.engine.quota.limits import is_worn
+from scheduling.engine.state.order import CELL, DUES, EPOCH
 from scheduling.engine.state.session import World
+from scheduling.engine.state.units import EPS, PENDING
 
 
 @inner
@@ -76,45 +75,6 @@ def _asks_in_vain(world: World, w: int) -> bool:
         if c >= 0 and book.asking[c, q] <= world.division.fair[c, q] + EPS:
             return False
     return True
-
-
-@inner
-def tell_the_like(world: World) -> None:
-    """Whoever was refused like another in the last pass gets a line that points to the other's. A delay
-    that has still to pass is counted from its own start.
-    """
-    line, out, submitted = world.line, world.out, world.work.submitted
-    item, cell, told, order = line.item, line.cell, world.memo.like, out.order
-    action, reason, until, noted = out.action, out.reason, out.until, out.noted
-    size, rounds = out.used[0], world.book.rounds
-    bounded = rounds[STRETCHED] + rounds[MIXED] + rounds[TRIED] > 0
-    for k in range(line.count[0]):
-        w = item[k]
-        if action[w] != codes.UNDECIDED:
-            continue
-        like = told[cell[k]]
-        action[w], reason[w], until[w] = action[like], reason[like], until[like]
-        if reason[w] == codes.VICTIMS_PROTECTED and int(out.figures[like, 4]) == 0:
-            until[w] += submitted[w] - submitted[like]
-        if bounded:
-            out.figures[w, BOUND] = 0.0
-        out.like[w], noted[w], order[size] = like, True, w
-        size += 1
-    out.used[0] = size
-
-
-@kernel
-def spell_out(world: Any) -> None:
-    """Copy what the lines of the like leave out: the same class with the same numbers."""
-    out = world.out
-    for k in range(out.used[0]):
-        w = out.order[k]
-        like = out.like[w]
-        if like >= 0:
-            out.like[w], out.gpu_class[w] = -1, out.gpu_class[like]
-            out.rival[w], out.blame[w] = out.rival[like], out.blame[like]
-            for i in range(out.figures.shape[1]):
-                out.figures[w, i] = out.figures[like, i]
 
 
 @inner

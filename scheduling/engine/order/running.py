@@ -8,25 +8,10 @@ from __future__ import annotations
 import numpy as np
 
 from scheduling.engine.compile.kernel import inner, once
-from scheduling.engine.order.pending import FRESH, LISTED, OUT, SHORT, STARTED, Line
-from scheduling.engine.order.shapes import UNKNOWN, Memo, note_kind
-from scheduling.engine.state.input import RUNNING, Ints, Work
-
-
-@inner
-def join(line: Line, w: int) -> None:
-    """``w`` runs from now on."""
-    if line.berth[w] != FRESH:
-        line.berth[w] = FRESH
-        line.started[line.count[STARTED]] = w
-        line.count[STARTED] += 1
-
-
-def join_afresh(line: Line, slots: Ints) -> None:
-    """All ``slots`` that run, into an empty list."""
-    line.berth[slots] = FRESH
-    line.started[: slots.size] = slots
-    line.count[STARTED] = slots.size
+from scheduling.engine.order.shapes import note_kind
+from scheduling.engine.state.input import Work
+from scheduling.engine.state.order import FRESH, LISTED, OUT, SHORT, STARTED, UNKNOWN, Line, Memo
+from scheduling.engine.state.units import RUNNING
 
 
 @inner

@@ -5,54 +5,12 @@ Whoever joins the line is told its kind once. ``refusals`` keeps by kind what wa
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from scheduling.engine.compile.kernel import inner
-from scheduling.engine.compile.structs import declare
-from scheduling.engine.state.input import CPUS, GPUS, MEMORY, Flags, Floats, Ints, Work
-
-WISHES, PARTS, DUES = 4, 15, 3
-MOST_KINDS = 1 << 14
-"""Beyond so many, workloads are kinds of their own until the table is laid out anew."""
-OWN, UNKNOWN = -1, -2
-EPOCH, KINDS, CELL = 0, 1, 2
-
-
-@declare
-class Memo(NamedTuple):
-    """The kinds by number, found through ``table``; and when and how each was refused.
-
-    A cell is a kind and how many of the delays before evictions it has waited: ``kind * DUES + due``.
-    """
-
-    of: Ints  # [slot] kind, or OWN, or UNKNOWN until it first waits or runs
-    parts: Ints  # [kind, part]
-    members: Ints  # [kind] how many wait and run, see ``mix``
-    waiting: Ints  # [kind] workloads in line
-    held: Ints  # [kind] the part of them that is held back
-    asked: Flags  # [kind] what it asks for is counted, all at once
-    one: Ints  # [kind] a slot of them; right where any waits
-    table: Ints  # [row] kind or -1, open addressing
-    epoch: Ints  # [cell] of the last refusal
-    like: Ints  # [cell] the slot whose line tells why
-    p90: Floats  # [cell] predicted run time (P90, s) of who was refused, -inf where nobody's is known
-    now: Ints  # EPOCH, number of KINDS, and the CELL last looked at or -1
-
-
-def empty_memo(slots: int) -> Memo:
-    """Room for the kinds of ``slots`` workloads; none is known."""
-    kinds = min(slots, MOST_KINDS) + 1
-    rows = 1 << (2 * kinds).bit_length()
-    cells = kinds * DUES
-    return Memo(
-        of=np.full(slots, UNKNOWN, np.int64), parts=np.zeros((kinds, PARTS), np.int64),
-        members=np.zeros(kinds, np.int64), waiting=np.zeros(kinds, np.int64),
-        held=np.zeros(kinds, np.int64), asked=np.zeros(kinds, np.bool_), one=np.zeros(kinds, np.int64),
-        table=np.full(rows, -1, np.int64), epoch=np.zeros(cells, np.int64),
-        like=np.zeros(cells, np.int64), p90=np.zeros(cells), now=np.array([1, 0, -1]),
-    )  # fmt: skip
+from scheduling.engine.state.input import Work
+from scheduling.engine.state.order import DUES, EPOCH, KINDS, OWN, PARTS, WISHES, Memo
+from scheduling.engine.state.units import CPUS, GPUS, MEMORY
 
 
 @inner

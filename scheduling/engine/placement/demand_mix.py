@@ -14,60 +14,18 @@ node with free GPUs keeps CPU for it. Shapes are those of pending and running me
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
-import numpy as np
-
 from scheduling.engine.compile.kernel import inner, once
-from scheduling.engine.compile.structs import declare
-from scheduling.engine.order.pending import SPECIAL, Line
-from scheduling.engine.order.shapes import KINDS, Memo
+from scheduling.engine.model import UNLIMITED
 from scheduling.engine.placement.node_room import ONE, free_of, left_on, pick_device
-from scheduling.engine.state.input import (
-    CPUS,
-    GPUS,
-    MEMORY,
-    NOW,
-    UNLIMITED,
-    Floats,
-    Ints,
-    Nodes,
-    Room,
-    Work,
-)
+from scheduling.engine.state.input import Nodes, Work
+from scheduling.engine.state.nodes import SHAPES, Mix, Room
+from scheduling.engine.state.order import KINDS, SPECIAL, Line, Memo
+from scheduling.engine.state.units import CPUS, GPUS, MEMORY, NOW
 
-SHAPES = 64
-"""Those that ask for most stand for all."""
 LIGHT = 250
 """A member below so many milli-GPU weighs as much in the choice of them."""
 CLASS_BITS = 62
 """Classes of a shape are a set of bits; numbers above share a bit with lower ones."""
-
-
-@declare
-class Mix(NamedTuple):
-    """``need[:, :size[0]]`` are the shapes; the other tables count members by shape while learning."""
-
-    need: Ints  # [resource, shape]
-    classes: Ints  # [shape] the classes it may run on, as bits
-    where: Ints  # [shape] the nodes it may use, as in Work
-    weight: Floats  # [shape] share of demand / members that the cluster fits, scaled to the sum 1
-    size: Ints  # [0] shapes, [1] cells in use, [2] lessons so far, [3] the room's tick when learnt
-    owner: Ints  # [cell] a workload of that shape
-    members: Ints  # [cell]
-    lesson: Ints  # [cell] the lesson that used it last
-    cells: Ints  # those in use
-
-
-def empty_mix(slots: int) -> Mix:
-    """Tables to learn from ``slots`` workloads."""
-    cells = 1 << max(4, 2 * slots).bit_length()
-    need, classes = np.zeros((3, SHAPES), np.int64), np.zeros(SHAPES, np.int64)
-    owner, members, lesson = (np.zeros(cells, np.int64) for _ in range(3))
-    weight, where = np.zeros(SHAPES), np.zeros(SHAPES, np.int64)
-    size = np.array([0, 0, 0, -1], np.int64)
-    used = np.zeros(slots + 1, np.int64)
-    return Mix(need, classes, where, weight, size, owner, members, lesson, used)
 
 
 @inner

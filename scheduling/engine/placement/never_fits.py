@@ -3,26 +3,15 @@
 from __future__ import annotations
 
 from scheduling.engine.compile.kernel import inner, once
+from scheduling.engine.compile.structs import Ints
 from scheduling.engine.placement.node_room import ONE
 from scheduling.engine.placement.place import best_domain
-from scheduling.engine.state.input import ANYWHERE, CPUS, GPUS, MEMORY, Ints, Nodes, Seats, Work
+from scheduling.engine.state.input import Nodes, Work
+from scheduling.engine.state.nodes import Seats
 from scheduling.engine.state.session import World
+from scheduling.engine.state.units import ANYWHERE, CPUS, GPUS, MEMORY
 
 FITS, NO_LIMIT_IS_ENOUGH, NO_NODES_ARE_ENOUGH = 0, 1, 2
-
-
-@inner
-def limit_too_low(world: World, w: int, c: int) -> int:
-    """The lowest queue whose limit is below the least the gang needs, -1 if none."""
-    need = world.work.least[w] * world.work.need[GPUS, w]
-    q = world.work.queue[w]
-    if need <= world.book.ceiling[c, q]:
-        return -1
-    while q > 0:
-        if world.quotas.cap[c, q] < need:
-            return q
-        q = world.tree.parent[q]
-    return -1
 
 
 @inner

@@ -12,15 +12,13 @@ known.
 from __future__ import annotations
 
 from scheduling.engine.compile.kernel import inner, once
-from scheduling.engine.order.pending import ALL
 from scheduling.engine.placement.demand_mix import learn, loss
 from scheduling.engine.placement.node_room import ONE, free_of, may_use, slots_on
-from scheduling.engine.state.input import ANYWHERE, CPUS, GPUS, MEMORY, NODE, NOW, Index, Room
+from scheduling.engine.state.nodes import BLOCK_SIZE, KEY_PARTS, Index, Room
+from scheduling.engine.state.order import ALL
 from scheduling.engine.state.session import World
+from scheduling.engine.state.units import ANYWHERE, CPUS, GPUS, MEMORY, NODE, NOW
 
-BLOCK_SIZE = 64
-"""Positions that share one summary."""
-KEY_PARTS = 7
 WAYS = 8
 """Rows in which a shape may stand."""
 HASHED = (1 << 40) - 1

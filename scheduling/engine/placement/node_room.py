@@ -8,7 +8,11 @@ unclaimed) or LATER (free once leaving work is gone).
 from __future__ import annotations
 
 from scheduling.engine.compile.kernel import inner, once
-from scheduling.engine.state.input import BACKFILL, CPUS, GPUS, LATER, MEMORY, NOW, Ints, Room, Work
+from scheduling.engine.compile.structs import Ints
+from scheduling.engine.state.input import Work
+from scheduling.engine.state.nodes import Room
+from scheduling.engine.state.session import World
+from scheduling.engine.state.units import BACKFILL, CPUS, GPUS, LATER, MEMORY, NOW, RUNNING
 
 ONE = 1000
 
@@ -240,3 +244,91 @@ def _whole(shared: Ints, n: int, device: int, gpus: int) -> int:
     if after <= 0 < before:
         return -ONE
     return 0
+
+
+@inner
+def clear_room(world: World) -> None:
+    """All nodes free."""
+    for n in range(world.room.kind.size):
+        _empty(world, n)
+    touch_all(world.room)
+
+
+@once
+def _empty(world: World, n: int) -> None:
+    """Loops, because assigning arrays to slices compiles slowly."""
+    room, size = world.room, world.nodes.size
+    for r in range(3):
+        room.now[r, n] = room.later[r, n] = size[r, n]
+        room.pledged[r, n] = 0
+    for d in range(room.shared_now.shape[1]):
+        room.shared_now[n, d] = room.shared_later[n, d] = 0
+
+
+@inner
+def lay_out(world: World) -> None:
+    """Running work sits where it sits. Nodes where nobody came or left are as they were noted; those that
+    the plan before did not touch still are.
+    """
+    room = world.room
+    for n in range(room.stale.size):
+        if room.stale[n]:
+            _empty(world, n)
+    for n in range(room.stale.size):
+        if room.stale[n]:
+            _occupy_node(world, n)
+    for n in range(room.stale.size):
+        if room.stale[n]:
+            _note(room, n)
+        elif room.touched[n] > room.tick[2]:
+            _recall(room, n)
+        else:
+            continue
+        room.stale[n] = False
+        touch(room, n)
+    begin_plan(room)
+
+
+@inner
+def _occupy_node(world: World, n: int) -> None:
+    """Work that leaves holds its room now, not later; who is promised room holds nothing yet."""
+    room, work, holds = world.room, world.work, world.holds
+    h = room.first[n]
+    while h >= 0:
+        w = room.owner[h]
+        if work.phase[w] == RUNNING:
+            occupy(room, work, w, n, holds.device[h], holds.members[h])
+            if work.leaving[w]:
+                leave(room, work, w, n, holds.device[h], holds.members[h])
+        h = room.after[h]
+
+
+@once
+def _note(room: Room, n: int) -> None:
+    for r in range(3):
+        room.kept[r, n], room.kept[3 + r, n] = room.now[r, n], room.later[r, n]
+    room.kept_open[n] = max(0, room.now[GPUS, n])
+    for d in range(room.shared_now.shape[1]):
+        used = room.shared_now[n, d]
+        room.kept_shared[0, n, d], room.kept_shared[1, n, d] = used, room.shared_later[n, d]
+        room.kept_open[n] += max(0, ONE - used) if used > 0 else 0
+
+
+@once
+def _recall(room: Room, n: int) -> None:
+    for r in range(3):
+        room.now[r, n], room.later[r, n] = room.kept[r, n], room.kept[3 + r, n]
+        room.pledged[r, n] = 0
+    for d in range(room.shared_now.shape[1]):
+        room.shared_now[n, d] = room.kept_shared[0, n, d]
+        room.shared_later[n, d] = room.kept_shared[1, n, d]
+
+
+@inner
+def sum_open(world: World) -> None:
+    """Free GPUs of each class, from those of its nodes."""
+    room, nodes = world.room, world.nodes
+    for c in range(room.open.size):
+        room.open[c] = 0
+        for i in range(nodes.class_start[c], nodes.class_start[c + 1]):
+            room.open[c] += room.kept_open[nodes.of_class[i]]

@@ -13,29 +13,12 @@ from __future__ import annotations
 import numpy as np
 
 from scheduling.engine.compile.kernel import inner, once
-from scheduling.engine.placement.node_index import (
-    BLOCK_SIZE,
-    look_at,
-    pick_domain,
-    pick_node,
-    row_of,
-    sum_up,
-)
+from scheduling.engine.placement.node_index import look_at, pick_domain, pick_node, row_of, sum_up
 from scheduling.engine.placement.node_room import fits_at, leave, pick_device, sit, take_now
-from scheduling.engine.state.input import (
-    ANYWHERE,
-    GPUS,
-    LATER,
-    NODE,
-    NOW,
-    RACK,
-    Holds,
-    Nodes,
-    Room,
-    Seats,
-    Work,
-)
+from scheduling.engine.state.input import Holds, Nodes, Work
+from scheduling.engine.state.nodes import BLOCK_SIZE, Room, Seats
 from scheduling.engine.state.session import World
+from scheduling.engine.state.units import ANYWHERE, GPUS, LATER, NODE, NOW, RACK
 
 APART = 1e6
 """Above any score: a node with one member more of the same workload comes after every other."""

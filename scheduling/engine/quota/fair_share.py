@@ -2,54 +2,20 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from scheduling.engine.compile.kernel import inner, once
-from scheduling.engine.quota.limits import book_user, spent_hours
-from scheduling.engine.state.input import EPS, GPUS, UNLIMITED, Book, Division, Floats, Ints, Tree
+from scheduling.engine.model import UNLIMITED
+from scheduling.engine.quota.limits import spent_hours
+from scheduling.engine.state.input import Tree
 from scheduling.engine.state.session import World
+from scheduling.engine.state.shares import Division
+from scheduling.engine.state.units import EPS
+from scheduling.engine.state.usage import Book
 
 PLAIN, LENT, ROUNDED = 0, 1, 2
 """How far a reclaim goes: to fair shares; for what is owed also to what others hold above their nominal,
 though inside their shares, which is lent; or past the share of the workload by a part of a gang, where held
 and fair are closer to each other afterwards, summed over all queues.
 """
-
-
-@inner
-def dominant_ratio(rate: Floats, book: Book, division: Division, q: int) -> float:
-    """Largest of held / fair share over classes, each weighed by its exchange rate.
-
-    Dominant resource fairness (Ghodsi et al., NSDI 2011) over GPU classes; holding without a share
-    is infinitely far above it.
-    """
-    worst = 0.0
-    for c in range(book.held.shape[0]):
-        held = book.held[c, q]
-        if held <= 0:
-            continue
-        fair = division.fair[c, q]
-        ratio = held / fair * rate[c] if fair > EPS else np.inf
-        worst = max(worst, ratio)
-    return worst
-
-
-@inner
-def charge(world: World, w: int, c: int, members: int, fixed: bool) -> None:
-    """Add ``members`` of ``w`` (negative: take away) to its queue, all above it and its user."""
-    tree, book = world.tree, world.book
-    gpus = world.work.need[GPUS, w] * members
-    book_user(world, w, c, gpus)
-    q = world.work.queue[w]
-    while True:
-        book.held[c, q] += gpus
-        if fixed:
-            book.fixed[c, q] += gpus
-        book.ratio[q] = dominant_ratio(world.nodes.rate, book, world.division, q)
-        if q == 0:
-            return
-        book.kept[c, q] = keeps_back(world, q, c, 0, -1, 0)
-        q = tree.parent[q]
 
 
 @inner
@@ -198,12 +164,6 @@ def note_kept(world: World) -> None:
             book.kept[c, q] = keeps_back(world, q, c, 0, -1, 0)
 
 
-@once
-def is_worn(world: World, w: int) -> bool:
-    """Evicted so often that it is spared, and borrows no more."""
-    return world.work.evictions[w] >= world.rules.max_evictions
-
-
 @inner
 def common_ancestor(tree: Tree, a: int, b: int) -> int:
     while a != b:
@@ -229,35 +189,6 @@ def branch_of(tree: Tree, q: int, other: int) -> int:
     while q != meet and tree.parent[q] != meet:
         q = tree.parent[q]
     return q
-
-
-@inner
-def neediest(tree: Tree, book: Book, left: Ints) -> int:
-    """Walk down from the root to the leaf that goes first, among those with workloads ``left``.
-
-    Ladder at each level: lowest dominant ratio, highest tier, largest fair share, who has waited longest,
-    lowest name.
-    """
-    q = 0
-    while tree.kid_start[q] < tree.kid_start[q + 1]:
-        best = -1
-        for i in range(tree.kid_start[q], tree.kid_start[q + 1]):
-            kid = tree.kids[i]
-            if left[kid] > 0 and (best < 0 or _before(tree, book, kid, best)):
-                best = kid
-        q = best
-    return q
-
-
-@once
-def _before(tree: Tree, book: Book, a: int, b: int) -> bool:
-    if book.ratio[a] != book.ratio[b]:
-        return book.ratio[a] < book.ratio[b]
-    if tree.tier[a] != tree.tier[b]:
-        return tree.tier[a] > tree.tier[b]
-    if book.fair_size[a] != book.fair_size[b]:
-        return book.fair_size[a] > book.fair_size[b]
-    return book.waits_since[a] < book.waits_since[b]
 
 
 @inner

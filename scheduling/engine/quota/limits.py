@@ -7,8 +7,9 @@ nobody is entitled to GPUs that a limit would leave idle.
 from __future__ import annotations
 
 from scheduling.engine.compile.kernel import inner, once
-from scheduling.engine.state.input import GPUS, UNLIMITED
+from scheduling.engine.model import UNLIMITED
 from scheduling.engine.state.session import World
+from scheduling.engine.state.units import GPUS
 
 
 @inner
@@ -34,74 +35,6 @@ def used_hours(world: World, q: int, c: int) -> float:
     quotas = world.quotas
     over = 0.0 < quotas.period_ends[c, q] <= world.rules.now
     return 0.0 if over else quotas.used_hours[c, q]
-
-
-@inner
-def book_user(world: World, w: int, c: int, gpus: int) -> None:
-    """The user of ``w`` holds ``gpus`` more (negative: less). Fairness between users weighs classes by
-    their exchange rates, limits do not.
-    """
-    book = world.book
-    book.by_user[world.work.user[w]] += weighed(gpus, world.nodes.rate[c])
-    if book.limited[0]:
-        book_gpus(world, w, gpus)
-
-
-@once
-def weighed(gpus: int, rate: float) -> int:
-    """``gpus`` in those of the reference class, exact: the order of additions must not matter."""
-    amount = int(abs(gpus) * rate + 0.5)
-    return amount if gpus > 0 else -amount
-
-
-@inner
-def book_gpus(world: World, w: int, gpus: int) -> None:
-    """The same for the limits: in its queue and in all above it."""
-    pair = world.work.user[w]
-    while pair >= 0:
-        world.book.user_gpus[pair] += gpus
-        pair = world.users.above[pair]
-
-
-@inner
-def book_start(world: World, w: int, more: int) -> None:
-    """``more`` workloads (1 or -1) like ``w`` run in its queue and in all above it."""
-    book = world.book
-    if book.limited[0] == 0:
-        return
-    q, pair = world.work.queue[w], world.work.user[w]
-    while q > 0:
-        book.running[q] += more
-        q = world.tree.parent[q]
-    while pair >= 0:
-        book.user_running[pair] += more
-        pair = world.users.above[pair]
-
-
-@inner
-def may_ask(world: World, w: int) -> bool:
-    """Whether the limits let ``w`` run beside all that runs and asked before it; if so it asks now.
-
-    Of the limits on workloads the leaf's own counts: which of its siblings goes first is not known yet.
-    """
-    tree, book = world.tree, world.book
-    gpus = world.work.most[w] * world.work.need[GPUS, w]
-    q, pair = world.work.queue[w], world.work.user[w]
-    if book.running[q] + book.queued[q] >= tree.most_running[q]:
-        return False
-    while q > 0:
-        full = book.user_running[pair] + book.user_queued[pair] >= tree.most_per_user[q]
-        holds = book.user_gpus[pair] + book.user_asks[pair]
-        if full or holds + gpus > tree.most_gpus_per_user[q]:
-            return False
-        q, pair = tree.parent[q], world.users.above[pair]
-    pair = world.work.user[w]
-    book.queued[world.work.queue[w]] += 1
-    while pair >= 0:
-        book.user_queued[pair] += 1
-        book.user_asks[pair] += gpus
-        pair = world.users.above[pair]
-    return True
 
 
 @inner
@@ -153,6 +86,26 @@ def spent_hours(world: World, q: int, c: int) -> int:
     """The lowest queue whose GPU-hours of class ``c`` are spent, -1 if none."""
     while world.book.rationed[c] and q > 0:
         if used_hours(world, q, c) >= world.quotas.budget_hours[c, q]:
+            return q
+        q = world.tree.parent[q]
+    return -1
+
+
+@once
+def is_worn(world: World, w: int) -> bool:
+    """Evicted so often that it is spared, and borrows no more."""
+    return world.work.evictions[w] >= world.rules.max_evictions
+
+
+@inner
+def limit_too_low(world: World, w: int, c: int) -> int:
+    """The lowest queue whose limit is below the least the gang needs, -1 if none."""
+    need = world.work.least[w] * world.work.need[GPUS, w]
+    q = world.work.queue[w]
+    if need <= world.book.ceiling[c, q]:
+        return -1
+    while q > 0:
+        if world.quotas.cap[c, q] < need:
             return q
         q = world.tree.parent[q]
     return -1

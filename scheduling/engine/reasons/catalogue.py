@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from scheduling.engine.model import MILLI, Reason
+from scheduling.engine.model import MILLI, UNLIMITED, Reason
 from scheduling.engine.reasons.facts import Facts
 from scheduling.engine.reasons.waits import SENTENCES
-from scheduling.engine.state.input import UNLIMITED
 
 Number = float | int | str | None
 

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from scheduling.engine.model import MILLI, Reason
 from scheduling.engine.reasons.acts import ACTS
 from scheduling.engine.reasons.facts import Facts
+from scheduling.engine.reasons.figures import BOUND
 from scheduling.engine.reasons.wording import (
     amount,
     are,
@@ -20,7 +21,6 @@ from scheduling.engine.reasons.wording import (
     plural,
     span,
 )
-from scheduling.engine.state.input import BOUND
 
 
 def _gang(f: Facts) -> str:

@@ -9,12 +9,15 @@ import numpy as np
 
 from scheduling.engine import codes
 from scheduling.engine import model as m
+from scheduling.engine.compile.structs import Flags, Floats, Ints
+from scheduling.engine.model import UNLIMITED
 from scheduling.engine.snapshot.frame import Frame
 from scheduling.engine.snapshot.workload_columns import Numbers, Roster, seconds
-from scheduling.engine.state import input as a
+from scheduling.engine.state.input import Nodes, Quotas, Ranks, Rules, Tree
+from scheduling.engine.state.units import ANYWHERE, CPUS, GPUS, MEMORY, RUNNING
 from scheduling.engine.validate import check
 
-MANY = a.UNLIMITED
+MANY = UNLIMITED
 
 Places = Mapping[tuple[str, str], tuple[int, int]]
 """Number of each node and class, and how many whole GPUs it offers."""
@@ -49,7 +52,7 @@ def encode(snapshot: m.Snapshot, roster: Roster | None = None) -> Frame:
         quotas=_quotas(queues, names),
         former=_quotas(queues, names, lowered=True),
         nodes=_nodes(nodes, names, [c.exchange_rate for c in classes], allowed),
-        ranks=a.Ranks(
+        ranks=Ranks(
             np.array([p.value for p in priorities] or [0], np.int64),
             np.array([p.preemptible for p in priorities] or [False]),
             np.array([p.min_run_time_s for p in priorities] or [0], np.float64),
@@ -78,7 +81,7 @@ def _parents_first(queues: tuple[m.Queue, ...]) -> list[m.Queue]:
     return ordered
 
 
-def _tree(queues: list[m.Queue]) -> a.Tree:
+def _tree(queues: list[m.Queue]) -> Tree:
     number = {q.name: i + 1 for i, q in enumerate(queues)}
     parent = np.array([-1, *(number[q.parent] if q.parent else 0 for q in queues)], np.int64)
     size = parent.size
@@ -89,7 +92,7 @@ def _tree(queues: list[m.Queue]) -> a.Tree:
     kids = np.argsort(parent[1:], kind="stable") + 1
     start = np.searchsorted(parent[kids], np.arange(size + 1))
     tier = np.array([0, *(q.priority for q in queues)], np.int64)
-    return a.Tree(
+    return Tree(
         parent, depth, start.astype(np.int64), kids, tier, stop,
         _bounds([q.eviction_budget_gpus for q in queues]), _bounds([q.max_running for q in queues]),
         _bounds([q.max_running_per_user for q in queues]),
@@ -99,7 +102,7 @@ def _tree(queues: list[m.Queue]) -> a.Tree:
     )  # fmt: skip
 
 
-def _min_run(queues: list[m.Queue], parent: a.Ints) -> a.Floats:
+def _min_run(queues: list[m.Queue], parent: Ints) -> Floats:
     """Each queue's own time or that of the nearest queue above, -1 where none states one."""
     times = np.full(parent.size, -1.0)
     for i, queue in enumerate(queues, 1):
@@ -108,12 +111,12 @@ def _min_run(queues: list[m.Queue], parent: a.Ints) -> a.Floats:
     return times
 
 
-def _bounds(values: Iterable[int | None]) -> a.Ints:
+def _bounds(values: Iterable[int | None]) -> Ints:
     """A bound by queue; the root has none."""
     return np.array([MANY, *(MANY if v is None else v for v in values)], np.int64)
 
 
-def _quotas(queues: list[m.Queue], names: list[str], lowered: bool = False) -> a.Quotas:
+def _quotas(queues: list[m.Queue], names: list[str], lowered: bool = False) -> Quotas:
     """The quotas in force, or with ``lowered`` those that were in force before they were lowered."""
     shape = (len(names), len(queues) + 1)
     nominal, weight, usage = np.zeros(shape, np.int64), np.zeros(shape), np.zeros(shape)
@@ -137,10 +140,10 @@ def _quotas(queues: list[m.Queue], names: list[str], lowered: bool = False) -> a
                 grace[c, i] = quota.lowered.until.timestamp()
     cap = np.where(weight > 0, limit, np.minimum(limit, nominal))
     cap[:, 0] = MANY
-    return a.Quotas(nominal, limit, cap, lending, weight, usage, budget, used, ends, grace)
+    return Quotas(nominal, limit, cap, lending, weight, usage, budget, used, ends, grace)
 
 
-def _allowed(sets: list[m.NodeSet], nodes: list[m.Node]) -> tuple[a.Flags, a.Ints]:
+def _allowed(sets: list[m.NodeSet], nodes: list[m.Node]) -> tuple[Flags, Ints]:
     """Who may use which nodes: a row for each choice of nodes; and the row of each set, last that of work
     without one, -1 where it may use all.
     """
@@ -150,18 +153,18 @@ def _allowed(sets: list[m.NodeSet], nodes: list[m.Node]) -> tuple[a.Flags, a.Int
     rows = {choice.tobytes(): choice for choice in choices if not choice.all()}
     number = {key: i for i, key in enumerate(rows)}
     allowed = np.array([*rows.values()] or [choices[-1]])
-    where = [number.get(choice.tobytes(), a.ANYWHERE) for choice in choices]
+    where = [number.get(choice.tobytes(), ANYWHERE) for choice in choices]
     return allowed, np.array(where, np.int64)
 
 
-def _nodes(nodes: list[m.Node], names: list[str], rates: list[float], allowed: a.Flags) -> a.Nodes:
+def _nodes(nodes: list[m.Node], names: list[str], rates: list[float], allowed: Flags) -> Nodes:
     gpu_class = np.array([names.index(n.gpu_class) for n in nodes], np.int64)
     size = np.zeros((3, len(nodes)), np.int64)
     for i, node in enumerate(nodes):
         if node.ready:
-            size[a.GPUS, i] = max(0, node.gpus - node.foreign_gpus)
-            size[a.CPUS, i] = MANY if node.cpus is None else node.cpus
-            size[a.MEMORY, i] = MANY if node.memory_mib is None else node.memory_mib
+            size[GPUS, i] = max(0, node.gpus - node.foreign_gpus)
+            size[CPUS, i] = MANY if node.cpus is None else node.cpus
+            size[MEMORY, i] = MANY if node.memory_mib is None else node.memory_mib
     labels: list[list[tuple[str, ...]]] = [
         [
             (
@@ -184,14 +187,14 @@ def _nodes(nodes: list[m.Node], names: list[str], rates: list[float], allowed: a
     domain = np.array([_numbered(row) for row in labels], np.int64).reshape(3, len(nodes))
     of_class = np.argsort(gpu_class, kind="stable")
     start = np.searchsorted(gpu_class[of_class], np.arange(len(names) + 1))
-    capacity = np.array([size[a.GPUS, gpu_class == c].sum() for c in range(len(names))], np.int64)
-    return a.Nodes(
+    capacity = np.array([size[GPUS, gpu_class == c].sum() for c in range(len(names))], np.int64)
+    return Nodes(
         gpu_class, size, domain, start.astype(np.int64), of_class.astype(np.int64),
         np.array(rates, np.float64), capacity, allowed, _columns(allowed),
     )  # fmt: skip
 
 
-def _columns(table: a.Flags) -> a.Ints:
+def _columns(table: Flags) -> Ints:
     """Of each column a number that it shares with those that are like it."""
     if table.all():
         return np.zeros(table.shape[1], np.int64)
@@ -207,8 +210,8 @@ def _or_endless(bound: float | None) -> float:
     return np.inf if bound is None else float(bound)
 
 
-def _rules(policy: m.Policy, now: float) -> a.Rules:
-    return a.Rules(
+def _rules(policy: m.Policy, now: float) -> Rules:
+    return Rules(
         now=now,
         history=float(policy.history_strength),
         delay=float(policy.preemption_delay_s),
@@ -227,18 +230,18 @@ def _rules(policy: m.Policy, now: float) -> a.Rules:
     )
 
 
-def _add_workloads(frame: Frame, roster: Roster, nodes: list[m.Node], where: a.Ints) -> None:
+def _add_workloads(frame: Frame, roster: Roster, nodes: list[m.Node], where: Ints) -> None:
     """All workloads at once, by name: their slots are 0, 1, 2 …"""
     columns = dict(roster.columns)
     columns["where"] = where[columns["where"]]
     phase = columns.pop("phase")
     frame.load(roster.names, columns, list(roster.holders))
     classes = {name: i for i, name in enumerate(frame.class_names)}
-    gpus = frame.nodes.size[a.GPUS].tolist()
+    gpus = frame.nodes.size[GPUS].tolist()
     places = {(n.name, n.gpu_class): (i, gpus[i] // m.MILLI) for i, n in enumerate(nodes)}
-    for slot in np.flatnonzero((phase == a.RUNNING) | columns["claims"]).tolist():
+    for slot in np.flatnonzero((phase == RUNNING) | columns["claims"]).tolist():
         work = roster.works[slot]
-        if phase[slot] == a.RUNNING:
+        if phase[slot] == RUNNING:
             _run(frame, slot, work, classes, places)
             if work.leaving_members:
                 frame.part(slot, _parting_seats(work, places))
@@ -249,7 +252,7 @@ def _add_workloads(frame: Frame, roster: Roster, nodes: list[m.Node], where: a.I
 
 
 def _numbers(
-    tree: a.Tree,
+    tree: Tree,
     queues: list[m.Queue],
     classes: list[m.GpuClass],
     priorities: list[m.PriorityClass],

@@ -12,10 +12,11 @@ import numpy as np
 
 from scheduling.engine.compile.heap import pop, push
 from scheduling.engine.compile.kernel import inner, kernel
-from scheduling.engine.order.pending import enlist
-from scheduling.engine.order.running import join
-from scheduling.engine.order.shapes import UNKNOWN
-from scheduling.engine.state.input import FREE, PENDING, RUNNING, Ints, Room
+from scheduling.engine.compile.structs import Ints
+from scheduling.engine.state.changes import enlist, join
+from scheduling.engine.state.nodes import Room
+from scheduling.engine.state.order import UNKNOWN
+from scheduling.engine.state.units import FREE, PENDING, RUNNING
 
 SLOTS, HOLDS = 0, 1
 """How much is unused, in ``Pool.left``."""

@@ -22,13 +22,23 @@ import numpy as np
 from scheduling.engine import codes
 from scheduling.engine.compile.structs import Struct, as_struct
 from scheduling.engine.model import Snapshot
-from scheduling.engine.order.pending import list_afresh
-from scheduling.engine.order.running import join_afresh
 from scheduling.engine.snapshot import events
-from scheduling.engine.state import input as a
 from scheduling.engine.state.array_plan import ArrayPlan
+from scheduling.engine.state.changes import join_afresh, list_afresh
+from scheduling.engine.state.input import (
+    Holds,
+    Nodes,
+    Pool,
+    Quotas,
+    Ranks,
+    Rules,
+    Tree,
+    Users,
+    Work,
+)
 from scheduling.engine.state.session import World
 from scheduling.engine.state.tables import buffers_for, empty_work
+from scheduling.engine.state.units import ANYWHERE, CPUS, GPUS, MEMORY, PENDING, RUNNING
 
 
 class Frame:
@@ -38,21 +48,21 @@ class Frame:
     is down) nothing else is needed, except ``forget_fits()`` when ``nodes.size`` changed.
     """
 
-    work: a.Work
-    holds: a.Holds
-    pool: a.Pool
+    work: Work
+    holds: Holds
+    pool: Pool
 
     def __init__(
         self,
         *,
         now: float,
-        rules: a.Rules,
+        rules: Rules,
         names: dict[str, list[str]],
-        tree: a.Tree,
-        quotas: a.Quotas,
-        former: a.Quotas,
-        nodes: a.Nodes,
-        ranks: a.Ranks,
+        tree: Tree,
+        quotas: Quotas,
+        former: Quotas,
+        nodes: Nodes,
+        ranks: Ranks,
         slots: int = 64,
     ) -> None:
         self.now = now
@@ -63,8 +73,8 @@ class Frame:
         self.tree, self.quotas, self.former = tree, quotas, former
         self.nodes, self.ranks = nodes, ranks
         self.rules = rules
-        self.users = a.Users(np.full(64, -1, np.int64), np.zeros(64, np.int64))
-        self.open_to_all = a.ANYWHERE
+        self.users = Users(np.full(64, -1, np.int64), np.zeros(64, np.int64))
+        self.open_to_all = ANYWHERE
         """In place of ``where`` of work without constraints: not anywhere where nodes are dedicated."""
         self.source: Snapshot | None = None
         self.slot_names: dict[int, str] = {}
@@ -90,7 +100,7 @@ class Frame:
 
     def describe(
         self,
-        w: a.Work,
+        w: Work,
         slot: int,
         *,
         queue: int,
@@ -103,9 +113,9 @@ class Frame:
         cpus: int = 0,
         memory_mib: int = 0,
         elastic: bool = False,
-        where: int = a.ANYWHERE,
-        required: int = a.ANYWHERE,
-        preferred: int = a.ANYWHERE,
+        where: int = ANYWHERE,
+        required: int = ANYWHERE,
+        preferred: int = ANYWHERE,
         predicted: float = np.inf,
         predicted_p90: float = np.inf,
         held: bool = False,
@@ -121,7 +131,7 @@ class Frame:
         (0 block, 1 rack, 2 node), times are seconds. ``queue`` -1 is misrouted. ``tie`` decides last, lowest
         first; by default the order of arrival.
         """
-        w.phase[slot] = a.PENDING
+        w.phase[slot] = PENDING
         w.queue[slot], w.priority[slot] = queue, priority
         w.user[slot] = self.pair(queue, user)
         w.need[:, slot] = gpus, cpus, memory_mib
@@ -159,7 +169,7 @@ class Frame:
                 table = getattr(self.work, name)
                 rows = (slice(len(column)),) if table.ndim > 1 else ()
                 table[*rows, :count] = column
-        self.work.phase[:count] = a.PENDING
+        self.work.phase[:count] = PENDING
         self.work.tie[:count] = np.arange(count)
         self.slot_names = dict(enumerate(names))
         self._next_tie = count
@@ -211,9 +221,9 @@ class Frame:
         parting = self.add_workload(
             queue=int(self.work.queue[slot]),
             submitted=self.now,
-            gpus=need[a.GPUS],
-            cpus=need[a.CPUS],
-            memory_mib=need[a.MEMORY],
+            gpus=need[GPUS],
+            cpus=need[CPUS],
+            memory_mib=need[MEMORY],
             members=(0, 0),
             classes=(),
         )
@@ -322,8 +332,8 @@ class Frame:
             )  # fmt: skip
             self._world = as_struct(World(*parts))
             events.find_holds(self._world)
-            list_afresh(b.line, np.flatnonzero(self.work.phase == a.PENDING))
-            join_afresh(b.line, np.flatnonzero(self.work.phase == a.RUNNING))
+            list_afresh(b.line, np.flatnonzero(self.work.phase == PENDING))
+            join_afresh(b.line, np.flatnonzero(self.work.phase == RUNNING))
         return self._world
 
     def widen(self) -> bool:
@@ -344,7 +354,7 @@ class Frame:
             above = self.pair(parent, user) if parent > 0 else -1
             pair = self.pairs[queue, user] = len(self.pairs)
             if pair == self.users.above.size:
-                self.users = a.Users(*(np.append(part, part) for part in self.users))
+                self.users = Users(*(np.append(part, part) for part in self.users))
                 self._world = None
             self.users.above[pair], self.users.usage[pair] = above, 0
         return pair
@@ -376,8 +386,8 @@ class Frame:
         old = self.work.phase.size if hasattr(self, "work") else 0
         old_holds = self.holds.node.size if old else 0
         work = empty_work(slots, wishes)
-        table = a.Holds(*(np.full(slots if i == 0 else holds, -1, np.int64) for i in range(5)))
-        pool = a.Pool(np.zeros(slots, np.int64), np.zeros(holds, np.int64), np.zeros(2, np.int64))
+        table = Holds(*(np.full(slots if i == 0 else holds, -1, np.int64) for i in range(5)))
+        pool = Pool(np.zeros(slots, np.int64), np.zeros(holds, np.int64), np.zeros(2, np.int64))
         if old:
             for field, fresh in zip((*self.work, *self.holds), (*work, *table), strict=True):
                 fresh[tuple(slice(0, n) for n in field.shape)] = field

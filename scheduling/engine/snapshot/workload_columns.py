@@ -18,8 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scheduling.engine import model as m
-from scheduling.engine.state import input as a
+from scheduling.engine.model import LEVELS
 from scheduling.engine.state.tables import empty_work
+from scheduling.engine.state.units import ANYWHERE, PENDING, RUNNING
 
 Columns = dict[str, NDArray[Any]]
 """By the names of ``arrays.Work``; the last axis runs over workloads."""
@@ -28,7 +29,7 @@ BY_NAME = attrgetter("name")
 DTYPES = {name: table.dtype for name, table in empty_work(0, 1)._asdict().items()}
 LOST = -2
 """Number of a set of nodes that is gone."""
-PHASES = {m.Phase.PENDING: a.PENDING, m.Phase.RUNNING: a.RUNNING}
+PHASES = {m.Phase.PENDING: PENDING, m.Phase.RUNNING: RUNNING}
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +199,7 @@ def _padded(wish: NDArray[Any], rows: int) -> NDArray[Any]:
 
 
 def _level(name: str | None) -> int:
-    return a.ANYWHERE if name is None else a.LEVELS.index(name)
+    return ANYWHERE if name is None else LEVELS.index(name)
 
 
 def seconds(instant: datetime | None, otherwise: float) -> float:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from scheduling.engine import codes
-from scheduling.engine.state import input as a
+from scheduling.engine.state.decisions import Out
+from scheduling.engine.state.shares import Division
 from scheduling.engine.state.tables import Buffers
+from scheduling.engine.state.usage import Book
 
 
 class ArrayPlan:
@@ -17,9 +19,9 @@ class ArrayPlan:
 
     def __init__(self, buffers: Buffers) -> None:
         out, division = buffers.out, buffers.division
-        self.out: a.Out = out
-        self.division: a.Division = division
-        self.book: a.Book = buffers.book
+        self.out: Out = out
+        self.division: Division = division
+        self.book: Book = buffers.book
         self.order = out.order[: int(out.used[0])]
         self.action, self.reason = out.action, out.reason
         self.gpu_class, self.members = out.gpu_class, out.members

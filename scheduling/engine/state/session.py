@@ -5,27 +5,23 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from scheduling.engine.compile.structs import declare
-from scheduling.engine.eviction.candidates import Prey
-from scheduling.engine.order.pending import Line
-from scheduling.engine.order.shapes import Memo
-from scheduling.engine.placement.demand_mix import Mix
+from scheduling.engine.state.decisions import Out
 from scheduling.engine.state.input import (
-    Book,
-    Division,
     Holds,
-    Index,
     Nodes,
-    Out,
     Pool,
     Quotas,
     Ranks,
-    Room,
     Rules,
-    Seats,
     Tree,
     Users,
     Work,
 )
+from scheduling.engine.state.nodes import Index, Mix, Room, Seats
+from scheduling.engine.state.order import Line, Memo
+from scheduling.engine.state.shares import Division
+from scheduling.engine.state.usage import Book
+from scheduling.engine.state.victims import Prey
 
 
 @declare

@@ -6,12 +6,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from scheduling.engine.eviction.candidates import Prey, empty_prey
-from scheduling.engine.order.pending import Line, empty_line
-from scheduling.engine.order.shapes import Memo, empty_memo
-from scheduling.engine.placement.demand_mix import Mix, empty_mix
-from scheduling.engine.placement.node_index import BLOCK_SIZE, KEY_PARTS
-from scheduling.engine.state import input as a
+from scheduling.engine.compile.structs import Ints
+from scheduling.engine.state.decisions import Out
+from scheduling.engine.state.input import Holds, Nodes, Tree, Work
+from scheduling.engine.state.nodes import BLOCK_SIZE, KEY_PARTS, Index, Mix, Room, Seats, empty_mix
+from scheduling.engine.state.order import Line, Memo, empty_line, empty_memo
+from scheduling.engine.state.shares import Division
+from scheduling.engine.state.units import GPUS, NODE
+from scheduling.engine.state.usage import Book
+from scheduling.engine.state.victims import Prey, empty_prey
 
 KNOWN_SHAPES = 1 << 10
 """A power of two."""
@@ -21,21 +24,21 @@ FEWEST_ROWS, MOST_ROWS = 64, 2048
 
 
 class Buffers(NamedTuple):
-    division: a.Division
-    room: a.Room
-    book: a.Book
-    seats: a.Seats
-    out: a.Out
+    division: Division
+    room: Room
+    book: Book
+    seats: Seats
+    out: Out
     prey: Prey
-    guard: a.Division
+    guard: Division
     line: Line
     memo: Memo
     mix: Mix
-    index: a.Index  # type: ignore[assignment] # nobody asks for tuple.index
+    index: Index  # type: ignore[assignment] # nobody asks for tuple.index
 
 
 def buffers_for(
-    tree: a.Tree, nodes: a.Nodes, work: a.Work, holds: a.Holds, pairs: int, ranks: int, pool: int
+    tree: Tree, nodes: Nodes, work: Work, holds: Holds, pairs: int, ranks: int, pool: int
 ) -> Buffers:
     """Fresh tables for these numbers of queues, nodes, slots, holds and priority classes; ``pairs`` of
     queue and user; at least ``pool`` seats in all decisions together.
@@ -43,12 +46,12 @@ def buffers_for(
     slots, size = work.phase.size, nodes.gpu_class.size
     classes, queues = nodes.rate.size, tree.parent.size
     most = int(work.most.max(initial=1)) * 2
-    seats = max(most, int(nodes.size[a.GPUS].sum()) // 1000 + 1)
+    seats = max(most, int(nodes.size[GPUS].sum()) // 1000 + 1)
     return Buffers(
         empty_division(classes, queues),
         _room(nodes, size, classes, holds.node.size),
         _book(classes, queues, pairs),
-        a.Seats(_ints(seats), _ints(seats), _ints(size), np.full((KNOWN_SHAPES, 8), -1, np.int64)),
+        Seats(_ints(seats), _ints(seats), _ints(size), np.full((KNOWN_SHAPES, 8), -1, np.int64)),
         _out(slots, max(pool, 4 * seats + slots)),
         empty_prey(slots, size, holds.node.size, classes, queues, ranks, seats),
         empty_division(classes, queues),
@@ -59,22 +62,22 @@ def buffers_for(
     )
 
 
-def empty_division(classes: int, queues: int) -> a.Division:
+def empty_division(classes: int, queues: int) -> Division:
     shape = (classes, queues)
     fair, guaranteed, kept, kept_below, capacity = (np.zeros(shape) for _ in range(5))
     demand, short = np.zeros(shape, np.int64), np.zeros(shape, np.bool_)
     steps = (np.zeros(shape) for _ in range(7))
-    return a.Division(fair, guaranteed, kept, kept_below, demand, capacity, short, *steps)
+    return Division(fair, guaranteed, kept, kept_below, demand, capacity, short, *steps)
 
 
-def _ints(*shape: int) -> a.Ints:
+def _ints(*shape: int) -> Ints:
     return np.zeros(shape, np.int64)
 
 
-def _room(nodes: a.Nodes, size: int, classes: int, holds: int) -> a.Room:
-    devices = int(nodes.size[a.GPUS].max(initial=0)) // 1000
+def _room(nodes: Nodes, size: int, classes: int, holds: int) -> Room:
+    devices = int(nodes.size[GPUS].max(initial=0)) // 1000
     shared = (size, devices)
-    return a.Room(
+    return Room(
         now=_ints(3, size),
         later=_ints(3, size),
         pledged=_ints(3, size),
@@ -99,11 +102,11 @@ def _room(nodes: a.Nodes, size: int, classes: int, holds: int) -> a.Room:
         before=_ints(holds),
         after=_ints(holds),
         owner=_ints(holds),
-        beside=_rings(nodes.domain[a.NODE]),
+        beside=_rings(nodes.domain[NODE]),
     )
 
 
-def _rings(machine: a.Ints) -> a.Ints:
+def _rings(machine: Ints) -> Ints:
     """For each row the next of the same machine; itself where it is the only one."""
     order = np.argsort(machine, kind="stable")
     sorted_ = machine[order]
@@ -114,19 +117,19 @@ def _rings(machine: a.Ints) -> a.Ints:
     return ring
 
 
-def _index(nodes: a.Nodes) -> a.Index:
+def _index(nodes: Nodes) -> Index:
     size, classes = nodes.gpu_class.size, nodes.rate.size
     rows = min(MOST_ROWS, max(FEWEST_ROWS, INDEX_CELLS // max(size, 1)))
     blocks = size // BLOCK_SIZE + 1
-    domains = nodes.domain[: a.NODE].max(axis=1, initial=-1) + 1
-    order = np.argsort(nodes.domain[: a.NODE], axis=1, kind="stable")
-    begin = np.zeros((a.NODE, int(domains.max(initial=0)) + 1), np.int64)
-    for level in range(a.NODE):
+    domains = nodes.domain[:NODE].max(axis=1, initial=-1) + 1
+    order = np.argsort(nodes.domain[:NODE], axis=1, kind="stable")
+    begin = np.zeros((NODE, int(domains.max(initial=0)) + 1), np.int64)
+    for level in range(NODE):
         labels = nodes.domain[level, order[level]]
         begin[level] = np.searchsorted(labels, np.arange(begin.shape[1]))
     position = _ints(size)
     position[nodes.of_class] = np.arange(size)
-    return a.Index(
+    return Index(
         key=_ints(rows, KEY_PARTS), seen=np.full(rows, -1, np.int64), lesson=_ints(rows),
         used=_ints(rows), clock=_ints(1), total=_ints(rows), slots=np.zeros((rows, size), np.int32),
         score=np.zeros((rows, size)), widest=_ints(rows, blocks), best=_ints(rows, blocks),
@@ -138,9 +141,9 @@ def _index(nodes: a.Nodes) -> a.Index:
     )  # fmt: skip
 
 
-def _book(classes: int, queues: int, pairs: int) -> a.Book:
+def _book(classes: int, queues: int, pairs: int) -> Book:
     table = (classes, queues)
-    return a.Book(
+    return Book(
         held=_ints(*table), fixed=_ints(*table), leaving=_ints(*table),
         kept=_ints(*table), lends=_ints(classes),
         by_user=_ints(pairs), budget=_ints(queues),
@@ -158,8 +161,8 @@ def _book(classes: int, queues: int, pairs: int) -> a.Book:
     )  # fmt: skip
 
 
-def _out(slots: int, pool: int) -> a.Out:
-    return a.Out(
+def _out(slots: int, pool: int) -> Out:
+    return Out(
         action=_ints(slots) - 1, reason=_ints(slots) - 1, gpu_class=_ints(slots), members=_ints(slots),
         rival=_ints(slots) - 1, blame=_ints(slots) - 1, until=np.zeros(slots), lost=np.zeros(slots),
         figures=np.zeros((slots, 6)), noted=np.zeros(slots, np.bool_), served=np.zeros(slots, np.bool_),
@@ -169,12 +172,12 @@ def _out(slots: int, pool: int) -> a.Out:
     )  # fmt: skip
 
 
-def empty_work(slots: int, wishes: int) -> a.Work:
+def empty_work(slots: int, wishes: int) -> Work:
     """A table of so many workloads that accept up to ``wishes`` classes each."""
     ints: Any = lambda fill=0: np.full(slots, fill, np.int64)  # noqa: E731
     floats: Any = lambda fill=0.0: np.full(slots, fill)  # noqa: E731
     flags: Any = lambda: np.zeros(slots, np.bool_)  # noqa: E731
-    return a.Work(
+    return Work(
         phase=ints(), queue=ints(-1), user=ints(), priority=ints(-1),
         need=np.zeros((3, slots), np.int64), least=ints(1), most=ints(1), elastic=flags(),
         wish=np.full((wishes, slots), -1, np.int64), where=ints(-1), required=ints(-1), preferred=ints(-1),

@@ -7,10 +7,9 @@ milli-GPU costs on each node (``Prey.rate``).
 from __future__ import annotations
 
 from scheduling.engine.compile.kernel import inner
-from scheduling.engine.eviction.candidates import UNRATED
-from scheduling.engine.eviction.victim_order import rate_leaf
-from scheduling.engine.order.shapes import EPOCH
+from scheduling.engine.state.order import EPOCH
 from scheduling.engine.state.session import World
+from scheduling.engine.state.victims import UNRATED
 
 ROOM, RETURN, SHARES, TURNS, HOLDING, REACH = 0, 1, 2, 3, 4, 5
 """Somebody left a class, moved in it or stepped back; whoever was to leave it stays; shares are others;
@@ -25,7 +24,7 @@ EVERY = -1
 def changed(world: World, event: int, c: int, q: int) -> None:
     """``event`` happened in class ``c`` and leaf ``q``."""
     if event == HOLDING:
-        rate_leaf(world, q)
+        world.prey.risen[q] = True
         return
     if event in (ROOM, RETURN, SHARES):
         _forget_failures(world, c)

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import numpy as np
+from typing import Any
 
 from scheduling.engine import codes
-from scheduling.engine.compile.kernel import inner, once
-from scheduling.engine.eviction.candidates import gpus_of, how_many
-from scheduling.engine.eviction.rules import Hunt
-from scheduling.engine.eviction.victim_order import reprice
-from scheduling.engine.placement.node_room import pledge
-from scheduling.engine.quota.fair_share import branch_of, charge
-from scheduling.engine.quota.limits import book_start
-from scheduling.engine.state.input import BOUND, GPUS, SINCE_DIVIDED, Ints, Out, Seats
+from scheduling.engine.compile.kernel import inner, kernel, once
+from scheduling.engine.reasons.figures import BOUND
+from scheduling.engine.state.decisions import Out
+from scheduling.engine.state.nodes import Seats
 from scheduling.engine.state.session import World
-from scheduling.engine.statement.changed import HOLDING, changed
+from scheduling.engine.state.units import MIXED, STRETCHED, TRIED
 
 
 @inner
@@ -101,155 +97,70 @@ def recall(out: Out, seats: Seats, w: int) -> int:
 
 
 @inner
-def admit(world: World, w: int, c: int, members: int) -> None:
-    """``w`` starts with the ``members`` that are seated."""
-    fixed = not world.ranks.preemptible[world.work.priority[w]]
-    charge(world, w, c, members, fixed)
-    changed(world, HOLDING, c, world.work.queue[w])
-    book_start(world, w, 1)
-    q, book = world.work.queue[w], world.book
-    until = world.rules.now + world.work.predicted_p90[w]
-    book.begun[c, q] += members * world.work.need[GPUS, w]
-    book.begun_until[c, q] = max(book.begun_until[c, q], until)
-    decide(world.out, w, codes.ADMIT, codes.UNDECIDED, c, members)
-    tell_start(world, w, c)
-    seat_out(world.out, world.seats, w, members)
-    note_shift(world, w, members)
-
-
-@inner
-def note_shift(world: World, w: int, members: int) -> None:
-    """``w`` starts or leaves with ``members``; if it accepts several classes, or starts with less than it
-    asked for, it asks for something else from now on.
-    """
-    work = world.work
-    several = work.wish.shape[0] > 1 and work.wish[1, w] >= 0
-    if several or (members < work.most[w] and not work.elastic[w]):
-        world.book.shifts[SINCE_DIVIDED] += 1
-
-
-@inner
-def tell_start(world: World, w: int, c: int) -> None:
-    """Whether ``w``, which starts, lies inside its queue's nominal or borrows."""
-    q = world.work.queue[w]
-    held, nominal = world.book.held[c, q], world.quotas.nominal[c, q]
-    world.out.reason[w] = codes.FITS_NOMINAL if held <= nominal else codes.BORROWS
-    quote(world.out, w, q, held, nominal, world.division.fair[c, q], 0.0)
-
-
-@inner
-def promise(world: World, w: int, c: int, members: int) -> None:
-    """``w`` has claimed room that is not free yet."""
-    q = world.work.queue[w]
-    charge(world, w, c, members, not world.ranks.preemptible[world.work.priority[w]])
-    changed(world, HOLDING, c, q)
-    book_start(world, w, 1)
-    decide(world.out, w, codes.RESERVE, codes.AWAITS_VICTIMS, c, members)
-    gpus = members * world.work.need[GPUS, w]
-    quote(
-        world.out,
-        w,
-        q,
-        gpus,
-        world.room.coming[c],
-        world.book.held[c, q],
-        world.division.fair[c, q],
-    )
-    seat_out(world.out, world.seats, w, members)
-    for i in range(members):
-        pledge(world.room, world.work, w, world.seats.node[i], world.seats.device[i])
-    if world.book.promised[c] < 0:
-        world.book.promised[c] = w
-
-
-@inner
-def note_coming(world: World, v: int, gpus: int) -> None:
-    """Until ``gpus`` of ``v`` are gone they are coming and still count in its queues' limits."""
-    c, q = world.work.gpu_class[v], world.work.queue[v]
-    world.room.coming[c] += gpus
-    while q > 0:
-        world.book.leaving[c, q] += gpus
-        q = world.tree.parent[q]
-
-
-@once
-def evict(world: World, v: int, reason: int) -> None:
-    """``v`` leaves; ``release`` was or will be called for it. It may have given members up before."""
-    out, c = world.out, world.work.gpu_class[v]
-    left = out.members[v] if out.action[v] == codes.SHRINK else world.work.members[v]
-    decide(out, v, codes.EVICT, reason, c, left)
-    note_coming(world, v, left * world.work.need[GPUS, v])
-    note_shift(world, v, world.work.members[v])
-
-
-@once
-def is_shrunk(world: World, v: int) -> bool:
-    """Whether the line of ``v`` says already what it is left with."""
-    left = world.work.members[v] - world.prey.given[v]
-    return bool(world.out.action[v] == codes.SHRINK and world.out.members[v] == left)
-
-
-@inner
-def evict_for(world: World, hunt: Hunt, v: int, reason: int, leaves: Ints) -> None:
-    """``v`` leaves for the workload of ``hunt``; quotes its queue below the common ancestor, of which
-    ``leaves`` milli-GPU go.
-    """
-    evict(world, v, reason)
-    world.out.lost[v] = world.prey.lost[v]
-    world.prey.rated[0] += 1
-    _quote_excess(world, hunt, v, leaves)
-
-
-@inner
-def evict_mover(world: World, hunt: Hunt, v: int) -> None:
-    """``v``, which was to move, leaves for the workload of ``hunt`` instead. Its line stays in its place,
-    before the one of whoever gets its room.
-    """
-    world.out.action[v], world.out.reason[v] = codes.EVICT, codes.PREEMPTED
-    note_shift(world, v, world.work.members[v])
-    leaves = np.zeros(world.tree.parent.size, np.int64)
-    leaves[world.work.queue[v]] = world.work.members[v] * world.work.need[GPUS, v]
-    _quote_excess(world, hunt, v, leaves)
-
-
-@inner
-def shrink_for(world: World, hunt: Hunt, v: int, leaves: Ints) -> None:
-    """``v`` gives up the members noted in ``world.prey`` for the workload of ``hunt`` and goes on with
-    the others where they sit.
-    """
-    work, out, prey = world.work, world.out, world.prey
-    members = work.members[v] - prey.given[v]
-    before = out.members[v] if out.action[v] == codes.SHRINK else work.members[v]
-    gpus = (before - members) * work.need[GPUS, v]
-    decide(out, v, codes.SHRINK, codes.SHRINKS, hunt.c, members)
-    at, h = take_seats(out, v, members), world.holds.head[v]
-    while h >= 0:
-        for _ in range(world.holds.members[h] - prey.gone[h]):
-            out.pool_node[at], out.pool_device[at] = world.holds.node[h], world.holds.device[h]
-            at += 1
-        h = world.holds.next[h]
-    note_coming(world, v, gpus)
-    reprice(world, v, members)
-    _quote_excess(world, hunt, v, leaves)
-    out.figures[v, 4] = prey.given[v]
-
-
-@inner
-def move_for(world: World, hunt: Hunt, v: int) -> None:
-    """``v`` goes on, for the workload of ``hunt``, on the seats that it has taken already."""
-    work, out, gpus = world.work, world.out, gpus_of(world.work, v)
-    decide(out, v, codes.MOVE, codes.CONSOLIDATES, hunt.c, work.members[v])
-    quote(out, v, work.queue[v], gpus, hunt.need, how_many(world.prey), 0.0)
-    out.rival[v], out.lost[v], out.served[hunt.w] = hunt.w, world.prey.lost[v], True
-    note_coming(world, v, gpus)
-
-
-@inner
-def _quote_excess(world: World, hunt: Hunt, v: int, leaves: Ints) -> None:
-    """For whom ``v`` leaves, and how the queue below the common ancestor stood with all that ``leaves``."""
+def clear_out(world: World) -> None:
+    """Nothing is decided. Only lines of the plan before are not empty."""
     out = world.out
-    q = branch_of(world.tree, world.work.queue[v], world.work.queue[hunt.w])
-    out.rival[v] = hunt.w
-    out.served[hunt.w] = True
-    held = world.book.held[hunt.c, q]
-    quote(out, v, q, held + leaves[q], world.division.fair[hunt.c, q], held, hunt.need)
+    order, like, served, stepped_back = out.order, out.like, out.served, out.stepped_back
+    action, reason, until, noted = out.action, out.reason, out.until, out.noted
+    lost, chosen = out.lost, world.prey.chosen
+    for k in range(out.used[0]):
+        w = order[k]
+        if like[w] >= 0:
+            action[w] = reason[w] = like[w] = codes.UNDECIDED
+            until[w], noted[w] = 0.0, False
+        else:
+            undecide(out, w)
+        served[w] = stepped_back[w] = chosen[w] = False
+        lost[w] = 0.0
+    out.used[0] = out.used[1] = 0
+
+
+@inner
+def note_the_settled(world: World) -> None:
+    """Lines for those settled beforehand come last."""
+    out, line = world.out, world.line
+    item, action, noted = line.item, out.action, out.noted
+    for k in range(line.count[0]):
+        w = item[k]
+        if action[w] == codes.WAIT and not noted[w]:
+            out.order[out.used[0]] = w
+            out.used[0] += 1
+
+
+@inner
+def tell_the_like(world: World) -> None:
+    """Whoever was refused like another in the last pass gets a line that points to the other's. A delay
+    that has still to pass is counted from its own start.
+    """
+    line, out, submitted = world.line, world.out, world.work.submitted
+    item, cell, told, order = line.item, line.cell, world.memo.like, out.order
+    action, reason, until, noted = out.action, out.reason, out.until, out.noted
+    size, rounds = out.used[0], world.book.rounds
+    bounded = rounds[STRETCHED] + rounds[MIXED] + rounds[TRIED] > 0
+    for k in range(line.count[0]):
+        w = item[k]
+        if action[w] != codes.UNDECIDED:
+            continue
+        like = told[cell[k]]
+        action[w], reason[w], until[w] = action[like], reason[like], until[like]
+        if reason[w] == codes.VICTIMS_PROTECTED and int(out.figures[like, 4]) == 0:
+            until[w] += submitted[w] - submitted[like]
+        if bounded:
+            out.figures[w, BOUND] = 0.0
+        out.like[w], noted[w], order[size] = like, True, w
+        size += 1
+    out.used[0] = size
+
+
+@kernel
+def spell_out(world: Any) -> None:
+    """Copy what the lines of the like leave out: the same class with the same numbers."""
+    out = world.out
+    for k in range(out.used[0]):
+        w = out.order[k]
+        like = out.like[w]
+        if like >= 0:
+            out.like[w], out.gpu_class[w] = -1, out.gpu_class[like]
+            out.rival[w], out.blame[w] = out.rival[like], out.blame[like]
+            for i in range(out.figures.shape[1]):
+                out.figures[w, i] = out.figures[like, i]

@@ -12,12 +12,13 @@ from __future__ import annotations
 
 from scheduling.engine import codes
 from scheduling.engine.compile.kernel import inner, once
-from scheduling.engine.eviction.candidates import END, FIRST, Prey, core_of, gpus_of
 from scheduling.engine.placement.node_room import leave, occupy, stay
-from scheduling.engine.quota.fair_share import charge
-from scheduling.engine.quota.limits import book_start
-from scheduling.engine.state.input import GPUS, Room, Seats, Work
+from scheduling.engine.quota.usage import book_start, charge
+from scheduling.engine.state.input import Work, core_of, gpus_of
+from scheduling.engine.state.nodes import Room, Seats
 from scheduling.engine.state.session import World
+from scheduling.engine.state.units import GPUS
+from scheduling.engine.state.victims import END, FIRST, Prey
 
 LEAVES, MOVES, STEPS_BACK = -1, -2, -3
 """In ``part``, in place of the hold of which a member is given up: the whole gang leaves; it moves; or it
@@ -228,3 +229,9 @@ def _give(world: World, v: int, h: int, sign: int) -> None:
     charge(world, v, work.gpu_class[v], -sign, False)
     prey.gone[h] += sign
     prey.given[v] += sign
+
+
+@inner
+def how_many(prey: Prey) -> int:
+    """What the search at work has tried."""
+    return prey.count[END] - prey.count[FIRST]

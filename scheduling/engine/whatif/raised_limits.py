@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from scheduling.engine import codes
+from scheduling.engine.model import UNLIMITED
 from scheduling.engine.reasons.wording import amount, gpus_in_words, plural
-from scheduling.engine.state.input import GPUS, UNLIMITED
+from scheduling.engine.state.units import GPUS
 from scheduling.engine.whatif.change import Change, Relaxation
 from scheduling.engine.whatif.replan import Again
 

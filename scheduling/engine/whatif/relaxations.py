@@ -8,13 +8,13 @@ from functools import partial
 import numpy as np
 
 from scheduling.engine import codes
-from scheduling.engine.model import MILLI, Snapshot
+from scheduling.engine.model import LEVELS, MILLI, Snapshot
 from scheduling.engine.planner import plan_frame
 from scheduling.engine.reasons.wording import amount, gpus_in_words
 from scheduling.engine.snapshot.encode import encode
 from scheduling.engine.snapshot.frame import Frame
 from scheduling.engine.state.array_plan import ArrayPlan
-from scheduling.engine.state.input import ANYWHERE, CPUS, FREE, GPUS, LEVELS, MEMORY, PENDING
+from scheduling.engine.state.units import ANYWHERE, CPUS, FREE, GPUS, MEMORY, PENDING
 from scheduling.engine.whatif.change import Change, Reach, Relaxation
 from scheduling.engine.whatif.raised_limits import (
     higher_limit,

@@ -14,14 +14,15 @@ from typing import Any
 import numpy as np
 
 from scheduling.engine import codes
+from scheduling.engine.compile.structs import Ints
 from scheduling.engine.cycle.one_pass import plan_world
 from scheduling.engine.model import MILLI
-from scheduling.engine.order.pending import ALL, FEW, FRESH, LISTED
 from scheduling.engine.planner import plan_frame
 from scheduling.engine.reasons.wording import gpus_in_words
 from scheduling.engine.snapshot.frame import Frame
 from scheduling.engine.state.array_plan import ArrayPlan
-from scheduling.engine.state.input import GPUS, Ints
+from scheduling.engine.state.order import ALL, FEW, FRESH, LISTED
+from scheduling.engine.state.units import GPUS
 from scheduling.engine.whatif.change import Change, Relaxation
 
 LIMITS = (

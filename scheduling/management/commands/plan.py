@@ -7,7 +7,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from scheduling.engine.document import reader as document
+from scheduling.engine import document
 from scheduling.management.command import WeirCommand
 from scheduling.management.reading import read_snapshot
 from scheduling.services.explain.why import plan_document

@@ -9,7 +9,7 @@ from django.core.management.base import CommandError, CommandParser
 from kubernetes.config import ConfigException
 
 from scheduling.cluster.connection.client import ApiError
-from scheduling.engine.document import reader as document
+from scheduling.engine import document
 from scheduling.management.command import refusal
 from scheduling.management.database import DatabaseCommand
 from scheduling.models import Cluster

@@ -12,9 +12,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
+from scheduling.engine import document, plan
 from scheduling.engine import model as m
-from scheduling.engine import plan
-from scheduling.engine.document import reader as document
 
 MOST = 12
 """Who is asked about for one winner; each costs a plan."""

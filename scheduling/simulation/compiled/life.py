@@ -9,8 +9,7 @@ import numpy as np
 from numba import config
 from numba.core.extending import overload
 
-from scheduling.engine.compile.structs import declare
-from scheduling.engine.state.input import Floats, Ints
+from scheduling.engine.compile.structs import Floats, Ints, declare
 
 NEVER = 1 << 40
 

@@ -12,7 +12,7 @@ from typing import Any
 from scheduling.engine import codes
 from scheduling.engine.compile.heap import pop, push
 from scheduling.engine.compile.kernel import inner, kernel, once, plan_at
-from scheduling.engine.order.pending import STARTED
+from scheduling.engine.compile.structs import Ints
 from scheduling.engine.order.refusals import waits_like_another
 from scheduling.engine.snapshot.events import (
     HOLDS,
@@ -27,7 +27,8 @@ from scheduling.engine.snapshot.events import (
     start,
     take_slot,
 )
-from scheduling.engine.state.input import GPUS, RUNNING, Ints
+from scheduling.engine.state.order import STARTED
+from scheduling.engine.state.units import GPUS, RUNNING
 from scheduling.simulation.run.options import MAX_PLANS_AT_ONCE
 from scheduling.simulation.run.usage import count_up, note_held
 

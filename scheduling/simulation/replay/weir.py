@@ -21,8 +21,9 @@ from scheduling.engine.model import (
     Snapshot,
     Workload,
 )
-from scheduling.engine.state.input import GPUS, PENDING, Work
+from scheduling.engine.state.input import Work
 from scheduling.engine.state.tables import empty_work
+from scheduling.engine.state.units import GPUS, PENDING
 from scheduling.simulation.compiled.life import new_jobs
 from scheduling.simulation.compiled.lives import Life, live_through
 from scheduling.simulation.result import Replay

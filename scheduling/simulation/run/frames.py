@@ -20,8 +20,18 @@ from scheduling.engine.codes import (
     REASONS,
     SHRINK,
 )
-from scheduling.engine.model import MILLI, Action, Decision, Phase, Plan, Reason, Snapshot, Workload
-from scheduling.engine.state.input import ANYWHERE, LEVELS, RUNNING
+from scheduling.engine.model import (
+    LEVELS,
+    MILLI,
+    Action,
+    Decision,
+    Phase,
+    Plan,
+    Reason,
+    Snapshot,
+    Workload,
+)
+from scheduling.engine.state.units import ANYWHERE, RUNNING
 from scheduling.simulation.laws.room import check
 
 from .jobs import Job

@@ -14,8 +14,7 @@ import numpy as np
 
 from scheduling.engine import Frame, Phase, Queue
 from scheduling.engine.compile.kernel import kernel
-from scheduling.engine.compile.structs import as_struct, declare
-from scheduling.engine.state.input import Floats, Ints
+from scheduling.engine.compile.structs import Floats, Ints, as_struct, declare
 
 from .jobs import Job
 

@@ -26,7 +26,7 @@ from scheduling.engine import (
     plan,
     plan_frame,
 )
-from scheduling.engine.state.input import RUNNING
+from scheduling.engine.state.units import RUNNING
 
 NOW = datetime(2026, 1, 5, 10, tzinfo=UTC)
 

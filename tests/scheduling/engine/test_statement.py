@@ -11,9 +11,11 @@ from hypothesis import strategies as st
 from scheduling.engine import Snapshot, encode, plan_frame
 from scheduling.engine.codes import ADMIT, UNDECIDED
 from scheduling.engine.compile.kernel import kernel
-from scheduling.engine.eviction.candidates import extra_of, list_prey
+from scheduling.engine.compile.structs import Ints
+from scheduling.engine.eviction.candidates import list_prey
 from scheduling.engine.placement.node_room import occupy, pick_device, slots_on
-from scheduling.engine.state.input import BEGUN, NOW, Ints
+from scheduling.engine.state.input import extra_of
+from scheduling.engine.state.units import BEGUN, NOW
 from scheduling.engine.statement.lines import seat_out
 from scheduling.engine.statement.statement import (
     MOVES,

@@ -15,8 +15,8 @@ import yaml
 from django.conf import settings
 from django.core.management import CommandError, call_command
 
+from scheduling.engine import document
 from scheduling.engine import model as m
-from scheduling.engine.document import reader as document
 from scheduling.models import Cluster
 from tests.scheduling.kube import World
 from tests.scheduling.services.conftest import server, world  # noqa: F401 - fixtures

@@ -16,7 +16,7 @@ from scheduling.benches.engine.large import (
     organisation,
 )
 from scheduling.engine import Frame, encode, plan_frame
-from scheduling.engine.state.input import GPUS, PENDING, RUNNING
+from scheduling.engine.state.units import GPUS, PENDING, RUNNING
 
 SMALL = Load(
     nodes=64, leaves=8, running=100, pending=400, changes=12, rounds=2, odds=PHILLY, questions=3

@@ -10,9 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from scheduling.cluster.enforcement.enforcer import Report
-from scheduling.engine import Outline
+from scheduling.engine import Outline, document
 from scheduling.engine import model as m
-from scheduling.engine.document import reader as document
 from scheduling.models import Cycle, CycleRecord, Workload
 from scheduling.services.cycle.record.causes import MOST, Cause
 

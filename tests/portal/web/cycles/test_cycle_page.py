@@ -2,8 +2,7 @@ import json
 
 import pytest
 
-from scheduling.engine import plan
-from scheduling.engine.document import reader as document
+from scheduling.engine import document, plan
 from scheduling.models import CycleRecord, Workload
 
 pytestmark = pytest.mark.django_db

@@ -12,14 +12,18 @@ import numpy as np
 from scheduling.engine import codes
 from scheduling.engine.admission.allocate import fills_what_leaves, need_of, share_allows
 from scheduling.engine.compile.kernel import inner, once
+from scheduling.engine.compile.structs import Flags, Ints
 from scheduling.engine.eviction.regain import regain_member, settled_classes
+from scheduling.engine.order.queues import neediest
 from scheduling.engine.placement.node_index import free_to
 from scheduling.engine.placement.node_room import free_of, pick_device, sit, slots_on
-from scheduling.engine.quota.fair_share import charge, levels_over, neediest
+from scheduling.engine.quota.fair_share import levels_over
 from scheduling.engine.quota.limits import user_gpu_limit
-from scheduling.engine.state.input import ANYWHERE, GPUS, NOW, RUNNING, Flags, Ints
+from scheduling.engine.quota.usage import charge
 from scheduling.engine.state.session import World
-from scheduling.engine.statement.lines import decide, quote, recall, seat_out, tell_start
+from scheduling.engine.state.units import ANYWHERE, GPUS, NOW, RUNNING
+from scheduling.engine.statement.lines import decide, quote, recall, seat_out
+from scheduling.engine.statement.operations import tell_start
 
 
 @inner

@@ -1,0 +1,91 @@
+"""The lines of those who leave, shrink or move for a workload."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from scheduling.engine import codes
+from scheduling.engine.compile.kernel import inner, once
+from scheduling.engine.compile.structs import Ints
+from scheduling.engine.eviction.rules import Hunt
+from scheduling.engine.eviction.victim_order import reprice
+from scheduling.engine.quota.fair_share import branch_of
+from scheduling.engine.state.input import gpus_of
+from scheduling.engine.state.session import World
+from scheduling.engine.state.units import GPUS
+from scheduling.engine.statement.lines import decide, quote, take_seats
+from scheduling.engine.statement.operations import evict, note_coming, note_shift
+from scheduling.engine.statement.statement import how_many
+
+
+@once
+def is_shrunk(world: World, v: int) -> bool:
+    """Whether the line of ``v`` says already what it is left with."""
+    left = world.work.members[v] - world.prey.given[v]
+    return bool(world.out.action[v] == codes.SHRINK and world.out.members[v] == left)
+
+
+@inner
+def evict_for(world: World, hunt: Hunt, v: int, reason: int, leaves: Ints) -> None:
+    """``v`` leaves for the workload of ``hunt``; quotes its queue below the common ancestor, of which
+    ``leaves`` milli-GPU go.
+    """
+    evict(world, v, reason)
+    world.out.lost[v] = world.prey.lost[v]
+    world.prey.rated[0] += 1
+    _quote_excess(world, hunt, v, leaves)
+
+
+@inner
+def evict_mover(world: World, hunt: Hunt, v: int) -> None:
+    """``v``, which was to move, leaves for the workload of ``hunt`` instead. Its line stays in its place,
+    before the one of whoever gets its room.
+    """
+    world.out.action[v], world.out.reason[v] = codes.EVICT, codes.PREEMPTED
+    note_shift(world, v, world.work.members[v])
+    leaves = np.zeros(world.tree.parent.size, np.int64)
+    leaves[world.work.queue[v]] = world.work.members[v] * world.work.need[GPUS, v]
+    _quote_excess(world, hunt, v, leaves)
+
+
+@inner
+def shrink_for(world: World, hunt: Hunt, v: int, leaves: Ints) -> None:
+    """``v`` gives up the members noted in ``world.prey`` for the workload of ``hunt`` and goes on with
+    the others where they sit.
+    """
+    work, out, prey = world.work, world.out, world.prey
+    members = work.members[v] - prey.given[v]
+    before = out.members[v] if out.action[v] == codes.SHRINK else work.members[v]
+    gpus = (before - members) * work.need[GPUS, v]
+    decide(out, v, codes.SHRINK, codes.SHRINKS, hunt.c, members)
+    at, h = take_seats(out, v, members), world.holds.head[v]
+    while h >= 0:
+        for _ in range(world.holds.members[h] - prey.gone[h]):
+            out.pool_node[at], out.pool_device[at] = world.holds.node[h], world.holds.device[h]
+            at += 1
+        h = world.holds.next[h]
+    note_coming(world, v, gpus)
+    reprice(world, v, members)
+    _quote_excess(world, hunt, v, leaves)
+    out.figures[v, 4] = prey.given[v]
+
+
+@inner
+def move_for(world: World, hunt: Hunt, v: int) -> None:
+    """``v`` goes on, for the workload of ``hunt``, on the seats that it has taken already."""
+    work, out, gpus = world.work, world.out, gpus_of(world.work, v)
+    decide(out, v, codes.MOVE, codes.CONSOLIDATES, hunt.c, work.members[v])
+    quote(out, v, work.queue[v], gpus, hunt.need, how_many(world.prey), 0.0)
+    out.rival[v], out.lost[v], out.served[hunt.w] = hunt.w, world.prey.lost[v], True
+    note_coming(world, v, gpus)
+
+
+@inner
+def _quote_excess(world: World, hunt: Hunt, v: int, leaves: Ints) -> None:
+    """For whom ``v`` leaves, and how the queue below the common ancestor stood with all that ``leaves``."""
+    out = world.out
+    q = branch_of(world.tree, world.work.queue[v], world.work.queue[hunt.w])
+    out.rival[v] = hunt.w
+    out.served[hunt.w] = True
+    held = world.book.held[hunt.c, q]
+    quote(out, v, q, held + leaves[q], world.division.fair[hunt.c, q], held, hunt.need)

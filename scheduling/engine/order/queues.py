@@ -1,0 +1,37 @@
+"""Which queue goes first."""
+
+from __future__ import annotations
+
+from scheduling.engine.compile.kernel import inner, once
+from scheduling.engine.compile.structs import Ints
+from scheduling.engine.state.input import Tree
+from scheduling.engine.state.usage import Book
+
+
+@inner
+def neediest(tree: Tree, book: Book, left: Ints) -> int:
+    """Walk down from the root to the leaf that goes first, among those with workloads ``left``.
+
+    Ladder at each level: lowest dominant ratio, highest tier, largest fair share, who has waited longest,
+    lowest name.
+    """
+    q = 0
+    while tree.kid_start[q] < tree.kid_start[q + 1]:
+        best = -1
+        for i in range(tree.kid_start[q], tree.kid_start[q + 1]):
+            kid = tree.kids[i]
+            if left[kid] > 0 and (best < 0 or _before(tree, book, kid, best)):
+                best = kid
+        q = best
+    return q
+
+
+@once
+def _before(tree: Tree, book: Book, a: int, b: int) -> bool:
+    if book.ratio[a] != book.ratio[b]:
+        return book.ratio[a] < book.ratio[b]
+    if tree.tier[a] != tree.tier[b]:
+        return tree.tier[a] > tree.tier[b]
+    if book.fair_size[a] != book.fair_size[b]:
+        return book.fair_size[a] > book.fair_size[b]
+    return book.waits_since[a] < book.waits_since[b]

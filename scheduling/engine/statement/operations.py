@@ -1,0 +1,94 @@
+"""Decisions that change what is free and who holds what: a start, a claim, an eviction."""
+
+from __future__ import annotations
+
+from scheduling.engine import codes
+from scheduling.engine.compile.kernel import inner, once
+from scheduling.engine.placement.node_room import pledge
+from scheduling.engine.quota.usage import book_start, charge
+from scheduling.engine.state.session import World
+from scheduling.engine.state.units import GPUS, SINCE_DIVIDED
+from scheduling.engine.statement.changed import HOLDING, changed
+from scheduling.engine.statement.lines import decide, quote, seat_out
+
+
+@inner
+def admit(world: World, w: int, c: int, members: int) -> None:
+    """``w`` starts with the ``members`` that are seated."""
+    fixed = not world.ranks.preemptible[world.work.priority[w]]
+    charge(world, w, c, members, fixed)
+    changed(world, HOLDING, c, world.work.queue[w])
+    book_start(world, w, 1)
+    q, book = world.work.queue[w], world.book
+    until = world.rules.now + world.work.predicted_p90[w]
+    book.begun[c, q] += members * world.work.need[GPUS, w]
+    book.begun_until[c, q] = max(book.begun_until[c, q], until)
+    decide(world.out, w, codes.ADMIT, codes.UNDECIDED, c, members)
+    tell_start(world, w, c)
+    seat_out(world.out, world.seats, w, members)
+    note_shift(world, w, members)
+
+
+@inner
+def note_shift(world: World, w: int, members: int) -> None:
+    """``w`` starts or leaves with ``members``; if it accepts several classes, or starts with less than it
+    asked for, it asks for something else from now on.
+    """
+    work = world.work
+    several = work.wish.shape[0] > 1 and work.wish[1, w] >= 0
+    if several or (members < work.most[w] and not work.elastic[w]):
+        world.book.shifts[SINCE_DIVIDED] += 1
+
+
+@inner
+def tell_start(world: World, w: int, c: int) -> None:
+    """Whether ``w``, which starts, lies inside its queue's nominal or borrows."""
+    q = world.work.queue[w]
+    held, nominal = world.book.held[c, q], world.quotas.nominal[c, q]
+    world.out.reason[w] = codes.FITS_NOMINAL if held <= nominal else codes.BORROWS
+    quote(world.out, w, q, held, nominal, world.division.fair[c, q], 0.0)
+
+
+@inner
+def promise(world: World, w: int, c: int, members: int) -> None:
+    """``w`` has claimed room that is not free yet."""
+    q = world.work.queue[w]
+    charge(world, w, c, members, not world.ranks.preemptible[world.work.priority[w]])
+    changed(world, HOLDING, c, q)
+    book_start(world, w, 1)
+    decide(world.out, w, codes.RESERVE, codes.AWAITS_VICTIMS, c, members)
+    gpus = members * world.work.need[GPUS, w]
+    quote(
+        world.out,
+        w,
+        q,
+        gpus,
+        world.room.coming[c],
+        world.book.held[c, q],
+        world.division.fair[c, q],
+    )
+    seat_out(world.out, world.seats, w, members)
+    for i in range(members):
+        pledge(world.room, world.work, w, world.seats.node[i], world.seats.device[i])
+    if world.book.promised[c] < 0:
+        world.book.promised[c] = w
+
+
+@inner
+def note_coming(world: World, v: int, gpus: int) -> None:
+    """Until ``gpus`` of ``v`` are gone they are coming and still count in its queues' limits."""
+    c, q = world.work.gpu_class[v], world.work.queue[v]
+    world.room.coming[c] += gpus
+    while q > 0:
+        world.book.leaving[c, q] += gpus
+        q = world.tree.parent[q]
+
+
+@once
+def evict(world: World, v: int, reason: int) -> None:
+    """``v`` leaves; ``release`` was or will be called for it. It may have given members up before."""
+    out, c = world.out, world.work.gpu_class[v]
+    left = out.members[v] if out.action[v] == codes.SHRINK else world.work.members[v]
+    decide(out, v, codes.EVICT, reason, c, left)
+    note_coming(world, v, left * world.work.need[GPUS, v])
+    note_shift(world, v, world.work.members[v])
