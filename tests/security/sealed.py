@@ -44,6 +44,7 @@ from scheduling.models.ledger import UsageSample
 from scheduling.services.words.told import sealed_of
 from tests.cycles import record, snapshot_of
 from tests.factories import NOW, make_cluster, make_member, make_user, make_workload
+from tests.said import figures
 
 OKAPI, ZEBRA, QUOKKA = b"okapi", b"zebra", b"quokka"
 SEALED_FROM = {
@@ -85,7 +86,7 @@ def decision(reason: m.Reason, work: Workload, rival: Workload) -> m.Decision:
         queue=work.queue.path,
         blame=rival.queue.path if reason in OF_OTHERS else work.queue.path,
         gpu_class=GPUS,
-        figures=(3000.0, 2000.0, 4000.0, 5000.0, 1.0, 1.0),
+        figures=figures(reason),
         rival=f"{rival.namespace}/{rival.name}",
         rival_queue=rival.queue.path,
         until=NOW + timedelta(hours=1),

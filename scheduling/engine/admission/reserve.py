@@ -17,6 +17,7 @@ from scheduling.engine.compile.sort import order_of
 from scheduling.engine.compile.structs import Floats, Ints
 from scheduling.engine.placement.never_fits import slots_when_empty
 from scheduling.engine.placement.node_room import free_of, leave, may_use, sit
+from scheduling.engine.reasons.figures import FREE_KEPT
 from scheduling.engine.state.session import World
 from scheduling.engine.state.units import ANYWHERE, GPUS, LATER, NOW
 from scheduling.engine.statement.changed import TURNS, changed
@@ -60,7 +61,7 @@ def reserve(world: World, w: int, c: int) -> bool:
         codes.NO_ROOM_IN_TOPOLOGY,
         codes.NO_ROOM_ON_ITS_NODES,
     ):
-        out.figures[w, 4] = held
+        out.figures[w, FREE_KEPT.kept_for_it] = held
         out.reason[w] = codes.RESERVED
         out.until[w] = until if until < np.inf else 0.0
     return True

@@ -20,9 +20,10 @@ from scheduling.engine.placement.node_room import free_of, pick_device, sit, slo
 from scheduling.engine.quota.fair_share import levels_over
 from scheduling.engine.quota.limits import user_gpu_limit
 from scheduling.engine.quota.usage import charge
+from scheduling.engine.reasons.figures import GROWTH
 from scheduling.engine.state.session import World
 from scheduling.engine.state.units import ANYWHERE, GPUS, NOW, RUNNING
-from scheduling.engine.statement.lines import decide, quote, recall, seat_out
+from scheduling.engine.statement.lines import decide, recall, seat_out
 from scheduling.engine.statement.operations import tell_start
 
 
@@ -283,8 +284,10 @@ def _write_down(world: World, who: Ints, node: Ints, device: Ints, first: int, g
     else:
         c, held = work.gpu_class[w], world.book.held
         decide(out, w, codes.GROW, codes.GROWS, c, total)
-        q = work.queue[w]
-        quote(out, w, q, work.members[w], total, work.most[w], held[c, q])
+        q, figures = work.queue[w], out.figures
+        out.blame[w], figures[w, GROWTH.holds] = q, held[c, q]
+        figures[w, GROWTH.members], figures[w, GROWTH.members_after] = work.members[w], total
+        figures[w, GROWTH.members_max] = work.most[w]
     seat_out(out, seats, w, total)
 
 

@@ -6,9 +6,9 @@ from scheduling.engine import codes
 from scheduling.engine.compile.kernel import inner
 from scheduling.engine.placement.node_room import may_use
 from scheduling.engine.quota.limits import spent_hours, used_hours
+from scheduling.engine.reasons.figures import HOURS, NEVER
 from scheduling.engine.state.session import World
 from scheduling.engine.state.units import GPUS
-from scheduling.engine.statement.lines import quote
 
 
 @inner
@@ -17,7 +17,9 @@ def blame_hours(world: World, w: int, c: int) -> None:
     x = spent_hours(world, world.work.queue[w], c)
     quotas, out = world.quotas, world.out
     out.action[w], out.reason[w], out.gpu_class[w] = codes.WAIT, codes.HOURS_SPENT, c
-    quote(out, w, x, used_hours(world, x, c), quotas.budget_hours[c, x], 0.0, 0.0)
+    out.blame[w] = x
+    out.figures[w, HOURS.used_gpu_hours] = used_hours(world, x, c)
+    out.figures[w, HOURS.budget_gpu_hours] = quotas.budget_hours[c, x]
     out.until[w] = quotas.period_ends[c, x] if quotas.period_ends[c, x] > world.rules.now else 0.0
 
 
@@ -28,18 +30,20 @@ def never(world: World, w: int, c: int, x: int) -> None:
     out = world.out
     out.action[w], out.reason[w], out.gpu_class[w] = codes.WAIT, codes.NEVER_FITS, c
     most = world.quotas.cap[c, x] if x >= 0 else world.nodes.capacity[c]
-    quote(out, w, x, need, most, world.work.least[w], world.work.need[GPUS, w])
-    if x < 0:
-        count_nodes(world, w, c)
+    out.blame[w] = x
+    out.figures[w, NEVER.needs], out.figures[w, NEVER.most] = need, most
+    out.figures[w, NEVER.min_members] = world.work.least[w]
+    out.figures[w, NEVER.per_member] = world.work.need[GPUS, w]
+    some, every = count_nodes(world, w, c)
+    if x < 0 and some < every:
+        out.figures[w, NEVER.nodes_allowed] = some
+        out.figures[w, NEVER.nodes_in_class] = every
 
 
 @inner
-def count_nodes(world: World, w: int, c: int) -> bool:
-    """Whether ``w`` may use some nodes of class ``c`` only: quotes how many, of how many."""
-    nodes, many = world.nodes, 0
+def count_nodes(world: World, w: int, c: int) -> tuple[int, int]:
+    """How many nodes of class ``c`` there are that ``w`` may use, and how many in all."""
+    nodes, some = world.nodes, 0
     for i in range(nodes.class_start[c], nodes.class_start[c + 1]):
-        many += int(may_use(world.room, world.work, w, nodes.of_class[i]))
-    every = nodes.class_start[c + 1] - nodes.class_start[c]
-    if many < every:
-        world.out.figures[w, 4], world.out.figures[w, 5] = many, every
-    return bool(many < every)
+        some += int(may_use(world.room, world.work, w, nodes.of_class[i]))
+    return some, nodes.class_start[c + 1] - nodes.class_start[c]

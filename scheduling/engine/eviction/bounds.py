@@ -12,10 +12,11 @@ from scheduling.engine.eviction.minimal_set import is_entitled
 from scheduling.engine.eviction.rules import BOTH, BUDGET, PROTECTED, RECLAIM, Hunt
 from scheduling.engine.quota.fair_share import LENT, PLAIN, guarded, left_by
 from scheduling.engine.quota.limits import spent_hours
+from scheduling.engine.reasons.figures import WOULD_LEAVE
 from scheduling.engine.state.session import World
 from scheduling.engine.state.units import ANYWHERE, BEGUN, EPS, GPUS
 from scheduling.engine.state.victims import BOUND, LOOSE
-from scheduling.engine.statement.lines import decide
+from scheduling.engine.statement.lines import copy_figures, decide
 
 
 @inner
@@ -176,7 +177,7 @@ def fails_like_another(world: World, w: int, c: int) -> bool:
     ):
         return True
     until = out.until[before]
-    if out.figures[before, 4] == 0:
+    if told == codes.VICTIMS_PROTECTED and out.figures[before, WOULD_LEAVE.waits_itself] != 0.0:
         until += world.work.submitted[w] - world.work.submitted[before]
         if until <= world.rules.now:
             return False
@@ -241,8 +242,7 @@ def _tell_the_same(world: World, w: int, before: int) -> None:
     out = world.out
     decide(out, w, codes.WAIT, out.reason[before], out.gpu_class[before], 0)
     out.blame[w], out.rival[w] = out.blame[before], out.rival[before]
-    for i in range(out.figures.shape[1]):
-        out.figures[w, i] = out.figures[before, i]
+    copy_figures(out, w, before)
 
 
 @inner

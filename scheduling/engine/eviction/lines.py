@@ -10,10 +10,11 @@ from scheduling.engine.compile.structs import Ints
 from scheduling.engine.eviction.rules import Hunt
 from scheduling.engine.eviction.victim_order import reprice
 from scheduling.engine.quota.fair_share import branch_of
+from scheduling.engine.reasons.figures import MOVERS, TAKEN
 from scheduling.engine.state.input import gpus_of
 from scheduling.engine.state.session import World
 from scheduling.engine.state.units import GPUS
-from scheduling.engine.statement.lines import decide, quote, take_seats
+from scheduling.engine.statement.lines import decide, take_seats
 from scheduling.engine.statement.operations import evict, note_coming, note_shift
 from scheduling.engine.statement.statement import how_many
 
@@ -67,7 +68,7 @@ def shrink_for(world: World, hunt: Hunt, v: int, leaves: Ints) -> None:
     note_coming(world, v, gpus)
     reprice(world, v, members)
     _quote_excess(world, hunt, v, leaves)
-    out.figures[v, 4] = prey.given[v]
+    out.figures[v, TAKEN.gives_members] = prey.given[v]
 
 
 @inner
@@ -75,7 +76,9 @@ def move_for(world: World, hunt: Hunt, v: int) -> None:
     """``v`` goes on, for the workload of ``hunt``, on the seats that it has taken already."""
     work, out, gpus = world.work, world.out, gpus_of(world.work, v)
     decide(out, v, codes.MOVE, codes.CONSOLIDATES, hunt.c, work.members[v])
-    quote(out, v, work.queue[v], gpus, hunt.need, how_many(world.prey), 0.0)
+    out.blame[v], out.figures[v, MOVERS.moves] = work.queue[v], gpus
+    out.figures[v, MOVERS.requested] = hunt.need
+    out.figures[v, MOVERS.workloads] = how_many(world.prey)
     out.rival[v], out.lost[v], out.served[hunt.w] = hunt.w, world.prey.lost[v], True
     note_coming(world, v, gpus)
 
@@ -88,4 +91,6 @@ def _quote_excess(world: World, hunt: Hunt, v: int, leaves: Ints) -> None:
     out.rival[v] = hunt.w
     out.served[hunt.w] = True
     held = world.book.held[hunt.c, q]
-    quote(out, v, q, held + leaves[q], world.division.fair[hunt.c, q], held, hunt.need)
+    out.blame[v], out.figures[v, TAKEN.keeps] = q, held
+    out.figures[v, TAKEN.held], out.figures[v, TAKEN.requested] = held + leaves[q], hunt.need
+    out.figures[v, TAKEN.fair_share] = world.division.fair[hunt.c, q]

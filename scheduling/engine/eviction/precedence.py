@@ -27,6 +27,7 @@ from scheduling.engine.eviction.rules import (
 )
 from scheduling.engine.placement.node_room import ONE
 from scheduling.engine.quota.fair_share import PLAIN, levels_over
+from scheduling.engine.reasons.figures import PROMISE, TAKEN
 from scheduling.engine.state.input import core_of, gpus_of
 from scheduling.engine.state.order import EPOCH
 from scheduling.engine.state.session import World
@@ -110,7 +111,7 @@ def ask_again(world: World, w: int, c: int, who: Ints) -> None:
     for v in who:
         if out.action[v] == codes.MOVE:
             evict_mover(world, preempting(world, w, c), v)
-            out.figures[w, 4] += out.action[w] == codes.RESERVE
+            out.figures[w, PROMISE.victims] += out.action[w] == codes.RESERVE
             continue
         note_shift(world, v, out.members[v])
         undecide(out, v)
@@ -205,8 +206,8 @@ def hand_over(world: World, w: int, v: int) -> None:
     for k in range(out.used[0]):
         x = out.order[k]
         if out.rival[x] == v and out.action[x] in (codes.EVICT, codes.SHRINK):
-            out.rival[x], out.figures[x, 3] = w, need_of(world, w)
-            out.figures[w, 4] += out.action[w] == codes.RESERVE
+            out.rival[x], out.figures[x, TAKEN.requested] = w, need_of(world, w)
+            out.figures[w, PROMISE.victims] += out.action[w] == codes.RESERVE
 
 
 @inner

@@ -19,13 +19,20 @@ from scheduling.engine.eviction.rules import (
 )
 from scheduling.engine.model import UNLIMITED
 from scheduling.engine.quota.fair_share import ROUNDED, grace_over, is_below
+from scheduling.engine.reasons.figures import (
+    COOLDOWN,
+    GRACE,
+    MIN_RUN_TIME,
+    OVER_BUDGET,
+    OVER_CAP,
+    WOULD_LEAVE,
+)
 from scheduling.engine.state.input import core_of
 from scheduling.engine.state.session import World
 from scheduling.engine.state.units import GPUS
 from scheduling.engine.state.victims import END, FIRST
-from scheduling.engine.statement.lines import decide, quote
+from scheduling.engine.statement.lines import decide
 
-MIN_RUN_TIME, GRACE, COOLDOWN = 0, 1, 2
 """What protects victims until a moment."""
 
 
@@ -66,15 +73,20 @@ def blame_protection(world: World, hunt: Hunt) -> None:
     q = world.work.queue[v]
     fair = world.division.fair[hunt.c, q]
     held = world.book.held[hunt.c, q] + _chosen_of(world, q)
-    quote(out, w, q, held, fair, hunt.need, world.book.spent[0])
-    out.rival[w] = v
-    out.figures[w, 4] = 0 if overlook == DELAY else overlook
-    if overlook == PROTECTED:
-        out.figures[w, 5] = _what_protects(world, hunt, out.until[w])
-    elif overlook == BUDGET:
-        out.figures[w, 5] = _budget_left(world)
+    out.blame[w], out.rival[w] = q, v
+    figures = out.figures
+    figures[w, WOULD_LEAVE.holds], figures[w, WOULD_LEAVE.fair_share] = held, fair
+    figures[w, WOULD_LEAVE.needs] = hunt.need
+    figures[w, WOULD_LEAVE.would_leave] = world.book.spent[0]
+    if overlook == BUDGET:
+        figures[w, OVER_BUDGET.budget_left] = _budget_left(world)
+    elif overlook == CAP:
+        figures[w, OVER_CAP.may_leave] = world.rules.eviction_cap * hunt.need
     else:
-        out.figures[w, 5] = world.rules.eviction_cap * hunt.need if overlook == CAP else 0.0
+        figures[w, WOULD_LEAVE.waits_itself] = overlook == DELAY
+        figures[w, WOULD_LEAVE.protection] = 0.0
+        if overlook == PROTECTED:
+            figures[w, WOULD_LEAVE.protection] = _what_protects(world, hunt, out.until[w])
 
 
 @once

@@ -45,6 +45,7 @@ from scheduling.engine.eviction.rules import (
     note_owed,
 )
 from scheduling.engine.quota.fair_share import LENT, PLAIN, ROUNDED, branch_of, reach
+from scheduling.engine.reasons.figures import PROMISE
 from scheduling.engine.state.session import World
 from scheduling.engine.state.units import EPS, GPUS, MIXED, MOVED, STRETCHED
 from scheduling.engine.state.victims import END, FIRST
@@ -378,7 +379,7 @@ def _carry_out(world: World, hunt: Hunt) -> None:
     changed(world, ROOM, hunt.c, EVERY)
     start_or_promise(world, hunt.w, hunt.c, world.work.least[hunt.w])
     if out.action[hunt.w] == codes.RESERVE:
-        out.figures[hunt.w, 4] = gone
+        out.figures[hunt.w, PROMISE.victims] = gone
 
 
 @inner

@@ -11,6 +11,7 @@ from scheduling.engine.compile.kernel import inner, once
 from scheduling.engine.eviction.candidates import drop_weight
 from scheduling.engine.eviction.minimal_set import seats_hold
 from scheduling.engine.quota.fair_share import levels_over, over_limit, takes_kept
+from scheduling.engine.reasons.figures import PROMISE
 from scheduling.engine.state.input import gpus_of
 from scheduling.engine.state.session import World
 from scheduling.engine.statement.changed import RETURN, changed
@@ -73,7 +74,7 @@ def _stay(world: World, v: int) -> None:
     work, out, rival = world.work, world.out, world.out.rival[v]
     note_coming(world, v, -gpus_of(work, v))
     if out.action[rival] == codes.RESERVE:
-        out.figures[rival, 4] -= 1
+        out.figures[rival, PROMISE.victims] -= 1
     take_back(out, v)
     out.lost[v] = 0.0
     world.prey.chosen[v] = False

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from scheduling.engine import codes
 from scheduling.engine.compile.kernel import inner, once
+from scheduling.engine.reasons.figures import DRAINING, SHORT_GANG
 from scheduling.engine.state.input import gpus_of, work_lost
 from scheduling.engine.state.order import SHORT
 from scheduling.engine.state.session import World
-from scheduling.engine.statement.lines import quote
 from scheduling.engine.statement.operations import evict
 from scheduling.engine.statement.statement import release
 
@@ -32,8 +32,7 @@ def evict_the_unwanted(world: World) -> None:
             continue
         release(world, w)
         world.out.lost[w] = work_lost(work, w, work.members[w], rules.now)
-        age = rules.now - work.stale[w] if stale else 0.0
-        quote(world.out, w, work.queue[w], work.members[w], work.least[w], age, gpus_of(work, w))
+        _quote(world, w)
 
 
 @once
@@ -42,3 +41,18 @@ def _drains(world: World) -> bool:
         if world.tree.stop[q] == codes.DRAINS:
             return True
     return False
+
+
+@once
+def _quote(world: World, w: int) -> None:
+    """How many members of ``w`` run, since when these are too few, and what that gives back."""
+    work, out = world.work, world.out
+    figures, gpus = out.figures, gpus_of(work, w)
+    out.blame[w] = work.queue[w]
+    if out.reason[w] == codes.DRAINED:
+        figures[w, DRAINING.members], figures[w, DRAINING.gives_back] = work.members[w], gpus
+        figures[w, DRAINING.min_members] = work.least[w]
+        return
+    figures[w, SHORT_GANG.members], figures[w, SHORT_GANG.gives_back] = work.members[w], gpus
+    figures[w, SHORT_GANG.min_members] = work.least[w]
+    figures[w, SHORT_GANG.stale_s] = world.rules.now - work.stale[w]

@@ -79,8 +79,8 @@ class _Reader:
         rows = zip(
             plan.reason[slots].tolist(), plan.blame[slots].tolist(), plan.rival[slots].tolist(),
             plan.gpu_class[slots].tolist(), plan.until[slots].tolist(), plan.lost[slots].tolist(),
-            map(tuple, plan.figures[slots].tolist()), work.queue[slots].tolist(),
-            work.members[slots].tolist(),
+            map(tuple, plan.figures[slots].tolist()), plan.searches[slots].tolist(),
+            work.queue[slots].tolist(), work.members[slots].tolist(),
             strict=True,
         )  # fmt: skip
         lines = zip(
@@ -147,7 +147,8 @@ class _Reader:
             queue=self.path(int(frame.work.queue[slot])) or work.queue,
             blame=self.path(self._stopped(slot) if stopped else int(plan.blame[slot])),
             gpu_class=frame.class_names[c] if c >= 0 else "",
-            figures=tuple(plan.figures[slot].tolist()),
+            figures=reasons.figures_of(reason, plan.figures[slot].tolist()),
+            searches=int(plan.searches[slot]),
             gpus=work.gpus,
             least=work.members.min,
             members=int(frame.work.members[slot]),

@@ -24,9 +24,23 @@ from scheduling.engine.quota.limits import (
     spent_hours,
     user_limit,
 )
+from scheduling.engine.reasons.figures import (
+    FAIR_SHARE,
+    FOR_OTHER,
+    FREE_GPUS,
+    ITS_NODES,
+    JOB_LIMIT,
+    LIMIT,
+    NO_CPUS,
+    NO_MEMORY,
+    NOT_PREEMPTIBLE,
+    TOGETHER,
+    TURN,
+    USER_LIMIT,
+)
 from scheduling.engine.state.session import World
 from scheduling.engine.state.units import ANYWHERE, BACKFILL, CPUS, EPS, GPUS, MEMORY, NOW, RAW
-from scheduling.engine.statement.lines import decide, quote
+from scheduling.engine.statement.lines import decide
 
 
 @inner
@@ -50,17 +64,22 @@ def conclude(world: World, w: int, c: int, first: int) -> None:
 @inner
 def _limit_reason(world: World, w: int, need: int) -> int:
     """The limit on workloads or users that stands against it; -1 if none does."""
-    book, tree = world.book, world.tree
+    book, tree, out = world.book, world.tree, world.out
     x = full_queue(world, w)
     if x >= 0:
-        quote(world.out, w, x, book.running[x], tree.most_running[x], 0.0, 0.0)
+        out.blame[w] = x
+        out.figures[w, JOB_LIMIT.running] = book.running[x]
+        out.figures[w, JOB_LIMIT.max_running] = tree.most_running[x]
         return codes.QUEUE_AT_JOB_LIMIT
     x = user_limit(world, w, need)
     if x < 0:
         return -1
     pair = pair_in(world, w, x)
-    running, most = book.user_running[pair], tree.most_per_user[x]
-    quote(world.out, w, x, running, most, book.user_gpus[pair], tree.most_gpus_per_user[x])
+    out.blame[w] = x
+    out.figures[w, USER_LIMIT.running] = book.user_running[pair]
+    out.figures[w, USER_LIMIT.max_running] = tree.most_per_user[x]
+    out.figures[w, USER_LIMIT.holds] = book.user_gpus[pair]
+    out.figures[w, USER_LIMIT.max_gpus] = tree.most_gpus_per_user[x]
     return codes.USER_AT_LIMIT
 
 
@@ -74,12 +93,12 @@ def _quota_reason(world: World, w: int, c: int, need: int) -> int:
         return codes.HOURS_SPENT
     x = over_limit(world, q, c, need)
     if x >= 0:
-        quote(out, w, x, book.held[c, x], quotas.cap[c, x], need, quotas.limit[c, x])
+        _quote_limit(world, w, c, x, need)
         return codes.AT_LIMIT
     fixed = not world.ranks.preemptible[world.work.priority[w]]
     x = over_nominal(world, q, c, need) if fixed else -1
     if x >= 0:
-        quote(out, w, x, book.fixed[c, x], quotas.nominal[c, x], need, world.division.fair[c, x])
+        _quote_fixed(world, w, c, x, need)
         return codes.NON_PREEMPTIBLE
     if levels_over(world.tree, book, world.division, q, c, need) == 0:
         return -1
@@ -90,10 +109,32 @@ def _quota_reason(world: World, w: int, c: int, need: int) -> int:
         return -1
     x = _lowest_over(world, q, c, need)
     fair = world.division.fair[c, x]
-    quote(out, w, x, book.held[c, x], fair, need, free)
-    out.figures[w, 4] = kept_from(world, q, c, need, kept) if kept >= 0 else 0
-    out.figures[w, 5] = world.work.evictions[w] if left else 0.0
+    out.blame[w], out.figures[w, FAIR_SHARE.holds] = x, book.held[c, x]
+    out.figures[w, FAIR_SHARE.fair_share], out.figures[w, FAIR_SHARE.needs] = fair, need
+    out.figures[w, FAIR_SHARE.free] = free
+    out.figures[w, FAIR_SHARE.kept_back] = kept_from(world, q, c, need, kept) if kept >= 0 else 0
+    out.figures[w, FAIR_SHARE.evictions] = world.work.evictions[w] if left else 0.0
     return codes.ABOVE_FAIR_SHARE if book.held[c, x] > fair + EPS else codes.WAITS_FOR_QUOTA
+
+
+@once
+def _quote_limit(world: World, w: int, c: int, x: int, need: int) -> None:
+    """How queue ``x`` stands, which is at its limit."""
+    out, quotas = world.out, world.quotas
+    out.blame[w], out.figures[w, LIMIT.needs] = x, need
+    out.figures[w, LIMIT.holds] = world.book.held[c, x]
+    out.figures[w, LIMIT.limit] = quotas.cap[c, x]
+    out.figures[w, LIMIT.borrowable] = quotas.limit[c, x]
+
+
+@once
+def _quote_fixed(world: World, w: int, c: int, x: int, need: int) -> None:
+    """How queue ``x`` stands, which work that cannot be preempted would lift too high."""
+    out = world.out
+    out.blame[w], out.figures[w, NOT_PREEMPTIBLE.needs] = x, need
+    out.figures[w, NOT_PREEMPTIBLE.holds] = world.book.fixed[c, x]
+    out.figures[w, NOT_PREEMPTIBLE.nominal] = world.quotas.nominal[c, x]
+    out.figures[w, NOT_PREEMPTIBLE.fair_share] = world.division.fair[c, x]
 
 
 @once
@@ -121,22 +162,45 @@ def _room_reason(world: World, w: int, c: int, need: int) -> int:
     raw = index.total[row_of(world, w, c, RAW)]
     row = row_of(world, w, c, NOW)
     slots = index.total[row]
-    quote(out, w, work.queue[w], free, need, some, slots)
+    out.blame[w] = work.queue[w]
+    out.figures[w, FREE_GPUS.free], out.figures[w, FREE_GPUS.needs] = free, need
+    out.figures[w, FREE_GPUS.nodes], out.figures[w, FREE_GPUS.fits_members] = some, slots
     first = _kept_for(world, w, c) if raw >= least and slots < least else -1
     if first >= 0:
         out.rival[w] = first
         until = world.book.holder_until[c] if world.book.holder[c] == first else np.inf
-        out.figures[w, 4] = _seconds_to(world, until)
+        out.figures[w, FOR_OTHER.starts_in_s] = _seconds_to(world, until)
         return codes.RESERVED_FOR_OTHER
     if free < need or slots < least:
         lack = codes.NO_FREE_GPUS if free < need else _lack_beside_gpus(world, w, c)
         scarce = lack in (codes.NO_FREE_GPUS, codes.FRAGMENTED)
-        return codes.NO_ROOM_ON_ITS_NODES if scarce and count_nodes(world, w, c) else lack
+        return codes.NO_ROOM_ON_ITS_NODES if scarce and _is_bound_to_some(world, w, c) else lack
     if work.required[w] == ANYWHERE:
         return -1
     many = reach_of(world, row, c, work.required[w], least)
-    out.figures[w, 4] = many
+    out.figures[w, TOGETHER.fits_together] = many
     return codes.NO_ROOM_IN_TOPOLOGY if many < least else -1
+
+
+@once
+def _is_bound_to_some(world: World, w: int, c: int) -> bool:
+    """Whether ``w`` may use some nodes of class ``c`` only: quotes how many, of how many."""
+    some, every = count_nodes(world, w, c)
+    if some < every:
+        world.out.figures[w, ITS_NODES.nodes_allowed] = some
+        world.out.figures[w, ITS_NODES.nodes_in_class] = every
+    return some < every
+
+
+@once
+def _quote_lack(world: World, w: int, r: int, most: int) -> int:
+    """What a member needs of resource ``r``, and the ``most`` that a node has left; returns the reason."""
+    figures, each = world.out.figures, world.work.need[r, w]
+    if r == CPUS:
+        figures[w, NO_CPUS.member_cpus], figures[w, NO_CPUS.most_cpus] = each, most
+        return codes.NO_FREE_CPUS
+    figures[w, NO_MEMORY.member_mib], figures[w, NO_MEMORY.most_mib] = each, most
+    return codes.NO_FREE_MEMORY
 
 
 @once
@@ -144,7 +208,7 @@ def _lack_beside_gpus(world: World, w: int, c: int) -> int:
     """The free GPUs are scattered; or they lie so that the least members would fit, but their nodes lack
     CPUs or memory: quotes what a member needs and the most that such a node has left.
     """
-    work, nodes, room, out = world.work, world.nodes, world.room, world.out
+    work, nodes, room = world.work, world.nodes, world.room
     by_gpus = 0
     for i in range(nodes.class_start[c], nodes.class_start[c + 1]):
         by_gpus += slots_of_gpus(room, work, w, nodes.of_class[i], NOW)
@@ -153,8 +217,7 @@ def _lack_beside_gpus(world: World, w: int, c: int) -> int:
     for r in (CPUS, MEMORY):
         slots, most = _slots_beside(world, w, c, r)
         if slots < work.least[w] or r == MEMORY:
-            out.figures[w, 4], out.figures[w, 5] = work.need[r, w], most
-            return codes.NO_FREE_CPUS if r == CPUS else codes.NO_FREE_MEMORY
+            return _quote_lack(world, w, r, most)
     return codes.FRAGMENTED
 
 
@@ -189,9 +252,12 @@ def _turn_reason(world: World, w: int, c: int, first: int) -> int:
     q = world.work.queue[w]
     need = world.work.least[first] * world.work.need[GPUS, first]
     until = world.book.turn_until[c, q] if world.book.turn[c, q] == first else np.inf
-    soon = _seconds_to(world, until)
-    quote(world.out, w, q, world.book.held[c, q], world.division.fair[c, q], need, soon)
-    world.out.rival[w] = first
+    out = world.out
+    out.blame[w], out.rival[w] = q, first
+    out.figures[w, TURN.holds] = world.book.held[c, q]
+    out.figures[w, TURN.fair_share] = world.division.fair[c, q]
+    out.figures[w, TURN.first_needs] = need
+    out.figures[w, TURN.turn_in_s] = _seconds_to(world, until)
     return codes.WAITS_FOR_TURN
 
 

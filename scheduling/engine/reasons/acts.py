@@ -1,37 +1,35 @@
-"""One sentence for each act, as ``sentences`` has one for each wait."""
+"""One sentence for each act, as ``waits`` has one for each wait."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from scheduling.engine.model import Reason
 from scheduling.engine.reasons.facts import Facts
 from scheduling.engine.reasons.wording import amount, span
 
 
-def _fits_nominal(f: Facts) -> str:
-    held, nominal = f.figures[:2]
+def fits_nominal(f: Facts) -> str:
+    held, nominal = f.figures.holds, f.figures.nominal
     return f"This start takes {f.queue} to {amount(held)} of its nominal {amount(nominal)} {f.gpu_class}."
 
 
-def _borrows(f: Facts) -> str:
-    held, nominal = f.figures[:2]
+def borrows(f: Facts) -> str:
+    held, nominal = f.figures.holds, f.figures.nominal
     return (
         f"This start takes {f.queue} to {amount(held)} {f.gpu_class}, {amount(held - nominal)}"
         f" above its nominal {amount(nominal)}: idle GPUs that their owners can take back."
     )
 
 
-def _grows(f: Facts) -> str:
-    running, total, most, held = f.figures[:4]
+def grows(f: Facts) -> str:
+    of = f.figures
     return (
-        f"It grows from {running:.0f} to {total:.0f} of at most {most:.0f} members, as nobody who waits"
-        f" can use the free GPUs; this takes {f.queue} to {amount(held)} {f.gpu_class}."
+        f"It grows from {of.members:.0f} to {of.members_after:.0f} of at most {of.members_max:.0f} members,"
+        f" as nobody who waits can use the free GPUs; this takes {f.queue} to {amount(of.holds)}"
+        f" {f.gpu_class}."
     )
 
 
-def _reclaimed(f: Facts) -> str:
-    held, fair, after = f.figures[:3]
+def reclaimed(f: Facts) -> str:
+    held, fair, after = f.figures.held, f.figures.fair_share, f.figures.keeps
     return (
         f"{f.blame} held {amount(held)} {f.gpu_class}, {amount(held - fair)} above its fair share of"
         f" {amount(fair)}; {f.other} is entitled to them. {_loss(f)}"
@@ -43,25 +41,25 @@ def _loss(f: Facts) -> str:
     return f"Work lost: {f.lost_gpu_s / 3600:.1f} GPU-hours."
 
 
-def _preempted(f: Facts) -> str:
+def preempted(f: Facts) -> str:
     return (
-        f"{f.opening} has a higher priority in {f.queue} and needs {amount(f.figures[3])}"
+        f"{f.opening} has a higher priority in {f.queue} and needs {amount(f.figures.requested)}"
         f" {f.gpu_class}. {_loss(f)}"
     )
 
 
-def _shrinks(f: Facts) -> str:
-    held, fair = f.figures[:2]
-    gives, keeps = int(f.figures[4]), f.members - int(f.figures[4])
+def shrinks(f: Facts) -> str:
+    held, fair, gives = f.figures.held, f.figures.fair_share, int(f.figures.gives_members)
+    keeps = f.members - gives
     why = f", its fair share is {amount(fair)}" if held > fair else ""
     return (
         f"It can do without {gives} of its {f.members} members and goes on with {keeps}: {f.other}"
-        f" needs {amount(f.figures[3])} {f.gpu_class}. {f.blame} held {amount(held)}{why}."
+        f" needs {amount(f.figures.requested)} {f.gpu_class}. {f.blame} held {amount(held)}{why}."
     )
 
 
-def _consolidates(f: Facts) -> str:
-    gpus, need, moved = f.figures[:3]
+def consolidates(f: Facts) -> str:
+    gpus, need, moved = f.figures.moves, f.figures.requested, f.figures.workloads
     others = f", with {moved - 1:.0f} more," if moved > 1 else ""
     return (
         f"It moves{others} so that {f.other} finds room for {amount(need)} {f.gpu_class}"
@@ -69,8 +67,9 @@ def _consolidates(f: Facts) -> str:
     )
 
 
-def _stale_gang(f: Facts) -> str:
-    running, least, age, back = f.figures[:4]
+def stale_gang(f: Facts) -> str:
+    running, least = f.figures.members, f.figures.min_members
+    age, back = f.figures.stale_s, f.figures.gives_back
     few = f"Only {running:.0f} of at least {least:.0f} members {'has' if running == 1 else 'have'}"
     none = f"None of the {least:.0f} members that it needs has" if least > 1 else "It has not"
     gives = f"; {f.queue} gets {amount(back)} {f.gpu_class} back" if back else ""
@@ -79,21 +78,8 @@ def _stale_gang(f: Facts) -> str:
     )
 
 
-def _drained(f: Facts) -> str:
+def drained(f: Facts) -> str:
     return (
         f"{f.queue} is being drained: nothing starts in it and what runs leaves; this gives back"
-        f" {amount(f.figures[3])} {f.gpu_class}."
+        f" {amount(f.figures.gives_back)} {f.gpu_class}."
     )
-
-
-ACTS: dict[Reason, Callable[[Facts], str]] = {
-    Reason.FITS_NOMINAL: _fits_nominal,
-    Reason.BORROWS: _borrows,
-    Reason.GROWS: _grows,
-    Reason.RECLAIMED: _reclaimed,
-    Reason.PREEMPTED: _preempted,
-    Reason.STALE_GANG: _stale_gang,
-    Reason.DRAINED: _drained,
-    Reason.SHRINKS: _shrinks,
-    Reason.CONSOLIDATES: _consolidates,
-}

@@ -1,61 +1,220 @@
-"""What people read of a reason: a headline, one sentence, and the numbers by name.
+"""Every reason, declared once: headline, figures, sentence, and what it means.
 
-``headline`` is the two to four words in bold before the sentence.
+Kernels write the figures, ``decode`` reads them; the API, pages, help and docs/engine.md read this.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import Any, Final
 
 from scheduling.engine.model import MILLI, UNLIMITED, Reason
-from scheduling.engine.reasons.facts import Facts
-from scheduling.engine.reasons.waits import SENTENCES
+from scheduling.engine.reasons import acts, waits
+from scheduling.engine.reasons import figures as of
+from scheduling.engine.reasons.facts import OTHERS_WORK, Facts
 
 Number = float | int | str | None
 
-HEADLINES = {
-    Reason.FITS_NOMINAL: "Fits its quota",
-    Reason.BORROWS: "Borrows idle GPUs",
-    Reason.RECLAIMED: "Reclaimed",
-    Reason.PREEMPTED: "Preempted",
-    Reason.STALE_GANG: "Stale gang",
-    Reason.DRAINED: "Queue drained",
-    Reason.AWAITS_VICTIMS: "GPUs come free",
-    Reason.RESERVED: "Next in line",
-    Reason.GROWS: "Grows",
-    Reason.SHRINKS: "Shrinks",
-    Reason.CONSOLIDATES: "Moves together",
-    Reason.NEVER_FITS: "Can never start",
-    Reason.AT_LIMIT: "At its limit",
-    Reason.HOURS_SPENT: "GPU-hours spent",
-    Reason.QUEUE_AT_JOB_LIMIT: "Queue runs enough",
-    Reason.USER_AT_LIMIT: "User at a limit",
-    Reason.ABOVE_FAIR_SHARE: "Above fair share",
-    Reason.NON_PREEMPTIBLE_OVER_NOMINAL: "Past its nominal quota",
-    Reason.WAITS_FOR_QUOTA: "Would pass fair share",
-    Reason.WAITS_FOR_TURN: "Waits its turn",
-    Reason.NO_ROOM_IN_TOPOLOGY: "No room together",
-    Reason.FRAGMENTED: "Fragmented",
-    Reason.NO_FREE_GPUS: "Not enough free",
-    Reason.NO_FREE_CPUS: "Too few CPUs",
-    Reason.NO_FREE_MEMORY: "Too little memory",
-    Reason.NO_ROOM_ON_ITS_NODES: "No room on its nodes",
-    Reason.RESERVED_FOR_OTHER: "Reserved for another",
-    Reason.VICTIMS_PROTECTED: "Reclaim is on its way",
-    Reason.BUDGET_SPENT: "Eviction budget spent",
-    Reason.EVICTION_CAP: "Would evict too much",
-    Reason.GANG_INCOMPLETE: "Gang incomplete",
-    Reason.HELD: "On hold",
-    Reason.MISROUTED: "No such queue",
-    Reason.NO_SUCH_CLASS: "No such GPU class",
-    Reason.NOT_ALLOWED: "Not allowed here",
-    Reason.RUN_TIME_OVER: "Ran for its limit",
-}
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """What is known of a reason."""
+
+    headline: str
+    """The cause in two to four words, in bold before the sentence."""
+    figures: Any
+    """Which figures it quotes, a kind of ``figures``."""
+    sentence: Callable[[Facts], str]
+    means: str
+    """For the documentation: what is so when this is the reason."""
+    general: str = ""
+    """The sentence without a name or a figure, where it names others' work."""
+    searches: bool = False
+    """Whether it tells of a search for room that was not made any more."""
+    outside: bool = False
+    """Found outside the engine, which knows neither pods nor people."""
+
+
+ACTS: Final[Mapping[Reason, Declared]] = {
+    Reason.FITS_NOMINAL: Declared(
+        "Fits its quota", of.Start, acts.fits_nominal,
+        "it starts inside the nominal quota of its queue",
+    ),
+    Reason.BORROWS: Declared(
+        "Borrows idle GPUs", of.Start, acts.borrows,
+        "it starts on GPUs that their owners leave idle",
+    ),
+    Reason.RECLAIMED: Declared(
+        "Reclaimed", of.Taken, acts.reclaimed,
+        "its queue held more than its fair share, and another is entitled to it",
+        general=f"Its GPUs went back to {OTHERS_WORK}, which is entitled to them.",
+    ),
+    Reason.PREEMPTED: Declared(
+        "Preempted", of.Taken, acts.preempted,
+        "higher priority of its own queue needs its GPUs",
+        general="A workload of higher priority took its place.",
+    ),
+    Reason.STALE_GANG: Declared(
+        "Stale gang", of.StaleGang, acts.stale_gang,
+        "fewer than its least members have been running for longer than the grace",
+    ),
+    Reason.DRAINED: Declared(
+        "Queue drained", of.Drained, acts.drained,
+        "its queue, or one above it, is being drained",
+    ),
+    Reason.GROWS: Declared(
+        "Grows", of.Growth, acts.grows,
+        "it is elastic, and nobody who waits can use the free GPUs",
+    ),
+    Reason.SHRINKS: Declared(
+        "Shrinks", of.Taken, acts.shrinks,
+        "it is elastic, and another is entitled to members that it can do without",
+        general=f"It gave members that it can do without to {OTHERS_WORK}.",
+    ),
+    Reason.CONSOLIDATES: Declared(
+        "Moves together", of.Moved, acts.consolidates,
+        "it moves so that free GPUs lie side by side for another",
+        general=f"It moved so that {OTHERS_WORK} finds room.",
+    ),
+}  # fmt: skip
+"""Of decisions that change something."""
+
+WAITS: Final[Mapping[Reason, Declared]] = {
+    Reason.AWAITS_VICTIMS: Declared(
+        "GPUs come free", of.Promise, waits.awaits_victims,
+        "others leave for it, and what they hold is kept for it",
+    ),
+    Reason.RESERVED: Declared(
+        "Next in line", of.FreeKept, waits.reserved,
+        "nodes are kept for it until running work ends",
+    ),
+    Reason.NEVER_FITS: Declared(
+        "Can never start", of.NeverFits, waits.never_fits,
+        "a limit above it, or the nodes, are too small; the sentence says which",
+    ),
+    Reason.AT_LIMIT: Declared(
+        "At its limit", of.AtLimit, waits.at_limit,
+        "its queue, or one above it, holds as much as nominal and borrowing limit allow",
+    ),
+    Reason.HOURS_SPENT: Declared(
+        "GPU-hours spent", of.HoursSpent, waits.hours_spent,
+        "the GPU-hours of the period are used up; the sentence says until when",
+    ),
+    Reason.QUEUE_AT_JOB_LIMIT: Declared(
+        "Queue runs enough", of.JobLimit, waits.queue_at_job_limit,
+        "its queue, or one above it, runs as many workloads as it may",
+    ),
+    Reason.USER_AT_LIMIT: Declared(
+        "User at a limit", of.UserLimit, waits.user_at_limit,
+        "its user runs, or holds, as much as one user may there",
+    ),
+    Reason.ABOVE_FAIR_SHARE: Declared(
+        "Above fair share", of.FairShare, waits.above_fair_share,
+        "its queue, or one above it, holds more than its fair share",
+    ),
+    Reason.NON_PREEMPTIBLE_OVER_NOMINAL: Declared(
+        "Past its nominal quota", of.Fixed, waits.non_preemptible,
+        "it cannot be preempted, and would pass nominal or fair share",
+    ),
+    Reason.WAITS_FOR_QUOTA: Declared(
+        "Would pass fair share", of.FairShare, waits.waits_for_quota,
+        "its queue, or one above it, would pass its fair share with it, and nothing is left to borrow",
+    ),
+    Reason.WAITS_FOR_TURN: Declared(
+        "Waits its turn", of.Turn, waits.waits_for_turn,
+        "others of its queue go first",
+    ),
+    Reason.NO_ROOM_IN_TOPOLOGY: Declared(
+        "No room together", of.FreeTogether, waits.no_room_in_topology,
+        "enough GPUs are free, but not inside one of the domains that it requires",
+        searches=True,
+    ),
+    Reason.FRAGMENTED: Declared(
+        "Fragmented", of.Free, waits.fragmented,
+        "enough GPUs are free, but scattered",
+        searches=True,
+    ),
+    Reason.NO_FREE_GPUS: Declared(
+        "Not enough free", of.Free, waits.no_free_gpus,
+        "it is entitled to GPUs that others hold, and not enough of them can be taken back",
+        searches=True,
+    ),
+    Reason.NO_FREE_CPUS: Declared(
+        "Too few CPUs", of.FreeWithoutCpus, waits.no_free_cpus,
+        "the free GPUs would do, but their nodes lack CPUs",
+    ),
+    Reason.NO_FREE_MEMORY: Declared(
+        "Too little memory", of.FreeWithoutMemory, waits.no_free_memory,
+        "the free GPUs would do, but their nodes lack memory",
+    ),
+    Reason.NO_ROOM_ON_ITS_NODES: Declared(
+        "No room on its nodes", of.FreeOnItsNodes, waits.no_room_on_its_nodes,
+        "too few GPUs are free, or they lie scattered, on the nodes that it may use, which are some only",
+    ),
+    Reason.RESERVED_FOR_OTHER: Declared(
+        "Reserved for another", of.FreeForOther, waits.reserved_for_other,
+        "the free GPUs that it could use are kept for a workload that goes first",
+        general=f"The free GPUs that it could use are kept for {OTHERS_WORK}.",
+    ),
+    Reason.VICTIMS_PROTECTED: Declared(
+        "Reclaim is on its way", of.WouldLeave, waits.victims_protected,
+        "what would have to leave is protected, or it has to wait itself; the sentence says until when",
+        general="What would have to leave for it is protected for now.",
+    ),
+    Reason.BUDGET_SPENT: Declared(
+        "Eviction budget spent", of.OverBudget, waits.budget_spent,
+        "so much was evicted of late from the queue that would give its GPUs that no more may leave",
+        general="An eviction budget protects what would have to leave for it.",
+    ),
+    Reason.EVICTION_CAP: Declared(
+        "Would evict too much", of.OverCap, waits.eviction_cap,
+        "more would have to leave for it than the policy allows for what it asks for",
+        general="More would have to leave for it than the eviction cap allows.",
+    ),
+    Reason.GANG_INCOMPLETE: Declared(
+        "Gang incomplete", of.Nothing, waits.gang_incomplete,
+        "its pods are not all there",
+        outside=True,
+    ),
+    Reason.HELD: Declared(
+        "On hold", of.Nothing, waits.held,
+        "its owner put it on hold, or its queue is on hold or draining",
+    ),
+    Reason.MISROUTED: Declared(
+        "No such queue", of.Nothing, waits.misrouted,
+        "its label names no queue that takes workloads",
+    ),
+    Reason.NO_SUCH_CLASS: Declared(
+        "No such GPU class", of.Nothing, waits.no_such_class,
+        "it asks for GPU classes that the cluster does not have",
+    ),
+    Reason.NOT_ALLOWED: Declared(
+        "Not allowed here", of.Nothing, waits.not_allowed,
+        "the class of service of its owner does not reach so far",
+        outside=True,
+    ),
+    Reason.RUN_TIME_OVER: Declared(
+        "Ran for its limit", of.Nothing, waits.run_time_over,
+        "it ran for its run-time limit, and its owner decides",
+        outside=True,
+    ),
+}  # fmt: skip
+"""Of work that does not start now."""
+
+DECLARED: Final[Mapping[Reason, Declared]] = {**ACTS, **WAITS}
 
 
 def headline(reason: Reason | str) -> str:
     """The cause of ``reason`` in two to four words."""
-    return HEADLINES[Reason(reason)]
+    return DECLARED[Reason(reason)].headline
+
+
+def figures_of(reason: Reason, row: Sequence[float]) -> Any:
+    """The figures of ``reason`` by name, from the row in which they stand at its ``places``."""
+    kind = DECLARED[reason].figures
+    return kind(*row[: len(of.names(kind))])
 
 
 def number(milli: float) -> float | int:
@@ -64,56 +223,9 @@ def number(milli: float) -> float | int:
     return int(gpus) if gpus == int(gpus) else gpus
 
 
-NAMES: dict[Reason, tuple[str, ...]] = {
-    Reason.FITS_NOMINAL: ("holds", "nominal", "fair_share"),
-    Reason.BORROWS: ("holds", "nominal", "fair_share"),
-    Reason.GROWS: ("members", "members_after", "members_max", "holds"),
-    Reason.RECLAIMED: ("held", "fair_share", "keeps", "requested"),
-    Reason.PREEMPTED: ("held", "fair_share", "keeps", "requested"),
-    Reason.SHRINKS: ("held", "fair_share", "keeps", "requested", "gives_members"),
-    Reason.CONSOLIDATES: ("moves", "requested", "workloads"),
-    Reason.STALE_GANG: ("members", "min_members", "stale_s", "gives_back"),
-    Reason.DRAINED: ("members", "min_members", "", "gives_back"),
-    Reason.AWAITS_VICTIMS: ("needs", "coming", "holds", "fair_share", "victims"),
-    Reason.RESERVED: ("free", "needs", "nodes", "fits_members", "kept_for_it"),
-    Reason.NEVER_FITS: (
-        "needs", "most", "min_members", "per_member", "?nodes_allowed", "?nodes_in_class",
-    ),
-    Reason.AT_LIMIT: ("holds", "limit", "needs"),
-    Reason.HOURS_SPENT: ("used_gpu_hours", "budget_gpu_hours"),
-    Reason.QUEUE_AT_JOB_LIMIT: ("running", "max_running"),
-    Reason.USER_AT_LIMIT: ("running", "max_running", "holds", "max_gpus"),
-    Reason.ABOVE_FAIR_SHARE: ("holds", "fair_share", "needs", "free", "kept_back", "?evictions"),
-    Reason.NON_PREEMPTIBLE_OVER_NOMINAL: ("holds", "nominal", "needs", "fair_share"),
-    Reason.WAITS_FOR_QUOTA: ("holds", "fair_share", "needs", "free", "kept_back", "?evictions"),
-    Reason.WAITS_FOR_TURN: ("holds", "fair_share", "first_needs", "?turn_in_s"),
-    Reason.NO_ROOM_IN_TOPOLOGY: ("free", "needs", "nodes", "fits_members", "fits_together", "?searches"),
-    Reason.FRAGMENTED: ("free", "needs", "nodes", "fits_members", "", "?searches"),
-    Reason.NO_FREE_GPUS: ("free", "needs", "nodes", "fits_members", "", "?searches"),
-    Reason.NO_FREE_CPUS: ("free", "needs", "nodes", "fits_members", "member_cpus", "most_cpus"),
-    Reason.NO_FREE_MEMORY: ("free", "needs", "nodes", "fits_members", "member_mib", "most_mib"),
-    Reason.NO_ROOM_ON_ITS_NODES: (
-        "free", "needs", "nodes", "fits_members", "nodes_allowed", "nodes_in_class",
-    ),
-    Reason.RESERVED_FOR_OTHER: ("free", "needs", "nodes", "fits_members", "?starts_in_s"),
-    Reason.VICTIMS_PROTECTED: ("holds", "fair_share", "needs", "would_leave"),
-    Reason.BUDGET_SPENT: ("holds", "fair_share", "needs", "would_leave", "", "budget_left"),
-    Reason.EVICTION_CAP: ("holds", "fair_share", "needs", "would_leave", "", "may_leave"),
-}  # fmt: skip
-"""What the figures of a reason are called; an empty name is not shown, one with a ``?`` unless it is 0."""
-
-COUNTS = {
-    "members", "members_after", "members_max", "min_members", "stale_s", "nodes", "fits_members",
-    "fits_together", "victims", "evictions", "gives_members", "workloads", "running",
-    "max_running", "used_gpu_hours", "budget_gpu_hours", "member_mib", "most_mib",
-    "turn_in_s", "starts_in_s", "searches", "nodes_allowed", "nodes_in_class",
-}  # fmt: skip
-"""Figures that are not GPUs."""
-
-
 def sentence(facts: Facts) -> str:
     """One sentence for people."""
-    return SENTENCES[facts.reason](facts)
+    return DECLARED[facts.reason].sentence(facts)
 
 
 def sealed_sentence(facts: Facts) -> str:
@@ -124,19 +236,26 @@ def sealed_sentence(facts: Facts) -> str:
 
 def numbers(facts: Facts) -> dict[str, Number]:
     """The figures by name, GPUs as numbers of GPUs; the blamed queue and the rival beside them."""
+    declared = DECLARED[facts.reason]
     named: dict[str, Number] = {}
-    for known, figure in zip(NAMES.get(facts.reason, ()), facts.figures, strict=False):
-        name = known.lstrip("?") if figure or known[:1] != "?" else ""
-        if name in COUNTS:
-            named[name] = None if figure >= UNLIMITED else round(figure)
-        elif name:
-            named[name] = None if figure >= UNLIMITED else number(figure)
+    for name, (unit, shown) in of.units(declared.figures).items():
+        figure = getattr(facts.figures, name)
+        if shown is None or (shown is of.Shown.IF_ANY and figure):
+            named[name] = _read(figure, unit)
+    if declared.searches and facts.searches:
+        named["searches"] = facts.searches
     if facts.blame and facts.blame != facts.queue:
         named["queue"] = facts.blame
     if facts.rival:
         named["workload"] = facts.rival
         named["workload_queue"] = facts.rival_queue
     return named
+
+
+def _read(figure: float, unit: of.Unit) -> Number:
+    if figure >= UNLIMITED:
+        return None
+    return number(figure) if unit is of.Unit.MILLI else round(figure)
 
 
 def since(now: datetime, seconds: float) -> datetime:

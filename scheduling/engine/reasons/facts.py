@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Any
 
 from scheduling.engine.model import MILLI, Reason
+from scheduling.engine.reasons.figures import Nothing
 from scheduling.engine.reasons.wording import first_up
 
 OTHERS_WORK = "a workload of another team"
@@ -15,13 +17,13 @@ OTHERS_QUEUE = "a queue of another team"
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What a sentence may quote. ``figures`` are milli-GPU unless a sentence reads them otherwise."""
+    """What a sentence may quote. ``figures`` are of the kind that the reason is declared with."""
 
     reason: Reason
     queue: str
     blame: str
     gpu_class: str
-    figures: tuple[float, ...]
+    figures: Any = Nothing()  # noqa: RUF009 - a value that nobody changes
     gpus: int = MILLI
     least: int = 1
     members: int = 0
@@ -29,6 +31,8 @@ class Facts:
     rival_queue: str = ""
     until: datetime | None = None
     lost_gpu_s: float = 0.0
+    searches: int = 0
+    """How many searches for room a cycle makes at most of the kind that was not made any more for it."""
     wanted: str = ""
     """What the user asked for by name: the queue label, the GPU classes, the topology level."""
     beside: str = ""

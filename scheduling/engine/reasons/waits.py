@@ -1,16 +1,13 @@
-"""One sentence for each reason, naming both parties, with numbers and units.
+"""One sentence for each wait, naming both parties, with numbers and units.
 
 Queues are written from the top.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from scheduling.engine.model import MILLI, Reason
-from scheduling.engine.reasons.acts import ACTS
+from scheduling.engine.model import MILLI
 from scheduling.engine.reasons.facts import Facts
-from scheduling.engine.reasons.figures import BOUND
+from scheduling.engine.reasons.figures import COOLDOWN, GRACE, MIN_RUN_TIME
 from scheduling.engine.reasons.wording import (
     amount,
     are,
@@ -40,25 +37,25 @@ def _parts(f: Facts) -> str:
 GONE = "when what already leaves is gone"
 
 
-def _awaits(f: Facts) -> str:
-    kept, victims = f.figures[0], f.figures[4]
+def awaits_victims(f: Facts) -> str:
+    kept, victims = f.figures.needs, f.figures.victims
     have = "has" if victims == 1 else "have"
     when = f"once {plural(victims, 'workload')} {have} made room" if victims else GONE
     return f"{amount(kept)} {f.gpu_class} {are(kept)} kept for {_this(f)}; it starts {when}."
 
 
-def _reserved(f: Facts) -> str:
-    free, need = f.figures[:2]
+def reserved(f: Facts) -> str:
+    free, need, kept = f.figures.free, f.figures.needs, f.figures.kept_for_it
     return (
         f"{_this(f).capitalize()} of {f.queue} needs {amount(need)} {f.gpu_class}{_parts(f)};"
-        f" {amount(free)} {are(free)} free, of which {amount(f.figures[4])} {are(f.figures[4])} kept for it"
+        f" {amount(free)} {are(free)} free, of which {amount(kept)} {are(kept)} kept for it"
         " until the rest ends"
         f"{f', expected {clock(f.until)}' if f.until else ''}."
     )
 
 
-def _never_fits(f: Facts) -> str:
-    need, most = f.figures[:2]
+def never_fits(f: Facts) -> str:
+    need, most = f.figures.needs, f.figures.most
     if f.blame:
         return (
             f"{_this(f).capitalize()} needs {amount(need)} {f.gpu_class} at once, and {f.blame} may"
@@ -67,7 +64,7 @@ def _never_fits(f: Facts) -> str:
     if need > most:
         what = _this(f).capitalize()
         return f"{what} needs {amount(need)} {f.gpu_class}, and the cluster has {amount(most)}."
-    if f.figures[5]:
+    if f.figures.nodes_in_class:
         return _never_on_its_nodes(f)
     where = f" in one {f.wanted}" if f.wanted else ""
     each = gpus_in_words(f.gpus) + (f" with {f.beside}" if f.beside else "")
@@ -79,20 +76,21 @@ CONSTRAINTS = "node selector, node affinity, tolerations and runtime class"
 
 
 def _its_nodes(f: Facts) -> str:
-    return f"Its {CONSTRAINTS} let it run on {f.figures[4]:.0f} of {f.figures[5]:.0f} nodes of {f.gpu_class}"
+    some, every = f.figures.nodes_allowed, f.figures.nodes_in_class
+    return f"Its {CONSTRAINTS} let it run on {some:.0f} of {every:.0f} nodes of {f.gpu_class}"
 
 
 def _never_on_its_nodes(f: Facts) -> str:
-    if not f.figures[4]:
-        every = plural(f.figures[5], "node")
+    if not f.figures.nodes_allowed:
+        every = plural(f.figures.nodes_in_class, "node")
         return f"Its {CONSTRAINTS} let it run on none of the {every} of {f.gpu_class}."
     where = f" in one {f.wanted}" if f.wanted else ""
     each = gpus_in_words(f.gpus) + (f" with {f.beside}" if f.beside else "")
     return f"{_its_nodes(f)}, which never take {plural(f.least, 'member')} of {each}{where}, even when empty."
 
 
-def _no_room_on_its_nodes(f: Facts) -> str:
-    free, need, _, slots = f.figures[:4]
+def no_room_on_its_nodes(f: Facts) -> str:
+    free, need, slots = f.figures.free, f.figures.needs, f.figures.fits_members
     room = f": they take {slots:.0f} of {f.least} members" if free >= need and f.least > 1 else ""
     room = room or (": none has as much for one member" if free >= need else "")
     return (
@@ -101,9 +99,9 @@ def _no_room_on_its_nodes(f: Facts) -> str:
     )
 
 
-def _at_limit(f: Facts) -> str:
-    held, cap, _, limit = f.figures[:4]
-    if cap < limit:
+def at_limit(f: Facts) -> str:
+    held, cap = f.figures.holds, f.figures.limit
+    if cap < f.figures.borrowable:
         return (
             f"{f.blame} holds {amount(held)} of its nominal {amount(cap)} {f.gpu_class} and, with weight"
             f" 0, borrows nothing; {_this(f)} needs {_gang(f)}."
@@ -114,8 +112,8 @@ def _at_limit(f: Facts) -> str:
     )
 
 
-def _hours_spent(f: Facts) -> str:
-    used, budget = f.figures[:2]
+def hours_spent(f: Facts) -> str:
+    used, budget = f.figures.used_gpu_hours, f.figures.budget_gpu_hours
     until = f"; the next period begins {clock(f.until)}" if f.until else ""
     return (
         f"{f.blame} has used {used:,.0f} of its {budget:,.0f} GPU-hours of {f.gpu_class} in this period,"
@@ -123,16 +121,17 @@ def _hours_spent(f: Facts) -> str:
     )
 
 
-def _queue_at_job_limit(f: Facts) -> str:
-    running, most = f.figures[:2]
+def queue_at_job_limit(f: Facts) -> str:
+    running, most = f.figures.running, f.figures.max_running
     return (
         f"{f.blame} runs {running:.0f} of at most {plural(most, 'workload')} at once; {_this(f)} starts when"
         " one ends."
     )
 
 
-def _user_at_limit(f: Facts) -> str:
-    running, most, held, most_gpus = f.figures[:4]
+def user_at_limit(f: Facts) -> str:
+    running, most = f.figures.running, f.figures.max_running
+    held, most_gpus = f.figures.holds, f.figures.max_gpus
     if running >= most:
         return (
             f"Its user runs {running:.0f} of at most {plural(most, 'workload')} at once in {f.blame};"
@@ -144,19 +143,19 @@ def _user_at_limit(f: Facts) -> str:
     )
 
 
-def _worn(f: Facts) -> str:
-    held, fair, need = f.figures[:3]
-    often = "once" if f.figures[5] == 1 else f"{f.figures[5]:.0f} times"
+def _evicted_often(f: Facts) -> str:
+    held, fair, need = f.figures.holds, f.figures.fair_share, f.figures.needs
+    often = "once" if f.figures.evictions == 1 else f"{f.figures.evictions:.0f} times"
     return (
         f"It was evicted {often}, so it starts again only inside fair share: {f.blame} holds"
         f" {amount(held)} of {amount(fair)} {f.gpu_class}, and {_this(f)} needs {amount(need)}."
     )
 
 
-def _above(f: Facts) -> str:
-    held, fair, _, free = f.figures[:4]
-    if f.figures[5]:
-        return _worn(f)
+def above_fair_share(f: Facts) -> str:
+    held, fair, free = f.figures.holds, f.figures.fair_share, f.figures.free
+    if f.figures.evictions:
+        return _evicted_often(f)
     return (
         f"{f.blame} holds {amount(held)} {f.gpu_class}, {amount(held - fair)} above its fair share of"
         f" {amount(fair)}, so it may take only what no queue below its share can use:"
@@ -164,11 +163,11 @@ def _above(f: Facts) -> str:
     )
 
 
-def _waits_for_quota(f: Facts) -> str:
-    held, fair, need, free = f.figures[:4]
-    if f.figures[5]:
-        return _worn(f)
-    kept = f.figures[4]
+def waits_for_quota(f: Facts) -> str:
+    held, fair, need = f.figures.holds, f.figures.fair_share, f.figures.needs
+    free, kept = f.figures.free, f.figures.kept_back
+    if f.figures.evictions:
+        return _evicted_often(f)
     left = (
         f"of {amount(free)} free, {amount(kept)} {are(kept)} kept back"
         if kept
@@ -185,8 +184,9 @@ def _waits_for_quota(f: Facts) -> str:
     )
 
 
-def _non_preemptible(f: Facts) -> str:
-    held, nominal, need, fair = f.figures[:4]
+def non_preemptible(f: Facts) -> str:
+    held, nominal = f.figures.holds, f.figures.nominal
+    need, fair = f.figures.needs, f.figures.fair_share
     inside, bound = ("nominal", nominal) if nominal <= fair else ("fair share", fair)
     return (
         f"Work that cannot be preempted runs only inside nominal: {f.blame} holds {amount(held)} of"
@@ -194,11 +194,12 @@ def _non_preemptible(f: Facts) -> str:
     )
 
 
-def _turn(f: Facts) -> str:
-    held, fair, need = f.figures[:3]
+def waits_for_turn(f: Facts) -> str:
+    held, fair, need = f.figures.holds, f.figures.fair_share, f.figures.first_needs
+    soon = _soon("; its turn comes", f.figures.turn_in_s)
     return (
         f"{f.opening} goes first in {f.queue}: it needs {amount(need)} {f.gpu_class}, and the queue holds"
-        f" {amount(held)} of its fair share of {amount(fair)}{_soon('; its turn comes', f.figures[3])}."
+        f" {amount(held)} of its fair share of {amount(fair)}{soon}."
     )
 
 
@@ -207,17 +208,17 @@ def _soon(what: str, seconds: float) -> str:
     return f"{what} in {span(seconds)}, as predicted" if seconds else ""
 
 
-def _no_room(f: Facts) -> str:
-    together = int(f.figures[4])
-    free = f.figures[0]
+def no_room_in_topology(f: Facts) -> str:
+    free, together = f.figures.free, int(f.figures.fits_together)
     return (
         f"{amount(free)} {f.gpu_class} {are(free)} free, but no {f.wanted} has room for all {f.least}"
         f" members of {amount(f.gpus)}; the best takes {together}.{_bound(f)}"
     )
 
 
-def _fragmented(f: Facts) -> str:
-    free, need, nodes, slots = f.figures[:4]
+def fragmented(f: Facts) -> str:
+    free, need = f.figures.free, f.figures.needs
+    nodes, slots = f.figures.nodes, f.figures.fits_members
     room = (
         f"they take {slots:.0f} of {f.least} members"
         if f.least > 1
@@ -231,23 +232,23 @@ def _fragmented(f: Facts) -> str:
 
 def _bound(f: Facts) -> str:
     """That a search was left undone, if one was."""
-    if f.figures[BOUND] == 0:
+    if f.searches == 0:
         return ""
-    return f" No wider search for room was made: this cycle had made its {f.figures[BOUND]:.0f} before."
+    return f" No wider search for room was made: this cycle had made its {f.searches} before."
 
 
-def _no_free_cpus(f: Facts) -> str:
-    each, most = f.figures[4:6]
+def no_free_cpus(f: Facts) -> str:
+    each, most = f.figures.member_cpus, f.figures.most_cpus
     return _short_beside(f, f"{amount(each)} CPUs", amount(most))
 
 
-def _no_free_memory(f: Facts) -> str:
-    each, most = f.figures[4:6]
+def no_free_memory(f: Facts) -> str:
+    each, most = f.figures.member_mib, f.figures.most_mib
     return _short_beside(f, f"{gib(each)} of memory", gib(most))
 
 
 def _short_beside(f: Facts, each: str, most: str) -> str:
-    free, need, _, slots = f.figures[:4]
+    free, need, slots = f.figures.free, f.figures.needs, f.figures.fits_members
     a_member = "each of its members" if f.least > 1 else "it"
     return (
         f"{amount(free)} {f.gpu_class} {are(free)} free and {_this(f)} needs {amount(need)}, but"
@@ -256,8 +257,8 @@ def _short_beside(f: Facts, each: str, most: str) -> str:
     )
 
 
-def _no_free(f: Facts) -> str:
-    free, need = f.figures[:2]
+def no_free_gpus(f: Facts) -> str:
+    free, need = f.figures.free, f.figures.needs
     return (
         f"{amount(free)} {f.gpu_class} {are(free)} free and {_this(f)} of {f.queue} needs {amount(need)};"
         " it is entitled to them, and not enough of what others hold above their fair shares can be taken"
@@ -265,11 +266,11 @@ def _no_free(f: Facts) -> str:
     )
 
 
-def _reserved_for_other(f: Facts) -> str:
+def reserved_for_other(f: Facts) -> str:
     return (
         f"The free {f.gpu_class} that {_this(f)} could use are kept for {f.other},"
-        f" which goes first{_soon(' and starts', f.figures[4])}; {_others(f.figures[0])} free and"
-        f" it needs {amount(f.figures[1])}."
+        f" which goes first{_soon(' and starts', f.figures.starts_in_s)}; {_others(f.figures.free)} free and"
+        f" it needs {amount(f.figures.needs)}."
     )
 
 
@@ -277,21 +278,26 @@ def _others(free: float) -> str:
     return "1 other is" if amount(free) == "1" else f"{amount(free)} others are"
 
 
-PROTECTIONS = {1: "the grace of its lowered quota", 2: "the cooldown after its own eviction"}
+PROTECTIONS = {
+    MIN_RUN_TIME: "min run time",
+    GRACE: "the grace of its lowered quota",
+    COOLDOWN: "the cooldown after its own eviction",
+}
 
 
 def _of_blamed(f: Facts, rival: str) -> str:
     return f"{rival} of {f.blame}" if f.rival_queue else rival
 
 
-def _protected(f: Facts) -> str:
-    held, fair, need, gone = f.figures[:4]
-    if not f.figures[4]:
+def victims_protected(f: Facts) -> str:
+    held, fair = f.figures.holds, f.figures.fair_share
+    need, gone = f.figures.needs, f.figures.would_leave
+    if f.figures.waits_itself:
         return (
             f"{_of_blamed(f, f.opening)} would leave for it, but {_this(f)} may displace others only after"
             f" waiting until {clock(f.until)}; it needs {amount(need)} {f.gpu_class}."
         )
-    what = PROTECTIONS.get(int(f.figures[5]), "min run time")
+    what = PROTECTIONS[int(f.figures.protection)]
     if not f.blame:
         return (
             f"{first_up(what)} protects the {amount(gone)} {f.gpu_class} of {f.holder} that would leave"
@@ -303,9 +309,9 @@ def _protected(f: Facts) -> str:
     )
 
 
-def _budget(f: Facts) -> str:
+def budget_spent(f: Facts) -> str:
     till = f" until {clock(f.until)}" if f.until else ""
-    left = f.figures[5]
+    left = f.figures.budget_left
     # How much is left of a budget is a figure of its queue.
     known = left and f.blame
     budget = f"only {amount(left)} {are(left)} left of its eviction budget" if known else ""
@@ -315,20 +321,20 @@ def _budget(f: Facts) -> str:
         else "its eviction budget is too small"
     )
     return (
-        f"{amount(f.figures[3])} {f.gpu_class} of {f.holder} would have to leave for {_this(f)}, and"
-        f" {budget or spent}{till}; it needs {amount(f.figures[2])}."
+        f"{amount(f.figures.would_leave)} {f.gpu_class} of {f.holder} would have to leave for {_this(f)}, and"
+        f" {budget or spent}{till}; it needs {amount(f.figures.needs)}."
     )
 
 
-def _cap(f: Facts) -> str:
+def eviction_cap(f: Facts) -> str:
     return (
-        f"{amount(f.figures[3])} {f.gpu_class} would have to leave, {_of_blamed(f, f.rival)} among them,"
-        f" for the {amount(f.figures[2])} that {_this(f)} needs: the policy's eviction cap allows"
-        f" {amount(f.figures[5])}."
+        f"{amount(f.figures.would_leave)} {f.gpu_class} would have to leave, {_of_blamed(f, f.rival)} among"
+        f" them, for the {amount(f.figures.needs)} that {_this(f)} needs: the policy's eviction cap allows"
+        f" {amount(f.figures.may_leave)}."
     )
 
 
-def _held(f: Facts) -> str:
+def held(f: Facts) -> str:
     if f.held_by_user:
         return "Its owner put it on hold; release it to let it wait for GPUs again."
     if f.draining:
@@ -336,57 +342,25 @@ def _held(f: Facts) -> str:
     return f"{f.blame} is on hold: what runs goes on, nothing new starts."
 
 
-def _misrouted(f: Facts) -> str:
+def misrouted(f: Facts) -> str:
     return (
         f"The label names the queue {f.wanted!r}, and no queue that takes workloads has that name."
     )
 
 
-def _no_such_class(f: Facts) -> str:
+def no_such_class(f: Facts) -> str:
     name = "with any of these names" if "," in f.wanted else "of that name"
     return f"It asks for {f.wanted}, and the cluster has no GPU class {name}."
 
 
-def _incomplete(f: Facts) -> str:
+def gang_incomplete(f: Facts) -> str:
     exist = "exists" if f.members == 1 else "exist"
     return f"{f.members} of at least {f.least} members {exist}; the gang starts when they are all there."
 
 
-def _not_allowed(f: Facts) -> str:
+def not_allowed(f: Facts) -> str:
     return f"{f.blame} does not run it as it stands for its owner."
 
 
-def _run_time_over(f: Facts) -> str:
+def run_time_over(f: Facts) -> str:
     return "It ran for its run-time limit; release it to queue it again."
-
-
-SENTENCES: dict[Reason, Callable[[Facts], str]] = {
-    **ACTS,
-    Reason.AWAITS_VICTIMS: _awaits,
-    Reason.RESERVED: _reserved,
-    Reason.NEVER_FITS: _never_fits,
-    Reason.AT_LIMIT: _at_limit,
-    Reason.HOURS_SPENT: _hours_spent,
-    Reason.QUEUE_AT_JOB_LIMIT: _queue_at_job_limit,
-    Reason.USER_AT_LIMIT: _user_at_limit,
-    Reason.ABOVE_FAIR_SHARE: _above,
-    Reason.NON_PREEMPTIBLE_OVER_NOMINAL: _non_preemptible,
-    Reason.WAITS_FOR_QUOTA: _waits_for_quota,
-    Reason.WAITS_FOR_TURN: _turn,
-    Reason.NO_ROOM_IN_TOPOLOGY: _no_room,
-    Reason.FRAGMENTED: _fragmented,
-    Reason.NO_FREE_GPUS: _no_free,
-    Reason.NO_FREE_CPUS: _no_free_cpus,
-    Reason.NO_FREE_MEMORY: _no_free_memory,
-    Reason.NO_ROOM_ON_ITS_NODES: _no_room_on_its_nodes,
-    Reason.RESERVED_FOR_OTHER: _reserved_for_other,
-    Reason.VICTIMS_PROTECTED: _protected,
-    Reason.BUDGET_SPENT: _budget,
-    Reason.EVICTION_CAP: _cap,
-    Reason.GANG_INCOMPLETE: _incomplete,
-    Reason.HELD: _held,
-    Reason.MISROUTED: _misrouted,
-    Reason.NO_SUCH_CLASS: _no_such_class,
-    Reason.NOT_ALLOWED: _not_allowed,
-    Reason.RUN_TIME_OVER: _run_time_over,
-}

@@ -19,7 +19,8 @@ class Out(NamedTuple):
     blame: Ints  # the queue at which it failed
     until: Floats
     lost: Floats
-    figures: Floats  # [slot, 6]; ``BOUND`` is one of them
+    figures: Floats  # [slot, place], see ``reasons.figures``
+    searches: Ints  # [slot] see ``Facts.searches``
     noted: Flags  # [slot]: stands in ``order``
     served: Flags  # [slot]: others leave for it
     stepped_back: Flags  # [slot]: see ``precedence``

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from scheduling.engine.compile.structs import Ints
+from scheduling.engine.reasons.figures import WIDEST
 from scheduling.engine.state.decisions import Out
 from scheduling.engine.state.input import Holds, Nodes, Tree, Work
 from scheduling.engine.state.nodes import BLOCK_SIZE, KEY_PARTS, Index, Mix, Room, Seats, empty_mix
@@ -165,7 +166,8 @@ def _out(slots: int, pool: int) -> Out:
     return Out(
         action=_ints(slots) - 1, reason=_ints(slots) - 1, gpu_class=_ints(slots), members=_ints(slots),
         rival=_ints(slots) - 1, blame=_ints(slots) - 1, until=np.zeros(slots), lost=np.zeros(slots),
-        figures=np.zeros((slots, 6)), noted=np.zeros(slots, np.bool_), served=np.zeros(slots, np.bool_),
+        figures=np.zeros((slots, WIDEST)), searches=_ints(slots),
+        noted=np.zeros(slots, np.bool_), served=np.zeros(slots, np.bool_),
         stepped_back=np.zeros(slots, np.bool_), like=_ints(slots) - 1, order=_ints(slots),
         begun=_ints(slots), first=_ints(slots),
         pool_node=_ints(pool), pool_device=_ints(pool), used=_ints(2),

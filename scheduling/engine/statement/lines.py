@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from scheduling.engine import codes
-from scheduling.engine.compile.kernel import inner, kernel, once
-from scheduling.engine.reasons.figures import BOUND
+from scheduling.engine.compile.kernel import inner, kernel
+from scheduling.engine.reasons.figures import WOULD_LEAVE
 from scheduling.engine.state.decisions import Out
 from scheduling.engine.state.nodes import Seats
 from scheduling.engine.state.session import World
@@ -33,6 +33,7 @@ def undecide(out: Out, w: int) -> None:
     out.action[w] = out.reason[w] = codes.UNDECIDED
     out.rival[w] = out.blame[w] = -1
     out.members[w], out.until[w], out.noted[w] = 0, 0.0, False
+    out.searches[w] = 0
     for i in range(out.figures.shape[1]):
         out.figures[w, i] = 0.0
 
@@ -55,17 +56,10 @@ def _withdraw(out: Out, w: int) -> None:
         out.order[i] = out.order[i + 1]
 
 
-@once
-def quote(out: Out, w: int, blame: int, a: float, b: float, x: float, y: float) -> None:
-    """The queue and the numbers that the sentence of ``w`` quotes."""
-    out.blame[w] = blame
-    out.figures[w, 0], out.figures[w, 1], out.figures[w, 2], out.figures[w, 3] = a, b, x, y
-
-
 @inner
 def note_bound(out: Out, w: int, searches: int) -> None:
     """A search of a kind of which a cycle makes no more than ``searches`` was not made for ``w``."""
-    out.figures[w, BOUND] = searches
+    out.searches[w] = searches
 
 
 @inner
@@ -143,10 +137,13 @@ def tell_the_like(world: World) -> None:
             continue
         like = told[cell[k]]
         action[w], reason[w], until[w] = action[like], reason[like], until[like]
-        if reason[w] == codes.VICTIMS_PROTECTED and int(out.figures[like, 4]) == 0:
+        if (
+            reason[w] == codes.VICTIMS_PROTECTED
+            and out.figures[like, WOULD_LEAVE.waits_itself] != 0.0
+        ):
             until[w] += submitted[w] - submitted[like]
         if bounded:
-            out.figures[w, BOUND] = 0.0
+            out.searches[w] = 0
         out.like[w], noted[w], order[size] = like, True, w
         size += 1
     out.used[0] = size
@@ -162,5 +159,12 @@ def spell_out(world: Any) -> None:
         if like >= 0:
             out.like[w], out.gpu_class[w] = -1, out.gpu_class[like]
             out.rival[w], out.blame[w] = out.rival[like], out.blame[like]
-            for i in range(out.figures.shape[1]):
-                out.figures[w, i] = out.figures[like, i]
+            copy_figures(out, w, like)
+
+
+@inner
+def copy_figures(out: Out, w: int, of: int) -> None:
+    """``w`` is told the figures of ``of``."""
+    out.searches[w] = out.searches[of]
+    for i in range(out.figures.shape[1]):
+        out.figures[w, i] = out.figures[of, i]

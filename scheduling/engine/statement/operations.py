@@ -6,10 +6,11 @@ from scheduling.engine import codes
 from scheduling.engine.compile.kernel import inner, once
 from scheduling.engine.placement.node_room import pledge
 from scheduling.engine.quota.usage import book_start, charge
+from scheduling.engine.reasons.figures import PROMISE, START
 from scheduling.engine.state.session import World
 from scheduling.engine.state.units import GPUS, SINCE_DIVIDED
 from scheduling.engine.statement.changed import HOLDING, changed
-from scheduling.engine.statement.lines import decide, quote, seat_out
+from scheduling.engine.statement.lines import decide, seat_out
 
 
 @inner
@@ -46,7 +47,10 @@ def tell_start(world: World, w: int, c: int) -> None:
     q = world.work.queue[w]
     held, nominal = world.book.held[c, q], world.quotas.nominal[c, q]
     world.out.reason[w] = codes.FITS_NOMINAL if held <= nominal else codes.BORROWS
-    quote(world.out, w, q, held, nominal, world.division.fair[c, q], 0.0)
+    figures = world.out.figures
+    world.out.blame[w] = q
+    figures[w, START.holds], figures[w, START.nominal] = held, nominal
+    figures[w, START.fair_share] = world.division.fair[c, q]
 
 
 @inner
@@ -57,16 +61,12 @@ def promise(world: World, w: int, c: int, members: int) -> None:
     changed(world, HOLDING, c, q)
     book_start(world, w, 1)
     decide(world.out, w, codes.RESERVE, codes.AWAITS_VICTIMS, c, members)
-    gpus = members * world.work.need[GPUS, w]
-    quote(
-        world.out,
-        w,
-        q,
-        gpus,
-        world.room.coming[c],
-        world.book.held[c, q],
-        world.division.fair[c, q],
-    )
+    figures = world.out.figures
+    world.out.blame[w] = q
+    figures[w, PROMISE.needs] = members * world.work.need[GPUS, w]
+    figures[w, PROMISE.coming] = world.room.coming[c]
+    figures[w, PROMISE.holds] = world.book.held[c, q]
+    figures[w, PROMISE.fair_share] = world.division.fair[c, q]
     seat_out(world.out, world.seats, w, members)
     for i in range(members):
         pledge(world.room, world.work, w, world.seats.node[i], world.seats.device[i])

@@ -17,13 +17,13 @@ def more_for_user(again: Again) -> Relaxation | None:
     if again.reason != codes.USER_AT_LIMIT:
         return None
     tree, name = again.frame.tree, _blamed(again)
-    running, most, held, _ = (int(figure) for figure in again.figures[:4])
-    if running >= most:
-        what, value = tree.most_per_user, running + 1
+    figures = again.figures
+    if figures.running >= figures.max_running:
+        what, value = tree.most_per_user, int(figures.running) + 1
         text = f"{plural(value, 'workload')} at once"
         change = Change.USER_WORKLOADS
     else:
-        what, value = tree.most_gpus_per_user, held + _need(again)
+        what, value = tree.most_gpus_per_user, int(figures.holds) + _need(again)
         text, change = gpus_in_words(value), Change.USER_GPUS
     sentence = f"With a limit of {text} for each user of {name} it would start on"
     return _raised(again, what, again.blame, change, value, sentence)
@@ -33,7 +33,7 @@ def more_workloads(again: Again) -> Relaxation | None:
     """One workload more that the queue may run at once."""
     if again.reason != codes.QUEUE_AT_JOB_LIMIT:
         return None
-    value = int(again.figures[0]) + 1
+    value = int(again.figures.running) + 1
     sentence = f"With a limit of {plural(value, 'workload')} at once for {_blamed(again)} it would start on"
     most = again.frame.tree.most_running
     return _raised(again, most, again.blame, Change.QUEUE_WORKLOADS, value, sentence)
@@ -59,7 +59,8 @@ def more_hours(again: Again) -> Relaxation | None:
     """The least whole budget of GPU-hours that is not spent yet."""
     if again.reason != codes.HOURS_SPENT:
         return None
-    value, kind = int(again.figures[0]) + 1, again.frame.class_names[again.gpu_class]
+    value = int(again.figures.used_gpu_hours) + 1
+    kind = again.frame.class_names[again.gpu_class]
     hours = f"{value:,} GPU-hours of {kind}"
     sentence = f"With a budget of {hours} for {_blamed(again)} it would start on"
     budget, at = again.frame.quotas.budget_hours, (again.gpu_class, again.blame)

@@ -18,6 +18,7 @@ from scheduling.engine.compile.structs import Ints
 from scheduling.engine.cycle.one_pass import plan_world
 from scheduling.engine.model import MILLI
 from scheduling.engine.planner import plan_frame
+from scheduling.engine.reasons.catalogue import figures_of
 from scheduling.engine.reasons.wording import gpus_in_words
 from scheduling.engine.snapshot.frame import Frame
 from scheduling.engine.state.array_plan import ArrayPlan
@@ -43,7 +44,8 @@ class Again:
     def __init__(self, frame: Frame, slot: int, plan: ArrayPlan) -> None:
         self.frame, self.slot = frame, slot
         self.blame, self.gpu_class = int(plan.blame[slot]), max(0, int(plan.gpu_class[slot]))
-        self.reason, self.figures = int(plan.reason[slot]), plan.figures[slot].tolist()
+        self.reason, row = int(plan.reason[slot]), plan.figures[slot].tolist()
+        self.figures = figures_of(codes.REASONS[self.reason], row)
         self.held = int(plan.book.held[self.gpu_class, self.blame])
         circles = self._who_matters(plan)[: 3 if self.reason in LIMITS else 2]
         self._circles = [(among, plan.book.asked) for among in circles]

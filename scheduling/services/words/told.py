@@ -15,6 +15,7 @@ from typing import Any, Protocol
 from scheduling.engine import model as m
 from scheduling.engine.model import Reason
 from scheduling.engine.reasons import facts
+from scheduling.engine.reasons.catalogue import DECLARED
 from scheduling.models import Decision, Eviction, Queue, Transition, Workload
 from scheduling.services.ledger.evictions import RULES
 
@@ -25,14 +26,7 @@ OTHERS_QUEUE, OTHERS_WORK = facts.OTHERS_QUEUE, facts.OTHERS_WORK
 """What stands for another team's queue and work before who may not see it."""
 
 GENERAL: Mapping[str, str] = {
-    Reason.RECLAIMED: f"Its GPUs went back to {OTHERS_WORK}, which is entitled to them.",
-    Reason.PREEMPTED: "A workload of higher priority took its place.",
-    Reason.SHRINKS: f"It gave members that it can do without to {OTHERS_WORK}.",
-    Reason.CONSOLIDATES: f"It moved so that {OTHERS_WORK} finds room.",
-    Reason.RESERVED_FOR_OTHER: f"The free GPUs that it could use are kept for {OTHERS_WORK}.",
-    Reason.VICTIMS_PROTECTED: "What would have to leave for it is protected for now.",
-    Reason.BUDGET_SPENT: "An eviction budget protects what would have to leave for it.",
-    Reason.EVICTION_CAP: "More would have to leave for it than the eviction cap allows.",
+    r: declared.general for r, declared in DECLARED.items() if declared.general
 }
 """Sentences of the reasons that name others' work, without a name or a figure."""
 WITHHELD = "The details are for those who see its queue."

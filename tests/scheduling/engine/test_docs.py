@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import doctest
 import re
+from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
 
 from scheduling.engine import Action, Policy, Reason
+from scheduling.engine.reasons.catalogue import ACTS, WAITS, Declared
+from scheduling.engine.reasons.figures import Shown, units
 
 PAGE = Path(__file__).parents[3] / "docs" / "engine.md"
 
@@ -30,3 +33,23 @@ def test_page_names_every_action_reason_and_setting() -> None:
 def words(text: str) -> set[str]:
     """What stands in bold or as code."""
     return set(re.findall(r"\*\*\w+\*\*|`\w+`", text))
+
+
+def test_page_says_of_each_reason_what_the_engine_declares() -> None:
+    text = PAGE.read_text(encoding="utf-8")
+
+    assert table(WAITS) in text, f"put this table into the page:\n\n{table(WAITS)}"
+    assert table(ACTS) in text, f"put this table into the page:\n\n{table(ACTS)}"
+
+
+def table(declared: Mapping[Reason, Declared]) -> str:
+    rows = [f"| `{reason}` | {d.means} | {_numbers(d)} |" for reason, d in declared.items()]
+    return "\n".join(["| reason | it means that | numbers |", "|---|---|---|", *rows])
+
+
+def _numbers(declared: Declared) -> str:
+    told = [
+        name for name, (_, shown) in units(declared.figures).items() if shown is not Shown.HIDDEN
+    ]
+    found = ", ".join([*told, *(["searches"] if declared.searches else [])])
+    return "known outside the engine" if declared.outside else found

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import fields
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
+import scheduling.engine
 from scheduling.engine import Decision, Plan, Reason, headline
-from scheduling.engine.reasons.catalogue import NAMES, sentence
-from scheduling.engine.reasons.waits import SENTENCES, Facts
+from scheduling.engine.reasons import figures as kinds
+from scheduling.engine.reasons.catalogue import ACTS, DECLARED, WAITS, figures_of, sentence
+from scheduling.engine.reasons.facts import Facts
 from scheduling.engine.reasons.wording import amount, span
+from tests.said import figures
 
 
 def test_every_reason_has_a_headline_of_a_few_words() -> None:
@@ -19,9 +24,30 @@ def test_every_reason_has_a_headline_of_a_few_words() -> None:
         assert 1 <= len(headline(reason).split()) <= 5
 
 
-def test_every_reason_that_plans_give_has_a_sentence() -> None:
-    assert set(SENTENCES) == set(Reason)
-    assert set(NAMES) <= set(Reason)
+def test_every_reason_is_declared_once() -> None:
+    assert set(DECLARED) == set(Reason)
+    assert not ACTS.keys() & WAITS.keys()
+
+
+def test_kinds_of_figures_that_are_written_together_begin_alike() -> None:
+    """What is free is written before the reason is known, and so is what would have to leave."""
+    for kind in kinds.KINDS_OF_FREE:
+        assert kinds.names(kind)[:4] == kinds.names(kinds.Free)
+    for kind in kinds.KINDS_OF_STAY:
+        assert kinds.names(kind)[:4] == kinds.names(kinds.WouldLeave)[:4]
+
+
+def test_figures_of_every_reason_have_a_unit_and_fit_a_row() -> None:
+    for declared in DECLARED.values():
+        assert list(kinds.units(declared.figures)) == list(kinds.names(declared.figures))
+        assert len(kinds.names(declared.figures)) <= kinds.WIDEST
+
+
+def test_no_kernel_writes_a_figure_by_its_position() -> None:
+    engine = Path(scheduling.engine.__file__).parent
+    by_number = re.compile(r"figures\[\w+(\.\w+)*, \d|figures\[\d|figures\[:\d")
+
+    assert [p.name for p in engine.rglob("*.py") if by_number.search(p.read_text())] == []
 
 
 WITHOUT_NUMBERS = {
@@ -32,16 +58,14 @@ WITHOUT_NUMBERS = {
     Reason.RUN_TIME_OVER,
 }
 UNTIL = {Reason.RESERVED, Reason.HOURS_SPENT, Reason.VICTIMS_PROTECTED, Reason.BUDGET_SPENT}
-SOON = {Reason.WAITS_FOR_TURN: 3, Reason.RESERVED_FOR_OTHER: 4}
+SOON = {Reason.WAITS_FOR_TURN, Reason.RESERVED_FOR_OTHER}
 
 
 @pytest.mark.parametrize("reason", Reason)
 def test_every_sentence_states_the_numbers_there_are(reason: Reason) -> None:
     at = datetime(2026, 1, 5, 12, 30, tzinfo=UTC)
-    figures = tuple(1000.0 * n for n in (11, 12, 13, 14, 15, 16))
-    facts = Facts(
-        reason, "team", "firm", "gpu", figures, 2000, 3, 4, "other", "other-team", until=at
-    )
+    row = figures(reason, tuple(1000.0 * n for n in (11, 12, 13, 14, 15, 16)))
+    facts = Facts(reason, "team", "firm", "gpu", row, 2000, 3, 4, "other", "other-team", until=at)
 
     text = sentence(facts)
 
@@ -74,7 +98,7 @@ def test_span_reads_as_people_say_it(seconds: int, text: str) -> None:
 
 
 def test_incomplete_gang_says_how_many_members_there_are() -> None:
-    facts = Facts(Reason.GANG_INCOMPLETE, "team", "", "", (), least=4, members=3)
+    facts = Facts(Reason.GANG_INCOMPLETE, "team", "", "", least=4, members=3)
 
     assert (
         sentence(facts) == "3 of at least 4 members exist; the gang starts when they are all there."
@@ -82,7 +106,7 @@ def test_incomplete_gang_says_how_many_members_there_are() -> None:
 
 
 @pytest.mark.parametrize(
-    ("figures", "text"),
+    ("row", "text"),
     [
         (
             (1, 3, 300, 1000),
@@ -97,9 +121,11 @@ def test_incomplete_gang_says_how_many_members_there_are() -> None:
     ],
 )
 def test_stale_gang_says_how_many_run_and_what_that_gives_back(
-    figures: tuple[float, ...], text: str
+    row: tuple[float, ...], text: str
 ) -> None:
-    assert sentence(Facts(Reason.STALE_GANG, "team", "", "h100", figures)) == text
+    of = figures_of(Reason.STALE_GANG, row)
+
+    assert sentence(Facts(Reason.STALE_GANG, "team", "", "h100", of)) == text
 
 
 def test_wait_has_position_in_its_queue(planned: Callable[..., Plan]) -> None:

@@ -13,6 +13,7 @@ from scheduling.engine import model as m
 from scheduling.engine.reasons import catalogue as reasons
 from scheduling.engine.reasons.facts import OTHERS_QUEUE, OTHERS_WORK, Facts
 from scheduling.services.words.told import Said, answers, sealed_of, tell
+from tests.said import figures
 
 OWN, THEIRS = "research/nlp", "research/zebra"
 
@@ -44,7 +45,7 @@ def facts(reason: m.Reason, **fields) -> Facts:
             "queue": OWN,
             "blame": THEIRS if reason in blamed else OWN,
             "gpu_class": "h100",
-            "figures": (3000.0, 2000.0, 4000.0, 5000.0, 1.0, 1.0),
+            "figures": figures(reason),
             "rival": "zebra/run",
             "rival_queue": THEIRS,
             "until": datetime(2026, 1, 5, 12, tzinfo=UTC),
@@ -93,7 +94,13 @@ def test_own_figures_stay_in_the_sealed_sentence():
 
 def test_figures_of_a_queue_out_of_sight_are_neither_said_nor_listed():
     may = tell(
-        said(facts(m.Reason.VICTIMS_PROTECTED, figures=(77e3, 66e3, 4e3, 5e3, 1, 0))), MEMBER
+        said(
+            facts(
+                m.Reason.VICTIMS_PROTECTED,
+                figures=figures(m.Reason.VICTIMS_PROTECTED, (77e3, 66e3, 4e3, 5e3, 0, 0)),
+            )
+        ),
+        MEMBER,
     )
 
     assert may.sentence == (
@@ -107,7 +114,9 @@ def test_figures_of_a_queue_out_of_sight_are_neither_said_nor_listed():
 
 
 def test_rest_of_a_budget_out_of_sight_is_not_said():
-    of = facts(m.Reason.BUDGET_SPENT, figures=(8e3, 4e3, 4e3, 8e3, 0, 2e3))
+    of = facts(
+        m.Reason.BUDGET_SPENT, figures=figures(m.Reason.BUDGET_SPENT, (8e3, 4e3, 4e3, 8e3, 2e3))
+    )
 
     assert "only 2 are left" in tell(said(of), HEAD).sentence
     assert "its eviction budget is too small" in tell(said(of), MEMBER).sentence
@@ -181,7 +190,7 @@ def test_limit_of_a_queue_out_of_sight_is_no_answer():
 
 
 paths = st.sampled_from(["research", OWN, THEIRS, "zebra", "zebra/zebra", "research/nlpzebra"])
-figures = st.lists(st.integers(0, 10**6).map(float), min_size=6, max_size=6).map(tuple)
+rows = st.lists(st.integers(0, 10**6).map(float), min_size=6, max_size=6).map(tuple)
 
 
 @given(
@@ -189,16 +198,17 @@ figures = st.lists(st.integers(0, 10**6).map(float), min_size=6, max_size=6).map
     blame=st.sampled_from(["", "research", OWN, THEIRS, "zebra", "research/nlpzebra"]),
     rival=st.sampled_from(["", "zebra/zebra"]),
     rival_queue=st.sampled_from([THEIRS, "zebra", "research/nlpzebra"]),
-    figures=figures,
+    row=rows,
     lost=st.floats(0, 1e6),
     kept=st.booleans(),
 )
 def test_no_sentence_and_no_number_names_what_is_sealed(
-    reason, blame, rival, rival_queue, figures, lost, kept
+    reason, blame, rival, rival_queue, row, lost, kept
 ):
     """Whatever the engine says of work in ``OWN`` to who sees nothing but it and what is above."""
     of = facts(
-        reason, blame=blame, rival=rival, rival_queue=rival_queue if rival else "", figures=figures,
+        reason, blame=blame, rival=rival, rival_queue=rival_queue if rival else "",
+        figures=figures(reason, row),
         lost_gpu_s=lost, gpus=8000, least=2, members=4,
     )  # fmt: skip
     whole = said(of) if kept else said(of, sealed=None)
