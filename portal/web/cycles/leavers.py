@@ -8,7 +8,7 @@ from datetime import datetime
 
 from portal.display import format as show
 from scheduling.models import Cluster, Queue
-from scheduling.services.explain.candidates import Candidate, Hunt, Verdict
+from scheduling.services.explain.candidates import Candidate, Verdict, VictimSearch
 from scheduling.services.words.told import OTHERS_WORK, Reader
 
 WORDS = {
@@ -48,7 +48,7 @@ class Search:
     more: int
 
 
-def searches(found: Sequence[Hunt], cluster: Cluster, reader: Reader) -> list[Search]:
+def searches(found: Sequence[VictimSearch], cluster: Cluster, reader: Reader) -> list[Search]:
     """Those of which the reader sees the winner's queue, or somebody who could have left."""
     paths = dict(Queue.objects.filter(cluster=cluster).values_list("name", "path"))
 
@@ -58,7 +58,9 @@ def searches(found: Sequence[Hunt], cluster: Cluster, reader: Reader) -> list[Se
     return [made for hunt in found if (made := _search(hunt, sees, paths)) is not None]
 
 
-def _search(hunt: Hunt, sees: Callable[[str], bool], paths: dict[str, str]) -> Search | None:
+def _search(
+    hunt: VictimSearch, sees: Callable[[str], bool], paths: dict[str, str]
+) -> Search | None:
     rows = [_row(one, hunt) for one in hunt.candidates if sees(one.work.queue)]
     named = sees(hunt.winner.queue)
     if not named and not rows:
@@ -74,7 +76,7 @@ def _search(hunt: Hunt, sees: Callable[[str], bool], paths: dict[str, str]) -> S
     )
 
 
-def _row(one: Candidate, hunt: Hunt) -> Row:
+def _row(one: Candidate, hunt: VictimSearch) -> Row:
     label, tone = WORDS[one.verdict]
     return Row(
         name=_short(one.work.name),
@@ -87,7 +89,7 @@ def _row(one: Candidate, hunt: Hunt) -> Row:
     )
 
 
-def _text(one: Candidate, hunt: Hunt) -> str:
+def _text(one: Candidate, hunt: VictimSearch) -> str:
     ratio = show.ratio(one.gpus / hunt.asked) if hunt.asked else ""
     if one.verdict in (Verdict.CHOSEN, Verdict.ENOUGH):
         past = "lost" if one.verdict is Verdict.CHOSEN else "would have lost"

@@ -19,7 +19,7 @@ from portal.web.frame.shell import get_cluster
 from scheduling.models import Action, Cycle, CycleRecord
 from scheduling.services.cycle.record.records import unpacked
 from scheduling.services.explain.asking import name_in_plan
-from scheduling.services.explain.candidates import hunts_of
+from scheduling.services.explain.candidates import searches_of
 
 TRIGGERS = {"timer": "its timer", "event": "a change on the cluster"}
 """What woke a cycle, in words."""
@@ -74,7 +74,7 @@ def candidates(request: PersonRequest, cluster: str, number: int) -> HttpRespons
     """Planned again for each who stayed: asked for on its own, so that the page does not wait for it."""
     shown = _found(request, cluster, number)
     kept = _document(shown)
-    found = searches(hunts_of(kept), shown.cluster, reader_of(request)) if kept else []
+    found = searches(searches_of(kept), shown.cluster, reader_of(request)) if kept else []
     context = {"cycle": shown, "searches": found, "is_kept": kept is not None}
     page = "_candidates.html" if request.htmx else "candidates.html"
     return render(request, f"web/cycles/{page}", context)

@@ -87,7 +87,7 @@ def _limit_reason(world: World, w: int, need: int) -> int:
 def _quota_reason(world: World, w: int, c: int, need: int) -> int:
     """The limit, the nominal or the share that ``need`` would pass; -1 if none stands against it."""
     q = world.work.queue[w]
-    book, quotas, out = world.book, world.quotas, world.out
+    book, out = world.book, world.out
     if spent_hours(world, q, c) >= 0:
         blame_hours(world, w, c)
         return codes.HOURS_SPENT

@@ -1,134 +1,20 @@
-"""Who else could have left: the engine asked again, once for each who stayed.
-
-For each who runs where somebody had to leave, the kept snapshot is planned with everybody else there
-made not preemptible: either that one makes the room alone, or the plan says why the winner still waits.
-"""
+"""Who else could have left in a cycle, asked of its kept snapshot."""
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Sequence
-from dataclasses import dataclass, replace
-from datetime import datetime
-from enum import StrEnum
 from typing import Any
 
-from scheduling.engine import document, plan
-from scheduling.engine import model as m
+from scheduling.engine import document
+from scheduling.engine.whatif.alternatives import (
+    Candidate,
+    Verdict,
+    VictimSearch,
+    victim_searches,
+)
 
-MOST = 12
-"""Who is asked about for one winner; each costs a plan."""
-LEFT = (m.Action.EVICT, m.Action.SHRINK, m.Action.MOVE)
-FIXED = " (stays)"
-"""Ends the name of a priority class that stands in for another one, not preemptible."""
-
-
-class Verdict(StrEnum):
-    CHOSEN = "chosen"
-    ENOUGH = "enough"
-    """It alone would have done."""
-    FIXED = "fixed"
-    """Not preemptible."""
-    PROTECTED = "protected"
-    OVER_CAP = "over_cap"
-    BUDGET = "budget"
-    NOT_ALONE = "not_alone"
-    """What it holds is less than what was asked for."""
-    SPARED = "spared"
-    """The rules of sharing let it keep what it holds."""
+__all__ = ["Candidate", "Verdict", "VictimSearch", "searches_of"]
 
 
-STOPPED = {
-    m.Reason.VICTIMS_PROTECTED: Verdict.PROTECTED,
-    m.Reason.EVICTION_CAP: Verdict.OVER_CAP,
-    m.Reason.BUDGET_SPENT: Verdict.BUDGET,
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """One who ran where room was needed. GPUs are milli-GPU, ``lost_gpu_s`` is None where it is not known."""
-
-    work: m.Workload
-    gpus: int
-    verdict: Verdict
-    lost_gpu_s: float | None = None
-    until: datetime | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Hunt:
-    """One for whom others left."""
-
-    winner: m.Workload
-    gpu_class: str
-    asked: int
-    candidates: Sequence[Candidate]
-    more: int
-    """Who ran there too and is not asked about."""
-
-
-def hunts_of(kept: dict[str, Any]) -> list[Hunt]:
+def searches_of(kept: dict[str, Any]) -> list[VictimSearch]:
     """Those of a cycle's kept snapshot (``records.unpacked``)."""
-    return hunts(document.parse(kept))
-
-
-def hunts(snapshot: m.Snapshot) -> list[Hunt]:
-    """Each winner of the plan of ``snapshot`` with who could have left for it, those who did first."""
-    acts = [d for d in plan(snapshot).decisions if d.action in LEFT and d.for_workload]
-    winners = dict.fromkeys((d.for_workload or "", d.gpu_class or "") for d in acts)
-    return [_hunt(snapshot, name, gpu_class, acts) for name, gpu_class in winners]
-
-
-def _hunt(snapshot: m.Snapshot, name: str, gpu_class: str, acts: Sequence[m.Decision]) -> Hunt:
-    winner = next(w for w in snapshot.workloads if w.name == name)
-    chosen = {d.workload: d for d in acts if d.for_workload == name and d.gpu_class == gpu_class}
-    there = [w for w in snapshot.workloads if _runs(w, gpu_class)]
-    asked = winner.gpus * winner.members.min
-    left = [Candidate(w, held(w), Verdict.CHOSEN, chosen[w.name].lost_gpu_s)
-            for w in there if w.name in chosen]  # fmt: skip
-    stayed = sorted(_stayed(there, chosen.keys()), key=lambda w: (-held(w), w.name))
-    asked_about = [_asked(snapshot, winner, w, asked) for w in stayed[:MOST]]
-    ranks = list(Verdict)
-    asked_about.sort(key=lambda one: ranks.index(one.verdict))
-    return Hunt(winner, gpu_class, asked, [*left, *asked_about], max(0, len(stayed) - MOST))
-
-
-def _runs(work: m.Workload, gpu_class: str) -> bool:
-    running = work.phase is m.Phase.RUNNING and not work.leaving
-    return running and work.gpu_class == gpu_class and held(work) > 0
-
-
-def _stayed(there: Sequence[m.Workload], left: Container[str]) -> Iterator[m.Workload]:
-    return (w for w in there if w.name not in left)
-
-
-def held(work: m.Workload) -> int:
-    return work.gpus * sum(work.placement.values())
-
-
-def _asked(snapshot: m.Snapshot, winner: m.Workload, work: m.Workload, asked: int) -> Candidate:
-    """What the engine says where ``work`` is the only one who may leave for ``winner``."""
-    kind = next((p for p in snapshot.priority_classes if p.name == work.priority_class), None)
-    if kind is not None and not kind.preemptible:
-        return Candidate(work, held(work), Verdict.FIXED)
-    said = plan(_all_others_stay(snapshot, work)).decisions
-    leaves = next((d for d in said if d.workload == work.name and d.action in LEFT), None)
-    if leaves is not None and leaves.for_workload == winner.name:
-        return Candidate(work, held(work), Verdict.ENOUGH, leaves.lost_gpu_s)
-    waits = next((d for d in said if d.workload == winner.name), None)
-    verdict = STOPPED.get(waits.reason, Verdict.SPARED) if waits else Verdict.SPARED
-    if verdict is Verdict.SPARED and held(work) < asked:
-        verdict = Verdict.NOT_ALONE
-    until = waits.until if waits and verdict is Verdict.PROTECTED else None
-    return Candidate(work, held(work), verdict, until=until)
-
-
-def _all_others_stay(snapshot: m.Snapshot, work: m.Workload) -> m.Snapshot:
-    fixed = [replace(p, name=p.name + FIXED, preemptible=False) for p in snapshot.priority_classes]
-    works = [
-        w if w.name == work.name or w.phase is not m.Phase.RUNNING
-        else replace(w, priority_class=w.priority_class + FIXED)
-        for w in snapshot.workloads
-    ]  # fmt: skip
-    kinds = (*snapshot.priority_classes, *fixed)
-    return replace(snapshot, priority_classes=kinds, workloads=tuple(works))
+    return victim_searches(document.parse(kept))

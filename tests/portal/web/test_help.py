@@ -5,14 +5,12 @@ import pytest
 from portal.selectors.reasons import REASONS
 from portal.web.help.views import TITLES
 from portal.web.help.words import WORDS
+from scheduling.engine.reasons.catalogue import ACTS
 from scheduling.models import Eviction, Reason, Workload
 from tests.factories import NOW
 
 pytestmark = pytest.mark.django_db
-ENDS = {
-    "fits_nominal", "borrows", "reclaimed", "preempted", "stale_gang", "drained", "grows", "shrinks",
-    "consolidates", "run_time_over",
-}  # fmt: skip
+ENDS = {*ACTS, Reason.RUN_TIME_OVER}
 """Reasons of acts; nothing waits for them."""
 
 
