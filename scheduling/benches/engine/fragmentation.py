@@ -104,7 +104,9 @@ def place_all(frame: Frame, pods: list[OpenbPod], seed: int) -> Run:
 def fill(world: Any, order: Ints, seed: int, every: int, node: Ints, device: Ints) -> None:
     """Place ``order`` one by one on empty nodes; writes where the placed sit to ``node`` and ``device``."""
     np.random.seed(seed)
-    renew(world.line, world.memo, world.work, world.ranks, world.rules.now, world.rules.shortest)
+    renew(
+        world.ordering, world.shapes, world.work, world.ranks, world.rules.now, world.rules.shortest
+    )
     clear_room(world)
     for c in range(world.room.open.size):
         world.room.open[c] = world.nodes.capacity[c]
@@ -121,7 +123,7 @@ def fill(world: Any, order: Ints, seed: int, every: int, node: Ints, device: Int
 def _rename(world: Any, w: int) -> None:
     """Nodes get other names, so ties between them fall otherwise."""
     index, nodes = world.index, world.nodes
-    np.random.shuffle(index.order)
+    np.random.shuffle(index.domains.name_rank)
     for k in range(world.work.wish.shape[0]):
         c = world.work.wish[k, w]
         if c < 0:

@@ -37,12 +37,12 @@ class _Class:
         self.kids: list[list[int]] = [[] for _ in range(size)]
         for q in range(1, size):
             self.kids[int(self.tree.parent[q])].append(q)
-        self.demand = [Fraction(int(asked)) for asked in frame.buffers.book.asked[c]]
+        self.demand = [Fraction(int(asked)) for asked in frame.buffers.queues.demand.asked[c]]
         self.kept = [Fraction(0)] * size
         for q in range(size - 1, 0, -1):
             self._sum_up(q)
         self.shares = [Fraction(0)] * size
-        supply = Fraction(int(frame.buffers.book.supply[c]))
+        supply = Fraction(int(frame.buffers.queues.demand.supply[c]))
         self.shares[0] = min(self.demand[0], supply)
         self._divide(0, supply)
 

@@ -45,7 +45,7 @@ class Moving:
         """
         slot = self._arrive(pod)
         for _ in range(2):  # moves, then the start they make room for
-            self._dice.shuffle(self.frame.buffers.index.order)
+            self._dice.shuffle(self.frame.buffers.index.domains.name_rank)
             plan = plan_frame(self.frame)
             moves = len(plan.moved())
             if self.moves + moves > self.allowed:

@@ -7,28 +7,28 @@ from scheduling.engine.placement.node_index import row_of
 from scheduling.engine.placement.place import is_free
 from scheduling.engine.quota.fair_share import levels_over, over_limit, over_nominal, takes_kept
 from scheduling.engine.quota.limits import full_queue, user_limit
-from scheduling.engine.state.session import World
+from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import BACKFILL, GPUS
 from scheduling.engine.statement.operations import admit, promise
 
 
 @once
-def need_of(world: World, w: int) -> int:
+def need_of(world: Session, w: int) -> int:
     return world.work.least[w] * world.work.need[GPUS, w]
 
 
 @inner
-def quota_allows(world: World, w: int, c: int, gpus: int, turn: int) -> bool:
+def quota_allows(world: Session, w: int, c: int, gpus: int, turn: int) -> bool:
     if full_queue(world, w) >= 0 or user_limit(world, w, gpus) >= 0:
         return False
     return share_allows(world, w, c, gpus, turn)
 
 
 @inner
-def share_allows(world: World, w: int, c: int, gpus: int, turn: int) -> bool:
+def share_allows(world: Session, w: int, c: int, gpus: int, turn: int) -> bool:
     """Limits and nominal allow ``gpus`` more, and at no more than ``turn`` levels they pass the share."""
     q = world.work.queue[w]
-    over = levels_over(world.tree, world.book, world.division, q, c, gpus)
+    over = levels_over(world.tree, world.queues, world.division, q, c, gpus)
     if over > turn or over_limit(world, q, c, gpus) >= 0:
         return False
     if over > 0 and takes_kept(world, q, c, gpus) >= 0:
@@ -38,7 +38,7 @@ def share_allows(world: World, w: int, c: int, gpus: int, turn: int) -> bool:
 
 
 @inner
-def passes_nominal(world: World, w: int, c: int) -> bool:
+def passes_nominal(world: Session, w: int, c: int) -> bool:
     """Whether ``w`` cannot be preempted and would pass its nominal: nobody who leaves changes that."""
     if world.ranks.preemptible[world.work.priority[w]]:
         return False
@@ -46,7 +46,7 @@ def passes_nominal(world: World, w: int, c: int) -> bool:
 
 
 @inner
-def only_reserved(world: World, w: int, c: int) -> bool:
+def only_reserved(world: Session, w: int, c: int) -> bool:
     """Free GPUs would do, were they not kept for another: no reason to displace the own queue's work."""
     if not quota_allows(world, w, c, need_of(world, w), world.tree.depth[world.work.queue[w]]):
         return False
@@ -54,17 +54,20 @@ def only_reserved(world: World, w: int, c: int) -> bool:
 
 
 @inner
-def fills_what_leaves(world: World, q: int, c: int, gpus: int) -> bool:
+def fills_what_leaves(world: Session, q: int, c: int, gpus: int) -> bool:
     """A limit holds at every moment: what leaves counts in it until it is gone."""
     while q > 0:
-        if world.book.held[c, q] + world.book.leaving[c, q] + gpus > world.quotas.cap[c, q]:
+        if (
+            world.queues.usage.held[c, q] + world.queues.usage.leaving[c, q] + gpus
+            > world.quotas.cap[c, q]
+        ):
             return True
         q = world.tree.parent[q]
     return False
 
 
 @inner
-def start_or_promise(world: World, w: int, c: int, members: int) -> None:
+def start_or_promise(world: Session, w: int, c: int, members: int) -> None:
     """The claimed seats are taken if they are free at this moment and no limit is in the way."""
     gpus = members * world.work.need[GPUS, w]
     late = fills_what_leaves(world, world.work.queue[w], c, gpus)

@@ -14,8 +14,7 @@ from scheduling.engine.compile.kernel import inner
 from scheduling.engine.compile.structs import Flags
 from scheduling.engine.placement.node_room import ONE, take_now
 from scheduling.engine.placement.place import sit_as_promised
-from scheduling.engine.state.order import PROMISED
-from scheduling.engine.state.session import World
+from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import GPUS
 from scheduling.engine.statement.lines import recall, seat_out
 from scheduling.engine.statement.operations import admit, promise
@@ -23,12 +22,12 @@ from scheduling.engine.statement.statement import unseat
 
 
 @inner
-def seat_the_promised(world: World) -> None:
+def seat_the_promised(world: Session) -> None:
     """Claim, look, stand up again where there is no room yet, decide."""
-    out, line = world.out, world.line
-    if line.count[PROMISED] == 0:
+    out, ordering = world.out, world.ordering
+    if ordering.pending.promised == 0:
         return
-    item = line.item[: line.count[0]]
+    item = ordering.pending.slot[: ordering.pending.size[0]]
     ready = np.zeros(out.action.size, np.bool_)
     for w in item:
         out.members[w] = _claim(world, w)
@@ -43,7 +42,7 @@ def seat_the_promised(world: World) -> None:
 
 
 @inner
-def _claim(world: World, w: int) -> int:
+def _claim(world: Session, w: int) -> int:
     """Sit down on the promised seats, now and later; returns how many, 0 if they do not hold."""
     work, out = world.work, world.out
     if not work.claims[w] or world.holds.head[w] < 0 or out.action[w] != codes.UNDECIDED:
@@ -56,28 +55,28 @@ def _claim(world: World, w: int) -> int:
 
 
 @inner
-def _has_room_for_all(world: World, w: int) -> bool:
+def _has_room_for_all(world: Session, w: int) -> bool:
     out, room = world.out, world.room
-    for i in range(out.first[w], out.first[w] + out.members[w]):
-        n, device = out.pool_node[i], out.pool_device[i]
+    for i in range(out.pool.first[w], out.pool.first[w] + out.members[w]):
+        n, device = out.pool.node[i], out.pool.device[i]
         if device >= 0 and room.shared_now[n, device] > ONE:
             return False
         for r in range(3):
-            if room.now[r, n] < 0:
+            if room.free_now[r, n] < 0:
                 return False
     return True
 
 
 @inner
-def _stand_up(world: World, w: int) -> None:
+def _stand_up(world: Session, w: int) -> None:
     """The seats are claimed for later only."""
     out = world.out
-    for i in range(out.first[w], out.first[w] + out.members[w]):
-        take_now(world.room, world.work, w, out.pool_node[i], out.pool_device[i], -1)
+    for i in range(out.pool.first[w], out.pool.first[w] + out.members[w]):
+        take_now(world.room, world.work, w, out.pool.node[i], out.pool.device[i], -1)
 
 
 @inner
-def _decide(world: World, w: int, ready: Flags) -> None:
+def _decide(world: Session, w: int, ready: Flags) -> None:
     """Start, go on waiting for the victims, or give the seats up where quota forbids it by now."""
     work, out, q, c = world.work, world.out, world.work.queue[w], world.work.gpu_class[w]
     members = recall(out, world.seats, w)

@@ -18,31 +18,35 @@ from scheduling.engine.compile.structs import Floats, Ints
 from scheduling.engine.placement.never_fits import slots_when_empty
 from scheduling.engine.placement.node_room import free_of, leave, may_use, sit
 from scheduling.engine.reasons.figures import FREE_KEPT
-from scheduling.engine.state.session import World
+from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import ANYWHERE, GPUS, LATER, NOW
 from scheduling.engine.statement.changed import TURNS, changed
 from scheduling.engine.statement.lines import seat_out
 
 
 @once
-def backfills(world: World, w: int, c: int) -> bool:
+def backfills(world: Session, w: int, c: int) -> bool:
     """Whether ``w`` would be over before the nodes reserved on class ``c`` are expected to be free."""
-    if world.book.holder[c] < 0:
+    if world.queues.reservations.slot[c] < 0:
         return False
-    return world.rules.now + world.work.predicted_p90[w] <= world.book.holder_until[c] < np.inf
+    return (
+        world.rules.now + world.work.predicted_p90[w]
+        <= world.queues.reservations.until_s[c]
+        < np.inf
+    )
 
 
 @inner
-def reserve(world: World, w: int, c: int) -> bool:
+def reserve(world: Session, w: int, c: int) -> bool:
     """Claim the least members of ``w`` on class ``c``; its wait becomes a reservation, unless a
     protection is what it waits for. False if it has to wait longer for that.
     """
     shielded = world.out.reason[w] == codes.VICTIMS_PROTECTED
-    if world.line.count[4] == 0 and not shielded and not _waited(world, w):
+    if world.ordering.running.predicted_in_all == 0 and not shielded and not _waited(world, w):
         return False
     free, most = _free_and_most(world, w, c)
     domain, until = _when_it_fits(world, w, c, free, most)
-    out, book, level = world.out, world.book, world.work.required[w]
+    out, queues, level = world.out, world.queues, world.work.required[w]
     if until == np.inf and level != ANYWHERE:
         domain = _emptiest_domain(world, w, c, level)
     if until == np.inf and shielded:
@@ -52,7 +56,11 @@ def reserve(world: World, w: int, c: int) -> bool:
     held = _claim(world, w, c, domain, free, most)
     if held < 0:
         return False
-    book.holder[c], book.holder_until[c], book.holder_seats[c] = w, until, world.work.least[w]
+    queues.reservations.slot[c], queues.reservations.until_s[c], queues.reservations.members[c] = (
+        w,
+        until,
+        world.work.least[w],
+    )
     out.action[w] = codes.RESERVE
     changed(world, TURNS, c, world.work.queue[w])
     if out.reason[w] in (
@@ -68,48 +76,48 @@ def reserve(world: World, w: int, c: int) -> bool:
 
 
 @once
-def _waited(world: World, w: int) -> bool:
+def _waited(world: Session, w: int) -> bool:
     """Long enough to be held nodes without knowing when they are free."""
     return world.rules.now >= world.work.submitted[w] + world.rules.reserve_after
 
 
 @inner
-def let_nodes_go(world: World) -> None:
+def let_nodes_go(world: Session) -> None:
     """Nobody holds nodes any more."""
-    for c in range(world.book.holder.size):
+    for c in range(world.queues.reservations.slot.size):
         let_nodes_of(world, c)
-        world.book.holder[c] = -1
+        world.queues.reservations.slot[c] = -1
 
 
 @inner
-def let_nodes_of(world: World, c: int) -> None:
+def let_nodes_of(world: Session, c: int) -> None:
     """Whoever holds nodes of class ``c`` claims none of them, until ``hold_nodes_again``."""
-    book, out, w = world.book, world.out, world.book.holder[c]
-    for i in range(book.holder_seats[c] if w >= 0 else 0):
-        leave(world.room, world.work, w, out.pool_node[out.first[w] + i], -1, 1)
+    queues, out, w = world.queues, world.out, world.queues.reservations.slot[c]
+    for i in range(queues.reservations.members[c] if w >= 0 else 0):
+        leave(world.room, world.work, w, out.pool.node[out.pool.first[w] + i], -1, 1)
 
 
 @inner
-def hold_nodes_again(world: World, c: int) -> None:
-    book, out, w = world.book, world.out, world.book.holder[c]
-    for i in range(book.holder_seats[c]):
-        sit(world.room, world.work, w, out.pool_node[out.first[w] + i], -1, LATER)
+def hold_nodes_again(world: Session, c: int) -> None:
+    queues, out, w = world.queues, world.out, world.queues.reservations.slot[c]
+    for i in range(queues.reservations.members[c]):
+        sit(world.room, world.work, w, out.pool.node[out.pool.first[w] + i], -1, LATER)
 
 
 @once
-def _free_and_most(world: World, w: int, c: int) -> tuple[Ints, Ints]:
+def _free_and_most(world: Session, w: int, c: int) -> tuple[Ints, Ints]:
     """By node: GPUs nobody claims, and members of ``w`` that the empty node takes."""
     nodes = world.nodes
     free, most = np.zeros(nodes.gpu_class.size, np.int64), np.zeros(nodes.gpu_class.size, np.int64)
     for i in range(nodes.class_start[c], nodes.class_start[c + 1]):
         n = nodes.of_class[i]
-        free[n] = max(0, world.room.later[GPUS, n])
+        free[n] = max(0, world.room.free_later[GPUS, n])
         most[n] = slots_when_empty(nodes, world.work, w, n)
     return free, most
 
 
 @inner
-def _when_it_fits(world: World, w: int, c: int, free: Ints, most: Ints) -> tuple[int, float]:
+def _when_it_fits(world: Session, w: int, c: int, free: Ints, most: Ints) -> tuple[int, float]:
     """Let running work end in the expected order, adding to ``free``, until the gang fits; returns the
     domain of its required level (0 without) and the moment, infinite if some ends are unknown.
     """
@@ -136,12 +144,16 @@ def _when_it_fits(world: World, w: int, c: int, free: Ints, most: Ints) -> tuple
 
 
 @inner
-def _ends(world: World, c: int) -> tuple[Floats, Ints]:
+def _ends(world: Session, c: int) -> tuple[Floats, Ints]:
     """Expected ends of the work that runs on class ``c``, of those that are predicted."""
-    work, line = world.work, world.line
-    at, ending, size = np.empty(line.count[2]), np.empty(line.count[2], np.int64), 0
-    for k in range(line.count[2]):
-        v = line.running[k]
+    work, ordering = world.work, world.ordering
+    at, ending, size = (
+        np.empty(ordering.running.size[0]),
+        np.empty(ordering.running.size[0], np.int64),
+        0,
+    )
+    for k in range(ordering.running.size[0]):
+        v = ordering.running.slot[k]
         if work.gpu_class[v] == c and work.predicted_p90[v] < np.inf and not work.leaving[v]:
             at[size], ending[size] = expected_end(world, v), v
             size += 1
@@ -149,7 +161,7 @@ def _ends(world: World, c: int) -> tuple[Floats, Ints]:
 
 
 @inner
-def _claim(world: World, w: int, c: int, domain: int, free: Ints, most: Ints) -> int:
+def _claim(world: Session, w: int, c: int, domain: int, free: Ints, most: Ints) -> int:
     """Claim the least members on the nodes with most room at the expected moment; returns how many of
     their GPUs are free already, -1 if they do not fit.
     """
@@ -180,7 +192,7 @@ def _claim(world: World, w: int, c: int, domain: int, free: Ints, most: Ints) ->
 
 
 @once
-def _roomiest(world: World, c: int, free: Ints, most: Ints, gpus: int) -> int:
+def _roomiest(world: Session, c: int, free: Ints, most: Ints, gpus: int) -> int:
     """Most members at the moment, then most free GPUs, lowest name on ties."""
     best, best_slots = -1, -1
     for i in range(world.nodes.class_start[c], world.nodes.class_start[c + 1]):
@@ -194,7 +206,7 @@ def _roomiest(world: World, c: int, free: Ints, most: Ints, gpus: int) -> int:
 
 
 @inner
-def _emptiest_domain(world: World, w: int, c: int, level: int) -> int:
+def _emptiest_domain(world: Session, w: int, c: int, level: int) -> int:
     """The domain that could hold the gang and has most free GPUs, lowest name on ties."""
     nodes, work = world.nodes, world.work
     first, last = nodes.class_start[c], nodes.class_start[c + 1]
@@ -203,7 +215,7 @@ def _emptiest_domain(world: World, w: int, c: int, level: int) -> int:
     for i in range(first, last):
         n = nodes.of_class[i]
         if may_use(world.room, work, w, n):
-            free[nodes.domain[level, n]] += world.room.later[GPUS, n]
+            free[nodes.domain[level, n]] += world.room.free_later[GPUS, n]
         slots[nodes.domain[level, n]] += slots_when_empty(nodes, work, w, n)
     best = -1
     for d in range(size):

@@ -8,19 +8,19 @@ from scheduling.engine.compile.kernel import inner, once
 from scheduling.engine.placement.place import place
 from scheduling.engine.quota.fair_share import levels_over
 from scheduling.engine.quota.limits import is_worn
-from scheduling.engine.state.session import World
-from scheduling.engine.state.units import BACKFILL, BEGUN, GPUS, LATER, LEFT, NOW
+from scheduling.engine.state.session import Session
+from scheduling.engine.state.units import BACKFILL, GPUS, LATER, NOW
 from scheduling.engine.statement.operations import admit, promise
 
 DONE, REFUSED, NOT_YET = 0, 1, 2
 
 
 @inner
-def try_class(world: World, w: int, c: int, turn: int) -> int:
+def try_class(world: Session, w: int, c: int, turn: int) -> int:
     """Start on class ``c`` now, or claim what is about to come free."""
     work, q = world.work, world.work.queue[w]
     gpus = work.need[GPUS, w]
-    over = levels_over(world.tree, world.book, world.division, q, c, work.least[w] * gpus)
+    over = levels_over(world.tree, world.queues, world.division, q, c, work.least[w] * gpus)
     if is_worn(world, w):
         turn = 0
     if over > turn:
@@ -51,17 +51,17 @@ def try_class(world: World, w: int, c: int, turn: int) -> int:
 
 
 @once
-def _others_first(world: World, c: int) -> bool:
+def _others_first(world: Session, c: int) -> bool:
     """Whether somebody has left class ``c`` in this round: whom that brings inside its share is asked before
     anybody borrows what comes free, in the next one.
     """
-    return bool(world.book.rounds[LEFT] > 0 and world.room.coming[c] > world.room.came[c])
+    return bool(world.queues.round.left > 0 and world.room.coming[c] > world.room.came[c])
 
 
 @once
-def _note_start(world: World, w: int) -> None:
+def _note_start(world: Session, w: int) -> None:
     """Who steps back and starts again is there twice."""
-    rounds, begun = world.book.rounds, world.out.begun
-    if rounds[BEGUN] < begun.size:
-        begun[rounds[BEGUN]] = w
-        rounds[BEGUN] += 1
+    rounds, begun = world.queues.round, world.out.starts.slot
+    if rounds.starts < begun.size:
+        begun[rounds.starts] = w
+        rounds.starts += 1

@@ -18,15 +18,15 @@ from scheduling.engine.compile.structs import Ints
 from scheduling.engine.order.pending import RISEN
 from scheduling.engine.placement.node_room import may_use
 from scheduling.engine.state.input import gpus_of
-from scheduling.engine.state.session import World
+from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import EPS, GPUS
 from scheduling.engine.statement.changed import TURNS, changed
 
 
 @inner
-def forget_open_turns(world: World) -> None:
+def forget_open_turns(world: Session) -> None:
     """Turns kept by those that may still start: who comes first is asked afresh in each pass."""
-    turn = world.book.turn
+    turn = world.queues.turns.slot
     for c in range(turn.shape[0]):
         for q in range(turn.shape[1]):
             if turn[c, q] >= 0 and world.out.action[turn[c, q]] == codes.UNDECIDED:
@@ -34,27 +34,27 @@ def forget_open_turns(world: World) -> None:
 
 
 @inner
-def ahead_of(world: World, w: int, c: int) -> int:
+def ahead_of(world: Session, w: int, c: int) -> int:
     """The workload of the same queue that keeps its turn on class ``c`` and that ``w`` would delay.
 
     ``w`` may pass only if the share holds both, or if it is over (P90) before the turn comes.
     """
     q = world.work.queue[w]
-    first = world.book.turn[c, q]
+    first = world.queues.turns.slot[c, q]
     if first < 0 or first == w:
         return -1
-    if world.rules.now + world.work.predicted_p90[w] <= world.book.turn_until[c, q] < np.inf:
+    if world.rules.now + world.work.predicted_p90[w] <= world.queues.turns.until_s[c, q] < np.inf:
         return -1
     fixed = not world.ranks.preemptible[world.work.priority[w]]
     if world.out.reason[first] == codes.NON_PREEMPTIBLE and not fixed:
         return -1
     both = need_of(world, first) + need_of(world, w)
-    inside = world.book.held[c, q] + both <= world.division.fair[c, q] + EPS
+    inside = world.queues.usage.held[c, q] + both <= world.division.fair[c, q] + EPS
     return -1 if inside else first
 
 
 @inner
-def keep_turn(world: World, w: int) -> None:
+def keep_turn(world: Session, w: int) -> None:
     """``w`` goes before what comes after it in its queue, on each class whose share could hold it."""
     q = world.work.queue[w]
     fixed = not world.ranks.preemptible[world.work.priority[w]]
@@ -65,36 +65,42 @@ def keep_turn(world: World, w: int) -> None:
         inside = world.division.fair[c, q]
         if fixed:
             inside = min(inside, float(world.quotas.nominal[c, q]))
-        if world.book.turn[c, q] >= 0 or need_of(world, w) > inside + EPS:
+        if world.queues.turns.slot[c, q] >= 0 or need_of(world, w) > inside + EPS:
             continue
         if not _is_in_its_own_way(world, w, c):
             continue
         until = _expected_turn(world, w, c)
-        if until < np.inf or world.line.rank[w] == RISEN:
-            world.book.turn[c, q] = w
-            world.book.turn_until[c, q] = until
+        if until < np.inf or world.ordering.pending.rank[w] == RISEN:
+            world.queues.turns.slot[c, q] = w
+            world.queues.turns.until_s[c, q] = until
 
 
 @once
-def _is_in_its_own_way(world: World, w: int, c: int) -> bool:
+def _is_in_its_own_way(world: Session, w: int, c: int) -> bool:
     """Whether what its queue runs on class ``c``, with what is free or comes free, is all that it needs."""
     free = world.room.open[c] + world.room.coming[c]
-    if free + world.book.held[c, world.work.queue[w]] < need_of(world, w):
+    if free + world.queues.usage.held[c, world.work.queue[w]] < need_of(world, w):
         return False
     return bool(world.work.where[w] < 0 or _on_its_nodes(world, w, c) >= need_of(world, w))
 
 
 @once
-def _on_its_nodes(world: World, w: int, c: int) -> int:
+def _on_its_nodes(world: Session, w: int, c: int) -> int:
     """The part of that on nodes that ``w`` may use."""
-    nodes, room, work, holds, line = world.nodes, world.room, world.work, world.holds, world.line
+    nodes, room, work, holds, ordering = (
+        world.nodes,
+        world.room,
+        world.work,
+        world.holds,
+        world.ordering,
+    )
     gpus, q = 0, work.queue[w]
     for i in range(nodes.class_start[c], nodes.class_start[c + 1]):
         n = nodes.of_class[i]
         if may_use(room, work, w, n):
-            gpus += max(0, room.later[GPUS, n])
-    for k in range(line.runs[q + 1], line.runs[q + 2]):
-        v = line.running[k]
+            gpus += max(0, room.free_later[GPUS, n])
+    for k in range(ordering.running.queue_begin[q + 1], ordering.running.queue_begin[q + 2]):
+        v = ordering.running.slot[k]
         h = holds.head[v] if work.gpu_class[v] == c and not work.leaving[v] else -1
         while h >= 0:
             if may_use(room, work, w, holds.node[h]):
@@ -104,39 +110,39 @@ def _on_its_nodes(world: World, w: int, c: int) -> int:
 
 
 @inner
-def give_up_turn(world: World, w: int) -> None:
+def give_up_turn(world: Session, w: int) -> None:
     """On every class; whom it kept waiting is asked again."""
     q = world.work.queue[w]
-    for c in range(world.book.turn.shape[0]):
-        if world.book.turn[c, q] == w:
-            world.book.turn[c, q] = -1
+    for c in range(world.queues.turns.slot.shape[0]):
+        if world.queues.turns.slot[c, q] == w:
+            world.queues.turns.slot[c, q] = -1
             changed(world, TURNS, c, q)
 
 
 @once
-def expected_end(world: World, w: int) -> float:
+def expected_end(world: Session, w: int) -> float:
     """P90 of the end of running ``w``, infinite if unknown; overdue work may end any moment."""
     return max(world.rules.now, world.work.started[w] + world.work.predicted_p90[w])
 
 
 @inner
-def _expected_turn(world: World, w: int, c: int) -> float:
+def _expected_turn(world: Session, w: int, c: int) -> float:
     """When enough of the queue's own work on class ``c`` has ended for its share to hold ``w``. What has
     just started ends together, with the last of it.
     """
-    work, line, q = world.work, world.line, world.work.queue[w]
-    above = world.book.held[c, q] + need_of(world, w) - world.division.fair[c, q]
+    work, ordering, q = world.work, world.ordering, world.work.queue[w]
+    above = world.queues.usage.held[c, q] + need_of(world, w) - world.division.fair[c, q]
     if above <= EPS:
         return world.rules.now
-    begun = world.book.begun[c, q] > 0 and world.book.begun_until[c, q] < np.inf
-    if line.foretold[q] == 0 and not begun:
+    begun = world.queues.starts.started[c, q] > 0 and world.queues.starts.until_s[c, q] < np.inf
+    if ordering.running.predicted[q] == 0 and not begun:
         return np.inf
-    ends = np.empty(line.runs[q + 2] - line.runs[q + 1] + 1)
+    ends = np.empty(ordering.running.queue_begin[q + 2] - ordering.running.queue_begin[q + 1] + 1)
     gpus = np.empty(ends.size, np.int64)
-    ends[0], gpus[0] = world.book.begun_until[c, q], world.book.begun[c, q]
+    ends[0], gpus[0] = world.queues.starts.until_s[c, q], world.queues.starts.started[c, q]
     size = 1
-    for k in range(line.runs[q + 1], line.runs[q + 2]):
-        v = line.running[k]
+    for k in range(ordering.running.queue_begin[q + 1], ordering.running.queue_begin[q + 2]):
+        v = ordering.running.slot[k]
         if work.gpu_class[v] == c and work.predicted_p90[v] < np.inf and not work.leaving[v]:
             ends[size], gpus[size] = expected_end(world, v), gpus_of(work, v)
             size += 1

@@ -11,10 +11,11 @@ took a fifth of a plan. Where compiling is off such an index raises.
 from __future__ import annotations
 
 import operator
+from dataclasses import fields, is_dataclass
 from functools import cache
 from hashlib import sha256
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numba import config, typeof, types
@@ -41,18 +42,19 @@ from numba.np.numpy_support import from_dtype
 from numpy.typing import NDArray
 
 Ints = NDArray[np.int64]
-
 Floats = NDArray[np.float64]
-
 Flags = NDArray[np.bool_]
+T = TypeVar("T")
 
 WORD = cgutils.intp_t
 DECLARED: set[type] = set()
 """The NamedTuples that are structs; ``declare`` adds to it when a module is imported."""
 
 
-def declare(kind: Any) -> Any:
-    """Class decorator: ``as_struct`` takes the NamedTuple, and wherever it stands inside another."""
+def declare(kind: type[T]) -> type[T]:
+    """Class decorator: ``as_struct`` takes it, and wherever it stands inside another. A NamedTuple, or a
+    dataclass where kernels set numbers in it.
+    """
     DECLARED.add(kind)
     return kind
 
@@ -144,14 +146,21 @@ def _written(part: Any) -> Any:
     )
 
 
+def parts_of(values: Any) -> dict[str, Any]:
+    """Fields of a declared class, by name."""
+    if is_dataclass(values):
+        return {field.name: getattr(values, field.name) for field in fields(values)}
+    return dict(values._asdict())
+
+
 def as_struct(values: Any) -> Any:
-    """The struct of a declared NamedTuple, and of those inside it. Scalars are copied, arrays shared.
+    """The struct of a declared class, and of those inside it. Scalars are copied, arrays shared.
 
     With compiling off a namespace that Python code reads in the same way.
     """
     parts = {
         name: as_struct(value) if type(value) in DECLARED else value
-        for name, value in zip(values._fields, values, strict=True)
+        for name, value in parts_of(values).items()
     }
     if not config.DISABLE_JIT:
         return Struct(type(values).__name__, parts)

@@ -21,35 +21,35 @@ from scheduling.engine.quota.fair_share import levels_over
 from scheduling.engine.quota.limits import user_gpu_limit
 from scheduling.engine.quota.usage import charge
 from scheduling.engine.reasons.figures import GROWTH
-from scheduling.engine.state.session import World
+from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import ANYWHERE, GPUS, NOW, RUNNING
 from scheduling.engine.statement.lines import decide, recall, seat_out
 from scheduling.engine.statement.operations import tell_start
 
 
 @inner
-def _anybody_elastic(world: World) -> bool:
-    out, found = world.out, world.line.count[5] > 0
-    for k in range(out.used[0]):
+def _anybody_elastic(world: Session) -> bool:
+    out, found = world.out, world.ordering.running.elastic > 0
+    for k in range(out.size[0]):
         found = found or world.work.elastic[out.order[k]]
     return bool(found)
 
 
 @inner
-def grow_all(world: World) -> None:
+def grow_all(world: Session) -> None:
     """Elastic gangs below their most members, running or just admitted, grow as far as room and quota
     go: decides GROW for those that run, adds to the line of those that start.
     """
     if not _anybody_elastic(world):
         return
-    line, tree, out = world.line, world.tree, world.out
+    ordering, tree, out = world.ordering, world.tree, world.out
     left = np.zeros(tree.parent.size, np.int64)
     first, after = np.full(left.size, -1, np.int64), np.empty(world.work.phase.size, np.int64)
     parting, owed, settled = _parting(world), _is_owed(world), settled_classes(world)
-    for k in range(line.runs[2], line.count[2]):
-        if not parting[line.running[k]]:
-            _list(world, first, after, left, owed, line.running[k])
-    for k in range(out.used[0]):
+    for k in range(ordering.running.queue_begin[2], ordering.running.size[0]):
+        if not parting[ordering.running.slot[k]]:
+            _list(world, first, after, left, owed, ordering.running.slot[k])
+    for k in range(out.size[0]):
         _list(world, first, after, left, owed, out.order[k])
     if left[0] == 0:
         return
@@ -58,7 +58,7 @@ def grow_all(world: World) -> None:
     device = np.empty(room_for, np.int64)
     grown = 0
     while left[0] > 0 and grown < room_for:
-        q = neediest(tree, world.book, left)
+        q = neediest(tree, world.queues, left)
         w = _next_to_grow(world, first[q], after)
         # Others of the queue, or of queues beside it, may have taken what was left.
         may = _may_grow(world, w, owed)
@@ -77,12 +77,12 @@ def grow_all(world: World) -> None:
 
 
 @once
-def _parting(world: World) -> Flags:
+def _parting(world: Session) -> Flags:
     """Gangs of which members still leave: what they have just given up they would only take again."""
-    work, line = world.work, world.line
+    work, ordering = world.work, world.ordering
     found = np.zeros(work.phase.size, np.bool_)
-    for k in range(line.runs[2], line.count[2]):
-        w = line.running[k]
+    for k in range(ordering.running.queue_begin[2], ordering.running.size[0]):
+        w = ordering.running.slot[k]
         gang = work.part_of[w]
         if gang >= 0 and work.tie[gang] == work.evicted_for[w]:
             found[gang] = True
@@ -90,27 +90,27 @@ def _parting(world: World) -> Flags:
 
 
 @once
-def _is_owed(world: World) -> Flags:
+def _is_owed(world: Session) -> Flags:
     """Classes of which a gang inside its share waits for GPUs that are free, but scattered.
 
     Whoever grew into them past its own share or nominal would have its queue shrink for that gang in the next
     cycle.
     """
-    book, found = world.book, np.zeros(world.book.holder.size, np.bool_)
+    queues, found = world.queues, np.zeros(world.queues.reservations.slot.size, np.bool_)
     for c in range(found.size):
-        for q in range(book.ratio.size):
-            w = book.turn[c, q]
+        for q in range(queues.usage.dominant_share.size):
+            w = queues.turns.slot[c, q]
             if w < 0 or world.room.open[c] < need_of(world, w):
                 continue
             if world.work.where[w] >= 0 and free_to(world, w, c)[0] < need_of(world, w):
                 continue
-            over = levels_over(world.tree, book, world.division, q, c, need_of(world, w))
+            over = levels_over(world.tree, queues, world.division, q, c, need_of(world, w))
             found[c] = found[c] or over == 0
     return found
 
 
 @once
-def _list(world: World, first: Ints, after: Ints, left: Ints, owed: Flags, w: int) -> None:
+def _list(world: Session, first: Ints, after: Ints, left: Ints, owed: Flags, w: int) -> None:
     """``w`` joins those of its queue that may grow: ``first``, then ``after`` each, -1 ends."""
     if _may_grow(world, w, owed):
         q = world.work.queue[w]
@@ -130,14 +130,14 @@ def _strike(first: Ints, after: Ints, q: int, w: int) -> None:
 
 
 @once
-def _count(world: World, left: Ints, q: int, one: int) -> None:
+def _count(world: Session, left: Ints, q: int, one: int) -> None:
     while q >= 0:
         left[q] += one
         q = world.tree.parent[q]
 
 
 @inner
-def _may_grow(world: World, w: int, owed: Flags) -> bool:
+def _may_grow(world: Session, w: int, owed: Flags) -> bool:
     """``out.members`` counts what it starts with, or has grown by, in this cycle."""
     work, out = world.work, world.out
     starts = out.action[w] == codes.ADMIT
@@ -153,18 +153,18 @@ def _may_grow(world: World, w: int, owed: Flags) -> bool:
         return False
     if user_gpu_limit(world, w, gpus) >= 0:
         return False
-    lent = owed[c] and world.book.held[c, q] + gpus > world.quotas.nominal[c, q]
+    lent = owed[c] and world.queues.usage.held[c, q] + gpus > world.quotas.nominal[c, q]
     return not lent and share_allows(world, w, c, gpus, 0 if owed[c] else world.tree.depth[q])
 
 
 @once
-def _class_of(world: World, w: int) -> int:
+def _class_of(world: Session, w: int) -> int:
     starts = world.out.action[w] == codes.ADMIT
     return world.out.gpu_class[w] if starts else world.work.gpu_class[w]
 
 
 @inner
-def _next_to_grow(world: World, w: int, after: Ints) -> int:
+def _next_to_grow(world: Session, w: int, after: Ints) -> int:
     """The first by the ladder of ``w`` and all ``after`` it."""
     best = w
     while w >= 0:
@@ -175,9 +175,9 @@ def _next_to_grow(world: World, w: int, after: Ints) -> int:
 
 
 @once
-def _grows_before(world: World, a: int, b: int) -> bool:
+def _grows_before(world: Session, a: int, b: int) -> bool:
     """Priority value, least held by its user, who runs before who starts, started first, tie."""
-    work, value, held = world.work, world.ranks.value, world.book.by_user
+    work, value, held = world.work, world.ranks.value, world.queues.usage.user_weighted
     x, y = value[work.priority[a]], value[work.priority[b]]
     if x != y:
         return x > y
@@ -191,7 +191,7 @@ def _grows_before(world: World, a: int, b: int) -> bool:
 
 
 @inner
-def _node_for(world: World, w: int, who: Ints, node: Ints, grown: int) -> int:
+def _node_for(world: Session, w: int, who: Ints, node: Ints, grown: int) -> int:
     """The node that takes one more member, in its domain if it needs one; -1 if none does.
 
     Ladder, as at the start: fewest members of its own where they sit apart; then the fullest, or the
@@ -215,7 +215,7 @@ def _node_for(world: World, w: int, who: Ints, node: Ints, grown: int) -> int:
 
 
 @once
-def _own_members(world: World, w: int, who: Ints, node: Ints, grown: int) -> Ints:
+def _own_members(world: Session, w: int, who: Ints, node: Ints, grown: int) -> Ints:
     """Members of ``w`` by node with those it has grown by; nothing where it does not matter."""
     out, holds = world.out, world.holds
     if not world.ranks.apart[world.work.priority[w]]:
@@ -228,7 +228,7 @@ def _own_members(world: World, w: int, who: Ints, node: Ints, grown: int) -> Int
             own[node[i]] += 1
             started -= 1
     for i in range(started):
-        own[out.pool_node[out.first[w] + i]] += 1
+        own[out.pool.node[out.pool.first[w] + i]] += 1
     while h >= 0:
         own[holds.node[h]] += holds.members[h]
         h = holds.next[h]
@@ -236,7 +236,7 @@ def _own_members(world: World, w: int, who: Ints, node: Ints, grown: int) -> Int
 
 
 @once
-def _regain(world: World, w: int) -> None:
+def _regain(world: Session, w: int) -> None:
     """Others give up for ``w`` what is owed to it. It holds none of that yet."""
     work, c, members = world.work, _class_of(world, w), 0
     now = work.members[w] + world.out.members[w]
@@ -248,15 +248,15 @@ def _regain(world: World, w: int) -> None:
 
 
 @once
-def _first_node(world: World, w: int) -> int:
+def _first_node(world: Session, w: int) -> int:
     """A node on which it sits, now or once it has started."""
     if world.out.action[w] == codes.ADMIT:
-        return world.out.pool_node[world.out.first[w]]
+        return world.out.pool.node[world.out.pool.first[w]]
     return world.holds.node[world.holds.head[w]]
 
 
 @once
-def _add_member(world: World, w: int, n: int) -> int:
+def _add_member(world: Session, w: int, n: int) -> int:
     """Returns the device it sits on."""
     work, c = world.work, _class_of(world, w)
     device = pick_device(world.room, work, w, n, NOW)
@@ -268,7 +268,9 @@ def _add_member(world: World, w: int, n: int) -> int:
 
 
 @inner
-def _write_down(world: World, who: Ints, node: Ints, device: Ints, first: int, grown: int) -> None:
+def _write_down(
+    world: Session, who: Ints, node: Ints, device: Ints, first: int, grown: int
+) -> None:
     """The gang's whole placement: where it sits, then the seats it grew by, which are struck out."""
     work, out, seats, w = world.work, world.out, world.seats, who[first]
     starts = out.action[w] == codes.ADMIT
@@ -282,7 +284,7 @@ def _write_down(world: World, who: Ints, node: Ints, device: Ints, first: int, g
         out.members[w] = total
         tell_start(world, w, out.gpu_class[w])
     else:
-        c, held = work.gpu_class[w], world.book.held
+        c, held = work.gpu_class[w], world.queues.usage.held
         decide(out, w, codes.GROW, codes.GROWS, c, total)
         q, figures = work.queue[w], out.figures
         out.blame[w], figures[w, GROWTH.holds] = q, held[c, q]
@@ -292,7 +294,7 @@ def _write_down(world: World, who: Ints, node: Ints, device: Ints, first: int, g
 
 
 @once
-def _recall_start(world: World, w: int, who: Ints, first: int, grown: int) -> int:
+def _recall_start(world: Session, w: int, who: Ints, first: int, grown: int) -> int:
     """The seats with which it starts; returns how many."""
     for i in range(first, grown):
         if who[i] == w:
@@ -301,7 +303,7 @@ def _recall_start(world: World, w: int, who: Ints, first: int, grown: int) -> in
 
 
 @once
-def _recall_holds(world: World, w: int) -> int:
+def _recall_holds(world: Session, w: int) -> int:
     """The seats on which it runs; returns how many."""
     holds, seats, total, h = world.holds, world.seats, 0, world.holds.head[w]
     while h >= 0:

@@ -27,10 +27,10 @@ def run_cycle(world: Any, now: float, acts: bool) -> None:
     """``plan_world`` for kernels."""
     rules = world.rules
     rules.now = now
-    renew(world.line, world.memo, world.work, world.ranks, now, rules.shortest)
-    again = world.line.count[3] == FEW
+    renew(world.ordering, world.shapes, world.work, world.ranks, now, rules.shortest)
+    again = world.ordering.pending.narrowed[0] == FEW
     if not again:
-        muster(world.line, world.memo, world.work)
+        muster(world.ordering, world.shapes, world.work)
     clear_out(world)
     if acts:
         lay_out(world)
@@ -41,11 +41,11 @@ def run_cycle(world: Any, now: float, acts: bool) -> None:
     weigh_queues(world)
     sum_open(world)
     if again:
-        relist(world.prey)
+        relist(world.candidates)
     else:
-        world.prey.listed[0] = False
+        world.candidates.ready[0] = False
     decide_all(world)
-    forget_given(world.work, world.holds, world.out, world.prey)
+    forget_given(world.work, world.holds, world.out, world.candidates)
     note_the_settled(world)
 
 

@@ -10,20 +10,19 @@ from __future__ import annotations
 from scheduling.engine import codes
 from scheduling.engine.admission.reserve import let_nodes_go
 from scheduling.engine.compile.kernel import inner, once
-from scheduling.engine.state.session import World
-from scheduling.engine.state.units import STEPPED_BACK
+from scheduling.engine.state.session import Session
 from scheduling.engine.statement.lines import undecide
 
 
 @inner
-def stirred(world: World, since: int) -> bool:
+def stirred(world: Session, since: int) -> bool:
     """Whether a decision from number ``since`` on may let somebody start who was refused: an eviction,
     or a start while turns or nodes are kept; or whether somebody stepped back.
     """
     out, started = world.out, False
-    if world.book.rounds[STEPPED_BACK]:
+    if world.queues.round.asks_again:
         return True
-    for k in range(since, out.used[0]):
+    for k in range(since, out.size[0]):
         action = out.action[out.order[k]]
         if action not in (codes.ADMIT, codes.RESERVE, codes.WAIT):
             return True
@@ -33,24 +32,24 @@ def stirred(world: World, since: int) -> bool:
 
 
 @once
-def _keeps(world: World) -> bool:
-    book = world.book
-    for c in range(book.holder.size):
-        if book.holder[c] >= 0:
+def _keeps(world: Session) -> bool:
+    queues = world.queues
+    for c in range(queues.reservations.slot.size):
+        if queues.reservations.slot[c] >= 0:
             return True
-        for q in range(book.ratio.size):
-            if book.turn[c, q] >= 0:
+        for q in range(queues.usage.dominant_share.size):
+            if queues.turns.slot[c, q] >= 0:
                 return True
     return False
 
 
 @inner
-def reopen(world: World) -> None:
+def reopen(world: Session) -> None:
     """Take back what was decided on those who wait, and what is kept for them."""
-    out, book = world.out, world.book
+    out, queues = world.out, world.queues
     let_nodes_go(world)
     kept = 0
-    for k in range(out.used[0]):
+    for k in range(out.size[0]):
         w = out.order[k]
         waits = out.action[w] == codes.RESERVE and out.reason[w] != codes.AWAITS_VICTIMS
         if not waits and out.action[w] != codes.WAIT:
@@ -58,7 +57,7 @@ def reopen(world: World) -> None:
             kept += 1
             continue
         undecide(out, w)
-    out.used[0] = kept
-    for c in range(book.turn.shape[0]):
-        for q in range(book.turn.shape[1]):
-            book.turn[c, q] = -1
+    out.size[0] = kept
+    for c in range(queues.turns.slot.shape[0]):
+        for q in range(queues.turns.slot.shape[1]):
+            queues.turns.slot[c, q] = -1

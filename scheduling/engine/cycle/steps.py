@@ -36,17 +36,9 @@ from scheduling.engine.order.queues import neediest
 from scheduling.engine.order.refusals import note_cells, note_refusal, refused_alike
 from scheduling.engine.quota.fair_share import levels_over
 from scheduling.engine.quota.limits import full_queue, user_limit
-from scheduling.engine.state.order import PROMISED
-from scheduling.engine.state.session import World
+from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import (
-    BEGUN,
     GPUS,
-    LEFT,
-    MIXED,
-    MOVED,
-    STEPPED_BACK,
-    STRETCHED,
-    TRIED,
 )
 from scheduling.engine.statement.changed import EVERY, TURNS, changed
 from scheduling.engine.statement.lines import tell_the_like
@@ -56,16 +48,15 @@ MOST_ROUNDS = 8
 
 
 @once
-def decide_all(world: World) -> None:
+def decide_all(world: Session) -> None:
     evict_the_unwanted(world)
     seat_the_promised(world)
     note_cells(world)
-    rounds = world.book.rounds
-    for counted in (MOVED, BEGUN, TRIED, STRETCHED, MIXED):
-        rounds[counted] = 0
+    rounds = world.queues.round
+    rounds.moves = rounds.starts = rounds.trials = rounds.stretched = rounds.mixed = 0
     for again in range(MOST_ROUNDS - 1, -1, -1):
-        before = world.out.used[0]
-        world.book.rounds[LEFT], world.book.rounds[STEPPED_BACK] = again, 0
+        before = world.out.size[0]
+        world.queues.round.left, world.queues.round.asks_again = again, 0
         world.room.came[:] = world.room.coming
         _ask_all(world)
         spare_the_needless(world, before)
@@ -77,16 +68,16 @@ def decide_all(world: World) -> None:
 
 
 @inner
-def _ask_all(world: World) -> None:
+def _ask_all(world: Session) -> None:
     """Step 3; the pass before the first is for those in step 2 whose seats do not hold."""
-    line, action, claims = world.line, world.out.action, world.work.claims
-    item, skip = line.item, line.skip
+    ordering, action, claims = world.ordering, world.out.action, world.work.claims
+    item, skip = ordering.pending.slot, ordering.walk.skip
     deepest = world.tree.depth.max()
     for turn in range(-1, deepest + 1):
         open_ones = 0
-        if turn < 0 and line.count[PROMISED] == 0:
+        if turn < 0 and ordering.pending.promised == 0:
             continue
-        for k in range(line.count[0]):
+        for k in range(ordering.pending.size[0]):
             w = item[k]
             decided = action[w] != codes.UNDECIDED
             skip[k] = decided or (turn < 0 and not claims[w])
@@ -96,9 +87,9 @@ def _ask_all(world: World) -> None:
 
 
 @inner
-def _one_pass(world: World, turn: int) -> None:
+def _one_pass(world: Session, turn: int) -> None:
     """Ask every workload but those at the positions to ``line.skip`` once, the neediest queue first."""
-    line, tree, left = world.line, world.tree, world.line.left
+    ordering, tree, left = world.ordering, world.tree, world.ordering.walk.left
     _line_up(world)
     forget_open_turns(world)
     changed(world, TURNS, EVERY, EVERY)
@@ -106,56 +97,58 @@ def _one_pass(world: World, turn: int) -> None:
     while left[0] > 0:
         # Who is neediest stays so until somebody starts or its line is empty.
         if stirs:
-            forget_leads(line)
+            forget_leads(ordering)
         if stirs or left[leaf] == 0:
-            leaf = neediest(tree, world.book, left)
+            leaf = neediest(tree, world.queues, left)
             if 0 <= turn < lowest_pass(world, leaf):
                 _count(world, left, tree.parent[leaf], -1)
                 left[leaf] = 0
                 continue
-        k = next_in_line(line, world.work, world.book, leaf, world.rules.shortest)
-        stirs = consider(world, line.item[k], line.cell[k], turn)
+        k = next_in_line(ordering, world.work, world.queues, leaf, world.rules.shortest)
+        stirs = consider(world, ordering.pending.slot[k], ordering.pending.cell[k], turn)
         left[leaf] -= 1
         if left[leaf] == 0:
             _count(world, left, tree.parent[leaf], -1)
 
 
 @once
-def _line_up(world: World) -> None:
+def _line_up(world: Session) -> None:
     """Count ``line.left``, the workloads of leaves and, above them, the leaves that have any; every group
     begins.
     """
-    line, tree, left = world.line, world.tree, world.line.left
-    start, skip, at = line.start, line.skip, line.at
+    ordering, tree, left = world.ordering, world.tree, world.ordering.walk.left
+    start, skip, at = ordering.pending.group_begin, ordering.walk.skip, ordering.walk.cursor
     for q in range(left.size):
         left[q] = 0
     for q in range(left.size):
-        for k in range(start[line.leaf[q]], start[line.leaf[q + 1]]):
+        for k in range(
+            start[ordering.pending.queue_begin[q]], start[ordering.pending.queue_begin[q + 1]]
+        ):
             left[q] += not skip[k]
         if left[q] > 0 and tree.kid_start[q] == tree.kid_start[q + 1]:
             _count(world, left, tree.parent[q], 1)
-    for g in range(line.leaf[left.size]):
+    for g in range(ordering.pending.queue_begin[left.size]):
         at[g] = start[g]
 
 
 @inner
-def lowest_pass(world: World, leaf: int) -> int:
+def lowest_pass(world: Session, leaf: int) -> int:
     """The first pass in which anybody of ``leaf`` may start: before it nobody there has to be asked."""
-    lowest, need = world.tree.depth[leaf], world.line.fewest[leaf]
-    for c in range(world.book.held.shape[0]):
-        lowest = min(lowest, levels_over(world.tree, world.book, world.division, leaf, c, need))
+    lowest, need = world.tree.depth[leaf], world.ordering.pending.smallest_ask[leaf]
+    for c in range(world.queues.usage.held.shape[0]):
+        lowest = min(lowest, levels_over(world.tree, world.queues, world.division, leaf, c, need))
     return lowest
 
 
 @once
-def _count(world: World, left: object, q: int, one: int) -> None:
+def _count(world: Session, left: object, q: int, one: int) -> None:
     while q >= 0:
         left[q] += one  # type: ignore[index]
         q = world.tree.parent[q]
 
 
 @once
-def consider(world: World, w: int, cell: int, turn: int) -> bool:
+def consider(world: Session, w: int, cell: int, turn: int) -> bool:
     """Step 3 for one workload; it stays undecided if a later pass may do better, or as the like of one
     that was refused.
 
@@ -177,7 +170,7 @@ def consider(world: World, w: int, cell: int, turn: int) -> bool:
 
 
 @inner
-def _refused(world: World, w: int, turn: int) -> bool:
+def _refused(world: Session, w: int, turn: int) -> bool:
     """Steps c and d."""
     work = world.work
     first, ahead = -1, -1
@@ -204,7 +197,7 @@ def _refused(world: World, w: int, turn: int) -> bool:
 
 
 @once
-def _hold_on(world: World, w: int, c: int) -> bool:
+def _hold_on(world: Session, w: int, c: int) -> bool:
     """A gang that waits for room on class ``c`` keeps its turn; owed the GPUs, it keeps nodes too, and
     others have fewer to choose from. Returns whether it does.
     """
@@ -218,13 +211,13 @@ def _hold_on(world: World, w: int, c: int) -> bool:
     ):
         return False
     need = world.work.least[w] * world.work.need[GPUS, w]
-    over = levels_over(world.tree, world.book, world.division, world.work.queue[w], c, need)
-    owed = over == 0 and need >= 1000 and world.book.holder[c] < 0
+    over = levels_over(world.tree, world.queues, world.division, world.work.queue[w], c, need)
+    owed = over == 0 and need >= 1000 and world.queues.reservations.slot[c] < 0
     return owed and reserve(world, w, c)
 
 
 @once
-def _stops_at_a_limit(world: World, w: int) -> bool:
+def _stops_at_a_limit(world: Session, w: int) -> bool:
     """At a limit on workloads or users it waits: nobody is displaced for it, and others pass it."""
     if full_queue(world, w) < 0 and user_limit(world, w, need_of(world, w)) < 0:
         return False
@@ -233,7 +226,7 @@ def _stops_at_a_limit(world: World, w: int) -> bool:
 
 
 @inner
-def _try_all(world: World, w: int, turn: int) -> int:
+def _try_all(world: Session, w: int, turn: int) -> int:
     """Steps a and b on each class in order of preference."""
     work, state = world.work, REFUSED
     for k in range(work.wish.shape[0]):

@@ -10,8 +10,7 @@ from scheduling.engine.placement.never_fits import fits_empty, known_row
 from scheduling.engine.quota.limits import limit_too_low, spent_hours
 from scheduling.engine.quota.usage import book_gpus, book_start, weighed
 from scheduling.engine.state.input import Work, gpus_of
-from scheduling.engine.state.order import KINDS, SPECIAL
-from scheduling.engine.state.session import World
+from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import GPUS, PENDING, RUNNING
 from scheduling.engine.statement.operations import note_coming
 
@@ -22,46 +21,46 @@ lie in memory.
 
 
 @inner
-def sum_held(world: World) -> None:
+def sum_held(world: Session) -> None:
     """Running work: what it holds, the part that cannot be called back, what it asks for with that, and the
     usage that starts of late are charged before they use it. Leaving work holds no quota any more.
 
     Where many run they are read in the order of memory.
     """
-    work, book, line, rules = world.work, world.book, world.line, world.rules
+    work, queues, ordering, rules = world.work, world.queues, world.ordering, world.rules
     slots, last, used = work.phase.size, 0.0, 0.0
-    many = slots > LARGE and line.count[2] * DENSE > slots
-    for k in range(slots if many else line.count[2]):
-        w = k if many else line.running[k]
+    many = slots > LARGE and ordering.running.size[0] * DENSE > slots
+    for k in range(slots if many else ordering.running.size[0]):
+        w = k if many else ordering.running.slot[k]
         if work.phase[w] != RUNNING:
             continue
         q, c, gpus = work.queue[w], work.gpu_class[w], gpus_of(work, w)
         if work.leaving[w]:
             note_coming(world, w, gpus)
         elif q < 0:
-            book.supply[c] = max(0, book.supply[c] - gpus)
+            queues.demand.supply[c] = max(0, queues.demand.supply[c] - gpus)
         else:
             _hold(world, w, q, c, gpus)
             ahead = work.started[w] + rules.charge - rules.now
             if ahead > 0.0 and rules.history > 0.0:
                 if ahead != last:
                     last, used = ahead, 1.0 - 2.0 ** (-ahead / rules.half_life)
-                book.charged[c, q] += int(1000.0 * gpus * used)
+                queues.demand.charged_micro[c, q] += int(1000.0 * gpus * used)
     _sum_up(world)
 
 
 @once
-def _hold(world: World, w: int, q: int, c: int, gpus: int) -> None:
+def _hold(world: Session, w: int, q: int, c: int, gpus: int) -> None:
     """``w`` holds ``gpus`` in leaf ``q``, and an elastic gang asks for more."""
-    work, book, p = world.work, world.book, world.work.priority[w]
-    book.asked[c, q] += _wants(work, w, work.members[w])
-    book.held[c, q] += gpus
-    book.by_user[work.user[w]] += weighed(gpus, world.nodes.rate[c])
-    if book.limited[0] != 0:
+    work, queues, p = world.work, world.queues, world.work.priority[w]
+    queues.demand.asked[c, q] += _wants(work, w, work.members[w])
+    queues.usage.held[c, q] += gpus
+    queues.usage.user_weighted[work.user[w]] += weighed(gpus, world.nodes.rate[c])
+    if queues.limits.any != 0:
         book_start(world, w, 1)
         book_gpus(world, w, gpus)
     if p >= 0 and not world.ranks.preemptible[p]:
-        book.fixed[c, q] += gpus
+        queues.usage.held_fixed[c, q] += gpus
 
 
 @inner
@@ -72,48 +71,56 @@ def _wants(work: Work, w: int, members: int) -> int:
 
 
 @inner
-def _sum_up(world: World) -> None:
+def _sum_up(world: Session) -> None:
     """From the leaves, where work was written down, to the root."""
-    book, parent = world.book, world.tree.parent
-    for c in range(book.held.shape[0]):
+    queues, parent = world.queues, world.tree.parent
+    for c in range(queues.usage.held.shape[0]):
         for q in range(parent.size - 1, 0, -1):
-            book.held[c, parent[q]] += book.held[c, q]
-            book.fixed[c, parent[q]] += book.fixed[c, q]
-            book.charged[c, parent[q]] += book.charged[c, q]
+            queues.usage.held[c, parent[q]] += queues.usage.held[c, q]
+            queues.usage.held_fixed[c, parent[q]] += queues.usage.held_fixed[c, q]
+            queues.demand.charged_micro[c, parent[q]] += queues.demand.charged_micro[c, q]
 
 
 @inner
-def sum_asked(world: World) -> None:
+def sum_asked(world: Session) -> None:
     """Waiting work: settle what cannot start whatever happens, and count what the others ask for.
 
     Where limits on workloads are set, the first in line count, and where only some are asked, they alone
     are in line. Otherwise each kind asks for all of it at once, unless many are of no kind. Work that is
     leaving asks again.
     """
-    line = world.line
-    if world.book.limited[0] or line.count[3]:
-        for k in range(line.count[0]):
-            _settle_or_ask(world, line.item[k])
-    elif world.work.phase.size > LARGE and line.count[SPECIAL] * DENSE > line.count[0]:
+    ordering = world.ordering
+    if world.queues.limits.any or ordering.pending.narrowed[0]:
+        for k in range(ordering.pending.size[0]):
+            _settle_or_ask(world, ordering.pending.slot[k])
+    elif (
+        world.work.phase.size > LARGE
+        and ordering.pending.shapeless * DENSE > ordering.pending.size[0]
+    ):
         _ask_all(world)
     else:
         _ask_by_kind(world)
-    for k in range(line.count[2]):
-        w = line.running[k]
+    for k in range(ordering.running.size[0]):
+        w = ordering.running.slot[k]
         if world.work.leaving[w] and world.work.queue[w] > 0:
             _ask(world, w, 1)
 
 
 @inner
-def _ask_all(world: World) -> None:
+def _ask_all(world: Session) -> None:
     """Every pending slot, in the order of memory and with its arrays looked up once. Most have nothing
     special about them: one class, and a shape that is known to fit.
     """
-    work, book, known = world.work, world.book, world.seats.known
+    work, queues, known = world.work, world.queues, world.seats.known
     phase, queue, wish, held = work.phase, work.queue, work.wish, work.held
     need, least, most, required = work.need, work.least, work.most, work.required
     where = work.where
-    stop, ceiling, asked, rationed = world.tree.stop, book.ceiling, book.asked, book.rationed
+    stop, ceiling, asked, rationed = (
+        world.tree.stop,
+        queues.limits.ceiling,
+        queues.demand.asked,
+        queues.limits.hours_spent,
+    )
     for w in range(phase.size):
         if phase[w] != PENDING:
             continue
@@ -133,30 +140,30 @@ def _ask_all(world: World) -> None:
 
 
 @inner
-def _ask_by_kind(world: World) -> None:
+def _ask_by_kind(world: Session) -> None:
     """Those of a kind ask alike. One by one are asked those held back, of no kind, or of one that cannot
     start whatever happens.
     """
-    line, memo = world.line, world.memo
-    special = line.count[SPECIAL] > 0
-    for kind in range(memo.now[KINDS]):
-        w, many = memo.one[kind], memo.waiting[kind] - memo.held[kind]
-        memo.asked[kind] = many > 0 and _may_ask(world, w) and _ask(world, w, many)
-        special = special or (many > 0 and not memo.asked[kind])
-    for k in range(line.count[0] if special else 0):
-        w = line.item[k]
-        if memo.of[w] < 0 or not memo.asked[memo.of[w]] or world.work.held[w]:
+    ordering, shapes = world.ordering, world.shapes
+    special = ordering.pending.shapeless > 0
+    for kind in range(shapes.number):
+        w, many = shapes.first[kind], shapes.waiting[kind] - shapes.held[kind]
+        shapes.asked[kind] = many > 0 and _may_ask(world, w) and _ask(world, w, many)
+        special = special or (many > 0 and not shapes.asked[kind])
+    for k in range(ordering.pending.size[0] if special else 0):
+        w = ordering.pending.slot[k]
+        if shapes.of[w] < 0 or not shapes.asked[shapes.of[w]] or world.work.held[w]:
             _settle_or_ask(world, w)
 
 
 @once
-def _may_ask(world: World, w: int) -> bool:
+def _may_ask(world: Session, w: int) -> bool:
     q = world.work.queue[w]
     return bool(q >= 0 and world.work.wish[0, w] >= 0 and world.tree.stop[q] == 0)
 
 
 @inner
-def _settle_or_ask(world: World, w: int) -> None:
+def _settle_or_ask(world: Session, w: int) -> None:
     work, q = world.work, world.work.queue[w]
     reason = codes.UNDECIDED
     if q < 0:
@@ -173,7 +180,7 @@ def _settle_or_ask(world: World, w: int) -> None:
 
 
 @inner
-def _ask(world: World, w: int, many: int) -> bool:
+def _ask(world: Session, w: int, many: int) -> bool:
     """Add what ``many`` like ``w`` ask for to its queue in each class they may run on; False if there is
     none. Where limits on workloads are set, they are asked one by one.
     """
@@ -184,16 +191,16 @@ def _ask(world: World, w: int, many: int) -> bool:
             break
         if not _may_run_on(world, w, c):
             continue
-        if fits == 0 and world.book.limited[0]:
+        if fits == 0 and world.queues.limits.any:
             may = may_ask(world, w)
         fits += 1
         if may:
-            world.book.asked[c, work.queue[w]] += many * work.most[w] * work.need[GPUS, w]
+            world.queues.demand.asked[c, work.queue[w]] += many * work.most[w] * work.need[GPUS, w]
     return fits > 0
 
 
 @inner
-def _may_run_on(world: World, w: int, c: int) -> bool:
+def _may_run_on(world: Session, w: int, c: int) -> bool:
     """Whether it could start there on empty nodes, under the limits and hours as they are."""
     if limit_too_low(world, w, c) >= 0 or not fits_empty(world, w, c):
         return False
@@ -201,12 +208,12 @@ def _may_run_on(world: World, w: int, c: int) -> bool:
 
 
 @inner
-def ask_as_decided(world: World, asked: Ints) -> None:
+def ask_as_decided(world: Session, asked: Ints) -> None:
     """Bring ``asked`` [class, leaf] from what was asked for before this cycle to what is asked for after it:
     who starts asks for what it holds, of one class alone, and who is evicted asks for all its classes again.
     """
     work, out = world.work, world.out
-    for k in range(out.used[0]):
+    for k in range(out.size[0]):
         w = out.order[k]
         c, q = out.gpu_class[w], work.queue[w]
         if out.action[w] == codes.ADMIT:
@@ -218,7 +225,7 @@ def ask_as_decided(world: World, asked: Ints) -> None:
 
 
 @once
-def _ask_everywhere(world: World, w: int, asked: Ints, sign: int) -> None:
+def _ask_everywhere(world: Session, w: int, asked: Ints, sign: int) -> None:
     """Add (1) or take away (-1) what waiting ``w`` asks for, in each class it may run on."""
     work = world.work
     for k in range(work.wish.shape[0]):
@@ -228,7 +235,7 @@ def _ask_everywhere(world: World, w: int, asked: Ints, sign: int) -> None:
 
 
 @once
-def _refuse_for_good(world: World, w: int) -> None:
+def _refuse_for_good(world: Session, w: int) -> None:
     """It fits no class, or only those whose hours are spent."""
     work, spent = world.work, -1
     for k in range(work.wish.shape[0]):
@@ -244,26 +251,29 @@ def _refuse_for_good(world: World, w: int) -> None:
 
 
 @inner
-def may_ask(world: World, w: int) -> bool:
+def may_ask(world: Session, w: int) -> bool:
     """Whether the limits let ``w`` run beside all that runs and asked before it; if so it asks now.
 
     Of the limits on workloads the leaf's own counts: which of its siblings goes first is not known yet.
     """
-    tree, book = world.tree, world.book
+    tree, queues = world.tree, world.queues
     gpus = world.work.most[w] * world.work.need[GPUS, w]
     q, pair = world.work.queue[w], world.work.user[w]
-    if book.running[q] + book.queued[q] >= tree.most_running[q]:
+    if queues.usage.running[q] + queues.demand.queued[q] >= tree.most_running[q]:
         return False
     while q > 0:
-        full = book.user_running[pair] + book.user_queued[pair] >= tree.most_per_user[q]
-        holds = book.user_gpus[pair] + book.user_asks[pair]
+        full = (
+            queues.usage.user_running[pair] + queues.demand.user_queued[pair]
+            >= tree.most_per_user[q]
+        )
+        holds = queues.usage.user_gpus[pair] + queues.demand.user_asks[pair]
         if full or holds + gpus > tree.most_gpus_per_user[q]:
             return False
         q, pair = tree.parent[q], world.users.above[pair]
     pair = world.work.user[w]
-    book.queued[world.work.queue[w]] += 1
+    queues.demand.queued[world.work.queue[w]] += 1
     while pair >= 0:
-        book.user_queued[pair] += 1
-        book.user_asks[pair] += gpus
+        queues.demand.user_queued[pair] += 1
+        queues.demand.user_asks[pair] += gpus
         pair = world.users.above[pair]
     return True

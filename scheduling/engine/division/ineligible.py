@@ -7,12 +7,12 @@ from scheduling.engine.compile.kernel import inner
 from scheduling.engine.placement.node_room import may_use
 from scheduling.engine.quota.limits import spent_hours, used_hours
 from scheduling.engine.reasons.figures import HOURS, NEVER
-from scheduling.engine.state.session import World
+from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import GPUS
 
 
 @inner
-def blame_hours(world: World, w: int, c: int) -> None:
+def blame_hours(world: Session, w: int, c: int) -> None:
     """``w`` cannot start before the next period: the GPU-hours of class ``c`` are spent."""
     x = spent_hours(world, world.work.queue[w], c)
     quotas, out = world.quotas, world.out
@@ -24,7 +24,7 @@ def blame_hours(world: World, w: int, c: int) -> None:
 
 
 @inner
-def never(world: World, w: int, c: int, x: int) -> None:
+def never(world: Session, w: int, c: int, x: int) -> None:
     """``w`` can never start: queue ``x`` allows too little, or (-1) the nodes are too few or small."""
     need = world.work.least[w] * world.work.need[GPUS, w]
     out = world.out
@@ -41,7 +41,7 @@ def never(world: World, w: int, c: int, x: int) -> None:
 
 
 @inner
-def count_nodes(world: World, w: int, c: int) -> tuple[int, int]:
+def count_nodes(world: Session, w: int, c: int) -> tuple[int, int]:
     """How many nodes of class ``c`` there are that ``w`` may use, and how many in all."""
     nodes, some = world.nodes, 0
     for i in range(nodes.class_start[c], nodes.class_start[c + 1]):

@@ -7,48 +7,50 @@ from scheduling.engine.compile.structs import Floats, Ints
 from scheduling.engine.division.demand import ask_as_decided, sum_asked, sum_held
 from scheduling.engine.division.divide import divide
 from scheduling.engine.quota.usage import clear_queues, find_ratios
-from scheduling.engine.state.session import World
-from scheduling.engine.state.units import DIVISIONS, EPS, SINCE_DIVIDED, STEPPED_BACK
+from scheduling.engine.state.session import Session
+from scheduling.engine.state.units import EPS
 from scheduling.engine.statement.changed import EVERY, SHARES, changed
 
 MOST_DIVISIONS = 8
 
 
 @inner
-def share_out(world: World) -> None:
+def share_out(world: Session) -> None:
     """Sum what queues hold and ask for and divide it."""
     clear_queues(world)
     sum_held(world)
     sum_asked(world)
-    world.book.asking[:] = world.book.asked
-    world.book.shifts[SINCE_DIVIDED] = world.book.shifts[DIVISIONS] = 0
+    world.queues.redivision.divided[:] = world.queues.demand.asked
+    world.queues.redivision.changed_asks = world.queues.redivision.divisions = 0
     _divide(world)
 
 
 @once
-def _divide(world: World) -> None:
-    book, history = world.book, world.rules.history
-    asking, charged = book.asking, book.charged
-    divide(world.tree, world.quotas, book.supply, asking, charged, history, world.division)
+def _divide(world: Session) -> None:
+    queues, history = world.queues, world.rules.history
+    asking, charged = queues.redivision.divided, queues.demand.charged_micro
+    divide(world.tree, world.quotas, queues.demand.supply, asking, charged, history, world.division)
     if _recall_former(world):
-        divide(world.tree, world.former, book.supply, asking, charged, history, world.guard)
+        divide(
+            world.tree, world.former, queues.demand.supply, asking, charged, history, world.guard
+        )
 
 
 @inner
-def share_out_again(world: World) -> bool:
+def share_out_again(world: Session) -> bool:
     """Divide what is asked for as far as this cycle has decided: work that accepts several classes is demand
     for each of them, until it starts on one. Returns whether any share has changed.
 
     Where limits on workloads are set, who starts changes who may ask: that is left to the next cycle.
     """
-    book, division = world.book, world.division
-    if book.shifts[SINCE_DIVIDED] == 0 or book.limited[0]:
+    queues, division = world.queues, world.division
+    if queues.redivision.changed_asks == 0 or queues.limits.any:
         return False
-    book.shifts[SINCE_DIVIDED] = 0
-    before, fair = book.asking.copy(), division.fair.copy()
-    book.asking[:] = book.asked
-    ask_as_decided(world, book.asking)
-    if _are_equal(book.asking, before):
+    queues.redivision.changed_asks = 0
+    before, fair = queues.redivision.divided.copy(), division.fair.copy()
+    queues.redivision.divided[:] = queues.demand.asked
+    ask_as_decided(world, queues.redivision.divided)
+    if _are_equal(queues.redivision.divided, before):
         return False
     _divide(world)
     find_ratios(world)
@@ -59,16 +61,16 @@ def share_out_again(world: World) -> bool:
 
 
 @inner
-def share_out_for_hunt(world: World) -> None:
+def share_out_for_hunt(world: Session) -> None:
     """The same before anybody is made to leave, so that it is not for a share that is gone already; but no
     more than MOST_DIVISIONS times in a cycle, which bounds its time. Others are asked again then.
     """
-    shifts = world.book.shifts
-    if shifts[SINCE_DIVIDED] == 0 or shifts[DIVISIONS] == MOST_DIVISIONS:
+    shifts = world.queues.redivision
+    if shifts.changed_asks == 0 or shifts.divisions == MOST_DIVISIONS:
         return
-    shifts[DIVISIONS] += 1
+    shifts.divisions += 1
     if share_out_again(world):
-        world.book.rounds[STEPPED_BACK] = 1
+        world.queues.round.asks_again = 1
 
 
 @once
@@ -90,9 +92,14 @@ def _are_close(these: Floats, those: Floats) -> bool:
 
 
 @inner
-def _recall_former(world: World) -> bool:
+def _recall_former(world: Session) -> bool:
     """Whether any quota is in its grace; the others' former values are then those in force."""
-    quotas, former, graced, found = world.quotas, world.former, world.book.graced, False
+    quotas, former, graced, found = (
+        world.quotas,
+        world.former,
+        world.queues.redivision.grace_until_s,
+        False,
+    )
     for c in range(quotas.grace.shape[0]):
         graced[c] = 0.0
         for q in range(quotas.grace.shape[1]):

@@ -29,8 +29,8 @@ from scheduling.engine.eviction.precedence import (
 )
 from scheduling.engine.eviction.rooming import make_room_below, see_prey
 from scheduling.engine.quota.fair_share import common_ancestor, levels_over, over_limit, takes_kept
-from scheduling.engine.state.session import World
-from scheduling.engine.state.units import BEGUN, EPS, GPUS, LEFT, TRIED
+from scheduling.engine.state.session import Session
+from scheduling.engine.state.units import EPS, GPUS
 from scheduling.engine.statement.changed import EVERY, HOLDING, ROOM, changed
 from scheduling.engine.statement.lines import note_bound
 from scheduling.engine.statement.statement import redo_one, search_afresh, undo_one
@@ -40,7 +40,7 @@ MOST_TRIALS, MOST_BORROWERS = 1000, 64
 
 
 @inner
-def goes_before_borrowers(world: World, w: int, c: int) -> bool:
+def goes_before_borrowers(world: Session, w: int, c: int) -> bool:
     """Whether ``w`` starts, or makes room, on class ``c`` once those who borrow step back for it, if need be
     with lower priority of its queue that has just started.
     """
@@ -62,12 +62,12 @@ def goes_before_borrowers(world: World, w: int, c: int) -> bool:
 
 
 @inner
-def _starts_before(world: World, w: int, c: int, who: Ints, gpus: int) -> bool:
+def _starts_before(world: Session, w: int, c: int, who: Ints, gpus: int) -> bool:
     """``w`` starts, or makes room, where ``who`` of ``gpus`` have stepped back; else they start again."""
     if free_at_most(world, w, c) + gpus < need_of(world, w):
         return False
-    rated = world.prey.rated[0]
-    world.book.rounds[TRIED] += 1
+    rated = world.candidates.bounds.rated[0]
+    world.queues.round.trials += 1
     all_step_back(world, who)
     starts, yielding = _gets_inside(world, w, c, _meet(world, w, who)), who[:0]
     if starts:
@@ -77,7 +77,7 @@ def _starts_before(world: World, w: int, c: int, who: Ints, gpus: int) -> bool:
         ask_again(world, w, c, yielding)
     else:
         all_start_again(world)
-    if world.prey.rated[0] < rated:  # Nodes were rated while their queues held less.
+    if world.candidates.bounds.rated[0] < rated:  # Nodes were rated while their queues held less.
         for v in who:
             changed(world, HOLDING, c, world.work.queue[v])
     for v in yielding:
@@ -86,7 +86,7 @@ def _starts_before(world: World, w: int, c: int, who: Ints, gpus: int) -> bool:
 
 
 @once
-def _take_seats_again(world: World, w: int, who: Ints) -> Ints:
+def _take_seats_again(world: Session, w: int, who: Ints) -> Ints:
     """Those whose seats ``w`` has not taken start as before, who started first goes first; returns the
     others. In the log ``who`` stand first, in this order.
     """
@@ -101,7 +101,7 @@ def _take_seats_again(world: World, w: int, who: Ints) -> Ints:
 
 
 @once
-def _may_stay(world: World, w: int, v: int) -> bool:
+def _may_stay(world: Session, w: int, v: int) -> bool:
     """With ``v``, which has taken its seats, no limit is passed and no node overfull; inside the share if it
     is of the queue of ``w``.
     """
@@ -109,33 +109,33 @@ def _may_stay(world: World, w: int, v: int) -> bool:
     if over_limit(world, q, c, 0) >= 0 or takes_kept(world, q, c, 0) >= 0:
         return False
     own = q == world.work.queue[w]
-    if own and levels_over(world.tree, world.book, world.division, q, c, 0) > 0:
+    if own and levels_over(world.tree, world.queues, world.division, q, c, 0) > 0:
         return False
     return has_its_seats(world, v)
 
 
 @once
-def _may_go_first(world: World, w: int, c: int) -> bool:
-    rounds = world.book.rounds
-    if rounds[BEGUN] == 0 or rounds[LEFT] == 0:
+def _may_go_first(world: Session, w: int, c: int) -> bool:
+    rounds = world.queues.round
+    if rounds.starts == 0 or rounds.left == 0:
         return False
     if passes_nominal(world, w, c):
         return False
     see_prey(world)
     if began_to_its_cost(world, w, c) == 0:
         return False
-    begun = world.book.begun[c, world.work.queue[w]]
+    begun = world.queues.starts.started[c, world.work.queue[w]]
     if not may_be_entitled(world, preempting(world, w, c), begun):
         return False
     if fails_again(world, w, c, OTHERS):
         return False
-    if rounds[TRIED] == MOST_TRIALS:
+    if rounds.trials == MOST_TRIALS:
         note_bound(world.out, w, MOST_TRIALS)
-    return rounds[TRIED] < MOST_TRIALS
+    return rounds.trials < MOST_TRIALS
 
 
 @once
-def _borrowers(world: World, w: int, c: int) -> tuple[Ints, int]:
+def _borrowers(world: Session, w: int, c: int) -> tuple[Ints, int]:
     """Who starts on class ``c`` in queues above their shares, up to where ``w`` is as well, the last first,
     and their milli-GPU; not those who were promised their GPUs or for whom others left. Who steps back
     again does so for somebody inside its share, so that ends as reclaim does.
@@ -143,12 +143,17 @@ def _borrowers(world: World, w: int, c: int) -> tuple[Ints, int]:
     out, work, started = world.out, world.work, began_to_its_cost(world, w, c)
     who, size, gpus = np.empty(MOST_BORROWERS, np.int64), 0, 0
     for k in range(started - 1, -1, -1):
-        v = out.begun[k]
+        v = out.starts.slot[k]
         if size == MOST_BORROWERS:
             break
-        if out.action[v] != codes.ADMIT or out.gpu_class[v] != c or out.served[v] or work.claims[v]:
+        if (
+            out.action[v] != codes.ADMIT
+            or out.gpu_class[v] != c
+            or out.starts.served[v]
+            or work.claims[v]
+        ):
             continue
-        if out.stepped_back[v] and _is_among(v, who[:size]):
+        if out.starts.withdrawn[v] and _is_among(v, who[:size]):
             continue
         if world.ranks.preemptible[work.priority[v]] and _is_above(world, v, w):
             who[size] = v
@@ -167,21 +172,21 @@ def _is_among(v: int, who: Ints) -> bool:
 
 
 @once
-def _is_above(world: World, v: int, w: int) -> bool:
+def _is_above(world: Session, v: int, w: int) -> bool:
     """Every queue of ``v``, which starts, below the first that ``w`` is in as well is above its share."""
     q, c = world.work.queue[v], world.out.gpu_class[v]
     meet = common_ancestor(world.tree, q, world.work.queue[w])
     if q == meet:
         return False
     while q != meet:
-        if world.book.held[c, q] <= world.division.fair[c, q] + EPS:
+        if world.queues.usage.held[c, q] <= world.division.fair[c, q] + EPS:
             return False
         q = world.tree.parent[q]
     return True
 
 
 @once
-def _meet(world: World, w: int, who: Ints) -> int:
+def _meet(world: Session, w: int, who: Ints) -> int:
     """The lowest queue that ``w`` and all of ``who`` are in."""
     meet = world.work.queue[w]
     for v in who:
@@ -190,9 +195,9 @@ def _meet(world: World, w: int, who: Ints) -> int:
 
 
 @once
-def _gets_inside(world: World, w: int, c: int, meet: int) -> bool:
+def _gets_inside(world: Session, w: int, c: int, meet: int) -> bool:
     """``w`` starts inside its share, or gets there by making room below ``meet``."""
-    q, refused = world.work.queue[w], world.prey.refused
+    q, refused = world.work.queue[w], world.candidates.failed.slot
     failed, refused[c, q] = refused[c, q], -1
     if try_class(world, w, c, 0) == DONE or make_room_below(world, w, c, meet):
         return True

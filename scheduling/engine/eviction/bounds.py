@@ -13,14 +13,14 @@ from scheduling.engine.eviction.rules import BOTH, BUDGET, PROTECTED, RECLAIM, H
 from scheduling.engine.quota.fair_share import LENT, PLAIN, guarded, left_by
 from scheduling.engine.quota.limits import spent_hours
 from scheduling.engine.reasons.figures import WOULD_LEAVE
-from scheduling.engine.state.session import World
-from scheduling.engine.state.units import ANYWHERE, BEGUN, EPS, GPUS
+from scheduling.engine.state.session import Session
+from scheduling.engine.state.units import ANYWHERE, EPS, GPUS
 from scheduling.engine.state.victims import BOUND, LOOSE
 from scheduling.engine.statement.lines import copy_figures, decide
 
 
 @inner
-def is_promising(world: World, hunt: Hunt) -> bool:
+def is_promising(world: Session, hunt: Hunt) -> bool:
     """Whether what the rules let go, summed by queue, and what is free would be enough.
 
     An upper bound at the cost of a walk over the queues. What it leaves out because time or a budget
@@ -37,7 +37,7 @@ def is_promising(world: World, hunt: Hunt) -> bool:
 
 
 @inner
-def displaceable(world: World, hunt: Hunt) -> int:
+def displaceable(world: Session, hunt: Hunt) -> int:
     """Milli-GPU of lower priority in the leaf."""
     q, value = world.work.queue[hunt.w], world.ranks.value
     mine, gain = value[world.work.priority[hunt.w]], 0
@@ -48,19 +48,19 @@ def displaceable(world: World, hunt: Hunt) -> int:
 
 
 @inner
-def _reclaimable(world: World, hunt: Hunt) -> int:
+def _reclaimable(world: Session, hunt: Hunt) -> int:
     """Milli-GPU above fair share beside the way from the leaf up to ``hunt.top``, that included."""
     tree = world.tree
     _sum_up(world, hunt)
     gain, q = 0, world.work.queue[hunt.w]
     while q != hunt.top:
         q, kid = tree.parent[q], q
-        gain += world.prey.below[q] - world.prey.take[kid]
+        gain += world.candidates.held.takeable_below[q] - world.candidates.held.takeable[kid]
     return gain
 
 
 @once
-def _gain_of_both(world: World, hunt: Hunt) -> int:
+def _gain_of_both(world: Session, hunt: Hunt) -> int:
     """Milli-GPU of lower priority in the leaf and above fair share beside the way up to ``hunt.top``; 0
     where they would leave a queue below it short of what the workload needs.
     """
@@ -70,14 +70,14 @@ def _gain_of_both(world: World, hunt: Hunt) -> int:
     _sum_up(world, hunt)
     while q != hunt.top:
         q, kid = world.tree.parent[q], q
-        gain += world.prey.below[q] - world.prey.take[kid]
+        gain += world.candidates.held.takeable_below[q] - world.candidates.held.takeable[kid]
         if not is_entitled(world, hunt, q, gain):
             return 0
     return gain
 
 
 @inner
-def lent_at_most(world: World, w: int, c: int) -> int:
+def lent_at_most(world: Session, w: int, c: int) -> int:
     """Milli-GPU of class ``c`` that queues beside the way from the leaf of ``w`` up to the root could lose to
     it of what lies above their shares, were nothing protected.
     """
@@ -85,7 +85,7 @@ def lent_at_most(world: World, w: int, c: int) -> int:
 
 
 @inner
-def first_of_both(world: World, hunt: Hunt) -> int:
+def first_of_both(world: Session, hunt: Hunt) -> int:
     """The lowest queue below which both together may take what reclaim below ``hunt.top`` and preempt
     could not; -1 if there is none.
     """
@@ -98,73 +98,73 @@ def first_of_both(world: World, hunt: Hunt) -> int:
 
 
 @inner
-def may_be_entitled(world: World, hunt: Hunt, begun: int) -> bool:
+def may_be_entitled(world: Session, hunt: Hunt, begun: int) -> bool:
     """Whether its leaf would be inside its share with the workload, and with none of lower priority that ran
     nor ``begun`` milli-GPU of those who start in this cycle.
     """
     q, need = world.work.queue[hunt.w], hunt.need
-    beside = world.book.held[hunt.c, q] - displaceable(world, hunt) - begun
+    beside = world.queues.usage.held[hunt.c, q] - displaceable(world, hunt) - begun
     return bool(beside + need <= world.division.fair[hunt.c, q] + EPS)
 
 
 @inner
-def _sum_up(world: World, hunt: Hunt) -> None:
+def _sum_up(world: Session, hunt: Hunt) -> None:
     """What each subtree could lose: its work, but no more than its excess and, where a gang may lie
     partly inside the share, one gang beyond; nor more than its budget.
     """
-    tree, book, prey, c = world.tree, world.book, world.prey, hunt.c
-    elastic = world.line.count[5] > 0
+    tree, queues, candidates, c = world.tree, world.queues, world.candidates, hunt.c
+    elastic = world.ordering.running.elastic > 0
     for q in range(tree.parent.size):
-        prey.below[q] = prey.take[q] = 0
+        candidates.held.takeable_below[q] = candidates.held.takeable[q] = 0
     for q in range(tree.parent.size - 1, 0, -1):
-        above = book.held[c, q] - _kept_by(world, hunt, q)
+        above = queues.usage.held[c, q] - _kept_by(world, hunt, q)
         if above <= EPS:
             continue
-        gain = prey.below[q]
+        gain = candidates.held.takeable_below[q]
         if tree.kid_start[q] == tree.kid_start[q + 1]:
             for p in range(world.ranks.value.size):
                 gain += _mass(world, hunt, q, p)
-        most = int(above) + 1 + (prey.biggest[c, q] if hunt.owed else 0)
+        most = int(above) + 1 + (candidates.held.largest_gang[c, q] if hunt.owed else 0)
         gain = min(gain, most)
-        if hunt.overlook != BUDGET and book.budget[q] < gain:
-            book.forbidden[BUDGET] = 1
+        if hunt.overlook != BUDGET and queues.usage.eviction_budget[q] < gain:
+            queues.search.forbidden[BUDGET] = 1
             # What elastic gangs can do without is not evicted, and no budget speaks for it.
-            gain = gain if elastic else max(0, book.budget[q])
-        prey.take[q] = gain
-        prey.below[tree.parent[q]] += gain
+            gain = gain if elastic else max(0, queues.usage.eviction_budget[q])
+        candidates.held.takeable[q] = gain
+        candidates.held.takeable_below[tree.parent[q]] += gain
 
 
 @once
-def _kept_by(world: World, hunt: Hunt, q: int) -> float:
+def _kept_by(world: Session, hunt: Hunt, q: int) -> float:
     """What a reclaim leaves to queue ``q``; where only a grace protects it, that is noted."""
     if hunt.stretch == LENT:
         return left_by(world, hunt.c, q, LENT)
     fair, keeps = world.division.fair[hunt.c, q], guarded(world, hunt.c, q)
     if hunt.overlook == PROTECTED:
         return fair
-    if world.book.held[hunt.c, q] > fair + EPS and keeps > fair:
-        world.book.forbidden[PROTECTED] = 1
+    if world.queues.usage.held[hunt.c, q] > fair + EPS and keeps > fair:
+        world.queues.search.forbidden[PROTECTED] = 1
     return keeps
 
 
 @once
-def _mass(world: World, hunt: Hunt, q: int, p: int) -> int:
+def _mass(world: Session, hunt: Hunt, q: int, p: int) -> int:
     """What leaf ``q`` could lose of priority class ``p``."""
-    mass, c = world.prey.mass, hunt.c
+    mass, c = world.candidates.held.evictable, hunt.c
     safe = mass[BOUND, c, q, p]
     if hunt.overlook == PROTECTED:
         return mass[LOOSE, c, q, p] + safe
     if safe > 0:
-        world.book.forbidden[PROTECTED] = 1
+        world.queues.search.forbidden[PROTECTED] = 1
     return mass[LOOSE, c, q, p]
 
 
 @inner
-def fails_like_another(world: World, w: int, c: int) -> bool:
+def fails_like_another(world: Session, w: int, c: int) -> bool:
     """Whether a hunt failed, and nobody was evicted since, for one that asked for no more than ``w``
     does. If that one waits for a protection, ``w`` must ask for the same, and waits for it too.
     """
-    out, before = world.out, world.prey.refused[c, world.work.queue[w]]
+    out, before = world.out, world.candidates.failed.slot[c, world.work.queue[w]]
     if before < 0 or out.action[before] not in (codes.WAIT, codes.RESERVE):
         return False
     if not _speaks_for(world, before, w):
@@ -190,26 +190,29 @@ def fails_like_another(world: World, w: int, c: int) -> bool:
 
 
 @once
-def note_failure(world: World, w: int, c: int) -> None:
+def note_failure(world: Session, w: int, c: int) -> None:
     """The hunt for ``w`` on class ``c`` failed."""
     q = world.work.queue[w]
-    world.prey.refused[c, q], world.prey.refused_at[c, q] = w, world.book.rounds[BEGUN]
+    world.candidates.failed.slot[c, q], world.candidates.failed.starts_then[c, q] = (
+        w,
+        world.queues.round.starts,
+    )
 
 
 @inner
-def began_to_its_cost(world: World, w: int, c: int) -> int:
+def began_to_its_cost(world: Session, w: int, c: int) -> int:
     """How many of those who have started in this cycle, the first so many, may stand in the way of ``w``: who
     started after the like of it hunted in vain does not.
     """
-    q, begun = world.work.queue[w], world.book.rounds[BEGUN]
-    before = world.prey.refused[c, q]
+    q, begun = world.work.queue[w], world.queues.round.starts
+    before = world.candidates.failed.slot[c, q]
     if before < 0 or world.out.action[before] == codes.ADMIT or not _speaks_for(world, before, w):
         return begun
-    return min(begun, world.prey.refused_at[c, q])
+    return min(begun, world.candidates.failed.starts_then[c, q])
 
 
 @once
-def _speaks_for(world: World, before: int, w: int) -> bool:
+def _speaks_for(world: Session, before: int, w: int) -> bool:
     """Whether ``w`` hunts in vain where ``before`` did: not if what was coming free made victims needless for
     that one, and it was promised it since.
     """
@@ -218,7 +221,7 @@ def _speaks_for(world: World, before: int, w: int) -> bool:
 
 
 @inner
-def asks_for_more(world: World, w: int, than: int) -> bool:
+def asks_for_more(world: Session, w: int, than: int) -> bool:
     """``w`` could not start by any eviction that does not let ``than`` start as well, or is its equal.
 
     A larger workload may evict more where the eviction cap counts what is asked for.
@@ -238,7 +241,7 @@ def asks_for_more(world: World, w: int, than: int) -> bool:
 
 
 @inner
-def _tell_the_same(world: World, w: int, before: int) -> None:
+def _tell_the_same(world: Session, w: int, before: int) -> None:
     out = world.out
     decide(out, w, codes.WAIT, out.reason[before], out.gpu_class[before], 0)
     out.blame[w], out.rival[w] = out.blame[before], out.rival[before]
@@ -246,17 +249,19 @@ def _tell_the_same(world: World, w: int, before: int) -> None:
 
 
 @inner
-def note_loss(world: World, k: int) -> None:
+def note_loss(world: Session, k: int) -> None:
     """What the ``k``-th of the chosen takes away no later hunt of this cycle can take again."""
-    work, prey = world.work, world.prey
-    v = prey.picked[k]
-    if prey.part[k] < 0:
+    work, candidates = world.work, world.candidates
+    v = candidates.log.slot[k]
+    if candidates.log.part[k] < 0:
         weigh_out(world, v)
     else:
-        prey.mass[LOOSE, work.gpu_class[v], work.queue[v], work.priority[v]] -= work.need[GPUS, v]
+        candidates.held.evictable[LOOSE, work.gpu_class[v], work.queue[v], work.priority[v]] -= (
+            work.need[GPUS, v]
+        )
 
 
 @inner
-def weigh_out(world: World, v: int) -> None:
+def weigh_out(world: Session, v: int) -> None:
     """No later hunt of this cycle can take ``v``."""
-    drop_weight(world.work, world.ranks, world.rules, world.tree, world.prey, v, 1)
+    drop_weight(world.work, world.ranks, world.rules, world.tree, world.candidates, v, 1)

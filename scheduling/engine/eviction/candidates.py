@@ -8,7 +8,7 @@ from scheduling.engine import codes
 from scheduling.engine.compile.kernel import inner, once
 from scheduling.engine.compile.structs import Ints
 from scheduling.engine.placement.node_room import ONE
-from scheduling.engine.state.decisions import Out
+from scheduling.engine.state.decisions import Decisions
 from scheduling.engine.state.input import (
     Holds,
     Ranks,
@@ -19,100 +19,110 @@ from scheduling.engine.state.input import (
     gpus_of,
     work_lost,
 )
-from scheduling.engine.state.order import Line
+from scheduling.engine.state.order import Ordering
 from scheduling.engine.state.units import GPUS, RUNNING
-from scheduling.engine.state.victims import BOUND, LOOSE, UNRATED, Prey
+from scheduling.engine.state.victims import BOUND, LOOSE, UNRATED, Candidates
 
 
 @inner
 def list_prey(
-    work: Work, ranks: Ranks, rules: Rules, tree: Tree, line: Line, action: Ints, prey: Prey
+    work: Work,
+    ranks: Ranks,
+    rules: Rules,
+    tree: Tree,
+    ordering: Ordering,
+    action: Ints,
+    candidates: Candidates,
 ) -> None:
     """Fill ``prey`` by leaf, and say what each leaf could lose. Left out is whom this cycle has decided on
     (``action``) already. Nobody's hunt has failed yet.
     """
-    _forget(prey)
+    _forget(candidates)
     count = 0
     for q in range(tree.parent.size):
-        prey.leaf_start[q] = count
-        if line.runs[q + 1] == line.runs[q + 2]:
+        candidates.leaf_begin[q] = count
+        if ordering.running.queue_begin[q + 1] == ordering.running.queue_begin[q + 2]:
             continue
-        find_shields(tree, ranks, prey, q)
-        for k in range(line.runs[q + 1], line.runs[q + 2]):
-            w = line.running[k]
+        find_shields(tree, ranks, candidates, q)
+        for k in range(ordering.running.queue_begin[q + 1], ordering.running.queue_begin[q + 2]):
+            w = ordering.running.slot[k]
             p = work.priority[w]
-            prey.chosen[w] = False
+            candidates.log.leaves[w] = False
             if work.leaving[w] or action[w] != codes.UNDECIDED or p < 0 or not ranks.preemptible[p]:
                 continue
-            prey.in_leaf[count], prey.listing[w] = w, prey.listings[0]
-            prey.lost[w] = work_lost(work, w, work.members[w], rules.now)
-            _weigh_in(work, rules, prey, w)
+            candidates.slot[count], candidates.listed_in[w] = w, candidates.number[0]
+            candidates.lost_gpu_s[w] = work_lost(work, w, work.members[w], rules.now)
+            _weigh_in(work, rules, candidates, w)
             count += 1
-        _set_prices(work, ranks, rules, prey, prey.leaf_start[q], count)
-    prey.leaf_start[tree.parent.size] = count
-    _sum_up(tree, prey)
-    _copy_mass(prey.mass, prey.kept_mass)
+        _set_prices(work, ranks, rules, candidates, candidates.leaf_begin[q], count)
+    candidates.leaf_begin[tree.parent.size] = count
+    _sum_up(tree, candidates)
+    _copy_mass(candidates.held.evictable, candidates.held.evictable_at_start)
 
 
 @inner
-def _set_prices(work: Work, ranks: Ranks, rules: Rules, prey: Prey, first: int, last: int) -> None:
+def _set_prices(
+    work: Work, ranks: Ranks, rules: Rules, candidates: Candidates, first: int, last: int
+) -> None:
     """The price of prey of one leaf, whose shields are found, is the work it loses; but none is cheaper than
     what runs there at a lower priority: inside the queue that gives back, that leaves first.
     """
-    dearest = prey.dearest
+    dearest = candidates.dearest
     for c in range(dearest.shape[0]):
         for p in range(dearest.shape[1]):
             dearest[c, p] = -1.0
     for k in range(first, last):
-        w = prey.in_leaf[k]
+        w = candidates.slot[k]
         c, p = work.gpu_class[w], work.priority[w]
-        prey.price[w] = prey.lost[w]
-        if rules.now >= work.started[w] + prey.shield[p]:
-            dearest[c, p] = max(dearest[c, p], prey.lost[w])
+        candidates.price[w] = candidates.lost_gpu_s[w]
+        if rules.now >= work.started[w] + candidates.shortest_min_run_s[p]:
+            dearest[c, p] = max(dearest[c, p], candidates.lost_gpu_s[w])
     for k in range(first, last):
-        w = prey.in_leaf[k]
+        w = candidates.slot[k]
         for p in range(dearest.shape[1]):
             below = dearest[work.gpu_class[w], p]
             if below >= 0.0 and ranks.value[p] < ranks.value[work.priority[w]]:
-                prey.price[w] = max(prey.price[w], below + 1.0)
+                candidates.price[w] = max(candidates.price[w], below + 1.0)
 
 
 @once
-def _weigh_in(work: Work, rules: Rules, prey: Prey, w: int) -> None:
+def _weigh_in(work: Work, rules: Rules, candidates: Candidates, w: int) -> None:
     """What its leaf, whose shields are found, could lose with ``w``."""
     c, q, p = work.gpu_class[w], work.queue[w], work.priority[w]
     one, gpus = work.need[GPUS, w], gpus_of(work, w)
     extra = one * extra_of(work, w)
-    bound = rules.now < work.started[w] + prey.shield[p]
-    prey.of_class[c] += 1
-    prey.unbounded[q] = prey.unbounded[q] or extra > 0 or one < ONE
-    prey.mass[LOOSE, c, q, p] += extra - one * prey.given[w]
-    prey.mass[BOUND if bound else LOOSE, c, q, p] += gpus - extra
-    prey.biggest[c, q] = max(prey.biggest[c, q], gpus)
+    bound = rules.now < work.started[w] + candidates.shortest_min_run_s[p]
+    candidates.size_of_class[c] += 1
+    candidates.held.unbounded[q] = candidates.held.unbounded[q] or extra > 0 or one < ONE
+    candidates.held.evictable[LOOSE, c, q, p] += extra - one * candidates.log.members_given[w]
+    candidates.held.evictable[BOUND if bound else LOOSE, c, q, p] += gpus - extra
+    candidates.held.largest_gang[c, q] = max(candidates.held.largest_gang[c, q], gpus)
 
 
 @once
-def _forget(prey: Prey) -> None:
-    prey.listed[0], prey.rated[0] = True, UNRATED
-    prey.listings[0] += 1
-    prey.filled[0] = 0
-    for n in range(prey.node_done.size):
-        prey.node_done[n] = False
-    for q in range(prey.leaf_done.size):
-        prey.leaf_done[q] = prey.unbounded[q] = False
-    for c in range(prey.of_class.size):
-        prey.of_class[c] = 0
-        for q in range(prey.leaf_done.size):
-            prey.biggest[c, q] = 0
-            prey.refused[c, q] = -1
-            for p in range(prey.mass.shape[3]):
-                prey.mass[LOOSE, c, q, p] = prey.mass[BOUND, c, q, p] = 0
+def _forget(candidates: Candidates) -> None:
+    candidates.ready[0], candidates.bounds.rated[0] = True, UNRATED
+    candidates.number[0] += 1
+    candidates.order.node_used[0] = 0
+    for n in range(candidates.order.node_sorted.size):
+        candidates.order.node_sorted[n] = False
+    for q in range(candidates.order.leaf_sorted.size):
+        candidates.order.leaf_sorted[q] = candidates.held.unbounded[q] = False
+    for c in range(candidates.size_of_class.size):
+        candidates.size_of_class[c] = 0
+        for q in range(candidates.order.leaf_sorted.size):
+            candidates.held.largest_gang[c, q] = 0
+            candidates.failed.slot[c, q] = -1
+            for p in range(candidates.held.evictable.shape[3]):
+                candidates.held.evictable[LOOSE, c, q, p] = candidates.held.evictable[
+                    BOUND, c, q, p
+                ] = 0
 
 
 @inner
-def find_shields(tree: Tree, ranks: Ranks, prey: Prey, leaf: int) -> None:
+def find_shields(tree: Tree, ranks: Ranks, candidates: Candidates, leaf: int) -> None:
     for p in range(ranks.min_run.size):
-        prey.shield[p] = _shield(tree, ranks, leaf, p)
+        candidates.shortest_min_run_s[p] = _shield(tree, ranks, leaf, p)
 
 
 @inner
@@ -127,23 +137,25 @@ def _shield(tree: Tree, ranks: Ranks, leaf: int, p: int) -> float:
 
 
 @once
-def _sum_up(tree: Tree, prey: Prey) -> None:
-    for c in range(prey.of_class.size):
+def _sum_up(tree: Tree, candidates: Candidates) -> None:
+    for c in range(candidates.size_of_class.size):
         for q in range(tree.parent.size - 1, 0, -1):
             above = tree.parent[q]
-            prey.biggest[c, above] = max(prey.biggest[c, above], prey.biggest[c, q])
+            candidates.held.largest_gang[c, above] = max(
+                candidates.held.largest_gang[c, above], candidates.held.largest_gang[c, q]
+            )
 
 
 @inner
-def relist(prey: Prey) -> None:
+def relist(candidates: Candidates) -> None:
     """Nobody has been taken yet, of the same prey as in the plan before."""
-    if not prey.listed[0]:
+    if not candidates.ready[0]:
         return
-    prey.rated[0] = UNRATED
-    _copy_mass(prey.kept_mass, prey.mass)
-    for c in range(prey.refused.shape[0]):
-        for q in range(prey.refused.shape[1]):
-            prey.refused[c, q] = -1
+    candidates.bounds.rated[0] = UNRATED
+    _copy_mass(candidates.held.evictable_at_start, candidates.held.evictable)
+    for c in range(candidates.failed.slot.shape[0]):
+        for q in range(candidates.failed.slot.shape[1]):
+            candidates.failed.slot[c, q] = -1
 
 
 @inner
@@ -157,7 +169,7 @@ def _copy_mass(mass: Ints, to: Ints) -> None:
 
 @inner
 def drop_weight(
-    work: Work, ranks: Ranks, rules: Rules, tree: Tree, prey: Prey, v: int, sign: int
+    work: Work, ranks: Ranks, rules: Rules, tree: Tree, candidates: Candidates, v: int, sign: int
 ) -> None:
     """No later hunt of this cycle can take ``v`` (``sign`` 1), or one can after all (-1). No time protects
     its extra members.
@@ -165,21 +177,23 @@ def drop_weight(
     c, q, p = work.gpu_class[v], work.queue[v], work.priority[v]
     gpus, extra = sign * work.need[GPUS, v], extra_of(work, v)
     bound = rules.now < work.started[v] + _shield(tree, ranks, q, p)
-    prey.mass[LOOSE, c, q, p] -= gpus * (extra - prey.given[v])
-    prey.mass[BOUND if bound else LOOSE, c, q, p] -= gpus * (work.members[v] - extra)
+    candidates.held.evictable[LOOSE, c, q, p] -= gpus * (extra - candidates.log.members_given[v])
+    candidates.held.evictable[BOUND if bound else LOOSE, c, q, p] -= gpus * (
+        work.members[v] - extra
+    )
 
 
 @inner
-def forget_given(work: Work, holds: Holds, out: Out, prey: Prey) -> None:
+def forget_given(work: Work, holds: Holds, out: Decisions, candidates: Candidates) -> None:
     """The notes of what was given up are for one cycle, and so is a list in which somebody has less to
     lose for it.
     """
-    for k in range(out.used[0]):
+    for k in range(out.size[0]):
         v = out.order[k]
-        if work.phase[v] != RUNNING or prey.given[v] == 0:
+        if work.phase[v] != RUNNING or candidates.log.members_given[v] == 0:
             continue
-        prey.given[v], prey.listed[0] = 0, False
+        candidates.log.members_given[v], candidates.ready[0] = 0, False
         h = holds.head[v]
         while h >= 0:
-            prey.gone[h] = 0
+            candidates.log.members_given_on[h] = 0
             h = holds.next[h]

@@ -40,9 +40,8 @@ from scheduling.engine.placement.node_room import (
 from scheduling.engine.placement.place import place
 from scheduling.engine.quota.fair_share import PLAIN
 from scheduling.engine.state.input import extra_of, gpus_of
-from scheduling.engine.state.session import World
+from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import ANYWHERE, GPUS, LATER, NOW
-from scheduling.engine.state.victims import END, FIRST
 from scheduling.engine.statement.lines import seat_out
 from scheduling.engine.statement.statement import (
     MOVES,
@@ -69,7 +68,7 @@ ANY_GPU = -1
 
 
 @inner
-def consolidate(world: World, w: int, c: int) -> bool:
+def consolidate(world: Session, w: int, c: int) -> bool:
     """Moves after which the least members of ``w`` fit and have claimed their seats, in the log; or False."""
     need, q = need_of(world, w), world.work.queue[w]
     if world.room.open[c] < need:
@@ -80,12 +79,12 @@ def consolidate(world: World, w: int, c: int) -> bool:
 
 
 @inner
-def moving(world: World, w: int, c: int) -> Hunt:
+def moving(world: Session, w: int, c: int) -> Hunt:
     return Hunt(w, c, RECLAIM, 0, False, STRICT, need_of(world, w), False, PLAIN)
 
 
 @inner
-def move_beside_victims(world: World, hunt: Hunt) -> bool:
+def move_beside_victims(world: Session, hunt: Hunt) -> bool:
     """The same where those who may go for ``hunt`` are in its way as well: what is chosen passes the tests of
     victims alone.
     """
@@ -99,7 +98,7 @@ def move_beside_victims(world: World, hunt: Hunt) -> bool:
 
 
 @inner
-def _clear_some(world: World, hunt: Hunt, evicts: bool) -> bool:
+def _clear_some(world: Session, hunt: Hunt, evicts: bool) -> bool:
     """On any nodes, or in one domain of the required level."""
     nodes, level = world.nodes, world.work.required[hunt.w]
     among = nodes.of_class[nodes.class_start[hunt.c] : nodes.class_start[hunt.c + 1]]
@@ -116,7 +115,7 @@ def _clear_some(world: World, hunt: Hunt, evicts: bool) -> bool:
 
 
 @once
-def _freest(world: World, w: int, order: Ints, start: Ints, tried: object) -> int:
+def _freest(world: Session, w: int, order: Ints, start: Ints, tried: object) -> int:
     best, most = -1, -1
     for d in range(start.size - 1):
         free = 0
@@ -129,13 +128,13 @@ def _freest(world: World, w: int, order: Ints, start: Ints, tried: object) -> in
 
 
 @inner
-def _clear(world: World, hunt: Hunt, among: Ints, evicts: bool) -> bool:
+def _clear(world: Session, hunt: Hunt, among: Ints, evicts: bool) -> bool:
     """Seat the least members on these nodes, moving others away where there is no room."""
     w, least = hunt.w, world.work.least[hunt.w]
     node, device = np.empty(least, np.int64), np.empty(least, np.int64)
     begin(world)
     sat, tries = 0, 0
-    barred = np.zeros(world.room.kind.size, np.bool_)
+    barred = np.zeros(world.room.gpu_class.size, np.bool_)
     for n in among:
         while sat < least and slots_on(world.room, world.work, w, n, LATER) > 0:
             sat = _take_seat(world, w, n, node, device, sat)
@@ -153,7 +152,7 @@ def _clear(world: World, hunt: Hunt, among: Ints, evicts: bool) -> bool:
             tries += 1
     for i in range(sat):
         world.seats.node[i], world.seats.device[i] = node[i], device[i]
-    if sat == least and how_many(world.prey) > 0:
+    if sat == least and how_many(world.candidates) > 0:
         return True
     unseat(world.work, world.room, world.seats, w, sat)
     undo_all(world)
@@ -161,14 +160,16 @@ def _clear(world: World, hunt: Hunt, among: Ints, evicts: bool) -> bool:
 
 
 @once
-def _take_seat(world: World, w: int, n: int, node: Ints, device: Ints, sat: int) -> int:
+def _take_seat(world: Session, w: int, n: int, node: Ints, device: Ints, sat: int) -> int:
     node[sat], device[sat] = n, pick_device(world.room, world.work, w, n, LATER)
     sit(world.room, world.work, w, n, device[sat], LATER)
     return sat + 1
 
 
 @inner
-def _easiest(world: World, hunt: Hunt, among: Ints, barred: Flags, evicts: bool) -> tuple[int, int]:
+def _easiest(
+    world: Session, hunt: Hunt, among: Ints, barred: Flags, evicts: bool
+) -> tuple[int, int]:
     """The node, and the shared GPU on it or ANY_GPU, where fewest GPUs have to move for one seat; lowest
     name on ties; node -1 if none.
     """
@@ -191,30 +192,30 @@ def _easiest(world: World, hunt: Hunt, among: Ints, barred: Flags, evicts: bool)
 
 
 @inner
-def _gpus_to_move(world: World, hunt: Hunt, n: int, d: int, evicts: bool) -> int:
+def _gpus_to_move(world: Session, hunt: Hunt, n: int, d: int, evicts: bool) -> int:
     before = mark(world)
-    gpus = world.book.spent[0]
+    gpus = world.queues.search.evicted[0]
     fits = _lift(world, hunt, n, d, evicts)
-    gpus = world.book.spent[0] - gpus
+    gpus = world.queues.search.evicted[0] - gpus
     undo(world, before)
     return int(gpus) if fits else -1
 
 
 @inner
-def _lift(world: World, hunt: Hunt, n: int, d: int, evicts: bool) -> bool:
+def _lift(world: Session, hunt: Hunt, n: int, d: int, evicts: bool) -> bool:
     """Movable workloads leave node ``n``, least work lost first, until one seat fits; whether it does.
     Only those on GPU ``d`` and those without GPUs, if it is not ANY_GPU. Where ``evicts``, whoever may go for
     ``hunt`` goes first.
     """
-    w, prey, before, moved = hunt.w, world.prey, mark(world), 0
+    w, candidates, before, moved = hunt.w, world.candidates, mark(world), 0
     order_node(world, n)
     if evicts and _evict_some(world, hunt, n):
         _let_stay(world, w, n, before)
         return True
-    for k in range(prey.count[FIRST], before):
-        moved += prey.part[k] == MOVES
-    for k in range(prey.start[n], prey.stop[n]):
-        v = prey.on_node[k]
+    for k in range(candidates.log.first, before):
+        moved += candidates.log.part[k] == MOVES
+    for k in range(candidates.order.node_begin[n], candidates.order.node_end[n]):
+        v = candidates.order.node_slot[k]
         beside = d != ANY_GPU and world.holds.device[world.holds.head[v]] != d
         if beside and world.work.need[GPUS, v] > 0:
             continue
@@ -229,11 +230,15 @@ def _lift(world: World, hunt: Hunt, n: int, d: int, evicts: bool) -> bool:
 
 
 @once
-def _evict_some(world: World, hunt: Hunt, n: int) -> bool:
+def _evict_some(world: Session, hunt: Hunt, n: int) -> bool:
     """Whoever on node ``n`` may go for ``hunt`` goes, but for elastic gangs; whether that is enough."""
-    for k in range(world.prey.start[n], world.prey.stop[n]):
-        v = world.prey.on_node[k]
-        if not world.prey.chosen[v] and extra_of(world.work, v) == 0 and allowed(world, hunt, v):
+    for k in range(world.candidates.order.node_begin[n], world.candidates.order.node_end[n]):
+        v = world.candidates.order.node_slot[k]
+        if (
+            not world.candidates.log.leaves[v]
+            and extra_of(world.work, v) == 0
+            and allowed(world, hunt, v)
+        ):
             let_go(world, v)
             if slots_on(world.room, world.work, hunt.w, n, LATER) > 0:
                 return True
@@ -241,24 +246,28 @@ def _evict_some(world: World, hunt: Hunt, n: int) -> bool:
 
 
 @inner
-def _let_stay(world: World, w: int, n: int, before: int) -> None:
+def _let_stay(world: Session, w: int, n: int, before: int) -> None:
     """Of those lifted from number ``before`` on, whoever leaves the seat room enough stays, dearest first."""
-    prey = world.prey
-    for k in range(prey.count[END] - 1, before - 1, -1):
+    candidates = world.candidates
+    for k in range(candidates.log.size - 1, before - 1, -1):
         undo_one(world, k)
         if slots_on(world.room, world.work, w, n, LATER) > 0:
-            strike(prey, k)
+            strike(candidates, k)
         else:
             redo_one(world, k)
-    squeeze(prey, before)
+    squeeze(candidates, before)
 
 
 @inner
-def _may_move(world: World, hunt: Hunt, v: int) -> bool:
+def _may_move(world: Session, hunt: Hunt, v: int) -> bool:
     w, c = hunt.w, hunt.c
     work, out, value = world.work, world.out, world.ranks.value
     h, gpus = world.holds.head[v], gpus_of(work, v)
-    if world.prey.chosen[v] or out.action[v] != codes.UNDECIDED or world.holds.next[h] >= 0:
+    if (
+        world.candidates.log.leaves[v]
+        or out.action[v] != codes.UNDECIDED
+        or world.holds.next[h] >= 0
+    ):
         return False
     if value[work.priority[v]] > value[work.priority[w]] or not in_budget(
         world, work.queue[v], gpus
@@ -267,23 +276,23 @@ def _may_move(world: World, hunt: Hunt, v: int) -> bool:
     rested = work.started[v] + world.rules.cooldown
     if world.rules.now < max(rested, shielded_until(world, hunt, v)):
         return False
-    capped = world.book.spent[0] + gpus > world.rules.eviction_cap * hunt.need
+    capped = world.queues.search.evicted[0] + gpus > world.rules.eviction_cap * hunt.need
     if capped or fills_what_leaves(world, work.queue[v], c, gpus):
         return False
     return bool(world.index.total[row_of(world, v, c, NOW)] >= work.members[v])
 
 
 @inner
-def _resettle(world: World, c: int, n: int, first: int) -> bool:
+def _resettle(world: Session, c: int, n: int, first: int) -> bool:
     """Seat those taken off node ``n``, from number ``first`` on, elsewhere now: all of them, or nobody.
 
     Only a share of a GPU may stay on its node: the GPU that it left has no room for it any more.
     """
     work, out, seats = world.work, world.out, world.seats
-    for k in range(first, world.prey.count[END]):
-        if world.prey.part[k] != MOVES:
+    for k in range(first, world.candidates.log.size):
+        if world.candidates.log.part[k] != MOVES:
             continue
-        v = world.prey.picked[k]
+        v = world.candidates.log.slot[k]
         row, shares = row_of(world, v, c, NOW), 0 < work.need[GPUS, v] < ONE
         if not shares:
             shut(world, row, n)

@@ -3,52 +3,54 @@
 from __future__ import annotations
 
 from scheduling.engine.compile.kernel import inner, once
-from scheduling.engine.state.victims import Prey
+from scheduling.engine.state.victims import Candidates
 
 
 @inner
-def push(prey: Prey, n: int, cost: float) -> None:
-    at = prey.size[0]
-    prey.size[0] += 1
-    prey.heap[at], prey.spot[n], prey.cost[n] = n, at, cost
-    _rise(prey, at)
+def push(candidates: Candidates, n: int, cost: float) -> None:
+    at = candidates.heap.size[0]
+    candidates.heap.size[0] += 1
+    candidates.heap.node[at], candidates.heap.position[n], candidates.heap.cost[n] = n, at, cost
+    _rise(candidates, at)
 
 
 @inner
-def change(prey: Prey, n: int, cost: float) -> None:
-    prey.cost[n] = cost
-    _rise(prey, prey.spot[n])
-    _sink(prey, prey.spot[n])
+def change(candidates: Candidates, n: int, cost: float) -> None:
+    candidates.heap.cost[n] = cost
+    _rise(candidates, candidates.heap.position[n])
+    _sink(candidates, candidates.heap.position[n])
 
 
 @inner
-def _rise(prey: Prey, at: int) -> None:
-    while at > 0 and _cheaper(prey, at, (at - 1) // 2):
-        _swap(prey, at, (at - 1) // 2)
+def _rise(candidates: Candidates, at: int) -> None:
+    while at > 0 and _cheaper(candidates, at, (at - 1) // 2):
+        _swap(candidates, at, (at - 1) // 2)
         at = (at - 1) // 2
 
 
 @inner
-def _sink(prey: Prey, at: int) -> None:
+def _sink(candidates: Candidates, at: int) -> None:
     while True:
         least = at
         for kid in (2 * at + 1, 2 * at + 2):
-            if kid < prey.size[0] and _cheaper(prey, kid, least):
+            if kid < candidates.heap.size[0] and _cheaper(candidates, kid, least):
                 least = kid
         if least == at:
             return
-        _swap(prey, at, least)
+        _swap(candidates, at, least)
         at = least
 
 
 @once
-def _cheaper(prey: Prey, i: int, j: int) -> bool:
-    a, b = prey.heap[i], prey.heap[j]
-    return prey.cost[a] < prey.cost[b] or (prey.cost[a] == prey.cost[b] and a < b)
+def _cheaper(candidates: Candidates, i: int, j: int) -> bool:
+    a, b = candidates.heap.node[i], candidates.heap.node[j]
+    return candidates.heap.cost[a] < candidates.heap.cost[b] or (
+        candidates.heap.cost[a] == candidates.heap.cost[b] and a < b
+    )
 
 
 @once
-def _swap(prey: Prey, i: int, j: int) -> None:
-    a, b = prey.heap[i], prey.heap[j]
-    prey.heap[i], prey.heap[j] = b, a
-    prey.spot[a], prey.spot[b] = j, i
+def _swap(candidates: Candidates, i: int, j: int) -> None:
+    a, b = candidates.heap.node[i], candidates.heap.node[j]
+    candidates.heap.node[i], candidates.heap.node[j] = b, a
+    candidates.heap.position[a], candidates.heap.position[b] = j, i

@@ -16,9 +16,8 @@ from scheduling.engine.eviction.rules import Hunt, allowed, held_by
 from scheduling.engine.eviction.victim_order import order_node
 from scheduling.engine.placement.node_room import ONE, free_of
 from scheduling.engine.state.input import extra_of
-from scheduling.engine.state.session import World
+from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import GPUS, LATER
-from scheduling.engine.state.victims import END, FIRST
 from scheduling.engine.statement.statement import (
     LEAVES,
     how_many,
@@ -38,37 +37,41 @@ time.
 
 
 @inner
-def exchange(world: World, hunt: Hunt) -> None:
+def exchange(world: Session, hunt: Hunt) -> None:
     """Put others in the place of the chosen as long as that loses less work."""
     for _ in range(MOST_EXCHANGES):
-        if not 2 <= how_many(world.prey) <= MOST_CHOSEN or not _exchange_any(world, hunt):
+        if not 2 <= how_many(world.candidates) <= MOST_CHOSEN or not _exchange_any(world, hunt):
             return
 
 
 @once
-def _exchange_any(world: World, hunt: Hunt) -> bool:
-    prey = world.prey
-    for i in range(prey.count[FIRST], prey.count[END]):
-        for j in range(i, prey.count[END]):
-            if prey.part[i] == LEAVES and prey.part[j] == LEAVES and _exchange(world, hunt, i, j):
+def _exchange_any(world: Session, hunt: Hunt) -> bool:
+    candidates = world.candidates
+    for i in range(candidates.log.first, candidates.log.size):
+        for j in range(i, candidates.log.size):
+            if (
+                candidates.log.part[i] == LEAVES
+                and candidates.log.part[j] == LEAVES
+                and _exchange(world, hunt, i, j)
+            ):
                 return True
     return False
 
 
 @inner
-def _exchange(world: World, hunt: Hunt, i: int, j: int) -> bool:
+def _exchange(world: Session, hunt: Hunt, i: int, j: int) -> bool:
     """Whether something on a node of the ``i``-th of the chosen has taken its place and that of the ``j``-th
     (or its alone).
     """
-    prey, holds = world.prey, world.holds
+    candidates, holds = world.candidates, world.holds
     price = price_of(world, i) + (price_of(world, j) if j != i else 0.0)
-    h = holds.head[prey.picked[i]]
+    h = holds.head[candidates.log.slot[i]]
     while h >= 0:
         n = holds.node[h]
         order_node(world, n)
-        for k in range(prey.start[n], prey.stop[n]):
-            x = prey.on_node[k]
-            if prey.price[x] + held_by(world, x) / 1000.0 >= price:
+        for k in range(candidates.order.node_begin[n], candidates.order.node_end[n]):
+            x = candidates.order.node_slot[k]
+            if candidates.price[x] + held_by(world, x) / 1000.0 >= price:
                 break
             if _might_do(world, i, j, x, n) and _takes_the_place(world, hunt, i, j, x):
                 return True
@@ -77,32 +80,32 @@ def _exchange(world: World, hunt: Hunt, i: int, j: int) -> bool:
 
 
 @once
-def _might_do(world: World, i: int, j: int, x: int, n: int) -> bool:
+def _might_do(world: Session, i: int, j: int, x: int, n: int) -> bool:
     """``x`` gives members up before it leaves, and outranks nobody of its queue in whose place it goes; and
     leaves enough of node ``n``, where whole GPUs are all that is held.
     """
-    prey, work = world.prey, world.work
-    if prey.chosen[x] or extra_of(work, x) > 0:
+    candidates, work = world.candidates, world.work
+    if candidates.log.leaves[x] or extra_of(work, x) > 0:
         return False
-    if _outranks(world, x, prey.picked[i]) or _outranks(world, x, prey.picked[j]):
+    if _outranks(world, x, candidates.log.slot[i]) or _outranks(world, x, candidates.log.slot[j]):
         return False
-    whole = work.need[GPUS, x] >= ONE and work.need[GPUS, prey.picked[i]] >= ONE
-    if not whole or work.need[GPUS, prey.picked[j]] < ONE:
+    whole = work.need[GPUS, x] >= ONE and work.need[GPUS, candidates.log.slot[i]] >= ONE
+    if not whole or work.need[GPUS, candidates.log.slot[j]] < ONE:
         return True
     gives = free_of(world.room, GPUS, n, LATER) + _held_on(world, x, n)
-    takes = _held_on(world, prey.picked[i], n)
-    return gives >= takes + (_held_on(world, prey.picked[j], n) if j != i else 0)
+    takes = _held_on(world, candidates.log.slot[i], n)
+    return gives >= takes + (_held_on(world, candidates.log.slot[j], n) if j != i else 0)
 
 
 @once
-def _outranks(world: World, x: int, v: int) -> bool:
+def _outranks(world: Session, x: int, v: int) -> bool:
     value, priority = world.ranks.value, world.work.priority
     same = world.work.queue[x] == world.work.queue[v]
     return bool(same and value[priority[x]] > value[priority[v]])
 
 
 @inner
-def _held_on(world: World, v: int, n: int) -> int:
+def _held_on(world: Session, v: int, n: int) -> int:
     gpus, h = 0, world.holds.head[v]
     while h >= 0:
         if world.holds.node[h] == n:
@@ -112,22 +115,22 @@ def _held_on(world: World, v: int, n: int) -> int:
 
 
 @inner
-def _takes_the_place(world: World, hunt: Hunt, i: int, j: int, x: int) -> bool:
+def _takes_the_place(world: Session, hunt: Hunt, i: int, j: int, x: int) -> bool:
     """``x`` leaves, those two stay; or all is as before."""
-    prey = world.prey
-    a, b, before = prey.picked[i], prey.picked[j], mark(world)
+    candidates = world.candidates
+    a, b, before = candidates.log.slot[i], candidates.log.slot[j], mark(world)
     undo_one(world, i)
     if j != i:
         undo_one(world, j)
-    strike(prey, i)
-    strike(prey, j)
+    strike(candidates, i)
+    strike(candidates, j)
     if allowed(world, hunt, x):
         let_go(world, x)
         if _holds(world, hunt, a, b):
-            squeeze(prey, prey.count[FIRST])
+            squeeze(candidates, candidates.log.first)
             return True
     undo(world, before)
-    prey.picked[i], prey.picked[j] = a, b
+    candidates.log.slot[i], candidates.log.slot[j] = a, b
     redo_one(world, i)
     if j != i:
         redo_one(world, j)
@@ -135,7 +138,7 @@ def _takes_the_place(world: World, hunt: Hunt, i: int, j: int, x: int) -> bool:
 
 
 @once
-def _holds(world: World, hunt: Hunt, a: int, b: int) -> bool:
+def _holds(world: Session, hunt: Hunt, a: int, b: int) -> bool:
     """Everything that is asked of a set, with ``a`` and ``b`` back."""
     if not (seats_hold(world, a) and seats_hold(world, b) and quota_holds(world, hunt)):
         return False

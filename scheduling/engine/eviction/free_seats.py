@@ -27,9 +27,8 @@ from scheduling.engine.eviction.rules import Hunt, allowed, may_give, note_owed,
 from scheduling.engine.eviction.victim_order import order_below, order_leaf, order_node
 from scheduling.engine.placement.node_room import ONE, pick_device, sit, slots_on
 from scheduling.engine.state.input import Nodes, extra_of
-from scheduling.engine.state.session import World
+from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import ANYWHERE, GPUS, LATER
-from scheduling.engine.state.victims import END, FIRST
 from scheduling.engine.statement.statement import (
     LEAVES,
     begin,
@@ -52,7 +51,7 @@ MOST_SETS = 8
 
 
 @inner
-def hunt_down(world: World, hunt: Hunt) -> bool:
+def hunt_down(world: Session, hunt: Hunt) -> bool:
     """Choose victims. On success they stand in ``world.prey``, released, and the workload's least
     members have claimed their seats; on failure everything is as before.
     """
@@ -65,7 +64,7 @@ def hunt_down(world: World, hunt: Hunt) -> bool:
             return True
         unfair = first_unfair(world, hunt) if sat == world.work.least[hunt.w] else -1
         if unfair >= 0:
-            world.prey.barred[unfair] = world.prey.hunts[0]
+            world.candidates.barred[unfair] = world.candidates.bounds.search_number[0]
         unseat(world.work, world.room, world.seats, hunt.w, sat)
         undo_all(world)
         if unfair < 0:
@@ -74,14 +73,14 @@ def hunt_down(world: World, hunt: Hunt) -> bool:
 
 
 @inner
-def _choose_set(world: World, hunt: Hunt) -> int:
+def _choose_set(world: Session, hunt: Hunt) -> int:
     """FOUND, or how many members sit: all of them where what was chosen fails the tests at the end."""
     begin(world)
     sat = _free_domain(world, hunt) if _free_quota(world, hunt) else 0
     if sat < world.work.least[hunt.w]:
         return sat
     put_needless_back(world, hunt)
-    if how_many(world.prey) > 0 and is_within_cap(world, hunt):
+    if how_many(world.candidates) > 0 and is_within_cap(world, hunt):
         if is_still_fair(world, hunt):
             return FOUND
         do_without(world, hunt)
@@ -91,24 +90,24 @@ def _choose_set(world: World, hunt: Hunt) -> int:
 
 
 @inner
-def give_up(world: World, hunt: Hunt) -> None:
+def give_up(world: Session, hunt: Hunt) -> None:
     """Undo a search that succeeded."""
     unseat(world.work, world.room, world.seats, hunt.w, world.work.least[hunt.w])
     undo_all(world)
 
 
 @once
-def last_release(world: World, hunt: Hunt) -> float:
+def last_release(world: Session, hunt: Hunt) -> float:
     """When the last of the chosen loses its protection."""
     until = 0.0
-    for k in range(world.prey.count[FIRST], world.prey.count[END]):
-        if world.prey.part[k] == LEAVES:
-            until = max(until, protected_until(world, hunt, world.prey.picked[k]))
+    for k in range(world.candidates.log.first, world.candidates.log.size):
+        if world.candidates.log.part[k] == LEAVES:
+            until = max(until, protected_until(world, hunt, world.candidates.log.slot[k]))
     return until
 
 
 @inner
-def _free_quota(world: World, hunt: Hunt) -> bool:
+def _free_quota(world: Session, hunt: Hunt) -> bool:
     """Make room under the limits above the workload, lowest first; False if victims cannot."""
     q = world.work.queue[hunt.w]
     while q > 0:
@@ -123,40 +122,40 @@ def _free_quota(world: World, hunt: Hunt) -> bool:
 
 
 @once
-def _evict_in(world: World, hunt: Hunt, q: int, among: Ints) -> None:
+def _evict_in(world: Session, hunt: Hunt, q: int, among: Ints) -> None:
     """Victims ``among`` those of ``q`` and below go until it does not lack quota."""
     for v in among:
         if not lacks_quota(world, hunt, q):
             return
-        if not world.prey.chosen[v] and allowed(world, hunt, v):
+        if not world.candidates.log.leaves[v] and allowed(world, hunt, v):
             let_go(world, v)
 
 
 @once
-def _shrink_in(world: World, hunt: Hunt, q: int, among: Ints) -> None:
+def _shrink_in(world: Session, hunt: Hunt, q: int, among: Ints) -> None:
     """Elastic gangs ``among`` those of ``q`` and below give up members until it does not lack quota."""
-    prey = world.prey
+    candidates = world.candidates
     for v in among:
         h = world.holds.head[v]
         while h >= 0 and lacks_quota(world, hunt, q) and may_give(world, hunt, v):
-            if prey.gone[h] < world.holds.members[h]:
+            if candidates.log.members_given_on[h] < world.holds.members[h]:
                 give_member(world, v, h)
             else:
                 h = world.holds.next[h]
 
 
 @once
-def _prey_in(world: World, hunt: Hunt, q: int) -> tuple[Ints, int, int]:
+def _prey_in(world: Session, hunt: Hunt, q: int) -> tuple[Ints, int, int]:
     """Where to look for victims of ``q`` and below, in order."""
-    tree, prey = world.tree, world.prey
+    tree, candidates = world.tree, world.candidates
     if tree.kid_start[q] == tree.kid_start[q + 1]:
         order_leaf(world, q)
-        return prey.in_leaf, prey.leaf_start[q], prey.leaf_start[q + 1]
-    return prey.ranked, 0, order_below(world, hunt.c, q, world.work.queue[hunt.w])
+        return candidates.slot, candidates.leaf_begin[q], candidates.leaf_begin[q + 1]
+    return candidates.order.below_slot, 0, order_below(world, hunt.c, q, world.work.queue[hunt.w])
 
 
 @once
-def _free_domain(world: World, hunt: Hunt) -> int:
+def _free_domain(world: Session, hunt: Hunt) -> int:
     """Free room anywhere, or in the domain of the required level that loses least."""
     nodes, level = world.nodes, world.work.required[hunt.w]
     among = nodes.of_class[nodes.class_start[hunt.c] : nodes.class_start[hunt.c + 1]]
@@ -194,39 +193,39 @@ def by_domain(nodes: Nodes, among: Ints, level: int) -> tuple[Ints, Ints]:
 
 
 @inner
-def lost_so_far(world: World) -> float:
+def lost_so_far(world: Session) -> float:
     """The price of the chosen."""
     lost = 0.0
-    for k in range(world.prey.count[FIRST], world.prey.count[END]):
+    for k in range(world.candidates.log.first, world.candidates.log.size):
         lost += price_of(world, k)
     return lost
 
 
 @inner
-def _free_room(world: World, hunt: Hunt, among: Ints) -> int:
+def _free_room(world: Session, hunt: Hunt, among: Ints) -> int:
     """Seat the least members one by one, each on the node where it loses least; returns how many sat.
 
     A node's cost holds until the node is touched. Elsewhere each victim taken can only make others
     dearer, so the cheapest node is computed again before it is taken, and that is enough. Nodes enter
     with a lower bound of their cost.
     """
-    w, prey, seats = hunt.w, world.prey, world.seats
+    w, candidates, seats = hunt.w, world.candidates, world.seats
     epoch, sat = 1, 0
     for n in among:
         if slots_on(world.room, world.work, w, n, LATER) > 0:
-            push(prey, n, 0.0)
+            push(candidates, n, 0.0)
         elif is_near(world, hunt, n):
-            push(prey, n, least_cost(world, hunt, n))
-        prey.fresh[n] = 0
-    while sat < world.work.least[w] and prey.size[0] > 0:
-        n = prey.heap[0]
-        if prey.fresh[n] != epoch:
-            change(prey, n, _cost(world, hunt, n, False))
-            prey.fresh[n] = epoch
+            push(candidates, n, least_cost(world, hunt, n))
+        candidates.heap.costed_at[n] = 0
+    while sat < world.work.least[w] and candidates.heap.size[0] > 0:
+        n = candidates.heap.node[0]
+        if candidates.heap.costed_at[n] != epoch:
+            change(candidates, n, _cost(world, hunt, n, False))
+            candidates.heap.costed_at[n] = epoch
             continue
-        if prey.cost[n] == np.inf:
+        if candidates.heap.cost[n] == np.inf:
             break
-        if prey.cost[n] > 0.0:
+        if candidates.heap.cost[n] > 0.0:
             before = mark(world)
             _cost(world, hunt, n, True)
             epoch += 1
@@ -234,30 +233,30 @@ def _free_room(world: World, hunt: Hunt, among: Ints) -> int:
         device = pick_device(world.room, world.work, w, n, LATER)
         sit(world.room, world.work, w, n, device, LATER)
         seats.node[sat], seats.device[sat] = n, device
-        change(prey, n, _cost(world, hunt, n, False))
-        prey.fresh[n] = epoch
+        change(candidates, n, _cost(world, hunt, n, False))
+        candidates.heap.costed_at[n] = epoch
         sat += 1
     for n in among:
-        prey.spot[n] = -1
-    prey.size[0] = 0
+        candidates.heap.position[n] = -1
+    candidates.heap.size[0] = 0
     return sat
 
 
 @once
-def _touch(world: World, hunt: Hunt, before: int) -> None:
+def _touch(world: Session, hunt: Hunt, before: int) -> None:
     """The other nodes of the last victims may have become cheaper."""
-    holds, prey = world.holds, world.prey
-    for k in range(before, prey.count[END]):
-        h = holds.head[prey.picked[k]]
+    holds, candidates = world.holds, world.candidates
+    for k in range(before, candidates.log.size):
+        h = holds.head[candidates.log.slot[k]]
         while h >= 0:
             n = holds.node[h]
-            if prey.spot[n] >= 0:
-                change(prey, n, _cost(world, hunt, n, False))
+            if candidates.heap.position[n] >= 0:
+                change(candidates, n, _cost(world, hunt, n, False))
             h = holds.next[h]
 
 
 @inner
-def _cost(world: World, hunt: Hunt, n: int, take: bool) -> float:
+def _cost(world: Session, hunt: Hunt, n: int, take: bool) -> float:
     """Price of one more seat on ``n``, infinite if the rules allow too little. ``take`` keeps the
     victims released, otherwise all is as before.
     """
@@ -273,7 +272,7 @@ def _cost(world: World, hunt: Hunt, n: int, take: bool) -> float:
 
 
 @inner
-def _evict_on(world: World, hunt: Hunt, n: int) -> bool:
+def _evict_on(world: Session, hunt: Hunt, n: int) -> bool:
     """Victims on node ``n`` leave in order until one seat fits; whether it does.
 
     A share of a GPU on which others stay makes no room for whole GPUs and yet leaves its queue less to
@@ -289,11 +288,11 @@ def _evict_on(world: World, hunt: Hunt, n: int) -> bool:
 
 
 @inner
-def _clear_node(world: World, hunt: Hunt, n: int, shares: bool) -> bool:
-    prey, work = world.prey, world.work
-    for k in range(prey.start[n], prey.stop[n]):
-        v = prey.on_node[k]
-        if prey.chosen[v] or not (shares or work.need[GPUS, v] >= ONE):
+def _clear_node(world: Session, hunt: Hunt, n: int, shares: bool) -> bool:
+    candidates, work = world.candidates, world.work
+    for k in range(candidates.order.node_begin[n], candidates.order.node_end[n]):
+        v = candidates.order.node_slot[k]
+        if candidates.log.leaves[v] or not (shares or work.need[GPUS, v] >= ONE):
             continue
         if allowed(world, hunt, v):
             let_go(world, v)
@@ -303,29 +302,33 @@ def _clear_node(world: World, hunt: Hunt, n: int, shares: bool) -> bool:
 
 
 @once
-def _has_shares(world: World, first: int) -> bool:
+def _has_shares(world: Session, first: int) -> bool:
     """Whether one of the chosen, from number ``first`` on, holds shares of GPUs."""
-    for k in range(first, world.prey.count[END]):
-        if 0 < world.work.need[GPUS, world.prey.picked[k]] < ONE:
+    for k in range(first, world.candidates.log.size):
+        if 0 < world.work.need[GPUS, world.candidates.log.slot[k]] < ONE:
             return True
     return False
 
 
 @inner
-def give_members_on(world: World, hunt: Hunt, n: int) -> bool:
+def give_members_on(world: Session, hunt: Hunt, n: int) -> bool:
     """Members on node ``n`` are given up until one seat fits; whether it does.
 
     A member given first may leave its queue too little above its share for a larger one of another
     gang, so each gang is tried alone as well.
     """
     order_node(world, n)
-    prey, first, last = world.prey, world.prey.start[n], world.prey.stop[n]
-    if world.line.count[5] == 0:
+    candidates, first, last = (
+        world.candidates,
+        world.candidates.order.node_begin[n],
+        world.candidates.order.node_end[n],
+    )
+    if world.ordering.running.elastic == 0:
         return False
     before = mark(world)
     if _give_on(world, hunt, n, first, last):
         return True
-    if prey.count[END] == before:
+    if candidates.log.size == before:
         return False
     for k in range(first, last):
         undo(world, before)
@@ -336,16 +339,16 @@ def give_members_on(world: World, hunt: Hunt, n: int) -> bool:
 
 
 @inner
-def _give_on(world: World, hunt: Hunt, n: int, first: int, last: int) -> bool:
+def _give_on(world: Session, hunt: Hunt, n: int, first: int, last: int) -> bool:
     """Those listed from ``first`` to ``last`` on node ``n`` give members up until one seat fits."""
-    prey, holds = world.prey, world.holds
+    candidates, holds = world.candidates, world.holds
     for k in range(first, last):
-        v = prey.on_node[k]
+        v = candidates.order.node_slot[k]
         if extra_of(world.work, v) == 0:
             continue
         h = holds.head[v]
         while h >= 0:
-            here = holds.node[h] == n and prey.gone[h] < holds.members[h]
+            here = holds.node[h] == n and candidates.log.members_given_on[h] < holds.members[h]
             if here and may_give(world, hunt, v):
                 give_member(world, v, h)
                 if slots_on(world.room, world.work, hunt.w, n, LATER) > 0:
@@ -356,17 +359,17 @@ def _give_on(world: World, hunt: Hunt, n: int, first: int, last: int) -> bool:
 
 
 @inner
-def _keep_needed(world: World, hunt: Hunt, n: int, before: int) -> float:
+def _keep_needed(world: Session, hunt: Hunt, n: int, before: int) -> float:
     """Put back, dearest first, whoever node ``n`` does not need; the price of the others."""
-    prey, price = world.prey, 0.0
-    for k in range(prey.count[END] - 1, before - 1, -1):
-        if prey.part[k] >= 0 and prey.chosen[prey.picked[k]]:
+    candidates, price = world.candidates, 0.0
+    for k in range(candidates.log.size - 1, before - 1, -1):
+        if candidates.log.part[k] >= 0 and candidates.log.leaves[candidates.log.slot[k]]:
             continue
         undo_one(world, k)
         if slots_on(world.room, world.work, hunt.w, n, LATER) > 0:
-            strike(prey, k)
+            strike(candidates, k)
             continue
         redo_one(world, k)
         price += price_of(world, k)
-    squeeze(prey, before)
+    squeeze(candidates, before)
     return price

@@ -12,7 +12,7 @@ from scheduling.engine.eviction.victim_order import reprice
 from scheduling.engine.quota.fair_share import branch_of
 from scheduling.engine.reasons.figures import MOVERS, TAKEN
 from scheduling.engine.state.input import gpus_of
-from scheduling.engine.state.session import World
+from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import GPUS
 from scheduling.engine.statement.lines import decide, take_seats
 from scheduling.engine.statement.operations import evict, note_coming, note_shift
@@ -20,25 +20,25 @@ from scheduling.engine.statement.statement import how_many
 
 
 @once
-def is_shrunk(world: World, v: int) -> bool:
+def is_shrunk(world: Session, v: int) -> bool:
     """Whether the line of ``v`` says already what it is left with."""
-    left = world.work.members[v] - world.prey.given[v]
+    left = world.work.members[v] - world.candidates.log.members_given[v]
     return bool(world.out.action[v] == codes.SHRINK and world.out.members[v] == left)
 
 
 @inner
-def evict_for(world: World, hunt: Hunt, v: int, reason: int, leaves: Ints) -> None:
+def evict_for(world: Session, hunt: Hunt, v: int, reason: int, leaves: Ints) -> None:
     """``v`` leaves for the workload of ``hunt``; quotes its queue below the common ancestor, of which
     ``leaves`` milli-GPU go.
     """
     evict(world, v, reason)
-    world.out.lost[v] = world.prey.lost[v]
-    world.prey.rated[0] += 1
+    world.out.lost[v] = world.candidates.lost_gpu_s[v]
+    world.candidates.bounds.rated[0] += 1
     _quote_excess(world, hunt, v, leaves)
 
 
 @inner
-def evict_mover(world: World, hunt: Hunt, v: int) -> None:
+def evict_mover(world: Session, hunt: Hunt, v: int) -> None:
     """``v``, which was to move, leaves for the workload of ``hunt`` instead. Its line stays in its place,
     before the one of whoever gets its room.
     """
@@ -50,47 +50,51 @@ def evict_mover(world: World, hunt: Hunt, v: int) -> None:
 
 
 @inner
-def shrink_for(world: World, hunt: Hunt, v: int, leaves: Ints) -> None:
+def shrink_for(world: Session, hunt: Hunt, v: int, leaves: Ints) -> None:
     """``v`` gives up the members noted in ``world.prey`` for the workload of ``hunt`` and goes on with
     the others where they sit.
     """
-    work, out, prey = world.work, world.out, world.prey
-    members = work.members[v] - prey.given[v]
+    work, out, candidates = world.work, world.out, world.candidates
+    members = work.members[v] - candidates.log.members_given[v]
     before = out.members[v] if out.action[v] == codes.SHRINK else work.members[v]
     gpus = (before - members) * work.need[GPUS, v]
     decide(out, v, codes.SHRINK, codes.SHRINKS, hunt.c, members)
     at, h = take_seats(out, v, members), world.holds.head[v]
     while h >= 0:
-        for _ in range(world.holds.members[h] - prey.gone[h]):
-            out.pool_node[at], out.pool_device[at] = world.holds.node[h], world.holds.device[h]
+        for _ in range(world.holds.members[h] - candidates.log.members_given_on[h]):
+            out.pool.node[at], out.pool.device[at] = world.holds.node[h], world.holds.device[h]
             at += 1
         h = world.holds.next[h]
     note_coming(world, v, gpus)
     reprice(world, v, members)
     _quote_excess(world, hunt, v, leaves)
-    out.figures[v, TAKEN.gives_members] = prey.given[v]
+    out.figures[v, TAKEN.gives_members] = candidates.log.members_given[v]
 
 
 @inner
-def move_for(world: World, hunt: Hunt, v: int) -> None:
+def move_for(world: Session, hunt: Hunt, v: int) -> None:
     """``v`` goes on, for the workload of ``hunt``, on the seats that it has taken already."""
     work, out, gpus = world.work, world.out, gpus_of(world.work, v)
     decide(out, v, codes.MOVE, codes.CONSOLIDATES, hunt.c, work.members[v])
     out.blame[v], out.figures[v, MOVERS.moves] = work.queue[v], gpus
     out.figures[v, MOVERS.requested] = hunt.need
-    out.figures[v, MOVERS.workloads] = how_many(world.prey)
-    out.rival[v], out.lost[v], out.served[hunt.w] = hunt.w, world.prey.lost[v], True
+    out.figures[v, MOVERS.workloads] = how_many(world.candidates)
+    out.rival[v], out.lost[v], out.starts.served[hunt.w] = (
+        hunt.w,
+        world.candidates.lost_gpu_s[v],
+        True,
+    )
     note_coming(world, v, gpus)
 
 
 @inner
-def _quote_excess(world: World, hunt: Hunt, v: int, leaves: Ints) -> None:
+def _quote_excess(world: Session, hunt: Hunt, v: int, leaves: Ints) -> None:
     """For whom ``v`` leaves, and how the queue below the common ancestor stood with all that ``leaves``."""
     out = world.out
     q = branch_of(world.tree, world.work.queue[v], world.work.queue[hunt.w])
     out.rival[v] = hunt.w
-    out.served[hunt.w] = True
-    held = world.book.held[hunt.c, q]
+    out.starts.served[hunt.w] = True
+    held = world.queues.usage.held[hunt.c, q]
     out.blame[v], out.figures[v, TAKEN.keeps] = q, held
     out.figures[v, TAKEN.held], out.figures[v, TAKEN.requested] = held + leaves[q], hunt.need
     out.figures[v, TAKEN.fair_share] = world.division.fair[hunt.c, q]

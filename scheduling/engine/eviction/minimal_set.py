@@ -18,9 +18,8 @@ from scheduling.engine.quota.fair_share import (
     takes_kept,
 )
 from scheduling.engine.state.input import Tree
-from scheduling.engine.state.session import World
+from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import ANYWHERE, EPS, GPUS, LATER
-from scheduling.engine.state.victims import END, FIRST
 from scheduling.engine.statement.statement import (
     MOVES,
     how_many,
@@ -33,26 +32,26 @@ from scheduling.engine.statement.statement import (
 
 
 @inner
-def lacks_quota(world: World, hunt: Hunt, q: int) -> bool:
+def lacks_quota(world: Session, hunt: Hunt, q: int) -> bool:
     """With the workload, ``q`` would be above its limit, or above what it is entitled to; or its leaf ``q``
     would borrow beside a preemption what is kept back.
     """
-    held = world.book.held[hunt.c, q] + hunt.need
+    held = world.queues.usage.held[hunt.c, q] + hunt.need
     if held > world.quotas.cap[hunt.c, q] or not is_entitled(world, hunt, q, 0):
         return True
     return hunt.rule == PREEMPT and q == world.work.queue[hunt.w] and borrows_kept(world, hunt)
 
 
 @inner
-def borrows_kept(world: World, hunt: Hunt) -> bool:
+def borrows_kept(world: Session, hunt: Hunt) -> bool:
     """Whether the workload would use above its share what a lending limit keeps back."""
     q = world.work.queue[hunt.w]
-    over = levels_over(world.tree, world.book, world.division, q, hunt.c, hunt.need)
+    over = levels_over(world.tree, world.queues, world.division, q, hunt.c, hunt.need)
     return bool(over > 0 and takes_kept(world, q, hunt.c, hunt.need) >= 0)
 
 
 @inner
-def is_entitled(world: World, hunt: Hunt, q: int, gain: int) -> bool:
+def is_entitled(world: Session, hunt: Hunt, q: int, gain: int) -> bool:
     """Whether ``q``, on the way from the workload up, may hold it as well where both kinds of victims leave,
     ``gain`` milli-GPU more of them: inside its fair share, and inside its nominal for what is owed. Reclaim
     alone starts below that, and preempt alone needs no entitlement.
@@ -60,7 +59,7 @@ def is_entitled(world: World, hunt: Hunt, q: int, gain: int) -> bool:
     if hunt.rule < BOTH or world.tree.depth[q] <= world.tree.depth[hunt.top]:
         return True
     more = hunt.need - gain
-    if world.book.held[hunt.c, q] + more > world.division.fair[hunt.c, q] + EPS:
+    if world.queues.usage.held[hunt.c, q] + more > world.division.fair[hunt.c, q] + EPS:
         return False
     if hunt.rule == BOTH:
         return True
@@ -68,7 +67,7 @@ def is_entitled(world: World, hunt: Hunt, q: int, gain: int) -> bool:
 
 
 @once
-def _child_to(world: World, hunt: Hunt, q: int) -> int:
+def _child_to(world: Session, hunt: Hunt, q: int) -> int:
     """The child of ``q`` on the way from the workload, -1 in its leaf."""
     kid, up = -1, world.work.queue[hunt.w]
     while up != q:
@@ -77,45 +76,47 @@ def _child_to(world: World, hunt: Hunt, q: int) -> int:
 
 
 @once
-def price_of(world: World, k: int) -> float:
+def price_of(world: Session, k: int) -> float:
     """The price of the prey; among equals fewer GPUs, at the price of a second each. A member given up costs
     less than any eviction, and nothing where its gang is evicted as well.
     """
-    prey, work = world.prey, world.work
-    v = prey.picked[k]
-    if prey.part[k] < 0:
-        return prey.price[v] + held_by(world, v) / 1000.0
-    return 0.0 if prey.chosen[v] else work.need[GPUS, v] / 1e9
+    candidates, work = world.candidates, world.work
+    v = candidates.log.slot[k]
+    if candidates.log.part[k] < 0:
+        return candidates.price[v] + held_by(world, v) / 1000.0
+    return 0.0 if candidates.log.leaves[v] else work.need[GPUS, v] / 1e9
 
 
 @inner
-def put_needless_back(world: World, hunt: Hunt) -> None:
+def put_needless_back(world: Session, hunt: Hunt) -> None:
     """Put back, dearest first, every victim without whom seats and limits hold."""
-    prey = world.prey
-    first, price = prey.count[FIRST], np.empty(how_many(prey))
+    candidates = world.candidates
+    first, price = candidates.log.first, np.empty(how_many(candidates))
     for k in range(price.size):
         price[k] = -price_of(world, first + k)
     for k in first + order_of(price):
-        v = prey.picked[k]
-        if prey.part[k] == MOVES or (prey.part[k] >= 0 and prey.chosen[v]):
+        v = candidates.log.slot[k]
+        if candidates.log.part[k] == MOVES or (
+            candidates.log.part[k] >= 0 and candidates.log.leaves[v]
+        ):
             continue
         undo_one(world, k)
         if seats_hold(world, v) and quota_holds(world, hunt):
-            strike(prey, k)
+            strike(candidates, k)
         else:
             redo_one(world, k)
-    squeeze(prey, prey.count[FIRST])
+    squeeze(candidates, candidates.log.first)
 
 
 @inner
-def seats_hold(world: World, v: int) -> bool:
+def seats_hold(world: Session, v: int) -> bool:
     """No node of ``v`` is promised twice."""
     holds, room = world.holds, world.room
     h = holds.head[v]
     while h >= 0:
         n, d = holds.node[h], holds.device[h]
         for r in range(3):
-            if room.later[r, n] < 0:
+            if room.free_later[r, n] < 0:
                 return False
         if d >= 0 and room.shared_later[n, d] > 1000:
             return False
@@ -124,7 +125,7 @@ def seats_hold(world: World, v: int) -> bool:
 
 
 @inner
-def quota_holds(world: World, hunt: Hunt) -> bool:
+def quota_holds(world: Session, hunt: Hunt) -> bool:
     q = world.work.queue[hunt.w]
     while q > 0:
         if lacks_quota(world, hunt, q):
@@ -134,16 +135,19 @@ def quota_holds(world: World, hunt: Hunt) -> bool:
 
 
 @once
-def is_within_cap(world: World, hunt: Hunt) -> bool:
+def is_within_cap(world: Session, hunt: Hunt) -> bool:
     """The eviction cap, asked for all victims together."""
-    if hunt.overlook == CAP or world.book.spent[0] <= world.rules.eviction_cap * hunt.need:
+    if (
+        hunt.overlook == CAP
+        or world.queues.search.evicted[0] <= world.rules.eviction_cap * hunt.need
+    ):
         return True
-    world.book.forbidden[CAP] = 1
+    world.queues.search.forbidden[CAP] = 1
     return False
 
 
 @inner
-def is_still_fair(world: World, hunt: Hunt) -> bool:
+def is_still_fair(world: Session, hunt: Hunt) -> bool:
     """The tests again, on the final set: nothing kept back taken, no victim inside its share."""
     if borrows_kept(world, hunt):
         return False
@@ -151,18 +155,22 @@ def is_still_fair(world: World, hunt: Hunt) -> bool:
 
 
 @once
-def _narrows(world: World, hunt: Hunt) -> bool:
+def _narrows(world: Session, hunt: Hunt) -> bool:
     """Whether what queues hold and their shares are closer to each other with the workload and without the
     chosen, summed over all queues, and in none further apart. Of what was LENT no more goes than is asked
     for.
     """
-    tree, held, prey = world.tree, world.book.held, world.prey
+    tree, held, candidates = world.tree, world.queues.usage.held, world.candidates
     before, more, given = np.zeros(tree.parent.size), 0.0, 0
-    for k in range(prey.count[FIRST], prey.count[END]):
-        v = prey.picked[k]
-        if v < 0 or prey.part[k] == MOVES or (prey.part[k] >= 0 and prey.chosen[v]):
+    for k in range(candidates.log.first, candidates.log.size):
+        v = candidates.log.slot[k]
+        if (
+            v < 0
+            or candidates.log.part[k] == MOVES
+            or (candidates.log.part[k] >= 0 and candidates.log.leaves[v])
+        ):
             continue
-        gpus = held_by(world, v) if prey.part[k] < 0 else world.work.need[GPUS, v]
+        gpus = held_by(world, v) if candidates.log.part[k] < 0 else world.work.need[GPUS, v]
         _add_up(tree, before, world.work.queue[v], gpus)
         given += gpus
     if hunt.stretch == LENT:
@@ -185,40 +193,40 @@ def _add_up(tree: Tree, sums: Floats, q: int, gpus: int) -> None:
 
 
 @inner
-def first_unfair(world: World, hunt: Hunt) -> int:
+def first_unfair(world: Session, hunt: Hunt) -> int:
     """The first of the chosen whose queues need not do without it, -1 if none. Gaps are passed over."""
     if hunt.rule == PREEMPT:
         return -1
-    for k in range(world.prey.count[FIRST], world.prey.count[END]):
-        if world.prey.picked[k] >= 0 and not _may_stay_gone(world, hunt, k):
-            return int(world.prey.picked[k])
+    for k in range(world.candidates.log.first, world.candidates.log.size):
+        if world.candidates.log.slot[k] >= 0 and not _may_stay_gone(world, hunt, k):
+            return int(world.candidates.log.slot[k])
     return -1
 
 
 @inner
-def _may_stay_gone(world: World, hunt: Hunt, k: int) -> bool:
-    part = world.prey.part[k]
-    merged = part >= 0 and world.prey.chosen[world.prey.picked[k]]
+def _may_stay_gone(world: Session, hunt: Hunt, k: int) -> bool:
+    part = world.candidates.log.part[k]
+    merged = part >= 0 and world.candidates.log.leaves[world.candidates.log.slot[k]]
     return bool(merged or part == MOVES or still_above(world, hunt, k))
 
 
 @inner
-def do_without(world: World, hunt: Hunt) -> None:
+def do_without(world: Session, hunt: Hunt) -> None:
     """Put back victims that a larger one made needless: other members sit in the room it leaves."""
-    prey = world.prey
-    for k in range(prey.count[FIRST], prey.count[END]):
+    candidates = world.candidates
+    for k in range(candidates.log.first, candidates.log.size):
         if _may_stay_gone(world, hunt, k):
             continue
         undo_one(world, k)
         if quota_holds(world, hunt) and _sit_elsewhere(world, hunt):
-            strike(prey, k)
+            strike(candidates, k)
         else:
             redo_one(world, k)
-    squeeze(prey, prey.count[FIRST])
+    squeeze(candidates, candidates.log.first)
 
 
 @inner
-def _sit_elsewhere(world: World, hunt: Hunt) -> bool:
+def _sit_elsewhere(world: Session, hunt: Hunt) -> bool:
     """Seat the workload afresh on what the victims leave, in the domain where it sits; False if it
     cannot, and then it sits as before.
     """

@@ -8,31 +8,34 @@ from scheduling.engine.compile.kernel import inner, once
 from scheduling.engine.eviction.rules import DELAY, PREEMPT, RECLAIM, STRICT, Hunt
 from scheduling.engine.eviction.victim_order import rate_nodes, rate_of
 from scheduling.engine.placement.node_room import ONE, free_of, may_use
-from scheduling.engine.state.session import World
+from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import GPUS, LATER
 from scheduling.engine.state.victims import ANY, READY
 
 
 @inner
-def mark_nodes(world: World, hunt: Hunt) -> None:
+def mark_nodes(world: Session, hunt: Hunt) -> None:
     """Number the hunt; for a preemption note the nodes of its queue's own work."""
-    work, prey, holds = world.work, world.prey, world.holds
-    prey.hunts[0] += 1
+    work, candidates, holds = world.work, world.candidates, world.holds
+    candidates.bounds.search_number[0] += 1
     if hunt.rule != PREEMPT:
         rate_nodes(world, hunt.stretch)
     if hunt.rule == RECLAIM:
         return
     q = work.queue[hunt.w]
-    for k in range(prey.leaf_start[q], prey.leaf_start[q + 1]):
-        v = prey.in_leaf[k]
-        if work.gpu_class[v] != hunt.c or prey.chosen[v]:
+    for k in range(candidates.leaf_begin[q], candidates.leaf_begin[q + 1]):
+        v = candidates.slot[k]
+        if work.gpu_class[v] != hunt.c or candidates.log.leaves[v]:
             continue
         h = holds.head[v]
         while h >= 0:
             n, rate = holds.node[h], rate_of(world, v, h)
-            if prey.near[n] == prey.hunts[0]:
-                rate = min(rate, prey.own_rate[n])
-            prey.near[n], prey.own_rate[n] = prey.hunts[0], rate
+            if candidates.bounds.own_at[n] == candidates.bounds.search_number[0]:
+                rate = min(rate, candidates.bounds.own_least_loss[n])
+            candidates.bounds.own_at[n], candidates.bounds.own_least_loss[n] = (
+                candidates.bounds.search_number[0],
+                rate,
+            )
             h = holds.next[h]
 
 
@@ -45,28 +48,31 @@ def _row_of(hunt: Hunt) -> int:
 
 
 @once
-def is_near(world: World, hunt: Hunt, n: int) -> bool:
+def is_near(world: Session, hunt: Hunt, n: int) -> bool:
     """Whether node ``n``, on which the workload may run, has work that the rule of ``hunt`` might take, for a
     reclaim enough for a seat.
     """
     if not may_use(world.room, world.work, hunt.w, n):
         return False
-    prey, need = world.prey, world.work.need[GPUS, hunt.w]
-    own = prey.near[n] == prey.hunts[0]
+    candidates, need = world.candidates, world.work.need[GPUS, hunt.w]
+    own = candidates.bounds.own_at[n] == candidates.bounds.search_number[0]
     if own or hunt.rule == PREEMPT:
         return bool(own)
     row = _row_of(hunt)
-    if prey.rate[row, n] == np.inf:
+    if candidates.bounds.least_loss[row, n] == np.inf:
         return False
-    return need < ONE or free_of(world.room, GPUS, n, LATER) + prey.yields[row, n] >= need
+    return (
+        need < ONE
+        or free_of(world.room, GPUS, n, LATER) + candidates.bounds.most_given[row, n] >= need
+    )
 
 
 @once
-def least_cost(world: World, hunt: Hunt, n: int) -> float:
+def least_cost(world: Session, hunt: Hunt, n: int) -> float:
     """A lower bound of what a seat on ``n`` loses; 0 where whole GPUs are not what the workload lacks."""
     need = world.work.need[GPUS, hunt.w]
     lacks = need - free_of(world.room, GPUS, n, LATER)
-    rate = world.prey.rate[_row_of(hunt), n] if hunt.rule != PREEMPT else np.inf
-    if world.prey.near[n] == world.prey.hunts[0]:
-        rate = min(rate, world.prey.own_rate[n])
+    rate = world.candidates.bounds.least_loss[_row_of(hunt), n] if hunt.rule != PREEMPT else np.inf
+    if world.candidates.bounds.own_at[n] == world.candidates.bounds.search_number[0]:
+        rate = min(rate, world.candidates.bounds.own_least_loss[n])
     return rate * lacks if need >= 1000 and lacks > 0 and rate < np.inf else 0.0

@@ -29,9 +29,8 @@ from scheduling.engine.placement.node_room import ONE
 from scheduling.engine.quota.fair_share import PLAIN, levels_over
 from scheduling.engine.reasons.figures import PROMISE, TAKEN
 from scheduling.engine.state.input import core_of, gpus_of
-from scheduling.engine.state.order import EPOCH
-from scheduling.engine.state.session import World
-from scheduling.engine.state.units import GPUS, LEFT, MOVED, STEPPED_BACK
+from scheduling.engine.state.session import Session
+from scheduling.engine.state.units import GPUS
 from scheduling.engine.statement.changed import HOLDING, changed
 from scheduling.engine.statement.lines import undecide
 from scheduling.engine.statement.operations import note_shift
@@ -48,24 +47,24 @@ OWN, OTHERS = 0, 1
 
 
 @inner
-def can_step_back(world: World, w: int, c: int) -> bool:
+def can_step_back(world: Session, w: int, c: int) -> bool:
     """Whether ``lower_steps_back`` might find anybody: not if no round is left to ask them again."""
-    book, q = world.book, world.work.queue[w]
-    anybody = book.begun[c, q] > 0 or book.rounds[MOVED] > 0
-    if not anybody or book.rounds[LEFT] == 0 or passes_nominal(world, w, c):
+    queues, q = world.queues, world.work.queue[w]
+    anybody = queues.starts.started[c, q] > 0 or queues.round.moves > 0
+    if not anybody or queues.round.left == 0 or passes_nominal(world, w, c):
         return False
     return not fails_again(world, w, c, OWN)
 
 
 @inner
-def lower_steps_back(world: World, w: int, c: int, served: bool) -> Ints:
+def lower_steps_back(world: Session, w: int, c: int, served: bool) -> Ints:
     """Take back the room of those of lower priority in the queue of ``w`` who start on class ``c`` or
     move to it; of those for whom others left only if ``served``.
 
     Returns whose, none if they would not do. ``start_again`` or ``ask_again`` must follow.
     """
     who, gpus = begun_below(world, w, c, served)
-    if world.book.rounds[MOVED] > 0:
+    if world.queues.round.moves > 0:
         who, gpus = _with_movers(world, w, c, who, gpus)
     if gpus == 0 or free_at_most(world, w, c) + gpus < need_of(world, w):
         return who[:0]
@@ -74,7 +73,7 @@ def lower_steps_back(world: World, w: int, c: int, served: bool) -> Ints:
 
 
 @inner
-def all_step_back(world: World, who: Ints) -> None:
+def all_step_back(world: Session, who: Ints) -> None:
     """Try it without ``who``, until ``all_start_again`` or ``search_afresh``."""
     begin(world)
     for v in who:
@@ -83,14 +82,14 @@ def all_step_back(world: World, who: Ints) -> None:
 
 
 @inner
-def all_start_again(world: World) -> None:
+def all_start_again(world: Session) -> None:
     """Undo ``all_step_back``."""
     search_afresh(world)
     undo_all(world)
 
 
 @inner
-def start_again(world: World, w: int, who: Ints) -> None:
+def start_again(world: Session, w: int, who: Ints) -> None:
     """Undo ``lower_steps_back``."""
     if who.size > 0:
         all_start_again(world)
@@ -98,14 +97,17 @@ def start_again(world: World, w: int, who: Ints) -> None:
 
 
 @inner
-def note_in_vain(world: World, w: int, c: int, whose: int) -> None:
+def note_in_vain(world: Session, w: int, c: int, whose: int) -> None:
     """``w`` does not start without those of OWN or OTHERS either."""
-    book, q = world.book, world.work.queue[w]
-    book.in_vain[whose, c, q], book.in_vain_at[whose, c, q] = w, world.memo.now[EPOCH]
+    queues, q = world.queues, world.work.queue[w]
+    queues.search.vain_slot[whose, c, q], queues.search.vain_epoch[whose, c, q] = (
+        w,
+        world.shapes.refusals.epoch,
+    )
 
 
 @inner
-def ask_again(world: World, w: int, c: int, who: Ints) -> None:
+def ask_again(world: Session, w: int, c: int, who: Ints) -> None:
     """Nothing is decided on those who stepped back for ``w``, but that who was to move leaves."""
     out = world.out
     for v in who:
@@ -115,45 +117,52 @@ def ask_again(world: World, w: int, c: int, who: Ints) -> None:
             continue
         note_shift(world, v, out.members[v])
         undecide(out, v)
-        out.stepped_back[v] = True
+        out.starts.withdrawn[v] = True
     kept = 0
-    for k in range(out.used[0]):
-        if out.noted[out.order[k]]:
+    for k in range(out.size[0]):
+        if out.listed[out.order[k]]:
             out.order[kept] = out.order[k]
             kept += 1
-    out.used[0] = kept
-    world.book.rounds[STEPPED_BACK] = 1
+    out.size[0] = kept
+    world.queues.round.asks_again = 1
 
 
 @inner
-def fails_again(world: World, w: int, c: int, whose: int) -> bool:
+def fails_again(world: Session, w: int, c: int, whose: int) -> bool:
     """Whether it was in vain for one that asks for no more, and nobody has left since."""
-    book, q = world.book, world.work.queue[w]
-    if book.in_vain_at[whose, c, q] != world.memo.now[EPOCH]:
+    queues, q = world.queues, world.work.queue[w]
+    if queues.search.vain_epoch[whose, c, q] != world.shapes.refusals.epoch:
         return False
-    return asks_for_more(world, w, book.in_vain[whose, c, q])
+    return asks_for_more(world, w, queues.search.vain_slot[whose, c, q])
 
 
 @inner
-def begun_below(world: World, w: int, c: int, served: bool) -> tuple[Ints, int]:
+def begun_below(world: Session, w: int, c: int, served: bool) -> tuple[Ints, int]:
     """Who starts in the queue of ``w`` on class ``c`` at a lower priority, and their milli-GPU.
 
     But for those who were promised their GPUs, who use what is reserved, or, unless ``served``, for whom
     others left.
     """
-    line, out, work, q = world.line, world.out, world.work, world.work.queue[w]
-    first = line.leaf[q + 1]
-    if world.book.begun[c, q] == 0:
+    ordering, out, work, q = world.ordering, world.out, world.work, world.work.queue[w]
+    first = ordering.pending.queue_begin[q + 1]
+    if world.queues.starts.started[c, q] == 0:
         return np.empty(0, np.int64), 0
-    while first > line.leaf[q] and line.rank[line.item[line.start[first - 1]]] < line.rank[w]:
+    while (
+        first > ordering.pending.queue_begin[q]
+        and ordering.pending.rank[ordering.pending.slot[ordering.pending.group_begin[first - 1]]]
+        < ordering.pending.rank[w]
+    ):
         first -= 1
-    begin, end = line.start[first], line.start[line.leaf[q + 1]]
+    begin, end = (
+        ordering.pending.group_begin[first],
+        ordering.pending.group_begin[ordering.pending.queue_begin[q + 1]],
+    )
     who, size, gpus, cores = np.empty(end - begin, np.int64), 0, 0, 0
     for k in range(begin, end):
-        v = line.item[k]
+        v = ordering.pending.slot[k]
         if out.action[v] != codes.ADMIT or out.gpu_class[v] != c or not _may_step_back(world, w, v):
             continue
-        if out.served[v]:
+        if out.starts.served[v]:
             left = _left_for(world, w, v) if served else -1
             if left < 0 or cores + left > world.rules.eviction_cap * need_of(world, w):
                 continue
@@ -165,17 +174,19 @@ def begun_below(world: World, w: int, c: int, served: bool) -> tuple[Ints, int]:
 
 
 @once
-def _may_step_back(world: World, w: int, v: int) -> bool:
+def _may_step_back(world: Session, w: int, v: int) -> bool:
     work, out, ranks = world.work, world.out, world.ranks
     mine, its = work.priority[w], work.priority[v]
     if ranks.value[its] >= ranks.value[mine] or not ranks.preemptible[its]:
         return False
-    reserved = world.book.holder[out.gpu_class[v]] >= 0 and work.predicted_p90[v] < np.inf
+    reserved = (
+        world.queues.reservations.slot[out.gpu_class[v]] >= 0 and work.predicted_p90[v] < np.inf
+    )
     return not (work.claims[v] or reserved)
 
 
 @once
-def _left_for(world: World, w: int, v: int) -> int:
+def _left_for(world: Session, w: int, v: int) -> int:
     """Milli-GPU evicted for ``v``, whom the rules would let ``w`` preempt in the next cycle; -1 if they
     would not, or if those who left for ``v`` might not leave for ``w``.
     """
@@ -184,8 +195,8 @@ def _left_for(world: World, w: int, v: int) -> int:
     if not _is_prey_next(world, hunt, v) or only_reserved(world, w, c):
         return -1
     cores, more = 0, hunt.need - out.members[v] * work.need[GPUS, v]
-    over = levels_over(world.tree, world.book, world.division, work.queue[w], c, more)
-    for k in range(out.used[0]):
+    over = levels_over(world.tree, world.queues, world.division, work.queue[w], c, more)
+    for k in range(out.size[0]):
         x = out.order[k]
         if out.rival[x] != v or out.action[x] not in (codes.EVICT, codes.SHRINK, codes.MOVE):
             continue
@@ -197,13 +208,13 @@ def _left_for(world: World, w: int, v: int) -> int:
 
 
 @inner
-def hand_over(world: World, w: int, v: int) -> None:
+def hand_over(world: Session, w: int, v: int) -> None:
     """Who left for ``v``, which has stepped back for ``w``, leaves for ``w``, unless ``v`` starts again."""
     out = world.out
-    if not out.served[v] or out.action[v] != codes.UNDECIDED:
+    if not out.starts.served[v] or out.action[v] != codes.UNDECIDED:
         return
-    out.served[v], out.served[w] = False, True
-    for k in range(out.used[0]):
+    out.starts.served[v], out.starts.served[w] = False, True
+    for k in range(out.size[0]):
         x = out.order[k]
         if out.rival[x] == v and out.action[x] in (codes.EVICT, codes.SHRINK):
             out.rival[x], out.figures[x, TAKEN.requested] = w, need_of(world, w)
@@ -211,7 +222,7 @@ def hand_over(world: World, w: int, v: int) -> None:
 
 
 @inner
-def _is_prey_next(world: World, hunt: Hunt, v: int) -> bool:
+def _is_prey_next(world: Session, hunt: Hunt, v: int) -> bool:
     """Whether no time, budget or cap would protect ``v``, which starts now, in the next cycle."""
     work, gpus = world.work, need_of(world, v)
     patient = world.rules.now < work.submitted[hunt.w] + world.rules.delay
@@ -223,7 +234,7 @@ def _is_prey_next(world: World, hunt: Hunt, v: int) -> bool:
 
 
 @inner
-def _is_reversed(world: World, w: int, v: int) -> bool:
+def _is_reversed(world: Session, w: int, v: int) -> bool:
     """``w`` was evicted for ``v`` a while ago."""
     work = world.work
     lately = world.rules.now < work.evicted[w] + world.rules.cooldown
@@ -231,19 +242,19 @@ def _is_reversed(world: World, w: int, v: int) -> bool:
 
 
 @once
-def _with_movers(world: World, w: int, c: int, who: Ints, gpus: int) -> tuple[Ints, int]:
+def _with_movers(world: Session, w: int, c: int, who: Ints, gpus: int) -> tuple[Ints, int]:
     """``who`` and those of the queue of ``w`` whom the plan of the next cycle would let preempt: each of
     them has started anew then.
     """
-    line, work, q = world.line, world.work, world.work.queue[w]
+    ordering, work, q = world.ordering, world.work, world.work.queue[w]
     hunt = preempting(world, w, c)
-    more, size, cores = np.empty(who.size + line.count[2], np.int64), who.size, 0
+    more, size, cores = np.empty(who.size + ordering.running.size[0], np.int64), who.size, 0
     more[:size] = who
     patient = world.rules.now < work.submitted[w] + world.rules.delay
     if patient or only_reserved(world, w, c):
         return who, gpus
-    for k in range(line.runs[q + 1], line.runs[q + 2]):
-        v = line.running[k]
+    for k in range(ordering.running.queue_begin[q + 1], ordering.running.queue_begin[q + 2]):
+        v = ordering.running.slot[k]
         if world.out.action[v] != codes.MOVE or not _may_be_preempted(world, hunt, v):
             continue
         cores += core_of(work, v)
@@ -256,7 +267,7 @@ def _with_movers(world: World, w: int, c: int, who: Ints, gpus: int) -> tuple[In
 
 
 @inner
-def _may_be_preempted(world: World, hunt: Hunt, v: int) -> bool:
+def _may_be_preempted(world: Session, hunt: Hunt, v: int) -> bool:
     work = world.work
     if work.gpu_class[v] != hunt.c or min_run_of(world, hunt, v) > 0.0:
         return False
@@ -267,16 +278,16 @@ def _may_be_preempted(world: World, hunt: Hunt, v: int) -> bool:
 
 
 @inner
-def preempting(world: World, w: int, c: int) -> Hunt:
+def preempting(world: Session, w: int, c: int) -> Hunt:
     return Hunt(w, c, PREEMPT, world.work.queue[w], True, STRICT, need_of(world, w), False, PLAIN)
 
 
 @inner
-def free_at_most(world: World, w: int, c: int) -> int:
+def free_at_most(world: Session, w: int, c: int) -> int:
     """Milli-GPU of class ``c`` that are free, come free, or could be taken from lower priority that ran
     and from what others hold above their shares.
     """
-    q, value, mass = world.work.queue[w], world.ranks.value, world.prey.mass
+    q, value, mass = world.work.queue[w], world.ranks.value, world.candidates.held.evictable
     free = world.room.open[c] + world.room.coming[c] + lent_at_most(world, w, c)
     for p in range(value.size):
         if value[p] < value[world.work.priority[w]]:
@@ -285,14 +296,14 @@ def free_at_most(world: World, w: int, c: int) -> int:
 
 
 @inner
-def has_its_seats(world: World, v: int) -> bool:
+def has_its_seats(world: Session, v: int) -> bool:
     """Whether no node of ``v``, which starts, is promised twice, now or later."""
     out, room = world.out, world.room
-    for i in range(out.first[v], out.first[v] + out.members[v]):
-        n, device = out.pool_node[i], out.pool_device[i]
+    for i in range(out.pool.first[v], out.pool.first[v] + out.members[v]):
+        n, device = out.pool.node[i], out.pool.device[i]
         if device >= 0 and max(room.shared_now[n, device], room.shared_later[n, device]) > ONE:
             return False
         for r in range(3):
-            if room.now[r, n] < room.pledged[r, n] or room.later[r, n] < 0:
+            if room.free_now[r, n] < room.pledged[r, n] or room.free_later[r, n] < 0:
                 return False
     return True

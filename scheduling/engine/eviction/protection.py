@@ -28,16 +28,15 @@ from scheduling.engine.reasons.figures import (
     WOULD_LEAVE,
 )
 from scheduling.engine.state.input import core_of
-from scheduling.engine.state.session import World
+from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import GPUS
-from scheduling.engine.state.victims import END, FIRST
 from scheduling.engine.statement.lines import decide
 
 """What protects victims until a moment."""
 
 
 @inner
-def patient_until(world: World, w: int, rule: int, nominal: bool) -> float:
+def patient_until(world: Session, w: int, rule: int, nominal: bool) -> float:
     """Until when ``w`` has to wait before others leave for it: longer for what it would borrow."""
     rules = world.rules
     wait = rules.delay if rule == PREEMPT or nominal else max(rules.delay, rules.fair_delay)
@@ -45,7 +44,7 @@ def patient_until(world: World, w: int, rule: int, nominal: bool) -> float:
 
 
 @inner
-def is_lawful(world: World, hunt: Hunt) -> bool:
+def is_lawful(world: Session, hunt: Hunt) -> bool:
     """Whether the chosen, though the search overlooked protection by time, may all leave now."""
     now, lasting = world.rules.now, hunt.rule == BOTH or hunt.stretch == ROUNDED
     nominal = not lasting and takes_only_owed(world, hunt)
@@ -54,9 +53,9 @@ def is_lawful(world: World, hunt: Hunt) -> bool:
 
 
 @inner
-def blame_protection(world: World, hunt: Hunt) -> None:
+def blame_protection(world: Session, hunt: Hunt) -> None:
     """Quote the first victim that would go, its queue, and until when it is safe."""
-    w, v, out = hunt.w, world.prey.picked[world.prey.count[FIRST]], world.out
+    w, v, out = hunt.w, world.candidates.log.slot[world.candidates.log.first], world.out
     reason, overlook = codes.VICTIMS_PROTECTED, hunt.overlook
     if overlook == PROTECTED and last_release(world, hunt) <= world.rules.now:
         overlook = DELAY
@@ -72,12 +71,12 @@ def blame_protection(world: World, hunt: Hunt) -> None:
     decide(out, w, codes.WAIT, reason, hunt.c, 0)
     q = world.work.queue[v]
     fair = world.division.fair[hunt.c, q]
-    held = world.book.held[hunt.c, q] + _chosen_of(world, q)
+    held = world.queues.usage.held[hunt.c, q] + _chosen_of(world, q)
     out.blame[w], out.rival[w] = q, v
     figures = out.figures
     figures[w, WOULD_LEAVE.holds], figures[w, WOULD_LEAVE.fair_share] = held, fair
     figures[w, WOULD_LEAVE.needs] = hunt.need
-    figures[w, WOULD_LEAVE.would_leave] = world.book.spent[0]
+    figures[w, WOULD_LEAVE.would_leave] = world.queues.search.evicted[0]
     if overlook == BUDGET:
         figures[w, OVER_BUDGET.budget_left] = _budget_left(world)
     elif overlook == CAP:
@@ -90,7 +89,7 @@ def blame_protection(world: World, hunt: Hunt) -> None:
 
 
 @once
-def _is_urgent(world: World, hunt: Hunt) -> bool:
+def _is_urgent(world: Session, hunt: Hunt) -> bool:
     """Whether it waits for what is owed to it, for which the wait is shorter, and is not over yet."""
     if hunt.rule == BOTH or hunt.stretch == ROUNDED or not takes_only_owed(world, hunt):
         return False
@@ -98,11 +97,11 @@ def _is_urgent(world: World, hunt: Hunt) -> bool:
 
 
 @once
-def _what_protects(world: World, hunt: Hunt, until: float) -> int:
+def _what_protects(world: Session, hunt: Hunt, until: float) -> int:
     """Which protection of the chosen ends last, at ``until``."""
-    work, prey = world.work, world.prey
-    for k in range(prey.count[FIRST], prey.count[END]):
-        v = prey.picked[k]
+    work, candidates = world.work, world.candidates
+    for k in range(candidates.log.first, candidates.log.size):
+        v = candidates.log.slot[k]
         if grace_over(world, hunt.c, work.queue[v]) == until:
             return GRACE
         spared = work.evicted_for[hunt.w] == work.tie[v]
@@ -112,49 +111,53 @@ def _what_protects(world: World, hunt: Hunt, until: float) -> int:
 
 
 @inner
-def _budgets_until(world: World) -> float:
+def _budgets_until(world: Session) -> float:
     """When the last of the budgets that the chosen would overdraw may be drawn on again, 0 unknown."""
     until = 0.0
-    for k in range(world.prey.count[FIRST], world.prey.count[END]):
-        q = world.work.queue[world.prey.picked[k]]
-        while q > 0 and world.prey.part[k] < 0:
-            if world.book.budget[q] < 0:
+    for k in range(world.candidates.log.first, world.candidates.log.size):
+        q = world.work.queue[world.candidates.log.slot[k]]
+        while q > 0 and world.candidates.log.part[k] < 0:
+            if world.queues.usage.eviction_budget[q] < 0:
                 until = max(until, world.tree.budget_until[q])
             q = world.tree.parent[q]
     return until if until > world.rules.now else 0.0
 
 
 @once
-def _budget_left(world: World) -> int:
+def _budget_left(world: Session) -> int:
     """What the smallest of the budgets that the chosen would overdraw still had."""
-    prey, least = world.prey, UNLIMITED
-    for k in range(prey.count[FIRST], prey.count[END]):
-        q = world.work.queue[prey.picked[k]]
+    candidates, least = world.candidates, UNLIMITED
+    for k in range(candidates.log.first, candidates.log.size):
+        q = world.work.queue[candidates.log.slot[k]]
         while q > 0:
-            if world.book.budget[q] < 0:
-                least = min(least, world.book.budget[q] + _cores_below(world, q))
+            if world.queues.usage.eviction_budget[q] < 0:
+                least = min(least, world.queues.usage.eviction_budget[q] + _cores_below(world, q))
             q = world.tree.parent[q]
     return least
 
 
 @once
-def _cores_below(world: World, top: int) -> int:
+def _cores_below(world: Session, top: int) -> int:
     """Milli-GPU that count as evicted of the chosen in ``top`` and below it."""
     gpus = 0
-    for k in range(world.prey.count[FIRST], world.prey.count[END]):
-        v = world.prey.picked[k]
+    for k in range(world.candidates.log.first, world.candidates.log.size):
+        v = world.candidates.log.slot[k]
         inside = is_below(world.tree, world.work.queue[v], top)
-        gpus += core_of(world.work, v) if inside and world.prey.part[k] < 0 else 0
+        gpus += core_of(world.work, v) if inside and world.candidates.log.part[k] < 0 else 0
     return gpus
 
 
 @once
-def _chosen_of(world: World, q: int) -> int:
+def _chosen_of(world: Session, q: int) -> int:
     """Milli-GPU of the chosen in ``q``, without what they have given up before."""
-    prey, gpus = world.prey, 0
-    for k in range(prey.count[FIRST], prey.count[END]):
-        v = prey.picked[k]
+    candidates, gpus = world.candidates, 0
+    for k in range(candidates.log.first, candidates.log.size):
+        v = candidates.log.slot[k]
         if world.work.queue[v] == q:
-            members = 1 if prey.part[k] >= 0 else world.work.members[v] - prey.given[v]
+            members = (
+                1
+                if candidates.log.part[k] >= 0
+                else world.work.members[v] - candidates.log.members_given[v]
+            )
             gpus += members * world.work.need[GPUS, v]
     return gpus

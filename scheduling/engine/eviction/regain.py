@@ -19,19 +19,18 @@ from scheduling.engine.eviction.rooming import leaves_by_queue, see_prey
 from scheduling.engine.eviction.rules import NOTHING, RECLAIM, STRICT, Hunt, note_owed
 from scheduling.engine.placement.node_room import pick_device, sit, slots_on
 from scheduling.engine.quota.fair_share import PLAIN, reach
-from scheduling.engine.state.session import World
+from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import ANYWHERE, GPUS, LATER
-from scheduling.engine.state.victims import END, FIRST
 from scheduling.engine.statement.statement import begin, how_many, undo_all
 
 
 @inner
-def settled_classes(world: World) -> Flags:
+def settled_classes(world: Session) -> Flags:
     """Classes of which nothing comes free and for which nobody waits."""
-    line, work, out = world.line, world.work, world.out
+    ordering, work, out = world.ordering, world.work, world.out
     found = world.room.coming == 0
-    for k in range(line.count[0]):
-        w = line.item[k]
+    for k in range(ordering.pending.size[0]):
+        w = ordering.pending.slot[k]
         if out.action[w] == codes.ADMIT:
             continue
         for i in range(work.wish.shape[0]):
@@ -41,12 +40,12 @@ def settled_classes(world: World) -> Flags:
 
 
 @inner
-def regain_member(world: World, w: int, c: int, home: int) -> bool:
+def regain_member(world: Session, w: int, c: int, home: int) -> bool:
     """Others give up members so that one more of ``w``, which has a member on node ``home``, fits on class
     ``c``: only what is owed to it.
     """
     q, need = world.work.queue[w], world.work.need[GPUS, w]
-    top = reach(world.tree, world.book, world.division, q, c, need)
+    top = reach(world.tree, world.queues, world.division, q, c, need)
     hunt = Hunt(w, c, RECLAIM, top, True, STRICT, need, True, PLAIN)
     if not share_allows(world, w, c, need, 0) or note_owed(world, hunt) == NOTHING:
         return False
@@ -65,11 +64,11 @@ def regain_member(world: World, w: int, c: int, home: int) -> bool:
 
 
 @once
-def _easiest(world: World, hunt: Hunt, home: int) -> int:
+def _easiest(world: Session, hunt: Hunt, home: int) -> int:
     """The node on which fewest members have to be given up for one seat, lowest name on ties; -1 if none."""
     nodes, level = world.nodes, world.work.required[hunt.w]
     best, fewest = -1, 0
-    world.prey.hunts[0] += 1
+    world.candidates.bounds.search_number[0] += 1
     begin(world)
     for i in range(nodes.class_start[hunt.c], nodes.class_start[hunt.c + 1]):
         n = nodes.of_class[i]
@@ -78,7 +77,7 @@ def _easiest(world: World, hunt: Hunt, home: int) -> int:
         if slots_on(world.room, world.work, hunt.w, n, LATER) > 0:
             continue
         gives = give_members_on(world, hunt, n)
-        given = how_many(world.prey)
+        given = how_many(world.candidates)
         undo_all(world)
         if gives and (best < 0 or given < fewest):
             best, fewest = n, given
@@ -86,8 +85,8 @@ def _easiest(world: World, hunt: Hunt, home: int) -> int:
 
 
 @once
-def _carry_out(world: World, hunt: Hunt, leaves: Ints) -> None:
-    for k in range(world.prey.count[FIRST], world.prey.count[END]):
+def _carry_out(world: Session, hunt: Hunt, leaves: Ints) -> None:
+    for k in range(world.candidates.log.first, world.candidates.log.size):
         note_loss(world, k)
-        if not is_shrunk(world, world.prey.picked[k]):
-            shrink_for(world, hunt, world.prey.picked[k], leaves)
+        if not is_shrunk(world, world.candidates.log.slot[k]):
+            shrink_for(world, hunt, world.candidates.log.slot[k], leaves)

@@ -46,9 +46,8 @@ from scheduling.engine.eviction.rules import (
 )
 from scheduling.engine.quota.fair_share import LENT, PLAIN, ROUNDED, branch_of, reach
 from scheduling.engine.reasons.figures import PROMISE
-from scheduling.engine.state.session import World
-from scheduling.engine.state.units import EPS, GPUS, MIXED, MOVED, STRETCHED
-from scheduling.engine.state.victims import END, FIRST
+from scheduling.engine.state.session import Session
+from scheduling.engine.state.units import EPS, GPUS
 from scheduling.engine.statement.changed import EVERY, REACH, ROOM, changed
 from scheduling.engine.statement.lines import note_bound
 from scheduling.engine.statement.statement import LEAVES, MOVES, how_many
@@ -64,7 +63,7 @@ MOST_MIXED = 32
 
 
 @inner
-def move_others(world: World, w: int, c: int) -> bool:
+def move_others(world: Session, w: int, c: int) -> bool:
     """Step c, without evictions: others move on class ``c`` where that gives ``w`` room."""
     if world.rules.max_moves == 0 or not _may_gain(world, w, c) or not consolidate(world, w, c):
         return False
@@ -73,7 +72,7 @@ def move_others(world: World, w: int, c: int) -> bool:
 
 
 @inner
-def make_room(world: World, w: int, c: int) -> bool:
+def make_room(world: Session, w: int, c: int) -> bool:
     """Step c: reclaim, preempt. Where only time, budget or cap forbid it, that is the reason.
 
     Nodes that a gang keeps for a share above nominal are kept from nobody to whom nominal is owed.
@@ -93,35 +92,35 @@ def make_room(world: World, w: int, c: int) -> bool:
 
 
 @once
-def _yields(world: World, w: int, c: int) -> bool:
+def _yields(world: Session, w: int, c: int) -> bool:
     """Whether nominal is owed to ``w`` and not to who keeps nodes of class ``c``."""
-    holder = world.book.holder[c]
+    holder = world.queues.reservations.slot[c]
     return holder >= 0 and not _is_owed(world, holder, c) and _is_owed(world, w, c)
 
 
 @inner
-def _is_owed(world: World, w: int, c: int) -> bool:
+def _is_owed(world: Session, w: int, c: int) -> bool:
     need = need_of(world, w)
-    top = reach(world.tree, world.book, world.division, world.work.queue[w], c, need)
+    top = reach(world.tree, world.queues, world.division, world.work.queue[w], c, need)
     return bool(
         note_owed(world, Hunt(w, c, RECLAIM, top, True, STRICT, need, False, PLAIN)) != NOTHING
     )
 
 
 @once
-def _give_nodes_up(world: World, c: int) -> None:
+def _give_nodes_up(world: Session, c: int) -> None:
     """Who kept them waits; it is asked again, since somebody left."""
-    holder = world.book.holder[c]
-    world.out.action[holder], world.book.holder[c] = codes.WAIT, -1
+    holder = world.queues.reservations.slot[c]
+    world.out.action[holder], world.queues.reservations.slot[c] = codes.WAIT, -1
 
 
 @inner
-def make_room_below(world: World, w: int, c: int, meet: int) -> bool:
+def make_room_below(world: Session, w: int, c: int, meet: int) -> bool:
     """``make_room`` where that brings ``w`` inside its share in every queue below ``meet``."""
     if not _may_gain(world, w, c):
         return False
     need, q = need_of(world, w), world.work.queue[w]
-    top = reach(world.tree, world.book, world.division, q, c, need)
+    top = reach(world.tree, world.queues, world.division, q, c, need)
     if world.tree.depth[meet] < world.tree.depth[top]:
         top = meet
     hunt = _search_both(world, Hunt(w, c, BOTH, top, True, STRICT, need, False, PLAIN), True)
@@ -131,37 +130,37 @@ def make_room_below(world: World, w: int, c: int, meet: int) -> bool:
 
 
 @inner
-def see_prey(world: World) -> None:
+def see_prey(world: Session) -> None:
     """List it if nobody did so in this cycle."""
-    if not world.prey.listed[0]:
+    if not world.candidates.ready[0]:
         list_prey(
             world.work,
             world.ranks,
             world.rules,
             world.tree,
-            world.line,
+            world.ordering,
             world.out.action,
-            world.prey,
+            world.candidates,
         )
 
 
 @inner
-def _may_gain(world: World, w: int, c: int) -> bool:
+def _may_gain(world: Session, w: int, c: int) -> bool:
     """Whether anybody runs on class ``c`` who might make room; then the prey is listed."""
     if passes_nominal(world, w, c):
         return False
     see_prey(world)
-    if world.prey.of_class[c] == 0:
+    if world.candidates.size_of_class[c] == 0:
         return False
     return not fails_like_another(world, w, c)
 
 
 @once
-def _hunt(world: World, w: int, c: int, need: int) -> bool:
+def _hunt(world: Session, w: int, c: int, need: int) -> bool:
     ended = _hunt_by(world, w, c, need, PLAIN)
     stretch = _stretch_for(world, w, c, need) if ended == NOBODY else PLAIN
     if stretch != PLAIN:
-        world.book.rounds[STRETCHED] += 1
+        world.queues.round.stretched += 1
         ended = _hunt_by(world, w, c, need, stretch)
     if ended == DONE:
         return True
@@ -173,9 +172,9 @@ def _hunt(world: World, w: int, c: int, need: int) -> bool:
 
 
 @inner
-def _hunt_by(world: World, w: int, c: int, need: int, stretch: int) -> int:
+def _hunt_by(world: Session, w: int, c: int, need: int, stretch: int) -> int:
     """DONE; RESERVED_FREE; WAITS where a protection is told; NOBODY."""
-    forbidden = world.book.forbidden
+    forbidden = world.queues.search.forbidden
     for overlook in (STRICT, DELAY, PROTECTED, BUDGET, CAP):
         forbidden[overlook] = 0
     for overlook in (STRICT, DELAY, PROTECTED, BUDGET, CAP):
@@ -197,56 +196,56 @@ def _hunt_by(world: World, w: int, c: int, need: int, stretch: int) -> int:
 
 
 @once
-def _search_by(world: World, w: int, c: int, need: int, overlook: int, stretch: int) -> Hunt:
+def _search_by(world: Session, w: int, c: int, need: int, overlook: int, stretch: int) -> Hunt:
     q = world.work.queue[w]
     if stretch == PLAIN:
-        top = reach(world.tree, world.book, world.division, q, c, need)
+        top = reach(world.tree, world.queues, world.division, q, c, need)
         return _search(world, w, c, top, need, overlook)
     return _search_further(world, w, c, need, overlook, stretch)
 
 
 @once
-def _stretch_for(world: World, w: int, c: int, need: int) -> int:
+def _stretch_for(world: Session, w: int, c: int, need: int) -> int:
     """How far a reclaim for ``w`` may go where no other search succeeds, whatever it overlooks."""
-    book, q, stretch = world.book, world.work.queue[w], PLAIN
-    if book.graced[c] > 0.0:
+    queues, q, stretch = world.queues, world.work.queue[w], PLAIN
+    if queues.redivision.grace_until_s[c] > 0.0:
         return PLAIN
     if _is_owed(world, w, c):
         stretch = LENT
     elif _rounded_reach(world, q, c, need) != q:
         stretch = ROUNDED
-    if stretch != PLAIN and book.rounds[STRETCHED] == MOST_STRETCHED:
+    if stretch != PLAIN and queues.round.stretched == MOST_STRETCHED:
         note_bound(world.out, w, MOST_STRETCHED)
         return PLAIN
     return stretch
 
 
 @inner
-def _rounded_reach(world: World, q: int, c: int, need: int) -> int:
+def _rounded_reach(world: Session, q: int, c: int, need: int) -> int:
     """The highest queue below which ``need`` more brings each queue on the way closer to its share."""
-    held, fair = world.book.held, world.division.fair
+    held, fair = world.queues.usage.held, world.division.fair
     while q > 0 and need < 2.0 * (fair[c, q] - held[c, q]) - EPS:
         q = world.tree.parent[q]
     return q
 
 
 @once
-def _search_further(world: World, w: int, c: int, need: int, overlook: int, stretch: int) -> Hunt:
+def _search_further(world: Session, w: int, c: int, need: int, overlook: int, stretch: int) -> Hunt:
     q = world.work.queue[w]
     top = _rounded_reach(world, q, c, need)
     if stretch == LENT:
-        top = reach(world.tree, world.book, world.division, q, c, need)
+        top = reach(world.tree, world.queues, world.division, q, c, need)
     patient = world.rules.now >= patient_until(world, w, RECLAIM, stretch == LENT)
     hunt = Hunt(w, c, RECLAIM, top, True, overlook, need, stretch == LENT, stretch)
     if overlook == STRICT and not patient:
-        world.book.forbidden[DELAY] = 1
+        world.queues.search.forbidden[DELAY] = 1
     elif is_promising(world, hunt) and _hunt_down_afresh(world, hunt):
         return hunt
     return Hunt(w, c, RECLAIM, top, True, overlook, NOBODY, False, stretch)
 
 
 @once
-def _hunt_down_afresh(world: World, hunt: Hunt) -> bool:
+def _hunt_down_afresh(world: Session, hunt: Hunt) -> bool:
     """Nodes are rated anew for what is LENT, and again for whoever hunts next."""
     lent = hunt.stretch == LENT
     if lent:
@@ -258,7 +257,7 @@ def _hunt_down_afresh(world: World, hunt: Hunt) -> bool:
 
 
 @once
-def _search(world: World, w: int, c: int, top: int, need: int, overlook: int) -> Hunt:
+def _search(world: Session, w: int, c: int, top: int, need: int, overlook: int) -> Hunt:
     """The first search that succeeds; its ``need`` is NOBODY if none does.
 
     Reclaim sparing gangs that lie partly inside their queue's fair share or were evicted often; reclaim
@@ -272,7 +271,7 @@ def _search(world: World, w: int, c: int, top: int, need: int, overlook: int) ->
             continue
         hasty = False
         if overlook == STRICT and world.rules.now < patient_until(world, w, rule, owed == ALL):
-            world.book.forbidden[DELAY] = 1
+            world.queues.search.forbidden[DELAY] = 1
             hasty = rule == RECLAIM and owed == SOME
             if not hasty or world.rules.now < patient_until(world, w, rule, True):
                 continue
@@ -289,25 +288,25 @@ def _search(world: World, w: int, c: int, top: int, need: int, overlook: int) ->
 
 
 @once
-def _moves_some_beside(world: World, hunt: Hunt) -> bool:
+def _moves_some_beside(world: Session, hunt: Hunt) -> bool:
     """Before gangs go that lie partly inside their queue's share, others move beside those that do not."""
-    rounds = world.book.rounds
+    rounds = world.queues.round
     if hunt.overlook != STRICT or world.rules.max_moves == 0:
         return False
-    if rounds[MIXED] == MOST_MIXED:
+    if rounds.mixed == MOST_MIXED:
         note_bound(world.out, hunt.w, MOST_MIXED)
         return False
-    rounds[MIXED] += 1
+    rounds.mixed += 1
     return bool(move_beside_victims(world, hunt))
 
 
 @once
-def _or_cheaper(world: World, hunt: Hunt) -> Hunt:
+def _or_cheaper(world: Session, hunt: Hunt) -> Hunt:
     """The preemption that succeeded, or the search of both kinds where others who hold too much lose less:
     they would leave next, for those of the own queue who left.
     """
     w, c = hunt.w, hunt.c
-    if how_many(world.prey) < 2 or lent_at_most(world, w, c) == 0:
+    if how_many(world.candidates) < 2 or lent_at_most(world, w, c) == 0:
         return hunt
     price = lost_so_far(world)
     give_up(world, hunt)
@@ -322,7 +321,7 @@ def _or_cheaper(world: World, hunt: Hunt) -> Hunt:
 
 
 @inner
-def _search_beyond(world: World, hunt: Hunt) -> Hunt:
+def _search_beyond(world: Session, hunt: Hunt) -> Hunt:
     """Both, where reclaim below the top of ``hunt`` and preempt failed each for itself."""
     w, c, need, top = hunt.w, hunt.c, hunt.need, first_of_both(world, hunt)
     ask = Hunt(w, c, BOTH, top, False, hunt.overlook, need, False, PLAIN)
@@ -330,7 +329,7 @@ def _search_beyond(world: World, hunt: Hunt) -> Hunt:
 
 
 @inner
-def _search_both(world: World, ask: Hunt, entitled: bool) -> Hunt:
+def _search_both(world: Session, ask: Hunt, entitled: bool) -> Hunt:
     """The search that succeeds among those that reclaim and preempt, from the top of ``ask`` up to the root:
     what leaves below a queue may bring the workload inside the share there, and so entitle it to what others
     hold above theirs. Sparing first, as ``_search``.
@@ -342,7 +341,7 @@ def _search_both(world: World, ask: Hunt, entitled: bool) -> Hunt:
             if not is_promising(world, hunt):
                 continue
             if overlook == STRICT and world.rules.now < patient_until(world, w, BOTH, owed):
-                world.book.forbidden[DELAY] = 1
+                world.queues.search.forbidden[DELAY] = 1
                 if world.rules.now < patient_until(world, w, BOTH, True):
                     continue
                 hunt = Hunt(w, c, BOTH_OWED, top, owed, overlook, need, False, PLAIN)
@@ -355,25 +354,25 @@ def _search_both(world: World, ask: Hunt, entitled: bool) -> Hunt:
 
 
 @inner
-def _carry_out(world: World, hunt: Hunt) -> None:
+def _carry_out(world: Session, hunt: Hunt) -> None:
     """The chosen leave, the workload keeps the seats it has claimed.
 
     They may be free already, held for a gang that goes first: that one gets what the victims leave.
     """
-    prey, out, gone = world.prey, world.out, 0
+    candidates, out, gone = world.candidates, world.out, 0
     leaves = leaves_by_queue(world, hunt)
-    for k in range(prey.count[FIRST], prey.count[END]):
-        v = prey.picked[k]
+    for k in range(candidates.log.first, candidates.log.size):
+        v = candidates.log.slot[k]
         note_loss(world, k)
-        if prey.part[k] == MOVES:
+        if candidates.log.part[k] == MOVES:
             move_for(world, hunt, v)
-            world.book.rounds[MOVED] += 1
+            world.queues.round.moves += 1
             gone += 1
-        elif prey.part[k] == LEAVES:
+        elif candidates.log.part[k] == LEAVES:
             reason = codes.PREEMPTED if is_own(world, hunt, v) else codes.RECLAIMED
             evict_for(world, hunt, v, reason, leaves)
             gone += 1
-        elif not prey.chosen[v] and not is_shrunk(world, v):
+        elif not candidates.log.leaves[v] and not is_shrunk(world, v):
             shrink_for(world, hunt, v, leaves)
             gone += 1
     changed(world, ROOM, hunt.c, EVERY)
@@ -383,14 +382,18 @@ def _carry_out(world: World, hunt: Hunt) -> None:
 
 
 @inner
-def leaves_by_queue(world: World, hunt: Hunt) -> Ints:
+def leaves_by_queue(world: Session, hunt: Hunt) -> Ints:
     """Milli-GPU of the chosen, by their queue just below the common ancestor."""
-    prey, leaves = world.prey, np.zeros(world.tree.parent.size, np.int64)
-    for k in range(prey.count[FIRST], prey.count[END]):
-        v = prey.picked[k]
-        if prey.part[k] == MOVES:
+    candidates, leaves = world.candidates, np.zeros(world.tree.parent.size, np.int64)
+    for k in range(candidates.log.first, candidates.log.size):
+        v = candidates.log.slot[k]
+        if candidates.log.part[k] == MOVES:
             continue
-        members = 1 if prey.part[k] >= 0 else world.work.members[v] - prey.given[v]
+        members = (
+            1
+            if candidates.log.part[k] >= 0
+            else world.work.members[v] - candidates.log.members_given[v]
+        )
         leaves[branch_of(world.tree, world.work.queue[v], world.work.queue[hunt.w])] += (
             members * world.work.need[GPUS, v]
         )

@@ -25,9 +25,8 @@ from scheduling.engine.quota.fair_share import (
 )
 from scheduling.engine.quota.limits import is_worn
 from scheduling.engine.state.input import core_of, extra_of
-from scheduling.engine.state.session import World
+from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import EPS, GPUS
-from scheduling.engine.state.victims import END, FIRST
 
 RECLAIM, PREEMPT, BOTH, BOTH_OWED = 0, 1, 2, 3
 STRICT, DELAY, PROTECTED, BUDGET, CAP = 0, 1, 2, 3, 4
@@ -62,7 +61,7 @@ class Hunt(NamedTuple):
 
 
 @once
-def held_by(world: World, v: int) -> int:
+def held_by(world: Session, v: int) -> int:
     """Milli-GPU of ``v`` but for what it has given up for others in this cycle."""
     shrunk = world.out.action[v] == SHRINK
     members = world.out.members[v] if shrunk else world.work.members[v]
@@ -70,13 +69,13 @@ def held_by(world: World, v: int) -> int:
 
 
 @inner
-def protected_until(world: World, hunt: Hunt, v: int) -> float:
+def protected_until(world: Session, hunt: Hunt, v: int) -> float:
     """When ``v`` may go for the workload: no shield left, and the grace of a lowered quota over."""
     return max(shielded_until(world, hunt, v), grace_over(world, hunt.c, world.work.queue[v]))
 
 
 @inner
-def shielded_until(world: World, hunt: Hunt, v: int) -> float:
+def shielded_until(world: Session, hunt: Hunt, v: int) -> float:
     """Until the end of its min run time, and of the cooldown if the workload was evicted for ``v``."""
     work = world.work
     until = work.started[v] + min_run_of(world, hunt, v)
@@ -86,7 +85,7 @@ def shielded_until(world: World, hunt: Hunt, v: int) -> float:
 
 
 @inner
-def min_run_of(world: World, hunt: Hunt, v: int) -> float:
+def min_run_of(world: Session, hunt: Hunt, v: int) -> float:
     """That of the queue in which both part, on the side of ``v`` (its leaf inside one queue), else that of
     the priority class.
     """
@@ -96,17 +95,17 @@ def min_run_of(world: World, hunt: Hunt, v: int) -> float:
 
 
 @inner
-def allowed(world: World, hunt: Hunt, v: int) -> bool:
+def allowed(world: Session, hunt: Hunt, v: int) -> bool:
     """Whether the rules let ``v`` go for the workload, as things stand now.
 
     What forbids it though the rule would take it is noted in ``book.forbidden``. The eviction cap is
     asked for ``v`` alone here, and for all victims together once nobody needless is among them.
     """
     work, gpus, forbidden = world.work, core_of(world.work, v), STRICT
-    if world.prey.barred[v] == world.prey.hunts[0]:
+    if world.candidates.barred[v] == world.candidates.bounds.search_number[0]:
         return False
     spares = not is_own(world, hunt, v) and not _is_owed(world, hunt, v)
-    if spares and world.prey.take[work.queue[v]] < gpus:
+    if spares and world.candidates.held.takeable[work.queue[v]] < gpus:
         return False  # What stands in its way was noted when its queue was summed up.
     worn = (spares or hunt.stretch == ROUNDED) and is_worn(world, v)
     if work.gpu_class[v] != hunt.c or worn or not is_fair_game(world, hunt, v, gpus):
@@ -117,36 +116,41 @@ def allowed(world: World, hunt: Hunt, v: int) -> bool:
         forbidden = BUDGET
     elif hunt.overlook != CAP and gpus > world.rules.eviction_cap * hunt.need:
         forbidden = CAP
-    world.book.forbidden[forbidden] = 1
+    world.queues.search.forbidden[forbidden] = 1
     return forbidden == STRICT
 
 
 @inner
-def _is_protected(world: World, hunt: Hunt, v: int) -> bool:
+def _is_protected(world: Session, hunt: Hunt, v: int) -> bool:
     """By time; or by the grace of a lowered quota, which no reclaim may break."""
     if world.rules.now < shielded_until(world, hunt, v):
         return True
-    graced = world.book.graced[hunt.c] > 0.0 and not is_own(world, hunt, v)
+    graced = world.queues.redivision.grace_until_s[hunt.c] > 0.0 and not is_own(world, hunt, v)
     return graced and not _reclaimable(world, hunt, v, core_of(world.work, v), True)
 
 
 @inner
-def may_give(world: World, hunt: Hunt, v: int) -> bool:
+def may_give(world: Session, hunt: Hunt, v: int) -> bool:
     """Whether ``v`` can do without one more member, and the rules would let as much of it go.
 
     No min run time, budget or cap speaks for the extra members of an elastic gang: it goes on.
     """
-    work, prey = world.work, world.prey
-    if prey.chosen[v] or work.gpu_class[v] != hunt.c or prey.given[v] >= extra_of(work, v):
-        return False
-    grows = world.out.action[v] != SHRINK and world.out.members[v] > 0
-    if grows or prey.barred[v] == prey.hunts[0]:
-        return False
-    if prey.count[END] + prey.chosen.size >= prey.picked.size or not is_fair_game(
-        world, hunt, v, work.need[GPUS, v]
+    work, candidates = world.work, world.candidates
+    if (
+        candidates.log.leaves[v]
+        or work.gpu_class[v] != hunt.c
+        or candidates.log.members_given[v] >= extra_of(work, v)
     ):
         return False
-    graced = hunt.overlook != PROTECTED and world.book.graced[hunt.c] > 0.0
+    grows = world.out.action[v] != SHRINK and world.out.members[v] > 0
+    if grows or candidates.barred[v] == candidates.bounds.search_number[0]:
+        return False
+    if (
+        candidates.log.size + candidates.log.leaves.size >= candidates.log.slot.size
+        or not is_fair_game(world, hunt, v, work.need[GPUS, v])
+    ):
+        return False
+    graced = hunt.overlook != PROTECTED and world.queues.redivision.grace_until_s[hunt.c] > 0.0
     return (
         not graced
         or is_own(world, hunt, v)
@@ -155,13 +159,13 @@ def may_give(world: World, hunt: Hunt, v: int) -> bool:
 
 
 @once
-def is_own(world: World, hunt: Hunt, v: int) -> bool:
+def is_own(world: Session, hunt: Hunt, v: int) -> bool:
     """Whether ``v`` is in the queue of the workload: preempted, not reclaimed."""
     return bool(world.work.queue[v] == world.work.queue[hunt.w])
 
 
 @inner
-def is_fair_game(world: World, hunt: Hunt, v: int, gpus: int) -> bool:
+def is_fair_game(world: Session, hunt: Hunt, v: int, gpus: int) -> bool:
     """Lower priority in the same leaf that had not risen above it, or above fair share in another."""
     if not is_own(world, hunt, v):
         return hunt.rule != PREEMPT and _reclaimable(world, hunt, v, gpus, False)
@@ -172,40 +176,40 @@ def is_fair_game(world: World, hunt: Hunt, v: int, gpus: int) -> bool:
 
 
 @once
-def _had_risen(world: World, v: int) -> bool:
+def _had_risen(world: Session, v: int) -> bool:
     """It had waited past the bound of its class when it started, so it went before any priority."""
     waited = world.work.started[v] - world.work.submitted[v]
     return waited >= world.ranks.max_wait[world.work.priority[v]]
 
 
 @inner
-def in_budget(world: World, q: int, gpus: int) -> bool:
+def in_budget(world: Session, q: int, gpus: int) -> bool:
     while q > 0:
-        if world.book.budget[q] < gpus:
+        if world.queues.usage.eviction_budget[q] < gpus:
             return False
         q = world.tree.parent[q]
     return True
 
 
 @inner
-def _reclaimable(world: World, hunt: Hunt, v: int, gpus: int, graced: bool) -> bool:
+def _reclaimable(world: Session, hunt: Hunt, v: int, gpus: int, graced: bool) -> bool:
     """Every queue of the victim below the common ancestor is above its fair share, or, ``graced``,
     above what a grace leaves it.
     """
-    tree, book = world.tree, world.book
+    tree, queues = world.tree, world.queues
     q = world.work.queue[v]
-    if book.held[hunt.c, q] <= left_by(world, hunt.c, q, hunt.stretch) + EPS:
+    if queues.usage.held[hunt.c, q] <= left_by(world, hunt.c, q, hunt.stretch) + EPS:
         return False
     meet = common_ancestor(tree, q, world.work.queue[hunt.w])
     if meet == q or tree.depth[meet] < tree.depth[hunt.top]:
         return False
-    owed = world.prey.owing[meet]
+    owed = world.candidates.owing[meet]
     if hunt.hasty and not owed:
         return False
     while q != meet:
         keeps = left_by(world, hunt.c, q, hunt.stretch)
         keeps = max(keeps, guarded(world, hunt.c, q)) if graced else keeps
-        above = book.held[hunt.c, q] - keeps
+        above = queues.usage.held[hunt.c, q] - keeps
         if above <= EPS or (not (hunt.owed and owed) and above < gpus - EPS):
             return False
         q = tree.parent[q]
@@ -213,27 +217,27 @@ def _reclaimable(world: World, hunt: Hunt, v: int, gpus: int, graced: bool) -> b
 
 
 @inner
-def _is_owed(world: World, hunt: Hunt, v: int) -> bool:
+def _is_owed(world: Session, hunt: Hunt, v: int) -> bool:
     """Whether the workload may take from ``v`` what is owed to it."""
     if not hunt.owed:
         return False
     meet = common_ancestor(world.tree, world.work.queue[v], world.work.queue[hunt.w])
-    return bool(world.prey.owing[meet])
+    return bool(world.candidates.owing[meet])
 
 
 @inner
-def takes_only_owed(world: World, hunt: Hunt) -> bool:
+def takes_only_owed(world: Session, hunt: Hunt) -> bool:
     """Whether all that the chosen give is owed to the workload."""
-    for k in range(world.prey.count[FIRST], world.prey.count[END]):
-        v = world.prey.picked[k]
+    for k in range(world.candidates.log.first, world.candidates.log.size):
+        v = world.candidates.log.slot[k]
         meet = common_ancestor(world.tree, world.work.queue[v], world.work.queue[hunt.w])
-        if not is_own(world, hunt, v) and not world.prey.owing[meet]:
+        if not is_own(world, hunt, v) and not world.candidates.owing[meet]:
             return False
     return True
 
 
 @inner
-def note_owed(world: World, hunt: Hunt) -> int:
+def note_owed(world: Session, hunt: Hunt) -> int:
     """Note in ``prey.owing``, for each queue from ``hunt.top`` down, whether what others hold in it above
     their shares is owed to the queue below it on the way to the workload: its nominal covers the workload.
     Returns in how many of them: NOTHING, SOME or ALL.
@@ -243,25 +247,25 @@ def note_owed(world: World, hunt: Hunt) -> int:
         owed = hunt.rule == BOTH_OWED or hunt.stretch == ROUNDED
         owed = owed or inside_nominal(world, q, kid, hunt.c, hunt.need)
         q, kid = world.tree.parent[q], q if owed else -1
-        world.prey.owing[q] = owed
+        world.candidates.owing[q] = owed
         covered += owed
         passed += 1
     return NOTHING if covered == 0 else (ALL if covered == passed else SOME)
 
 
 @inner
-def still_above(world: World, hunt: Hunt, k: int) -> bool:
+def still_above(world: Session, hunt: Hunt, k: int) -> bool:
     """With the ``k``-th of the chosen alone kept, each of its queues would be above what it keeps."""
-    tree, book = world.tree, world.book
-    v = world.prey.picked[k]
-    gpus = held_by(world, v) if world.prey.part[k] < 0 else world.work.need[GPUS, v]
+    tree, queues = world.tree, world.queues
+    v = world.candidates.log.slot[k]
+    gpus = held_by(world, v) if world.candidates.log.part[k] < 0 else world.work.need[GPUS, v]
     q = world.work.queue[v]
     meet = common_ancestor(tree, q, world.work.queue[hunt.w])
     while q != meet:
         keeps = left_by(world, hunt.c, q, hunt.stretch)
         if hunt.stretch != LENT and hunt.overlook != PROTECTED:
             keeps = guarded(world, hunt.c, q)
-        if book.held[hunt.c, q] + gpus <= keeps + EPS:
+        if queues.usage.held[hunt.c, q] + gpus <= keeps + EPS:
             return False
         q = tree.parent[q]
     return True

@@ -13,7 +13,7 @@ from scheduling.engine.eviction.minimal_set import seats_hold
 from scheduling.engine.quota.fair_share import levels_over, over_limit, takes_kept
 from scheduling.engine.reasons.figures import PROMISE
 from scheduling.engine.state.input import gpus_of
-from scheduling.engine.state.session import World
+from scheduling.engine.state.session import Session
 from scheduling.engine.statement.changed import RETURN, changed
 from scheduling.engine.statement.lines import take_back
 from scheduling.engine.statement.operations import note_coming
@@ -21,14 +21,14 @@ from scheduling.engine.statement.statement import release, restore
 
 
 @inner
-def spare_the_needless(world: World, since: int) -> None:
+def spare_the_needless(world: Session, since: int) -> None:
     """Whoever was evicted for others from decision ``since`` on stays where all that is promised holds beside
     it, the last first. Limits on workloads and users are left alone: who is asked next depends on them.
     """
     out = world.out
-    if world.book.limited[0] or _served(world, since) < 2:
+    if world.queues.limits.any or _served(world, since) < 2:
         return
-    k = out.used[0] - 1
+    k = out.size[0] - 1
     while k >= since:
         v = out.order[k]
         if _left_for_others(world, v) and _can_stay(world, v):
@@ -37,10 +37,10 @@ def spare_the_needless(world: World, since: int) -> None:
 
 
 @once
-def _served(world: World, since: int) -> int:
+def _served(world: Session, since: int) -> int:
     """For how many others left."""
     out, before, found = world.out, -1, 0
-    for k in range(since, out.used[0]):
+    for k in range(since, out.size[0]):
         v = out.order[k]
         if _left_for_others(world, v) and out.rival[v] != before:
             before = out.rival[v]
@@ -49,19 +49,21 @@ def _served(world: World, since: int) -> int:
 
 
 @inner
-def _left_for_others(world: World, v: int) -> bool:
+def _left_for_others(world: Session, v: int) -> bool:
     evicted = world.out.action[v] == codes.EVICT and world.out.rival[v] >= 0
-    return bool(evicted and world.prey.given[v] == 0 and world.prey.chosen[v])
+    return bool(
+        evicted and world.candidates.log.members_given[v] == 0 and world.candidates.log.leaves[v]
+    )
 
 
 @inner
-def _can_stay(world: World, v: int) -> bool:
+def _can_stay(world: Session, v: int) -> bool:
     """With ``v`` back no seat is promised twice, and its queues are inside their shares and limits; or ``v``
     is gone as before.
     """
     q, c = world.work.queue[v], world.work.gpu_class[v]
     restore(world, v)
-    inside = levels_over(world.tree, world.book, world.division, q, c, 0) == 0
+    inside = levels_over(world.tree, world.queues, world.division, q, c, 0) == 0
     if inside and over_limit(world, q, c, 0) < 0 and seats_hold(world, v):
         return takes_kept(world, q, c, 0) < 0
     release(world, v)
@@ -69,7 +71,7 @@ def _can_stay(world: World, v: int) -> bool:
 
 
 @once
-def _stay(world: World, v: int) -> None:
+def _stay(world: Session, v: int) -> None:
     """Nothing is decided on ``v``, which has its room back; it may be taken again."""
     work, out, rival = world.work, world.out, world.out.rival[v]
     note_coming(world, v, -gpus_of(work, v))
@@ -77,6 +79,6 @@ def _stay(world: World, v: int) -> None:
         out.figures[rival, PROMISE.victims] -= 1
     take_back(out, v)
     out.lost[v] = 0.0
-    world.prey.chosen[v] = False
-    drop_weight(work, world.ranks, world.rules, world.tree, world.prey, v, -1)
+    world.candidates.log.leaves[v] = False
+    drop_weight(work, world.ranks, world.rules, world.tree, world.candidates, v, -1)
     changed(world, RETURN, work.gpu_class[v], work.queue[v])

@@ -6,20 +6,19 @@ from scheduling.engine import codes
 from scheduling.engine.compile.kernel import inner, once
 from scheduling.engine.reasons.figures import DRAINING, SHORT_GANG
 from scheduling.engine.state.input import gpus_of, work_lost
-from scheduling.engine.state.order import SHORT
-from scheduling.engine.state.session import World
+from scheduling.engine.state.session import Session
 from scheduling.engine.statement.operations import evict
 from scheduling.engine.statement.statement import release
 
 
 @inner
-def evict_the_unwanted(world: World) -> None:
+def evict_the_unwanted(world: Session) -> None:
     """Step 1. Draining spares nobody; a gang is stale below its least members past the grace."""
-    work, rules, line = world.work, world.rules, world.line
-    if line.count[SHORT] == 0 and not _drains(world):
+    work, rules, ordering = world.work, world.rules, world.ordering
+    if ordering.running.below_minimum == 0 and not _drains(world):
         return
-    for k in range(line.runs[2], line.count[2]):
-        w = line.running[k]
+    for k in range(ordering.running.queue_begin[2], ordering.running.size[0]):
+        w = ordering.running.slot[k]
         if work.leaving[w]:
             continue
         short = work.members[w] < work.least[w]
@@ -36,7 +35,7 @@ def evict_the_unwanted(world: World) -> None:
 
 
 @once
-def _drains(world: World) -> bool:
+def _drains(world: Session) -> bool:
     for q in range(world.tree.stop.size):
         if world.tree.stop[q] == codes.DRAINS:
             return True
@@ -44,7 +43,7 @@ def _drains(world: World) -> bool:
 
 
 @once
-def _quote(world: World, w: int) -> None:
+def _quote(world: Session, w: int) -> None:
     """How many members of ``w`` run, since when these are too few, and what that gives back."""
     work, out = world.work, world.out
     figures, gpus = out.figures, gpus_of(work, w)

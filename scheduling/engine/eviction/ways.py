@@ -26,7 +26,7 @@ from scheduling.engine.eviction.precedence import (
 from scheduling.engine.eviction.rooming import make_room, move_others, see_prey
 from scheduling.engine.placement.node_index import row_of
 from scheduling.engine.quota.fair_share import levels_over
-from scheduling.engine.state.session import World
+from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import NOW
 from scheduling.engine.statement.changed import EVERY, ROOM, changed
 from scheduling.engine.statement.lines import take_back
@@ -34,7 +34,7 @@ from scheduling.engine.statement.statement import search_afresh
 
 
 @inner
-def gets_room(world: World, w: int, c: int, turn: int) -> bool:
+def gets_room(world: Session, w: int, c: int, turn: int) -> bool:
     """Nobody is evicted for what somebody has just borrowed."""
     share_out_for_hunt(world)
     if goes_before_borrowers(world, w, c) or make_room(world, w, c):
@@ -43,7 +43,7 @@ def gets_room(world: World, w: int, c: int, turn: int) -> bool:
 
 
 @once
-def others_move(world: World, w: int) -> bool:
+def others_move(world: Session, w: int) -> bool:
     """On the first class of its wish where that gives ``w`` room."""
     for k in range(world.work.wish.shape[0]):
         c = world.work.wish[k, w]
@@ -55,7 +55,7 @@ def others_move(world: World, w: int) -> bool:
 
 
 @once
-def _goes_before_the_new(world: World, w: int, c: int, turn: int) -> bool:
+def _goes_before_the_new(world: Session, w: int, c: int, turn: int) -> bool:
     """Lower priority of its queue that has just started or moved steps back where that lets ``w`` start:
     rather those for whom nobody left.
     """
@@ -75,9 +75,9 @@ def _goes_before_the_new(world: World, w: int, c: int, turn: int) -> bool:
 
 
 @once
-def _starts_without(world: World, w: int, c: int, turn: int, who: Ints) -> bool:
+def _starts_without(world: Session, w: int, c: int, turn: int, who: Ints) -> bool:
     """``w`` starts, or makes room, where ``who`` have stepped back; else they start again."""
-    q, refused = world.work.queue[w], world.prey.refused
+    q, refused = world.work.queue[w], world.candidates.failed.slot
     failed, refused[c, q] = refused[c, q], -1
     gets_room = try_class(world, w, c, turn) == DONE or move_others(world, w, c)
     if not gets_room and not _makes_room_beside(world, w, c, who):
@@ -95,19 +95,19 @@ def _starts_without(world: World, w: int, c: int, turn: int, who: Ints) -> bool:
 
 
 @once
-def _makes_room_beside(world: World, w: int, c: int, who: Ints) -> bool:
+def _makes_room_beside(world: Session, w: int, c: int, who: Ints) -> bool:
     """A hunt counts in the eviction cap only its own victims: not those of ``who`` that were to move, nor
     those who left for them.
     """
     for v in who:
-        counted = world.out.action[v] == codes.MOVE or world.out.served[v]
+        counted = world.out.action[v] == codes.MOVE or world.out.starts.served[v]
         if counted and world.rules.eviction_cap < np.inf:
             return False
     return make_room(world, w, c)
 
 
 @once
-def takes_what_is_its_own(world: World, w: int, turn: int) -> bool:
+def takes_what_is_its_own(world: Session, w: int, turn: int) -> bool:
     """Step c on the classes on which ``w`` need not wait for a later pass: before anybody borrows what it is
     entitled to, or lower priority of its queue is served. Not where it may borrow itself then, which
     displaces nobody.
@@ -125,25 +125,27 @@ def takes_what_is_its_own(world: World, w: int, turn: int) -> bool:
 
 
 @inner
-def _is_in_turn(world: World, w: int, c: int, turn: int) -> bool:
+def _is_in_turn(world: Session, w: int, c: int, turn: int) -> bool:
     q, need = world.work.queue[w], need_of(world, w)
-    return bool(levels_over(world.tree, world.book, world.division, q, c, need) <= turn)
+    return bool(levels_over(world.tree, world.queues, world.division, q, c, need) <= turn)
 
 
 @once
-def _is_in_turn_by_priority(world: World, w: int, c: int, turn: int) -> bool:
+def _is_in_turn_by_priority(world: Session, w: int, c: int, turn: int) -> bool:
     """Whether it is so without the lower priority that its queue runs, of which more would be asked first."""
-    line, q, need = world.line, world.work.queue[w], need_of(world, w)
-    if line.runs[q + 1] == line.runs[q + 2] or passes_nominal(world, w, c):
+    ordering, q, need = world.ordering, world.work.queue[w], need_of(world, w)
+    if ordering.running.queue_begin[q + 1] == ordering.running.queue_begin[q + 2] or passes_nominal(
+        world, w, c
+    ):
         return False
     see_prey(world)
     less = displaceable(world, preempting(world, w, c))
-    over = levels_over(world.tree, world.book, world.division, q, c, need - less)
+    over = levels_over(world.tree, world.queues, world.division, q, c, need - less)
     return less > 0 and over <= turn
 
 
 @once
-def _finds_idle(world: World, w: int, c: int) -> bool:
+def _finds_idle(world: Session, w: int, c: int) -> bool:
     """Whether enough of class ``c`` is free, and limits let it borrow that."""
     if world.index.total[row_of(world, w, c, NOW)] < world.work.least[w]:
         return False
@@ -151,7 +153,7 @@ def _finds_idle(world: World, w: int, c: int) -> bool:
 
 
 @once
-def _makes_room_in_turn(world: World, w: int, turn: int, by_priority: bool) -> bool:
+def _makes_room_in_turn(world: Session, w: int, turn: int, by_priority: bool) -> bool:
     """On a class on which it is in turn, or, ``by_priority``, is so if lower priority of its queue leaves."""
     for k in range(world.work.wish.shape[0]):
         c = world.work.wish[k, w]

@@ -38,13 +38,13 @@ from scheduling.engine.reasons.figures import (
     TURN,
     USER_LIMIT,
 )
-from scheduling.engine.state.session import World
+from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import ANYWHERE, BACKFILL, CPUS, EPS, GPUS, MEMORY, NOW, RAW
 from scheduling.engine.statement.lines import decide
 
 
 @inner
-def conclude(world: World, w: int, c: int, first: int) -> None:
+def conclude(world: Session, w: int, c: int, first: int) -> None:
     """Decide that ``w`` waits, for what stands against it on class ``c``.
 
     ``first`` is the workload of its queue that goes before it, -1 if none: that is the reason only
@@ -62,13 +62,13 @@ def conclude(world: World, w: int, c: int, first: int) -> None:
 
 
 @inner
-def _limit_reason(world: World, w: int, need: int) -> int:
+def _limit_reason(world: Session, w: int, need: int) -> int:
     """The limit on workloads or users that stands against it; -1 if none does."""
-    book, tree, out = world.book, world.tree, world.out
+    queues, tree, out = world.queues, world.tree, world.out
     x = full_queue(world, w)
     if x >= 0:
         out.blame[w] = x
-        out.figures[w, JOB_LIMIT.running] = book.running[x]
+        out.figures[w, JOB_LIMIT.running] = queues.usage.running[x]
         out.figures[w, JOB_LIMIT.max_running] = tree.most_running[x]
         return codes.QUEUE_AT_JOB_LIMIT
     x = user_limit(world, w, need)
@@ -76,18 +76,18 @@ def _limit_reason(world: World, w: int, need: int) -> int:
         return -1
     pair = pair_in(world, w, x)
     out.blame[w] = x
-    out.figures[w, USER_LIMIT.running] = book.user_running[pair]
+    out.figures[w, USER_LIMIT.running] = queues.usage.user_running[pair]
     out.figures[w, USER_LIMIT.max_running] = tree.most_per_user[x]
-    out.figures[w, USER_LIMIT.holds] = book.user_gpus[pair]
+    out.figures[w, USER_LIMIT.holds] = queues.usage.user_gpus[pair]
     out.figures[w, USER_LIMIT.max_gpus] = tree.most_gpus_per_user[x]
     return codes.USER_AT_LIMIT
 
 
 @inner
-def _quota_reason(world: World, w: int, c: int, need: int) -> int:
+def _quota_reason(world: Session, w: int, c: int, need: int) -> int:
     """The limit, the nominal or the share that ``need`` would pass; -1 if none stands against it."""
     q = world.work.queue[w]
-    book, out = world.book, world.out
+    queues, out = world.queues, world.out
     if spent_hours(world, q, c) >= 0:
         blame_hours(world, w, c)
         return codes.HOURS_SPENT
@@ -100,7 +100,7 @@ def _quota_reason(world: World, w: int, c: int, need: int) -> int:
     if x >= 0:
         _quote_fixed(world, w, c, x, need)
         return codes.NON_PREEMPTIBLE
-    if levels_over(world.tree, book, world.division, q, c, need) == 0:
+    if levels_over(world.tree, queues, world.division, q, c, need) == 0:
         return -1
     free = _free(world, c)
     kept = takes_kept(world, q, c, need)
@@ -109,50 +109,50 @@ def _quota_reason(world: World, w: int, c: int, need: int) -> int:
         return -1
     x = _lowest_over(world, q, c, need)
     fair = world.division.fair[c, x]
-    out.blame[w], out.figures[w, FAIR_SHARE.holds] = x, book.held[c, x]
+    out.blame[w], out.figures[w, FAIR_SHARE.holds] = x, queues.usage.held[c, x]
     out.figures[w, FAIR_SHARE.fair_share], out.figures[w, FAIR_SHARE.needs] = fair, need
     out.figures[w, FAIR_SHARE.free] = free
     out.figures[w, FAIR_SHARE.kept_back] = kept_from(world, q, c, need, kept) if kept >= 0 else 0
     out.figures[w, FAIR_SHARE.evictions] = world.work.evictions[w] if left else 0.0
-    return codes.ABOVE_FAIR_SHARE if book.held[c, x] > fair + EPS else codes.WAITS_FOR_QUOTA
+    return codes.ABOVE_FAIR_SHARE if queues.usage.held[c, x] > fair + EPS else codes.WAITS_FOR_QUOTA
 
 
 @once
-def _quote_limit(world: World, w: int, c: int, x: int, need: int) -> None:
+def _quote_limit(world: Session, w: int, c: int, x: int, need: int) -> None:
     """How queue ``x`` stands, which is at its limit."""
     out, quotas = world.out, world.quotas
     out.blame[w], out.figures[w, LIMIT.needs] = x, need
-    out.figures[w, LIMIT.holds] = world.book.held[c, x]
+    out.figures[w, LIMIT.holds] = world.queues.usage.held[c, x]
     out.figures[w, LIMIT.limit] = quotas.cap[c, x]
     out.figures[w, LIMIT.borrowable] = quotas.limit[c, x]
 
 
 @once
-def _quote_fixed(world: World, w: int, c: int, x: int, need: int) -> None:
+def _quote_fixed(world: Session, w: int, c: int, x: int, need: int) -> None:
     """How queue ``x`` stands, which work that cannot be preempted would lift too high."""
     out = world.out
     out.blame[w], out.figures[w, NOT_PREEMPTIBLE.needs] = x, need
-    out.figures[w, NOT_PREEMPTIBLE.holds] = world.book.fixed[c, x]
+    out.figures[w, NOT_PREEMPTIBLE.holds] = world.queues.usage.held_fixed[c, x]
     out.figures[w, NOT_PREEMPTIBLE.nominal] = world.quotas.nominal[c, x]
     out.figures[w, NOT_PREEMPTIBLE.fair_share] = world.division.fair[c, x]
 
 
 @once
-def _lowest_over(world: World, q: int, c: int, need: int) -> int:
-    while world.book.held[c, q] + need <= world.division.fair[c, q] + EPS:
+def _lowest_over(world: Session, q: int, c: int, need: int) -> int:
+    while world.queues.usage.held[c, q] + need <= world.division.fair[c, q] + EPS:
         q = world.tree.parent[q]
     return q
 
 
 @inner
-def _free(world: World, c: int) -> int:
+def _free(world: Session, c: int) -> int:
     """Unclaimed free GPUs of class ``c``, shares of GPUs included."""
     tally(world, c)
-    return int(world.index.free_sum[c])
+    return int(world.index.free_by_class.sum[c])
 
 
 @inner
-def _room_reason(world: World, w: int, c: int, need: int) -> int:
+def _room_reason(world: Session, w: int, c: int, need: int) -> int:
     """The quota would allow it: too few free, none unclaimed, the wrong domain, or scattered; of the nodes
     that it may use.
     """
@@ -168,7 +168,11 @@ def _room_reason(world: World, w: int, c: int, need: int) -> int:
     first = _kept_for(world, w, c) if raw >= least and slots < least else -1
     if first >= 0:
         out.rival[w] = first
-        until = world.book.holder_until[c] if world.book.holder[c] == first else np.inf
+        until = (
+            world.queues.reservations.until_s[c]
+            if world.queues.reservations.slot[c] == first
+            else np.inf
+        )
         out.figures[w, FOR_OTHER.starts_in_s] = _seconds_to(world, until)
         return codes.RESERVED_FOR_OTHER
     if free < need or slots < least:
@@ -183,7 +187,7 @@ def _room_reason(world: World, w: int, c: int, need: int) -> int:
 
 
 @once
-def _is_bound_to_some(world: World, w: int, c: int) -> bool:
+def _is_bound_to_some(world: Session, w: int, c: int) -> bool:
     """Whether ``w`` may use some nodes of class ``c`` only: quotes how many, of how many."""
     some, every = count_nodes(world, w, c)
     if some < every:
@@ -193,7 +197,7 @@ def _is_bound_to_some(world: World, w: int, c: int) -> bool:
 
 
 @once
-def _quote_lack(world: World, w: int, r: int, most: int) -> int:
+def _quote_lack(world: Session, w: int, r: int, most: int) -> int:
     """What a member needs of resource ``r``, and the ``most`` that a node has left; returns the reason."""
     figures, each = world.out.figures, world.work.need[r, w]
     if r == CPUS:
@@ -204,7 +208,7 @@ def _quote_lack(world: World, w: int, r: int, most: int) -> int:
 
 
 @once
-def _lack_beside_gpus(world: World, w: int, c: int) -> int:
+def _lack_beside_gpus(world: Session, w: int, c: int) -> int:
     """The free GPUs are scattered; or they lie so that the least members would fit, but their nodes lack
     CPUs or memory: quotes what a member needs and the most that such a node has left.
     """
@@ -222,7 +226,7 @@ def _lack_beside_gpus(world: World, w: int, c: int) -> int:
 
 
 @inner
-def _slots_beside(world: World, w: int, c: int, r: int) -> tuple[int, int]:
+def _slots_beside(world: Session, w: int, c: int, r: int) -> tuple[int, int]:
     """Members that fit by GPUs and resource ``r``, and the most of it on a node that lacks it."""
     work, nodes, room = world.work, world.nodes, world.room
     found, most, need = 0, 0, max(1, work.need[r, w])
@@ -236,11 +240,11 @@ def _slots_beside(world: World, w: int, c: int, r: int) -> tuple[int, int]:
 
 
 @once
-def _kept_for(world: World, w: int, c: int) -> int:
+def _kept_for(world: Session, w: int, c: int) -> int:
     """Who has claimed free GPUs that ``w`` could use: the holder of nodes, else the first who was promised
     room; -1 if nobody.
     """
-    holder, promised = world.book.holder[c], world.book.promised[c]
+    holder, promised = world.queues.reservations.slot[c], world.queues.starts.first_promised[c]
     if holder < 0 or promised < 0:
         return max(holder, promised)
     unpromised = world.index.total[row_of(world, w, c, BACKFILL)]
@@ -248,13 +252,13 @@ def _kept_for(world: World, w: int, c: int) -> int:
 
 
 @inner
-def _turn_reason(world: World, w: int, c: int, first: int) -> int:
+def _turn_reason(world: Session, w: int, c: int, first: int) -> int:
     q = world.work.queue[w]
     need = world.work.least[first] * world.work.need[GPUS, first]
-    until = world.book.turn_until[c, q] if world.book.turn[c, q] == first else np.inf
+    until = world.queues.turns.until_s[c, q] if world.queues.turns.slot[c, q] == first else np.inf
     out = world.out
     out.blame[w], out.rival[w] = q, first
-    out.figures[w, TURN.holds] = world.book.held[c, q]
+    out.figures[w, TURN.holds] = world.queues.usage.held[c, q]
     out.figures[w, TURN.fair_share] = world.division.fair[c, q]
     out.figures[w, TURN.first_needs] = need
     out.figures[w, TURN.turn_in_s] = _seconds_to(world, until)
@@ -262,6 +266,6 @@ def _turn_reason(world: World, w: int, c: int, first: int) -> int:
 
 
 @once
-def _seconds_to(world: World, until: float) -> float:
+def _seconds_to(world: Session, until: float) -> float:
     """0 if nobody knows."""
     return max(0.0, until - world.rules.now) if until < np.inf else 0.0

@@ -34,7 +34,11 @@ def read_shares(frame: Frame) -> Shares:
 def _share(frame: Frame, c: int, i: int, held: Ints, waiting: Ints, potential: Floats) -> Share:
     q, division = frame.quotas, frame.buffers.division
     leaf = frame.tree.kid_start[i] == frame.tree.kid_start[i + 1] and i > 0
-    asked = min(frame.buffers.book.asking[c, i], q.limit[c, i]) if leaf else division.demand[c, i]
+    asked = (
+        min(frame.buffers.queues.redivision.divided[c, i], q.limit[c, i])
+        if leaf
+        else division.demand[c, i]
+    )
     kept = division.kept_below[c, 0] if i == 0 else division.capacity[c, i] - division.fair[c, i]
     return Share(
         fair_share=_exact(division.fair[c, i]),

@@ -5,11 +5,11 @@ from __future__ import annotations
 from scheduling.engine.compile.kernel import inner, once
 from scheduling.engine.compile.structs import Ints
 from scheduling.engine.state.input import Tree
-from scheduling.engine.state.usage import Book
+from scheduling.engine.state.queues import Queues
 
 
 @inner
-def neediest(tree: Tree, book: Book, left: Ints) -> int:
+def neediest(tree: Tree, queues: Queues, left: Ints) -> int:
     """Walk down from the root to the leaf that goes first, among those with workloads ``left``.
 
     Ladder at each level: lowest dominant ratio, highest tier, largest fair share, who has waited longest,
@@ -20,18 +20,18 @@ def neediest(tree: Tree, book: Book, left: Ints) -> int:
         best = -1
         for i in range(tree.kid_start[q], tree.kid_start[q + 1]):
             kid = tree.kids[i]
-            if left[kid] > 0 and (best < 0 or _before(tree, book, kid, best)):
+            if left[kid] > 0 and (best < 0 or _before(tree, queues, kid, best)):
                 best = kid
         q = best
     return q
 
 
 @once
-def _before(tree: Tree, book: Book, a: int, b: int) -> bool:
-    if book.ratio[a] != book.ratio[b]:
-        return book.ratio[a] < book.ratio[b]
+def _before(tree: Tree, queues: Queues, a: int, b: int) -> bool:
+    if queues.usage.dominant_share[a] != queues.usage.dominant_share[b]:
+        return queues.usage.dominant_share[a] < queues.usage.dominant_share[b]
     if tree.tier[a] != tree.tier[b]:
         return tree.tier[a] > tree.tier[b]
-    if book.fair_size[a] != book.fair_size[b]:
-        return book.fair_size[a] > book.fair_size[b]
-    return book.waits_since[a] < book.waits_since[b]
+    if queues.usage.fair_size[a] != queues.usage.fair_size[b]:
+        return queues.usage.fair_size[a] > queues.usage.fair_size[b]
+    return queues.usage.waits_since[a] < queues.usage.waits_since[b]

@@ -10,33 +10,48 @@ import numpy as np
 from scheduling.engine.compile.kernel import inner, once
 from scheduling.engine.order.shapes import note_kind
 from scheduling.engine.state.input import Work
-from scheduling.engine.state.order import FRESH, LISTED, OUT, SHORT, STARTED, UNKNOWN, Line, Memo
+from scheduling.engine.state.order import (
+    FRESH,
+    LISTED,
+    OUT,
+    UNKNOWN,
+    Ordering,
+    Shapes,
+)
 from scheduling.engine.state.units import RUNNING
 
 
 @inner
-def muster(line: Line, memo: Memo, work: Work) -> None:
+def muster(ordering: Ordering, shapes: Shapes, work: Work) -> None:
     """Bring the list up to date; who never waited here is told its kind."""
-    kept = _drop(line, work)
-    if line.count[STARTED] * (kept + line.count[STARTED]) < work.phase.size:
-        for k in range(line.count[STARTED]):
-            kept = _put_in(line, work, line.started[k], kept)
-        line.count[2] = kept
+    kept = _drop(ordering, work)
+    if (
+        ordering.changes.running_size[0] * (kept + ordering.changes.running_size[0])
+        < work.phase.size
+    ):
+        for k in range(ordering.changes.running_size[0]):
+            kept = _put_in(ordering, work, ordering.changes.running[k], kept)
+        ordering.running.size[0] = kept
     else:
-        _list_all(line, work)
-    for k in range(line.count[STARTED]):
-        w = line.started[k]
-        if line.berth[w] == LISTED and memo.of[w] == UNKNOWN:
-            note_kind(memo, work, w)
-    line.count[STARTED] = 0
-    _sum_up(line, work)
+        _list_all(ordering, work)
+    for k in range(ordering.changes.running_size[0]):
+        w = ordering.changes.running[k]
+        if ordering.changes.running_state[w] == LISTED and shapes.of[w] == UNKNOWN:
+            note_kind(shapes, work, w)
+    ordering.changes.running_size[0] = 0
+    _sum_up(ordering, work)
 
 
 @once
-def _drop(line: Line, work: Work) -> int:
+def _drop(ordering: Ordering, work: Work) -> int:
     """Close the gaps of those that left; returns how many stay."""
-    running, berth, phase, kept = line.running, line.berth, work.phase, 0
-    for k in range(line.count[2]):
+    running, berth, phase, kept = (
+        ordering.running.slot,
+        ordering.changes.running_state,
+        work.phase,
+        0,
+    )
+    for k in range(ordering.running.size[0]):
         w = running[k]
         if berth[w] != LISTED:
             continue
@@ -49,52 +64,57 @@ def _drop(line: Line, work: Work) -> int:
 
 
 @once
-def _put_in(line: Line, work: Work, w: int, size: int) -> int:
+def _put_in(ordering: Ordering, work: Work, w: int, size: int) -> int:
     if work.phase[w] != RUNNING:
-        line.berth[w] = OUT
+        ordering.changes.running_state[w] = OUT
         return size
-    line.berth[w] = LISTED
+    ordering.changes.running_state[w] = LISTED
     k, q = size, work.queue[w]
     while k > 0:
-        v = line.running[k - 1]
+        v = ordering.running.slot[k - 1]
         if work.queue[v] < q or (work.queue[v] == q and v < w):
             break
-        line.running[k] = v
+        ordering.running.slot[k] = v
         k -= 1
-    line.running[k] = w
+    ordering.running.slot[k] = w
     return size + 1
 
 
 @inner
-def _list_all(line: Line, work: Work) -> None:
+def _list_all(ordering: Ordering, work: Work) -> None:
     """Counting sort by queue."""
-    runs = line.runs
+    runs = ordering.running.queue_begin
     for q in range(runs.size):
         runs[q] = 0
     for w in range(work.phase.size):
         if work.phase[w] == RUNNING:
             runs[work.queue[w] + 2] += 1
-            line.berth[w] = LISTED
-        elif line.berth[w] == FRESH:
-            line.berth[w] = OUT
+            ordering.changes.running_state[w] = LISTED
+        elif ordering.changes.running_state[w] == FRESH:
+            ordering.changes.running_state[w] = OUT
     for q in range(2, runs.size):
         runs[q] += runs[q - 1]
-    line.count[2] = runs[runs.size - 1]
+    ordering.running.size[0] = runs[runs.size - 1]
     for w in range(work.phase.size):
         if work.phase[w] == RUNNING:
-            line.running[runs[work.queue[w] + 1]] = w
+            ordering.running.slot[runs[work.queue[w] + 1]] = w
             runs[work.queue[w] + 1] += 1
 
 
 @once
-def _sum_up(line: Line, work: Work) -> None:
+def _sum_up(ordering: Ordering, work: Work) -> None:
     """Where each queue begins, and what is known of those that run. Arrays are looked up once."""
-    running, runs, foretold, queue = line.running, line.runs, line.foretold, work.queue
+    running, runs, foretold, queue = (
+        ordering.running.slot,
+        ordering.running.queue_begin,
+        ordering.running.predicted,
+        work.queue,
+    )
     p90, elastic, members, least = work.predicted_p90, work.elastic, work.members, work.least
     begun, known, flexible, short = 0, 0, 0, 0
     for q in range(foretold.size):
         foretold[q] = 0
-    for k in range(line.count[2]):
+    for k in range(ordering.running.size[0]):
         w = running[k]
         q = queue[w]
         while begun <= q + 1:
@@ -107,5 +127,9 @@ def _sum_up(line: Line, work: Work) -> None:
         flexible += elastic[w]
         short += members[w] < least[w]
     for i in range(begun, runs.size):
-        runs[i] = line.count[2]
-    line.count[4], line.count[5], line.count[SHORT] = known, flexible, short
+        runs[i] = ordering.running.size[0]
+    ordering.running.predicted_in_all, ordering.running.elastic, ordering.running.below_minimum = (
+        known,
+        flexible,
+        short,
+    )

@@ -9,23 +9,23 @@ import numpy as np
 
 from scheduling.engine.compile.kernel import inner
 from scheduling.engine.state.input import Work
-from scheduling.engine.state.order import DUES, EPOCH, KINDS, OWN, PARTS, WISHES, Memo
+from scheduling.engine.state.order import DUES, OWN, PARTS, WISHES, Shapes
 from scheduling.engine.state.units import CPUS, GPUS, MEMORY
 
 
 @inner
-def forget_kinds(memo: Memo) -> None:
-    for row in range(memo.table.size):
-        memo.table[row] = -1
-    memo.now[KINDS] = 0
-    memo.now[EPOCH] += 1
+def forget_kinds(shapes: Shapes) -> None:
+    for row in range(shapes.table.size):
+        shapes.table[row] = -1
+    shapes.number = 0
+    shapes.refusals.epoch += 1
 
 
 @inner
-def note_kind(memo: Memo, work: Work, w: int) -> None:
+def note_kind(shapes: Shapes, work: Work, w: int) -> None:
     """Find the kind of ``w`` or give it a number; OWN with an unusual list of classes, or in a full table."""
     many = work.wish.shape[0]
-    memo.of[w] = OWN
+    shapes.of[w] = OWN
     if many > WISHES and work.wish[WISHES, w] >= 0:
         return
     parts = (
@@ -45,24 +45,24 @@ def note_kind(memo: Memo, work: Work, w: int) -> None:
         work.wish[2, w] if many > 2 else -1,
         work.wish[3, w] if many > 3 else -1,
     )
-    last = memo.table.size - 1
+    last = shapes.table.size - 1
     row = 0
     for part in parts:
         row = (row * 1000003 + part) & last
-    while memo.table[row] >= 0:
+    while shapes.table[row] >= 0:
         same = True
         for i in range(PARTS):
-            same = same and memo.parts[memo.table[row], i] == parts[i]
+            same = same and shapes.parts[shapes.table[row], i] == parts[i]
         if same:
-            memo.of[w] = memo.table[row]
+            shapes.of[w] = shapes.table[row]
             return
         row = (row + 1) & last
-    kind = memo.now[KINDS]
-    if kind == memo.parts.shape[0]:
+    kind = shapes.number
+    if kind == shapes.parts.shape[0]:
         return
     for i in range(PARTS):
-        memo.parts[kind, i] = parts[i]
+        shapes.parts[kind, i] = parts[i]
     for due in range(DUES):
-        memo.epoch[kind * DUES + due] = 0
-    memo.now[KINDS] += 1
-    memo.table[row] = memo.of[w] = kind
+        shapes.refusals.refused_at[kind * DUES + due] = 0
+    shapes.number += 1
+    shapes.table[row] = shapes.of[w] = kind

@@ -18,8 +18,8 @@ from scheduling.engine.compile.kernel import inner, once
 from scheduling.engine.model import UNLIMITED
 from scheduling.engine.placement.node_room import ONE, free_of, left_on, pick_device
 from scheduling.engine.state.input import Nodes, Work
-from scheduling.engine.state.nodes import SHAPES, Mix, Room
-from scheduling.engine.state.order import KINDS, SPECIAL, Line, Memo
+from scheduling.engine.state.nodes import SHAPES, Mix, NodeRoom
+from scheduling.engine.state.order import Ordering, Shapes
 from scheduling.engine.state.units import CPUS, GPUS, MEMORY, NOW
 
 LIGHT = 250
@@ -29,46 +29,54 @@ CLASS_BITS = 62
 
 
 @inner
-def learn(mix: Mix, line: Line, memo: Memo, work: Work, nodes: Nodes, room: Room) -> None:
+def learn(
+    mix: Mix, ordering: Ordering, shapes: Shapes, work: Work, nodes: Nodes, room: NodeRoom
+) -> None:
     """Read the mix off who waits and runs, and what the cluster fits of it at this moment."""
-    mix.size[1] = 0
-    mix.size[2] += 1
+    mix.cells_used = 0
+    mix.lessons += 1
     total = 0
-    for kind in range(memo.now[KINDS]):
-        memo.members[kind] = memo.waiting[kind] * work.least[memo.one[kind]]
-    for k in range(line.count[0] if line.count[SPECIAL] > 0 else 0):
-        w = line.item[k]
-        if memo.of[w] < 0:
+    for kind in range(shapes.number):
+        shapes.members[kind] = shapes.waiting[kind] * work.least[shapes.first[kind]]
+    for k in range(ordering.pending.size[0] if ordering.pending.shapeless > 0 else 0):
+        w = ordering.pending.slot[k]
+        if shapes.of[w] < 0:
             total += _count(mix, work, w, work.least[w])
-    total += _tally_running(mix, line, memo, work)
-    for kind in range(memo.now[KINDS]):
-        if memo.members[kind] > 0:
-            total += _count(mix, work, memo.one[kind], memo.members[kind])
-    mix.size[0] = min(SHAPES, mix.size[1])
+    total += _tally_running(mix, ordering, shapes, work)
+    for kind in range(shapes.number):
+        if shapes.members[kind] > 0:
+            total += _count(mix, work, shapes.first[kind], shapes.members[kind])
+    mix.shapes = min(SHAPES, mix.cells_used)
     scale = 0.0
-    for t in range(mix.size[0]):
+    for t in range(mix.shapes):
         cell = _heaviest(mix, work, t)
         w = mix.owner[cell]
         for r in range(3):
             mix.need[r, t] = work.need[r, w]
         mix.classes[t], mix.where[t] = classes_of(work, w), work.where[w]
     _fit_in_all(mix, nodes, room)
-    for t in range(mix.size[0]):
+    for t in range(mix.shapes):
         mix.weight[t] = mix.members[mix.cells[t]] / total / max(1.0, mix.weight[t])
         scale += mix.weight[t]
-    for t in range(mix.size[0]):
+    for t in range(mix.shapes):
         mix.weight[t] /= scale
-    mix.size[3] = room.tick[0]
+    mix.learnt_at = room.changes.clock
 
 
 @once
-def _tally_running(mix: Mix, line: Line, memo: Memo, work: Work) -> int:
+def _tally_running(mix: Mix, ordering: Ordering, shapes: Shapes, work: Work) -> int:
     """Members of a kind are added together; the others at once: returns how many were. Arrays are looked
     up once.
     """
-    running, of, members, one, added = line.running, memo.of, memo.members, memo.one, 0
+    running, of, members, one, added = (
+        ordering.running.slot,
+        shapes.of,
+        shapes.members,
+        shapes.first,
+        0,
+    )
     have = work.members
-    for k in range(line.count[2]):
+    for k in range(ordering.running.size[0]):
         w = running[k]
         kind = of[w]
         if kind < 0:
@@ -93,7 +101,7 @@ def _count(mix: Mix, work: Work, w: int, members: int) -> int:
     """Add ``members`` of the shape of ``w``; returns how many were added."""
     if work.need[GPUS, w] == 0 and work.need[CPUS, w] == 0:
         return 0
-    bits, lesson, last = classes_of(work, w), mix.size[2], mix.owner.size - 1
+    bits, lesson, last = classes_of(work, w), mix.lessons, mix.owner.size - 1
     at = bits % 1000003 + work.where[w] * 31
     for r in range(3):
         at = (at * 1000003 + work.need[r, w]) & last
@@ -103,8 +111,8 @@ def _count(mix: Mix, work: Work, w: int, members: int) -> int:
             return members
         at = (at + 1) & last
     mix.lesson[at], mix.owner[at], mix.members[at] = lesson, w, members
-    mix.cells[mix.size[1]] = at
-    mix.size[1] += 1
+    mix.cells[mix.cells_used] = at
+    mix.cells_used += 1
     return members
 
 
@@ -124,7 +132,7 @@ def _before(work: Work, a: int, b: int) -> int:
 def _heaviest(mix: Mix, work: Work, t: int) -> int:
     """Bring the cell that asks for most, from ``t`` on, to ``t``; among equals the lowest shape."""
     best = t
-    for k in range(t + 1, mix.size[1]):
+    for k in range(t + 1, mix.cells_used):
         cell, first = mix.cells[k], mix.cells[best]
         more = _asked(mix, work, cell) - _asked(mix, work, first)
         if more > 0 or (more == 0 and _before(work, mix.owner[cell], mix.owner[first]) < 0):
@@ -139,23 +147,27 @@ def _asked(mix: Mix, work: Work, cell: int) -> int:
 
 
 @once
-def _fit_in_all(mix: Mix, nodes: Nodes, room: Room) -> None:
+def _fit_in_all(mix: Mix, nodes: Nodes, room: NodeRoom) -> None:
     """Members of each shape that fit the cluster, into ``weight``."""
-    for t in range(mix.size[0]):
+    for t in range(mix.shapes):
         mix.weight[t] = 0.0
     for i in range(nodes.of_class.size):
         n = nodes.of_class[i]
         free = max(0, free_of(room, GPUS, n, NOW))
         if free < ONE and not _has_shares(room, n):
             continue
-        cpus, memory, bit = free_of(room, CPUS, n, NOW), free_of(room, MEMORY, n, NOW), room.kind[n]
-        for t in range(mix.size[0]):
+        cpus, memory, bit = (
+            free_of(room, CPUS, n, NOW),
+            free_of(room, MEMORY, n, NOW),
+            room.gpu_class[n],
+        )
+        for t in range(mix.shapes):
             if _may_go(mix, t, room, n, bit):
                 mix.weight[t] += _fits(mix, t, room, n, NOW, free, cpus, memory, -1, 0)
 
 
 @once
-def _may_go(mix: Mix, t: int, room: Room, n: int, c: int) -> bool:
+def _may_go(mix: Mix, t: int, room: NodeRoom, n: int, c: int) -> bool:
     """Whether members of shape ``t`` may run on node ``n`` of class ``c``."""
     if mix.classes[t] >> (c % CLASS_BITS) & 1 == 0:
         return False
@@ -163,7 +175,7 @@ def _may_go(mix: Mix, t: int, room: Room, n: int, c: int) -> bool:
 
 
 @once
-def _has_shares(room: Room, n: int) -> bool:
+def _has_shares(room: NodeRoom, n: int) -> bool:
     for d in range(room.shared_now.shape[1]):
         if room.shared_now[n, d] > 0:
             return True
@@ -172,7 +184,7 @@ def _has_shares(room: Room, n: int) -> bool:
 
 @inner
 def _fits(
-    mix: Mix, t: int, room: Room, n: int, when: int, free: int, cpus: int, memory: int,
+    mix: Mix, t: int, room: NodeRoom, n: int, when: int, free: int, cpus: int, memory: int,
     device: int, left: int,
 ) -> float:  # fmt: skip
     """Members of shape ``t`` that fit into this much; of ``device``, if any, only ``left`` is free."""
@@ -195,7 +207,7 @@ def _fits(
 
 
 @inner
-def loss(mix: Mix, room: Room, work: Work, w: int, n: int, c: int, when: int) -> float:
+def loss(mix: Mix, room: NodeRoom, work: Work, w: int, n: int, c: int, when: int) -> float:
     """What one member of ``w`` on node ``n`` of class ``c`` takes from the mix."""
     gpus, device, left = work.need[GPUS, w], -1, 0
     free, cpus = free_of(room, GPUS, n, when), free_of(room, CPUS, n, when)
@@ -206,7 +218,7 @@ def loss(mix: Mix, room: Room, work: Work, w: int, n: int, c: int, when: int) ->
         if left < 0:
             left, less = ONE - gpus, ONE
     lost = 0.0
-    for t in range(mix.size[0]):
+    for t in range(mix.shapes):
         if not _may_go(mix, t, room, n, c):
             continue
         before = _fits(mix, t, room, n, when, free, cpus, memory, -1, 0)

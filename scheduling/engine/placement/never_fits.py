@@ -8,14 +8,14 @@ from scheduling.engine.placement.node_room import ONE
 from scheduling.engine.placement.place import best_domain
 from scheduling.engine.state.input import Nodes, Work
 from scheduling.engine.state.nodes import Seats
-from scheduling.engine.state.session import World
+from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import ANYWHERE, CPUS, GPUS, MEMORY
 
 FITS, NO_LIMIT_IS_ENOUGH, NO_NODES_ARE_ENOUGH = 0, 1, 2
 
 
 @inner
-def fits_empty(world: World, w: int, c: int) -> bool:
+def fits_empty(world: Session, w: int, c: int) -> bool:
     """Whether the ready nodes of class ``c`` hold the gang's least members with nobody else there.
 
     Gangs of one shape give one answer, so answers are kept in a direct-mapped table: key, then 0 or 1.

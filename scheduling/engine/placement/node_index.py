@@ -14,9 +14,9 @@ from __future__ import annotations
 from scheduling.engine.compile.kernel import inner, once
 from scheduling.engine.placement.demand_mix import learn, loss
 from scheduling.engine.placement.node_room import ONE, free_of, may_use, slots_on
-from scheduling.engine.state.nodes import BLOCK_SIZE, KEY_PARTS, Index, Room
+from scheduling.engine.state.nodes import BLOCK_SIZE, KEY_PARTS, NodeIndex, NodeRoom
 from scheduling.engine.state.order import ALL
-from scheduling.engine.state.session import World
+from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import ANYWHERE, CPUS, GPUS, MEMORY, NODE, NOW
 
 WAYS = 8
@@ -30,7 +30,7 @@ MANY = 1 << 20
 
 
 @inner
-def row_of(world: World, w: int, c: int, when: int) -> int:
+def row_of(world: Session, w: int, c: int, when: int) -> int:
     """The row for members like those of ``w`` on class ``c``, brought up to date."""
     index, need = world.index, world.work.need
     # Work without GPUs fits as often as it has members.
@@ -57,7 +57,7 @@ def row_of(world: World, w: int, c: int, when: int) -> int:
 
 
 @inner
-def _is_of(index: Index, row: int, key: tuple[int, int, int, int, int, int, int]) -> bool:
+def _is_of(index: NodeIndex, row: int, key: tuple[int, int, int, int, int, int, int]) -> bool:
     if index.seen[row] < 0:
         return False
     for i in range(KEY_PARTS):
@@ -67,34 +67,34 @@ def _is_of(index: Index, row: int, key: tuple[int, int, int, int, int, int, int]
 
 
 @once
-def _refresh(world: World, row: int, w: int, c: int, when: int) -> None:
+def _refresh(world: Session, row: int, w: int, c: int, when: int) -> None:
     index, room = world.index, world.room
-    if index.seen[row] < room.tick[1] or _many_changed(world, row, c):
+    if index.seen[row] < room.changes.cleared_at or _many_changed(world, row, c):
         _fill(world, row, w, c, when)
     else:
-        n = room.newest[c]
-        while n >= 0 and room.touched[n] > index.seen[row]:
+        n = room.changes.newest[c]
+        while n >= 0 and room.changes.changed_at[n] > index.seen[row]:
             look_at(world, row, w, n, when)
-            n = room.older[n]
-    index.seen[row] = room.tick[0]
+            n = room.changes.older[n]
+    index.seen[row] = room.changes.clock
     if index.total[row] > 0 and not world.rules.spread:
         _keep_learnt(world)
-        if index.lesson[row] != world.mix.size[2]:
+        if index.lesson[row] != world.mix.lessons:
             _rescore(world, row, w, c, when)
 
 
 @once
-def _many_changed(world: World, row: int, c: int) -> bool:
+def _many_changed(world: Session, row: int, c: int) -> bool:
     """So many nodes that looking at all of them together is less work."""
     room, nodes = world.room, world.nodes
-    left, n = (nodes.class_start[c + 1] - nodes.class_start[c]) // 16 + 4, room.newest[c]
-    while n >= 0 and left > 0 and room.touched[n] > world.index.seen[row]:
-        left, n = left - 1, room.older[n]
+    left, n = (nodes.class_start[c + 1] - nodes.class_start[c]) // 16 + 4, room.changes.newest[c]
+    while n >= 0 and left > 0 and room.changes.changed_at[n] > world.index.seen[row]:
+        left, n = left - 1, room.changes.older[n]
     return bool(left == 0)
 
 
 @once
-def _fill(world: World, row: int, w: int, c: int, when: int) -> None:
+def _fill(world: Session, row: int, w: int, c: int, when: int) -> None:
     """Look at all nodes of the class. Positions of other classes in the same blocks have no slots."""
     index, nodes = world.index, world.nodes
     first, last = nodes.class_start[c], nodes.class_start[c + 1]
@@ -104,21 +104,21 @@ def _fill(world: World, row: int, w: int, c: int, when: int) -> None:
     _forget_twins(index)
     for d in range(index.inside.shape[1]):
         index.inside[row, d] = 0
-    for p in range(lowest * BLOCK_SIZE, min(highest * BLOCK_SIZE, index.position.size)):
+    for p in range(lowest * BLOCK_SIZE, min(highest * BLOCK_SIZE, index.domains.position.size)):
         index.slots[row, p] = 0
         if first <= p < last:
             _measure(world, row, w, nodes.of_class[p], p, when, True)
     for b in range(lowest, highest):
         sum_up(index, row, b)
-    index.lesson[row] = world.mix.size[2]
+    index.lesson[row] = world.mix.lessons
 
 
 @inner
-def _rescore(world: World, row: int, w: int, c: int, when: int) -> None:
+def _rescore(world: Session, row: int, w: int, c: int, when: int) -> None:
     """The mix has changed: score anew what has room."""
     index, nodes = world.index, world.nodes
     first, last = nodes.class_start[c], nodes.class_start[c + 1]
-    index.lesson[row] = world.mix.size[2]
+    index.lesson[row] = world.mix.lessons
     _forget_twins(index)
     for b in range(first // BLOCK_SIZE, (last + BLOCK_SIZE - 1) // BLOCK_SIZE):
         if index.best[row, b] < 0:
@@ -130,33 +130,33 @@ def _rescore(world: World, row: int, w: int, c: int, when: int) -> None:
 
 
 @once
-def _forget_twins(index: Index) -> None:
+def _forget_twins(index: NodeIndex) -> None:
     for i in range(index.alike.size):
         index.alike[i] = -1
 
 
 @inner
-def look_at(world: World, row: int, w: int, n: int, when: int) -> None:
+def look_at(world: Session, row: int, w: int, n: int, when: int) -> None:
     """Node ``n`` has changed."""
-    p = world.index.position[n]
+    p = world.index.domains.position[n]
     _measure(world, row, w, n, p, when, False)
     sum_up(world.index, row, p // BLOCK_SIZE)
 
 
 @once
-def shut(world: World, row: int, n: int) -> None:
+def shut(world: Session, row: int, n: int) -> None:
     """For this row nobody fits on node ``n``, until that is touched."""
-    index, p = world.index, world.index.position[n]
+    index, p = world.index, world.index.domains.position[n]
     many = index.slots[row, p]
     index.slots[row, p] = 0
     index.total[row] -= many
     for level in range(NODE):
-        index.inside[row, index.base[level] + world.nodes.domain[level, n]] -= many
+        index.inside[row, index.domains.base[level] + world.nodes.domain[level, n]] -= many
     sum_up(index, row, p // BLOCK_SIZE)
 
 
 @inner
-def _measure(world: World, row: int, w: int, n: int, p: int, when: int, twins: bool) -> None:
+def _measure(world: Session, row: int, w: int, n: int, p: int, when: int, twins: bool) -> None:
     """What the row knows of node ``n`` at position ``p``."""
     index, room = world.index, world.room
     slots = min(MANY, slots_on(room, world.work, w, n, when))
@@ -168,21 +168,21 @@ def _measure(world: World, row: int, w: int, n: int, p: int, when: int, twins: b
     index.slots[row, p] = slots
     index.total[row] += more
     for level in range(NODE):
-        index.inside[row, index.base[level] + world.nodes.domain[level, n]] += more
+        index.inside[row, index.domains.base[level] + world.nodes.domain[level, n]] += more
 
 
 @inner
-def _rate(world: World, row: int, w: int, n: int, p: int, when: int, twins: bool) -> None:
+def _rate(world: Session, row: int, w: int, n: int, p: int, when: int, twins: bool) -> None:
     """With ``twins`` a node just like it may be known already."""
     twin = _twin(world, n, when) if twins else -1
     if twin >= 0:
-        world.index.score[row, p] = world.index.score[row, world.index.position[twin]]
+        world.index.score[row, p] = world.index.score[row, world.index.domains.position[twin]]
     else:
         world.index.score[row, p] = _score(world, w, n, when)
 
 
 @inner
-def _twin(world: World, n: int, when: int) -> int:
+def _twin(world: Session, n: int, when: int) -> int:
     """A node looked at before in this class that has the same free, is open to the same work and shares no
     GPU either, or -1.
     """
@@ -203,7 +203,7 @@ def _twin(world: World, n: int, when: int) -> int:
 
 
 @inner
-def _score(world: World, w: int, n: int, when: int) -> float:
+def _score(world: Session, w: int, n: int, when: int) -> float:
     """Packing takes least from the demand mix and among equals fills the fullest node; spreading takes
     the emptiest.
     """
@@ -212,21 +212,23 @@ def _score(world: World, w: int, n: int, when: int) -> float:
     if world.rules.spread:
         return -free
     _keep_learnt(world)
-    return loss(mix, room, world.work, w, n, room.kind[n], when) + FULLER * free
+    return loss(mix, room, world.work, w, n, room.gpu_class[n], when) + FULLER * free
 
 
 @once
-def _keep_learnt(world: World) -> None:
+def _keep_learnt(world: Session) -> None:
     """Learn the mix once in each plan that is not about a few alone."""
-    mix, line, room = world.mix, world.line, world.room
-    if mix.size[3] < room.tick[2] and (line.count[3] == ALL or mix.size[0] == 0):
-        learn(mix, line, world.memo, world.work, world.nodes, room)
+    mix, ordering, room = world.mix, world.ordering, world.room
+    if mix.learnt_at < room.changes.plan_began_at and (
+        ordering.pending.narrowed[0] == ALL or mix.shapes == 0
+    ):
+        learn(mix, ordering, world.shapes, world.work, world.nodes, room)
 
 
 @inner
-def sum_up(index: Index, row: int, b: int) -> None:
+def sum_up(index: NodeIndex, row: int, b: int) -> None:
     widest, best = 0, -1
-    for p in range(b * BLOCK_SIZE, min((b + 1) * BLOCK_SIZE, index.position.size)):
+    for p in range(b * BLOCK_SIZE, min((b + 1) * BLOCK_SIZE, index.domains.position.size)):
         slots = index.slots[row, p]
         if slots == 0:
             continue
@@ -237,7 +239,7 @@ def sum_up(index: Index, row: int, b: int) -> None:
 
 
 @inner
-def pick_node(world: World, row: int, c: int, left: int, level: int, domain: int) -> int:
+def pick_node(world: Session, row: int, c: int, left: int, level: int, domain: int) -> int:
     """The node of lowest score that takes all ``left`` members, else of those that take most of them.
 
     Lowest name on ties; -1 if nothing fits. ``level`` BLOCK or RACK looks in ``domain`` alone; NODE is
@@ -266,16 +268,16 @@ def pick_node(world: World, row: int, c: int, left: int, level: int, domain: int
 
 
 @once
-def _goes_first(index: Index, row: int, p: int, other: int) -> bool:
+def _goes_first(index: NodeIndex, row: int, p: int, other: int) -> bool:
     if index.score[row, p] == index.score[row, other]:
-        return index.order[p] < index.order[other]
+        return index.domains.name_rank[p] < index.domains.name_rank[other]
     return index.score[row, p] < index.score[row, other]
 
 
 @once
-def _best_of(index: Index, row: int, b: int, least: int) -> int:
+def _best_of(index: NodeIndex, row: int, b: int, least: int) -> int:
     best = -1
-    for p in range(b * BLOCK_SIZE, min((b + 1) * BLOCK_SIZE, index.position.size)):
+    for p in range(b * BLOCK_SIZE, min((b + 1) * BLOCK_SIZE, index.domains.position.size)):
         if index.slots[row, p] < least:
             continue
         if best < 0 or _goes_first(index, row, p, best):
@@ -284,14 +286,14 @@ def _best_of(index: Index, row: int, b: int, least: int) -> int:
 
 
 @once
-def _pick_inside(world: World, row: int, c: int, left: int, level: int, domain: int) -> int:
+def _pick_inside(world: Session, row: int, c: int, left: int, level: int, domain: int) -> int:
     index = world.index
     best, most = -1, 0
-    for i in range(index.begin[level, domain], index.begin[level, domain + 1]):
-        n = index.member[level, i]
-        if world.room.kind[n] != c:
+    for i in range(index.domains.begin[level, domain], index.domains.begin[level, domain + 1]):
+        n = index.domains.member[level, i]
+        if world.room.gpu_class[n] != c:
             continue
-        p = index.position[n]
+        p = index.domains.position[n]
         slots = min(index.slots[row, p], left)
         if slots > most or (slots == most > 0 and _goes_first(index, row, p, best)):
             best, most = p, slots
@@ -300,7 +302,7 @@ def _pick_inside(world: World, row: int, c: int, left: int, level: int, domain: 
 
 @inner
 def pick_domain(
-    world: World, row: int, level: int, least: int, most: int, above: int, whole: int
+    world: Session, row: int, level: int, least: int, most: int, above: int, whole: int
 ) -> tuple[int, int]:
     """The tightest domain of ``level`` (BLOCK or RACK) that takes ``most`` members, else the one that
     takes most, and how many; (-1, 0) if none takes ``least``.
@@ -308,13 +310,13 @@ def pick_domain(
     With ``above`` not ANYWHERE, only domains inside ``whole`` of that level.
     """
     index = world.index
-    first, best, reach = index.base[level], -1, 0
-    for d in range(index.base[level + 1] - first):
+    first, best, reach = index.domains.base[level], -1, 0
+    for d in range(index.domains.base[level + 1] - first):
         slots = index.inside[row, first + d]
         if slots < least or (best >= 0 and not _closer(slots, reach, most)):
             continue
         if above != ANYWHERE:
-            n = index.member[level, index.begin[level, d]]
+            n = index.domains.member[level, index.domains.begin[level, d]]
             if world.nodes.domain[above, n] != whole:
                 continue
         best, reach = d, slots
@@ -329,43 +331,43 @@ def _closer(slots: int, best: int, most: int) -> bool:
 
 
 @inner
-def tally(world: World, c: int) -> None:
+def tally(world: Session, c: int) -> None:
     """Bring ``index.free_sum[c]`` and ``index.free_nodes[c]`` up to date."""
     index, nodes, room = world.index, world.nodes, world.room
-    if index.free_seen[c] < room.tick[1]:
-        index.free_sum[c] = index.free_nodes[c] = 0
+    if index.free_by_class.seen[c] < room.changes.cleared_at:
+        index.free_by_class.sum[c] = index.free_by_class.nodes[c] = 0
         for i in range(nodes.class_start[c], nodes.class_start[c + 1]):
-            index.free[nodes.of_class[i]] = 0
+            index.free_by_class.node[nodes.of_class[i]] = 0
             _count(index, room, nodes.of_class[i], c)
     else:
-        n = room.newest[c]
-        while n >= 0 and room.touched[n] > index.free_seen[c]:
+        n = room.changes.newest[c]
+        while n >= 0 and room.changes.changed_at[n] > index.free_by_class.seen[c]:
             _count(index, room, n, c)
-            n = room.older[n]
-    index.free_seen[c] = room.tick[0]
+            n = room.changes.older[n]
+    index.free_by_class.seen[c] = room.changes.clock
 
 
 @inner
-def free_to(world: World, w: int, c: int) -> tuple[int, int]:
+def free_to(world: Session, w: int, c: int) -> tuple[int, int]:
     """Unclaimed free GPUs of class ``c`` on nodes that ``w`` may use, and how many of those have any."""
     index, nodes, free, some = world.index, world.nodes, 0, 0
     tally(world, c)
     if world.work.where[w] < 0:
-        return index.free_sum[c], index.free_nodes[c]
+        return index.free_by_class.sum[c], index.free_by_class.nodes[c]
     for i in range(nodes.class_start[c], nodes.class_start[c + 1]):
         n = nodes.of_class[i]
         if may_use(world.room, world.work, w, n):
-            free += index.free[n]
-            some += int(index.free[n] > 0)
+            free += index.free_by_class.node[n]
+            some += int(index.free_by_class.node[n] > 0)
     return free, some
 
 
 @inner
-def _count(index: Index, room: Room, n: int, c: int) -> None:
+def _count(index: NodeIndex, room: NodeRoom, n: int, c: int) -> None:
     free = max(0, free_of(room, GPUS, n, NOW))
     for d in range(room.shared_now.shape[1]):
         if room.shared_now[n, d] > 0:
             free += max(0, ONE - max(room.shared_now[n, d], room.shared_later[n, d]))
-    index.free_nodes[c] += int(free > 0) - int(index.free[n] > 0)
-    index.free_sum[c] += free - index.free[n]
-    index.free[n] = free
+    index.free_by_class.nodes[c] += int(free > 0) - int(index.free_by_class.node[n] > 0)
+    index.free_by_class.sum[c] += free - index.free_by_class.node[n]
+    index.free_by_class.node[n] = free

@@ -10,31 +10,31 @@ from __future__ import annotations
 from scheduling.engine.compile.kernel import inner, once
 from scheduling.engine.compile.structs import Ints
 from scheduling.engine.state.input import Work
-from scheduling.engine.state.nodes import Room
-from scheduling.engine.state.session import World
+from scheduling.engine.state.nodes import NodeRoom
+from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import BACKFILL, CPUS, GPUS, LATER, MEMORY, NOW, RUNNING
 
 ONE = 1000
 
 
 @once
-def free_of(room: Room, r: int, n: int, when: int) -> int:
+def free_of(room: NodeRoom, r: int, n: int, when: int) -> int:
     """What a newcomer may take of resource ``r`` on node ``n``."""
     if when == BACKFILL:
-        return room.now[r, n] - room.pledged[r, n]
+        return room.free_now[r, n] - room.pledged[r, n]
     if when == NOW:
-        return min(room.now[r, n] - room.pledged[r, n], room.later[r, n])
-    return room.later[r, n] if when == LATER else room.now[r, n]
+        return min(room.free_now[r, n] - room.pledged[r, n], room.free_later[r, n])
+    return room.free_later[r, n] if when == LATER else room.free_now[r, n]
 
 
 @once
-def may_use(room: Room, work: Work, w: int, n: int) -> bool:
+def may_use(room: NodeRoom, work: Work, w: int, n: int) -> bool:
     """Whether node ``n`` is one of those that ``w`` may use, whatever is free there."""
     return bool(work.where[w] < 0 or room.allowed[work.where[w], n])
 
 
 @inner
-def slots_on(room: Room, work: Work, w: int, n: int, when: int) -> int:
+def slots_on(room: NodeRoom, work: Work, w: int, n: int, when: int) -> int:
     """Members of ``w`` that fit on node ``n``."""
     slots = slots_of_gpus(room, work, w, n, when)
     for r in (CPUS, MEMORY):
@@ -44,7 +44,7 @@ def slots_on(room: Room, work: Work, w: int, n: int, when: int) -> int:
 
 
 @inner
-def slots_of_gpus(room: Room, work: Work, w: int, n: int, when: int) -> int:
+def slots_of_gpus(room: NodeRoom, work: Work, w: int, n: int, when: int) -> int:
     """Members of ``w`` for which node ``n`` has the GPUs; none where it may not run."""
     gpus = work.need[GPUS, w]
     free = free_of(room, GPUS, n, when)
@@ -62,7 +62,7 @@ def slots_of_gpus(room: Room, work: Work, w: int, n: int, when: int) -> int:
 
 
 @once
-def left_on(room: Room, n: int, d: int, when: int) -> int:
+def left_on(room: NodeRoom, n: int, d: int, when: int) -> int:
     """What is left of a GPU that is shared already; nothing of one that is not, or soon will not be."""
     now, later = room.shared_now[n, d], room.shared_later[n, d]
     if when == LATER:
@@ -73,7 +73,7 @@ def left_on(room: Room, n: int, d: int, when: int) -> int:
 
 
 @inner
-def pick_device(room: Room, work: Work, w: int, n: int, when: int) -> int:
+def pick_device(room: NodeRoom, work: Work, w: int, n: int, when: int) -> int:
     """The GPU a share goes to: the shared one it fills best, lowest on ties, else the first unshared;
     LATER rather one that leaving work empties.
 
@@ -95,7 +95,7 @@ def pick_device(room: Room, work: Work, w: int, n: int, when: int) -> int:
 
 
 @once
-def sit(room: Room, work: Work, w: int, n: int, device: int, when: int) -> None:
+def sit(room: NodeRoom, work: Work, w: int, n: int, device: int, when: int) -> None:
     """Take the seat: a start (NOW) takes it at once, a claim (LATER) from what comes free. Who backfills
     is gone by then.
     """
@@ -103,25 +103,25 @@ def sit(room: Room, work: Work, w: int, n: int, device: int, when: int) -> None:
 
 
 @once
-def leave(room: Room, work: Work, w: int, n: int, device: int, members: int) -> None:
+def leave(room: NodeRoom, work: Work, w: int, n: int, device: int, members: int) -> None:
     """Members that hold GPUs now will be gone."""
     _move(room, work, w, n, device, -members, False, True)
 
 
 @once
-def occupy(room: Room, work: Work, w: int, n: int, device: int, members: int) -> None:
+def occupy(room: NodeRoom, work: Work, w: int, n: int, device: int, members: int) -> None:
     """Members that hold GPUs; ``leave`` them back, with a negative number, by the same arithmetic."""
     _move(room, work, w, n, device, members, True, True)
 
 
 @once
-def stay(room: Room, work: Work, w: int, n: int, device: int, members: int) -> None:
+def stay(room: NodeRoom, work: Work, w: int, n: int, device: int, members: int) -> None:
     """Undo ``leave``."""
     _move(room, work, w, n, device, members, False, True)
 
 
 @inner
-def fits_at(room: Room, work: Work, w: int, n: int, device: int, when: int) -> bool:
+def fits_at(room: NodeRoom, work: Work, w: int, n: int, device: int, when: int) -> bool:
     """Whether one member fits this very seat: NOW free and not pledged, or LATER."""
     gpus = work.need[GPUS, w]
     if not may_use(room, work, w, n):
@@ -133,46 +133,46 @@ def fits_at(room: Room, work: Work, w: int, n: int, device: int, when: int) -> b
         gpus = ONE if used == 0 else 0
     for r in range(3):
         need = gpus if r == GPUS else work.need[r, w]
-        free = room.later[r, n] if when == LATER else room.now[r, n] - room.pledged[r, n]
+        free = room.free_later[r, n] if when == LATER else room.free_now[r, n] - room.pledged[r, n]
         if need > 0 and free < need:
             return False
     return True
 
 
 @inner
-def pledge(room: Room, work: Work, w: int, n: int, device: int) -> None:
+def pledge(room: NodeRoom, work: Work, w: int, n: int, device: int) -> None:
     """Free room on the node of a claimed seat goes to the claim first: nobody else starts on it."""
     for r in range(3):
         need = work.need[r, w]
         if r == GPUS and device >= 0:
             need = ONE if room.shared_now[n, device] == 0 else 0
-        taken = max(0, min(need, room.now[r, n] - room.pledged[r, n]))
+        taken = max(0, min(need, room.free_now[r, n] - room.pledged[r, n]))
         room.pledged[r, n] += taken
-        row = room.beside[n]
+        row = room.next_on_machine[n]
         while r != GPUS and row != n:
             room.pledged[r, row] += taken
-            row = room.beside[row]
+            row = room.next_on_machine[row]
     touch_machine(room, n)
 
 
 @once
-def take_now(room: Room, work: Work, w: int, n: int, device: int, members: int) -> None:
+def take_now(room: NodeRoom, work: Work, w: int, n: int, device: int, members: int) -> None:
     """A claimed seat becomes a start (1), or not after all (-1)."""
     _move(room, work, w, n, device, members, True, False)
 
 
 @inner
 def _move(
-    room: Room, work: Work, w: int, n: int, device: int, members: int, now: bool, later: bool
+    room: NodeRoom, work: Work, w: int, n: int, device: int, members: int, now: bool, later: bool
 ) -> None:
     """Take ``members`` (negative: give back) from the tables of now and of later."""
     c = work.need[GPUS, w] * members
     if now:
-        room.now[GPUS, n] -= _whole(room.shared_now, n, device, c)
-        _take_shared(room.now, room.beside, work, w, n, members)
+        room.free_now[GPUS, n] -= _whole(room.shared_now, n, device, c)
+        _take_shared(room.free_now, room.next_on_machine, work, w, n, members)
     if later:
-        room.later[GPUS, n] -= _whole(room.shared_later, n, device, c)
-        _take_shared(room.later, room.beside, work, w, n, members)
+        room.free_later[GPUS, n] -= _whole(room.shared_later, n, device, c)
+        _take_shared(room.free_later, room.next_on_machine, work, w, n, members)
     touch_machine(room, n)
 
 
@@ -189,46 +189,46 @@ def _take_shared(table: Ints, beside: Ints, work: Work, w: int, n: int, members:
 
 
 @once
-def touch_machine(room: Room, n: int) -> None:
-    row = room.beside[n]
+def touch_machine(room: NodeRoom, n: int) -> None:
+    row = room.next_on_machine[n]
     while row != n:
         touch(room, row)
-        row = room.beside[row]
+        row = room.next_on_machine[row]
     touch(room, n)
 
 
 @once
-def touch_all(room: Room) -> None:
+def touch_all(room: NodeRoom) -> None:
     """Every node has changed."""
-    for c in range(room.newest.size):
-        room.newest[c] = -1
+    for c in range(room.changes.newest.size):
+        room.changes.newest[c] = -1
     begin_plan(room)
-    room.tick[1] = room.tick[0]
+    room.changes.cleared_at = room.changes.clock
 
 
 @once
-def begin_plan(room: Room) -> None:
+def begin_plan(room: NodeRoom) -> None:
     """What changes from now on is a decision of this plan."""
-    room.tick[0] += 1
-    room.tick[2] = room.tick[0]
+    room.changes.clock += 1
+    room.changes.plan_began_at = room.changes.clock
 
 
 @inner
-def touch(room: Room, n: int) -> None:
+def touch(room: NodeRoom, n: int) -> None:
     """Node ``n`` has changed: to the front of its class's list of changes."""
-    tick, c = room.tick[0] + 1, room.kind[n]
-    front = room.newest[c]
+    tick, c = room.changes.clock + 1, room.gpu_class[n]
+    front = room.changes.newest[c]
     if front != n:
-        if room.touched[n] > room.tick[1]:
-            before, after = room.older[n], room.newer[n]
-            room.older[after] = before
+        if room.changes.changed_at[n] > room.changes.cleared_at:
+            before, after = room.changes.older[n], room.changes.newer[n]
+            room.changes.older[after] = before
             if before >= 0:
-                room.newer[before] = after
-        room.older[n], room.newer[n] = front, -1
+                room.changes.newer[before] = after
+        room.changes.older[n], room.changes.newer[n] = front, -1
         if front >= 0:
-            room.newer[front] = n
-        room.newest[c] = n
-    room.touched[n] = room.tick[0] = tick
+            room.changes.newer[front] = n
+        room.changes.newest[c] = n
+    room.changes.changed_at[n] = room.changes.clock = tick
 
 
 @inner
@@ -247,88 +247,94 @@ def _whole(shared: Ints, n: int, device: int, gpus: int) -> int:
 
 
 @inner
-def clear_room(world: World) -> None:
+def clear_room(world: Session) -> None:
     """All nodes free."""
-    for n in range(world.room.kind.size):
+    for n in range(world.room.gpu_class.size):
         _empty(world, n)
     touch_all(world.room)
 
 
 @once
-def _empty(world: World, n: int) -> None:
+def _empty(world: Session, n: int) -> None:
     """Loops, because assigning arrays to slices compiles slowly."""
     room, size = world.room, world.nodes.size
     for r in range(3):
-        room.now[r, n] = room.later[r, n] = size[r, n]
+        room.free_now[r, n] = room.free_later[r, n] = size[r, n]
         room.pledged[r, n] = 0
     for d in range(room.shared_now.shape[1]):
         room.shared_now[n, d] = room.shared_later[n, d] = 0
 
 
 @inner
-def lay_out(world: World) -> None:
+def lay_out(world: Session) -> None:
     """Running work sits where it sits. Nodes where nobody came or left are as they were noted; those that
     the plan before did not touch still are.
     """
     room = world.room
-    for n in range(room.stale.size):
-        if room.stale[n]:
+    for n in range(room.holders.stale.size):
+        if room.holders.stale[n]:
             _empty(world, n)
-    for n in range(room.stale.size):
-        if room.stale[n]:
+    for n in range(room.holders.stale.size):
+        if room.holders.stale[n]:
             _occupy_node(world, n)
-    for n in range(room.stale.size):
-        if room.stale[n]:
+    for n in range(room.holders.stale.size):
+        if room.holders.stale[n]:
             _note(room, n)
-        elif room.touched[n] > room.tick[2]:
+        elif room.changes.changed_at[n] > room.changes.plan_began_at:
             _recall(room, n)
         else:
             continue
-        room.stale[n] = False
+        room.holders.stale[n] = False
         touch(room, n)
     begin_plan(room)
 
 
 @inner
-def _occupy_node(world: World, n: int) -> None:
+def _occupy_node(world: Session, n: int) -> None:
     """Work that leaves holds its room now, not later; who is promised room holds nothing yet."""
     room, work, holds = world.room, world.work, world.holds
-    h = room.first[n]
+    h = room.holders.first[n]
     while h >= 0:
-        w = room.owner[h]
+        w = room.holders.owner[h]
         if work.phase[w] == RUNNING:
             occupy(room, work, w, n, holds.device[h], holds.members[h])
             if work.leaving[w]:
                 leave(room, work, w, n, holds.device[h], holds.members[h])
-        h = room.after[h]
+        h = room.holders.after[h]
 
 
 @once
-def _note(room: Room, n: int) -> None:
+def _note(room: NodeRoom, n: int) -> None:
     for r in range(3):
-        room.kept[r, n], room.kept[3 + r, n] = room.now[r, n], room.later[r, n]
-    room.kept_open[n] = max(0, room.now[GPUS, n])
+        room.baseline.free[r, n], room.baseline.free[3 + r, n] = (
+            room.free_now[r, n],
+            room.free_later[r, n],
+        )
+    room.baseline.open[n] = max(0, room.free_now[GPUS, n])
     for d in range(room.shared_now.shape[1]):
         used = room.shared_now[n, d]
-        room.kept_shared[0, n, d], room.kept_shared[1, n, d] = used, room.shared_later[n, d]
-        room.kept_open[n] += max(0, ONE - used) if used > 0 else 0
+        room.baseline.shared[0, n, d], room.baseline.shared[1, n, d] = used, room.shared_later[n, d]
+        room.baseline.open[n] += max(0, ONE - used) if used > 0 else 0
 
 
 @once
-def _recall(room: Room, n: int) -> None:
+def _recall(room: NodeRoom, n: int) -> None:
     for r in range(3):
-        room.now[r, n], room.later[r, n] = room.kept[r, n], room.kept[3 + r, n]
+        room.free_now[r, n], room.free_later[r, n] = (
+            room.baseline.free[r, n],
+            room.baseline.free[3 + r, n],
+        )
         room.pledged[r, n] = 0
     for d in range(room.shared_now.shape[1]):
-        room.shared_now[n, d] = room.kept_shared[0, n, d]
-        room.shared_later[n, d] = room.kept_shared[1, n, d]
+        room.shared_now[n, d] = room.baseline.shared[0, n, d]
+        room.shared_later[n, d] = room.baseline.shared[1, n, d]
 
 
 @inner
-def sum_open(world: World) -> None:
+def sum_open(world: Session) -> None:
     """Free GPUs of each class, from those of its nodes."""
     room, nodes = world.room, world.nodes
     for c in range(room.open.size):
         room.open[c] = 0
         for i in range(nodes.class_start[c], nodes.class_start[c + 1]):
-            room.open[c] += room.kept_open[nodes.of_class[i]]
+            room.open[c] += room.baseline.open[nodes.of_class[i]]

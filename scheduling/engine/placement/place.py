@@ -16,8 +16,8 @@ from scheduling.engine.compile.kernel import inner, once
 from scheduling.engine.placement.node_index import look_at, pick_domain, pick_node, row_of, sum_up
 from scheduling.engine.placement.node_room import fits_at, leave, pick_device, sit, take_now
 from scheduling.engine.state.input import Holds, Nodes, Work
-from scheduling.engine.state.nodes import BLOCK_SIZE, Room, Seats
-from scheduling.engine.state.session import World
+from scheduling.engine.state.nodes import BLOCK_SIZE, NodeRoom, Seats
+from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import ANYWHERE, GPUS, LATER, NODE, NOW, RACK
 
 APART = 1e6
@@ -25,7 +25,7 @@ APART = 1e6
 
 
 @inner
-def place(world: World, w: int, c: int, most: int, when: int) -> int:
+def place(world: Session, w: int, c: int, most: int, when: int) -> int:
     """Seat between ``work.least[w]`` and ``most`` members of ``w`` on nodes of class ``c``.
 
     Returns how many were seated, all of them in ``seats``; 0 leaves ``room`` as it was.
@@ -40,7 +40,7 @@ def place(world: World, w: int, c: int, most: int, when: int) -> int:
         return 0
     if required == NODE:
         level, domain = NODE, pick_node(world, row, c, most, ANYWHERE, 0)
-        many = min(most, index.slots[row, index.position[domain]])
+        many = min(most, index.slots[row, index.domains.position[domain]])
     elif required != ANYWHERE:
         level = required
         domain, reach = pick_domain(world, row, level, least, most, ANYWHERE, 0)
@@ -59,7 +59,7 @@ def place(world: World, w: int, c: int, most: int, when: int) -> int:
 
 
 @inner
-def choose_class(world: World, w: int, when: int) -> int:
+def choose_class(world: Session, w: int, when: int) -> int:
     """Of the classes ``w`` may run on, the one where a member of it goes at the lowest score, the first
     on ties; -1 if none takes its least members.
     """
@@ -72,24 +72,24 @@ def choose_class(world: World, w: int, when: int) -> int:
         if index.total[row] < work.least[w]:
             continue
         n = pick_node(world, row, c, 1, ANYWHERE, 0)
-        score = index.score[row, index.position[n]]
+        score = index.score[row, index.domains.position[n]]
         if best < 0 or score < lowest:
             best, lowest = c, score
     return best
 
 
 @inner
-def reach_of(world: World, row: int, c: int, level: int, most: int) -> int:
+def reach_of(world: Session, row: int, c: int, level: int, most: int) -> int:
     """The most of ``most`` members that one domain of ``level`` takes."""
     if level != NODE:
         _, reach = pick_domain(world, row, level, 1, most, ANYWHERE, 0)
         return int(min(most, reach))
     n = pick_node(world, row, c, most, ANYWHERE, 0)
-    return int(min(most, world.index.slots[row, world.index.position[n]])) if n >= 0 else 0
+    return int(min(most, world.index.slots[row, world.index.domains.position[n]])) if n >= 0 else 0
 
 
 @inner
-def is_free(room: Room, work: Work, seats: Seats, w: int, members: int) -> bool:
+def is_free(room: NodeRoom, work: Work, seats: Seats, w: int, members: int) -> bool:
     """Whether the claimed seats are free at this moment; if so they are taken."""
     for i in range(members):
         if not fits_at(room, work, w, seats.node[i], seats.device[i], NOW):
@@ -101,7 +101,7 @@ def is_free(room: Room, work: Work, seats: Seats, w: int, members: int) -> bool:
 
 
 @inner
-def sit_as_promised(work: Work, holds: Holds, room: Room, seats: Seats, w: int) -> int:
+def sit_as_promised(work: Work, holds: Holds, room: NodeRoom, seats: Seats, w: int) -> int:
     """Claim again the seats that an earlier plan promised to ``w``; returns how many, 0 if they do not
     hold any more.
     """
@@ -151,7 +151,7 @@ def _closer(slots: int, best: int, most: int) -> bool:
 
 @once
 def _seat(
-    world: World, row: int, w: int, c: int, many: int, when: int, level: int, domain: int
+    world: Session, row: int, w: int, c: int, many: int, when: int, level: int, domain: int
 ) -> None:
     """Seat ``many`` members in the domain, which holds them, in few domains of the preferred level."""
     group, done = min(world.work.preferred[w], RACK), 0
@@ -166,15 +166,23 @@ def _seat(
 
 
 @once
-def _takes_all(world: World, row: int, c: int, many: int, level: int, domain: int) -> bool:
+def _takes_all(world: Session, row: int, c: int, many: int, level: int, domain: int) -> bool:
     """Whether one node of the domain takes all ``many``."""
     n = pick_node(world, row, c, many, level, domain)
-    return bool(world.index.slots[row, world.index.position[n]] >= many)
+    return bool(world.index.slots[row, world.index.domains.position[n]] >= many)
 
 
 @inner
 def _fill_nodes(
-    world: World, row: int, w: int, c: int, done: int, end: int, when: int, level: int, domain: int
+    world: Session,
+    row: int,
+    w: int,
+    c: int,
+    done: int,
+    end: int,
+    when: int,
+    level: int,
+    domain: int,
 ) -> None:
     """Seat members ``done`` to ``end`` on nodes of the domain."""
     room, work, seats, index = world.room, world.work, world.seats, world.index
@@ -182,7 +190,7 @@ def _fill_nodes(
     while done < end:
         left = 1 if world.rules.spread or apart else end - done
         n = pick_node(world, row, c, left, level, domain)
-        for _ in range(min(left, index.slots[row, index.position[n]])):
+        for _ in range(min(left, index.slots[row, index.domains.position[n]])):
             device = pick_device(room, work, w, n, when)
             sit(room, work, w, n, device, when)
             seats.node[done], seats.device[done] = n, device
@@ -192,14 +200,14 @@ def _fill_nodes(
             _shun(world, row, n, done)
     for i in range(first, end if apart else first):
         look_at(world, row, w, seats.node[i], when)
-    index.seen[row] = room.tick[0]
+    index.seen[row] = room.changes.clock
 
 
 @once
-def _shun(world: World, row: int, n: int, done: int) -> None:
+def _shun(world: Session, row: int, n: int, done: int) -> None:
     """The next member of the same workload goes elsewhere, if it fits anywhere else."""
     index, seats = world.index, world.seats
     for i in range(done):
         if seats.node[i] == n:
-            index.score[row, index.position[n]] += APART
-    sum_up(index, row, index.position[n] // BLOCK_SIZE)
+            index.score[row, index.domains.position[n]] += APART
+    sum_up(index, row, index.domains.position[n] // BLOCK_SIZE)

@@ -6,10 +6,10 @@ from scheduling.engine.compile.kernel import inner, once
 from scheduling.engine.model import UNLIMITED
 from scheduling.engine.quota.limits import spent_hours
 from scheduling.engine.state.input import Tree
-from scheduling.engine.state.session import World
+from scheduling.engine.state.queues import Queues
+from scheduling.engine.state.session import Session
 from scheduling.engine.state.shares import Division
 from scheduling.engine.state.units import EPS
-from scheduling.engine.state.usage import Book
 
 PLAIN, LENT, ROUNDED = 0, 1, 2
 """How far a reclaim goes: to fair shares; for what is owed also to what others hold above their nominal,
@@ -19,32 +19,32 @@ and fair are closer to each other afterwards, summed over all queues.
 
 
 @inner
-def levels_over(tree: Tree, book: Book, division: Division, q: int, c: int, gpus: int) -> int:
+def levels_over(tree: Tree, queues: Queues, division: Division, q: int, c: int, gpus: int) -> int:
     """Levels of the tree at which ``gpus`` more would lift the queue above its fair share."""
     over = 0
     while q > 0:
-        over += book.held[c, q] + gpus > division.fair[c, q] + EPS
+        over += queues.usage.held[c, q] + gpus > division.fair[c, q] + EPS
         q = tree.parent[q]
     return over
 
 
 @inner
-def reach(tree: Tree, book: Book, division: Division, q: int, c: int, gpus: int) -> int:
+def reach(tree: Tree, queues: Queues, division: Division, q: int, c: int, gpus: int) -> int:
     """The highest queue below which ``gpus`` more stay inside fair share on the way to ``q``.
 
     Inside it, and only there, the workload may take back what siblings hold above their share.
     """
-    while q > 0 and book.held[c, q] + gpus <= division.fair[c, q] + EPS:
+    while q > 0 and queues.usage.held[c, q] + gpus <= division.fair[c, q] + EPS:
         q = tree.parent[q]
     return q
 
 
 @inner
-def inside_nominal(world: World, q: int, kid: int, c: int, gpus: int) -> bool:
+def inside_nominal(world: Session, q: int, kid: int, c: int, gpus: int) -> bool:
     """Whether the nominal of queue ``q`` covers ``gpus`` more for its child ``kid`` whose own nominal does,
     or (-1) for itself or a child that has none. What children hold above theirs is lent and comes back first.
     """
-    tree, held, nominal = world.tree, world.book.held, world.quotas.nominal
+    tree, held, nominal = world.tree, world.queues.usage.held, world.quotas.nominal
     if held[c, q] + gpus <= nominal[c, q]:
         return True
     if kid < 0:
@@ -57,25 +57,25 @@ def inside_nominal(world: World, q: int, kid: int, c: int, gpus: int) -> bool:
 
 
 @inner
-def over_limit(world: World, q: int, c: int, gpus: int) -> int:
+def over_limit(world: Session, q: int, c: int, gpus: int) -> int:
     """The lowest queue whose limit ``gpus`` more would break, or whose hours are spent; -1 if none."""
     spent = spent_hours(world, q, c)
     if spent >= 0:
         return spent
     while q > 0:
-        if world.book.held[c, q] + gpus > world.quotas.cap[c, q]:
+        if world.queues.usage.held[c, q] + gpus > world.quotas.cap[c, q]:
             return q
         q = world.tree.parent[q]
     return -1
 
 
 @inner
-def over_nominal(world: World, q: int, c: int, gpus: int) -> int:
+def over_nominal(world: Session, q: int, c: int, gpus: int) -> int:
     """The lowest queue in which ``gpus`` that cannot be called back pass nominal or fair share, -1 if
     none: non-preemptible work runs only inside nominal (law 5). An oversubscribed guarantee is exact and a
     gang is whole, so the one that passes it may start, while nominal holds it.
     """
-    division, fixed = world.division, world.book.fixed
+    division, fixed = world.division, world.queues.usage.held_fixed
     while q > 0:
         nominal, fair = float(world.quotas.nominal[c, q]), division.fair[c, q]
         rounded_up = division.short[c, q] and fixed[c, q] < fair - EPS
@@ -86,20 +86,20 @@ def over_nominal(world: World, q: int, c: int, gpus: int) -> int:
 
 
 @inner
-def takes_kept(world: World, q: int, c: int, gpus: int) -> int:
+def takes_kept(world: Session, q: int, c: int, gpus: int) -> int:
     """The lowest queue in which ``gpus`` more for ``q``, above fair share, would use what is kept back."""
     kid, keeps = -1, 0
     while q > 0:
         keeps = keeps_back(world, q, c, gpus, kid, keeps)
         q, kid = world.tree.parent[q], q
         kept = kept_below(world, q, c, gpus, kid, keeps)
-        if world.book.held[c, q] + gpus + kept > _most(world, q, c):
+        if world.queues.usage.held[c, q] + gpus + kept > _most(world, q, c):
             return q
     return -1
 
 
 @inner
-def kept_from(world: World, q: int, c: int, gpus: int, top: int) -> int:
+def kept_from(world: Session, q: int, c: int, gpus: int, top: int) -> int:
     """What the children of ``top``, above ``q``, keep back where ``q`` takes ``gpus`` more."""
     kid, keeps = -1, 0
     while q != top:
@@ -109,59 +109,59 @@ def kept_from(world: World, q: int, c: int, gpus: int, top: int) -> int:
 
 
 @inner
-def keeps_back(world: World, q: int, c: int, gpus: int, kid: int, keeps: int) -> int:
+def keeps_back(world: Session, q: int, c: int, gpus: int, kid: int, keeps: int) -> int:
     """What ``q`` keeps back of nominal that it does not hold, whether or not it asks for it: all beyond its
     lending limit, and no less than its children do, as far as its own nominal goes. With ``gpus`` more in
     ``q`` and its child ``kid``, which keeps back ``keeps`` then.
     """
-    if world.book.lends[c] == 0:
+    if world.queues.usage.lends[c] == 0:
         return 0
     nominal = world.quotas.nominal[c, q]
     below = _kept_by_children(world, q, c, gpus, kid, keeps, nominal)
-    return max(below, nominal - world.book.held[c, q] - gpus - world.quotas.lending[c, q])
+    return max(below, nominal - world.queues.usage.held[c, q] - gpus - world.quotas.lending[c, q])
 
 
 @inner
-def kept_below(world: World, q: int, c: int, gpus: int, kid: int, keeps: int) -> int:
+def kept_below(world: Session, q: int, c: int, gpus: int, kid: int, keeps: int) -> int:
     """What the children of ``q`` keep back, as ``keeps_back``, as far as the limit of ``q`` goes."""
-    if world.book.lends[c] == 0:
+    if world.queues.usage.lends[c] == 0:
         return 0
     return _kept_by_children(world, q, c, gpus, kid, keeps, _most(world, q, c))
 
 
 @once
-def _most(world: World, q: int, c: int) -> int:
+def _most(world: Session, q: int, c: int) -> int:
     """Milli-GPU that ``q`` may hold."""
-    return world.book.supply[c] if q == 0 else world.quotas.cap[c, q]
+    return world.queues.demand.supply[c] if q == 0 else world.quotas.cap[c, q]
 
 
 @inner
 def _kept_by_children(
-    world: World, q: int, c: int, gpus: int, kid: int, keeps: int, within: int
+    world: Session, q: int, c: int, gpus: int, kid: int, keeps: int, within: int
 ) -> int:
     """No more than ``within`` leaves beside what children hold of their nominal, but for what they keep."""
-    tree, book, nominal = world.tree, world.book, world.quotas.nominal
+    tree, queues, nominal = world.tree, world.queues, world.quotas.nominal
     kept = 0
     for i in range(tree.kid_start[q], tree.kid_start[q + 1]):
         child = tree.kids[i]
-        its = keeps if child == kid else book.kept[c, child]
-        held = book.held[c, child] + (gpus if child == kid else 0)
+        its = keeps if child == kid else queues.usage.kept_back[c, child]
+        held = queues.usage.held[c, child] + (gpus if child == kid else 0)
         kept += its
         within -= min(held, nominal[c, child] - its)
     return max(0, min(kept, within))
 
 
 @inner
-def note_kept(world: World) -> None:
+def note_kept(world: Session) -> None:
     """What each queue keeps back as it stands, where any has a lending limit."""
-    book, quotas = world.book, world.quotas
-    for c in range(book.lends.size):
-        book.lends[c] = 0
-        for q in range(book.ratio.size):
+    queues, quotas = world.queues, world.quotas
+    for c in range(queues.usage.lends.size):
+        queues.usage.lends[c] = 0
+        for q in range(queues.usage.dominant_share.size):
             if quotas.nominal[c, q] > 0 and quotas.lending[c, q] < UNLIMITED:
-                book.lends[c] = 1
-        for q in range(book.ratio.size - 1, 0, -1):
-            book.kept[c, q] = keeps_back(world, q, c, 0, -1, 0)
+                queues.usage.lends[c] = 1
+        for q in range(queues.usage.dominant_share.size - 1, 0, -1):
+            queues.usage.kept_back[c, q] = keeps_back(world, q, c, 0, -1, 0)
 
 
 @inner
@@ -192,12 +192,12 @@ def branch_of(tree: Tree, q: int, other: int) -> int:
 
 
 @inner
-def guarded(world: World, c: int, q: int) -> float:
+def guarded(world: Session, c: int, q: int) -> float:
     """What evictions leave to queue ``q``: its fair share; while a grace lasts no less than the share, or
     the nominal, of before.
     """
     fair = world.division.fair[c, q]
-    if world.book.graced[c] == 0.0:
+    if world.queues.redivision.grace_until_s[c] == 0.0:
         return fair
     if world.rules.now < world.quotas.grace[c, q]:
         fair = max(fair, float(world.former.nominal[c, q]))
@@ -205,17 +205,17 @@ def guarded(world: World, c: int, q: int) -> float:
 
 
 @inner
-def left_by(world: World, c: int, q: int, stretch: int) -> float:
+def left_by(world: Session, c: int, q: int, stretch: int) -> float:
     """What a reclaim leaves to queue ``q`` where no grace protects more."""
     fair = world.division.fair[c, q]
     return min(fair, float(world.quotas.nominal[c, q])) if stretch == LENT else fair
 
 
 @inner
-def grace_over(world: World, c: int, q: int) -> float:
+def grace_over(world: Session, c: int, q: int) -> float:
     """When the grace that protects work of class ``c`` in queue ``q`` ends, 0 if none does."""
     while q > 0:
         if guarded(world, c, q) > world.division.fair[c, q]:
-            return world.book.graced[c]
+            return world.queues.redivision.grace_until_s[c]
         q = world.tree.parent[q]
     return 0.0

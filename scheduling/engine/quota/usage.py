@@ -8,56 +8,64 @@ from scheduling.engine.compile.kernel import inner, once
 from scheduling.engine.compile.structs import Floats
 from scheduling.engine.quota.fair_share import keeps_back, note_kept
 from scheduling.engine.quota.limits import find_limits
-from scheduling.engine.state.session import World
+from scheduling.engine.state.queues import Queues
+from scheduling.engine.state.session import Session
 from scheduling.engine.state.shares import Division
 from scheduling.engine.state.units import EPS, GPUS
-from scheduling.engine.state.usage import Book
 
 
 @inner
-def clear_queues(world: World) -> None:
+def clear_queues(world: Session) -> None:
     """Nothing is held or asked for; users start with what they held of late."""
-    book = world.book
-    for q in range(book.ratio.size):
-        book.ratio[q] = 0.0
-        book.budget[q] = world.tree.budget[q]
-        book.running[q] = book.queued[q] = 0
-    for c in range(book.holder.size):
-        for q in range(book.ratio.size):
-            book.held[c, q] = book.fixed[c, q] = 0
-            book.asked[c, q] = book.extra[c, q]
-            book.leaving[c, q] = book.charged[c, q] = 0
-            book.begun[c, q], book.begun_until[c, q] = 0, 0.0
-            book.turn[c, q] = -1
-        book.holder[c] = book.promised[c] = -1
-        book.supply[c] = world.nodes.capacity[c]
+    queues = world.queues
+    for q in range(queues.usage.dominant_share.size):
+        queues.usage.dominant_share[q] = 0.0
+        queues.usage.eviction_budget[q] = world.tree.budget[q]
+        queues.usage.running[q] = queues.demand.queued[q] = 0
+    for c in range(queues.reservations.slot.size):
+        for q in range(queues.usage.dominant_share.size):
+            queues.usage.held[c, q] = queues.usage.held_fixed[c, q] = 0
+            queues.demand.asked[c, q] = queues.demand.asked_outside[c, q]
+            queues.usage.leaving[c, q] = queues.demand.charged_micro[c, q] = 0
+            queues.starts.started[c, q], queues.starts.until_s[c, q] = 0, 0.0
+            queues.turns.slot[c, q] = -1
+        queues.reservations.slot[c] = queues.starts.first_promised[c] = -1
+        queues.demand.supply[c] = world.nodes.capacity[c]
         world.room.coming[c] = 0
     find_limits(world)
-    usage, by_user, strength = world.users.usage, book.by_user, world.rules.user_history
+    usage, by_user, strength = (
+        world.users.usage,
+        queues.usage.user_weighted,
+        world.rules.user_history,
+    )
     for pair in range(by_user.size):
         by_user[pair] = int(usage[pair] * strength + 0.5)
-    if book.limited[0]:
+    if queues.limits.any:
         for pair in range(by_user.size):
-            book.user_running[pair] = book.user_gpus[pair] = 0
-            book.user_queued[pair] = book.user_asks[pair] = 0
+            queues.usage.user_running[pair] = queues.usage.user_gpus[pair] = 0
+            queues.demand.user_queued[pair] = queues.demand.user_asks[pair] = 0
 
 
 @inner
-def find_ratios(world: World) -> None:
+def find_ratios(world: Session) -> None:
     """How far each queue is from its share, by which they take turns, and how large that is."""
-    book, rate, fair = world.book, world.nodes.rate, world.division.fair
+    queues, rate, fair = world.queues, world.nodes.rate, world.division.fair
     for q in range(world.tree.parent.size):
-        book.ratio[q] = dominant_ratio(rate, book, world.division, q)
+        queues.usage.dominant_share[q] = dominant_ratio(rate, queues, world.division, q)
         size = 0.0
         for c in range(rate.size):
             size += fair[c, q] * rate[c]
-        book.fair_size[q] = int(size + 0.5)
+        queues.usage.fair_size[q] = int(size + 0.5)
 
 
 @once
-def _note_waits(world: World) -> None:
+def _note_waits(world: Session) -> None:
     """Since when somebody waits in each queue and all below it."""
-    since, oldest, parent = world.book.waits_since, world.line.oldest, world.tree.parent
+    since, oldest, parent = (
+        world.queues.usage.waits_since,
+        world.ordering.pending.oldest,
+        world.tree.parent,
+    )
     for q in range(parent.size):
         since[q] = oldest[q]
     for q in range(parent.size - 1, 0, -1):
@@ -65,33 +73,33 @@ def _note_waits(world: World) -> None:
 
 
 @inner
-def charge(world: World, w: int, c: int, members: int, fixed: bool) -> None:
+def charge(world: Session, w: int, c: int, members: int, fixed: bool) -> None:
     """Add ``members`` of ``w`` (negative: take away) to its queue, all above it and its user."""
-    tree, book = world.tree, world.book
+    tree, queues = world.tree, world.queues
     gpus = world.work.need[GPUS, w] * members
     book_user(world, w, c, gpus)
     q = world.work.queue[w]
     while True:
-        book.held[c, q] += gpus
+        queues.usage.held[c, q] += gpus
         if fixed:
-            book.fixed[c, q] += gpus
-        book.ratio[q] = dominant_ratio(world.nodes.rate, book, world.division, q)
+            queues.usage.held_fixed[c, q] += gpus
+        queues.usage.dominant_share[q] = dominant_ratio(world.nodes.rate, queues, world.division, q)
         if q == 0:
             return
-        book.kept[c, q] = keeps_back(world, q, c, 0, -1, 0)
+        queues.usage.kept_back[c, q] = keeps_back(world, q, c, 0, -1, 0)
         q = tree.parent[q]
 
 
 @inner
-def dominant_ratio(rate: Floats, book: Book, division: Division, q: int) -> float:
+def dominant_ratio(rate: Floats, queues: Queues, division: Division, q: int) -> float:
     """Largest of held / fair share over classes, each weighed by its exchange rate.
 
     Dominant resource fairness (Ghodsi et al., NSDI 2011) over GPU classes; holding without a share
     is infinitely far above it.
     """
     worst = 0.0
-    for c in range(book.held.shape[0]):
-        held = book.held[c, q]
+    for c in range(queues.usage.held.shape[0]):
+        held = queues.usage.held[c, q]
         if held <= 0:
             continue
         fair = division.fair[c, q]
@@ -101,13 +109,13 @@ def dominant_ratio(rate: Floats, book: Book, division: Division, q: int) -> floa
 
 
 @inner
-def book_user(world: World, w: int, c: int, gpus: int) -> None:
+def book_user(world: Session, w: int, c: int, gpus: int) -> None:
     """The user of ``w`` holds ``gpus`` more (negative: less). Fairness between users weighs classes by
     their exchange rates, limits do not.
     """
-    book = world.book
-    book.by_user[world.work.user[w]] += weighed(gpus, world.nodes.rate[c])
-    if book.limited[0]:
+    queues = world.queues
+    queues.usage.user_weighted[world.work.user[w]] += weighed(gpus, world.nodes.rate[c])
+    if queues.limits.any:
         book_gpus(world, w, gpus)
 
 
@@ -119,31 +127,31 @@ def weighed(gpus: int, rate: float) -> int:
 
 
 @inner
-def book_gpus(world: World, w: int, gpus: int) -> None:
+def book_gpus(world: Session, w: int, gpus: int) -> None:
     """The same for the limits: in its queue and in all above it."""
     pair = world.work.user[w]
     while pair >= 0:
-        world.book.user_gpus[pair] += gpus
+        world.queues.usage.user_gpus[pair] += gpus
         pair = world.users.above[pair]
 
 
 @inner
-def book_start(world: World, w: int, more: int) -> None:
+def book_start(world: Session, w: int, more: int) -> None:
     """``more`` workloads (1 or -1) like ``w`` run in its queue and in all above it."""
-    book = world.book
-    if book.limited[0] == 0:
+    queues = world.queues
+    if queues.limits.any == 0:
         return
     q, pair = world.work.queue[w], world.work.user[w]
     while q > 0:
-        book.running[q] += more
+        queues.usage.running[q] += more
         q = world.tree.parent[q]
     while pair >= 0:
-        book.user_running[pair] += more
+        queues.usage.user_running[pair] += more
         pair = world.users.above[pair]
 
 
 @inner
-def weigh_queues(world: World) -> None:
+def weigh_queues(world: Session) -> None:
     """Where each queue stands, once the division is known: its ratio, who waits, what it keeps back."""
     find_ratios(world)
     _note_waits(world)

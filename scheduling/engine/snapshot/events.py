@@ -14,7 +14,7 @@ from scheduling.engine.compile.heap import pop, push
 from scheduling.engine.compile.kernel import inner, kernel
 from scheduling.engine.compile.structs import Ints
 from scheduling.engine.state.changes import enlist, join
-from scheduling.engine.state.nodes import Room
+from scheduling.engine.state.nodes import NodeRoom
 from scheduling.engine.state.order import UNKNOWN
 from scheduling.engine.state.units import FREE, PENDING, RUNNING
 
@@ -35,8 +35,8 @@ def take_slot(world: Any) -> int:
 def arrive(world: Any, w: int) -> None:
     """The workload described in slot ``w`` is pending."""
     world.work.phase[w] = PENDING
-    world.memo.of[w] = UNKNOWN
-    enlist(world.line, w)
+    world.shapes.of[w] = UNKNOWN
+    enlist(world.ordering, w)
 
 
 @kernel
@@ -46,7 +46,7 @@ def start(world: Any, w: int, c: int, nodes: Ints, devices: Ints, now: float) ->
     work.phase[w], work.members[w] = RUNNING, nodes.size
     work.started[w], work.checkpointed[w] = now, -np.inf
     work.claims[w] = False
-    join(world.line, w)
+    join(world.ordering, w)
     sit_down(world, w, c, nodes, devices)
 
 
@@ -102,7 +102,7 @@ def requeue(world: Any, w: int) -> None:
     let_go(world, w)
     work.phase[w], work.leaving[w], work.members[w] = PENDING, False, 0
     work.claims[w], work.gpu_class[w], work.stale[w] = False, -1, np.inf
-    enlist(world.line, w)
+    enlist(world.ordering, w)
 
 
 @kernel
@@ -155,35 +155,35 @@ def _hold(world: Any, w: int, n: int, device: int) -> None:
 
 
 @inner
-def _link(room: Room, w: int, h: int, n: int) -> None:
-    front = room.first[n]
-    room.owner[h], room.before[h], room.after[h] = w, -1, front
+def _link(room: NodeRoom, w: int, h: int, n: int) -> None:
+    front = room.holders.first[n]
+    room.holders.owner[h], room.holders.before[h], room.holders.after[h] = w, -1, front
     if front >= 0:
-        room.before[front] = h
-    room.first[n] = h
+        room.holders.before[front] = h
+    room.holders.first[n] = h
     _is_stale(room, n)
 
 
 @inner
-def _unlink(room: Room, h: int, n: int) -> None:
-    before, after = room.before[h], room.after[h]
+def _unlink(room: NodeRoom, h: int, n: int) -> None:
+    before, after = room.holders.before[h], room.holders.after[h]
     if before >= 0:
-        room.after[before] = after
+        room.holders.after[before] = after
     else:
-        room.first[n] = after
+        room.holders.first[n] = after
     if after >= 0:
-        room.before[after] = before
+        room.holders.before[after] = before
     _is_stale(room, n)
 
 
 @inner
-def _is_stale(room: Room, n: int) -> None:
+def _is_stale(room: NodeRoom, n: int) -> None:
     """All rows of the machine: they share its CPUs and memory."""
-    room.stale[n] = True
-    row = room.beside[n]
+    room.holders.stale[n] = True
+    row = room.next_on_machine[n]
     while row != n:
-        room.stale[row] = True
-        row = room.beside[row]
+        room.holders.stale[row] = True
+        row = room.next_on_machine[row]
 
 
 def columns(seats: Iterable[tuple[int, int]]) -> tuple[Ints, Ints]:

@@ -36,7 +36,7 @@ from scheduling.engine.state.input import (
     Users,
     Work,
 )
-from scheduling.engine.state.session import World
+from scheduling.engine.state.session import Session
 from scheduling.engine.state.tables import buffers_for, empty_work
 from scheduling.engine.state.units import ANYWHERE, CPUS, GPUS, MEMORY, PENDING, RUNNING
 
@@ -299,7 +299,7 @@ class Frame:
     def forget_fits(self) -> None:
         """Drop what is known of nodes: which gangs fit on empty ones, and what is free."""
         self.buffers.seats.known[:] = -1
-        self.buffers.room.stale[:] = True
+        self.buffers.room.holders.stale[:] = True
 
     def user_in(self, slot: int, queue: int) -> int:
         """Number of the user of ``slot`` in another queue."""
@@ -327,22 +327,22 @@ class Frame:
             b = self.buffers
             parts = (
                 self.tree, self.quotas, self.nodes, self.work, self.ranks, self.holds, self.rules,
-                b.division, b.room, b.book, b.seats, b.out, b.prey, self.users, self.former, b.guard,
-                b.line, b.memo, b.index, self.pool, b.mix,
+                b.division, b.room, b.queues, b.seats, b.out, b.candidates, self.users, self.former, b.guard,
+                b.ordering, b.shapes, b.index, self.pool, b.mix,
             )  # fmt: skip
-            self._world = as_struct(World(*parts))
+            self._world = as_struct(Session(*parts))
             events.find_holds(self._world)
-            list_afresh(b.line, np.flatnonzero(self.work.phase == PENDING))
-            join_afresh(b.line, np.flatnonzero(self.work.phase == RUNNING))
+            list_afresh(b.ordering, np.flatnonzero(self.work.phase == PENDING))
+            join_afresh(b.ordering, np.flatnonzero(self.work.phase == RUNNING))
         return self._world
 
     def widen(self) -> bool:
         """Whether the last plan had more seats to write down than the tables take. They have room now:
         plan again.
         """
-        short = int(self.buffers.out.used[1]) > self.buffers.out.pool_node.size
+        short = int(self.buffers.out.pool.size[0]) > self.buffers.out.pool.node.size
         if short:
-            self._pool = 2 * int(self.buffers.out.used[1])
+            self._pool = 2 * int(self.buffers.out.pool.size[0])
             self._world = None
         return short
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from scheduling.engine import codes
-from scheduling.engine.state.decisions import Out
+from scheduling.engine.state.decisions import Decisions
+from scheduling.engine.state.queues import Queues
 from scheduling.engine.state.shares import Division
 from scheduling.engine.state.tables import Buffers
-from scheduling.engine.state.usage import Book
 
 
 class ArrayPlan:
@@ -19,10 +19,10 @@ class ArrayPlan:
 
     def __init__(self, buffers: Buffers) -> None:
         out, division = buffers.out, buffers.division
-        self.out: Out = out
+        self.out: Decisions = out
         self.division: Division = division
-        self.book: Book = buffers.book
-        self.order = out.order[: int(out.used[0])]
+        self.queues: Queues = buffers.queues
+        self.order = out.order[: int(out.size[0])]
         self.action, self.reason = out.action, out.reason
         self.gpu_class, self.members = out.gpu_class, out.members
         self.rival, self.blame, self.until, self.lost = out.rival, out.blame, out.until, out.lost
@@ -55,9 +55,9 @@ class ArrayPlan:
 
     def seats(self, slot: int) -> tuple[list[int], list[int]]:
         """Node and device of each member that ``slot`` is given."""
-        first = int(self.out.first[slot])
+        first = int(self.out.pool.first[slot])
         last = first + int(self.members[slot])
-        nodes, devices = self.out.pool_node[first:last], self.out.pool_device[first:last]
+        nodes, devices = self.out.pool.node[first:last], self.out.pool.device[first:last]
         return nodes.tolist(), devices.tolist()
 
     def _with(self, action: int) -> list[int]:

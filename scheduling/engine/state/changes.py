@@ -4,36 +4,36 @@ from __future__ import annotations
 
 from scheduling.engine.compile.kernel import inner
 from scheduling.engine.compile.structs import Ints
-from scheduling.engine.state.order import FRESH, STARTED, Line
+from scheduling.engine.state.order import FRESH, Ordering
 
 
 @inner
-def enlist(line: Line, w: int) -> None:
+def enlist(ordering: Ordering, w: int) -> None:
     """``w`` became pending, or what its place in line rests on has changed."""
-    if line.state[w] != FRESH:
-        line.state[w] = FRESH
-        line.fresh[line.count[1]] = w
-        line.count[1] += 1
+    if ordering.changes.pending_state[w] != FRESH:
+        ordering.changes.pending_state[w] = FRESH
+        ordering.changes.pending[ordering.changes.pending_size[0]] = w
+        ordering.changes.pending_size[0] += 1
 
 
-def list_afresh(line: Line, slots: Ints) -> None:
+def list_afresh(ordering: Ordering, slots: Ints) -> None:
     """Put all pending ``slots`` into an empty line."""
-    line.state[slots] = FRESH
-    line.fresh[: slots.size] = slots
-    line.count[1] = slots.size
+    ordering.changes.pending_state[slots] = FRESH
+    ordering.changes.pending[: slots.size] = slots
+    ordering.changes.pending_size[0] = slots.size
 
 
 @inner
-def join(line: Line, w: int) -> None:
+def join(ordering: Ordering, w: int) -> None:
     """``w`` runs from now on."""
-    if line.berth[w] != FRESH:
-        line.berth[w] = FRESH
-        line.started[line.count[STARTED]] = w
-        line.count[STARTED] += 1
+    if ordering.changes.running_state[w] != FRESH:
+        ordering.changes.running_state[w] = FRESH
+        ordering.changes.running[ordering.changes.running_size[0]] = w
+        ordering.changes.running_size[0] += 1
 
 
-def join_afresh(line: Line, slots: Ints) -> None:
+def join_afresh(ordering: Ordering, slots: Ints) -> None:
     """All ``slots`` that run, into an empty list."""
-    line.berth[slots] = FRESH
-    line.started[: slots.size] = slots
-    line.count[STARTED] = slots.size
+    ordering.changes.running_state[slots] = FRESH
+    ordering.changes.running[: slots.size] = slots
+    ordering.changes.running_size[0] = slots.size

@@ -2,32 +2,50 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 from scheduling.engine.compile.structs import Flags, Floats, Ints, declare
+from scheduling.engine.state.axes import per
 
 
 @declare
-class Out(NamedTuple):
-    """Decisions by slot, in ``order``; ``figures`` are the numbers a sentence quotes."""
+class SeatPool(NamedTuple):
+    """Seats of all who are given any: ``first[slot]`` and as many as it has members."""
 
-    action: Ints
-    reason: Ints
-    gpu_class: Ints
-    members: Ints
-    rival: Ints  # the workload it is for, or that goes first
-    blame: Ints  # the queue at which it failed
-    until: Floats
-    lost: Floats
-    figures: Floats  # [slot, place], see ``reasons.figures``
-    searches: Ints  # [slot] see ``Facts.searches``
-    noted: Flags  # [slot]: stands in ``order``
-    served: Flags  # [slot]: others leave for it
-    stepped_back: Flags  # [slot]: see ``precedence``
-    like: Ints  # [slot]: whose line tells all but action, reason and until, -1 its own; see ``spell_out``
-    order: Ints
-    begun: Ints  # who started on free room in this cycle, ``book.rounds[BEGUN]`` of them
-    first: Ints  # [slot] first seat in the pool, members seats long
-    pool_node: Ints
-    pool_device: Ints
-    used: Ints  # [0] decisions, [1] seats
+    first: Annotated[Ints, per("slot")]
+    node: Annotated[Ints, per("seat")]
+    device: Annotated[Ints, per("seat")]
+    size: Annotated[Ints, per("1")]
+
+
+@declare
+class StartLog(NamedTuple):
+    """Who started on free room in this cycle, ``slot[:Round.starts]``, and what became of others' starts."""
+
+    slot: Annotated[Ints, per("slot")]
+    served: Annotated[Flags, per("slot")]  # others leave for it
+    withdrawn: Annotated[Flags, per("slot")]  # it stepped back from its start
+
+
+@declare
+class Decisions(NamedTuple):
+    """Decisions by slot, in ``order[:size[0]]``."""
+
+    action: Annotated[Ints, per("slot", fill=-1)]
+    reason: Annotated[Ints, per("slot", fill=-1)]
+    gpu_class: Annotated[Ints, per("slot")]
+    members: Annotated[Ints, per("slot")]
+    rival: Annotated[Ints, per("slot", fill=-1)]  # the workload it is for, or that goes first
+    blame: Annotated[Ints, per("slot", fill=-1)]  # the queue at which it failed
+    until: Annotated[Floats, per("slot")]
+    lost: Annotated[Floats, per("slot")]  # GPU-seconds
+    figures: Annotated[
+        Floats, per("slot", "figure")
+    ]  # what a sentence quotes, see ``reasons.figures``
+    searches: Annotated[Ints, per("slot")]  # see ``Facts.searches``
+    listed: Annotated[Flags, per("slot")]  # it stands in ``order``
+    told_by: Annotated[Ints, per("slot", fill=-1)]  # whose line tells the rest, -1 its own
+    order: Annotated[Ints, per("slot")]
+    size: Annotated[Ints, per("1")]
+    pool: SeatPool
+    starts: StartLog

@@ -2,119 +2,156 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from scheduling.engine.compile.structs import Flags, Floats, Ints, declare
+from scheduling.engine.state.axes import per
 
 BLOCK_SIZE = 64
 """Positions that share one summary."""
-
 KEY_PARTS = 7
-
 SHAPES = 64
 """Those that ask for most stand for all."""
+BY_NODE = per("3", "node")
 
 
 @declare
-class Room(NamedTuple):
-    """Resources ``[resource, node]`` and shared GPUs ``[node, device]`` (milli-GPU in use there).
+@dataclass(slots=True)
+class NodeChanges:
+    """Which nodes of a class changed last, as linked lists (``placement.node_room``)."""
 
-    ``now`` is free at this moment; ``later`` adds what leaving work gives back and subtracts what is
-    claimed. A newcomer may start on ``min(now - pledged, later)``. ``open`` sums what is free now by class.
+    clock: int  # counts changes of nodes
+    cleared_at: int  # the clock when all were cleared
+    plan_began_at: int
+    changed_at: Annotated[Ints, per("node")]
+    newest: Annotated[Ints, per("class", fill=-1)]  # none since the tables were cleared
+    older: Annotated[Ints, per("node")]  # the one of its class changed before it, -1 none
+    newer: Annotated[Ints, per("node")]  # the one of its class changed after it, -1 none
+
+
+@declare
+class Baseline(NamedTuple):
+    """Free room before any decision: who sits there now (``placement.node_room``)."""
+
+    free: Annotated[Ints, per("6", "node")]  # the three resources free now, then those free later
+    open: Annotated[Ints, per("node")]
+    shared: Annotated[Ints, per("2", "node", "device")]  # [now or later]
+
+
+@declare
+class HoldsByNode(NamedTuple):
+    """Holds of each node, as linked lists: ``first``, then ``after`` each (``snapshot.events``)."""
+
+    stale: Annotated[
+        Flags, per("node", fill=1)
+    ]  # somebody came or left since ``Baseline`` was noted
+    first: Annotated[Ints, per("node", fill=-1)]
+    before: Annotated[Ints, per("hold")]
+    after: Annotated[Ints, per("hold")]
+    owner: Annotated[Ints, per("hold")]  # whose it is
+
+
+@declare
+class NodeRoom(NamedTuple):
+    """Free room. ``free_now`` is free at this moment; ``free_later`` adds what leaving work gives back and
+    subtracts what is claimed. A newcomer may start on ``min(free_now - pledged, free_later)``. Shared GPUs
+    say what is in use of them, in milli-GPU.
     """
 
-    now: Ints
-    later: Ints
-    pledged: Ints  # the part of now that goes to whom room was promised
-    shared_now: Ints
-    shared_later: Ints
-    open: Ints
-    coming: Ints  # [class] what leaving work gives back
-    came: Ints  # [class] the part of it that was known when this round began
-    tick: Ints  # [0] counts changes of nodes; its value [1] when all were cleared, [2] when the plan began
-    touched: Ints  # [node] tick of its last change
-    newest: Ints  # [class] the node changed last, -1 none since the tables were cleared
-    older: Ints  # [node] the one of its class changed before it, -1 none
-    newer: Ints  # [node] the one of its class changed after it, -1 none
-    kind: Ints  # [node] its class
+    free_now: Annotated[Ints, BY_NODE]
+    free_later: Annotated[Ints, BY_NODE]
+    pledged: Annotated[Ints, BY_NODE]  # the part of free_now that goes to whom room was promised
+    shared_now: Annotated[Ints, per("node", "device")]
+    shared_later: Annotated[Ints, per("node", "device")]
+    open: Annotated[Ints, per("class")]  # free GPUs now, in milli-GPU
+    coming: Annotated[Ints, per("class")]  # what leaving work gives back
+    came: Annotated[Ints, per("class")]  # the part of it that was known when this round began
+    gpu_class: Ints  # [node]
     allowed: Flags  # as in Nodes
     allowed_kind: Ints
-    kept: Ints  # [now's three resources, then later's; node]: who sits there, before any decision
-    kept_open: Ints  # [node] its part of ``open``, likewise
-    kept_shared: Ints  # [now or later, node, device]
-    stale: Flags  # [node] somebody came or left since that was noted
-    first: Ints  # [node] a hold on it, -1 none; its others through ``before`` and ``after``
-    before: Ints  # [hold]
-    after: Ints  # [hold]
-    owner: Ints  # [hold] whose it is
-    beside: Ints  # [node] the next row of the same machine, in a ring: they share CPUs and memory
+    next_on_machine: Ints  # [node] in a ring: rows of one machine share CPUs and memory
+    changes: NodeChanges
+    baseline: Baseline
+    holders: HoldsByNode
 
 
 @declare
-class Index(NamedTuple):
-    """What is known of the nodes by shape of member; ``index`` says how it is kept up.
+class Domains(NamedTuple):
+    """Topology domains and positions, fixed while the nodes are the same."""
+
+    base: Ints  # [level] where its domains begin in ``inside``; one more ends them
+    member: Ints  # [level, i] nodes domain after domain, by name
+    begin: Ints  # [level, domain] where its nodes begin in ``member``; one more ends them
+    position: Ints  # [node]
+    name_rank: Ints  # [position] rank among nodes of equal score: by name
+
+
+@declare
+class FreeByClass(NamedTuple):
+    """Unclaimed free GPUs, shares of GPUs included (``placement.node_index``)."""
+
+    node: Annotated[Ints, per("node")]
+    sum: Annotated[Ints, per("class")]
+    nodes: Annotated[Ints, per("class")]  # with any
+    seen: Annotated[Ints, per("class", fill=-1)]  # the clock up to which these are right
+
+
+@declare
+class NodeIndex(NamedTuple):
+    """What is known of the nodes by shape of member (``placement.node_index``).
 
     A row is one shape on one class: ``slots`` and ``score`` by position in ``Nodes.of_class``, their
     summary by block of positions, and ``inside``, the members that fit by topology domain.
     """
 
-    key: Ints  # [row, part]
-    seen: Ints  # [row] the tick up to which it is right, -1 empty
-    lesson: Ints  # [row] the lesson of the mix that its scores rest on
-    used: Ints  # [row] when it was asked for last
-    clock: Ints  # [1] counts questions
-    total: Ints  # [row] members that fit
-    slots: NDArray[np.int32]  # [row, position]
-    score: Floats  # [row, position] lowest goes first
-    widest: Ints  # [row, block] most slots of a node
-    best: Ints  # [row, block] position of lowest score among those with slots, -1 none
-    inside: Ints  # [row, domain] level after level
-    base: Ints  # [level] where its domains begin in ``inside``; one more ends them
-    member: Ints  # [level, i] nodes domain after domain, by name
-    begin: Ints  # [level, domain] where its nodes begin in ``member``; one more ends them
-    position: Ints  # [node]
-    order: Ints  # [position] rank among nodes of equal score: by name
-    alike: Ints  # nodes looked at, by what is free on them
-    free: Ints  # [node] unclaimed free GPUs, shares of GPUs included
-    free_sum: Ints  # [class] free GPUs
-    free_nodes: Ints  # [class] nodes with any
-    free_seen: Ints  # [class] the tick up to which these are right
+    key: Annotated[Ints, per("row", "7")]
+    seen: Annotated[Ints, per("row", fill=-1)]  # the clock up to which it is right, -1 empty
+    lesson: Annotated[Ints, per("row")]  # the lesson of the mix that its scores rest on
+    used: Annotated[Ints, per("row")]  # when it was asked for last
+    clock: Annotated[Ints, per("1")]  # counts questions
+    total: Annotated[Ints, per("row")]  # members that fit
+    slots: Annotated[NDArray[np.int32], per("row", "node")]
+    score: Annotated[Floats, per("row", "node")]  # lowest goes first
+    widest: Annotated[Ints, per("row", "block")]  # most slots of a node
+    best: Annotated[
+        Ints, per("row", "block")
+    ]  # position of lowest score among those with slots, -1
+    inside: Annotated[Ints, per("row", "domain")]  # level after level
+    alike: Annotated[Ints, per("256", fill=-1)]  # nodes looked at, by what is free on them
+    domains: Domains
+    free_by_class: FreeByClass
 
 
 @declare
 class Seats(NamedTuple):
     """Where the members of one workload go, one entry a member, and scratch by node."""
 
-    node: Ints
-    device: Ints
-    slots: Ints
-    known: Ints  # memo of what fits on empty nodes, see ``fitness``
+    node: Annotated[Ints, per("member")]
+    device: Annotated[Ints, per("member")]
+    slots: Annotated[Ints, per("node")]
+    known: Annotated[
+        Ints, per("1024", "8", fill=-1)
+    ]  # what fits on empty nodes, see ``never_fits``
 
 
 @declare
-class Mix(NamedTuple):
-    """``need[:, :size[0]]`` are the shapes; the other tables count members by shape while learning."""
+@dataclass(slots=True)
+class Mix:
+    """``need[:, :shapes]`` is asked for; the other tables count members by shape while learning."""
 
-    need: Ints  # [resource, shape]
-    classes: Ints  # [shape] the classes it may run on, as bits
-    where: Ints  # [shape] the nodes it may use, as in Work
-    weight: Floats  # [shape] share of demand / members that the cluster fits, scaled to the sum 1
-    size: Ints  # [0] shapes, [1] cells in use, [2] lessons so far, [3] the room's tick when learnt
-    owner: Ints  # [cell] a workload of that shape
-    members: Ints  # [cell]
-    lesson: Ints  # [cell] the lesson that used it last
-    cells: Ints  # those in use
-
-
-def empty_mix(slots: int) -> Mix:
-    """Tables to learn from ``slots`` workloads."""
-    cells = 1 << max(4, 2 * slots).bit_length()
-    need, classes = np.zeros((3, SHAPES), np.int64), np.zeros(SHAPES, np.int64)
-    owner, members, lesson = (np.zeros(cells, np.int64) for _ in range(3))
-    weight, where = np.zeros(SHAPES), np.zeros(SHAPES, np.int64)
-    size = np.array([0, 0, 0, -1], np.int64)
-    used = np.zeros(slots + 1, np.int64)
-    return Mix(need, classes, where, weight, size, owner, members, lesson, used)
+    need: Annotated[Ints, per("3", "64")]
+    classes: Annotated[Ints, per("64")]  # the classes a shape may run on, as bits
+    where: Annotated[Ints, per("64")]  # the nodes it may use, as in Work
+    weight: Annotated[Floats, per("64")]  # share of demand / members that the cluster fits, sum 1
+    shapes: int
+    cells_used: int
+    lessons: int
+    learnt_at: int  # the clock of the room then
+    owner: Annotated[Ints, per("mix")]  # [cell] a workload of that shape
+    members: Annotated[Ints, per("mix")]
+    lesson: Annotated[Ints, per("mix")]  # the lesson that used it last
+    cells: Annotated[Ints, per("slot+1")]  # those in use

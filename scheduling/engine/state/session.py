@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from scheduling.engine.compile.structs import declare
-from scheduling.engine.state.decisions import Out
+from scheduling.engine.state.decisions import Decisions
 from scheduling.engine.state.input import (
     Holds,
     Nodes,
@@ -17,15 +17,15 @@ from scheduling.engine.state.input import (
     Users,
     Work,
 )
-from scheduling.engine.state.nodes import Index, Mix, Room, Seats
-from scheduling.engine.state.order import Line, Memo
+from scheduling.engine.state.nodes import Mix, NodeIndex, NodeRoom, Seats
+from scheduling.engine.state.order import Ordering, Shapes
+from scheduling.engine.state.queues import Queues
 from scheduling.engine.state.shares import Division
-from scheduling.engine.state.usage import Book
-from scheduling.engine.state.victims import Prey
+from scheduling.engine.state.victims import Candidates
 
 
 @declare
-class World(NamedTuple):
+class Session(NamedTuple):
     tree: Tree
     quotas: Quotas
     nodes: Nodes
@@ -34,16 +34,16 @@ class World(NamedTuple):
     holds: Holds
     rules: Rules
     division: Division
-    room: Room
-    book: Book
+    room: NodeRoom
+    queues: Queues
     seats: Seats
-    out: Out
-    prey: Prey
+    out: Decisions
+    candidates: Candidates
     users: Users
-    former: Quotas
-    guard: Division
-    line: Line
-    memo: Memo
-    index: Index  # type: ignore[assignment] # nobody asks a struct for tuple.index
+    former: Quotas  # what was in force before a lowering
+    guard: Division  # the division of those
+    ordering: Ordering
+    shapes: Shapes
+    index: NodeIndex  # type: ignore[assignment] # nobody asks a struct for tuple.index
     pool: Pool
     mix: Mix

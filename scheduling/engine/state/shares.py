@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 from scheduling.engine.compile.structs import Flags, Floats, Ints, declare
+from scheduling.engine.state.axes import per
+
+BY_QUEUE = per("class", "queue")
 
 
 @declare
@@ -16,17 +19,17 @@ class Division(NamedTuple):
     alone. ``want`` and ``pull`` are scratch of the filling.
     """
 
-    fair: Floats
-    guaranteed: Floats
-    kept: Floats
-    kept_below: Floats  # kept back by the children together
-    demand: Ints
-    capacity: Floats
-    short: Flags  # its guarantee was not met: oversubscribed
-    spare: Floats
-    remainder: Floats
-    norm: Floats
-    ratio: Floats
-    usage: Floats
-    want: Floats
-    pull: Floats
+    fair: Annotated[Floats, BY_QUEUE]
+    guaranteed: Annotated[Floats, BY_QUEUE]
+    kept: Annotated[Floats, BY_QUEUE]
+    kept_below: Annotated[Floats, BY_QUEUE]  # kept back by the children together
+    demand: Annotated[Ints, BY_QUEUE]
+    capacity: Annotated[Floats, BY_QUEUE]
+    short: Annotated[Flags, BY_QUEUE]  # its guarantee was not met: oversubscribed
+    spare: Annotated[Floats, BY_QUEUE]
+    remainder: Annotated[Floats, BY_QUEUE]
+    norm: Annotated[Floats, BY_QUEUE]
+    ratio: Annotated[Floats, BY_QUEUE]
+    usage: Annotated[Floats, BY_QUEUE]
+    want: Annotated[Floats, BY_QUEUE]
+    pull: Annotated[Floats, BY_QUEUE]

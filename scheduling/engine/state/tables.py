@@ -8,17 +8,16 @@ import numpy as np
 
 from scheduling.engine.compile.structs import Ints
 from scheduling.engine.reasons.figures import WIDEST
-from scheduling.engine.state.decisions import Out
+from scheduling.engine.state.axes import laid_out
+from scheduling.engine.state.decisions import Decisions
 from scheduling.engine.state.input import Holds, Nodes, Tree, Work
-from scheduling.engine.state.nodes import BLOCK_SIZE, KEY_PARTS, Index, Mix, Room, Seats, empty_mix
-from scheduling.engine.state.order import Line, Memo, empty_line, empty_memo
+from scheduling.engine.state.nodes import BLOCK_SIZE, Domains, Mix, NodeIndex, NodeRoom, Seats
+from scheduling.engine.state.order import DUES, MOST_KINDS, Ordering, Refusals, Shapes
+from scheduling.engine.state.queues import Queues
 from scheduling.engine.state.shares import Division
 from scheduling.engine.state.units import GPUS, NODE
-from scheduling.engine.state.usage import Book
-from scheduling.engine.state.victims import Prey, empty_prey
+from scheduling.engine.state.victims import Candidates
 
-KNOWN_SHAPES = 1 << 10
-"""A power of two."""
 INDEX_CELLS = 1 << 21
 """About how many cells (rows x nodes) an index has; at least ``FEWEST_ROWS`` rows."""
 FEWEST_ROWS, MOST_ROWS = 64, 2048
@@ -26,16 +25,16 @@ FEWEST_ROWS, MOST_ROWS = 64, 2048
 
 class Buffers(NamedTuple):
     division: Division
-    room: Room
-    book: Book
+    room: NodeRoom
+    queues: Queues
     seats: Seats
-    out: Out
-    prey: Prey
+    out: Decisions
+    candidates: Candidates
     guard: Division
-    line: Line
-    memo: Memo
+    ordering: Ordering
+    shapes: Shapes
     mix: Mix
-    index: Index  # type: ignore[assignment] # nobody asks for tuple.index
+    index: NodeIndex  # type: ignore[assignment] # nobody asks for tuple.index
 
 
 def buffers_for(
@@ -44,67 +43,47 @@ def buffers_for(
     """Fresh tables for these numbers of queues, nodes, slots, holds and priority classes; ``pairs`` of
     queue and user; at least ``pool`` seats in all decisions together.
     """
-    slots, size = work.phase.size, nodes.gpu_class.size
-    classes, queues = nodes.rate.size, tree.parent.size
-    most = int(work.most.max(initial=1)) * 2
-    seats = max(most, int(nodes.size[GPUS].sum()) // 1000 + 1)
+    domains = _domains(nodes)
+    sizes = _sizes(tree, nodes, work, holds, domains)
+    sizes |= {"pair": pairs, "rank": ranks, "seat": max(pool, 4 * sizes["member"] + sizes["slot"])}
+    refusals = laid_out(Refusals, sizes, epoch=1, asked_cell=-1)
     return Buffers(
-        empty_division(classes, queues),
-        _room(nodes, size, classes, holds.node.size),
-        _book(classes, queues, pairs),
-        Seats(_ints(seats), _ints(seats), _ints(size), np.full((KNOWN_SHAPES, 8), -1, np.int64)),
-        _out(slots, max(pool, 4 * seats + slots)),
-        empty_prey(slots, size, holds.node.size, classes, queues, ranks, seats),
-        empty_division(classes, queues),
-        empty_line(slots, queues),
-        empty_memo(slots),
-        empty_mix(slots),
-        _index(nodes),
-    )
+        division=laid_out(Division, sizes),
+        room=laid_out(
+            NodeRoom, sizes, gpu_class=nodes.gpu_class, allowed=nodes.allowed,
+            allowed_kind=nodes.allowed_kind, next_on_machine=_rings(nodes.domain[NODE]),
+        ),
+        queues=laid_out(Queues, sizes),
+        seats=laid_out(Seats, sizes),
+        out=laid_out(Decisions, sizes),
+        candidates=laid_out(Candidates, sizes),
+        guard=laid_out(Division, sizes),
+        ordering=laid_out(Ordering, sizes),
+        shapes=laid_out(Shapes, sizes, refusals=refusals),
+        mix=laid_out(Mix, sizes, learnt_at=-1),
+        index=laid_out(NodeIndex, sizes, domains=domains),
+    )  # fmt: skip
+
+
+def _sizes(tree: Tree, nodes: Nodes, work: Work, holds: Holds, domains: Domains) -> dict[str, int]:
+    """How many there are of what tables are laid out by."""
+    slots, size = work.phase.size, nodes.gpu_class.size
+    members = max(int(work.most.max(initial=1)) * 2, int(nodes.size[GPUS].sum()) // 1000 + 1)
+    shapes = min(slots, MOST_KINDS) + 1
+    return {
+        "class": nodes.rate.size, "queue": tree.parent.size, "slot": slots, "node": size,
+        "hold": holds.node.size, "holder": max(holds.node.size, slots), "figure": WIDEST,
+        "device": int(nodes.size[GPUS].max(initial=0)) // 1000, "member": members,
+        "trial": 2 * slots + members, "shape": shapes, "cell": shapes * DUES,
+        "row": min(MOST_ROWS, max(FEWEST_ROWS, INDEX_CELLS // max(size, 1))),
+        "place": 1 << (2 * shapes).bit_length(), "mix": 1 << max(4, 2 * slots).bit_length(),
+        "block": size // BLOCK_SIZE + 1, "domain": int(domains.base[-1]),
+    }  # fmt: skip
 
 
 def empty_division(classes: int, queues: int) -> Division:
-    shape = (classes, queues)
-    fair, guaranteed, kept, kept_below, capacity = (np.zeros(shape) for _ in range(5))
-    demand, short = np.zeros(shape, np.int64), np.zeros(shape, np.bool_)
-    steps = (np.zeros(shape) for _ in range(7))
-    return Division(fair, guaranteed, kept, kept_below, demand, capacity, short, *steps)
-
-
-def _ints(*shape: int) -> Ints:
-    return np.zeros(shape, np.int64)
-
-
-def _room(nodes: Nodes, size: int, classes: int, holds: int) -> Room:
-    devices = int(nodes.size[GPUS].max(initial=0)) // 1000
-    shared = (size, devices)
-    return Room(
-        now=_ints(3, size),
-        later=_ints(3, size),
-        pledged=_ints(3, size),
-        shared_now=_ints(*shared),
-        shared_later=_ints(*shared),
-        open=_ints(classes),
-        coming=_ints(classes),
-        came=_ints(classes),
-        tick=_ints(3),
-        touched=_ints(size),
-        newest=_ints(classes) - 1,
-        older=_ints(size),
-        newer=_ints(size),
-        kind=nodes.gpu_class,
-        allowed=nodes.allowed,
-        allowed_kind=nodes.allowed_kind,
-        kept=_ints(6, size),
-        kept_open=_ints(size),
-        kept_shared=_ints(2, *shared),
-        stale=np.ones(size, np.bool_),
-        first=_ints(size) - 1,
-        before=_ints(holds),
-        after=_ints(holds),
-        owner=_ints(holds),
-        beside=_rings(nodes.domain[NODE]),
-    )
+    division: Division = laid_out(Division, {"class": classes, "queue": queues})
+    return division
 
 
 def _rings(machine: Ints) -> Ints:
@@ -113,65 +92,22 @@ def _rings(machine: Ints) -> Ints:
     sorted_ = machine[order]
     is_last = np.append(sorted_[1:] != sorted_[:-1], True)[: order.size]
     first = order[np.searchsorted(sorted_, sorted_)]
-    ring = _ints(machine.size)
+    ring = np.zeros(machine.size, np.int64)
     ring[order] = np.where(is_last, first, np.roll(order, -1))
     return ring
 
 
-def _index(nodes: Nodes) -> Index:
-    size, classes = nodes.gpu_class.size, nodes.rate.size
-    rows = min(MOST_ROWS, max(FEWEST_ROWS, INDEX_CELLS // max(size, 1)))
-    blocks = size // BLOCK_SIZE + 1
-    domains = nodes.domain[:NODE].max(axis=1, initial=-1) + 1
-    order = np.argsort(nodes.domain[:NODE], axis=1, kind="stable")
-    begin = np.zeros((NODE, int(domains.max(initial=0)) + 1), np.int64)
+def _domains(nodes: Nodes) -> Domains:
+    size = nodes.gpu_class.size
+    many = nodes.domain[:NODE].max(axis=1, initial=-1) + 1
+    member = np.argsort(nodes.domain[:NODE], axis=1, kind="stable")
+    begin = np.zeros((NODE, int(many.max(initial=0)) + 1), np.int64)
     for level in range(NODE):
-        labels = nodes.domain[level, order[level]]
+        labels = nodes.domain[level, member[level]]
         begin[level] = np.searchsorted(labels, np.arange(begin.shape[1]))
-    position = _ints(size)
+    position = np.zeros(size, np.int64)
     position[nodes.of_class] = np.arange(size)
-    return Index(
-        key=_ints(rows, KEY_PARTS), seen=np.full(rows, -1, np.int64), lesson=_ints(rows),
-        used=_ints(rows), clock=_ints(1), total=_ints(rows), slots=np.zeros((rows, size), np.int32),
-        score=np.zeros((rows, size)), widest=_ints(rows, blocks), best=_ints(rows, blocks),
-        inside=_ints(rows, int(domains.sum())), base=np.append(0, np.cumsum(domains)),
-        member=order, begin=begin, position=position, order=np.arange(size),
-        alike=np.full(1 << 8, -1, np.int64), free=_ints(size),
-        free_sum=_ints(classes), free_nodes=_ints(classes),
-        free_seen=np.full(classes, -1, np.int64),
-    )  # fmt: skip
-
-
-def _book(classes: int, queues: int, pairs: int) -> Book:
-    table = (classes, queues)
-    return Book(
-        held=_ints(*table), fixed=_ints(*table), leaving=_ints(*table),
-        kept=_ints(*table), lends=_ints(classes),
-        by_user=_ints(pairs), budget=_ints(queues),
-        ratio=np.zeros(queues), fair_size=_ints(queues), waits_since=np.zeros(queues),
-        turn=_ints(*table), holder=_ints(classes),
-        turn_until=np.zeros(table), holder_seats=_ints(classes), holder_until=np.zeros(classes),
-        promised=_ints(classes), spent=_ints(1),
-        forbidden=_ints(5), supply=_ints(classes), asked=_ints(*table), asking=_ints(*table),
-        shifts=_ints(2), charged=_ints(*table),
-        graced=np.zeros(classes), limited=_ints(1), running=_ints(queues),
-        user_running=_ints(pairs), user_gpus=_ints(pairs), queued=_ints(queues),
-        ceiling=_ints(*table), rationed=_ints(classes), user_queued=_ints(pairs), user_asks=_ints(pairs),
-        extra=_ints(*table), begun=_ints(*table), rounds=_ints(7), in_vain=_ints(2, *table),
-        in_vain_at=_ints(2, *table) - 1, begun_until=np.zeros(table),
-    )  # fmt: skip
-
-
-def _out(slots: int, pool: int) -> Out:
-    return Out(
-        action=_ints(slots) - 1, reason=_ints(slots) - 1, gpu_class=_ints(slots), members=_ints(slots),
-        rival=_ints(slots) - 1, blame=_ints(slots) - 1, until=np.zeros(slots), lost=np.zeros(slots),
-        figures=np.zeros((slots, WIDEST)), searches=_ints(slots),
-        noted=np.zeros(slots, np.bool_), served=np.zeros(slots, np.bool_),
-        stepped_back=np.zeros(slots, np.bool_), like=_ints(slots) - 1, order=_ints(slots),
-        begun=_ints(slots), first=_ints(slots),
-        pool_node=_ints(pool), pool_device=_ints(pool), used=_ints(2),
-    )  # fmt: skip
+    return Domains(np.append(0, np.cumsum(many)), member, begin, position, np.arange(size))
 
 
 def empty_work(slots: int, wishes: int) -> Work:

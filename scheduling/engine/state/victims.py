@@ -2,110 +2,123 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
-import numpy as np
+from dataclasses import dataclass
+from typing import Annotated, NamedTuple
 
 from scheduling.engine.compile.structs import Flags, Floats, Ints, declare
+from scheduling.engine.state.axes import per
 
 ANY, READY = 0, 1
-"""All prey, and that of which its queue has too much, inside no min run time whoever hunts."""
-
+"""All candidates, and those of whom their queue has too much, inside no min run time whoever asks."""
 UNRATED = 1 << 40
-
 LOOSE, BOUND = 0, 1
-"""Prey that may go for somebody, and prey inside its min run time whoever hunts."""
-
-END, FIRST = 0, 1
-"""Of ``count``: where the log of what is tried ends, and where that of the search at work begins."""
+"""What may go for somebody, and what is inside its min run time whoever asks."""
 
 
 @declare
-class Prey(NamedTuple):
-    """Running preemptible work by leaf, and by node once somebody looks there (``ladder``)."""
+class VictimOrder(NamedTuple):
+    """In which order candidates are looked at, by leaf and by node (``eviction.victim_order``)."""
 
-    listed: Flags  # [1]: whether it is in this cycle
-    hunts: Ints  # [1]: their number
-    leaf_start: Ints  # by leaf: in_leaf[leaf_start[q]:leaf_start[q + 1]]
-    in_leaf: Ints
-    leaf_done: Flags  # [queue] its part of ``in_leaf`` is in order
-    of_class: Ints  # [class] how many of it are listed
-    ranked: Ints  # those of one class below one queue, in order, for one hunt
-    start: Ints  # by node: on_node[start[n]:stop[n]]
-    stop: Ints
-    on_node: Ints
-    filled: Ints  # [1] of on_node
-    node_done: Flags  # [node] it has its part of ``on_node``, in order
-    spare: Ints
-    listings: Ints  # [1]: their number
-    listing: Ints  # [slot] number of the listing that it was in last
-    shield: (
-        Floats  # [priority class] shortest min run time that may shield it in the queue looked at
-    )
-    lost: Floats  # [slot] GPU-seconds thrown away by an eviction
-    chosen: Flags  # [slot]
-    picked: Ints  # the log of what is tried (``statement``): who, in order of choice
-    part: Ints  # the hold of which one member is given up, or what else it does
-    count: Ints  # type: ignore[assignment] # [END, FIRST]; nobody asks a struct for tuple.count
-    given: Ints  # [slot] members given up, which are no longer its own
-    gone: Ints  # [hold] the same of one hold
-    heap: Ints  # nodes by cost, see ``heap``
-    spot: Ints  # [node] its position in the heap
-    size: Ints  # [1] nodes in the heap
-    fresh: Ints  # [node] epoch at which its cost was computed, 0: never
-    near: Ints  # [node] number of the last hunt inside a queue that has work there
-    rated: Ints  # [1]: evictions since ``rate`` was found, or UNRATED
-    rate: (
-        Floats  # [any or ready, node] least that such prey there loses per milli-GPU, else infinite
-    )
-    own_rate: Floats  # [node] the same of the leaf of the last hunt inside one
-    risen: Flags  # [queue] a leaf that holds more than when nodes were rated
-    yields: Ints  # [any or ready, node] milli-GPU that such prey there gives back at most
-    of_leaf: Ints  # [any or ready, node] scratch: what one leaf holds there
-    cost: Floats  # [node]
-    mass: Ints  # [loose or bound, class, queue, rank] milli-GPU that leaves could lose
-    kept_mass: Ints  # the same before anybody was taken
-    barred: Ints  # [slot] number of the last hunt that does without it
-    owing: Flags  # [queue] on the way from whoever hunts: see ``eviction.note_owed``
-    price: Floats  # [slot] GPU-seconds by which victims are compared, see ``_set_prices``
-    dearest: Floats  # [class, rank] scratch: the most that prey of one leaf loses there
-    biggest: Ints  # [class, queue] the largest gang in the subtree
-    unbounded: Flags  # [queue] it has shares of GPUs, or elastic gangs that can do without some
-    take: Ints  # [queue] what a hunt could take from the subtree, of its children, and scratch
-    below: Ints  # [queue]
-    refused: (
-        Ints  # [class, queue] the last workload whose hunt failed since somebody was evicted, -1
-    )
-    refused_at: Ints  # [class, queue] how many had started then
+    leaf_sorted: Annotated[Flags, per("queue")]
+    node_sorted: Annotated[Flags, per("node")]  # it has its part of ``node_slot``, in order
+    node_begin: Annotated[Ints, per("node")]  # node_slot[node_begin[n]:node_end[n]]
+    node_end: Annotated[Ints, per("node")]
+    node_slot: Annotated[Ints, per("hold")]
+    node_used: Annotated[Ints, per("1")]  # of node_slot
+    below_slot: Annotated[Ints, per("slot")]  # those of one class below one queue, for one search
+    scratch: Annotated[Ints, per("holder")]
 
 
-def empty_prey(
-    slots: int, nodes: int, holds: int, classes: int, queues: int, ranks: int, seats: int
-) -> Prey:
-    """Tables for these numbers of things; nothing is listed."""
-    ints, flags, many = np.zeros, np.zeros, max(holds, slots)
-    return Prey(
-        listed=flags(1, np.bool_), hunts=ints(1, np.int64),
-        leaf_start=ints(queues + 1, np.int64), in_leaf=ints(slots, np.int64),
-        leaf_done=flags(queues, np.bool_), of_class=ints(classes, np.int64),
-        ranked=ints(slots, np.int64),
-        start=ints(nodes, np.int64), stop=ints(nodes, np.int64),
-        on_node=ints(holds, np.int64), filled=ints(1, np.int64),
-        node_done=flags(nodes, np.bool_), spare=ints(many, np.int64),
-        listings=ints(1, np.int64), listing=ints(slots, np.int64),
-        shield=np.zeros(ranks), lost=np.zeros(slots),
-        chosen=flags(slots, np.bool_), picked=ints(2 * slots + seats, np.int64),
-        part=ints(2 * slots + seats, np.int64), count=ints(2, np.int64),
-        given=ints(slots, np.int64), gone=ints(holds, np.int64),
-        heap=ints(nodes, np.int64), spot=ints(nodes, np.int64) - 1,
-        size=ints(1, np.int64), fresh=ints(nodes, np.int64), near=ints(nodes, np.int64),
-        rated=ints(1, np.int64) + UNRATED, rate=np.zeros((2, nodes)), own_rate=np.zeros(nodes),
-        risen=flags(queues, np.bool_), yields=ints((2, nodes), np.int64), of_leaf=ints((2, nodes), np.int64),
-        cost=np.zeros(nodes), mass=ints((2, classes, queues, ranks), np.int64),
-        kept_mass=ints((2, classes, queues, ranks), np.int64),
-        biggest=ints((classes, queues), np.int64),
-        unbounded=flags(queues, np.bool_), take=ints(queues, np.int64),
-        below=ints(queues, np.int64), refused=ints((classes, queues), np.int64),
-        refused_at=ints((classes, queues), np.int64), barred=ints(slots, np.int64),
-        owing=flags(queues, np.bool_), price=np.zeros(slots), dearest=np.zeros((classes, ranks)),
-    )  # fmt: skip
+@declare
+@dataclass(slots=True)
+class StatementLog:
+    """What is tried, virtually (``statement.statement``): ``slot[first:size]`` by the search at work."""
+
+    slot: Annotated[Ints, per("trial")]  # who, in order of choice
+    part: Annotated[
+        Ints, per("trial")
+    ]  # the hold of which a member is given up, or what else it does
+    size: int
+    first: int
+    leaves: Annotated[Flags, per("slot")]
+    members_given: Annotated[Ints, per("slot")]  # up, and no longer its own
+    members_given_on: Annotated[Ints, per("hold")]
+
+
+@declare
+class CostHeap(NamedTuple):
+    """Nodes by what it costs to clear them (``eviction.cost_heap``)."""
+
+    node: Annotated[Ints, per("node")]
+    position: Annotated[Ints, per("node", fill=-1)]
+    size: Annotated[Ints, per("1")]
+    cost: Annotated[Floats, per("node")]  # GPU-seconds
+    costed_at: Annotated[Ints, per("node")]  # number of the search, 0 never
+
+
+@declare
+class NodeBounds(NamedTuple):
+    """What room on a node costs at least, and how much there is to take."""
+
+    search_number: Annotated[Ints, per("1")]
+    least_loss: Annotated[
+        Floats, per("2", "node")
+    ]  # [any or ready] GPU-seconds per milli-GPU, or inf
+    most_given: Annotated[Ints, per("2", "node")]  # milli-GPU that they give back at most
+    scratch: Annotated[Ints, per("2", "node")]  # what one leaf holds there
+    own_at: Annotated[
+        Ints, per("node")
+    ]  # number of the last search inside a leaf that has work there
+    own_least_loss: Annotated[Floats, per("node")]  # of that leaf
+    rated: Annotated[Ints, per("1", fill=UNRATED)]  # evictions since these were found, or UNRATED
+    risen: Annotated[Flags, per("queue")]  # leaves that hold more than then
+
+
+@declare
+class QueueBounds(NamedTuple):
+    """What searches could take from queues at most (``eviction.bounds``)."""
+
+    evictable: Annotated[
+        Ints, per("2", "class", "queue", "rank")
+    ]  # [loose or bound] milli-GPU of leaves
+    evictable_at_start: Annotated[Ints, per("2", "class", "queue", "rank")]
+    largest_gang: Annotated[Ints, per("class", "queue")]  # in the subtree
+    unbounded: Annotated[
+        Flags, per("queue")
+    ]  # shares of GPUs, or gangs that can do without members
+    takeable: Annotated[Ints, per("queue")]
+    takeable_below: Annotated[Ints, per("queue")]
+
+
+@declare
+class FailedSearches(NamedTuple):
+    """Who searched in vain since somebody was evicted."""
+
+    slot: Annotated[Ints, per("class", "queue")]  # -1 none
+    starts_then: Annotated[Ints, per("class", "queue")]
+
+
+@declare
+class Candidates(NamedTuple):
+    """Running preemptible work by leaf (``eviction.candidates``)."""
+
+    ready: Annotated[Flags, per("1")]  # whether it was listed in this cycle
+    number: Annotated[Ints, per("1")]  # of listings
+    listed_in: Annotated[Ints, per("slot")]  # number of the listing that it was in last
+    leaf_begin: Annotated[Ints, per("queue+1")]  # slot[leaf_begin[q]:leaf_begin[q + 1]]
+    slot: Annotated[Ints, per("slot")]
+    size_of_class: Annotated[Ints, per("class")]
+    shortest_min_run_s: Annotated[
+        Floats, per("rank")
+    ]  # that may shield work of the queue looked at
+    lost_gpu_s: Annotated[Floats, per("slot")]  # thrown away by an eviction
+    price: Annotated[Floats, per("slot")]  # GPU-seconds by which victims are compared
+    dearest: Annotated[Floats, per("class", "rank")]  # scratch: the most that one leaf loses there
+    barred: Annotated[Ints, per("slot")]  # number of the last search that does without it
+    owing: Annotated[Flags, per("queue")]  # on the way from whoever searches: see ``note_owed``
+    order: VictimOrder
+    log: StatementLog
+    heap: CostHeap
+    bounds: NodeBounds
+    held: QueueBounds
+    failed: FailedSearches

@@ -7,8 +7,7 @@ milli-GPU costs on each node (``Prey.rate``).
 from __future__ import annotations
 
 from scheduling.engine.compile.kernel import inner
-from scheduling.engine.state.order import EPOCH
-from scheduling.engine.state.session import World
+from scheduling.engine.state.session import Session
 from scheduling.engine.state.victims import UNRATED
 
 ROOM, RETURN, SHARES, TURNS, HOLDING, REACH = 0, 1, 2, 3, 4, 5
@@ -21,22 +20,22 @@ EVERY = -1
 
 
 @inner
-def changed(world: World, event: int, c: int, q: int) -> None:
+def changed(world: Session, event: int, c: int, q: int) -> None:
     """``event`` happened in class ``c`` and leaf ``q``."""
     if event == HOLDING:
-        world.prey.risen[q] = True
+        world.candidates.bounds.risen[q] = True
         return
     if event in (ROOM, RETURN, SHARES):
         _forget_failures(world, c)
     if event != REACH:
-        world.memo.now[EPOCH] += 1
+        world.shapes.refusals.epoch += 1
     if event in (RETURN, SHARES, REACH):
-        world.prey.rated[0] = UNRATED
+        world.candidates.bounds.rated[0] = UNRATED
 
 
 @inner
-def _forget_failures(world: World, c: int) -> None:
-    refused = world.prey.refused
+def _forget_failures(world: Session, c: int) -> None:
+    refused = world.candidates.failed.slot
     for k in range(refused.shape[0]):
         if c in (EVERY, k):
             for q in range(refused.shape[1]):

@@ -7,23 +7,23 @@ from scheduling.engine.compile.kernel import inner, once
 from scheduling.engine.placement.node_room import pledge
 from scheduling.engine.quota.usage import book_start, charge
 from scheduling.engine.reasons.figures import PROMISE, START
-from scheduling.engine.state.session import World
-from scheduling.engine.state.units import GPUS, SINCE_DIVIDED
+from scheduling.engine.state.session import Session
+from scheduling.engine.state.units import GPUS
 from scheduling.engine.statement.changed import HOLDING, changed
 from scheduling.engine.statement.lines import decide, seat_out
 
 
 @inner
-def admit(world: World, w: int, c: int, members: int) -> None:
+def admit(world: Session, w: int, c: int, members: int) -> None:
     """``w`` starts with the ``members`` that are seated."""
     fixed = not world.ranks.preemptible[world.work.priority[w]]
     charge(world, w, c, members, fixed)
     changed(world, HOLDING, c, world.work.queue[w])
     book_start(world, w, 1)
-    q, book = world.work.queue[w], world.book
+    q, queues = world.work.queue[w], world.queues
     until = world.rules.now + world.work.predicted_p90[w]
-    book.begun[c, q] += members * world.work.need[GPUS, w]
-    book.begun_until[c, q] = max(book.begun_until[c, q], until)
+    queues.starts.started[c, q] += members * world.work.need[GPUS, w]
+    queues.starts.until_s[c, q] = max(queues.starts.until_s[c, q], until)
     decide(world.out, w, codes.ADMIT, codes.UNDECIDED, c, members)
     tell_start(world, w, c)
     seat_out(world.out, world.seats, w, members)
@@ -31,21 +31,21 @@ def admit(world: World, w: int, c: int, members: int) -> None:
 
 
 @inner
-def note_shift(world: World, w: int, members: int) -> None:
+def note_shift(world: Session, w: int, members: int) -> None:
     """``w`` starts or leaves with ``members``; if it accepts several classes, or starts with less than it
     asked for, it asks for something else from now on.
     """
     work = world.work
     several = work.wish.shape[0] > 1 and work.wish[1, w] >= 0
     if several or (members < work.most[w] and not work.elastic[w]):
-        world.book.shifts[SINCE_DIVIDED] += 1
+        world.queues.redivision.changed_asks += 1
 
 
 @inner
-def tell_start(world: World, w: int, c: int) -> None:
+def tell_start(world: Session, w: int, c: int) -> None:
     """Whether ``w``, which starts, lies inside its queue's nominal or borrows."""
     q = world.work.queue[w]
-    held, nominal = world.book.held[c, q], world.quotas.nominal[c, q]
+    held, nominal = world.queues.usage.held[c, q], world.quotas.nominal[c, q]
     world.out.reason[w] = codes.FITS_NOMINAL if held <= nominal else codes.BORROWS
     figures = world.out.figures
     world.out.blame[w] = q
@@ -54,7 +54,7 @@ def tell_start(world: World, w: int, c: int) -> None:
 
 
 @inner
-def promise(world: World, w: int, c: int, members: int) -> None:
+def promise(world: Session, w: int, c: int, members: int) -> None:
     """``w`` has claimed room that is not free yet."""
     q = world.work.queue[w]
     charge(world, w, c, members, not world.ranks.preemptible[world.work.priority[w]])
@@ -65,27 +65,27 @@ def promise(world: World, w: int, c: int, members: int) -> None:
     world.out.blame[w] = q
     figures[w, PROMISE.needs] = members * world.work.need[GPUS, w]
     figures[w, PROMISE.coming] = world.room.coming[c]
-    figures[w, PROMISE.holds] = world.book.held[c, q]
+    figures[w, PROMISE.holds] = world.queues.usage.held[c, q]
     figures[w, PROMISE.fair_share] = world.division.fair[c, q]
     seat_out(world.out, world.seats, w, members)
     for i in range(members):
         pledge(world.room, world.work, w, world.seats.node[i], world.seats.device[i])
-    if world.book.promised[c] < 0:
-        world.book.promised[c] = w
+    if world.queues.starts.first_promised[c] < 0:
+        world.queues.starts.first_promised[c] = w
 
 
 @inner
-def note_coming(world: World, v: int, gpus: int) -> None:
+def note_coming(world: Session, v: int, gpus: int) -> None:
     """Until ``gpus`` of ``v`` are gone they are coming and still count in its queues' limits."""
     c, q = world.work.gpu_class[v], world.work.queue[v]
     world.room.coming[c] += gpus
     while q > 0:
-        world.book.leaving[c, q] += gpus
+        world.queues.usage.leaving[c, q] += gpus
         q = world.tree.parent[q]
 
 
 @once
-def evict(world: World, v: int, reason: int) -> None:
+def evict(world: Session, v: int, reason: int) -> None:
     """``v`` leaves; ``release`` was or will be called for it. It may have given members up before."""
     out, c = world.out, world.work.gpu_class[v]
     left = out.members[v] if out.action[v] == codes.SHRINK else world.work.members[v]

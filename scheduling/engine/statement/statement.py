@@ -15,10 +15,10 @@ from scheduling.engine.compile.kernel import inner, once
 from scheduling.engine.placement.node_room import leave, occupy, stay
 from scheduling.engine.quota.usage import book_start, charge
 from scheduling.engine.state.input import Work, core_of, gpus_of
-from scheduling.engine.state.nodes import Room, Seats
-from scheduling.engine.state.session import World
+from scheduling.engine.state.nodes import NodeRoom, Seats
+from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import GPUS
-from scheduling.engine.state.victims import END, FIRST, Prey
+from scheduling.engine.state.victims import Candidates
 
 LEAVES, MOVES, STEPS_BACK = -1, -2, -3
 """In ``part``, in place of the hold of which a member is given up: the whole gang leaves; it moves; or it
@@ -27,95 +27,95 @@ starts, or was to move, in this plan and gives its seats back.
 
 
 @inner
-def begin(world: World) -> None:
+def begin(world: Session) -> None:
     """A search has tried nothing yet."""
-    world.prey.count[END], world.book.spent[0] = world.prey.count[FIRST], 0
+    world.candidates.log.size, world.queues.search.evicted[0] = world.candidates.log.first, 0
 
 
 @inner
-def search_on(world: World) -> None:
+def search_on(world: Session) -> None:
     """What has been tried stands, whatever the searches that follow try; until ``search_afresh``."""
-    world.prey.count[FIRST] = world.prey.count[END]
+    world.candidates.log.first = world.candidates.log.size
 
 
 @inner
-def search_afresh(world: World) -> None:
+def search_afresh(world: Session) -> None:
     """The searches that follow begin with nothing."""
-    world.prey.count[FIRST] = 0
+    world.candidates.log.first = 0
 
 
 @once
-def mark(world: World) -> int:
-    return world.prey.count[END]
+def mark(world: Session) -> int:
+    return world.candidates.log.size
 
 
 @inner
-def let_go(world: World, v: int) -> None:
+def let_go(world: Session, v: int) -> None:
     """``v`` leaves."""
     _log(world, v, LEAVES)
 
 
 @inner
-def give_member(world: World, v: int, h: int) -> None:
+def give_member(world: Session, v: int, h: int) -> None:
     """One member of hold ``h`` is given up."""
     _log(world, v, h)
 
 
 @inner
-def lift(world: World, v: int) -> None:
+def lift(world: Session, v: int) -> None:
     """``v``, which sits on one node, is about to move; its new seats are in ``out`` once it has any."""
     _log(world, v, MOVES)
 
 
 @inner
-def step_back(world: World, v: int) -> None:
+def step_back(world: Session, v: int) -> None:
     """``v``, which starts or was to move, gives its seats back."""
     _log(world, v, STEPS_BACK)
 
 
 @inner
-def _log(world: World, v: int, part: int) -> None:
-    prey, at = world.prey, world.prey.count[END]
-    prey.picked[at], prey.part[at] = v, part
-    prey.count[END] += 1
+def _log(world: Session, v: int, part: int) -> None:
+    candidates, at = world.candidates, world.candidates.log.size
+    candidates.log.slot[at], candidates.log.part[at] = v, part
+    candidates.log.size += 1
     redo_one(world, at)
 
 
 @inner
-def undo(world: World, to: int) -> None:
+def undo(world: Session, to: int) -> None:
     """All as it was at the mark ``to``."""
-    while world.prey.count[END] > to:
-        world.prey.count[END] -= 1
-        undo_one(world, world.prey.count[END])
+    while world.candidates.log.size > to:
+        world.candidates.log.size -= 1
+        undo_one(world, world.candidates.log.size)
 
 
 @inner
-def undo_all(world: World) -> None:
+def undo_all(world: Session) -> None:
     """Whatever the search at work has tried."""
-    undo(world, world.prey.count[FIRST])
+    undo(world, world.candidates.log.first)
 
 
 @inner
-def undo_one(world: World, k: int) -> None:
+def undo_one(world: Session, k: int) -> None:
     """The ``k``-th stays after all."""
-    _do(world, world.prey.picked[k], world.prey.part[k], -1)
+    _do(world, world.candidates.log.slot[k], world.candidates.log.part[k], -1)
 
 
 @inner
-def redo_one(world: World, k: int) -> None:
+def redo_one(world: Session, k: int) -> None:
     """The ``k``-th does what the log says, once more if that was undone alone."""
-    _do(world, world.prey.picked[k], world.prey.part[k], 1)
+    _do(world, world.candidates.log.slot[k], world.candidates.log.part[k], 1)
 
 
 @inner
-def _do(world: World, v: int, part: int, sign: int) -> None:
+def _do(world: Session, v: int, part: int, sign: int) -> None:
     if part >= 0:
         _give(world, v, part, sign)
         return
     if part == STEPS_BACK:
         _take(world, v, -sign)
         return
-    world.prey.chosen[v] = sign > 0
+    world.candidates.log.leaves[v] = sign > 0
     if part == LEAVES:
         _let(world, v, sign)
         return
@@ -128,83 +128,86 @@ def _do(world: World, v: int, part: int, sign: int) -> None:
 
 
 @inner
-def strike(prey: Prey, k: int) -> None:
+def strike(candidates: Candidates, k: int) -> None:
     """The ``k``-th was undone alone and is not done again: a gap until ``squeeze``."""
-    prey.picked[k] = -1
+    candidates.log.slot[k] = -1
 
 
 @inner
-def squeeze(prey: Prey, before: int) -> None:
+def squeeze(candidates: Candidates, before: int) -> None:
     """Close the gaps from ``before`` on."""
     end = before
-    for k in range(before, prey.count[END]):
-        if prey.picked[k] >= 0:
-            prey.picked[end], prey.part[end] = prey.picked[k], prey.part[k]
+    for k in range(before, candidates.log.size):
+        if candidates.log.slot[k] >= 0:
+            candidates.log.slot[end], candidates.log.part[end] = (
+                candidates.log.slot[k],
+                candidates.log.part[k],
+            )
             end += 1
-    prey.count[END] = end
+    candidates.log.size = end
 
 
 @inner
-def stand_up(world: World, v: int) -> None:
+def stand_up(world: Session, v: int) -> None:
     """``v``, which was about to move, gives back its new seats if it has any."""
     out, members = world.out, world.out.members[v]
     if members == 0:
         return
-    for i in range(out.first[v], out.first[v] + members):
-        occupy(world.room, world.work, v, out.pool_node[i], out.pool_device[i], -1)
-    if out.first[v] + members == out.used[1]:
-        out.used[1] = out.first[v]
+    for i in range(out.pool.first[v], out.pool.first[v] + members):
+        occupy(world.room, world.work, v, out.pool.node[i], out.pool.device[i], -1)
+    if out.pool.first[v] + members == out.pool.size[0]:
+        out.pool.size[0] = out.pool.first[v]
     world.room.open[world.work.gpu_class[v]] += members * world.work.need[GPUS, v]
     out.members[v] = 0
 
 
 @inner
-def _take(world: World, v: int, sign: int) -> None:
+def _take(world: Session, v: int, sign: int) -> None:
     """``v`` takes its seats (1), or gives them back (-1)."""
     out, work, c = world.out, world.work, world.out.gpu_class[v]
-    for i in range(out.first[v], out.first[v] + out.members[v]):
-        occupy(world.room, work, v, out.pool_node[i], out.pool_device[i], sign)
+    for i in range(out.pool.first[v], out.pool.first[v] + out.members[v]):
+        occupy(world.room, work, v, out.pool.node[i], out.pool.device[i], sign)
     members = sign * out.members[v]
     gpus = members * work.need[GPUS, v]
     world.room.open[c] -= gpus
     if out.action[v] != codes.MOVE:
-        world.book.begun[c, work.queue[v]] += gpus
+        world.queues.starts.started[c, work.queue[v]] += gpus
     charge(world, v, c, members, False)
     book_start(world, v, sign)
 
 
 @inner
-def unseat(work: Work, room: Room, seats: Seats, w: int, sat: int) -> None:
+def unseat(work: Work, room: NodeRoom, seats: Seats, w: int, sat: int) -> None:
     """Undo the claims of the first ``sat`` seats."""
     for i in range(sat):
         leave(room, work, w, seats.node[i], seats.device[i], 1)
 
 
 @once
-def release(world: World, v: int) -> None:
+def release(world: Session, v: int) -> None:
     """Reckon with ``v`` gone: its room is free later, its queues hold less, their budgets shrink."""
     _let(world, v, 1)
 
 
 @once
-def restore(world: World, v: int) -> None:
+def restore(world: Session, v: int) -> None:
     """Undo ``release``."""
     _let(world, v, -1)
 
 
 @inner
-def _let(world: World, v: int, sign: int) -> None:
+def _let(world: Session, v: int, sign: int) -> None:
     """What ``v`` gave up before has left already."""
-    work, holds, prey = world.work, world.holds, world.prey
+    work, holds, candidates = world.work, world.holds, world.candidates
     h = holds.head[v]
     while h >= 0:
-        members = holds.members[h] - prey.gone[h]
+        members = holds.members[h] - candidates.log.members_given_on[h]
         if sign > 0:
             leave(world.room, work, v, holds.node[h], holds.device[h], members)
         else:
             stay(world.room, work, v, holds.node[h], holds.device[h], members)
         h = holds.next[h]
-    members = work.members[v] - prey.given[v]
+    members = work.members[v] - candidates.log.members_given[v]
     fixed = work.priority[v] >= 0 and not world.ranks.preemptible[work.priority[v]]
     charge(world, v, work.gpu_class[v], -sign * members, fixed)
     book_start(world, v, -sign)
@@ -212,26 +215,26 @@ def _let(world: World, v: int, sign: int) -> None:
 
 
 @inner
-def _spend(world: World, v: int, gpus: int) -> None:
+def _spend(world: Session, v: int, gpus: int) -> None:
     """Take ``gpus`` from the eviction budgets above ``v`` and count them in the cap."""
-    world.book.spent[0] += gpus
+    world.queues.search.evicted[0] += gpus
     q = world.work.queue[v]
     while q > 0:
-        world.book.budget[q] -= gpus
+        world.queues.usage.eviction_budget[q] -= gpus
         q = world.tree.parent[q]
 
 
 @inner
-def _give(world: World, v: int, h: int, sign: int) -> None:
+def _give(world: Session, v: int, h: int, sign: int) -> None:
     """Reckon with one member of hold ``h`` given up (1), or with it back (-1)."""
-    work, holds, prey = world.work, world.holds, world.prey
+    work, holds, candidates = world.work, world.holds, world.candidates
     leave(world.room, work, v, holds.node[h], holds.device[h], sign)
     charge(world, v, work.gpu_class[v], -sign, False)
-    prey.gone[h] += sign
-    prey.given[v] += sign
+    candidates.log.members_given_on[h] += sign
+    candidates.log.members_given[v] += sign
 
 
 @inner
-def how_many(prey: Prey) -> int:
+def how_many(candidates: Candidates) -> int:
     """What the search at work has tried."""
-    return prey.count[END] - prey.count[FIRST]
+    return candidates.log.size - candidates.log.first

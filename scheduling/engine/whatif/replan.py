@@ -46,47 +46,55 @@ class Again:
         self.blame, self.gpu_class = int(plan.blame[slot]), max(0, int(plan.gpu_class[slot]))
         self.reason, row = int(plan.reason[slot]), plan.figures[slot].tolist()
         self.figures = figures_of(codes.REASONS[self.reason], row)
-        self.held = int(plan.book.held[self.gpu_class, self.blame])
+        self.held = int(plan.queues.usage.held[self.gpu_class, self.blame])
         circles = self._who_matters(plan)[: 3 if self.reason in LIMITS else 2]
-        self._circles = [(among, plan.book.asked) for among in circles]
+        self._circles = [(among, plan.queues.demand.asked) for among in circles]
 
     def __enter__(self) -> Again:
-        line, book = self.frame.buffers.line, self.frame.buffers.book
-        self._line = line.item[: line.count[0]].copy()
-        asked = book.asked.copy()
-        self._kind = int(self.frame.buffers.memo.of[self.slot])
-        line.count[3] = FEW
+        ordering, queues = self.frame.buffers.ordering, self.frame.buffers.queues
+        self._line = ordering.pending.slot[: ordering.pending.size[0]].copy()
+        asked = queues.demand.asked.copy()
+        self._kind = int(self.frame.buffers.shapes.of[self.slot])
+        ordering.pending.narrowed[0] = FEW
         for k, (among, _) in enumerate(self._circles):
             self._list(among)
-            book.extra[...] = 0
+            queues.demand.asked_outside[...] = 0
             plan_world(self.frame.world, self.frame.now, False)
-            self._circles[k] = among, asked - book.asked
+            self._circles[k] = among, asked - queues.demand.asked
         return self
 
     def __exit__(self, *_: object) -> None:
-        line = self.frame.buffers.line
-        line.item[: self._line.size] = self._line
-        line.count[0], line.count[1], line.count[3] = self._line.size, 0, ALL
-        line.state[self.slot] = LISTED
-        self.frame.buffers.memo.of[self.slot] = self._kind
-        self.frame.buffers.book.extra[...] = 0
+        ordering = self.frame.buffers.ordering
+        ordering.pending.slot[: self._line.size] = self._line
+        ordering.pending.size[0], ordering.changes.pending_size[0], ordering.pending.narrowed[0] = (
+            self._line.size,
+            0,
+            ALL,
+        )
+        ordering.changes.pending_state[self.slot] = LISTED
+        self.frame.buffers.shapes.of[self.slot] = self._kind
+        self.frame.buffers.queues.demand.asked_outside[...] = 0
 
     def _who_matters(self, plan: ArrayPlan) -> tuple[Ints, Ints, Ints]:
         """Who got or keeps something, or stepped back; those with whoever goes first in a leaf, or everybody
         if few wait; and all of these with whoever a limit stops.
         """
-        line, book = self.frame.buffers.line, plan.book
-        item = line.item[: line.count[0]]
+        ordering, queues = self.frame.buffers.ordering, plan.queues
+        item = ordering.pending.slot[: ordering.pending.size[0]]
         matters = np.zeros(self.frame.work.phase.size, np.bool_)
         action = plan.action[item]
         waiting = (action == codes.WAIT) | (action == codes.UNDECIDED)
-        matters[item[~waiting | plan.out.stepped_back[item]]] = True
-        for kept in (book.turn, book.holder, book.promised):
+        matters[item[~waiting | plan.out.starts.withdrawn[item]]] = True
+        for kept in (queues.turns.slot, queues.reservations.slot, queues.starts.first_promised):
             matters[kept[kept >= 0]] = True
         matters[self.slot] = False
         few = item[matters[item]]
-        waits = line.leaf[:-1] < line.leaf[1:]
-        matters[item if item.size <= MOST_ASKED else item[line.start[line.leaf[:-1][waits]]]] = True
+        waits = ordering.pending.queue_begin[:-1] < ordering.pending.queue_begin[1:]
+        matters[
+            item
+            if item.size <= MOST_ASKED
+            else item[ordering.pending.group_begin[ordering.pending.queue_begin[:-1][waits]]]
+        ] = True
         matters[self.slot] = False
         more = item[matters[item]]
         matters[item[waiting & np.isin(plan.reason[item], LIMITS)]] = True
@@ -100,7 +108,7 @@ class Again:
         """
         for among, extra in self._circles[2:] if higher_limit else self._circles[:2]:
             self._list(among)
-            self.frame.buffers.book.extra[...] = extra
+            self.frame.buffers.queues.demand.asked_outside[...] = extra
             plan = plan_frame(self.frame)
             promised = plan.reason[self.slot] == codes.AWAITS_VICTIMS
             if plan.action[self.slot] != codes.ADMIT and not promised:
@@ -109,11 +117,11 @@ class Again:
 
     def _list(self, among: Ints) -> None:
         """``among`` and the slot are in line."""
-        line = self.frame.buffers.line
-        line.item[: among.size] = among
-        line.count[0], line.count[1] = among.size, 1
-        line.fresh[0] = self.slot
-        line.state[self.slot] = FRESH
+        ordering = self.frame.buffers.ordering
+        ordering.pending.slot[: among.size] = among
+        ordering.pending.size[0], ordering.changes.pending_size[0] = among.size, 1
+        ordering.changes.pending[0] = self.slot
+        ordering.changes.pending_state[self.slot] = FRESH
 
     def starts(
         self, change: Change, value: str | int, sentence: str, queue: str = ""

@@ -103,7 +103,7 @@ class Course:
         """Turn the ledger's page, and make room in whatever may run short."""
         self._pages.append(copy_entries(self._entries))
         self._entries.used[0] = 0
-        seats = int(self._frame.buffers.out.used[1])
+        seats = int(self._frame.buffers.out.pool.size[0])
         self._frame.widen()
         self._frame.make_room(slots=1, holds=seats)
         slots = self._frame.work.phase.size

@@ -27,7 +27,6 @@ from scheduling.engine.snapshot.events import (
     start,
     take_slot,
 )
-from scheduling.engine.state.order import STARTED
 from scheduling.engine.state.units import GPUS, RUNNING
 from scheduling.simulation.run.options import MAX_PLANS_AT_ONCE
 from scheduling.simulation.run.usage import count_up, note_held
@@ -84,7 +83,7 @@ def _go_on(
                 continue
             _save(world, jobs, clock, job_in)
             plan_at(plan, world, clock.origin + now, True)
-            if world.out.used[1] > min(world.pool.left[HOLDS], world.out.pool_node.size):
+            if world.out.pool.size[0] > min(world.pool.left[HOLDS], world.out.pool.node.size):
                 clock.due = now
                 return SHORT
             clock.plans += 1
@@ -166,11 +165,11 @@ def _release(world: Any, jobs: Any, clock: Any, usage: Any, job: int) -> None:
 @inner
 def _save(world: Any, jobs: Any, clock: Any, job_in: Ints) -> None:
     """Write down the last checkpoints of what runs: who ran in the plan before, and who started since."""
-    line = world.line
-    for k in range(line.count[2]):
-        _save_one(world, jobs, clock, line.running[k], job_in)
-    for k in range(line.count[STARTED]):
-        _save_one(world, jobs, clock, line.started[k], job_in)
+    ordering = world.ordering
+    for k in range(ordering.running.size[0]):
+        _save_one(world, jobs, clock, ordering.running.slot[k], job_in)
+    for k in range(ordering.changes.running_size[0]):
+        _save_one(world, jobs, clock, ordering.changes.running[k], job_in)
 
 
 @once
@@ -189,7 +188,7 @@ def _carry_out(
 ) -> None:
     """Do what the plan says, in its order; look again when the first of the blocks passes by itself."""
     out, work, alarm = world.out, world.work, float(NEVER)
-    for k in range(out.used[0]):
+    for k in range(out.size[0]):
         w = out.order[k]
         job = job_in[w]
         if out.action[w] == codes.ADMIT:
@@ -205,9 +204,9 @@ def _carry_out(
             _note(world, clock, entries, w, job)
             _move(world, jobs, clock, ends, w, job)
         elif out.reason[w] == codes.AWAITS_VICTIMS:
-            first = out.first[w]
+            first = out.pool.first[w]
             last = first + out.members[w]
-            seats = out.pool_node[first:last], out.pool_device[first:last]
+            seats = out.pool.node[first:last], out.pool.device[first:last]
             promise(world, w, out.gpu_class[w], seats[0], seats[1])
         else:
             if work.claims[w]:
@@ -244,9 +243,9 @@ def _start(world: Any, jobs: Any, clock: Any, usage: Any, ends: Ints, w: int, jo
 def _set_off(world: Any, jobs: Any, clock: Any, ends: Ints, w: int, job: int, late_s: int) -> None:
     """A run begins on the seats of the plan, its useful time ``late_s`` later."""
     out, now = world.out, clock.now
-    first, members = out.first[w], out.members[w]
-    nodes = out.pool_node[first : first + members]
-    devices = out.pool_device[first : first + members]
+    first, members = out.pool.first[w], out.members[w]
+    nodes = out.pool.node[first : first + members]
+    devices = out.pool.device[first : first + members]
     start(world, w, out.gpu_class[w], nodes, devices, clock.origin + now)
     jobs.since[job], jobs.warm[job] = now, now + late_s
     step = jobs.checkpoint[job]
@@ -284,8 +283,8 @@ def _resize(world: Any, jobs: Any, clock: Any, usage: Any, ends: Ints, w: int, j
     jobs.since[job], jobs.warm[job] = now, max(now, jobs.warm[job])
     step = jobs.checkpoint[job]
     jobs.saves[job] = jobs.warm[job] + step if step > 0 else NEVER
-    first = out.first[w]
-    resize(world, w, out.pool_node[first : first + has], out.pool_device[first : first + has])
+    first = out.pool.first[w]
+    resize(world, w, out.pool.node[first : first + has], out.pool.device[first : first + has])
     work.checkpointed[w] = clock.origin + now
     c, gpus = work.gpu_class[w], one * (has - had)
     note_held(usage, world, work.user[w], work.queue[w], c, gpus, clock.origin + now)

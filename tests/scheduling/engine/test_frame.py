@@ -114,13 +114,18 @@ def test_running_work_is_listed_by_queue_and_slot_whoever_came_and_went() -> Non
             dice.choice([frame.finish, frame.requeue])(slot)
     plan_frame(frame)
 
-    line, queue = frame.buffers.line, frame.work.queue
-    listed = line.running[: line.count[2]].tolist()
+    ordering, queue = frame.buffers.ordering, frame.work.queue
+    listed = ordering.running.slot[: ordering.running.size[0]].tolist()
     assert listed == sorted(
         np.flatnonzero(frame.work.phase == RUNNING), key=lambda w: (queue[w], w)
     )
     for q in (1, 2):
-        assert {queue[w] for w in listed[line.runs[q + 1] : line.runs[q + 2]]} == {q}
+        assert {
+            queue[w]
+            for w in listed[
+                ordering.running.queue_begin[q + 1] : ordering.running.queue_begin[q + 2]
+            ]
+        } == {q}
 
 
 def test_usage_of_more_users_than_there_was_room_for_is_noted() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -11,11 +12,11 @@ from hypothesis import strategies as st
 from scheduling.engine import Snapshot, encode, plan_frame
 from scheduling.engine.codes import ADMIT, UNDECIDED
 from scheduling.engine.compile.kernel import kernel
-from scheduling.engine.compile.structs import Ints
+from scheduling.engine.compile.structs import DECLARED, Ints, parts_of
 from scheduling.engine.eviction.candidates import list_prey
 from scheduling.engine.placement.node_room import occupy, pick_device, slots_on
 from scheduling.engine.state.input import extra_of
-from scheduling.engine.state.units import BEGUN, NOW
+from scheduling.engine.state.units import NOW
 from scheduling.engine.statement.lines import seat_out
 from scheduling.engine.statement.statement import (
     MOVES,
@@ -31,10 +32,12 @@ from scheduling.engine.statement.statement import (
 )
 from tests.scheduling.engine.worlds import lent, scattered
 
-CLOCKS = {"tick", "touched", "newest", "older", "newer", "listings", "listing"}
-LOG = {"picked", "part"}
-SEATS = {"first", "pool_node", "pool_device"}
-STRUCTS = ("room", "book", "prey", "out", "line", "memo", "division")
+LEFT_ALONE = (
+    "room.changes", "candidates.number", "candidates.listed_in", "candidates.log.slot", "candidates.log.part",
+    "out.pool.first", "out.pool.node", "out.pool.device",
+)  # fmt: skip
+"""Clocks, the log and the pool of seats past their ends."""
+STRUCTS = ("room", "queues", "candidates", "out", "ordering", "shapes", "division")
 
 
 @kernel
@@ -42,31 +45,31 @@ def try_and_undo(world: Any, dice: Ints) -> int:
     """Each of ``dice`` tries one thing, or undoes one and does it again; in the end all is undone. Returns
     how much was tried at most.
     """
-    work, prey, out = world.work, world.prey, world.out
-    list_prey(work, world.ranks, world.rules, world.tree, world.line, out.action, prey)
+    work, candidates, out = world.work, world.candidates, world.out
+    list_prey(work, world.ranks, world.rules, world.tree, world.ordering, out.action, candidates)
     begin(world)
-    last, most = prey.leaf_start[prey.leaf_start.size - 1], 0
+    last, most = candidates.leaf_begin[candidates.leaf_begin.size - 1], 0
     for i in range(dice.size if last > 0 else 0):
-        v, kind = prey.in_leaf[dice[i] // 5 % last], dice[i] % 5
+        v, kind = candidates.slot[dice[i] // 5 % last], dice[i] % 5
         h = world.holds.head[v]
         if kind == 4:
             _step_back(world, dice[i] // 5)
         elif kind == 3 and mark(world) > 0:
             k = dice[i] // 5 % mark(world)
-            if prey.part[k] != MOVES:
+            if candidates.log.part[k] != MOVES:
                 undo_one(world, k)
                 redo_one(world, k)
-        elif prey.chosen[v] or out.action[v] != UNDECIDED or h < 0:
+        elif candidates.log.leaves[v] or out.action[v] != UNDECIDED or h < 0:
             continue
         elif kind == 0:
             let_go(world, v)
         elif (
             kind == 1
-            and prey.given[v] < extra_of(work, v)
-            and prey.gone[h] < world.holds.members[h]
+            and candidates.log.members_given[v] < extra_of(work, v)
+            and candidates.log.members_given_on[h] < world.holds.members[h]
         ):
             give_member(world, v, h)
-        elif kind == 2 and world.holds.next[h] < 0 and prey.given[v] == 0:
+        elif kind == 2 and world.holds.next[h] < 0 and candidates.log.members_given[v] == 0:
             lift(world, v)
             _sit_elsewhere(world, v)
         most = max(most, mark(world))
@@ -77,12 +80,12 @@ def try_and_undo(world: Any, dice: Ints) -> int:
 @kernel
 def _step_back(world: Any, die: int) -> None:
     """One of those who start steps back, unless it has done so already."""
-    begun = world.book.rounds[BEGUN]
+    begun = world.queues.round.starts
     if begun == 0:
         return
-    v = world.out.begun[die % begun]
+    v = world.out.starts.slot[die % begun]
     for k in range(mark(world)):
-        if world.prey.picked[k] == v:
+        if world.candidates.log.slot[k] == v:
             return
     if world.out.action[v] == ADMIT:
         step_back(world, v)
@@ -126,8 +129,16 @@ def test_undoing_all_that_was_tried_leaves_everything_as_it_was(
 def _tables(buffers: Any) -> dict[str, Any]:
     """Copies of all tables that trying may write."""
     return {
-        f"{struct}.{name}": np.array(table, copy=True)
+        name: np.array(table, copy=True)
         for struct in STRUCTS
-        for name, table in getattr(buffers, struct)._asdict().items()
-        if name not in CLOCKS | LOG | SEATS
+        for name, table in _flat(struct, getattr(buffers, struct))
+        if not name.startswith(LEFT_ALONE)
     }
+
+
+def _flat(at: str, value: Any) -> Iterator[tuple[str, Any]]:
+    if type(value) not in DECLARED:
+        yield at, value
+        return
+    for name, part in parts_of(value).items():
+        yield from _flat(f"{at}.{name}", part)
