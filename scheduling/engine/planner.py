@@ -13,7 +13,7 @@ from scheduling.engine.snapshot.encode import encode
 from scheduling.engine.snapshot.frame import Frame
 from scheduling.engine.snapshot.workload_columns import Roster
 from scheduling.engine.state.array_plan import ArrayPlan
-from scheduling.engine.statement.lines import spell_out
+from scheduling.engine.statement.lines import copy_shared_lines
 
 
 def plan(snapshot: Snapshot) -> Plan:
@@ -52,7 +52,7 @@ def plan_frame(frame: Frame) -> ArrayPlan:
     plan_world(frame.world, frame.now, True)
     while frame.widen():
         plan_world(frame.world, frame.now, True)
-    spell_out(frame.world)
+    copy_shared_lines(frame.world)
     return ArrayPlan(frame.buffers)
 
 

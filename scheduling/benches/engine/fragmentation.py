@@ -16,7 +16,7 @@ import numpy as np
 from scheduling.engine import model as m
 from scheduling.engine.compile.kernel import inner, kernel
 from scheduling.engine.compile.structs import Ints
-from scheduling.engine.order.pending import renew
+from scheduling.engine.order.pending import update_pending
 from scheduling.engine.placement.node_index import row_of, sum_up
 from scheduling.engine.placement.node_room import clear_room, touch_all
 from scheduling.engine.placement.place import choose_class, place
@@ -104,7 +104,7 @@ def place_all(frame: Frame, pods: list[OpenbPod], seed: int) -> Run:
 def fill(world: Any, order: Ints, seed: int, every: int, node: Ints, device: Ints) -> None:
     """Place ``order`` one by one on empty nodes; writes where the placed sit to ``node`` and ``device``."""
     np.random.seed(seed)
-    renew(
+    update_pending(
         world.ordering, world.shapes, world.work, world.ranks, world.rules.now, world.rules.shortest
     )
     clear_room(world)

@@ -26,7 +26,7 @@ SIZES = ((1, 1), (1, 2), (1, 4), (1, 8), (2, 8), (4, 8), (16, 8))
 PHILLY = (0.932, 0.022, 0.023, 0.02, 0.003, 0.0, 0.0)
 """How often: as in Philly's trace, whose mean is 1.3 GPUs."""
 TRAINING = (0.55, 0.18, 0.12, 0.12, 0.0, 0.025, 0.005)
-"""A cluster of larger jobs, 3.8 GPUs on average: those that run fill it, and hunts for victims decide."""
+"""A cluster of larger jobs, 3.8 GPUs on average: those that run fill it, and searches for victims decide."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from scheduling.engine.admission.reserve import backfills
 from scheduling.engine.compile.kernel import inner, once
 from scheduling.engine.placement.place import place
 from scheduling.engine.quota.fair_share import levels_over
-from scheduling.engine.quota.limits import is_worn
+from scheduling.engine.quota.limits import eviction_limit_reached
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import BACKFILL, GPUS, LATER, NOW
 from scheduling.engine.statement.operations import admit, promise
@@ -21,10 +21,10 @@ def try_class(world: Session, w: int, c: int, turn: int) -> int:
     work, q = world.work, world.work.queue[w]
     gpus = work.need[GPUS, w]
     over = levels_over(world.tree, world.queues, world.division, q, c, work.least[w] * gpus)
-    if is_worn(world, w):
+    if eviction_limit_reached(world, w):
         turn = 0
     if over > turn:
-        return REFUSED if is_worn(world, w) else NOT_YET
+        return REFUSED if eviction_limit_reached(world, w) else NOT_YET
     most = work.most[w]
     while most >= work.least[w] and not quota_allows(world, w, c, most * gpus, turn):
         most -= 1

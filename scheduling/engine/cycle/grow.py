@@ -1,7 +1,7 @@
 """Growing elastic gangs, those that run and those that have just started, into what nobody who waits can
 use.
 
-One member at a time, the neediest queue first and inside it by the ladder of the line, so equals grow
+One member at a time, the neediest queue first and inside it by the order of the pending, so equals grow
 alike. What was grown is the first to be given back: shrinking precedes every eviction.
 """
 
@@ -165,7 +165,7 @@ def _class_of(world: Session, w: int) -> int:
 
 @inner
 def _next_to_grow(world: Session, w: int, after: Ints) -> int:
-    """The first by the ladder of ``w`` and all ``after`` it."""
+    """The first in the order of ``w`` and all ``after`` it."""
     best = w
     while w >= 0:
         if _grows_before(world, w, best):

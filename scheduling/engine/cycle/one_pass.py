@@ -7,9 +7,9 @@ from typing import Any
 from scheduling.engine.compile.kernel import inner, kernel
 from scheduling.engine.cycle.steps import decide_all
 from scheduling.engine.division.share_out import share_out
-from scheduling.engine.eviction.candidates import forget_given, relist
-from scheduling.engine.order.pending import renew
-from scheduling.engine.order.running import muster
+from scheduling.engine.eviction.candidates import forget_given, reset_candidates
+from scheduling.engine.order.pending import update_pending
+from scheduling.engine.order.running import update_running
 from scheduling.engine.placement.node_room import lay_out, sum_open
 from scheduling.engine.quota.usage import weigh_queues
 from scheduling.engine.state.order import FEW
@@ -27,10 +27,10 @@ def run_cycle(world: Any, now: float, acts: bool) -> None:
     """``plan_world`` for kernels."""
     rules = world.rules
     rules.now = now
-    renew(world.ordering, world.shapes, world.work, world.ranks, now, rules.shortest)
+    update_pending(world.ordering, world.shapes, world.work, world.ranks, now, rules.shortest)
     again = world.ordering.pending.narrowed[0] == FEW
     if not again:
-        muster(world.ordering, world.shapes, world.work)
+        update_running(world.ordering, world.shapes, world.work)
     clear_out(world)
     if acts:
         lay_out(world)
@@ -41,7 +41,7 @@ def run_cycle(world: Any, now: float, acts: bool) -> None:
     weigh_queues(world)
     sum_open(world)
     if again:
-        relist(world.candidates)
+        reset_candidates(world.candidates)
     else:
         world.candidates.ready[0] = False
     decide_all(world)

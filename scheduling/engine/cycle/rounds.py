@@ -15,7 +15,7 @@ from scheduling.engine.statement.lines import undecide
 
 
 @inner
-def stirred(world: Session, since: int) -> bool:
+def must_ask_again(world: Session, since: int) -> bool:
     """Whether a decision from number ``since`` on may let somebody start who was refused: an eviction,
     or a start while turns or nodes are kept; or whether somebody stepped back.
     """
@@ -44,7 +44,7 @@ def _keeps(world: Session) -> bool:
 
 
 @inner
-def reopen(world: Session) -> None:
+def reopen_waits(world: Session) -> None:
     """Take back what was decided on those who wait, and what is kept for them."""
     out, queues = world.out, world.queues
     let_nodes_go(world)

@@ -25,13 +25,13 @@ from scheduling.engine.admission.trial import DONE, NOT_YET, REFUSED, try_class
 from scheduling.engine.admission.turns import ahead_of, forget_open_turns, give_up_turn, keep_turn
 from scheduling.engine.compile.kernel import inner, once
 from scheduling.engine.cycle.grow import grow_all
-from scheduling.engine.cycle.rounds import reopen, stirred
+from scheduling.engine.cycle.rounds import must_ask_again, reopen_waits
 from scheduling.engine.division.share_out import share_out_again
 from scheduling.engine.eviction.spared import spare_the_needless
 from scheduling.engine.eviction.unwanted import evict_the_unwanted
 from scheduling.engine.eviction.ways import gets_room, others_move, takes_what_is_its_own
 from scheduling.engine.explain.diagnose import conclude
-from scheduling.engine.order.pending import forget_leads, next_in_line
+from scheduling.engine.order.pending import next_workload, note_usage_changed
 from scheduling.engine.order.queues import neediest
 from scheduling.engine.order.refusals import note_cells, note_refusal, refused_alike
 from scheduling.engine.quota.fair_share import levels_over
@@ -41,7 +41,7 @@ from scheduling.engine.state.units import (
     GPUS,
 )
 from scheduling.engine.statement.changed import EVERY, TURNS, changed
-from scheduling.engine.statement.lines import tell_the_like
+from scheduling.engine.statement.lines import share_lines
 
 MOST_ROUNDS = 8
 """Each round acts on somebody, so rounds end; this bounds a cycle's time."""
@@ -60,10 +60,10 @@ def decide_all(world: Session) -> None:
         world.room.came[:] = world.room.coming
         _ask_all(world)
         spare_the_needless(world, before)
-        if again == 0 or not (share_out_again(world) or stirred(world, before)):
+        if again == 0 or not (share_out_again(world) or must_ask_again(world, before)):
             break
-        reopen(world)
-    tell_the_like(world)
+        reopen_waits(world)
+    share_lines(world)
     grow_all(world)
 
 
@@ -88,23 +88,23 @@ def _ask_all(world: Session) -> None:
 
 @inner
 def _one_pass(world: Session, turn: int) -> None:
-    """Ask every workload but those at the positions to ``line.skip`` once, the neediest queue first."""
+    """Ask every workload but those at the positions to ``walk.skip`` once, the neediest queue first."""
     ordering, tree, left = world.ordering, world.tree, world.ordering.walk.left
-    _line_up(world)
+    _begin_pass(world)
     forget_open_turns(world)
     changed(world, TURNS, EVERY, EVERY)
     leaf, stirs = 0, True
     while left[0] > 0:
         # Who is neediest stays so until somebody starts or its line is empty.
         if stirs:
-            forget_leads(ordering)
+            note_usage_changed(ordering)
         if stirs or left[leaf] == 0:
             leaf = neediest(tree, world.queues, left)
             if 0 <= turn < lowest_pass(world, leaf):
                 _count(world, left, tree.parent[leaf], -1)
                 left[leaf] = 0
                 continue
-        k = next_in_line(ordering, world.work, world.queues, leaf, world.rules.shortest)
+        k = next_workload(ordering, world.work, world.queues, leaf, world.rules.shortest)
         stirs = consider(world, ordering.pending.slot[k], ordering.pending.cell[k], turn)
         left[leaf] -= 1
         if left[leaf] == 0:
@@ -112,8 +112,8 @@ def _one_pass(world: Session, turn: int) -> None:
 
 
 @once
-def _line_up(world: Session) -> None:
-    """Count ``line.left``, the workloads of leaves and, above them, the leaves that have any; every group
+def _begin_pass(world: Session) -> None:
+    """Count ``walk.left``, the workloads of leaves and, above them, the leaves that have any; every group
     begins.
     """
     ordering, tree, left = world.ordering, world.tree, world.ordering.walk.left

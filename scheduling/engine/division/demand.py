@@ -5,7 +5,7 @@ from __future__ import annotations
 from scheduling.engine import codes
 from scheduling.engine.compile.kernel import inner, once
 from scheduling.engine.compile.structs import Ints
-from scheduling.engine.division.ineligible import blame_hours, never
+from scheduling.engine.division.ineligible import refuse_for_hours, refuse_forever
 from scheduling.engine.placement.never_fits import fits_empty, known_row
 from scheduling.engine.quota.limits import limit_too_low, spent_hours
 from scheduling.engine.quota.usage import book_gpus, book_start, weighed
@@ -99,7 +99,7 @@ def sum_asked(world: Session) -> None:
     ):
         _ask_all(world)
     else:
-        _ask_by_kind(world)
+        _ask_by_shape(world)
     for k in range(ordering.running.size[0]):
         w = ordering.running.slot[k]
         if world.work.leaving[w] and world.work.queue[w] > 0:
@@ -140,16 +140,16 @@ def _ask_all(world: Session) -> None:
 
 
 @inner
-def _ask_by_kind(world: Session) -> None:
+def _ask_by_shape(world: Session) -> None:
     """Those of a kind ask alike. One by one are asked those held back, of no kind, or of one that cannot
     start whatever happens.
     """
     ordering, shapes = world.ordering, world.shapes
     special = ordering.pending.shapeless > 0
-    for kind in range(shapes.number):
-        w, many = shapes.first[kind], shapes.waiting[kind] - shapes.held[kind]
-        shapes.asked[kind] = many > 0 and _may_ask(world, w) and _ask(world, w, many)
-        special = special or (many > 0 and not shapes.asked[kind])
+    for shape in range(shapes.number):
+        w, many = shapes.first[shape], shapes.waiting[shape] - shapes.held[shape]
+        shapes.asked[shape] = many > 0 and _may_ask(world, w) and _ask(world, w, many)
+        special = special or (many > 0 and not shapes.asked[shape])
     for k in range(ordering.pending.size[0] if special else 0):
         w = ordering.pending.slot[k]
         if shapes.of[w] < 0 or not shapes.asked[shapes.of[w]] or world.work.held[w]:
@@ -245,9 +245,9 @@ def _refuse_for_good(world: Session, w: int) -> None:
         if limit_too_low(world, w, c) < 0 and fits_empty(world, w, c):
             spent = c
     if spent >= 0:
-        blame_hours(world, w, spent)
+        refuse_for_hours(world, w, spent)
     else:
-        never(world, w, work.wish[0, w], limit_too_low(world, w, work.wish[0, w]))
+        refuse_forever(world, w, work.wish[0, w], limit_too_low(world, w, work.wish[0, w]))
 
 
 @inner

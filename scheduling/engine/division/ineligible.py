@@ -12,7 +12,7 @@ from scheduling.engine.state.units import GPUS
 
 
 @inner
-def blame_hours(world: Session, w: int, c: int) -> None:
+def refuse_for_hours(world: Session, w: int, c: int) -> None:
     """``w`` cannot start before the next period: the GPU-hours of class ``c`` are spent."""
     x = spent_hours(world, world.work.queue[w], c)
     quotas, out = world.quotas, world.out
@@ -24,7 +24,7 @@ def blame_hours(world: Session, w: int, c: int) -> None:
 
 
 @inner
-def never(world: Session, w: int, c: int, x: int) -> None:
+def refuse_forever(world: Session, w: int, c: int, x: int) -> None:
     """``w`` can never start: queue ``x`` allows too little, or (-1) the nodes are too few or small."""
     need = world.work.least[w] * world.work.need[GPUS, w]
     out = world.out

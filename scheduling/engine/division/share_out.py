@@ -61,7 +61,7 @@ def share_out_again(world: Session) -> bool:
 
 
 @inner
-def share_out_for_hunt(world: Session) -> None:
+def share_out_before_search(world: Session) -> None:
     """The same before anybody is made to leave, so that it is not for a share that is gone already; but no
     more than MOST_DIVISIONS times in a cycle, which bounds its time. Others are asked again then.
     """

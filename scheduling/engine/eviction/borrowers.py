@@ -1,6 +1,6 @@
 """Entitlement over loans of this very cycle.
 
-Who starts above the share of its queue before a gang passes its own is no prey until the next cycle,
+Who starts above the share of its queue before a gang passes its own is no candidates until the next cycle,
 whose plan may take it back for that gang, if lower priority leaves beside (law 4). Where the gang gets
 inside its share without such borrowers, those whose seats it takes step back and are asked again.
 """
@@ -27,7 +27,7 @@ from scheduling.engine.eviction.precedence import (
     note_in_vain,
     preempting,
 )
-from scheduling.engine.eviction.rooming import make_room_below, see_prey
+from scheduling.engine.eviction.rooming import ensure_candidates, make_room_below
 from scheduling.engine.quota.fair_share import common_ancestor, levels_over, over_limit, takes_kept
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import EPS, GPUS
@@ -46,14 +46,14 @@ def goes_before_borrowers(world: Session, w: int, c: int) -> bool:
     """
     if not _may_go_first(world, w, c):
         return False
-    hunt = preempting(world, w, c)
+    request = preempting(world, w, c)
     own, more = begun_below(world, w, c, False)
-    if not may_be_entitled(world, hunt, more):
+    if not may_be_entitled(world, request, more):
         return False
     who, gpus = _borrowers(world, w, c)
     if gpus == 0:
         return False
-    if may_be_entitled(world, hunt, 0) and _starts_before(world, w, c, who, gpus):
+    if may_be_entitled(world, request, 0) and _starts_before(world, w, c, who, gpus):
         return True
     if more > 0 and _starts_before(world, w, c, np.concatenate((who, own)), gpus + more):
         return True
@@ -121,7 +121,7 @@ def _may_go_first(world: Session, w: int, c: int) -> bool:
         return False
     if passes_nominal(world, w, c):
         return False
-    see_prey(world)
+    ensure_candidates(world)
     if began_to_its_cost(world, w, c) == 0:
         return False
     begun = world.queues.starts.started[c, world.work.queue[w]]

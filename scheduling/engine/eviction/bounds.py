@@ -1,4 +1,4 @@
-"""What is known of a hunt before it starts: what could be gained at most, and whose hunt failed already."""
+"""What is known of a search before it starts: what could be gained at most, and whose failed already."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from scheduling.engine.admission.allocate import need_of
 from scheduling.engine.compile.kernel import inner, once
 from scheduling.engine.eviction.candidates import drop_weight
 from scheduling.engine.eviction.minimal_set import is_entitled
-from scheduling.engine.eviction.rules import BOTH, BUDGET, PROTECTED, RECLAIM, Hunt
+from scheduling.engine.eviction.rules import BOTH, BUDGET, PROTECTED, RECLAIM, VictimRequest
 from scheduling.engine.quota.fair_share import LENT, PLAIN, guarded, left_by
 from scheduling.engine.quota.limits import spent_hours
 from scheduling.engine.reasons.figures import WOULD_LEAVE
@@ -20,58 +20,62 @@ from scheduling.engine.statement.lines import copy_figures, decide
 
 
 @inner
-def is_promising(world: Session, hunt: Hunt) -> bool:
+def is_promising(world: Session, request: VictimRequest) -> bool:
     """Whether what the rules let go, summed by queue, and what is free would be enough.
 
     An upper bound at the cost of a walk over the queues. What it leaves out because time or a budget
-    forbids it is noted in ``book.forbidden``.
+    forbids it is noted in ``search.forbidden``.
     """
-    if spent_hours(world, world.work.queue[hunt.w], hunt.c) >= 0:
+    if spent_hours(world, world.work.queue[request.w], request.c) >= 0:
         return False
-    if hunt.rule >= BOTH:
-        gain = _gain_of_both(world, hunt)
+    if request.rule >= BOTH:
+        gain = _gain_of_both(world, request)
     else:
-        gain = _reclaimable(world, hunt) if hunt.rule == RECLAIM else displaceable(world, hunt)
-    free = world.room.open[hunt.c] + world.room.coming[hunt.c]
-    return bool(gain > 0 and free + gain >= hunt.need)
+        gain = (
+            _reclaimable(world, request)
+            if request.rule == RECLAIM
+            else displaceable(world, request)
+        )
+    free = world.room.open[request.c] + world.room.coming[request.c]
+    return bool(gain > 0 and free + gain >= request.need)
 
 
 @inner
-def displaceable(world: Session, hunt: Hunt) -> int:
+def displaceable(world: Session, request: VictimRequest) -> int:
     """Milli-GPU of lower priority in the leaf."""
-    q, value = world.work.queue[hunt.w], world.ranks.value
-    mine, gain = value[world.work.priority[hunt.w]], 0
+    q, value = world.work.queue[request.w], world.ranks.value
+    mine, gain = value[world.work.priority[request.w]], 0
     for p in range(value.size):
         if value[p] < mine:
-            gain += _mass(world, hunt, q, p)
+            gain += _mass(world, request, q, p)
     return gain
 
 
 @inner
-def _reclaimable(world: Session, hunt: Hunt) -> int:
-    """Milli-GPU above fair share beside the way from the leaf up to ``hunt.top``, that included."""
+def _reclaimable(world: Session, request: VictimRequest) -> int:
+    """Milli-GPU above fair share beside the way from the leaf up to ``request.top``, that included."""
     tree = world.tree
-    _sum_up(world, hunt)
-    gain, q = 0, world.work.queue[hunt.w]
-    while q != hunt.top:
+    _sum_up(world, request)
+    gain, q = 0, world.work.queue[request.w]
+    while q != request.top:
         q, kid = tree.parent[q], q
         gain += world.candidates.held.takeable_below[q] - world.candidates.held.takeable[kid]
     return gain
 
 
 @once
-def _gain_of_both(world: Session, hunt: Hunt) -> int:
-    """Milli-GPU of lower priority in the leaf and above fair share beside the way up to ``hunt.top``; 0
+def _gain_of_both(world: Session, request: VictimRequest) -> int:
+    """Milli-GPU of lower priority in the leaf and above fair share beside the way up to ``request.top``; 0
     where they would leave a queue below it short of what the workload needs.
     """
-    q, gain = world.work.queue[hunt.w], displaceable(world, hunt)
-    if not is_entitled(world, hunt, q, gain):
+    q, gain = world.work.queue[request.w], displaceable(world, request)
+    if not is_entitled(world, request, q, gain):
         return 0
-    _sum_up(world, hunt)
-    while q != hunt.top:
+    _sum_up(world, request)
+    while q != request.top:
         q, kid = world.tree.parent[q], q
         gain += world.candidates.held.takeable_below[q] - world.candidates.held.takeable[kid]
-        if not is_entitled(world, hunt, q, gain):
+        if not is_entitled(world, request, q, gain):
             return 0
     return gain
 
@@ -81,52 +85,52 @@ def lent_at_most(world: Session, w: int, c: int) -> int:
     """Milli-GPU of class ``c`` that queues beside the way from the leaf of ``w`` up to the root could lose to
     it of what lies above their shares, were nothing protected.
     """
-    return _reclaimable(world, Hunt(w, c, BOTH, 0, True, PROTECTED, 0, False, PLAIN))
+    return _reclaimable(world, VictimRequest(w, c, BOTH, 0, True, PROTECTED, 0, False, PLAIN))
 
 
 @inner
-def first_of_both(world: Session, hunt: Hunt) -> int:
-    """The lowest queue below which both together may take what reclaim below ``hunt.top`` and preempt
+def first_of_both(world: Session, request: VictimRequest) -> int:
+    """The lowest queue below which both together may take what reclaim below ``request.top`` and preempt
     could not; -1 if there is none.
     """
-    q, own = world.work.queue[hunt.w], displaceable(world, hunt)
+    q, own = world.work.queue[request.w], displaceable(world, request)
     if own == 0:
-        return int(world.tree.parent[hunt.top]) if hunt.top != q else -1
-    if not may_be_entitled(world, hunt, 0):
+        return int(world.tree.parent[request.top]) if request.top != q else -1
+    if not may_be_entitled(world, request, 0):
         return -1
-    return int(hunt.top if hunt.top != q else world.tree.parent[hunt.top])
+    return int(request.top if request.top != q else world.tree.parent[request.top])
 
 
 @inner
-def may_be_entitled(world: Session, hunt: Hunt, begun: int) -> bool:
+def may_be_entitled(world: Session, request: VictimRequest, begun: int) -> bool:
     """Whether its leaf would be inside its share with the workload, and with none of lower priority that ran
     nor ``begun`` milli-GPU of those who start in this cycle.
     """
-    q, need = world.work.queue[hunt.w], hunt.need
-    beside = world.queues.usage.held[hunt.c, q] - displaceable(world, hunt) - begun
-    return bool(beside + need <= world.division.fair[hunt.c, q] + EPS)
+    q, need = world.work.queue[request.w], request.need
+    beside = world.queues.usage.held[request.c, q] - displaceable(world, request) - begun
+    return bool(beside + need <= world.division.fair[request.c, q] + EPS)
 
 
 @inner
-def _sum_up(world: Session, hunt: Hunt) -> None:
+def _sum_up(world: Session, request: VictimRequest) -> None:
     """What each subtree could lose: its work, but no more than its excess and, where a gang may lie
     partly inside the share, one gang beyond; nor more than its budget.
     """
-    tree, queues, candidates, c = world.tree, world.queues, world.candidates, hunt.c
+    tree, queues, candidates, c = world.tree, world.queues, world.candidates, request.c
     elastic = world.ordering.running.elastic > 0
     for q in range(tree.parent.size):
         candidates.held.takeable_below[q] = candidates.held.takeable[q] = 0
     for q in range(tree.parent.size - 1, 0, -1):
-        above = queues.usage.held[c, q] - _kept_by(world, hunt, q)
+        above = queues.usage.held[c, q] - _kept_by(world, request, q)
         if above <= EPS:
             continue
         gain = candidates.held.takeable_below[q]
         if tree.kid_start[q] == tree.kid_start[q + 1]:
             for p in range(world.ranks.value.size):
-                gain += _mass(world, hunt, q, p)
-        most = int(above) + 1 + (candidates.held.largest_gang[c, q] if hunt.owed else 0)
+                gain += _mass(world, request, q, p)
+        most = int(above) + 1 + (candidates.held.largest_gang[c, q] if request.owed else 0)
         gain = min(gain, most)
-        if hunt.overlook != BUDGET and queues.usage.eviction_budget[q] < gain:
+        if request.overlook != BUDGET and queues.usage.eviction_budget[q] < gain:
             queues.search.forbidden[BUDGET] = 1
             # What elastic gangs can do without is not evicted, and no budget speaks for it.
             gain = gain if elastic else max(0, queues.usage.eviction_budget[q])
@@ -135,24 +139,24 @@ def _sum_up(world: Session, hunt: Hunt) -> None:
 
 
 @once
-def _kept_by(world: Session, hunt: Hunt, q: int) -> float:
+def _kept_by(world: Session, request: VictimRequest, q: int) -> float:
     """What a reclaim leaves to queue ``q``; where only a grace protects it, that is noted."""
-    if hunt.stretch == LENT:
-        return left_by(world, hunt.c, q, LENT)
-    fair, keeps = world.division.fair[hunt.c, q], guarded(world, hunt.c, q)
-    if hunt.overlook == PROTECTED:
+    if request.stretch == LENT:
+        return left_by(world, request.c, q, LENT)
+    fair, keeps = world.division.fair[request.c, q], guarded(world, request.c, q)
+    if request.overlook == PROTECTED:
         return fair
-    if world.queues.usage.held[hunt.c, q] > fair + EPS and keeps > fair:
+    if world.queues.usage.held[request.c, q] > fair + EPS and keeps > fair:
         world.queues.search.forbidden[PROTECTED] = 1
     return keeps
 
 
 @once
-def _mass(world: Session, hunt: Hunt, q: int, p: int) -> int:
+def _mass(world: Session, request: VictimRequest, q: int, p: int) -> int:
     """What leaf ``q`` could lose of priority class ``p``."""
-    mass, c = world.candidates.held.evictable, hunt.c
+    mass, c = world.candidates.held.evictable, request.c
     safe = mass[BOUND, c, q, p]
-    if hunt.overlook == PROTECTED:
+    if request.overlook == PROTECTED:
         return mass[LOOSE, c, q, p] + safe
     if safe > 0:
         world.queues.search.forbidden[PROTECTED] = 1
@@ -161,7 +165,7 @@ def _mass(world: Session, hunt: Hunt, q: int, p: int) -> int:
 
 @inner
 def fails_like_another(world: Session, w: int, c: int) -> bool:
-    """Whether a hunt failed, and nobody was evicted since, for one that asked for no more than ``w``
+    """Whether a search failed, and nobody was evicted since, for one that asked for no more than ``w``
     does. If that one waits for a protection, ``w`` must ask for the same, and waits for it too.
     """
     out, before = world.out, world.candidates.failed.slot[c, world.work.queue[w]]
@@ -191,7 +195,7 @@ def fails_like_another(world: Session, w: int, c: int) -> bool:
 
 @once
 def note_failure(world: Session, w: int, c: int) -> None:
-    """The hunt for ``w`` on class ``c`` failed."""
+    """The search for ``w`` on class ``c`` failed."""
     q = world.work.queue[w]
     world.candidates.failed.slot[c, q], world.candidates.failed.starts_then[c, q] = (
         w,
@@ -202,7 +206,7 @@ def note_failure(world: Session, w: int, c: int) -> None:
 @inner
 def began_to_its_cost(world: Session, w: int, c: int) -> int:
     """How many of those who have started in this cycle, the first so many, may stand in the way of ``w``: who
-    started after the like of it hunted in vain does not.
+    started after the like of it searched in vain does not.
     """
     q, begun = world.work.queue[w], world.queues.round.starts
     before = world.candidates.failed.slot[c, q]
@@ -213,8 +217,8 @@ def began_to_its_cost(world: Session, w: int, c: int) -> int:
 
 @once
 def _speaks_for(world: Session, before: int, w: int) -> bool:
-    """Whether ``w`` hunts in vain where ``before`` did: not if what was coming free made victims needless for
-    that one, and it was promised it since.
+    """Whether ``w`` searches in vain where ``before`` did: not if what was coming free made victims needless
+    for that one, and it was promised it since.
     """
     promised = world.out.reason[before] == codes.AWAITS_VICTIMS
     return not promised and asks_for_more(world, w, before)
@@ -250,7 +254,7 @@ def _tell_the_same(world: Session, w: int, before: int) -> None:
 
 @inner
 def note_loss(world: Session, k: int) -> None:
-    """What the ``k``-th of the chosen takes away no later hunt of this cycle can take again."""
+    """What the ``k``-th of the chosen takes away no later search of this cycle can take again."""
     work, candidates = world.work, world.candidates
     v = candidates.log.slot[k]
     if candidates.log.part[k] < 0:
@@ -263,5 +267,5 @@ def note_loss(world: Session, k: int) -> None:
 
 @inner
 def weigh_out(world: Session, v: int) -> None:
-    """No later hunt of this cycle can take ``v``."""
+    """No later search of this cycle can take ``v``."""
     drop_weight(world.work, world.ranks, world.rules, world.tree, world.candidates, v, 1)

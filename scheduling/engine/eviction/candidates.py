@@ -1,4 +1,4 @@
-"""Whom an eviction could take: running preemptible work, listed when first somebody hunts in a cycle."""
+"""Whom an eviction could take: running preemptible work, listed when first somebody searches in a cycle."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from scheduling.engine.state.victims import BOUND, LOOSE, UNRATED, Candidates
 
 
 @inner
-def list_prey(
+def list_candidates(
     work: Work,
     ranks: Ranks,
     rules: Rules,
@@ -34,8 +34,8 @@ def list_prey(
     action: Ints,
     candidates: Candidates,
 ) -> None:
-    """Fill ``prey`` by leaf, and say what each leaf could lose. Left out is whom this cycle has decided on
-    (``action``) already. Nobody's hunt has failed yet.
+    """Fill ``candidates`` by leaf, and say what each leaf could lose. Left out is whom this cycle has decided
+    on (``action``) already. Nobody's search has failed yet.
     """
     _forget(candidates)
     count = 0
@@ -64,8 +64,8 @@ def list_prey(
 def _set_prices(
     work: Work, ranks: Ranks, rules: Rules, candidates: Candidates, first: int, last: int
 ) -> None:
-    """The price of prey of one leaf, whose shields are found, is the work it loses; but none is cheaper than
-    what runs there at a lower priority: inside the queue that gives back, that leaves first.
+    """The price of candidates of one leaf, whose shields are found, is the work it loses; but none is cheaper
+    than what runs there at a lower priority: inside the queue that gives back, that leaves first.
     """
     dearest = candidates.dearest
     for c in range(dearest.shape[0]):
@@ -127,7 +127,7 @@ def find_shields(tree: Tree, ranks: Ranks, candidates: Candidates, leaf: int) ->
 
 @inner
 def _shield(tree: Tree, ranks: Ranks, leaf: int, p: int) -> float:
-    """The shortest of the min run times that may shield work of ``leaf``, whoever hunts."""
+    """The shortest of the min run times that may shield work of ``leaf``, whoever searches."""
     q, least = leaf, np.inf
     while q > 0:
         own = tree.min_run[q]
@@ -147,8 +147,8 @@ def _sum_up(tree: Tree, candidates: Candidates) -> None:
 
 
 @inner
-def relist(candidates: Candidates) -> None:
-    """Nobody has been taken yet, of the same prey as in the plan before."""
+def reset_candidates(candidates: Candidates) -> None:
+    """Nobody has been taken yet, of the same candidates as in the plan before."""
     if not candidates.ready[0]:
         return
     candidates.bounds.rated[0] = UNRATED
@@ -171,7 +171,7 @@ def _copy_mass(mass: Ints, to: Ints) -> None:
 def drop_weight(
     work: Work, ranks: Ranks, rules: Rules, tree: Tree, candidates: Candidates, v: int, sign: int
 ) -> None:
-    """No later hunt of this cycle can take ``v`` (``sign`` 1), or one can after all (-1). No time protects
+    """No later search of this cycle can take ``v`` (``sign`` 1), or one can after all (-1). No time protects
     its extra members.
     """
     c, q, p = work.gpu_class[v], work.queue[v], work.priority[v]

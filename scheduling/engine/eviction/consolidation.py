@@ -20,7 +20,7 @@ from scheduling.engine.eviction.minimal_set import is_still_fair, is_within_cap,
 from scheduling.engine.eviction.rules import (
     RECLAIM,
     STRICT,
-    Hunt,
+    VictimRequest,
     allowed,
     in_budget,
     shielded_until,
@@ -79,37 +79,41 @@ def consolidate(world: Session, w: int, c: int) -> bool:
 
 
 @inner
-def moving(world: Session, w: int, c: int) -> Hunt:
-    return Hunt(w, c, RECLAIM, 0, False, STRICT, need_of(world, w), False, PLAIN)
+def moving(world: Session, w: int, c: int) -> VictimRequest:
+    return VictimRequest(w, c, RECLAIM, 0, False, STRICT, need_of(world, w), False, PLAIN)
 
 
 @inner
-def move_beside_victims(world: Session, hunt: Hunt) -> bool:
-    """The same where those who may go for ``hunt`` are in its way as well: what is chosen passes the tests of
-    victims alone.
+def move_beside_victims(world: Session, request: VictimRequest) -> bool:
+    """The same where those who may go for ``search`` are in its way as well: what is chosen passes the tests
+    of victims alone.
     """
-    if not _clear_some(world, hunt, True):
+    if not _clear_some(world, request, True):
         return False
-    if quota_holds(world, hunt) and is_within_cap(world, hunt) and is_still_fair(world, hunt):
+    if (
+        quota_holds(world, request)
+        and is_within_cap(world, request)
+        and is_still_fair(world, request)
+    ):
         return True
-    unseat(world.work, world.room, world.seats, hunt.w, world.work.least[hunt.w])
+    unseat(world.work, world.room, world.seats, request.w, world.work.least[request.w])
     undo_all(world)
     return False
 
 
 @inner
-def _clear_some(world: Session, hunt: Hunt, evicts: bool) -> bool:
+def _clear_some(world: Session, request: VictimRequest, evicts: bool) -> bool:
     """On any nodes, or in one domain of the required level."""
-    nodes, level = world.nodes, world.work.required[hunt.w]
-    among = nodes.of_class[nodes.class_start[hunt.c] : nodes.class_start[hunt.c + 1]]
+    nodes, level = world.nodes, world.work.required[request.w]
+    among = nodes.of_class[nodes.class_start[request.c] : nodes.class_start[request.c + 1]]
     if level == ANYWHERE:
-        return _clear(world, hunt, among, evicts)
+        return _clear(world, request, among, evicts)
     order, start = by_domain(nodes, among, level)
     tried = np.zeros(start.size - 1, np.bool_)
     for _ in range(min(MOST_DOMAINS, tried.size)):
-        d = _freest(world, hunt.w, order, start, tried)
+        d = _freest(world, request.w, order, start, tried)
         tried[d] = True
-        if _clear(world, hunt, order[start[d] : start[d + 1]], evicts):
+        if _clear(world, request, order[start[d] : start[d + 1]], evicts):
             return True
     return False
 
@@ -128,9 +132,9 @@ def _freest(world: Session, w: int, order: Ints, start: Ints, tried: object) -> 
 
 
 @inner
-def _clear(world: Session, hunt: Hunt, among: Ints, evicts: bool) -> bool:
+def _clear(world: Session, request: VictimRequest, among: Ints, evicts: bool) -> bool:
     """Seat the least members on these nodes, moving others away where there is no room."""
-    w, least = hunt.w, world.work.least[hunt.w]
+    w, least = request.w, world.work.least[request.w]
     node, device = np.empty(least, np.int64), np.empty(least, np.int64)
     begin(world)
     sat, tries = 0, 0
@@ -139,12 +143,12 @@ def _clear(world: Session, hunt: Hunt, among: Ints, evicts: bool) -> bool:
         while sat < least and slots_on(world.room, world.work, w, n, LATER) > 0:
             sat = _take_seat(world, w, n, node, device, sat)
     while sat < least and tries < MOST_TRIES:
-        n, d = _easiest(world, hunt, among, barred, evicts)
+        n, d = _easiest(world, request, among, barred, evicts)
         before = mark(world)
-        if n < 0 or not _lift(world, hunt, n, d, evicts):
+        if n < 0 or not _lift(world, request, n, d, evicts):
             break
         sat = _take_seat(world, w, n, node, device, sat)
-        if not _resettle(world, hunt.c, n, before):
+        if not _resettle(world, request.c, n, before):
             sat -= 1
             leave(world.room, world.work, w, n, device[sat], 1)
             undo(world, before)
@@ -168,16 +172,16 @@ def _take_seat(world: Session, w: int, n: int, node: Ints, device: Ints, sat: in
 
 @inner
 def _easiest(
-    world: Session, hunt: Hunt, among: Ints, barred: Flags, evicts: bool
+    world: Session, request: VictimRequest, among: Ints, barred: Flags, evicts: bool
 ) -> tuple[int, int]:
     """The node, and the shared GPU on it or ANY_GPU, where fewest GPUs have to move for one seat; lowest
     name on ties; node -1 if none.
     """
-    room, gpus = world.room, world.work.need[GPUS, hunt.w]
+    room, gpus = world.room, world.work.need[GPUS, request.w]
     best, which, fewest = -1, ANY_GPU, -1
     devices = room.shared_later.shape[1] if 0 < gpus <= ONE else 0
     for n in among:
-        if not may_use(room, world.work, hunt.w, n):
+        if not may_use(room, world.work, request.w, n):
             continue
         for d in range(ANY_GPU, devices):
             if barred[n] or (d >= 0 and room.shared_later[n, d] <= 0):
@@ -185,31 +189,31 @@ def _easiest(
             free = ONE - room.shared_later[n, d] if d >= 0 else free_of(room, GPUS, n, LATER)
             if best >= 0 and gpus - free >= fewest:
                 continue
-            moved = _gpus_to_move(world, hunt, n, d, evicts)
+            moved = _gpus_to_move(world, request, n, d, evicts)
             if moved >= 0 and (best < 0 or moved < fewest):
                 best, which, fewest = n, d, moved
     return best, which
 
 
 @inner
-def _gpus_to_move(world: Session, hunt: Hunt, n: int, d: int, evicts: bool) -> int:
+def _gpus_to_move(world: Session, request: VictimRequest, n: int, d: int, evicts: bool) -> int:
     before = mark(world)
     gpus = world.queues.search.evicted[0]
-    fits = _lift(world, hunt, n, d, evicts)
+    fits = _lift(world, request, n, d, evicts)
     gpus = world.queues.search.evicted[0] - gpus
     undo(world, before)
     return int(gpus) if fits else -1
 
 
 @inner
-def _lift(world: Session, hunt: Hunt, n: int, d: int, evicts: bool) -> bool:
+def _lift(world: Session, request: VictimRequest, n: int, d: int, evicts: bool) -> bool:
     """Movable workloads leave node ``n``, least work lost first, until one seat fits; whether it does.
     Only those on GPU ``d`` and those without GPUs, if it is not ANY_GPU. Where ``evicts``, whoever may go for
-    ``hunt`` goes first.
+    ``search`` goes first.
     """
-    w, candidates, before, moved = hunt.w, world.candidates, mark(world), 0
+    w, candidates, before, moved = request.w, world.candidates, mark(world), 0
     order_node(world, n)
-    if evicts and _evict_some(world, hunt, n):
+    if evicts and _evict_some(world, request, n):
         _let_stay(world, w, n, before)
         return True
     for k in range(candidates.log.first, before):
@@ -219,7 +223,7 @@ def _lift(world: Session, hunt: Hunt, n: int, d: int, evicts: bool) -> bool:
         beside = d != ANY_GPU and world.holds.device[world.holds.head[v]] != d
         if beside and world.work.need[GPUS, v] > 0:
             continue
-        if moved == world.rules.max_moves or not _may_move(world, hunt, v):
+        if moved == world.rules.max_moves or not _may_move(world, request, v):
             continue
         lift(world, v)
         moved += 1
@@ -230,17 +234,17 @@ def _lift(world: Session, hunt: Hunt, n: int, d: int, evicts: bool) -> bool:
 
 
 @once
-def _evict_some(world: Session, hunt: Hunt, n: int) -> bool:
-    """Whoever on node ``n`` may go for ``hunt`` goes, but for elastic gangs; whether that is enough."""
+def _evict_some(world: Session, request: VictimRequest, n: int) -> bool:
+    """Whoever on node ``n`` may go for ``search`` goes, but for elastic gangs; whether that is enough."""
     for k in range(world.candidates.order.node_begin[n], world.candidates.order.node_end[n]):
         v = world.candidates.order.node_slot[k]
         if (
             not world.candidates.log.leaves[v]
             and extra_of(world.work, v) == 0
-            and allowed(world, hunt, v)
+            and allowed(world, request, v)
         ):
             let_go(world, v)
-            if slots_on(world.room, world.work, hunt.w, n, LATER) > 0:
+            if slots_on(world.room, world.work, request.w, n, LATER) > 0:
                 return True
     return False
 
@@ -259,8 +263,8 @@ def _let_stay(world: Session, w: int, n: int, before: int) -> None:
 
 
 @inner
-def _may_move(world: Session, hunt: Hunt, v: int) -> bool:
-    w, c = hunt.w, hunt.c
+def _may_move(world: Session, request: VictimRequest, v: int) -> bool:
+    w, c = request.w, request.c
     work, out, value = world.work, world.out, world.ranks.value
     h, gpus = world.holds.head[v], gpus_of(work, v)
     if (
@@ -274,9 +278,9 @@ def _may_move(world: Session, hunt: Hunt, v: int) -> bool:
     ):
         return False
     rested = work.started[v] + world.rules.cooldown
-    if world.rules.now < max(rested, shielded_until(world, hunt, v)):
+    if world.rules.now < max(rested, shielded_until(world, request, v)):
         return False
-    capped = world.queues.search.evicted[0] + gpus > world.rules.eviction_cap * hunt.need
+    capped = world.queues.search.evicted[0] + gpus > world.rules.eviction_cap * request.need
     if capped or fills_what_leaves(world, work.queue[v], c, gpus):
         return False
     return bool(world.index.total[row_of(world, v, c, NOW)] >= work.members[v])

@@ -12,7 +12,7 @@ from scheduling.engine.eviction.minimal_set import (
     quota_holds,
     seats_hold,
 )
-from scheduling.engine.eviction.rules import Hunt, allowed, held_by
+from scheduling.engine.eviction.rules import VictimRequest, allowed, held_by
 from scheduling.engine.eviction.victim_order import order_node
 from scheduling.engine.placement.node_room import ONE, free_of
 from scheduling.engine.state.input import extra_of
@@ -31,35 +31,35 @@ from scheduling.engine.statement.statement import (
 )
 
 MOST_EXCHANGES, MOST_CHOSEN = 16, 8
-"""Exchanges of one hunt, each of which loses less, and victims among which it looks at pairs: these bound its
-time.
+"""Exchanges of one search, each of which loses less, and victims among which it looks at pairs: these bound
+its time.
 """
 
 
 @inner
-def exchange(world: Session, hunt: Hunt) -> None:
+def exchange(world: Session, request: VictimRequest) -> None:
     """Put others in the place of the chosen as long as that loses less work."""
     for _ in range(MOST_EXCHANGES):
-        if not 2 <= how_many(world.candidates) <= MOST_CHOSEN or not _exchange_any(world, hunt):
+        if not 2 <= how_many(world.candidates) <= MOST_CHOSEN or not _exchange_any(world, request):
             return
 
 
 @once
-def _exchange_any(world: Session, hunt: Hunt) -> bool:
+def _exchange_any(world: Session, request: VictimRequest) -> bool:
     candidates = world.candidates
     for i in range(candidates.log.first, candidates.log.size):
         for j in range(i, candidates.log.size):
             if (
                 candidates.log.part[i] == LEAVES
                 and candidates.log.part[j] == LEAVES
-                and _exchange(world, hunt, i, j)
+                and _exchange(world, request, i, j)
             ):
                 return True
     return False
 
 
 @inner
-def _exchange(world: Session, hunt: Hunt, i: int, j: int) -> bool:
+def _exchange(world: Session, request: VictimRequest, i: int, j: int) -> bool:
     """Whether something on a node of the ``i``-th of the chosen has taken its place and that of the ``j``-th
     (or its alone).
     """
@@ -73,7 +73,7 @@ def _exchange(world: Session, hunt: Hunt, i: int, j: int) -> bool:
             x = candidates.order.node_slot[k]
             if candidates.price[x] + held_by(world, x) / 1000.0 >= price:
                 break
-            if _might_do(world, i, j, x, n) and _takes_the_place(world, hunt, i, j, x):
+            if _might_do(world, i, j, x, n) and _takes_the_place(world, request, i, j, x):
                 return True
         h = holds.next[h]
     return False
@@ -115,7 +115,7 @@ def _held_on(world: Session, v: int, n: int) -> int:
 
 
 @inner
-def _takes_the_place(world: Session, hunt: Hunt, i: int, j: int, x: int) -> bool:
+def _takes_the_place(world: Session, request: VictimRequest, i: int, j: int, x: int) -> bool:
     """``x`` leaves, those two stay; or all is as before."""
     candidates = world.candidates
     a, b, before = candidates.log.slot[i], candidates.log.slot[j], mark(world)
@@ -124,9 +124,9 @@ def _takes_the_place(world: Session, hunt: Hunt, i: int, j: int, x: int) -> bool
         undo_one(world, j)
     strike(candidates, i)
     strike(candidates, j)
-    if allowed(world, hunt, x):
+    if allowed(world, request, x):
         let_go(world, x)
-        if _holds(world, hunt, a, b):
+        if _holds(world, request, a, b):
             squeeze(candidates, candidates.log.first)
             return True
     undo(world, before)
@@ -138,8 +138,8 @@ def _takes_the_place(world: Session, hunt: Hunt, i: int, j: int, x: int) -> bool
 
 
 @once
-def _holds(world: Session, hunt: Hunt, a: int, b: int) -> bool:
+def _holds(world: Session, request: VictimRequest, a: int, b: int) -> bool:
     """Everything that is asked of a set, with ``a`` and ``b`` back."""
-    if not (seats_hold(world, a) and seats_hold(world, b) and quota_holds(world, hunt)):
+    if not (seats_hold(world, a) and seats_hold(world, b) and quota_holds(world, request)):
         return False
-    return is_within_cap(world, hunt) and is_still_fair(world, hunt)
+    return is_within_cap(world, request) and is_still_fair(world, request)

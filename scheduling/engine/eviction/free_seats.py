@@ -23,7 +23,13 @@ from scheduling.engine.eviction.minimal_set import (
     put_needless_back,
 )
 from scheduling.engine.eviction.nearby import is_near, least_cost, mark_nodes
-from scheduling.engine.eviction.rules import Hunt, allowed, may_give, note_owed, protected_until
+from scheduling.engine.eviction.rules import (
+    VictimRequest,
+    allowed,
+    may_give,
+    note_owed,
+    protected_until,
+)
 from scheduling.engine.eviction.victim_order import order_below, order_leaf, order_node
 from scheduling.engine.placement.node_room import ONE, pick_device, sit, slots_on
 from scheduling.engine.state.input import Nodes, extra_of
@@ -47,25 +53,26 @@ from scheduling.engine.statement.statement import (
 
 FOUND = -1
 MOST_SETS = 8
-"""Sets that one hunt chooses: where the fairness test fails, the next does without the first who fails it."""
+"""Sets that one search chooses: where the fairness test fails, the next does without the first who fails it.
+"""
 
 
 @inner
-def hunt_down(world: Session, hunt: Hunt) -> bool:
-    """Choose victims. On success they stand in ``world.prey``, released, and the workload's least
+def find_victims(world: Session, request: VictimRequest) -> bool:
+    """Choose victims. On success they stand in ``world.candidates``, released, and the workload's least
     members have claimed their seats; on failure everything is as before.
     """
-    mark_nodes(world, hunt)
-    note_owed(world, hunt)
+    mark_nodes(world, request)
+    note_owed(world, request)
     for _ in range(MOST_SETS):
-        sat = _choose_set(world, hunt)
+        sat = _choose_set(world, request)
         if sat == FOUND:
-            exchange(world, hunt)
+            exchange(world, request)
             return True
-        unfair = first_unfair(world, hunt) if sat == world.work.least[hunt.w] else -1
+        unfair = first_unfair(world, request) if sat == world.work.least[request.w] else -1
         if unfair >= 0:
             world.candidates.barred[unfair] = world.candidates.bounds.search_number[0]
-        unseat(world.work, world.room, world.seats, hunt.w, sat)
+        unseat(world.work, world.room, world.seats, request.w, sat)
         undo_all(world)
         if unfair < 0:
             return False
@@ -73,71 +80,71 @@ def hunt_down(world: Session, hunt: Hunt) -> bool:
 
 
 @inner
-def _choose_set(world: Session, hunt: Hunt) -> int:
+def _choose_set(world: Session, request: VictimRequest) -> int:
     """FOUND, or how many members sit: all of them where what was chosen fails the tests at the end."""
     begin(world)
-    sat = _free_domain(world, hunt) if _free_quota(world, hunt) else 0
-    if sat < world.work.least[hunt.w]:
+    sat = _free_domain(world, request) if _free_quota(world, request) else 0
+    if sat < world.work.least[request.w]:
         return sat
-    put_needless_back(world, hunt)
-    if how_many(world.candidates) > 0 and is_within_cap(world, hunt):
-        if is_still_fair(world, hunt):
+    put_needless_back(world, request)
+    if how_many(world.candidates) > 0 and is_within_cap(world, request):
+        if is_still_fair(world, request):
             return FOUND
-        do_without(world, hunt)
-        if is_still_fair(world, hunt):
+        do_without(world, request)
+        if is_still_fair(world, request):
             return FOUND
     return sat
 
 
 @inner
-def give_up(world: Session, hunt: Hunt) -> None:
+def give_up(world: Session, request: VictimRequest) -> None:
     """Undo a search that succeeded."""
-    unseat(world.work, world.room, world.seats, hunt.w, world.work.least[hunt.w])
+    unseat(world.work, world.room, world.seats, request.w, world.work.least[request.w])
     undo_all(world)
 
 
 @once
-def last_release(world: Session, hunt: Hunt) -> float:
+def last_release(world: Session, request: VictimRequest) -> float:
     """When the last of the chosen loses its protection."""
     until = 0.0
     for k in range(world.candidates.log.first, world.candidates.log.size):
         if world.candidates.log.part[k] == LEAVES:
-            until = max(until, protected_until(world, hunt, world.candidates.log.slot[k]))
+            until = max(until, protected_until(world, request, world.candidates.log.slot[k]))
     return until
 
 
 @inner
-def _free_quota(world: Session, hunt: Hunt) -> bool:
+def _free_quota(world: Session, request: VictimRequest) -> bool:
     """Make room under the limits above the workload, lowest first; False if victims cannot."""
-    q = world.work.queue[hunt.w]
+    q = world.work.queue[request.w]
     while q > 0:
-        if lacks_quota(world, hunt, q):
-            among, first, last = _prey_in(world, hunt, q)
-            _shrink_in(world, hunt, q, among[first:last])
-            _evict_in(world, hunt, q, among[first:last])
-        if lacks_quota(world, hunt, q):
+        if lacks_quota(world, request, q):
+            among, first, last = _candidates_in(world, request, q)
+            _shrink_in(world, request, q, among[first:last])
+            _evict_in(world, request, q, among[first:last])
+        if lacks_quota(world, request, q):
             return False
         q = world.tree.parent[q]
     return True
 
 
 @once
-def _evict_in(world: Session, hunt: Hunt, q: int, among: Ints) -> None:
+def _evict_in(world: Session, request: VictimRequest, q: int, among: Ints) -> None:
     """Victims ``among`` those of ``q`` and below go until it does not lack quota."""
     for v in among:
-        if not lacks_quota(world, hunt, q):
+        if not lacks_quota(world, request, q):
             return
-        if not world.candidates.log.leaves[v] and allowed(world, hunt, v):
+        if not world.candidates.log.leaves[v] and allowed(world, request, v):
             let_go(world, v)
 
 
 @once
-def _shrink_in(world: Session, hunt: Hunt, q: int, among: Ints) -> None:
+def _shrink_in(world: Session, request: VictimRequest, q: int, among: Ints) -> None:
     """Elastic gangs ``among`` those of ``q`` and below give up members until it does not lack quota."""
     candidates = world.candidates
     for v in among:
         h = world.holds.head[v]
-        while h >= 0 and lacks_quota(world, hunt, q) and may_give(world, hunt, v):
+        while h >= 0 and lacks_quota(world, request, q) and may_give(world, request, v):
             if candidates.log.members_given_on[h] < world.holds.members[h]:
                 give_member(world, v, h)
             else:
@@ -145,33 +152,37 @@ def _shrink_in(world: Session, hunt: Hunt, q: int, among: Ints) -> None:
 
 
 @once
-def _prey_in(world: Session, hunt: Hunt, q: int) -> tuple[Ints, int, int]:
+def _candidates_in(world: Session, request: VictimRequest, q: int) -> tuple[Ints, int, int]:
     """Where to look for victims of ``q`` and below, in order."""
     tree, candidates = world.tree, world.candidates
     if tree.kid_start[q] == tree.kid_start[q + 1]:
         order_leaf(world, q)
         return candidates.slot, candidates.leaf_begin[q], candidates.leaf_begin[q + 1]
-    return candidates.order.below_slot, 0, order_below(world, hunt.c, q, world.work.queue[hunt.w])
+    return (
+        candidates.order.below_slot,
+        0,
+        order_below(world, request.c, q, world.work.queue[request.w]),
+    )
 
 
 @once
-def _free_domain(world: Session, hunt: Hunt) -> int:
+def _free_domain(world: Session, request: VictimRequest) -> int:
     """Free room anywhere, or in the domain of the required level that loses least."""
-    nodes, level = world.nodes, world.work.required[hunt.w]
-    among = nodes.of_class[nodes.class_start[hunt.c] : nodes.class_start[hunt.c + 1]]
+    nodes, level = world.nodes, world.work.required[request.w]
+    among = nodes.of_class[nodes.class_start[request.c] : nodes.class_start[request.c + 1]]
     if level == ANYWHERE:
-        return _free_room(world, hunt, among)
+        return _free_room(world, request, among)
     order, start = by_domain(nodes, among, level)
     before = mark(world)
     best, best_lost = -1, np.inf
     for d in range(start.size - 1):
-        sat = _free_room(world, hunt, order[start[d] : start[d + 1]])
+        sat = _free_room(world, request, order[start[d] : start[d + 1]])
         lost = lost_so_far(world)
-        if sat == world.work.least[hunt.w] and lost < best_lost:
+        if sat == world.work.least[request.w] and lost < best_lost:
             best, best_lost = d, lost
-        unseat(world.work, world.room, world.seats, hunt.w, sat)
+        unseat(world.work, world.room, world.seats, request.w, sat)
         undo(world, before)
-    return _free_room(world, hunt, order[start[best] : start[best + 1]]) if best >= 0 else 0
+    return _free_room(world, request, order[start[best] : start[best + 1]]) if best >= 0 else 0
 
 
 @inner
@@ -202,38 +213,38 @@ def lost_so_far(world: Session) -> float:
 
 
 @inner
-def _free_room(world: Session, hunt: Hunt, among: Ints) -> int:
+def _free_room(world: Session, request: VictimRequest, among: Ints) -> int:
     """Seat the least members one by one, each on the node where it loses least; returns how many sat.
 
     A node's cost holds until the node is touched. Elsewhere each victim taken can only make others
     dearer, so the cheapest node is computed again before it is taken, and that is enough. Nodes enter
     with a lower bound of their cost.
     """
-    w, candidates, seats = hunt.w, world.candidates, world.seats
+    w, candidates, seats = request.w, world.candidates, world.seats
     epoch, sat = 1, 0
     for n in among:
         if slots_on(world.room, world.work, w, n, LATER) > 0:
             push(candidates, n, 0.0)
-        elif is_near(world, hunt, n):
-            push(candidates, n, least_cost(world, hunt, n))
+        elif is_near(world, request, n):
+            push(candidates, n, least_cost(world, request, n))
         candidates.heap.costed_at[n] = 0
     while sat < world.work.least[w] and candidates.heap.size[0] > 0:
         n = candidates.heap.node[0]
         if candidates.heap.costed_at[n] != epoch:
-            change(candidates, n, _cost(world, hunt, n, False))
+            change(candidates, n, _cost(world, request, n, False))
             candidates.heap.costed_at[n] = epoch
             continue
         if candidates.heap.cost[n] == np.inf:
             break
         if candidates.heap.cost[n] > 0.0:
             before = mark(world)
-            _cost(world, hunt, n, True)
+            _cost(world, request, n, True)
             epoch += 1
-            _touch(world, hunt, before)
+            _touch(world, request, before)
         device = pick_device(world.room, world.work, w, n, LATER)
         sit(world.room, world.work, w, n, device, LATER)
         seats.node[sat], seats.device[sat] = n, device
-        change(candidates, n, _cost(world, hunt, n, False))
+        change(candidates, n, _cost(world, request, n, False))
         candidates.heap.costed_at[n] = epoch
         sat += 1
     for n in among:
@@ -243,7 +254,7 @@ def _free_room(world: Session, hunt: Hunt, among: Ints) -> int:
 
 
 @once
-def _touch(world: Session, hunt: Hunt, before: int) -> None:
+def _touch(world: Session, request: VictimRequest, before: int) -> None:
     """The other nodes of the last victims may have become cheaper."""
     holds, candidates = world.holds, world.candidates
     for k in range(before, candidates.log.size):
@@ -251,52 +262,52 @@ def _touch(world: Session, hunt: Hunt, before: int) -> None:
         while h >= 0:
             n = holds.node[h]
             if candidates.heap.position[n] >= 0:
-                change(candidates, n, _cost(world, hunt, n, False))
+                change(candidates, n, _cost(world, request, n, False))
             h = holds.next[h]
 
 
 @inner
-def _cost(world: Session, hunt: Hunt, n: int, take: bool) -> float:
+def _cost(world: Session, request: VictimRequest, n: int, take: bool) -> float:
     """Price of one more seat on ``n``, infinite if the rules allow too little. ``take`` keeps the
     victims released, otherwise all is as before.
     """
     room, work = world.room, world.work
-    if slots_on(room, work, hunt.w, n, LATER) > 0:
+    if slots_on(room, work, request.w, n, LATER) > 0:
         return 0.0
     before = mark(world)
-    fits = give_members_on(world, hunt, n) or _evict_on(world, hunt, n)
-    price = _keep_needed(world, hunt, n, before) if fits else np.inf
+    fits = give_members_on(world, request, n) or _evict_on(world, request, n)
+    price = _keep_needed(world, request, n, before) if fits else np.inf
     if not (fits and take):
         undo(world, before)
     return price
 
 
 @inner
-def _evict_on(world: Session, hunt: Hunt, n: int) -> bool:
+def _evict_on(world: Session, request: VictimRequest, n: int) -> bool:
     """Victims on node ``n`` leave in order until one seat fits; whether it does.
 
     A share of a GPU on which others stay makes no room for whole GPUs and yet leaves its queue less to
     lose, so they are tried without shares as well.
     """
     before = mark(world)
-    if _clear_node(world, hunt, n, True):
+    if _clear_node(world, request, n, True):
         return True
-    if world.work.need[GPUS, hunt.w] < ONE or not _has_shares(world, before):
+    if world.work.need[GPUS, request.w] < ONE or not _has_shares(world, before):
         return False
     undo(world, before)
-    return _clear_node(world, hunt, n, False)
+    return _clear_node(world, request, n, False)
 
 
 @inner
-def _clear_node(world: Session, hunt: Hunt, n: int, shares: bool) -> bool:
+def _clear_node(world: Session, request: VictimRequest, n: int, shares: bool) -> bool:
     candidates, work = world.candidates, world.work
     for k in range(candidates.order.node_begin[n], candidates.order.node_end[n]):
         v = candidates.order.node_slot[k]
         if candidates.log.leaves[v] or not (shares or work.need[GPUS, v] >= ONE):
             continue
-        if allowed(world, hunt, v):
+        if allowed(world, request, v):
             let_go(world, v)
-            if slots_on(world.room, work, hunt.w, n, LATER) > 0:
+            if slots_on(world.room, work, request.w, n, LATER) > 0:
                 return True
     return False
 
@@ -311,7 +322,7 @@ def _has_shares(world: Session, first: int) -> bool:
 
 
 @inner
-def give_members_on(world: Session, hunt: Hunt, n: int) -> bool:
+def give_members_on(world: Session, request: VictimRequest, n: int) -> bool:
     """Members on node ``n`` are given up until one seat fits; whether it does.
 
     A member given first may leave its queue too little above its share for a larger one of another
@@ -326,20 +337,20 @@ def give_members_on(world: Session, hunt: Hunt, n: int) -> bool:
     if world.ordering.running.elastic == 0:
         return False
     before = mark(world)
-    if _give_on(world, hunt, n, first, last):
+    if _give_on(world, request, n, first, last):
         return True
     if candidates.log.size == before:
         return False
     for k in range(first, last):
         undo(world, before)
-        if _give_on(world, hunt, n, k, k + 1):
+        if _give_on(world, request, n, k, k + 1):
             return True
     undo(world, before)
-    return _give_on(world, hunt, n, first, last)
+    return _give_on(world, request, n, first, last)
 
 
 @inner
-def _give_on(world: Session, hunt: Hunt, n: int, first: int, last: int) -> bool:
+def _give_on(world: Session, request: VictimRequest, n: int, first: int, last: int) -> bool:
     """Those listed from ``first`` to ``last`` on node ``n`` give members up until one seat fits."""
     candidates, holds = world.candidates, world.holds
     for k in range(first, last):
@@ -349,9 +360,9 @@ def _give_on(world: Session, hunt: Hunt, n: int, first: int, last: int) -> bool:
         h = holds.head[v]
         while h >= 0:
             here = holds.node[h] == n and candidates.log.members_given_on[h] < holds.members[h]
-            if here and may_give(world, hunt, v):
+            if here and may_give(world, request, v):
                 give_member(world, v, h)
-                if slots_on(world.room, world.work, hunt.w, n, LATER) > 0:
+                if slots_on(world.room, world.work, request.w, n, LATER) > 0:
                     return True
             else:
                 h = holds.next[h]
@@ -359,14 +370,14 @@ def _give_on(world: Session, hunt: Hunt, n: int, first: int, last: int) -> bool:
 
 
 @inner
-def _keep_needed(world: Session, hunt: Hunt, n: int, before: int) -> float:
+def _keep_needed(world: Session, request: VictimRequest, n: int, before: int) -> float:
     """Put back, dearest first, whoever node ``n`` does not need; the price of the others."""
     candidates, price = world.candidates, 0.0
     for k in range(candidates.log.size - 1, before - 1, -1):
         if candidates.log.part[k] >= 0 and candidates.log.leaves[candidates.log.slot[k]]:
             continue
         undo_one(world, k)
-        if slots_on(world.room, world.work, hunt.w, n, LATER) > 0:
+        if slots_on(world.room, world.work, request.w, n, LATER) > 0:
             strike(candidates, k)
             continue
         redo_one(world, k)

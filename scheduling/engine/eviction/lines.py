@@ -7,7 +7,7 @@ import numpy as np
 from scheduling.engine import codes
 from scheduling.engine.compile.kernel import inner, once
 from scheduling.engine.compile.structs import Ints
-from scheduling.engine.eviction.rules import Hunt
+from scheduling.engine.eviction.rules import VictimRequest
 from scheduling.engine.eviction.victim_order import reprice
 from scheduling.engine.quota.fair_share import branch_of
 from scheduling.engine.reasons.figures import MOVERS, TAKEN
@@ -27,38 +27,38 @@ def is_shrunk(world: Session, v: int) -> bool:
 
 
 @inner
-def evict_for(world: Session, hunt: Hunt, v: int, reason: int, leaves: Ints) -> None:
-    """``v`` leaves for the workload of ``hunt``; quotes its queue below the common ancestor, of which
+def evict_for(world: Session, request: VictimRequest, v: int, reason: int, leaves: Ints) -> None:
+    """``v`` leaves for the workload of ``search``; quotes its queue below the common ancestor, of which
     ``leaves`` milli-GPU go.
     """
     evict(world, v, reason)
     world.out.lost[v] = world.candidates.lost_gpu_s[v]
     world.candidates.bounds.rated[0] += 1
-    _quote_excess(world, hunt, v, leaves)
+    _quote_excess(world, request, v, leaves)
 
 
 @inner
-def evict_mover(world: Session, hunt: Hunt, v: int) -> None:
-    """``v``, which was to move, leaves for the workload of ``hunt`` instead. Its line stays in its place,
+def evict_mover(world: Session, request: VictimRequest, v: int) -> None:
+    """``v``, which was to move, leaves for the workload of ``search`` instead. Its line stays in its place,
     before the one of whoever gets its room.
     """
     world.out.action[v], world.out.reason[v] = codes.EVICT, codes.PREEMPTED
     note_shift(world, v, world.work.members[v])
     leaves = np.zeros(world.tree.parent.size, np.int64)
     leaves[world.work.queue[v]] = world.work.members[v] * world.work.need[GPUS, v]
-    _quote_excess(world, hunt, v, leaves)
+    _quote_excess(world, request, v, leaves)
 
 
 @inner
-def shrink_for(world: Session, hunt: Hunt, v: int, leaves: Ints) -> None:
-    """``v`` gives up the members noted in ``world.prey`` for the workload of ``hunt`` and goes on with
-    the others where they sit.
+def shrink_for(world: Session, request: VictimRequest, v: int, leaves: Ints) -> None:
+    """``v`` gives up the members noted in ``world.candidates`` for the workload of ``search`` and goes on
+    with the others where they sit.
     """
     work, out, candidates = world.work, world.out, world.candidates
     members = work.members[v] - candidates.log.members_given[v]
     before = out.members[v] if out.action[v] == codes.SHRINK else work.members[v]
     gpus = (before - members) * work.need[GPUS, v]
-    decide(out, v, codes.SHRINK, codes.SHRINKS, hunt.c, members)
+    decide(out, v, codes.SHRINK, codes.SHRINKS, request.c, members)
     at, h = take_seats(out, v, members), world.holds.head[v]
     while h >= 0:
         for _ in range(world.holds.members[h] - candidates.log.members_given_on[h]):
@@ -67,20 +67,20 @@ def shrink_for(world: Session, hunt: Hunt, v: int, leaves: Ints) -> None:
         h = world.holds.next[h]
     note_coming(world, v, gpus)
     reprice(world, v, members)
-    _quote_excess(world, hunt, v, leaves)
+    _quote_excess(world, request, v, leaves)
     out.figures[v, TAKEN.gives_members] = candidates.log.members_given[v]
 
 
 @inner
-def move_for(world: Session, hunt: Hunt, v: int) -> None:
-    """``v`` goes on, for the workload of ``hunt``, on the seats that it has taken already."""
+def move_for(world: Session, request: VictimRequest, v: int) -> None:
+    """``v`` goes on, for the workload of ``search``, on the seats that it has taken already."""
     work, out, gpus = world.work, world.out, gpus_of(world.work, v)
-    decide(out, v, codes.MOVE, codes.CONSOLIDATES, hunt.c, work.members[v])
+    decide(out, v, codes.MOVE, codes.CONSOLIDATES, request.c, work.members[v])
     out.blame[v], out.figures[v, MOVERS.moves] = work.queue[v], gpus
-    out.figures[v, MOVERS.requested] = hunt.need
+    out.figures[v, MOVERS.requested] = request.need
     out.figures[v, MOVERS.workloads] = how_many(world.candidates)
-    out.rival[v], out.lost[v], out.starts.served[hunt.w] = (
-        hunt.w,
+    out.rival[v], out.lost[v], out.starts.served[request.w] = (
+        request.w,
         world.candidates.lost_gpu_s[v],
         True,
     )
@@ -88,13 +88,13 @@ def move_for(world: Session, hunt: Hunt, v: int) -> None:
 
 
 @inner
-def _quote_excess(world: Session, hunt: Hunt, v: int, leaves: Ints) -> None:
+def _quote_excess(world: Session, request: VictimRequest, v: int, leaves: Ints) -> None:
     """For whom ``v`` leaves, and how the queue below the common ancestor stood with all that ``leaves``."""
     out = world.out
-    q = branch_of(world.tree, world.work.queue[v], world.work.queue[hunt.w])
-    out.rival[v] = hunt.w
-    out.starts.served[hunt.w] = True
-    held = world.queues.usage.held[hunt.c, q]
+    q = branch_of(world.tree, world.work.queue[v], world.work.queue[request.w])
+    out.rival[v] = request.w
+    out.starts.served[request.w] = True
+    held = world.queues.usage.held[request.c, q]
     out.blame[v], out.figures[v, TAKEN.keeps] = q, held
-    out.figures[v, TAKEN.held], out.figures[v, TAKEN.requested] = held + leaves[q], hunt.need
-    out.figures[v, TAKEN.fair_share] = world.division.fair[hunt.c, q]
+    out.figures[v, TAKEN.held], out.figures[v, TAKEN.requested] = held + leaves[q], request.need
+    out.figures[v, TAKEN.fair_share] = world.division.fair[request.c, q]

@@ -7,7 +7,7 @@ import numpy as np
 from scheduling.engine.compile.kernel import inner, once
 from scheduling.engine.compile.sort import order_of
 from scheduling.engine.compile.structs import Floats
-from scheduling.engine.eviction.rules import BOTH, CAP, PREEMPT, Hunt, held_by, still_above
+from scheduling.engine.eviction.rules import BOTH, CAP, PREEMPT, VictimRequest, held_by, still_above
 from scheduling.engine.placement.node_room import pick_device, sit, slots_on
 from scheduling.engine.quota.fair_share import (
     LENT,
@@ -32,44 +32,48 @@ from scheduling.engine.statement.statement import (
 
 
 @inner
-def lacks_quota(world: Session, hunt: Hunt, q: int) -> bool:
+def lacks_quota(world: Session, request: VictimRequest, q: int) -> bool:
     """With the workload, ``q`` would be above its limit, or above what it is entitled to; or its leaf ``q``
     would borrow beside a preemption what is kept back.
     """
-    held = world.queues.usage.held[hunt.c, q] + hunt.need
-    if held > world.quotas.cap[hunt.c, q] or not is_entitled(world, hunt, q, 0):
+    held = world.queues.usage.held[request.c, q] + request.need
+    if held > world.quotas.cap[request.c, q] or not is_entitled(world, request, q, 0):
         return True
-    return hunt.rule == PREEMPT and q == world.work.queue[hunt.w] and borrows_kept(world, hunt)
+    return (
+        request.rule == PREEMPT
+        and q == world.work.queue[request.w]
+        and borrows_kept(world, request)
+    )
 
 
 @inner
-def borrows_kept(world: Session, hunt: Hunt) -> bool:
+def borrows_kept(world: Session, request: VictimRequest) -> bool:
     """Whether the workload would use above its share what a lending limit keeps back."""
-    q = world.work.queue[hunt.w]
-    over = levels_over(world.tree, world.queues, world.division, q, hunt.c, hunt.need)
-    return bool(over > 0 and takes_kept(world, q, hunt.c, hunt.need) >= 0)
+    q = world.work.queue[request.w]
+    over = levels_over(world.tree, world.queues, world.division, q, request.c, request.need)
+    return bool(over > 0 and takes_kept(world, q, request.c, request.need) >= 0)
 
 
 @inner
-def is_entitled(world: Session, hunt: Hunt, q: int, gain: int) -> bool:
+def is_entitled(world: Session, request: VictimRequest, q: int, gain: int) -> bool:
     """Whether ``q``, on the way from the workload up, may hold it as well where both kinds of victims leave,
     ``gain`` milli-GPU more of them: inside its fair share, and inside its nominal for what is owed. Reclaim
     alone starts below that, and preempt alone needs no entitlement.
     """
-    if hunt.rule < BOTH or world.tree.depth[q] <= world.tree.depth[hunt.top]:
+    if request.rule < BOTH or world.tree.depth[q] <= world.tree.depth[request.top]:
         return True
-    more = hunt.need - gain
-    if world.queues.usage.held[hunt.c, q] + more > world.division.fair[hunt.c, q] + EPS:
+    more = request.need - gain
+    if world.queues.usage.held[request.c, q] + more > world.division.fair[request.c, q] + EPS:
         return False
-    if hunt.rule == BOTH:
+    if request.rule == BOTH:
         return True
-    return inside_nominal(world, q, _child_to(world, hunt, q), hunt.c, more)
+    return inside_nominal(world, q, _child_to(world, request, q), request.c, more)
 
 
 @once
-def _child_to(world: Session, hunt: Hunt, q: int) -> int:
+def _child_to(world: Session, request: VictimRequest, q: int) -> int:
     """The child of ``q`` on the way from the workload, -1 in its leaf."""
-    kid, up = -1, world.work.queue[hunt.w]
+    kid, up = -1, world.work.queue[request.w]
     while up != q:
         kid, up = up, world.tree.parent[up]
     return kid
@@ -77,8 +81,8 @@ def _child_to(world: Session, hunt: Hunt, q: int) -> int:
 
 @once
 def price_of(world: Session, k: int) -> float:
-    """The price of the prey; among equals fewer GPUs, at the price of a second each. A member given up costs
-    less than any eviction, and nothing where its gang is evicted as well.
+    """The price of the candidates; among equals fewer GPUs, at the price of a second each. A member given up
+    costs less than any eviction, and nothing where its gang is evicted as well.
     """
     candidates, work = world.candidates, world.work
     v = candidates.log.slot[k]
@@ -88,7 +92,7 @@ def price_of(world: Session, k: int) -> float:
 
 
 @inner
-def put_needless_back(world: Session, hunt: Hunt) -> None:
+def put_needless_back(world: Session, request: VictimRequest) -> None:
     """Put back, dearest first, every victim without whom seats and limits hold."""
     candidates = world.candidates
     first, price = candidates.log.first, np.empty(how_many(candidates))
@@ -101,7 +105,7 @@ def put_needless_back(world: Session, hunt: Hunt) -> None:
         ):
             continue
         undo_one(world, k)
-        if seats_hold(world, v) and quota_holds(world, hunt):
+        if seats_hold(world, v) and quota_holds(world, request):
             strike(candidates, k)
         else:
             redo_one(world, k)
@@ -125,21 +129,21 @@ def seats_hold(world: Session, v: int) -> bool:
 
 
 @inner
-def quota_holds(world: Session, hunt: Hunt) -> bool:
-    q = world.work.queue[hunt.w]
+def quota_holds(world: Session, request: VictimRequest) -> bool:
+    q = world.work.queue[request.w]
     while q > 0:
-        if lacks_quota(world, hunt, q):
+        if lacks_quota(world, request, q):
             return False
         q = world.tree.parent[q]
     return True
 
 
 @once
-def is_within_cap(world: Session, hunt: Hunt) -> bool:
+def is_within_cap(world: Session, request: VictimRequest) -> bool:
     """The eviction cap, asked for all victims together."""
     if (
-        hunt.overlook == CAP
-        or world.queues.search.evicted[0] <= world.rules.eviction_cap * hunt.need
+        request.overlook == CAP
+        or world.queues.search.evicted[0] <= world.rules.eviction_cap * request.need
     ):
         return True
     world.queues.search.forbidden[CAP] = 1
@@ -147,15 +151,17 @@ def is_within_cap(world: Session, hunt: Hunt) -> bool:
 
 
 @inner
-def is_still_fair(world: Session, hunt: Hunt) -> bool:
+def is_still_fair(world: Session, request: VictimRequest) -> bool:
     """The tests again, on the final set: nothing kept back taken, no victim inside its share."""
-    if borrows_kept(world, hunt):
+    if borrows_kept(world, request):
         return False
-    return first_unfair(world, hunt) < 0 and (hunt.stretch == PLAIN or _narrows(world, hunt))
+    return first_unfair(world, request) < 0 and (
+        request.stretch == PLAIN or _narrows(world, request)
+    )
 
 
 @once
-def _narrows(world: Session, hunt: Hunt) -> bool:
+def _narrows(world: Session, request: VictimRequest) -> bool:
     """Whether what queues hold and their shares are closer to each other with the workload and without the
     chosen, summed over all queues, and in none further apart. Of what was LENT no more goes than is asked
     for.
@@ -173,11 +179,11 @@ def _narrows(world: Session, hunt: Hunt) -> bool:
         gpus = held_by(world, v) if candidates.log.part[k] < 0 else world.work.need[GPUS, v]
         _add_up(tree, before, world.work.queue[v], gpus)
         given += gpus
-    if hunt.stretch == LENT:
-        return bool(given <= hunt.need)
+    if request.stretch == LENT:
+        return bool(given <= request.need)
     for q in range(1, before.size):
-        fair, has = world.division.fair[hunt.c, q], held[hunt.c, q]
-        mine = hunt.need if is_below(tree, world.work.queue[hunt.w], q) else 0
+        fair, has = world.division.fair[request.c, q], held[request.c, q]
+        mine = request.need if is_below(tree, world.work.queue[request.w], q) else 0
         change = abs(has + mine - fair) - abs(has + before[q] - fair)
         if change > EPS:
             return False
@@ -193,32 +199,32 @@ def _add_up(tree: Tree, sums: Floats, q: int, gpus: int) -> None:
 
 
 @inner
-def first_unfair(world: Session, hunt: Hunt) -> int:
+def first_unfair(world: Session, request: VictimRequest) -> int:
     """The first of the chosen whose queues need not do without it, -1 if none. Gaps are passed over."""
-    if hunt.rule == PREEMPT:
+    if request.rule == PREEMPT:
         return -1
     for k in range(world.candidates.log.first, world.candidates.log.size):
-        if world.candidates.log.slot[k] >= 0 and not _may_stay_gone(world, hunt, k):
+        if world.candidates.log.slot[k] >= 0 and not _may_stay_gone(world, request, k):
             return int(world.candidates.log.slot[k])
     return -1
 
 
 @inner
-def _may_stay_gone(world: Session, hunt: Hunt, k: int) -> bool:
+def _may_stay_gone(world: Session, request: VictimRequest, k: int) -> bool:
     part = world.candidates.log.part[k]
     merged = part >= 0 and world.candidates.log.leaves[world.candidates.log.slot[k]]
-    return bool(merged or part == MOVES or still_above(world, hunt, k))
+    return bool(merged or part == MOVES or still_above(world, request, k))
 
 
 @inner
-def do_without(world: Session, hunt: Hunt) -> None:
+def do_without(world: Session, request: VictimRequest) -> None:
     """Put back victims that a larger one made needless: other members sit in the room it leaves."""
     candidates = world.candidates
     for k in range(candidates.log.first, candidates.log.size):
-        if _may_stay_gone(world, hunt, k):
+        if _may_stay_gone(world, request, k):
             continue
         undo_one(world, k)
-        if quota_holds(world, hunt) and _sit_elsewhere(world, hunt):
+        if quota_holds(world, request) and _sit_elsewhere(world, request):
             strike(candidates, k)
         else:
             redo_one(world, k)
@@ -226,17 +232,17 @@ def do_without(world: Session, hunt: Hunt) -> None:
 
 
 @inner
-def _sit_elsewhere(world: Session, hunt: Hunt) -> bool:
+def _sit_elsewhere(world: Session, request: VictimRequest) -> bool:
     """Seat the workload afresh on what the victims leave, in the domain where it sits; False if it
     cannot, and then it sits as before.
     """
-    room, work, seats, w = world.room, world.work, world.seats, hunt.w
+    room, work, seats, w = world.room, world.work, world.seats, request.w
     least, level = work.least[w], work.required[w]
     node, device = seats.node[:least].copy(), seats.device[:least].copy()
     home = world.nodes.domain[level, node[0]] if level != ANYWHERE else 0
     unseat(work, room, seats, w, least)
     sat = 0
-    for i in range(world.nodes.class_start[hunt.c], world.nodes.class_start[hunt.c + 1]):
+    for i in range(world.nodes.class_start[request.c], world.nodes.class_start[request.c + 1]):
         n = world.nodes.of_class[i]
         if level != ANYWHERE and world.nodes.domain[level, n] != home:
             continue

@@ -1,11 +1,11 @@
-"""Where a hunt has to look: nodes with work that its rule might take, and what they lose at least."""
+"""Where a search has to look: nodes with work that its rule might take, and what they lose at least."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from scheduling.engine.compile.kernel import inner, once
-from scheduling.engine.eviction.rules import DELAY, PREEMPT, RECLAIM, STRICT, Hunt
+from scheduling.engine.eviction.rules import DELAY, PREEMPT, RECLAIM, STRICT, VictimRequest
 from scheduling.engine.eviction.victim_order import rate_nodes, rate_of
 from scheduling.engine.placement.node_room import ONE, free_of, may_use
 from scheduling.engine.state.session import Session
@@ -14,18 +14,18 @@ from scheduling.engine.state.victims import ANY, READY
 
 
 @inner
-def mark_nodes(world: Session, hunt: Hunt) -> None:
-    """Number the hunt; for a preemption note the nodes of its queue's own work."""
+def mark_nodes(world: Session, request: VictimRequest) -> None:
+    """Number the search; for a preemption note the nodes of its queue's own work."""
     work, candidates, holds = world.work, world.candidates, world.holds
     candidates.bounds.search_number[0] += 1
-    if hunt.rule != PREEMPT:
-        rate_nodes(world, hunt.stretch)
-    if hunt.rule == RECLAIM:
+    if request.rule != PREEMPT:
+        rate_nodes(world, request.stretch)
+    if request.rule == RECLAIM:
         return
-    q = work.queue[hunt.w]
+    q = work.queue[request.w]
     for k in range(candidates.leaf_begin[q], candidates.leaf_begin[q + 1]):
         v = candidates.slot[k]
-        if work.gpu_class[v] != hunt.c or candidates.log.leaves[v]:
+        if work.gpu_class[v] != request.c or candidates.log.leaves[v]:
             continue
         h = holds.head[v]
         while h >= 0:
@@ -40,25 +40,25 @@ def mark_nodes(world: Session, hunt: Hunt) -> None:
 
 
 @once
-def _row_of(hunt: Hunt) -> int:
+def _row_of(request: VictimRequest) -> int:
     """Whom a reclaim may take: who spares gangs that lie partly inside their queue's share, and no min run
     time, looks at those that are ready only.
     """
-    return READY if not hunt.owed and hunt.overlook in (STRICT, DELAY) else ANY
+    return READY if not request.owed and request.overlook in (STRICT, DELAY) else ANY
 
 
 @once
-def is_near(world: Session, hunt: Hunt, n: int) -> bool:
-    """Whether node ``n``, on which the workload may run, has work that the rule of ``hunt`` might take, for a
-    reclaim enough for a seat.
+def is_near(world: Session, request: VictimRequest, n: int) -> bool:
+    """Whether node ``n``, on which the workload may run, has work that the rule of ``search`` might take, for
+    a reclaim enough for a seat.
     """
-    if not may_use(world.room, world.work, hunt.w, n):
+    if not may_use(world.room, world.work, request.w, n):
         return False
-    candidates, need = world.candidates, world.work.need[GPUS, hunt.w]
+    candidates, need = world.candidates, world.work.need[GPUS, request.w]
     own = candidates.bounds.own_at[n] == candidates.bounds.search_number[0]
-    if own or hunt.rule == PREEMPT:
+    if own or request.rule == PREEMPT:
         return bool(own)
-    row = _row_of(hunt)
+    row = _row_of(request)
     if candidates.bounds.least_loss[row, n] == np.inf:
         return False
     return (
@@ -68,11 +68,15 @@ def is_near(world: Session, hunt: Hunt, n: int) -> bool:
 
 
 @once
-def least_cost(world: Session, hunt: Hunt, n: int) -> float:
+def least_cost(world: Session, request: VictimRequest, n: int) -> float:
     """A lower bound of what a seat on ``n`` loses; 0 where whole GPUs are not what the workload lacks."""
-    need = world.work.need[GPUS, hunt.w]
+    need = world.work.need[GPUS, request.w]
     lacks = need - free_of(world.room, GPUS, n, LATER)
-    rate = world.candidates.bounds.least_loss[_row_of(hunt), n] if hunt.rule != PREEMPT else np.inf
+    rate = (
+        world.candidates.bounds.least_loss[_row_of(request), n]
+        if request.rule != PREEMPT
+        else np.inf
+    )
     if world.candidates.bounds.own_at[n] == world.candidates.bounds.search_number[0]:
         rate = min(rate, world.candidates.bounds.own_least_loss[n])
     return rate * lacks if need >= 1000 and lacks > 0 and rate < np.inf else 0.0

@@ -1,7 +1,7 @@
 """Priority inside a leaf over what has started, or was to move, in this very cycle.
 
 A gang that passes its share is asked after everybody inside it, so lower priority of its queue may have
-started, or may be about to move, before. That is no prey until the next cycle, whose plan would preempt
+started, or may be about to move, before. That is no candidates until the next cycle, whose plan would preempt
 it (law 4). Where the gang starts or makes room without it, it steps back at once: who starts is asked
 again, who was to move is evicted, and who left for one that steps back leaves for the gang.
 """
@@ -19,10 +19,10 @@ from scheduling.engine.eviction.lines import evict_mover
 from scheduling.engine.eviction.rules import (
     PREEMPT,
     STRICT,
-    Hunt,
+    VictimRequest,
     in_budget,
-    is_fair_game,
     min_run_of,
+    rule_allows,
     shielded_until,
 )
 from scheduling.engine.placement.node_room import ONE
@@ -191,10 +191,10 @@ def _left_for(world: Session, w: int, v: int) -> int:
     would not, or if those who left for ``v`` might not leave for ``w``.
     """
     work, out, c = world.work, world.out, world.out.gpu_class[v]
-    hunt = preempting(world, w, c)
-    if not _is_prey_next(world, hunt, v) or only_reserved(world, w, c):
+    request = preempting(world, w, c)
+    if not _may_leave_next_cycle(world, request, v) or only_reserved(world, w, c):
         return -1
-    cores, more = 0, hunt.need - out.members[v] * work.need[GPUS, v]
+    cores, more = 0, request.need - out.members[v] * work.need[GPUS, v]
     over = levels_over(world.tree, world.queues, world.division, work.queue[w], c, more)
     for k in range(out.size[0]):
         x = out.order[k]
@@ -222,13 +222,13 @@ def hand_over(world: Session, w: int, v: int) -> None:
 
 
 @inner
-def _is_prey_next(world: Session, hunt: Hunt, v: int) -> bool:
+def _may_leave_next_cycle(world: Session, request: VictimRequest, v: int) -> bool:
     """Whether no time, budget or cap would protect ``v``, which starts now, in the next cycle."""
     work, gpus = world.work, need_of(world, v)
-    patient = world.rules.now < work.submitted[hunt.w] + world.rules.delay
-    if patient or min_run_of(world, hunt, v) > 0.0:
+    patient = world.rules.now < work.submitted[request.w] + world.rules.delay
+    if patient or min_run_of(world, request, v) > 0.0:
         return False
-    if _is_reversed(world, hunt.w, v) or gpus > world.rules.eviction_cap * hunt.need:
+    if _is_reversed(world, request.w, v) or gpus > world.rules.eviction_cap * request.need:
         return False
     return in_budget(world, work.queue[v], gpus)
 
@@ -247,7 +247,7 @@ def _with_movers(world: Session, w: int, c: int, who: Ints, gpus: int) -> tuple[
     them has started anew then.
     """
     ordering, work, q = world.ordering, world.work, world.work.queue[w]
-    hunt = preempting(world, w, c)
+    request = preempting(world, w, c)
     more, size, cores = np.empty(who.size + ordering.running.size[0], np.int64), who.size, 0
     more[:size] = who
     patient = world.rules.now < work.submitted[w] + world.rules.delay
@@ -255,10 +255,10 @@ def _with_movers(world: Session, w: int, c: int, who: Ints, gpus: int) -> tuple[
         return who, gpus
     for k in range(ordering.running.queue_begin[q + 1], ordering.running.queue_begin[q + 2]):
         v = ordering.running.slot[k]
-        if world.out.action[v] != codes.MOVE or not _may_be_preempted(world, hunt, v):
+        if world.out.action[v] != codes.MOVE or not _may_be_preempted(world, request, v):
             continue
         cores += core_of(work, v)
-        if cores > world.rules.eviction_cap * hunt.need:
+        if cores > world.rules.eviction_cap * request.need:
             break
         more[size] = v
         size += 1
@@ -267,19 +267,21 @@ def _with_movers(world: Session, w: int, c: int, who: Ints, gpus: int) -> tuple[
 
 
 @inner
-def _may_be_preempted(world: Session, hunt: Hunt, v: int) -> bool:
+def _may_be_preempted(world: Session, request: VictimRequest, v: int) -> bool:
     work = world.work
-    if work.gpu_class[v] != hunt.c or min_run_of(world, hunt, v) > 0.0:
+    if work.gpu_class[v] != request.c or min_run_of(world, request, v) > 0.0:
         return False
-    if world.rules.now < shielded_until(world, hunt, v):
+    if world.rules.now < shielded_until(world, request, v):
         return False
-    fair = is_fair_game(world, hunt, v, gpus_of(work, v))
+    fair = rule_allows(world, request, v, gpus_of(work, v))
     return fair and in_budget(world, work.queue[v], core_of(work, v))
 
 
 @inner
-def preempting(world: Session, w: int, c: int) -> Hunt:
-    return Hunt(w, c, PREEMPT, world.work.queue[w], True, STRICT, need_of(world, w), False, PLAIN)
+def preempting(world: Session, w: int, c: int) -> VictimRequest:
+    return VictimRequest(
+        w, c, PREEMPT, world.work.queue[w], True, STRICT, need_of(world, w), False, PLAIN
+    )
 
 
 @inner

@@ -14,7 +14,7 @@ from scheduling.engine.eviction.rules import (
     DELAY,
     PREEMPT,
     PROTECTED,
-    Hunt,
+    VictimRequest,
     takes_only_owed,
 )
 from scheduling.engine.model import UNLIMITED
@@ -44,68 +44,68 @@ def patient_until(world: Session, w: int, rule: int, nominal: bool) -> float:
 
 
 @inner
-def is_lawful(world: Session, hunt: Hunt) -> bool:
+def is_lawful(world: Session, request: VictimRequest) -> bool:
     """Whether the chosen, though the search overlooked protection by time, may all leave now."""
-    now, lasting = world.rules.now, hunt.rule == BOTH or hunt.stretch == ROUNDED
-    nominal = not lasting and takes_only_owed(world, hunt)
-    patient = now >= patient_until(world, hunt.w, hunt.rule, nominal)
-    return bool(patient and hunt.overlook == PROTECTED and last_release(world, hunt) <= now)
+    now, lasting = world.rules.now, request.rule == BOTH or request.stretch == ROUNDED
+    nominal = not lasting and takes_only_owed(world, request)
+    patient = now >= patient_until(world, request.w, request.rule, nominal)
+    return bool(patient and request.overlook == PROTECTED and last_release(world, request) <= now)
 
 
 @inner
-def blame_protection(world: Session, hunt: Hunt) -> None:
+def blame_protection(world: Session, request: VictimRequest) -> None:
     """Quote the first victim that would go, its queue, and until when it is safe."""
-    w, v, out = hunt.w, world.candidates.log.slot[world.candidates.log.first], world.out
-    reason, overlook = codes.VICTIMS_PROTECTED, hunt.overlook
-    if overlook == PROTECTED and last_release(world, hunt) <= world.rules.now:
+    w, v, out = request.w, world.candidates.log.slot[world.candidates.log.first], world.out
+    reason, overlook = codes.VICTIMS_PROTECTED, request.overlook
+    if overlook == PROTECTED and last_release(world, request) <= world.rules.now:
         overlook = DELAY
     if overlook == DELAY:
-        out.until[w] = patient_until(world, w, hunt.rule, _is_urgent(world, hunt))
+        out.until[w] = patient_until(world, w, request.rule, _is_urgent(world, request))
     elif overlook == PROTECTED:
-        out.until[w] = last_release(world, hunt)
+        out.until[w] = last_release(world, request)
     elif overlook == BUDGET:
         reason = codes.BUDGET_SPENT
         out.until[w] = _budgets_until(world)
     else:
         reason = codes.EVICTION_CAP
-    decide(out, w, codes.WAIT, reason, hunt.c, 0)
+    decide(out, w, codes.WAIT, reason, request.c, 0)
     q = world.work.queue[v]
-    fair = world.division.fair[hunt.c, q]
-    held = world.queues.usage.held[hunt.c, q] + _chosen_of(world, q)
+    fair = world.division.fair[request.c, q]
+    held = world.queues.usage.held[request.c, q] + _chosen_of(world, q)
     out.blame[w], out.rival[w] = q, v
     figures = out.figures
     figures[w, WOULD_LEAVE.holds], figures[w, WOULD_LEAVE.fair_share] = held, fair
-    figures[w, WOULD_LEAVE.needs] = hunt.need
+    figures[w, WOULD_LEAVE.needs] = request.need
     figures[w, WOULD_LEAVE.would_leave] = world.queues.search.evicted[0]
     if overlook == BUDGET:
         figures[w, OVER_BUDGET.budget_left] = _budget_left(world)
     elif overlook == CAP:
-        figures[w, OVER_CAP.may_leave] = world.rules.eviction_cap * hunt.need
+        figures[w, OVER_CAP.may_leave] = world.rules.eviction_cap * request.need
     else:
         figures[w, WOULD_LEAVE.waits_itself] = overlook == DELAY
         figures[w, WOULD_LEAVE.protection] = 0.0
         if overlook == PROTECTED:
-            figures[w, WOULD_LEAVE.protection] = _what_protects(world, hunt, out.until[w])
+            figures[w, WOULD_LEAVE.protection] = _what_protects(world, request, out.until[w])
 
 
 @once
-def _is_urgent(world: Session, hunt: Hunt) -> bool:
+def _is_urgent(world: Session, request: VictimRequest) -> bool:
     """Whether it waits for what is owed to it, for which the wait is shorter, and is not over yet."""
-    if hunt.rule == BOTH or hunt.stretch == ROUNDED or not takes_only_owed(world, hunt):
+    if request.rule == BOTH or request.stretch == ROUNDED or not takes_only_owed(world, request):
         return False
-    return bool(world.rules.now < patient_until(world, hunt.w, hunt.rule, True))
+    return bool(world.rules.now < patient_until(world, request.w, request.rule, True))
 
 
 @once
-def _what_protects(world: Session, hunt: Hunt, until: float) -> int:
+def _what_protects(world: Session, request: VictimRequest, until: float) -> int:
     """Which protection of the chosen ends last, at ``until``."""
     work, candidates = world.work, world.candidates
     for k in range(candidates.log.first, candidates.log.size):
         v = candidates.log.slot[k]
-        if grace_over(world, hunt.c, work.queue[v]) == until:
+        if grace_over(world, request.c, work.queue[v]) == until:
             return GRACE
-        spared = work.evicted_for[hunt.w] == work.tie[v]
-        if spared and work.evicted[hunt.w] + world.rules.cooldown == until:
+        spared = work.evicted_for[request.w] == work.tie[v]
+        if spared and work.evicted[request.w] + world.rules.cooldown == until:
             return COOLDOWN
     return MIN_RUN_TIME
 

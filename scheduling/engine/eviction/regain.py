@@ -15,8 +15,8 @@ from scheduling.engine.eviction.bounds import is_promising, note_loss
 from scheduling.engine.eviction.free_seats import give_members_on
 from scheduling.engine.eviction.lines import is_shrunk, shrink_for
 from scheduling.engine.eviction.protection import patient_until
-from scheduling.engine.eviction.rooming import leaves_by_queue, see_prey
-from scheduling.engine.eviction.rules import NOTHING, RECLAIM, STRICT, Hunt, note_owed
+from scheduling.engine.eviction.rooming import ensure_candidates, leaves_by_queue
+from scheduling.engine.eviction.rules import NOTHING, RECLAIM, STRICT, VictimRequest, note_owed
 from scheduling.engine.placement.node_room import pick_device, sit, slots_on
 from scheduling.engine.quota.fair_share import PLAIN, reach
 from scheduling.engine.state.session import Session
@@ -46,37 +46,37 @@ def regain_member(world: Session, w: int, c: int, home: int) -> bool:
     """
     q, need = world.work.queue[w], world.work.need[GPUS, w]
     top = reach(world.tree, world.queues, world.division, q, c, need)
-    hunt = Hunt(w, c, RECLAIM, top, True, STRICT, need, True, PLAIN)
-    if not share_allows(world, w, c, need, 0) or note_owed(world, hunt) == NOTHING:
+    request = VictimRequest(w, c, RECLAIM, top, True, STRICT, need, True, PLAIN)
+    if not share_allows(world, w, c, need, 0) or note_owed(world, request) == NOTHING:
         return False
     if world.rules.now < patient_until(world, w, RECLAIM, True):
         return False
-    see_prey(world)
-    if not is_promising(world, hunt):
+    ensure_candidates(world)
+    if not is_promising(world, request):
         return False
-    n = _easiest(world, hunt, home)
+    n = _easiest(world, request, home)
     if n < 0:
         return False
-    give_members_on(world, hunt, n)
+    give_members_on(world, request, n)
     sit(world.room, world.work, w, n, pick_device(world.room, world.work, w, n, LATER), LATER)
-    _carry_out(world, hunt, leaves_by_queue(world, hunt))
+    _carry_out(world, request, leaves_by_queue(world, request))
     return True
 
 
 @once
-def _easiest(world: Session, hunt: Hunt, home: int) -> int:
+def _easiest(world: Session, request: VictimRequest, home: int) -> int:
     """The node on which fewest members have to be given up for one seat, lowest name on ties; -1 if none."""
-    nodes, level = world.nodes, world.work.required[hunt.w]
+    nodes, level = world.nodes, world.work.required[request.w]
     best, fewest = -1, 0
     world.candidates.bounds.search_number[0] += 1
     begin(world)
-    for i in range(nodes.class_start[hunt.c], nodes.class_start[hunt.c + 1]):
+    for i in range(nodes.class_start[request.c], nodes.class_start[request.c + 1]):
         n = nodes.of_class[i]
         if level != ANYWHERE and nodes.domain[level, n] != nodes.domain[level, home]:
             continue
-        if slots_on(world.room, world.work, hunt.w, n, LATER) > 0:
+        if slots_on(world.room, world.work, request.w, n, LATER) > 0:
             continue
-        gives = give_members_on(world, hunt, n)
+        gives = give_members_on(world, request, n)
         given = how_many(world.candidates)
         undo_all(world)
         if gives and (best < 0 or given < fewest):
@@ -85,8 +85,8 @@ def _easiest(world: Session, hunt: Hunt, home: int) -> int:
 
 
 @once
-def _carry_out(world: Session, hunt: Hunt, leaves: Ints) -> None:
+def _carry_out(world: Session, request: VictimRequest, leaves: Ints) -> None:
     for k in range(world.candidates.log.first, world.candidates.log.size):
         note_loss(world, k)
         if not is_shrunk(world, world.candidates.log.slot[k]):
-            shrink_for(world, hunt, world.candidates.log.slot[k], leaves)
+            shrink_for(world, request, world.candidates.log.slot[k], leaves)

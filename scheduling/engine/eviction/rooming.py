@@ -22,9 +22,9 @@ from scheduling.engine.eviction.bounds import (
     note_failure,
     note_loss,
 )
-from scheduling.engine.eviction.candidates import list_prey
+from scheduling.engine.eviction.candidates import list_candidates
 from scheduling.engine.eviction.consolidation import consolidate, move_beside_victims, moving
-from scheduling.engine.eviction.free_seats import give_up, hunt_down, lost_so_far
+from scheduling.engine.eviction.free_seats import find_victims, give_up, lost_so_far
 from scheduling.engine.eviction.lines import evict_for, is_shrunk, move_for, shrink_for
 from scheduling.engine.eviction.protection import blame_protection, is_lawful, patient_until
 from scheduling.engine.eviction.rules import (
@@ -40,7 +40,7 @@ from scheduling.engine.eviction.rules import (
     RECLAIM,
     SOME,
     STRICT,
-    Hunt,
+    VictimRequest,
     is_own,
     note_owed,
 )
@@ -53,11 +53,11 @@ from scheduling.engine.statement.lines import note_bound
 from scheduling.engine.statement.statement import LEAVES, MOVES, how_many
 
 NOBODY, RESERVED_FREE = 0, -1
-"""In place of what a hunt needs: it failed, or free GPUs that are kept for another would do."""
+"""In place of what a search needs: it failed, or free GPUs that are kept for another would do."""
 WAITS, DONE = 1, 2
-"""Else how a hunt ended: a protection is what it waits for, or others leave."""
+"""Else how a search ended: a protection is what it waits for, or others leave."""
 MOST_STRETCHED = 32
-"""Hunts in a cycle that go further than to fair shares; this bounds its time."""
+"""Searches in a cycle that go further than to fair shares; this bounds its time."""
 MOST_MIXED = 32
 """Searches in a cycle for moves beside evictions, likewise."""
 
@@ -82,7 +82,7 @@ def make_room(world: Session, w: int, c: int) -> bool:
     yields = _yields(world, w, c)
     if yields:
         let_nodes_of(world, c)
-    if _hunt(world, w, c, need_of(world, w)):
+    if _search_victims(world, w, c, need_of(world, w)):
         if yields:
             _give_nodes_up(world, c)
         return True
@@ -103,7 +103,8 @@ def _is_owed(world: Session, w: int, c: int) -> bool:
     need = need_of(world, w)
     top = reach(world.tree, world.queues, world.division, world.work.queue[w], c, need)
     return bool(
-        note_owed(world, Hunt(w, c, RECLAIM, top, True, STRICT, need, False, PLAIN)) != NOTHING
+        note_owed(world, VictimRequest(w, c, RECLAIM, top, True, STRICT, need, False, PLAIN))
+        != NOTHING
     )
 
 
@@ -123,17 +124,19 @@ def make_room_below(world: Session, w: int, c: int, meet: int) -> bool:
     top = reach(world.tree, world.queues, world.division, q, c, need)
     if world.tree.depth[meet] < world.tree.depth[top]:
         top = meet
-    hunt = _search_both(world, Hunt(w, c, BOTH, top, True, STRICT, need, False, PLAIN), True)
-    if hunt.need > 0:
-        _carry_out(world, hunt)
-    return hunt.need > 0
+    request = _search_both(
+        world, VictimRequest(w, c, BOTH, top, True, STRICT, need, False, PLAIN), True
+    )
+    if request.need > 0:
+        _carry_out(world, request)
+    return request.need > 0
 
 
 @inner
-def see_prey(world: Session) -> None:
+def ensure_candidates(world: Session) -> None:
     """List it if nobody did so in this cycle."""
     if not world.candidates.ready[0]:
-        list_prey(
+        list_candidates(
             world.work,
             world.ranks,
             world.rules,
@@ -146,22 +149,22 @@ def see_prey(world: Session) -> None:
 
 @inner
 def _may_gain(world: Session, w: int, c: int) -> bool:
-    """Whether anybody runs on class ``c`` who might make room; then the prey is listed."""
+    """Whether anybody runs on class ``c`` who might make room; then the candidates is listed."""
     if passes_nominal(world, w, c):
         return False
-    see_prey(world)
+    ensure_candidates(world)
     if world.candidates.size_of_class[c] == 0:
         return False
     return not fails_like_another(world, w, c)
 
 
 @once
-def _hunt(world: Session, w: int, c: int, need: int) -> bool:
-    ended = _hunt_by(world, w, c, need, PLAIN)
+def _search_victims(world: Session, w: int, c: int, need: int) -> bool:
+    ended = _search_overlooking(world, w, c, need, PLAIN)
     stretch = _stretch_for(world, w, c, need) if ended == NOBODY else PLAIN
     if stretch != PLAIN:
         world.queues.round.stretched += 1
-        ended = _hunt_by(world, w, c, need, stretch)
+        ended = _search_overlooking(world, w, c, need, stretch)
     if ended == DONE:
         return True
     if ended == RESERVED_FREE:
@@ -172,7 +175,7 @@ def _hunt(world: Session, w: int, c: int, need: int) -> bool:
 
 
 @inner
-def _hunt_by(world: Session, w: int, c: int, need: int, stretch: int) -> int:
+def _search_overlooking(world: Session, w: int, c: int, need: int, stretch: int) -> int:
     """DONE; RESERVED_FREE; WAITS where a protection is told; NOBODY."""
     forbidden = world.queues.search.forbidden
     for overlook in (STRICT, DELAY, PROTECTED, BUDGET, CAP):
@@ -180,23 +183,25 @@ def _hunt_by(world: Session, w: int, c: int, need: int, stretch: int) -> int:
     for overlook in (STRICT, DELAY, PROTECTED, BUDGET, CAP):
         if overlook != STRICT and forbidden[overlook] == 0:
             continue
-        hunt = _search_by(world, w, c, need, overlook, stretch)
-        if hunt.need == RESERVED_FREE:
+        request = _search_by(world, w, c, need, overlook, stretch)
+        if request.need == RESERVED_FREE:
             return RESERVED_FREE
-        if hunt.need == NOBODY:
+        if request.need == NOBODY:
             continue
-        if overlook == STRICT or is_lawful(world, hunt):
-            _carry_out(world, hunt)
+        if overlook == STRICT or is_lawful(world, request):
+            _carry_out(world, request)
             return DONE
         if world.out.action[w] == codes.UNDECIDED:
-            blame_protection(world, hunt)
-        give_up(world, hunt)
+            blame_protection(world, request)
+        give_up(world, request)
         return WAITS
     return NOBODY
 
 
 @once
-def _search_by(world: Session, w: int, c: int, need: int, overlook: int, stretch: int) -> Hunt:
+def _search_by(
+    world: Session, w: int, c: int, need: int, overlook: int, stretch: int
+) -> VictimRequest:
     q = world.work.queue[w]
     if stretch == PLAIN:
         top = reach(world.tree, world.queues, world.division, q, c, need)
@@ -230,41 +235,43 @@ def _rounded_reach(world: Session, q: int, c: int, need: int) -> int:
 
 
 @once
-def _search_further(world: Session, w: int, c: int, need: int, overlook: int, stretch: int) -> Hunt:
+def _search_further(
+    world: Session, w: int, c: int, need: int, overlook: int, stretch: int
+) -> VictimRequest:
     q = world.work.queue[w]
     top = _rounded_reach(world, q, c, need)
     if stretch == LENT:
         top = reach(world.tree, world.queues, world.division, q, c, need)
     patient = world.rules.now >= patient_until(world, w, RECLAIM, stretch == LENT)
-    hunt = Hunt(w, c, RECLAIM, top, True, overlook, need, stretch == LENT, stretch)
+    request = VictimRequest(w, c, RECLAIM, top, True, overlook, need, stretch == LENT, stretch)
     if overlook == STRICT and not patient:
         world.queues.search.forbidden[DELAY] = 1
-    elif is_promising(world, hunt) and _hunt_down_afresh(world, hunt):
-        return hunt
-    return Hunt(w, c, RECLAIM, top, True, overlook, NOBODY, False, stretch)
+    elif is_promising(world, request) and _find_victims_afresh(world, request):
+        return request
+    return VictimRequest(w, c, RECLAIM, top, True, overlook, NOBODY, False, stretch)
 
 
 @once
-def _hunt_down_afresh(world: Session, hunt: Hunt) -> bool:
-    """Nodes are rated anew for what is LENT, and again for whoever hunts next."""
-    lent = hunt.stretch == LENT
+def _find_victims_afresh(world: Session, request: VictimRequest) -> bool:
+    """Nodes are rated anew for what is LENT, and again for whoever searches next."""
+    lent = request.stretch == LENT
     if lent:
-        changed(world, REACH, hunt.c, EVERY)
-    found = hunt_down(world, hunt)
+        changed(world, REACH, request.c, EVERY)
+    found = find_victims(world, request)
     if lent:
-        changed(world, REACH, hunt.c, EVERY)
+        changed(world, REACH, request.c, EVERY)
     return bool(found)
 
 
 @once
-def _search(world: Session, w: int, c: int, top: int, need: int, overlook: int) -> Hunt:
+def _search(world: Session, w: int, c: int, top: int, need: int, overlook: int) -> VictimRequest:
     """The first search that succeeds; its ``need`` is NOBODY if none does.
 
     Reclaim sparing gangs that lie partly inside their queue's fair share or were evicted often; reclaim
     them too, as far as nominal is owed to the workload; preempt, unless free GPUs would do, were they not
     kept for another; do both.
     """
-    owed = note_owed(world, Hunt(w, c, RECLAIM, top, True, overlook, need, False, PLAIN))
+    owed = note_owed(world, VictimRequest(w, c, RECLAIM, top, True, overlook, need, False, PLAIN))
     for attempt in range(3):
         rule = PREEMPT if attempt == 2 else RECLAIM
         if rule == RECLAIM and (top == world.work.queue[w] or (attempt == 1 and owed == NOTHING)):
@@ -275,61 +282,67 @@ def _search(world: Session, w: int, c: int, top: int, need: int, overlook: int) 
             hasty = rule == RECLAIM and owed == SOME
             if not hasty or world.rules.now < patient_until(world, w, rule, True):
                 continue
-        hunt = Hunt(w, c, rule, top, attempt > 0, overlook, need, hasty, PLAIN)
-        if not is_promising(world, hunt):
+        request = VictimRequest(w, c, rule, top, attempt > 0, overlook, need, hasty, PLAIN)
+        if not is_promising(world, request):
             continue
         if rule == PREEMPT and only_reserved(world, w, c):
-            return Hunt(w, c, PREEMPT, top, True, overlook, RESERVED_FREE, False, PLAIN)
-        if hunt_down(world, hunt):
-            return _or_cheaper(world, hunt) if rule == PREEMPT and overlook == STRICT else hunt
-        if attempt == 0 and _moves_some_beside(world, hunt):
-            return hunt
-    return _search_beyond(world, Hunt(w, c, BOTH, top, False, overlook, need, False, PLAIN))
+            return VictimRequest(w, c, PREEMPT, top, True, overlook, RESERVED_FREE, False, PLAIN)
+        if find_victims(world, request):
+            return (
+                _or_cheaper(world, request) if rule == PREEMPT and overlook == STRICT else request
+            )
+        if attempt == 0 and _moves_some_beside(world, request):
+            return request
+    return _search_beyond(
+        world, VictimRequest(w, c, BOTH, top, False, overlook, need, False, PLAIN)
+    )
 
 
 @once
-def _moves_some_beside(world: Session, hunt: Hunt) -> bool:
+def _moves_some_beside(world: Session, request: VictimRequest) -> bool:
     """Before gangs go that lie partly inside their queue's share, others move beside those that do not."""
     rounds = world.queues.round
-    if hunt.overlook != STRICT or world.rules.max_moves == 0:
+    if request.overlook != STRICT or world.rules.max_moves == 0:
         return False
     if rounds.mixed == MOST_MIXED:
-        note_bound(world.out, hunt.w, MOST_MIXED)
+        note_bound(world.out, request.w, MOST_MIXED)
         return False
     rounds.mixed += 1
-    return bool(move_beside_victims(world, hunt))
+    return bool(move_beside_victims(world, request))
 
 
 @once
-def _or_cheaper(world: Session, hunt: Hunt) -> Hunt:
+def _or_cheaper(world: Session, request: VictimRequest) -> VictimRequest:
     """The preemption that succeeded, or the search of both kinds where others who hold too much lose less:
     they would leave next, for those of the own queue who left.
     """
-    w, c = hunt.w, hunt.c
+    w, c = request.w, request.c
     if how_many(world.candidates) < 2 or lent_at_most(world, w, c) == 0:
-        return hunt
+        return request
     price = lost_so_far(world)
-    give_up(world, hunt)
-    both = _search_beyond(world, Hunt(w, c, BOTH, hunt.top, False, STRICT, hunt.need, False, PLAIN))
+    give_up(world, request)
+    both = _search_beyond(
+        world, VictimRequest(w, c, BOTH, request.top, False, STRICT, request.need, False, PLAIN)
+    )
     if both.need > 0:
         if lost_so_far(world) < price:
             return both
         give_up(world, both)
-    found = hunt_down(world, hunt)
-    none = Hunt(w, c, PREEMPT, hunt.top, True, STRICT, NOBODY, False, PLAIN)
-    return hunt if found else none
+    found = find_victims(world, request)
+    none = VictimRequest(w, c, PREEMPT, request.top, True, STRICT, NOBODY, False, PLAIN)
+    return request if found else none
 
 
 @inner
-def _search_beyond(world: Session, hunt: Hunt) -> Hunt:
-    """Both, where reclaim below the top of ``hunt`` and preempt failed each for itself."""
-    w, c, need, top = hunt.w, hunt.c, hunt.need, first_of_both(world, hunt)
-    ask = Hunt(w, c, BOTH, top, False, hunt.overlook, need, False, PLAIN)
+def _search_beyond(world: Session, request: VictimRequest) -> VictimRequest:
+    """Both, where reclaim below the top of ``search`` and preempt failed each for itself."""
+    w, c, need, top = request.w, request.c, request.need, first_of_both(world, request)
+    ask = VictimRequest(w, c, BOTH, top, False, request.overlook, need, False, PLAIN)
     return _search_both(world, ask, False)
 
 
 @inner
-def _search_both(world: Session, ask: Hunt, entitled: bool) -> Hunt:
+def _search_both(world: Session, ask: VictimRequest, entitled: bool) -> VictimRequest:
     """The search that succeeds among those that reclaim and preempt, from the top of ``ask`` up to the root:
     what leaves below a queue may bring the workload inside the share there, and so entitle it to what others
     hold above theirs. Sparing first, as ``_search``.
@@ -337,52 +350,54 @@ def _search_both(world: Session, ask: Hunt, entitled: bool) -> Hunt:
     w, c, need, overlook, top = ask.w, ask.c, ask.need, ask.overlook, ask.top
     while top >= 0:
         for owed in (False, True):
-            hunt = Hunt(w, c, BOTH_OWED if owed else BOTH, top, owed, overlook, need, False, PLAIN)
-            if not is_promising(world, hunt):
+            request = VictimRequest(
+                w, c, BOTH_OWED if owed else BOTH, top, owed, overlook, need, False, PLAIN
+            )
+            if not is_promising(world, request):
                 continue
             if overlook == STRICT and world.rules.now < patient_until(world, w, BOTH, owed):
                 world.queues.search.forbidden[DELAY] = 1
                 if world.rules.now < patient_until(world, w, BOTH, True):
                     continue
-                hunt = Hunt(w, c, BOTH_OWED, top, owed, overlook, need, False, PLAIN)
+                request = VictimRequest(w, c, BOTH_OWED, top, owed, overlook, need, False, PLAIN)
             if not entitled and only_reserved(world, w, c):
-                return Hunt(w, c, BOTH, top, True, overlook, RESERVED_FREE, False, PLAIN)
-            if hunt_down(world, hunt):
-                return hunt
+                return VictimRequest(w, c, BOTH, top, True, overlook, RESERVED_FREE, False, PLAIN)
+            if find_victims(world, request):
+                return request
         top = world.tree.parent[top]
-    return Hunt(w, c, BOTH, top, True, overlook, NOBODY, False, PLAIN)
+    return VictimRequest(w, c, BOTH, top, True, overlook, NOBODY, False, PLAIN)
 
 
 @inner
-def _carry_out(world: Session, hunt: Hunt) -> None:
+def _carry_out(world: Session, request: VictimRequest) -> None:
     """The chosen leave, the workload keeps the seats it has claimed.
 
     They may be free already, held for a gang that goes first: that one gets what the victims leave.
     """
     candidates, out, gone = world.candidates, world.out, 0
-    leaves = leaves_by_queue(world, hunt)
+    leaves = leaves_by_queue(world, request)
     for k in range(candidates.log.first, candidates.log.size):
         v = candidates.log.slot[k]
         note_loss(world, k)
         if candidates.log.part[k] == MOVES:
-            move_for(world, hunt, v)
+            move_for(world, request, v)
             world.queues.round.moves += 1
             gone += 1
         elif candidates.log.part[k] == LEAVES:
-            reason = codes.PREEMPTED if is_own(world, hunt, v) else codes.RECLAIMED
-            evict_for(world, hunt, v, reason, leaves)
+            reason = codes.PREEMPTED if is_own(world, request, v) else codes.RECLAIMED
+            evict_for(world, request, v, reason, leaves)
             gone += 1
         elif not candidates.log.leaves[v] and not is_shrunk(world, v):
-            shrink_for(world, hunt, v, leaves)
+            shrink_for(world, request, v, leaves)
             gone += 1
-    changed(world, ROOM, hunt.c, EVERY)
-    start_or_promise(world, hunt.w, hunt.c, world.work.least[hunt.w])
-    if out.action[hunt.w] == codes.RESERVE:
-        out.figures[hunt.w, PROMISE.victims] = gone
+    changed(world, ROOM, request.c, EVERY)
+    start_or_promise(world, request.w, request.c, world.work.least[request.w])
+    if out.action[request.w] == codes.RESERVE:
+        out.figures[request.w, PROMISE.victims] = gone
 
 
 @inner
-def leaves_by_queue(world: Session, hunt: Hunt) -> Ints:
+def leaves_by_queue(world: Session, request: VictimRequest) -> Ints:
     """Milli-GPU of the chosen, by their queue just below the common ancestor."""
     candidates, leaves = world.candidates, np.zeros(world.tree.parent.size, np.int64)
     for k in range(candidates.log.first, candidates.log.size):
@@ -394,7 +409,7 @@ def leaves_by_queue(world: Session, hunt: Hunt) -> Ints:
             if candidates.log.part[k] >= 0
             else world.work.members[v] - candidates.log.members_given[v]
         )
-        leaves[branch_of(world.tree, world.work.queue[v], world.work.queue[hunt.w])] += (
+        leaves[branch_of(world.tree, world.work.queue[v], world.work.queue[request.w])] += (
             members * world.work.need[GPUS, v]
         )
     return leaves

@@ -3,7 +3,7 @@ members give members up before anybody is evicted.
 
 Reclaim takes from another queue only what lies above fair share in every queue between the victim and
 the common ancestor. Preempt takes lower priority inside the same leaf. Where neither is enough alone, one
-search does both. All spare work inside its min run time, whoever was served by evicting the hunter a while
+search does both. All spare work inside its min run time, whoever was served by evicting the workload a while
 ago, queues whose eviction budget is spent, and what would pass the eviction cap.
 """
 
@@ -23,7 +23,7 @@ from scheduling.engine.quota.fair_share import (
     inside_nominal,
     left_by,
 )
-from scheduling.engine.quota.limits import is_worn
+from scheduling.engine.quota.limits import eviction_limit_reached
 from scheduling.engine.state.input import core_of, extra_of
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import EPS, GPUS
@@ -39,14 +39,14 @@ NOTHING, SOME, ALL = 0, 1, 2
 """At how many meeting points with others what they hold above their shares is owed to the workload."""
 
 
-class Hunt(NamedTuple):
+class VictimRequest(NamedTuple):
     """One search: for workload ``w`` on class ``c``, by ``rule``, below queue ``top``.
 
     For BOTH the victims have to leave the queues of ``w`` below ``top`` inside their shares, for BOTH_OWED
-    inside their nominal. ``owed``: where its nominal covers what it asks for (``prey.owing``), gangs that lie
-    partly inside the victim's fair share, and those evicted often, may be taken. ``need``: milli-GPU the
-    workload asks for. ``hasty``: it has waited long enough only for what is owed to it. ``stretch``: what a
-    reclaim may do where nothing else does, see above.
+    inside their nominal. ``owed``: where its nominal covers what it asks for (``candidates.owing``), gangs
+    that lie partly inside the victim's fair share, and those evicted often, may be taken. ``need``: milli-GPU
+    the workload asks for. ``hasty``: it has waited long enough only for what is owed to it. ``stretch``: what
+    a reclaim may do where nothing else does, see above.
     """
 
     w: int
@@ -69,68 +69,70 @@ def held_by(world: Session, v: int) -> int:
 
 
 @inner
-def protected_until(world: Session, hunt: Hunt, v: int) -> float:
+def protected_until(world: Session, request: VictimRequest, v: int) -> float:
     """When ``v`` may go for the workload: no shield left, and the grace of a lowered quota over."""
-    return max(shielded_until(world, hunt, v), grace_over(world, hunt.c, world.work.queue[v]))
+    return max(shielded_until(world, request, v), grace_over(world, request.c, world.work.queue[v]))
 
 
 @inner
-def shielded_until(world: Session, hunt: Hunt, v: int) -> float:
+def shielded_until(world: Session, request: VictimRequest, v: int) -> float:
     """Until the end of its min run time, and of the cooldown if the workload was evicted for ``v``."""
     work = world.work
-    until = work.started[v] + min_run_of(world, hunt, v)
-    if work.evicted_for[hunt.w] == work.tie[v]:
-        until = max(until, work.evicted[hunt.w] + world.rules.cooldown)
+    until = work.started[v] + min_run_of(world, request, v)
+    if work.evicted_for[request.w] == work.tie[v]:
+        until = max(until, work.evicted[request.w] + world.rules.cooldown)
     return until
 
 
 @inner
-def min_run_of(world: Session, hunt: Hunt, v: int) -> float:
+def min_run_of(world: Session, request: VictimRequest, v: int) -> float:
     """That of the queue in which both part, on the side of ``v`` (its leaf inside one queue), else that of
     the priority class.
     """
     work, tree = world.work, world.tree
-    q = branch_of(tree, work.queue[v], work.queue[hunt.w])
+    q = branch_of(tree, work.queue[v], work.queue[request.w])
     return tree.min_run[q] if tree.min_run[q] >= 0.0 else world.ranks.min_run[work.priority[v]]
 
 
 @inner
-def allowed(world: Session, hunt: Hunt, v: int) -> bool:
+def allowed(world: Session, request: VictimRequest, v: int) -> bool:
     """Whether the rules let ``v`` go for the workload, as things stand now.
 
-    What forbids it though the rule would take it is noted in ``book.forbidden``. The eviction cap is
+    What forbids it though the rule would take it is noted in ``search.forbidden``. The eviction cap is
     asked for ``v`` alone here, and for all victims together once nobody needless is among them.
     """
     work, gpus, forbidden = world.work, core_of(world.work, v), STRICT
     if world.candidates.barred[v] == world.candidates.bounds.search_number[0]:
         return False
-    spares = not is_own(world, hunt, v) and not _is_owed(world, hunt, v)
+    spares = not is_own(world, request, v) and not _is_owed(world, request, v)
     if spares and world.candidates.held.takeable[work.queue[v]] < gpus:
         return False  # What stands in its way was noted when its queue was summed up.
-    worn = (spares or hunt.stretch == ROUNDED) and is_worn(world, v)
-    if work.gpu_class[v] != hunt.c or worn or not is_fair_game(world, hunt, v, gpus):
+    limit_reached = (spares or request.stretch == ROUNDED) and eviction_limit_reached(world, v)
+    if work.gpu_class[v] != request.c or limit_reached or not rule_allows(world, request, v, gpus):
         return False
-    if hunt.overlook != PROTECTED and _is_protected(world, hunt, v):
+    if request.overlook != PROTECTED and _is_protected(world, request, v):
         forbidden = PROTECTED
-    elif hunt.overlook != BUDGET and not in_budget(world, work.queue[v], gpus):
+    elif request.overlook != BUDGET and not in_budget(world, work.queue[v], gpus):
         forbidden = BUDGET
-    elif hunt.overlook != CAP and gpus > world.rules.eviction_cap * hunt.need:
+    elif request.overlook != CAP and gpus > world.rules.eviction_cap * request.need:
         forbidden = CAP
     world.queues.search.forbidden[forbidden] = 1
     return forbidden == STRICT
 
 
 @inner
-def _is_protected(world: Session, hunt: Hunt, v: int) -> bool:
+def _is_protected(world: Session, request: VictimRequest, v: int) -> bool:
     """By time; or by the grace of a lowered quota, which no reclaim may break."""
-    if world.rules.now < shielded_until(world, hunt, v):
+    if world.rules.now < shielded_until(world, request, v):
         return True
-    graced = world.queues.redivision.grace_until_s[hunt.c] > 0.0 and not is_own(world, hunt, v)
-    return graced and not _reclaimable(world, hunt, v, core_of(world.work, v), True)
+    graced = world.queues.redivision.grace_until_s[request.c] > 0.0 and not is_own(
+        world, request, v
+    )
+    return graced and not _reclaimable(world, request, v, core_of(world.work, v), True)
 
 
 @inner
-def may_give(world: Session, hunt: Hunt, v: int) -> bool:
+def may_give(world: Session, request: VictimRequest, v: int) -> bool:
     """Whether ``v`` can do without one more member, and the rules would let as much of it go.
 
     No min run time, budget or cap speaks for the extra members of an elastic gang: it goes on.
@@ -138,7 +140,7 @@ def may_give(world: Session, hunt: Hunt, v: int) -> bool:
     work, candidates = world.work, world.candidates
     if (
         candidates.log.leaves[v]
-        or work.gpu_class[v] != hunt.c
+        or work.gpu_class[v] != request.c
         or candidates.log.members_given[v] >= extra_of(work, v)
     ):
         return False
@@ -147,32 +149,34 @@ def may_give(world: Session, hunt: Hunt, v: int) -> bool:
         return False
     if (
         candidates.log.size + candidates.log.leaves.size >= candidates.log.slot.size
-        or not is_fair_game(world, hunt, v, work.need[GPUS, v])
+        or not rule_allows(world, request, v, work.need[GPUS, v])
     ):
         return False
-    graced = hunt.overlook != PROTECTED and world.queues.redivision.grace_until_s[hunt.c] > 0.0
+    graced = (
+        request.overlook != PROTECTED and world.queues.redivision.grace_until_s[request.c] > 0.0
+    )
     return (
         not graced
-        or is_own(world, hunt, v)
-        or _reclaimable(world, hunt, v, work.need[GPUS, v], True)
+        or is_own(world, request, v)
+        or _reclaimable(world, request, v, work.need[GPUS, v], True)
     )
 
 
 @once
-def is_own(world: Session, hunt: Hunt, v: int) -> bool:
+def is_own(world: Session, request: VictimRequest, v: int) -> bool:
     """Whether ``v`` is in the queue of the workload: preempted, not reclaimed."""
-    return bool(world.work.queue[v] == world.work.queue[hunt.w])
+    return bool(world.work.queue[v] == world.work.queue[request.w])
 
 
 @inner
-def is_fair_game(world: Session, hunt: Hunt, v: int, gpus: int) -> bool:
+def rule_allows(world: Session, request: VictimRequest, v: int, gpus: int) -> bool:
     """Lower priority in the same leaf that had not risen above it, or above fair share in another."""
-    if not is_own(world, hunt, v):
-        return hunt.rule != PREEMPT and _reclaimable(world, hunt, v, gpus, False)
+    if not is_own(world, request, v):
+        return request.rule != PREEMPT and _reclaimable(world, request, v, gpus, False)
     value, rank = world.ranks.value, world.work.priority
-    if hunt.rule == RECLAIM or _had_risen(world, v):
+    if request.rule == RECLAIM or _had_risen(world, v):
         return False
-    return value[rank[v]] < value[rank[hunt.w]]
+    return value[rank[v]] < value[rank[request.w]]
 
 
 @once
@@ -192,60 +196,60 @@ def in_budget(world: Session, q: int, gpus: int) -> bool:
 
 
 @inner
-def _reclaimable(world: Session, hunt: Hunt, v: int, gpus: int, graced: bool) -> bool:
+def _reclaimable(world: Session, request: VictimRequest, v: int, gpus: int, graced: bool) -> bool:
     """Every queue of the victim below the common ancestor is above its fair share, or, ``graced``,
     above what a grace leaves it.
     """
     tree, queues = world.tree, world.queues
     q = world.work.queue[v]
-    if queues.usage.held[hunt.c, q] <= left_by(world, hunt.c, q, hunt.stretch) + EPS:
+    if queues.usage.held[request.c, q] <= left_by(world, request.c, q, request.stretch) + EPS:
         return False
-    meet = common_ancestor(tree, q, world.work.queue[hunt.w])
-    if meet == q or tree.depth[meet] < tree.depth[hunt.top]:
+    meet = common_ancestor(tree, q, world.work.queue[request.w])
+    if meet == q or tree.depth[meet] < tree.depth[request.top]:
         return False
     owed = world.candidates.owing[meet]
-    if hunt.hasty and not owed:
+    if request.hasty and not owed:
         return False
     while q != meet:
-        keeps = left_by(world, hunt.c, q, hunt.stretch)
-        keeps = max(keeps, guarded(world, hunt.c, q)) if graced else keeps
-        above = queues.usage.held[hunt.c, q] - keeps
-        if above <= EPS or (not (hunt.owed and owed) and above < gpus - EPS):
+        keeps = left_by(world, request.c, q, request.stretch)
+        keeps = max(keeps, guarded(world, request.c, q)) if graced else keeps
+        above = queues.usage.held[request.c, q] - keeps
+        if above <= EPS or (not (request.owed and owed) and above < gpus - EPS):
             return False
         q = tree.parent[q]
     return True
 
 
 @inner
-def _is_owed(world: Session, hunt: Hunt, v: int) -> bool:
+def _is_owed(world: Session, request: VictimRequest, v: int) -> bool:
     """Whether the workload may take from ``v`` what is owed to it."""
-    if not hunt.owed:
+    if not request.owed:
         return False
-    meet = common_ancestor(world.tree, world.work.queue[v], world.work.queue[hunt.w])
+    meet = common_ancestor(world.tree, world.work.queue[v], world.work.queue[request.w])
     return bool(world.candidates.owing[meet])
 
 
 @inner
-def takes_only_owed(world: Session, hunt: Hunt) -> bool:
+def takes_only_owed(world: Session, request: VictimRequest) -> bool:
     """Whether all that the chosen give is owed to the workload."""
     for k in range(world.candidates.log.first, world.candidates.log.size):
         v = world.candidates.log.slot[k]
-        meet = common_ancestor(world.tree, world.work.queue[v], world.work.queue[hunt.w])
-        if not is_own(world, hunt, v) and not world.candidates.owing[meet]:
+        meet = common_ancestor(world.tree, world.work.queue[v], world.work.queue[request.w])
+        if not is_own(world, request, v) and not world.candidates.owing[meet]:
             return False
     return True
 
 
 @inner
-def note_owed(world: Session, hunt: Hunt) -> int:
-    """Note in ``prey.owing``, for each queue from ``hunt.top`` down, whether what others hold in it above
-    their shares is owed to the queue below it on the way to the workload: its nominal covers the workload.
-    Returns in how many of them: NOTHING, SOME or ALL.
+def note_owed(world: Session, request: VictimRequest) -> int:
+    """Note in ``candidates.owing``, for each queue from ``request.top`` down, whether what others hold in it
+    above their shares is owed to the queue below it on the way to the workload: its nominal covers the
+    workload. Returns in how many of them: NOTHING, SOME or ALL.
     """
-    q, kid, covered, passed = world.work.queue[hunt.w], -1, 0, 0
-    while q != hunt.top:
-        owed = hunt.rule == BOTH_OWED or hunt.stretch == ROUNDED
-        owed = owed or inside_nominal(world, q, kid, hunt.c, hunt.need)
+    q, kid, covered, passed = world.work.queue[request.w], -1, 0, 0
+    while q != request.top:
+        owed = request.rule == BOTH_OWED or request.stretch == ROUNDED
+        owed = owed or inside_nominal(world, q, kid, request.c, request.need)
         q, kid = world.tree.parent[q], q if owed else -1
         world.candidates.owing[q] = owed
         covered += owed
@@ -254,18 +258,18 @@ def note_owed(world: Session, hunt: Hunt) -> int:
 
 
 @inner
-def still_above(world: Session, hunt: Hunt, k: int) -> bool:
+def still_above(world: Session, request: VictimRequest, k: int) -> bool:
     """With the ``k``-th of the chosen alone kept, each of its queues would be above what it keeps."""
     tree, queues = world.tree, world.queues
     v = world.candidates.log.slot[k]
     gpus = held_by(world, v) if world.candidates.log.part[k] < 0 else world.work.need[GPUS, v]
     q = world.work.queue[v]
-    meet = common_ancestor(tree, q, world.work.queue[hunt.w])
+    meet = common_ancestor(tree, q, world.work.queue[request.w])
     while q != meet:
-        keeps = left_by(world, hunt.c, q, hunt.stretch)
-        if hunt.stretch != LENT and hunt.overlook != PROTECTED:
-            keeps = guarded(world, hunt.c, q)
-        if queues.usage.held[hunt.c, q] + gpus <= keeps + EPS:
+        keeps = left_by(world, request.c, q, request.stretch)
+        if request.stretch != LENT and request.overlook != PROTECTED:
+            keeps = guarded(world, request.c, q)
+        if queues.usage.held[request.c, q] + gpus <= keeps + EPS:
             return False
         q = tree.parent[q]
     return True

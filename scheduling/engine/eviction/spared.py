@@ -1,7 +1,7 @@
 """Victims that the whole plan can do without: what somebody who was served later made needless stays.
 
-A hunt puts back whom it does not need itself. Another one may free more than it takes, and then whoever left
-for the first could start again in the next cycle on what is left.
+A search puts back whom it does not need itself. Another one may free more than it takes, and then whoever
+left for the first could start again in the next cycle on what is left.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """In which order victims are looked at: least work lost first, inside a leaf lowest priority first. Each part
-of the prey is put in order when first somebody looks there.
+of the candidates is put in order when first somebody looks there.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from scheduling.engine.eviction.candidates import find_shields
 from scheduling.engine.model import UNLIMITED
 from scheduling.engine.placement.node_room import ONE
 from scheduling.engine.quota.fair_share import PLAIN, is_below, left_by
-from scheduling.engine.quota.limits import is_worn
+from scheduling.engine.quota.limits import eviction_limit_reached
 from scheduling.engine.state.input import Work, extra_of, gpus_of, work_lost
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import EPS, GPUS
@@ -24,7 +24,7 @@ RATED_FOR = 200
 
 @inner
 def order_leaf(world: Session, q: int) -> None:
-    """Puts ``prey.in_leaf`` in order for leaf ``q``."""
+    """Puts ``candidates.slot`` in order for leaf ``q``."""
     candidates = world.candidates
     if not candidates.order.leaf_sorted[q]:
         candidates.order.leaf_sorted[q] = True
@@ -39,8 +39,8 @@ def order_leaf(world: Session, q: int) -> None:
 
 @inner
 def order_below(world: Session, c: int, top: int, own: int) -> int:
-    """Fills ``prey.ranked`` with the prey of class ``c`` below queue ``top``, in order: that of leaf ``own``,
-    and of the others that hold more than their shares. Returns how many.
+    """Fills ``order.below_slot`` with the candidates of class ``c`` below queue ``top``, in order: that of
+    leaf ``own``, and of the others that hold more than their shares. Returns how many.
     """
     work, candidates, size = world.work, world.candidates, 0
     for q in range(candidates.order.leaf_sorted.size):
@@ -60,7 +60,7 @@ def order_below(world: Session, c: int, top: int, own: int) -> int:
 
 @inner
 def order_node(world: Session, n: int) -> None:
-    """Fills ``prey.on_node`` for node ``n``, in order; a gang is there once for each of its holds."""
+    """Fills ``order.node_slot`` for node ``n``, in order; a gang is there once for each of its holds."""
     candidates, room = world.candidates, world.room
     if candidates.order.node_sorted[n]:
         return
@@ -81,7 +81,7 @@ def order_node(world: Session, n: int) -> None:
 def rate_nodes(world: Session, stretch: int) -> None:
     """What a milli-GPU on each node costs at least, whoever there leaves, and how many there are to take.
 
-    Evictions only take prey away, so these hold on as bounds; now and then they are found anew.
+    Evictions only take candidates away, so these hold on as bounds; now and then they are found anew.
     """
     candidates = world.candidates
     if candidates.bounds.rated[0] < RATED_FOR:
@@ -112,7 +112,7 @@ def _has_too_much(world: Session, q: int, stretch: int) -> bool:
 
 @inner
 def _rate_the_risen(world: Session) -> None:
-    """Leaves that hold more than when nodes were rated: any of their prey may be too much now. They are
+    """Leaves that hold more than when nodes were rated: any of their candidates may be too much now. They are
     looked at again while anything is only tried, since undoing it lets them hold still more.
     """
     candidates = world.candidates
@@ -176,18 +176,23 @@ def _move_up(
 
 @once
 def _is_ready(world: Session, v: int, above: float) -> bool:
-    """Of prey in a leaf that is ``above`` its share."""
+    """Of candidates in a leaf that is ``above`` its share."""
     work, candidates = world.work, world.candidates
     if extra_of(work, v) > 0:
         return True
     bound = world.rules.now < work.started[v] + candidates.shortest_min_run_s[work.priority[v]]
     enough = above >= gpus_of(work, v) - EPS
-    return enough and not bound and not candidates.log.leaves[v] and not is_worn(world, v)
+    return (
+        enough
+        and not bound
+        and not candidates.log.leaves[v]
+        and not eviction_limit_reached(world, v)
+    )
 
 
 @inner
 def _rate(world: Session, q: int, afresh: bool, stretch: int) -> None:
-    """The prey of leaf ``q`` in classes of which it holds too much: of others nobody takes any. Not
+    """The candidates of leaf ``q`` in classes of which it holds too much: of others nobody takes any. Not
     ``afresh``, when it holds more than before. Arrays are looked up once.
     """
     candidates, holds, work = world.candidates, world.holds, world.work
@@ -198,7 +203,7 @@ def _rate(world: Session, q: int, afresh: bool, stretch: int) -> None:
         above = _above(world, work.gpu_class[v], q, stretch)
         if above <= EPS:
             continue
-        ready = extra_of(work, v) > 0 or not is_worn(world, v)
+        ready = extra_of(work, v) > 0 or not eviction_limit_reached(world, v)
         if afresh:
             ready = _is_ready(world, v, above)
         h, one = head[v], _taken_by(work.need[GPUS, v])
@@ -239,7 +244,7 @@ def _add_yields(world: Session, q: int, stretch: int) -> None:
 
 @once
 def _gives(world: Session, c: int, q: int, stretch: int) -> int:
-    """Milli-GPU of class ``c`` that leaf ``q`` holds too much of; a hunt for what is owed takes one gang
+    """Milli-GPU of class ``c`` that leaf ``q`` holds too much of; a search for what is owed takes one gang
     beyond. Shares of GPUs and what elastic gangs can do without are not bounded so.
     """
     above = _above(world, c, q, stretch)
@@ -285,7 +290,7 @@ def _order(work: Work, candidates: Candidates, table: Ints, first: int, last: in
 
 @inner
 def _after(work: Work, candidates: Candidates, a: int, b: int) -> bool:
-    """Ladder: lowest price, started last, submitted last, lowest name."""
+    """Order: lowest price, started last, submitted last, lowest name."""
     if candidates.price[a] != candidates.price[b]:
         return candidates.price[a] > candidates.price[b]
     if work.started[a] != work.started[b]:

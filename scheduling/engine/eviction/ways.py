@@ -10,7 +10,7 @@ from scheduling.engine.admission.trial import DONE, try_class
 from scheduling.engine.admission.turns import ahead_of, give_up_turn
 from scheduling.engine.compile.kernel import inner, once
 from scheduling.engine.compile.structs import Ints
-from scheduling.engine.division.share_out import share_out_for_hunt
+from scheduling.engine.division.share_out import share_out_before_search
 from scheduling.engine.eviction.borrowers import goes_before_borrowers
 from scheduling.engine.eviction.bounds import displaceable
 from scheduling.engine.eviction.precedence import (
@@ -23,7 +23,7 @@ from scheduling.engine.eviction.precedence import (
     preempting,
     start_again,
 )
-from scheduling.engine.eviction.rooming import make_room, move_others, see_prey
+from scheduling.engine.eviction.rooming import ensure_candidates, make_room, move_others
 from scheduling.engine.placement.node_index import row_of
 from scheduling.engine.quota.fair_share import levels_over
 from scheduling.engine.state.session import Session
@@ -36,7 +36,7 @@ from scheduling.engine.statement.statement import search_afresh
 @inner
 def gets_room(world: Session, w: int, c: int, turn: int) -> bool:
     """Nobody is evicted for what somebody has just borrowed."""
-    share_out_for_hunt(world)
+    share_out_before_search(world)
     if goes_before_borrowers(world, w, c) or make_room(world, w, c):
         return True
     return _goes_before_the_new(world, w, c, turn)
@@ -96,7 +96,7 @@ def _starts_without(world: Session, w: int, c: int, turn: int, who: Ints) -> boo
 
 @once
 def _makes_room_beside(world: Session, w: int, c: int, who: Ints) -> bool:
-    """A hunt counts in the eviction cap only its own victims: not those of ``who`` that were to move, nor
+    """A search counts in the eviction cap only its own victims: not those of ``who`` that were to move, nor
     those who left for them.
     """
     for v in who:
@@ -138,7 +138,7 @@ def _is_in_turn_by_priority(world: Session, w: int, c: int, turn: int) -> bool:
         world, w, c
     ):
         return False
-    see_prey(world)
+    ensure_candidates(world)
     less = displaceable(world, preempting(world, w, c))
     over = levels_over(world.tree, world.queues, world.division, q, c, need - less)
     return less > 0 and over <= turn

@@ -6,7 +6,7 @@ import numpy as np
 
 from scheduling.engine import codes
 from scheduling.engine.compile.kernel import inner, once
-from scheduling.engine.division.ineligible import blame_hours, count_nodes
+from scheduling.engine.division.ineligible import count_nodes, refuse_for_hours
 from scheduling.engine.placement.node_index import free_to, row_of, tally
 from scheduling.engine.placement.node_room import free_of, slots_of_gpus
 from scheduling.engine.placement.place import reach_of
@@ -18,8 +18,8 @@ from scheduling.engine.quota.fair_share import (
     takes_kept,
 )
 from scheduling.engine.quota.limits import (
+    eviction_limit_reached,
     full_queue,
-    is_worn,
     pair_in,
     spent_hours,
     user_limit,
@@ -89,7 +89,7 @@ def _quota_reason(world: Session, w: int, c: int, need: int) -> int:
     q = world.work.queue[w]
     queues, out = world.queues, world.out
     if spent_hours(world, q, c) >= 0:
-        blame_hours(world, w, c)
+        refuse_for_hours(world, w, c)
         return codes.HOURS_SPENT
     x = over_limit(world, q, c, need)
     if x >= 0:
@@ -105,7 +105,7 @@ def _quota_reason(world: Session, w: int, c: int, need: int) -> int:
     free = _free(world, c)
     kept = takes_kept(world, q, c, need)
     left = kept < 0 and free >= need
-    if left and not is_worn(world, w):
+    if left and not eviction_limit_reached(world, w):
         return -1
     x = _lowest_over(world, q, c, need)
     fair = world.division.fair[c, x]

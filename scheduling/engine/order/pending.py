@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from scheduling.engine.compile.kernel import inner, once
-from scheduling.engine.order.shapes import forget_kinds, note_kind
-from scheduling.engine.state.changes import enlist
+from scheduling.engine.order.shapes import find_shape, forget_shapes
+from scheduling.engine.state.changes import note_pending
 from scheduling.engine.state.input import Ranks, Work
 from scheduling.engine.state.order import (
     LISTED,
@@ -26,16 +26,16 @@ RISEN = 1 << 40
 
 
 @inner
-def renew(
+def update_pending(
     ordering: Ordering, shapes: Shapes, work: Work, ranks: Ranks, now: float, shortest: bool
 ) -> None:
     """Bring the line up to date: ``shortest`` orders by predicted run time before arrival."""
     _drop(ordering, work, ranks, now)
     if shapes.number == shapes.parts.shape[0]:
-        forget_kinds(shapes)
+        forget_shapes(shapes)
         for w in range(work.phase.size):
             if work.phase[w] == PENDING or work.phase[w] == RUNNING:
-                note_kind(shapes, work, w)
+                find_shape(shapes, work, w)
     if ordering.changes.pending_size[0] > 0:
         _merge_in(ordering, shapes, work, ranks, now, shortest)
     _group(ordering, shapes, work)
@@ -59,7 +59,7 @@ def _drop(ordering: Ordering, work: Work, ranks: Ranks, now: float) -> None:
         if phase[w] != PENDING:
             state[w] = OUT
         elif rank[w] != _rank(ranks, priority[w], submitted[w], now):
-            enlist(ordering, w)
+            note_pending(ordering, w)
         else:
             item[kept] = w
             kept += 1
@@ -85,7 +85,7 @@ def _merge_in(
         if work.phase[w] == PENDING:
             ordering.changes.pending_state[w] = LISTED
             ordering.pending.rank[w] = _rank(ranks, work.priority[w], work.submitted[w], now)
-            note_kind(shapes, work, w)
+            find_shape(shapes, work, w)
             ordering.changes.pending[fresh] = w
             fresh += 1
     ordering.changes.pending_size[0] = 0
@@ -143,7 +143,7 @@ def _after(ordering: Ordering, work: Work, a: int, b: int, shortest: bool) -> bo
 
 @inner
 def later(work: Work, a: int, b: int, shortest: bool) -> bool:
-    """The ladder between workloads of one rank: strategy, submit time, tie."""
+    """The order of workloads of one rank: strategy, submit time, tie."""
     if shortest and work.predicted[a] != work.predicted[b]:
         return work.predicted[a] > work.predicted[b]
     if work.submitted[a] != work.submitted[b]:
@@ -167,17 +167,17 @@ def _group(ordering: Ordering, shapes: Shapes, work: Work) -> None:
     groups, queue, before, promised, special = 0, 0, -1, 0, 0
     for q in range(oldest.size):
         oldest[q] = np.inf
-    for kind in range(shapes.number):
-        waiting[kind] = shapes.held[kind] = 0
+    for shape in range(shapes.number):
+        waiting[shape] = shapes.held[shape] = 0
     for k in range(ordering.pending.size[0]):
         w = item[k]
-        q, smallest, kind = in_queue[w], least[w] * need[GPUS, w], of[w]
+        q, smallest, shape = in_queue[w], least[w] * need[GPUS, w], of[w]
         promised += claims[w]
-        special += held[w] or kind < 0
-        if kind >= 0:
-            waiting[kind] += 1
-            shapes.held[kind] += held[w]
-            one[kind] = w
+        special += held[w] or shape < 0
+        if shape >= 0:
+            waiting[shape] += 1
+            shapes.held[shape] += held[w]
+            one[shape] = w
         while queue <= q:
             leaf[queue], fewest[queue] = groups, smallest
             queue += 1
@@ -196,9 +196,9 @@ def _group(ordering: Ordering, shapes: Shapes, work: Work) -> None:
 
 
 @inner
-def next_in_line(ordering: Ordering, work: Work, queues: Queues, q: int, shortest: bool) -> int:
-    """The position of the workload of leaf ``q`` that goes next, passing over positions to ``line.skip``;
-    ``line.at`` is each group's cursor. Ladder: rank, least used by its user in the leaf, then ``later``.
+def next_workload(ordering: Ordering, work: Work, queues: Queues, q: int, shortest: bool) -> int:
+    """The position of the workload of leaf ``q`` that goes next, passing over positions to ``walk.skip``;
+    ``walk.cursor`` is each group's cursor. Order: rank, least used by its user in the leaf, then ``later``.
     The leaf must have one.
     """
     at, start, item = ordering.walk.cursor, ordering.pending.group_begin, ordering.pending.slot
@@ -241,6 +241,6 @@ def _compared(work: Work, queues: Queues, a: int, b: int) -> int:
 
 
 @once
-def forget_leads(ordering: Ordering) -> None:
+def note_usage_changed(ordering: Ordering) -> None:
     """Users hold something else by now."""
     ordering.walk.usage_epoch += 1

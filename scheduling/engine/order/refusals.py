@@ -11,8 +11,8 @@ import numpy as np
 
 from scheduling.engine import codes
 from scheduling.engine.compile.kernel import inner, once
-from scheduling.engine.order.shapes import note_kind
-from scheduling.engine.quota.limits import is_worn
+from scheduling.engine.order.shapes import find_shape
+from scheduling.engine.quota.limits import eviction_limit_reached
 from scheduling.engine.state.order import DUES
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import EPS, PENDING
@@ -60,15 +60,15 @@ def waits_like_another(world: Session, w: int) -> bool:
     its queue asks for more than its share already, so that the division stays what it is.
     """
     shapes, work = world.shapes, world.work
-    note_kind(shapes, work, w)
-    kind = shapes.of[w]
-    if kind < 0 or world.queues.limits.any or not _asks_in_vain(world, w):
+    find_shape(shapes, work, w)
+    shape = shapes.of[w]
+    if shape < 0 or world.queues.limits.any or not _asks_in_vain(world, w):
         return False
     for due in range(DUES):
-        like = shapes.refusals.told_by[kind * DUES + due]
+        like = shapes.refusals.told_by[shape * DUES + due]
         waits = work.phase[like] == PENDING and world.out.action[like] == codes.WAIT
         ends_later = work.predicted_p90[w] >= work.predicted_p90[like]
-        if waits and ends_later and shapes.of[like] == kind and _cell_of(world, like) >= 0:
+        if waits and ends_later and shapes.of[like] == shape and _cell_of(world, like) >= 0:
             return True
     return False
 
@@ -87,10 +87,10 @@ def _asks_in_vain(world: Session, w: int) -> bool:
 def _cell_of(world: Session, w: int) -> int:
     """-1 if ``w`` is a kind of its own: it was promised room, evicted often, or for somebody a while ago."""
     work, rules = world.work, world.rules
-    kind = world.shapes.of[w]
-    if kind < 0 or work.claims[w] or is_worn(world, w):
+    shape = world.shapes.of[w]
+    if shape < 0 or work.claims[w] or eviction_limit_reached(world, w):
         return -1
     if rules.now < work.evicted[w] + rules.cooldown:
         return -1
     waited = rules.now - work.submitted[w]
-    return int(kind * DUES + int(waited >= rules.delay) + int(waited >= rules.fair_delay))
+    return int(shape * DUES + int(waited >= rules.delay) + int(waited >= rules.fair_delay))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from scheduling.engine.compile.kernel import inner, once
-from scheduling.engine.order.shapes import note_kind
+from scheduling.engine.order.shapes import find_shape
 from scheduling.engine.state.input import Work
 from scheduling.engine.state.order import (
     FRESH,
@@ -22,7 +22,7 @@ from scheduling.engine.state.units import RUNNING
 
 
 @inner
-def muster(ordering: Ordering, shapes: Shapes, work: Work) -> None:
+def update_running(ordering: Ordering, shapes: Shapes, work: Work) -> None:
     """Bring the list up to date; who never waited here is told its kind."""
     kept = _drop(ordering, work)
     if (
@@ -37,7 +37,7 @@ def muster(ordering: Ordering, shapes: Shapes, work: Work) -> None:
     for k in range(ordering.changes.running_size[0]):
         w = ordering.changes.running[k]
         if ordering.changes.running_state[w] == LISTED and shapes.of[w] == UNKNOWN:
-            note_kind(shapes, work, w)
+            find_shape(shapes, work, w)
     ordering.changes.running_size[0] = 0
     _sum_up(ordering, work)
 

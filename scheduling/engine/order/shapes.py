@@ -14,7 +14,7 @@ from scheduling.engine.state.units import CPUS, GPUS, MEMORY
 
 
 @inner
-def forget_kinds(shapes: Shapes) -> None:
+def forget_shapes(shapes: Shapes) -> None:
     for row in range(shapes.table.size):
         shapes.table[row] = -1
     shapes.number = 0
@@ -22,7 +22,7 @@ def forget_kinds(shapes: Shapes) -> None:
 
 
 @inner
-def note_kind(shapes: Shapes, work: Work, w: int) -> None:
+def find_shape(shapes: Shapes, work: Work, w: int) -> None:
     """Find the kind of ``w`` or give it a number; OWN with an unusual list of classes, or in a full table."""
     many = work.wish.shape[0]
     shapes.of[w] = OWN
@@ -57,12 +57,12 @@ def note_kind(shapes: Shapes, work: Work, w: int) -> None:
             shapes.of[w] = shapes.table[row]
             return
         row = (row + 1) & last
-    kind = shapes.number
-    if kind == shapes.parts.shape[0]:
+    shape = shapes.number
+    if shape == shapes.parts.shape[0]:
         return
     for i in range(PARTS):
-        shapes.parts[kind, i] = parts[i]
+        shapes.parts[shape, i] = parts[i]
     for due in range(DUES):
-        shapes.refusals.refused_at[kind * DUES + due] = 0
+        shapes.refusals.refused_at[shape * DUES + due] = 0
     shapes.number += 1
-    shapes.table[row] = shapes.of[w] = kind
+    shapes.table[row] = shapes.of[w] = shape

@@ -36,16 +36,16 @@ def learn(
     mix.cells_used = 0
     mix.lessons += 1
     total = 0
-    for kind in range(shapes.number):
-        shapes.members[kind] = shapes.waiting[kind] * work.least[shapes.first[kind]]
+    for shape in range(shapes.number):
+        shapes.members[shape] = shapes.waiting[shape] * work.least[shapes.first[shape]]
     for k in range(ordering.pending.size[0] if ordering.pending.shapeless > 0 else 0):
         w = ordering.pending.slot[k]
         if shapes.of[w] < 0:
             total += _count(mix, work, w, work.least[w])
     total += _tally_running(mix, ordering, shapes, work)
-    for kind in range(shapes.number):
-        if shapes.members[kind] > 0:
-            total += _count(mix, work, shapes.first[kind], shapes.members[kind])
+    for shape in range(shapes.number):
+        if shapes.members[shape] > 0:
+            total += _count(mix, work, shapes.first[shape], shapes.members[shape])
     mix.shapes = min(SHAPES, mix.cells_used)
     scale = 0.0
     for t in range(mix.shapes):
@@ -78,12 +78,12 @@ def _tally_running(mix: Mix, ordering: Ordering, shapes: Shapes, work: Work) -> 
     have = work.members
     for k in range(ordering.running.size[0]):
         w = running[k]
-        kind = of[w]
-        if kind < 0:
+        shape = of[w]
+        if shape < 0:
             added += _count(mix, work, w, have[w])
         else:
-            members[kind] += have[w]
-            one[kind] = w
+            members[shape] += have[w]
+            one[shape] = w
     return added
 
 

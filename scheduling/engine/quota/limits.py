@@ -94,7 +94,7 @@ def spent_hours(world: Session, q: int, c: int) -> int:
 
 
 @once
-def is_worn(world: Session, w: int) -> bool:
+def eviction_limit_reached(world: Session, w: int) -> bool:
     """Evicted so often that it is spared, and borrows no more."""
     return world.work.evictions[w] >= world.rules.max_evictions
 

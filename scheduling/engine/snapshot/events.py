@@ -13,7 +13,7 @@ import numpy as np
 from scheduling.engine.compile.heap import pop, push
 from scheduling.engine.compile.kernel import inner, kernel
 from scheduling.engine.compile.structs import Ints
-from scheduling.engine.state.changes import enlist, join
+from scheduling.engine.state.changes import note_pending, note_running
 from scheduling.engine.state.nodes import NodeRoom
 from scheduling.engine.state.order import UNKNOWN
 from scheduling.engine.state.units import FREE, PENDING, RUNNING
@@ -36,7 +36,7 @@ def arrive(world: Any, w: int) -> None:
     """The workload described in slot ``w`` is pending."""
     world.work.phase[w] = PENDING
     world.shapes.of[w] = UNKNOWN
-    enlist(world.ordering, w)
+    note_pending(world.ordering, w)
 
 
 @kernel
@@ -46,7 +46,7 @@ def start(world: Any, w: int, c: int, nodes: Ints, devices: Ints, now: float) ->
     work.phase[w], work.members[w] = RUNNING, nodes.size
     work.started[w], work.checkpointed[w] = now, -np.inf
     work.claims[w] = False
-    join(world.ordering, w)
+    note_running(world.ordering, w)
     sit_down(world, w, c, nodes, devices)
 
 
@@ -102,7 +102,7 @@ def requeue(world: Any, w: int) -> None:
     let_go(world, w)
     work.phase[w], work.leaving[w], work.members[w] = PENDING, False, 0
     work.claims[w], work.gpu_class[w], work.stale[w] = False, -1, np.inf
-    enlist(world.ordering, w)
+    note_pending(world.ordering, w)
 
 
 @kernel

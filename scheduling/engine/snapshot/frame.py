@@ -24,7 +24,7 @@ from scheduling.engine.compile.structs import Struct, as_struct
 from scheduling.engine.model import Snapshot
 from scheduling.engine.snapshot import events
 from scheduling.engine.state.array_plan import ArrayPlan
-from scheduling.engine.state.changes import join_afresh, list_afresh
+from scheduling.engine.state.changes import note_all_pending, note_all_running
 from scheduling.engine.state.input import (
     Holds,
     Nodes,
@@ -154,7 +154,7 @@ class Frame:
     def load(
         self, names: list[str], columns: dict[str, Any], holders: Sequence[tuple[int, str]]
     ) -> None:
-        """Fill an empty frame with pending workloads, column by column of ``arrays.Work``.
+        """Fill an empty frame with pending workloads, column by column of ``Work``.
 
         ``user`` is a place among ``holders``, pairs of queue and user. Slots, and ties, are in the order
         of ``names``.
@@ -332,8 +332,8 @@ class Frame:
             )  # fmt: skip
             self._world = as_struct(Session(*parts))
             events.find_holds(self._world)
-            list_afresh(b.ordering, np.flatnonzero(self.work.phase == PENDING))
-            join_afresh(b.ordering, np.flatnonzero(self.work.phase == RUNNING))
+            note_all_pending(b.ordering, np.flatnonzero(self.work.phase == PENDING))
+            note_all_running(b.ordering, np.flatnonzero(self.work.phase == RUNNING))
         return self._world
 
     def widen(self) -> bool:

@@ -23,7 +23,7 @@ from scheduling.engine.state.tables import empty_work
 from scheduling.engine.state.units import ANYWHERE, PENDING, RUNNING
 
 Columns = dict[str, NDArray[Any]]
-"""By the names of ``arrays.Work``; the last axis runs over workloads."""
+"""By the names of ``Work``; the last axis runs over workloads."""
 
 BY_NAME = attrgetter("name")
 DTYPES = {name: table.dtype for name, table in empty_work(0, 1)._asdict().items()}

@@ -8,7 +8,7 @@ from scheduling.engine.state.order import FRESH, Ordering
 
 
 @inner
-def enlist(ordering: Ordering, w: int) -> None:
+def note_pending(ordering: Ordering, w: int) -> None:
     """``w`` became pending, or what its place in line rests on has changed."""
     if ordering.changes.pending_state[w] != FRESH:
         ordering.changes.pending_state[w] = FRESH
@@ -16,7 +16,7 @@ def enlist(ordering: Ordering, w: int) -> None:
         ordering.changes.pending_size[0] += 1
 
 
-def list_afresh(ordering: Ordering, slots: Ints) -> None:
+def note_all_pending(ordering: Ordering, slots: Ints) -> None:
     """Put all pending ``slots`` into an empty line."""
     ordering.changes.pending_state[slots] = FRESH
     ordering.changes.pending[: slots.size] = slots
@@ -24,7 +24,7 @@ def list_afresh(ordering: Ordering, slots: Ints) -> None:
 
 
 @inner
-def join(ordering: Ordering, w: int) -> None:
+def note_running(ordering: Ordering, w: int) -> None:
     """``w`` runs from now on."""
     if ordering.changes.running_state[w] != FRESH:
         ordering.changes.running_state[w] = FRESH
@@ -32,7 +32,7 @@ def join(ordering: Ordering, w: int) -> None:
         ordering.changes.running_size[0] += 1
 
 
-def join_afresh(ordering: Ordering, slots: Ints) -> None:
+def note_all_running(ordering: Ordering, slots: Ints) -> None:
     """All ``slots`` that run, into an empty list."""
     ordering.changes.running_state[slots] = FRESH
     ordering.changes.running[: slots.size] = slots

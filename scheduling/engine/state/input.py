@@ -37,7 +37,7 @@ class Quotas(NamedTuple):
     """Entitlements ``[class, queue]``; ``cap`` is the limit, or the nominal where the weight is zero.
 
     Hours are GPU-hours of the period that ends at ``period_ends``. Until ``grace`` nobody is evicted whom
-    the quotas of ``World.former`` would protect.
+    the quotas of ``Session.former`` would protect.
     """
 
     nominal: Ints

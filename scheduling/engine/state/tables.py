@@ -12,7 +12,7 @@ from scheduling.engine.state.axes import laid_out
 from scheduling.engine.state.decisions import Decisions
 from scheduling.engine.state.input import Holds, Nodes, Tree, Work
 from scheduling.engine.state.nodes import BLOCK_SIZE, Domains, Mix, NodeIndex, NodeRoom, Seats
-from scheduling.engine.state.order import DUES, MOST_KINDS, Ordering, Refusals, Shapes
+from scheduling.engine.state.order import DUES, MOST_SHAPES, Ordering, Refusals, Shapes
 from scheduling.engine.state.queues import Queues
 from scheduling.engine.state.shares import Division
 from scheduling.engine.state.units import GPUS, NODE
@@ -69,7 +69,7 @@ def _sizes(tree: Tree, nodes: Nodes, work: Work, holds: Holds, domains: Domains)
     """How many there are of what tables are laid out by."""
     slots, size = work.phase.size, nodes.gpu_class.size
     members = max(int(work.most.max(initial=1)) * 2, int(nodes.size[GPUS].sum()) // 1000 + 1)
-    shapes = min(slots, MOST_KINDS) + 1
+    shapes = min(slots, MOST_SHAPES) + 1
     return {
         "class": nodes.rate.size, "queue": tree.parent.size, "slot": slots, "node": size,
         "hold": holds.node.size, "holder": max(holds.node.size, slots), "figure": WIDEST,

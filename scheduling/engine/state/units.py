@@ -6,9 +6,7 @@ EPS = 1e-3
 """Two shares closer than this (milli-GPU) are equal: far below the smallest quantity, 1 milli-GPU."""
 
 GPUS, CPUS, MEMORY = 0, 1, 2
-
 BLOCK, RACK, NODE = 0, 1, 2
-
 ANYWHERE = -1
 
 FREE, PENDING, RUNNING = 0, 1, 2
@@ -17,14 +15,3 @@ FREE, PENDING, RUNNING = 0, 1, 2
 NOW, LATER, RAW, EMPTY, BACKFILL = 0, 1, 2, 3, 4
 """Which room counts: free now and unclaimed, free once leaving work is gone, free now whoever claims
 it, the whole node, or free now though reserved for later."""
-
-LEFT, STEPPED_BACK, MOVED, BEGUN, TRIED, STRETCHED, MIXED = 0, 1, 2, 3, 4, 5, 6
-"""In ``book.rounds``: how many rounds follow in this cycle; whether somebody has to be asked again; how
-many move; how many have started on free room; how often some of those were to step back; how many hunts
-went further than to fair shares; how many looked for moves beside evictions.
-"""
-
-SINCE_DIVIDED, DIVISIONS = 0, 1
-"""In ``book.shifts``: how many ask for something else since shares were found last; how often they were
-found anew before a hunt.
-"""

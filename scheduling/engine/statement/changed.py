@@ -1,7 +1,7 @@
 """What a plan remembers, and what makes it stale: dropped here and nowhere else.
 
-Remembered are whose hunt failed (``Prey.refused``), who was refused alike (``Memo.epoch``), and what a
-milli-GPU costs on each node (``Prey.rate``).
+Remembered are whose search failed (``FailedSearches``), who was refused alike (``Refusals``), and what
+a milli-GPU costs on each node (``NodeBounds``).
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from scheduling.engine.state.session import Session
 from scheduling.engine.state.victims import UNRATED
 
 ROOM, RETURN, SHARES, TURNS, HOLDING, REACH = 0, 1, 2, 3, 4, 5
-"""Somebody left a class, moved in it or stepped back; whoever was to leave it stays; shares are others;
-a turn or nodes are kept, or no more; a leaf holds more than it did; a hunt looks at other prey than the one
-before.
+"""Somebody left a class, moved in it or stepped back; whoever was to leave it stays; shares are others; a
+turn or nodes are kept, or no more; a leaf holds more than it did; a search looks at other candidates than the
+one before.
 """
 EVERY = -1
 """In place of a class or a leaf."""

@@ -126,7 +126,7 @@ def note_the_settled(world: Session) -> None:
 
 
 @inner
-def tell_the_like(world: Session) -> None:
+def share_lines(world: Session) -> None:
     """Whoever was refused like another in the last pass gets a line that points to the other's. A delay
     that has still to pass is counted from its own start.
     """
@@ -159,7 +159,7 @@ def tell_the_like(world: Session) -> None:
 
 
 @kernel
-def spell_out(world: Any) -> None:
+def copy_shared_lines(world: Any) -> None:
     """Copy what the lines of the like leave out: the same class with the same numbers."""
     out = world.out
     for k in range(out.size[0]):

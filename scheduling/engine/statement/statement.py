@@ -1,11 +1,11 @@
 """Trying what others do for one workload: they leave, give members up, move, or step back from a start of
 this very plan, virtually and in a log.
 
-``Prey.picked`` and ``Prey.part`` are the log, ``mark`` its end. All that was tried since a mark is undone
-together, last first; one alone may be undone, and done again, out of order, since room and usage are sums.
-A search looks at its own part of the log alone, which begins where those end who step back before it
-(``search_on``). What stays in the log is carried out: those who leave, shrink or move by ``rooming``, those
-who step back by ``precedence``.
+``StatementLog.slot`` and ``part`` are the log, ``mark`` its end. All that was tried since a mark
+is undone together, last first; one alone may be undone, and done again, out of order, since room and usage
+are sums. A search looks at its own part of the log alone, which begins where those end who step back before
+it (``search_on``). What stays in the log is carried out: those who leave, shrink or move by ``rooming``,
+those who step back by ``precedence``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What ``counterfactual`` finds, and among what it may look."""
+"""What ``relaxations`` finds, and among what it may look."""
 
 from __future__ import annotations
 

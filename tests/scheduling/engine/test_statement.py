@@ -13,7 +13,7 @@ from scheduling.engine import Snapshot, encode, plan_frame
 from scheduling.engine.codes import ADMIT, UNDECIDED
 from scheduling.engine.compile.kernel import kernel
 from scheduling.engine.compile.structs import DECLARED, Ints, parts_of
-from scheduling.engine.eviction.candidates import list_prey
+from scheduling.engine.eviction.candidates import list_candidates
 from scheduling.engine.placement.node_room import occupy, pick_device, slots_on
 from scheduling.engine.state.input import extra_of
 from scheduling.engine.state.units import NOW
@@ -46,7 +46,9 @@ def try_and_undo(world: Any, dice: Ints) -> int:
     how much was tried at most.
     """
     work, candidates, out = world.work, world.candidates, world.out
-    list_prey(work, world.ranks, world.rules, world.tree, world.ordering, out.action, candidates)
+    list_candidates(
+        work, world.ranks, world.rules, world.tree, world.ordering, out.action, candidates
+    )
     begin(world)
     last, most = candidates.leaf_begin[candidates.leaf_begin.size - 1], 0
     for i in range(dice.size if last > 0 else 0):
