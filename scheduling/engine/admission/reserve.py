@@ -222,3 +222,16 @@ def _emptiest_domain(world: Session, w: int, c: int, level: int) -> int:
         if slots[d] >= work.least[w] and (best < 0 or free[d] > free[best]):
             best = d
     return best
+
+
+@inner
+def clear_reservations(world: Session) -> None:
+    """Nobody keeps nodes."""
+    for c in range(world.queues.reservations.slot.size):
+        forget_reservation(world, c)
+
+
+@inner
+def forget_reservation(world: Session, c: int) -> None:
+    """Nobody keeps nodes of class ``c``."""
+    world.queues.reservations.slot[c] = -1

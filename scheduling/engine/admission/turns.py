@@ -156,3 +156,12 @@ def _when_freed(ends: object, gpus: Ints, above: float) -> float:
         if above <= EPS:
             return ends[k]  # type: ignore[index]
     return np.inf
+
+
+@inner
+def clear_turns(world: Session) -> None:
+    """Nobody keeps a turn."""
+    turns = world.queues.turns
+    for c in range(turns.slot.shape[0]):
+        for q in range(turns.slot.shape[1]):
+            turns.slot[c, q] = -1

@@ -16,7 +16,7 @@ from scheduling.engine.compile.structs import Flags, Ints
 from scheduling.engine.eviction.regain import regain_member, settled_classes
 from scheduling.engine.order.queues import neediest
 from scheduling.engine.placement.node_index import free_to
-from scheduling.engine.placement.node_room import free_of, pick_device, sit, slots_on
+from scheduling.engine.placement.node_room import free_of, pick_device, sit, slots_on, take_open
 from scheduling.engine.quota.fair_share import levels_over
 from scheduling.engine.quota.limits import user_gpu_limit
 from scheduling.engine.quota.usage import charge
@@ -261,7 +261,7 @@ def _add_member(world: Session, w: int, n: int) -> int:
     work, c = world.work, _class_of(world, w)
     device = pick_device(world.room, work, w, n, NOW)
     sit(world.room, work, w, n, device, NOW)
-    world.room.open[c] -= work.need[GPUS, w]
+    take_open(world.room, c, work.need[GPUS, w])
     charge(world, w, c, 1, not world.ranks.preemptible[work.priority[w]])
     world.out.members[w] += 1
     return device

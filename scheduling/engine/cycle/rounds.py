@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from scheduling.engine import codes
 from scheduling.engine.admission.reserve import let_nodes_go
+from scheduling.engine.admission.turns import clear_turns
 from scheduling.engine.compile.kernel import inner, once
 from scheduling.engine.state.session import Session
 from scheduling.engine.statement.lines import undecide
@@ -46,7 +47,7 @@ def _keeps(world: Session) -> bool:
 @inner
 def reopen_waits(world: Session) -> None:
     """Take back what was decided on those who wait, and what is kept for them."""
-    out, queues = world.out, world.queues
+    out = world.out
     let_nodes_go(world)
     kept = 0
     for k in range(out.size[0]):
@@ -58,6 +59,4 @@ def reopen_waits(world: Session) -> None:
             continue
         undecide(out, w)
     out.size[0] = kept
-    for c in range(queues.turns.slot.shape[0]):
-        for q in range(queues.turns.slot.shape[1]):
-            queues.turns.slot[c, q] = -1
+    clear_turns(world)

@@ -34,6 +34,7 @@ from scheduling.engine.explain.diagnose import conclude
 from scheduling.engine.order.pending import next_workload, note_usage_changed
 from scheduling.engine.order.queues import neediest
 from scheduling.engine.order.refusals import note_cells, note_refusal, refused_alike
+from scheduling.engine.placement.node_room import begin_round
 from scheduling.engine.quota.fair_share import levels_over
 from scheduling.engine.quota.limits import full_queue, user_limit
 from scheduling.engine.state.session import Session
@@ -57,7 +58,7 @@ def decide_all(world: Session) -> None:
     for again in range(MOST_ROUNDS - 1, -1, -1):
         before = world.out.size[0]
         world.queues.round.left, world.queues.round.asks_again = again, 0
-        world.room.came[:] = world.room.coming
+        begin_round(world.room)
         _ask_all(world)
         spare_the_needless(world, before)
         if again == 0 or not (share_out_again(world) or must_ask_again(world, before)):

@@ -8,8 +8,9 @@ from scheduling.engine.compile.structs import Ints
 from scheduling.engine.division.ineligible import refuse_for_hours, refuse_forever
 from scheduling.engine.placement.never_fits import fits_empty, known_row
 from scheduling.engine.quota.limits import limit_too_low, spent_hours
-from scheduling.engine.quota.usage import book_gpus, book_start, weighed
+from scheduling.engine.quota.usage import hold, sum_up_usage
 from scheduling.engine.state.input import Work, gpus_of
+from scheduling.engine.state.queues import Demand
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import GPUS, PENDING, RUNNING
 from scheduling.engine.statement.operations import note_coming
@@ -18,6 +19,27 @@ DENSE, LARGE = 8, 1 << 14
 """Where tables are too large for the cache, one in so many slots is worth a pass over all of them as they
 lie in memory.
 """
+
+
+@inner
+def clear_demand(world: Session) -> None:
+    """Nothing is asked for but by who is left out of the pending order."""
+    demand = world.queues.demand
+    for c in range(demand.supply.size):
+        demand.supply[c] = world.nodes.capacity[c]
+        for q in range(demand.queued.size):
+            demand.asked[c, q] = demand.asked_outside[c, q]
+            demand.charged_micro[c, q] = 0
+    for q in range(demand.queued.size):
+        demand.queued[q] = 0
+    if world.queues.limits.any:
+        for pair in range(demand.user_asks.size):
+            demand.user_queued[pair] = demand.user_asks[pair] = 0
+
+
+def ask_outside(demand: Demand, asked: Ints | int) -> None:
+    """``asked`` [class, queue] is asked for by who is left out of the pending order."""
+    demand.asked_outside[...] = asked
 
 
 @inner
@@ -40,27 +62,15 @@ def sum_held(world: Session) -> None:
         elif q < 0:
             queues.demand.supply[c] = max(0, queues.demand.supply[c] - gpus)
         else:
-            _hold(world, w, q, c, gpus)
+            queues.demand.asked[c, q] += _wants(work, w, work.members[w])
+            hold(world, w, c, gpus)
             ahead = work.started[w] + rules.charge - rules.now
             if ahead > 0.0 and rules.history > 0.0:
                 if ahead != last:
                     last, used = ahead, 1.0 - 2.0 ** (-ahead / rules.half_life)
                 queues.demand.charged_micro[c, q] += int(1000.0 * gpus * used)
-    _sum_up(world)
-
-
-@once
-def _hold(world: Session, w: int, q: int, c: int, gpus: int) -> None:
-    """``w`` holds ``gpus`` in leaf ``q``, and an elastic gang asks for more."""
-    work, queues, p = world.work, world.queues, world.work.priority[w]
-    queues.demand.asked[c, q] += _wants(work, w, work.members[w])
-    queues.usage.held[c, q] += gpus
-    queues.usage.user_weighted[work.user[w]] += weighed(gpus, world.nodes.rate[c])
-    if queues.limits.any != 0:
-        book_start(world, w, 1)
-        book_gpus(world, w, gpus)
-    if p >= 0 and not world.ranks.preemptible[p]:
-        queues.usage.held_fixed[c, q] += gpus
+    sum_up_usage(world)
+    _sum_up_charges(world)
 
 
 @inner
@@ -71,14 +81,11 @@ def _wants(work: Work, w: int, members: int) -> int:
 
 
 @inner
-def _sum_up(world: Session) -> None:
-    """From the leaves, where work was written down, to the root."""
-    queues, parent = world.queues, world.tree.parent
-    for c in range(queues.usage.held.shape[0]):
+def _sum_up_charges(world: Session) -> None:
+    charged, parent = world.queues.demand.charged_micro, world.tree.parent
+    for c in range(charged.shape[0]):
         for q in range(parent.size - 1, 0, -1):
-            queues.usage.held[c, parent[q]] += queues.usage.held[c, q]
-            queues.usage.held_fixed[c, parent[q]] += queues.usage.held_fixed[c, q]
-            queues.demand.charged_micro[c, parent[q]] += queues.demand.charged_micro[c, q]
+            charged[c, parent[q]] += charged[c, q]
 
 
 @inner

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from scheduling.engine.compile.kernel import inner, once
 from scheduling.engine.compile.structs import Floats, Ints
-from scheduling.engine.division.demand import ask_as_decided, sum_asked, sum_held
+from scheduling.engine.division.demand import ask_as_decided, clear_demand, sum_asked, sum_held
 from scheduling.engine.division.divide import divide
-from scheduling.engine.quota.usage import clear_queues, find_ratios
+from scheduling.engine.placement.node_room import clear_coming
+from scheduling.engine.quota.limits import find_limits
+from scheduling.engine.quota.usage import clear_usage, find_ratios
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import EPS
 from scheduling.engine.statement.changed import EVERY, SHARES, changed
@@ -17,7 +19,10 @@ MOST_DIVISIONS = 8
 @inner
 def share_out(world: Session) -> None:
     """Sum what queues hold and ask for and divide it."""
-    clear_queues(world)
+    find_limits(world)
+    clear_usage(world)
+    clear_demand(world)
+    clear_coming(world.room)
     sum_held(world)
     sum_asked(world)
     world.queues.redivision.divided[:] = world.queues.demand.asked

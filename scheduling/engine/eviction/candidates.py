@@ -147,6 +147,12 @@ def _sum_up(tree: Tree, candidates: Candidates) -> None:
 
 
 @inner
+def forget_candidates(candidates: Candidates) -> None:
+    """Whoever searches first in this cycle lists them anew."""
+    candidates.ready[0] = False
+
+
+@inner
 def reset_candidates(candidates: Candidates) -> None:
     """Nobody has been taken yet, of the same candidates as in the plan before."""
     if not candidates.ready[0]:

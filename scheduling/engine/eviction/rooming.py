@@ -11,7 +11,7 @@ from scheduling.engine.admission.allocate import (
     passes_nominal,
     start_or_promise,
 )
-from scheduling.engine.admission.reserve import hold_nodes_again, let_nodes_of
+from scheduling.engine.admission.reserve import forget_reservation, hold_nodes_again, let_nodes_of
 from scheduling.engine.compile.kernel import inner, once
 from scheduling.engine.compile.structs import Ints
 from scheduling.engine.eviction.bounds import (
@@ -112,7 +112,8 @@ def _is_owed(world: Session, w: int, c: int) -> bool:
 def _give_nodes_up(world: Session, c: int) -> None:
     """Who kept them waits; it is asked again, since somebody left."""
     holder = world.queues.reservations.slot[c]
-    world.out.action[holder], world.queues.reservations.slot[c] = codes.WAIT, -1
+    world.out.action[holder] = codes.WAIT
+    forget_reservation(world, c)
 
 
 @inner

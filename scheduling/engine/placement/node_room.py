@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from scheduling.engine.compile.kernel import inner, once
 from scheduling.engine.compile.structs import Ints
+from scheduling.engine.snapshot.events import settle_node
 from scheduling.engine.state.input import Work
 from scheduling.engine.state.nodes import NodeRoom
 from scheduling.engine.state.session import Session
@@ -284,7 +285,7 @@ def lay_out(world: Session) -> None:
             _recall(room, n)
         else:
             continue
-        room.holders.stale[n] = False
+        settle_node(room, n)
         touch(room, n)
     begin_plan(room)
 
@@ -338,3 +339,29 @@ def sum_open(world: Session) -> None:
         room.open[c] = 0
         for i in range(nodes.class_start[c], nodes.class_start[c + 1]):
             room.open[c] += room.baseline.open[nodes.of_class[i]]
+
+
+@inner
+def clear_coming(room: NodeRoom) -> None:
+    """Nothing is about to come free."""
+    for c in range(room.coming.size):
+        room.coming[c] = 0
+
+
+@inner
+def note_coming_free(room: NodeRoom, c: int, gpus: int) -> None:
+    """``gpus`` of class ``c`` come free; less than zero: they stay after all."""
+    room.coming[c] += gpus
+
+
+@inner
+def begin_round(room: NodeRoom) -> None:
+    """What comes free from now on was not known when this round began."""
+    for c in range(room.coming.size):
+        room.came[c] = room.coming[c]
+
+
+@inner
+def take_open(room: NodeRoom, c: int, gpus: int) -> None:
+    """``gpus`` of class ``c`` are free no more; less than zero: they are again."""
+    room.open[c] -= gpus

@@ -14,7 +14,14 @@ import numpy as np
 
 from scheduling.engine.compile.kernel import inner, once
 from scheduling.engine.placement.node_index import look_at, pick_domain, pick_node, row_of, sum_up
-from scheduling.engine.placement.node_room import fits_at, leave, pick_device, sit, take_now
+from scheduling.engine.placement.node_room import (
+    fits_at,
+    leave,
+    pick_device,
+    sit,
+    take_now,
+    take_open,
+)
 from scheduling.engine.state.input import Holds, Nodes, Work
 from scheduling.engine.state.nodes import BLOCK_SIZE, NodeRoom, Seats
 from scheduling.engine.state.session import Session
@@ -54,7 +61,7 @@ def place(world: Session, w: int, c: int, most: int, when: int) -> int:
             break
     _seat(world, row, w, c, many, when, level, domain)
     if when != LATER:
-        world.room.open[c] -= many * work.need[GPUS, w]
+        take_open(world.room, c, many * work.need[GPUS, w])
     return int(many)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from scheduling.engine.compile.kernel import inner, once
-from scheduling.engine.model import UNLIMITED
 from scheduling.engine.quota.limits import spent_hours
 from scheduling.engine.state.input import Tree
 from scheduling.engine.state.queues import Queues
@@ -149,19 +148,6 @@ def _kept_by_children(
         kept += its
         within -= min(held, nominal[c, child] - its)
     return max(0, min(kept, within))
-
-
-@inner
-def note_kept(world: Session) -> None:
-    """What each queue keeps back as it stands, where any has a lending limit."""
-    queues, quotas = world.queues, world.quotas
-    for c in range(queues.usage.lends.size):
-        queues.usage.lends[c] = 0
-        for q in range(queues.usage.dominant_share.size):
-            if quotas.nominal[c, q] > 0 and quotas.lending[c, q] < UNLIMITED:
-                queues.usage.lends[c] = 1
-        for q in range(queues.usage.dominant_share.size - 1, 0, -1):
-            queues.usage.kept_back[c, q] = keeps_back(world, q, c, 0, -1, 0)
 
 
 @inner

@@ -6,8 +6,8 @@ import numpy as np
 
 from scheduling.engine.compile.kernel import inner, once
 from scheduling.engine.compile.structs import Floats
-from scheduling.engine.quota.fair_share import keeps_back, note_kept
-from scheduling.engine.quota.limits import find_limits
+from scheduling.engine.model import UNLIMITED
+from scheduling.engine.quota.fair_share import keeps_back
 from scheduling.engine.state.queues import Queues
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.shares import Division
@@ -15,35 +15,59 @@ from scheduling.engine.state.units import EPS, GPUS
 
 
 @inner
-def clear_queues(world: Session) -> None:
-    """Nothing is held or asked for; users start with what they held of late."""
-    queues = world.queues
-    for q in range(queues.usage.dominant_share.size):
-        queues.usage.dominant_share[q] = 0.0
-        queues.usage.eviction_budget[q] = world.tree.budget[q]
-        queues.usage.running[q] = queues.demand.queued[q] = 0
-    for c in range(queues.reservations.slot.size):
-        for q in range(queues.usage.dominant_share.size):
-            queues.usage.held[c, q] = queues.usage.held_fixed[c, q] = 0
-            queues.demand.asked[c, q] = queues.demand.asked_outside[c, q]
-            queues.usage.leaving[c, q] = queues.demand.charged_micro[c, q] = 0
-            queues.starts.started[c, q], queues.starts.until_s[c, q] = 0, 0.0
-            queues.turns.slot[c, q] = -1
-        queues.reservations.slot[c] = queues.starts.first_promised[c] = -1
-        queues.demand.supply[c] = world.nodes.capacity[c]
-        world.room.coming[c] = 0
-    find_limits(world)
-    usage, by_user, strength = (
-        world.users.usage,
-        queues.usage.user_weighted,
-        world.rules.user_history,
-    )
-    for pair in range(by_user.size):
-        by_user[pair] = int(usage[pair] * strength + 0.5)
-    if queues.limits.any:
-        for pair in range(by_user.size):
-            queues.usage.user_running[pair] = queues.usage.user_gpus[pair] = 0
-            queues.demand.user_queued[pair] = queues.demand.user_asks[pair] = 0
+def clear_usage(world: Session) -> None:
+    """Nothing is held; users start with what they held of late."""
+    usage, budget = world.queues.usage, world.tree.budget
+    for q in range(budget.size):
+        usage.dominant_share[q] = 0.0
+        usage.eviction_budget[q], usage.running[q] = budget[q], 0
+        for c in range(usage.held.shape[0]):
+            usage.held[c, q] = usage.held_fixed[c, q] = usage.leaving[c, q] = 0
+    of_late, strength = world.users.usage, world.rules.user_history
+    for pair in range(of_late.size):
+        usage.user_weighted[pair] = int(of_late[pair] * strength + 0.5)
+    if world.queues.limits.any:
+        for pair in range(of_late.size):
+            usage.user_running[pair] = usage.user_gpus[pair] = 0
+
+
+@inner
+def hold(world: Session, w: int, c: int, gpus: int) -> None:
+    """``w`` holds ``gpus`` as the cycle begins; queues above are told by ``sum_up_usage``."""
+    usage, q, p = world.queues.usage, world.work.queue[w], world.work.priority[w]
+    usage.held[c, q] += gpus
+    usage.user_weighted[world.work.user[w]] += weighed(gpus, world.nodes.rate[c])
+    if world.queues.limits.any:
+        book_start(world, w, 1)
+        book_gpus(world, w, gpus)
+    if p >= 0 and not world.ranks.preemptible[p]:
+        usage.held_fixed[c, q] += gpus
+
+
+@inner
+def sum_up_usage(world: Session) -> None:
+    """From the leaves, where work was written down, to the root."""
+    usage, parent = world.queues.usage, world.tree.parent
+    for c in range(usage.held.shape[0]):
+        for q in range(parent.size - 1, 0, -1):
+            usage.held[c, parent[q]] += usage.held[c, q]
+            usage.held_fixed[c, parent[q]] += usage.held_fixed[c, q]
+
+
+@inner
+def note_leaving(world: Session, c: int, q: int, gpus: int) -> None:
+    """``gpus`` of queue ``q`` leave, and count in the limits of all above it until they are gone."""
+    while q > 0:
+        world.queues.usage.leaving[c, q] += gpus
+        q = world.tree.parent[q]
+
+
+@inner
+def spend_budget(world: Session, q: int, gpus: int) -> None:
+    """Take ``gpus`` from the eviction budgets of ``q`` and of all above it."""
+    while q > 0:
+        world.queues.usage.eviction_budget[q] -= gpus
+        q = world.tree.parent[q]
 
 
 @inner
@@ -148,6 +172,19 @@ def book_start(world: Session, w: int, more: int) -> None:
     while pair >= 0:
         queues.usage.user_running[pair] += more
         pair = world.users.above[pair]
+
+
+@inner
+def note_kept(world: Session) -> None:
+    """What each queue keeps back as it stands, where any has a lending limit."""
+    queues, quotas = world.queues, world.quotas
+    for c in range(queues.usage.lends.size):
+        queues.usage.lends[c] = 0
+        for q in range(queues.usage.dominant_share.size):
+            if quotas.nominal[c, q] > 0 and quotas.lending[c, q] < UNLIMITED:
+                queues.usage.lends[c] = 1
+        for q in range(queues.usage.dominant_share.size - 1, 0, -1):
+            queues.usage.kept_back[c, q] = keeps_back(world, q, c, 0, -1, 0)
 
 
 @inner

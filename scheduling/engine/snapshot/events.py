@@ -190,3 +190,14 @@ def columns(seats: Iterable[tuple[int, int]]) -> tuple[Ints, Ints]:
     """Nodes and devices."""
     table = np.array(list(seats), np.int64).reshape(-1, 2)
     return np.ascontiguousarray(table[:, 0]), np.ascontiguousarray(table[:, 1])
+
+
+@inner
+def settle_node(room: NodeRoom, n: int) -> None:
+    """Who sits on node ``n`` has been noted."""
+    room.holders.stale[n] = False
+
+
+def unsettle_all(room: NodeRoom) -> None:
+    """Who sits where has to be noted anew."""
+    room.holders.stale[:] = True

@@ -299,7 +299,7 @@ class Frame:
     def forget_fits(self) -> None:
         """Drop what is known of nodes: which gangs fit on empty ones, and what is free."""
         self.buffers.seats.known[:] = -1
-        self.buffers.room.holders.stale[:] = True
+        events.unsettle_all(self.buffers.room)
 
     def user_in(self, slot: int, queue: int) -> int:
         """Number of the user of ``slot`` in another queue."""

@@ -4,13 +4,29 @@ from __future__ import annotations
 
 from scheduling.engine import codes
 from scheduling.engine.compile.kernel import inner, once
-from scheduling.engine.placement.node_room import pledge
-from scheduling.engine.quota.usage import book_start, charge
+from scheduling.engine.placement.node_room import note_coming_free, pledge
+from scheduling.engine.quota.usage import book_start, charge, note_leaving
 from scheduling.engine.reasons.figures import PROMISE, START
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import GPUS
 from scheduling.engine.statement.changed import HOLDING, changed
 from scheduling.engine.statement.lines import decide, seat_out
+
+
+@inner
+def clear_starts(world: Session) -> None:
+    """Nothing has started, and nobody was promised room."""
+    starts = world.queues.starts
+    for c in range(starts.first_promised.size):
+        starts.first_promised[c] = -1
+        for q in range(starts.started.shape[1]):
+            starts.started[c, q], starts.until_s[c, q] = 0, 0.0
+
+
+@inner
+def note_started(world: Session, c: int, q: int, gpus: int) -> None:
+    """``gpus`` more, or fewer, have started in queue ``q``."""
+    world.queues.starts.started[c, q] += gpus
 
 
 @inner
@@ -22,7 +38,7 @@ def admit(world: Session, w: int, c: int, members: int) -> None:
     book_start(world, w, 1)
     q, queues = world.work.queue[w], world.queues
     until = world.rules.now + world.work.predicted_p90[w]
-    queues.starts.started[c, q] += members * world.work.need[GPUS, w]
+    note_started(world, c, q, members * world.work.need[GPUS, w])
     queues.starts.until_s[c, q] = max(queues.starts.until_s[c, q], until)
     decide(world.out, w, codes.ADMIT, codes.UNDECIDED, c, members)
     tell_start(world, w, c)
@@ -78,10 +94,8 @@ def promise(world: Session, w: int, c: int, members: int) -> None:
 def note_coming(world: Session, v: int, gpus: int) -> None:
     """Until ``gpus`` of ``v`` are gone they are coming and still count in its queues' limits."""
     c, q = world.work.gpu_class[v], world.work.queue[v]
-    world.room.coming[c] += gpus
-    while q > 0:
-        world.queues.usage.leaving[c, q] += gpus
-        q = world.tree.parent[q]
+    note_coming_free(world.room, c, gpus)
+    note_leaving(world, c, q, gpus)
 
 
 @once

@@ -12,13 +12,14 @@ from __future__ import annotations
 
 from scheduling.engine import codes
 from scheduling.engine.compile.kernel import inner, once
-from scheduling.engine.placement.node_room import leave, occupy, stay
-from scheduling.engine.quota.usage import book_start, charge
+from scheduling.engine.placement.node_room import leave, occupy, stay, take_open
+from scheduling.engine.quota.usage import book_start, charge, spend_budget
 from scheduling.engine.state.input import Work, core_of, gpus_of
 from scheduling.engine.state.nodes import NodeRoom, Seats
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import GPUS
 from scheduling.engine.state.victims import Candidates
+from scheduling.engine.statement.operations import note_started
 
 LEAVES, MOVES, STEPS_BACK = -1, -2, -3
 """In ``part``, in place of the hold of which a member is given up: the whole gang leaves; it moves; or it
@@ -157,7 +158,7 @@ def stand_up(world: Session, v: int) -> None:
         occupy(world.room, world.work, v, out.pool.node[i], out.pool.device[i], -1)
     if out.pool.first[v] + members == out.pool.size[0]:
         out.pool.size[0] = out.pool.first[v]
-    world.room.open[world.work.gpu_class[v]] += members * world.work.need[GPUS, v]
+    take_open(world.room, world.work.gpu_class[v], -members * world.work.need[GPUS, v])
     out.members[v] = 0
 
 
@@ -169,9 +170,9 @@ def _take(world: Session, v: int, sign: int) -> None:
         occupy(world.room, work, v, out.pool.node[i], out.pool.device[i], sign)
     members = sign * out.members[v]
     gpus = members * work.need[GPUS, v]
-    world.room.open[c] -= gpus
+    take_open(world.room, c, gpus)
     if out.action[v] != codes.MOVE:
-        world.queues.starts.started[c, work.queue[v]] += gpus
+        note_started(world, c, work.queue[v], gpus)
     charge(world, v, c, members, False)
     book_start(world, v, sign)
 
@@ -218,10 +219,7 @@ def _let(world: Session, v: int, sign: int) -> None:
 def _spend(world: Session, v: int, gpus: int) -> None:
     """Take ``gpus`` from the eviction budgets above ``v`` and count them in the cap."""
     world.queues.search.evicted[0] += gpus
-    q = world.work.queue[v]
-    while q > 0:
-        world.queues.usage.eviction_budget[q] -= gpus
-        q = world.tree.parent[q]
+    spend_budget(world, world.work.queue[v], gpus)
 
 
 @inner

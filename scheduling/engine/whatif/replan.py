@@ -16,6 +16,7 @@ import numpy as np
 from scheduling.engine import codes
 from scheduling.engine.compile.structs import Ints
 from scheduling.engine.cycle.one_pass import plan_world
+from scheduling.engine.division.demand import ask_outside
 from scheduling.engine.model import MILLI
 from scheduling.engine.planner import plan_frame
 from scheduling.engine.reasons.catalogue import figures_of
@@ -58,7 +59,7 @@ class Again:
         ordering.pending.narrowed[0] = FEW
         for k, (among, _) in enumerate(self._circles):
             self._list(among)
-            queues.demand.asked_outside[...] = 0
+            ask_outside(queues.demand, 0)
             plan_world(self.frame.world, self.frame.now, False)
             self._circles[k] = among, asked - queues.demand.asked
         return self
@@ -73,7 +74,7 @@ class Again:
         )
         ordering.changes.pending_state[self.slot] = LISTED
         self.frame.buffers.shapes.of[self.slot] = self._kind
-        self.frame.buffers.queues.demand.asked_outside[...] = 0
+        ask_outside(self.frame.buffers.queues.demand, 0)
 
     def _who_matters(self, plan: ArrayPlan) -> tuple[Ints, Ints, Ints]:
         """Who got or keeps something, or stepped back; those with whoever goes first in a leaf, or everybody
@@ -108,7 +109,7 @@ class Again:
         """
         for among, extra in self._circles[2:] if higher_limit else self._circles[:2]:
             self._list(among)
-            self.frame.buffers.queues.demand.asked_outside[...] = extra
+            ask_outside(self.frame.buffers.queues.demand, extra)
             plan = plan_frame(self.frame)
             promised = plan.reason[self.slot] == codes.AWAITS_VICTIMS
             if plan.action[self.slot] != codes.ADMIT and not promised:
