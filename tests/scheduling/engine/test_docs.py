@@ -53,3 +53,15 @@ def _numbers(declared: Declared) -> str:
     ]
     found = ", ".join([*told, *(["searches"] if declared.searches else [])])
     return "known outside the engine" if declared.outside else found
+
+
+def test_no_line_of_prose_is_wider_than_a_screen() -> None:
+    wide = [line for line in prose(PAGE.read_text(encoding="utf-8")) if len(line) > 120]
+
+    assert wide == []
+
+
+def prose(text: str) -> list[str]:
+    """Lines that are neither examples nor rows of a table."""
+    blocks = text.split("```")[::2]
+    return [line for block in blocks for line in block.split("\n") if not line.startswith("|")]
