@@ -70,6 +70,12 @@ test-cluster: .venv/.dev ## Contract, enforcement and faults on a real control p
 	@# A machine shared with etcd and an API server stalls at times: what failed is tried once more, and counted.
 	WEIR_TEST_CLUSTER=real $(BIN)/python -m pytest --reruns 1 $(CLUSTER_TESTS)
 
+services:
+	@docker/install-services.sh
+
+test-services: .venv/.dev services ## On PostgreSQL and Redis: suites, then separate processes, each killed in turn
+	$(BIN)/python -m tests.parts
+
 test-nightly: .venv/.dev ## The engine's laws over 2,000 random organisations each, every hostile text everywhere
 	HYPOTHESIS_PROFILE=nightly $(BIN)/python -m pytest -n 2 tests/scheduling/engine/test_laws.py \
 		tests/security/test_hostile_input.py
@@ -83,6 +89,7 @@ check: .venv/.dev ## Format, lint, types, contracts, templates, dependencies
 	$(BIN)/lint-imports
 	$(BIN)/djlint --quiet --lint templates
 	$(BIN)/hadolint docker/Dockerfile
+	$(BIN)/check-jsonschema --builtin-schema vendor.compose-spec docker/compose.yaml
 	$(BIN)/python docker/audit_dependencies.py
 	$(BIN)/python manage.py check --fail-level WARNING
 	$(BIN)/python manage.py makemigrations --check --dry-run
@@ -97,4 +104,4 @@ lock: .venv/.dev ## Pin requirements anew from requirements*.in
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-annotate --no-header \
 		--no-emit-index-url --no-emit-find-links requirements-dev.in -o requirements-dev.txt
 
-.PHONY: help setup demo demo-clean cluster cluster-down browser test test-cluster test-nightly check format lock
+.PHONY: help setup demo demo-clean cluster cluster-down browser services test test-cluster test-services test-nightly check format lock

@@ -13,6 +13,9 @@ from hypothesis import HealthCheck, settings
 from tests.scheduling.control_plane import ON, control_plane
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "portal.config.settings")
+if "WEIR_CACHE_URL" in os.environ and (number := os.environ.get("PYTEST_XDIST_WORKER", "")[2:]):
+    # Each process of the tests empties its cache before a test: they must not share one.
+    os.environ["WEIR_CACHE_URL"] = f"{os.environ['WEIR_CACHE_URL']}/{number}"
 
 QUIET = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
 settings.register_profile(

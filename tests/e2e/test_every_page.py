@@ -25,6 +25,7 @@ from tests.scheduling.kube import eventually
 
 ARGUMENTS = {
     "cluster": "fra1", "queue": "language", "node": "h100-01", "mode": "paused", "topic": "share",
+    "team": "language",
 }  # fmt: skip
 TOPICS = ("waiting", "evicted", "glossary", "keyboard")
 UNREADABLE = ("csv", "json", "live", "password", "search", "submit_preview", "sooner", "revert")
@@ -45,7 +46,8 @@ def pages(cluster: Cluster) -> Iterator[str]:
     known = {**ARGUMENTS, "uid": work.uid}
     for name, row in ROWS.items():
         area, _, page = name.partition(":")
-        if row.read is None or area not in {"web", "accounts", "reports"}:
+        is_page = area in {"web", "accounts", "reports"} or name == "mfa_index"
+        if row.read is None or not is_page:
             continue
         if any(part in page for part in UNREADABLE):
             continue

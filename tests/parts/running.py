@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tests.parts.deployment import Service
+from tests.parts.servers import children_of
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -53,9 +54,8 @@ class Running:
 
     def kill_children(self, name: str) -> int:
         """SIGKILL to what the service has started, not to itself; how many those were."""
-        parent = self.processes[name].pid
-        children = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
-        for child in map(int, children):
+        children = children_of(self.processes[name].pid)
+        for child in children:
             os.kill(child, signal.SIGKILL)
         return len(children)
 

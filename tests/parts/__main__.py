@@ -1,0 +1,54 @@
+"""Program: start PostgreSQL and Redis, run the suites that matter on them, then the whole as processes.
+
+``python -m tests.parts``. What differs between databases is how rows are locked, ordered and refused; what
+differs between caches is what several processes count together. The suites are those that ask for either.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from tests.parts.servers import postgres, redis_server
+
+ROOT = Path(__file__).resolve().parents[2]
+SUITES = (
+    "tests/portal/accounts",
+    "tests/portal/teams/test_access.py",
+    "tests/portal/teams/test_service_accounts.py",
+    "tests/portal/web/test_group_rules.py",
+    "tests/scheduling/models",
+    "tests/scheduling/services/test_ledger.py",
+    "tests/scheduling/services/test_lifecycle.py",
+    "tests/scheduling/services/test_quotas_at_once.py",
+    "tests/security/test_sessions.py",
+    "tests/security/test_throttles.py",
+    "tests/security/test_tokens.py",
+)
+WHOLE = ("tests/parts/test_whole.py",)
+
+
+def pytest(tests: Sequence[str], environment: dict[str, str], *options: str) -> int:
+    command = [sys.executable, "-m", "pytest", "-p", "no:rerunfailures", *options, *tests]
+    began = time.monotonic()
+    done = subprocess.run(command, cwd=ROOT, env={**os.environ, **environment}, check=False)
+    sys.stdout.write(f"{len(tests)} suites in {time.monotonic() - began:.0f} s\n")
+    sys.stdout.flush()
+    return done.returncode
+
+
+def main() -> int:
+    with postgres() as database, redis_server() as cache:
+        # The broker of these stays in the process: who sends and who takes a task are in one there.
+        environment = {"DATABASE_URL": database.url, "WEIR_CACHE_URL": cache.url}
+        suites = pytest(SUITES, environment, "-n", "2", "--dist", "loadfile")
+    whole = pytest(WHOLE, {"WEIR_TEST_PARTS": "1"}, "-s")
+    return suites or whole
+
+
+if __name__ == "__main__":
+    sys.exit(main())
