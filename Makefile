@@ -54,6 +54,9 @@ demo: setup ## The portal over a cluster: PORT=, SPEED=, TRACE=, NODES=, FROM=, 
 demo-clean: ## Forget the demo's data
 	rm -rf var/demo*
 
+serve: setup ## The portal for an organisation of your own: PORT=
+	@$(BIN)/python manage.py serve --port $(PORT)
+
 cluster: .venv/.runtime ## A Kubernetes control plane on loopback, with simulated nodes
 	@$(BIN)/python -m scheduling.testbed.control_plane up var/cluster
 
@@ -104,4 +107,4 @@ lock: .venv/.dev ## Pin requirements anew from requirements*.in
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-annotate --no-header \
 		--no-emit-index-url --no-emit-find-links requirements-dev.in -o requirements-dev.txt
 
-.PHONY: help setup demo demo-clean cluster cluster-down browser services test test-cluster test-services test-nightly check format lock
+.PHONY: help setup demo demo-clean serve cluster cluster-down browser services test test-cluster test-services test-nightly check format lock

@@ -58,6 +58,7 @@ INSTALLED_APPS = [
     "portal.accounts",
     "portal.teams",
     "portal.audit",
+    "portal.setup",
     "portal.reports",
     "portal.api",
     "portal.web",
@@ -350,6 +351,8 @@ CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
     },
 }
 
+# Where pasted credentials of clusters are kept; every process of one installation reads it.
+WEIR_CREDENTIALS = Path(env.str("WEIR_CREDENTIALS", default=str(VAR_DIR / "clusters")))
 WEIR_TRACES = Path(env.str("WEIR_TRACES", default=str(BASE_DIR.parent / "shared" / "traces")))
 
 LOGGING: dict[str, Any] = {

@@ -9,46 +9,14 @@ from pathlib import Path
 
 import uvicorn
 
-from portal.config.asgi import application
 from portal.config.celery import app
+from portal.config.serving import PortTakenError, listen, server_config
 from portal.demo.cluster.furnish import Played
 from portal.demo.work.arrivals import Arrival
 from portal.demo.work.feed import Stream
 from scheduling.services.worker.embedded import start_embedded_worker
 
-GRACE_S = 2
-"""Live pages never end by themselves; they are cut after this at Ctrl-C."""
-HOST = "127.0.0.1"
-
-
-class PortTakenError(Exception):
-    """Another program listens on the port."""
-
-
-def listen(port: int) -> socket.socket:
-    """A bound socket, before anything is seeded. Raises PortTakenError."""
-    listener = socket.socket()
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listener.bind((HOST, port))
-    except OSError as error:
-        listener.close()
-        raise PortTakenError(
-            f"Port {port} cannot be had ({error.strerror}). Choose another: make demo PORT=8001"
-        ) from error
-    return listener
-
-
-def server_config() -> uvicorn.Config:
-    """A server that says nothing of itself and leaves to the portal whom to believe about addresses."""
-    return uvicorn.Config(
-        application,
-        log_level="warning",
-        lifespan="off",
-        server_header=False,
-        proxy_headers=False,
-        timeout_graceful_shutdown=GRACE_S,
-    )
+__all__ = ["PortTakenError", "listen", "serve"]
 
 
 def serve(

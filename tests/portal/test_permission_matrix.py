@@ -36,6 +36,7 @@ from scheduling.models import (
     Transition,
     Workload,
 )
+from scheduling.services.events import announce, deliver_due
 from tests.cycles import record, snapshot_of
 from tests.factories import (
     NOW,
@@ -53,23 +54,40 @@ SEALED = b"vermilion"
 HIDDEN = b"vermilion-queue"
 """Stands beside pretraining: its members must not read it either."""
 
-ANYBODY = frozenset({"outsider", "neighbour", "member", "lead", "operator"})
+PERSONAS = {
+    "researcher": ("pretraining", "researcher"),
+    "scientist": ("pretraining", "data scientist"),
+    "lead": ("research", "team lead"),
+    "approver": ("fra1", "approver"),
+    "operator": ("fra1", "operator"),
+    "finance": ("fra1", "finance"),
+    "admin": ("fra1", "admin"),
+}
+"""Who asks -> the queue of their team and the shipped persona they have there, beside the outsider of another
+cluster and the neighbour of another department."""
+ANYBODY = frozenset({"outsider", "neighbour", *PERSONAS})
 HERE = ANYBODY - {"outsider"}
 TEAM = HERE - {"neighbour"}
-LEADS = TEAM - {"member"}
-OPERATORS = frozenset({"operator"})
+LEADS = frozenset({"lead", "admin"})
+ACTORS = LEADS | {"operator"}
+OPERATORS = frozenset({"operator", "admin"})
+ADMINS = frozenset({"admin"})
+SUBMITTERS = frozenset({"neighbour", "researcher", "scientist", "lead", "admin"})
+AUDITORS = LEADS | {"approver", "operator", "finance"}
+ALL_AUDITORS = AUDITORS - {"lead"}
+"""They see all work, too."""
 NOBODY: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
 class Row:
-    """``read`` by GET; ``write`` by POST (None: the address takes none). ``args`` name what is there."""
+    """``read`` by GET; ``write`` by ``by`` (None: the address takes none). ``args`` name what is there."""
 
     read: frozenset[str] | None
     write: frozenset[str] | None = None
     args: dict[str, object] = field(default_factory=dict)
     query: str = ""
-    delete: bool = False
+    by: str = "POST"
 
 
 QUEUE = {"queue": "pretraining"}
@@ -118,15 +136,15 @@ ROWS = {
     "web:help": Row(ANYBODY),
     "web:help_page": Row(ANYBODY, args={"topic": "share"}),
     "web:workloads": Row(HERE, query="?q=vermil"),
-    "web:submit": Row(HERE, HERE),
-    "web:submit_preview": Row(None, HERE),
-    "web:template_keep": Row(None, HERE),
+    "web:submit": Row(SUBMITTERS, SUBMITTERS),
+    "web:submit_preview": Row(None, SUBMITTERS),
+    "web:template_keep": Row(None, SUBMITTERS),
     "web:template_drop": Row(None, NOBODY, TEMPLATE),
     "web:workload": Row(TEAM, args=WORK),
     "web:sooner": Row(TEAM, args=WORK),
-    "web:cancel": Row(LEADS, LEADS, WORK),
-    "web:hold": Row(None, LEADS, WORK),
-    "web:release": Row(None, LEADS, WORK),
+    "web:cancel": Row(ACTORS, ACTORS, WORK),
+    "web:hold": Row(None, ACTORS, WORK),
+    "web:release": Row(None, ACTORS, WORK),
     "web:quotas_index": Row(HERE),
     "web:quotas": Row(TEAM, LEADS, DIVIDED),
     "web:quota_changes": Row(TEAM, args=DIVIDED),
@@ -139,9 +157,25 @@ ROWS = {
     "web:cluster": Row(OPERATORS),
     "web:cycle": Row(HERE, args={"number": 48213}),
     "web:cycle_candidates": Row(HERE, args={"number": 48213}),
-    "web:cycle_snapshot": Row(OPERATORS, args={"number": 48213}),
+    "web:cycle_snapshot": Row(ALL_AUDITORS, args={"number": 48213}),
     "web:cluster_mode": Row(OPERATORS, OPERATORS, {"mode": "paused"}),
     "web:queue_delete": Row(None, LEADS, QUEUE),
+    "web:people": Row(ANYBODY, LEADS),
+    "web:person": Row(TEAM, args={"username": "sealed"}),
+    "web:person_active": Row(None, ADMINS, {"username": "sealed"}),
+    "web:teams": Row(ANYBODY, ADMINS),
+    "web:team": Row(TEAM, LEADS, {"team": "pretraining"}),
+    "web:team_delete": Row(None, ADMINS, {"team": "pretraining"}),
+    "web:member_remove": Row(None, LEADS, {"team": "pretraining", "username": "sealed"}),
+    "web:personas": Row(ANYBODY),
+    "web:persona_add": Row(ADMINS, ADMINS),
+    "web:persona": Row(ADMINS, ADMINS, {"persona": "researcher"}),
+    "web:persona_delete": Row(None, ADMINS, {"persona": "researcher"}),
+    "web:set_up": Row(ADMINS),
+    "web:set_up_step": Row(ADMINS, ADMINS, {"step": "connect"}),
+    "web:policy": Row(OPERATORS, ADMINS),
+    "web:audit": Row(AUDITORS),
+    "web:audit_csv": Row(AUDITORS),
     **{
         f"reports:{name}{ending}": Row(HERE)
         for name in ("utilization", "waits", "preemptions")
@@ -149,34 +183,45 @@ ROWS = {
     },
     "api:me": Row(ANYBODY),
     "api:tokens": Row(ANYBODY, ANYBODY),
-    "api:token": Row(None, NOBODY, TOKEN, delete=True),
     "api:sessions": Row(ANYBODY),
-    "api:session": Row(None, NOBODY, {"key": "vermilion-session"}, delete=True),
-    "api:group_rules": Row(OPERATORS, OPERATORS),
-    "api:group_rule": Row(None, OPERATORS, RULE, delete=True),
+    "api:session": Row(None, NOBODY, {"key": "vermilion-session"}, by="DELETE"),
+    "api:group_rules": Row(ADMINS, ADMINS),
+    "api:group_rule": Row(None, ADMINS, RULE, by="DELETE"),
     "api:service_accounts": Row(LEADS, LEADS, TEAM_OF),
-    "api:service_account": Row(None, LEADS, PROGRAM, delete=True),
+    "api:service_account": Row(None, LEADS, PROGRAM, by="DELETE"),
     "api:service_tokens": Row(None, LEADS, PROGRAM),
-    "api:service_token": Row(None, LEADS, PROGRAM_TOKEN, delete=True),
-    "api:teams": Row(ANYBODY),
-    "api:team": Row(TEAM, args={"name": "pretraining"}),
-    "api:personas": Row(ANYBODY),
-    "api:priority_classes": Row(ANYBODY),
-    "api:clusters": Row(ANYBODY),
+    "api:service_token": Row(None, LEADS, PROGRAM_TOKEN, by="DELETE"),
+    "api:token": Row(None, NOBODY, TOKEN, by="DELETE"),
+    "api:people": Row(ANYBODY, LEADS),
+    "api:person": Row(TEAM, ADMINS, {"username": "sealed"}, by="PUT"),
+    "api:person_may": Row(TEAM, args={"username": "sealed"}),
+    "api:teams": Row(ANYBODY, ADMINS),
+    "api:team": Row(TEAM, ADMINS, {"name": "pretraining"}, by="PUT"),
+    "api:team_member": Row(None, LEADS, {"name": "pretraining", "username": "sealed"}, by="DELETE"),
+    "api:personas": Row(ANYBODY, ADMINS),
+    "api:persona": Row(ADMINS, ADMINS, {"name": "researcher"}, by="PUT"),
+    "api:priority_class": Row(None, ADMINS, {"name": "best-effort"}, by="PUT"),
+    "api:gpu_class": Row(None, ADMINS, {"name": H100}, by="PUT"),
+    "api:policy": Row(OPERATORS, ADMINS, by="PUT"),
+    "api:tree": Row(None, ADMINS, by="PUT"),
+    "api:audit": Row(AUDITORS),
+    "api:audit_verdict": Row(ALL_AUDITORS),
+    "api:priority_classes": Row(ANYBODY, ADMINS),
+    "api:clusters": Row(ANYBODY, ADMINS),
     "api:cluster": Row(HERE),
     "api:cluster_mode": Row(None, OPERATORS),
-    "api:gpu_classes": Row(HERE),
+    "api:gpu_classes": Row(HERE, ADMINS),
     "api:nodes": Row(HERE),
     "api:guardrails": Row(OPERATORS),
-    "api:queues": Row(HERE),
-    "api:queue": Row(TEAM, args={"name": "pretraining"}),
+    "api:queues": Row(HERE, LEADS),
+    "api:queue": Row(TEAM, LEADS, {"name": "pretraining"}, by="DELETE"),
     "api:quotas": Row(HERE, HERE),
     "api:quota_changes": Row(HERE),
     "api:workloads": Row(HERE, HERE),
     "api:workload": Row(TEAM, args=WORK),
-    "api:workload_cancel": Row(None, LEADS, WORK),
-    "api:workload_hold": Row(None, LEADS, WORK),
-    "api:workload_release": Row(None, LEADS, WORK),
+    "api:workload_cancel": Row(None, ACTORS, WORK),
+    "api:workload_hold": Row(None, ACTORS, WORK),
+    "api:workload_release": Row(None, ACTORS, WORK),
     "api:cycles": Row(HERE),
     "api:cycle": Row(HERE, args={"number": 48213}),
     "api:decisions": Row(HERE),
@@ -188,7 +233,7 @@ ROWS = {
     "no_such_api": Row(NOBODY),
 }
 OPEN = {
-    "accounts:sign_in", "accounts:oidc", "account_login", "account_inactive", "account_signup",
+    "accounts:sign_in", "web:first_admin", "accounts:oidc", "account_login", "account_inactive", "account_signup",
     "mfa_authenticate", "mfa_login_webauthn", "openid_connect_callback", "socialaccount_signup",
     "socialaccount_login_cancelled",
 }  # fmt: skip
@@ -198,6 +243,7 @@ ABSENT = {
     "cluster": "nowhere", "queue": "nowhere", "name": "nowhere", "uid": "uid-nowhere",
     "mode": "nowhere", "node": "nowhere", "topic": "nowhere",
     "team": "nowhere", "account": "svc-nowhere", "key": "nowhere",
+    "step": "nowhere", "persona": "nowhere", "username": "nobody",
     "pk": 999_999, "number": 999_999,
 }  # fmt: skip
 
@@ -265,10 +311,17 @@ def build() -> World:
     people = {
         "outsider": make_member(elsewhere, name="outsider", **everything),
         "neighbour": make_member(queues["search"], name="neighbour", **everything),
-        "member": User.objects.get(username="researcher"),
-        "lead": User.objects.get(username="lead"),
-        "operator": User.objects.get(username="admin"),
     }
+    for name, (team, persona) in PERSONAS.items():
+        people[name], _ = User.objects.get_or_create(username=name)
+        join(people[name], queues[team].team, persona)
+    join(
+        make_user("sealed", last_name="vermilion-person"), queues["pretraining"].team, "researcher"
+    )
+    announce(
+        "quota.saved", cluster=cluster, queue="research/language/pretraining", reason="vermilion"
+    )
+    deliver_due()
     sessions = {}
     for name, user in people.items():
         client = Client()
@@ -299,6 +352,9 @@ def programs(queue: Queue, owner: User) -> dict[str, int]:
         user=owner, type=Authenticator.Type.WEBAUTHN, data={"name": "vermilion-key"}
     )
     return {"program_token": token.pk, "rule": rule.pk, "passkey": key.pk}
+def join(user: User, team: Team, persona: str) -> None:
+    held = {"persona": Persona.objects.get(name=persona)}
+    Membership.objects.get_or_create(user=user, team=team, defaults=held)
 
 
 def seal(queues: dict[str, Queue]) -> None:
@@ -399,7 +455,7 @@ def test_every_address_has_a_row():
 
 @pytest.mark.parametrize("name", ROWS)
 def test_who_is_not_signed_in_is_asked_to(world, name):
-    for method in ("GET", "POST", "DELETE"):
+    for method in ("GET", "POST", "PUT", "DELETE"):
         response = ask(world.client("anonymous"), method, world.url(name))
         if name == "accounts:sign_out":
             assert response.status_code in (302, 405)
@@ -415,9 +471,10 @@ def test_who_is_not_signed_in_is_asked_to(world, name):
 @pytest.mark.parametrize("name", ROWS)
 def test_row_holds(world, name, who):
     row, client = ROWS[name], world.client(who)
-    sealed = {"outsider": SEALED, "neighbour": SEALED, "member": HIDDEN}.get(who)
-    writes = "DELETE" if row.delete else "POST"
-    for method, allowed in (("GET", row.read), (writes, row.write)):
+    sealed = {
+        "outsider": SEALED, "neighbour": SEALED, "researcher": HIDDEN, "scientist": HIDDEN
+    }.get(who)  # fmt: skip
+    for method, allowed in (("GET", row.read), (row.by, row.write)):
         with transaction.atomic():
             response = ask(client, method, world.url(name))
             check(response, method, allowed, who)
@@ -440,4 +497,4 @@ def check(response, method: str, allowed: frozenset[str] | None, who: str) -> No
     elif who in allowed:
         assert code < 400 or code in (400, 409, 422, 503), (method, code)
     else:
-        assert code in (404, 400) or (code == 403 and who == "member"), (method, code)
+        assert code in (404, 400) or (code == 403 and who in TEAM), (method, code)

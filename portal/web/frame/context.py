@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from portal.display.units import gpus_each
 from portal.teams.access import is_operator, submittable_queues, visible_clusters
-from portal.web.frame.menu import Section, sections
+from portal.web.frame.menu import Section, begin, sections
 from portal.web.frame.remembered import remembered
 from scheduling.models import Cluster, Cycle, GpuClass
 
@@ -112,7 +112,7 @@ class Shell:
     @cached_property
     def sections(self) -> list[Section]:
         if self.cluster is None:
-            return []
+            return begin(self.request)
         return sections(self.request, self.cluster, may_submit=self.may_submit)
 
 

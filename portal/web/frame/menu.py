@@ -9,10 +9,10 @@ from django.http import HttpRequest
 from django.urls import NoReverseMatch, reverse
 
 from portal.audit.reading import may_audit
-from portal.teams.access import editable_queues, is_operator, visible_queues
+from portal.teams.access import editable_queues, is_admin, is_operator, visible_queues
 from portal.teams.rights import Person, rights_of
 from portal.web.frame.remembered import remembered
-from scheduling.models import Cluster, Workload
+from scheduling.models import Cluster, ClusterMode, Workload
 from scheduling.models.workloads import State
 
 
@@ -89,6 +89,12 @@ class _Menu:
         inside = any(self.path.startswith(f"/c/{self.cluster.name}/{folder}/") for folder in below)
         yield Entry(label, icon, url, current=inside or self.path == url, count=count)
 
+    def set_up(self) -> Iterator[Entry]:
+        """Until a cluster is enforced for the first time."""
+        if self.cluster.mode == ClusterMode.OBSERVE and is_admin(self.user):
+            inside = self.path.startswith("/set-up/")
+            yield Entry("Set-up", "list", reverse("web:set_up"), current=inside)
+
     def work(self) -> Iterator[Entry]:
         below = ("work",) if self.is_others_work else ("work", "w")
         yield from self.entry("Overview", "home", "web:overview")
@@ -119,8 +125,21 @@ def sections(request: HttpRequest, cluster: Cluster, *, may_submit: bool) -> lis
     """The menu of ``cluster`` for the person, sections without a page left out."""
     menu = _Menu(request, cluster, may_submit=may_submit)
     parts = [
-        Section("", list(menu.work())),
+        Section("", [*menu.set_up(), *menu.work()]),
         Section("Sharing", list(menu.sharing())),
         Section("Operating", list(menu.operating())),
     ]
     return [section for section in parts if section.entries]
+
+
+def begin(request: HttpRequest) -> list[Section]:
+    """The menu while there is no cluster: for who administers, the way to one."""
+    user = getattr(request, "user", None)
+    if user is None or not is_admin(user):
+        return []
+    path = request.path
+    entries = [
+        Entry("Set-up", "list", reverse("web:set_up"), path.startswith("/set-up/")),
+        Entry("Teams", "people", reverse("web:teams"), path.startswith("/teams/")),
+    ]
+    return [Section("", entries)]

@@ -8,7 +8,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_safe
 
 from portal.accounts.capabilities import Capability
-from portal.teams.access import sees_everything, tops, visible_clusters
+from portal.teams.access import is_admin, sees_everything, tops, visible_clusters
 from portal.teams.rights import Person
 from scheduling.models import Cluster
 
@@ -33,6 +33,8 @@ def answers_for_others(user: Person) -> bool:
 @require_safe
 def home(request: HttpRequest) -> HttpResponse:
     cluster = visible_clusters(request.user).first()
+    if cluster is None and is_admin(request.user):
+        return redirect("web:set_up")
     if cluster is None:
         return render(request, "web/nowhere.html", status=404)
     page = "web:overview" if answers_for_others(request.user) else "web:my_work"

@@ -104,6 +104,8 @@ def _form(request: PersonRequest, cluster: Cluster) -> tuple[AnyForm, str]:
     """The form as it was posted, or as it begins; and what is to be said of how it begins."""
     pasted = request.GET.get("as") == "manifest"
     if request.method == "POST":
+        if not leaves_of(request.user, cluster):
+            raise Http404
         kind = PasteForm if pasted else SubmitForm
         return kind(request.user, cluster, request.POST), ""
     copied = clone_of(request.user, cluster, request.GET.get("clone", "")) or Copy()

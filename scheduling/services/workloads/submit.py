@@ -69,7 +69,7 @@ def submit(cluster: Cluster, *, manifest: Mapping[str, Any], user: str) -> Json:
         body = adapter.queued(body)
     where = adapter.path(meta["namespace"], "")
     person = _person(user, queue)
-    with _talking_to(cluster) as client:
+    with talking_to(cluster) as client:
         try:
             return client.create(where, body, as_person=person)
         except ConflictError as error:
@@ -138,7 +138,7 @@ def _claims(cluster: Cluster, manifest: Json) -> Claims:
     if '"resourceClaimTemplateName"' not in json.dumps(manifest, default=str):
         return {}
     namespace = manifest["metadata"]["namespace"] or _namespace(cluster, manifest)
-    with _talking_to(cluster) as client, suppress(NotFoundError):
+    with talking_to(cluster) as client, suppress(NotFoundError):
         classes = client.get(devices.list_path("deviceclasses"))["items"]
         templates = client.get(devices.list_path("resourceclaimtemplates", namespace))["items"]
         return devices.count(classes, (), templates).claims(namespace)
@@ -149,7 +149,7 @@ def _runtimes(cluster: Cluster, manifest: Json) -> Runtimes:
     """What runtime classes add to its pods; nothing is asked where it names none."""
     if '"runtimeClassName"' not in json.dumps(manifest, default=str):
         return {}
-    with _talking_to(cluster) as client, suppress(NotFoundError):
+    with talking_to(cluster) as client, suppress(NotFoundError):
         return runtimes.read(client.get(runtimes.LIST_PATH)["items"])
     return {}
 
@@ -167,7 +167,7 @@ def cancel(workload: Workload, *, user: str) -> None:
     """
     _refuse_finished(workload)
     person = _person(user, workload.queue)
-    with _talking_to(workload.cluster) as client:
+    with talking_to(workload.cluster) as client:
         for path, uid in _objects(client, workload, person):
             body: Json = {
                 "apiVersion": "v1",
@@ -249,7 +249,7 @@ def _faults_as(workload: Workload, name: str) -> tuple[ServiceError, ...]:
 def observed(workload: Workload) -> Observed:
     """``workload`` as it stands in the cluster, read as if it waited. Raises ServiceError when it is gone."""
     adapter = next(a for a in ADAPTERS if a.kind == workload.kind)
-    with _talking_to(workload.cluster) as client:
+    with talking_to(workload.cluster) as client:
         if adapter.resource == adapter.kind:
             return read(
                 workload.cluster, client.get(adapter.path(workload.namespace, workload.name))
@@ -269,7 +269,7 @@ def manifest_of(workload: Workload) -> Json:
     adapter = next(a for a in ADAPTERS if a.kind == workload.kind)
     if adapter.resource != adapter.kind:
         raise ServiceError("many_objects", "A group of pods is no one object.")
-    with _talking_to(workload.cluster) as client:
+    with talking_to(workload.cluster) as client:
         obj = client.get(adapter.path(workload.namespace, workload.name))
     resources = [c.resource_name for c in workload.cluster.gpu_classes.all()]
     with _readable(adapter):
@@ -353,7 +353,7 @@ def _annotate(workload: Workload, notes: Json, user: str) -> None:
 def _patch(workload: Workload, meta: Json, user: str) -> None:
     """A patch that only the very object accepts (its uid is the precondition)."""
     person = _person(user, workload.queue)
-    with _talking_to(workload.cluster) as client:
+    with talking_to(workload.cluster) as client:
         for path, uid in _objects(client, workload, person):
             client.patch(path, {"metadata": {**meta, "uid": uid}}, as_person=person)
 
@@ -363,7 +363,7 @@ _lock = threading.Lock()
 
 
 @contextmanager
-def _talking_to(cluster: Cluster) -> Iterator[Client]:
+def talking_to(cluster: Cluster) -> Iterator[Client]:
     """A shared client for ``cluster``; its refusals become ServiceErrors."""
     address = address_of(cluster)
     try:

@@ -1,0 +1,308 @@
+"""Everything of the first run by REST: clusters, classes, queues, the tree as one, and the policy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any
+
+import yaml
+from django.http import Http404
+from django.shortcuts import get_object_or_404
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers, status
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from portal.accounts.models import Scope
+from portal.api.clusters import (
+    ClusterList,
+    ClusterSerializer,
+    GpuClassList,
+    GpuClassSerializer,
+    PriorityClassList,
+    PriorityClassSerializer,
+)
+from portal.api.errors import refuse
+from portal.api.queues import QueueDetail, QueueList, QueueSerializer
+from portal.api.scope import ClusterView, PersonView
+from portal.boundary.reading import one_line
+from portal.teams.access import (
+    dividable_queues,
+    editable_queues,
+    is_admin,
+    is_operator,
+    visible_queues,
+)
+from scheduling.models import PriorityClass, Queue, Stop, WorkloadType
+from scheduling.services import knobs
+from scheduling.services.classes import save_gpu_class, save_priority_class
+from scheduling.services.connecting import Credentials, connect
+from scheduling.services.quotas.tree import create_queue, delete_queue
+from scheduling.services.tree_files import apply_tree, parse
+
+LONGEST = 131_072
+TYPES = [kind.value for kind in WorkloadType]
+MOST_WHOLE = 2**31 - 1
+
+
+class AdminView(PersonView):
+    write_scope = Scope.ALL
+
+    def check(self) -> None:
+        """Raises Http404 for who does not administer."""
+        if not is_admin(self.person):
+            raise Http404
+
+
+class NewClusterSerializer(serializers.Serializer[Any]):
+    """A kubeconfig, or an address with a token, or neither: the account of Weir's own pod."""
+
+    name = serializers.SlugField(max_length=50)
+    kubeconfig = serializers.CharField(max_length=LONGEST, required=False)
+    context: Any = serializers.CharField(max_length=200, required=False, validators=[one_line])
+    api_url = serializers.URLField(max_length=200, required=False)
+    token = serializers.CharField(max_length=LONGEST, required=False)
+    ca = serializers.CharField(max_length=LONGEST, required=False)
+
+
+class Clusters(AdminView, ClusterList):
+    """Clusters you may see."""
+
+    @extend_schema(request=NewClusterSerializer, responses={201: ClusterSerializer})
+    def post(self, request: Request) -> Response:
+        """Connect a cluster, in observe mode; one that does not answer is not kept. For who administers."""
+        self.check()
+        asked = NewClusterSerializer(data=request.data)
+        asked.is_valid(raise_exception=True)
+        given = dict(asked.validated_data)
+        name = given.pop("name")
+        made = connect(name=name, credentials=Credentials(**given), author=self.person)
+        return Response(ClusterSerializer(made).data, status=status.HTTP_201_CREATED)
+
+
+class GpuClassWriteSerializer(serializers.Serializer[Any]):
+    name = serializers.CharField(max_length=63, validators=[one_line])
+    resource_name = serializers.CharField(max_length=200, required=False, validators=[one_line])
+    node_labels = serializers.DictField(
+        child=serializers.CharField(max_length=63, allow_blank=True), required=False
+    )
+    exchange_rate = serializers.DecimalField(
+        max_digits=9, decimal_places=4, min_value=Decimal(0), required=False
+    )
+    price_per_gpu_hour = serializers.DecimalField(
+        max_digits=10, decimal_places=4, min_value=Decimal(0), required=False
+    )
+
+
+class ClusterAdminView(ClusterView):
+    write_scope = Scope.ALL
+
+    def check(self) -> None:
+        """Raises Http404 for who sees no such cluster, or does not administer."""
+        assert self.cluster  # noqa: S101 - fetching it is the check
+        if not is_admin(self.person):
+            raise Http404
+
+
+class GpuClasses(ClusterAdminView, GpuClassList):
+    """GPU classes of a cluster, in the order every page shows them."""
+
+    @extend_schema(request=GpuClassWriteSerializer, responses={201: GpuClassSerializer})
+    def post(self, request: Request, cluster: str) -> Response:
+        """Make a GPU class. For who administers."""
+        self.check()
+        values = _valid(GpuClassWriteSerializer, request)
+        made = save_gpu_class(cluster=self.cluster, values=values, author=self.person)
+        return Response(GpuClassSerializer(made).data, status=status.HTTP_201_CREATED)
+
+
+class OneGpuClass(ClusterAdminView):
+    """One GPU class."""
+
+    serializer_class = GpuClassSerializer
+
+    @extend_schema(request=GpuClassWriteSerializer, responses=GpuClassSerializer)
+    def put(self, request: Request, cluster: str, name: str) -> Response:
+        """Change what is sent of it. For who administers."""
+        self.check()
+        found = get_object_or_404(self.cluster.gpu_classes, name=name)
+        values = _valid(GpuClassWriteSerializer, request)
+        saved = save_gpu_class(
+            cluster=self.cluster, values=values, author=self.person, gpu_class=found
+        )
+        return Response(GpuClassSerializer(saved).data)
+
+
+class PriorityClassWriteSerializer(serializers.Serializer[Any]):
+    name = serializers.CharField(max_length=63, validators=[one_line])
+    value = serializers.IntegerField(min_value=-1_000_000, max_value=1_000_000, required=False)
+    preemptible = serializers.BooleanField(required=False)
+    min_run_time_s = serializers.IntegerField(min_value=0, max_value=MOST_WHOLE, required=False)
+    type = serializers.ChoiceField(choices=TYPES, required=False)
+    is_default = serializers.BooleanField(required=False)
+
+
+class PriorityClasses(AdminView, PriorityClassList):
+    """Priority classes, highest value first."""
+
+    @extend_schema(request=PriorityClassWriteSerializer, responses={201: PriorityClassSerializer})
+    def post(self, request: Request) -> Response:
+        """Make a priority class. For who administers."""
+        self.check()
+        values = _valid(PriorityClassWriteSerializer, request)
+        made = save_priority_class(values=values, author=self.person)
+        return Response(PriorityClassSerializer(made).data, status=status.HTTP_201_CREATED)
+
+
+class OnePriorityClass(AdminView):
+    """One priority class."""
+
+    serializer_class = PriorityClassSerializer
+
+    @extend_schema(request=PriorityClassWriteSerializer, responses=PriorityClassSerializer)
+    def put(self, request: Request, name: str) -> Response:
+        """Change what is sent of it. For who administers."""
+        self.check()
+        found = get_object_or_404(PriorityClass, name=name)
+        values = _valid(PriorityClassWriteSerializer, request)
+        saved = save_priority_class(values=values, author=self.person, priority_class=found)
+        return Response(PriorityClassSerializer(saved).data)
+
+
+def _valid(kind: type[serializers.Serializer[Any]], request: Request) -> Mapping[str, Any]:
+    asked = kind(data=request.data)
+    asked.is_valid(raise_exception=True)
+    found: Mapping[str, Any] = asked.validated_data
+    return found
+
+
+class NewQueueSerializer(serializers.Serializer[Any]):
+    name = serializers.CharField(max_length=63, validators=[one_line])
+    parent: Any = serializers.CharField(max_length=63, help_text="Name of the queue above.")
+    priority = serializers.IntegerField(min_value=-1000, max_value=1000, required=False)
+    stop = serializers.ChoiceField(choices=[stop.value for stop in Stop], required=False)
+    namespace = serializers.CharField(max_length=63, required=False, validators=[one_line])
+
+
+class Queues(QueueList):
+    """Queues you may see, with their shares."""
+
+    write_scope = Scope.QUOTAS
+
+    @extend_schema(request=NewQueueSerializer, responses={201: QueueSerializer})
+    def post(self, request: Request, cluster: str) -> Response:
+        """Add a queue below one whose quotas you divide. It starts without quota."""
+        mine = dividable_queues(self.person).filter(cluster=self.cluster)
+        if not mine.exists():
+            raise Http404
+        values = dict(_valid(NewQueueSerializer, request))
+        parent = mine.select_related("cluster").filter(name=values.pop("parent")).first()
+        if parent is None:
+            refuse("parent", "You divide no queue of that name.")
+        if "stop" in values:
+            values["stop"] = Stop(values["stop"])
+        made = create_queue(parent=parent, author=self.person, **values)
+        seen = Queue.objects.with_tree_fields().get(pk=made.pk)  # type: ignore[attr-defined]
+        return Response(QueueSerializer(seen).data, status=status.HTTP_201_CREATED)
+
+
+class OneQueue(QueueDetail):
+    """One queue with its shares."""
+
+    write_scope = Scope.QUOTAS
+
+    @extend_schema(responses={204: None})
+    def delete(self, request: Request, cluster: str, name: str) -> Response:
+        """Remove an empty queue below one that you divide."""
+        seen = visible_queues(self.person).filter(cluster=self.cluster)
+        found = get_object_or_404(seen & editable_queues(self.person), name=name)
+        delete_queue(queue=found, author=self.person)
+        return Response(status=status.HTTP_204_NO_CONTENT)
+
+
+class TreeSerializer(serializers.Serializer[Any]):
+    queues = serializers.ListField(
+        child=serializers.DictField(), help_text="As the YAML file of the first run has them."
+    )
+    reason = serializers.CharField(max_length=500, required=False, validators=[one_line])
+
+
+class MadeSerializer(serializers.Serializer[Any]):
+    queues = serializers.ListField(child=serializers.CharField(), help_text="Paths.")
+
+
+class Tree(ClusterAdminView):
+    """The queue tree as one: all of what is sent, or nothing."""
+
+    serializer_class = TreeSerializer
+
+    @extend_schema(request=TreeSerializer, responses=MadeSerializer)
+    def put(self, request: Request, cluster: str) -> Response:
+        """Make and change the queues that are named, with their figures. Others stay. For who administers."""
+        self.check()
+        given = _valid(TreeSerializer, request)
+        text = yaml.safe_dump({"queues": given["queues"]}, sort_keys=False)
+        made = apply_tree(
+            cluster=self.cluster,
+            queues=parse(text, self.cluster, name="body"),
+            author=self.person,
+            reason=given.get("reason") or "By the API",
+        )
+        return Response(MadeSerializer({"queues": [str(queue) for queue in made]}).data)
+
+
+class KnobSerializer(serializers.Serializer[Any]):
+    field = serializers.CharField()
+    group = serializers.CharField()
+    name = serializers.CharField()
+    meaning = serializers.CharField()
+    touches = serializers.CharField()
+    unit = serializers.CharField()
+    value: Any = serializers.JSONField(allow_null=True)
+    default: Any = serializers.JSONField(allow_null=True)
+
+
+class PolicyWriteSerializer(serializers.Serializer[Any]):
+    values: Any = serializers.DictField(help_text="Field to value; others stay as they are.")
+    reason = serializers.CharField(max_length=500, validators=[one_line])
+
+
+class PolicyView(ClusterAdminView):
+    """The policy that the engine of a cluster runs with, each field with its meaning and default."""
+
+    serializer_class = KnobSerializer
+
+    @extend_schema(responses=KnobSerializer(many=True))
+    def get(self, request: Request, cluster: str) -> Response:
+        """For operators."""
+        found = self.cluster
+        if not is_operator(self.person) and not is_admin(self.person):
+            raise Http404
+        return Response(_told(found))
+
+    @extend_schema(request=PolicyWriteSerializer, responses=KnobSerializer(many=True))
+    def put(self, request: Request, cluster: str) -> Response:
+        """Change fields, in force with the next cycle. For who administers."""
+        self.check()
+        given = _valid(PolicyWriteSerializer, request)
+        knobs.set_policy(
+            cluster=self.cluster,
+            values=given["values"],
+            author=self.person,
+            reason=given["reason"],
+        )
+        return Response(_told(self.cluster))
+
+
+def _told(cluster: Any) -> Any:
+    values = knobs.policy_of(cluster)
+    rows = [
+        {
+            "field": knob.field, "group": knob.group, "name": knob.name, "meaning": knob.meaning,
+            "touches": knob.touches, "unit": knob.unit,
+            "value": values[knob.field], "default": knob.default,
+        }
+        for knob in knobs.KNOBS
+    ]  # fmt: skip
+    return KnobSerializer(rows, many=True).data

@@ -1,0 +1,6 @@
+from django.apps import AppConfig
+
+
+class SetupConfig(AppConfig):
+    name = "portal.setup"
+    default_auto_field = "django.db.models.BigAutoField"

@@ -1,0 +1,100 @@
+"""The policy of a cluster: every field with its meaning, its default and whom it touches."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_http_methods
+
+from portal.teams.access import is_admin
+from portal.web.frame.requests import PersonRequest
+from portal.web.operations.mode import operated
+from scheduling.models import Cluster
+from scheduling.services.errors import ServiceError
+from scheduling.services.knobs import KNOBS, Knob, check, policy_of, set_policy
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def policy(request: PersonRequest, cluster: str) -> HttpResponse:
+    """Operators read it; who administers changes it, with a reason."""
+    found = operated(request, cluster)
+    faults: dict[str, str] = {}
+    if request.method == "POST":
+        if not is_admin(request.user):
+            raise Http404
+        faults = _save(request, found)
+        if not faults:
+            return redirect("web:policy", found.name)
+    context = {
+        "cluster": found,
+        "groups": _groups(found, request.POST, faults),
+        "faults": faults,
+        "reason": request.POST.get("reason", ""),
+        "may_set": is_admin(request.user),
+        "changed": sum(getattr(found, knob.field) != knob.default for knob in KNOBS),
+        "count": len(KNOBS),
+    }
+    return render(request, "web/operations/policy.html", context, status=400 if faults else 200)
+
+
+def _save(request: PersonRequest, cluster: Cluster) -> dict[str, str]:
+    """Faults by field; none where it was saved."""
+    values, faults = {}, {}
+    for knob in KNOBS:
+        if knob.field not in request.POST:
+            continue
+        try:
+            values[knob.field] = read(knob, request.POST[knob.field].strip())
+            check(knob.field, values[knob.field])
+        except ServiceError as error:
+            faults[knob.field] = str(error)
+    if faults:
+        return faults
+    reason = request.POST.get("reason", "")
+    try:
+        before = set_policy(cluster=cluster, values=values, author=request.user, reason=reason)
+    except ServiceError as error:
+        return {error.field or "reason": str(error)}
+    fields = f"{len(before)} field{'' if len(before) == 1 else 's'}"
+    messages.success(request, f"{fields} changed, in force with the next cycle.")
+    return {}
+
+
+def read(knob: Knob, text: str) -> Any:
+    """What ``text`` says of it. Raises ServiceError where that is no number."""
+    if not text and knob.optional:
+        return None
+    if knob.choices:
+        return text
+    try:
+        return int(text) if knob.whole else float(text)
+    except ValueError:
+        raise ServiceError(
+            "no_number", f"{knob.name} is a number.", f"Its default is {knob.default}.",
+            field=knob.field,
+        ) from None  # fmt: skip
+
+
+def _groups(
+    cluster: Cluster, typed: Mapping[str, str], faults: Mapping[str, str]
+) -> list[tuple[str, list[dict[str, Any]]]]:
+    values = policy_of(cluster)
+    groups: dict[str, list[dict[str, Any]]] = {}
+    for knob in KNOBS:
+        value = values[knob.field]
+        shown = "" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
+        row = {
+            "knob": knob,
+            "value": typed.get(knob.field, shown),
+            "default": "no bound" if knob.default is None else knob.default,
+            "own": value != knob.default,
+            "fault": faults.get(knob.field, ""),
+        }
+        groups.setdefault(knob.group, []).append(row)
+    return list(groups.items())

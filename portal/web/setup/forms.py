@@ -1,0 +1,146 @@
+"""What is typed on the way from an empty installation to enforce."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+
+from portal.web.people.forms import WeirForm
+from scheduling.models import GpuClass
+from scheduling.models.clusters import dns_label
+from scheduling.services.connecting import Credentials
+
+AREA = forms.Textarea(attrs={"rows": 8, "spellcheck": "false", "autocomplete": "off"})
+WAYS = (
+    ("kubeconfig", "A kubeconfig, pasted"),
+    ("token", "An address and a token"),
+    ("pod", "The account of the pod that Weir runs in"),
+)
+LONGEST = 131_072
+
+
+class FirstForm(WeirForm):
+    username = forms.CharField(
+        max_length=63,
+        label="User name",
+        error_messages={"required": "Choose the name under which you sign in."},
+    )
+    password = forms.CharField(
+        max_length=200,
+        widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
+        help_text="12 characters at least",
+        error_messages={"required": "Choose a password."},
+    )
+
+
+class ConnectForm(WeirForm):
+    name = forms.CharField(
+        max_length=50,
+        validators=[dns_label],
+        help_text="Such as fra1; it stands in every address",
+        error_messages={"required": "Give the cluster a short name."},
+    )
+    way = forms.ChoiceField(choices=WAYS, label="Reached by", initial="kubeconfig")
+    kubeconfig = forms.CharField(
+        required=False,
+        max_length=LONGEST,
+        widget=AREA,
+        help_text="Output of: kubectl config view --flatten --minify. One that runs a command is never run",
+    )
+    context = forms.CharField(
+        required=False, max_length=200, help_text="Empty: its current context"
+    )
+    api_url = forms.URLField(
+        required=False, max_length=200, label="Address", assume_scheme="https",
+        help_text="Such as https://10.0.0.1:6443",
+    )  # fmt: skip
+    token = forms.CharField(
+        required=False,
+        max_length=LONGEST,
+        widget=forms.Textarea(attrs={"rows": 3, "spellcheck": "false", "autocomplete": "off"}),
+        help_text="kubectl -n weir-system create token weir --duration 8760h",
+    )
+    ca = forms.CharField(
+        required=False, max_length=LONGEST, widget=AREA, label="CA certificate", help_text="PEM"
+    )
+
+    def clean(self) -> dict[str, Any]:
+        typed: dict[str, Any] = super().clean() or {}
+        needs = {"kubeconfig": ("kubeconfig",), "token": ("api_url", "token")}
+        for field in needs.get(typed.get("way", ""), ()):
+            if not typed.get(field) and field not in self.errors:
+                self.add_error(field, "This way needs it.")
+        return typed
+
+    def credentials(self) -> Credentials:
+        typed = self.cleaned_data
+        if typed["way"] == "kubeconfig":
+            return Credentials(kubeconfig=typed["kubeconfig"], context=typed["context"])
+        if typed["way"] == "token":
+            return Credentials(api_url=typed["api_url"], token=typed["token"], ca=typed["ca"])
+        return Credentials()
+
+
+class ClassForm(WeirForm):
+    """One GPU class as a line of the table."""
+
+    name = forms.CharField(max_length=63, error_messages={"required": "A class needs a name."})
+    exchange_rate = forms.DecimalField(
+        max_digits=9, decimal_places=4, min_value=0, error_messages={"required": "Write a rate."}
+    )
+    price_per_gpu_hour = forms.DecimalField(
+        max_digits=10, decimal_places=4, min_value=0, error_messages={"required": "Write a price."}
+    )
+
+    def __init__(self, typed: Any, *, gpu_class: GpuClass) -> None:
+        self.gpu_class = gpu_class
+        begins = {name: getattr(gpu_class, name) for name in self.base_fields}
+        super().__init__(typed, initial=begins, prefix=f"class-{gpu_class.pk}")
+        for name, field in self.fields.items():
+            words = name.replace("_", " ")
+            field.widget.attrs["aria-label"] = f"{words} of {gpu_class.name}"
+
+
+class NewClassForm(WeirForm):
+    """A GPU class that no node shows yet."""
+
+    name = forms.CharField(max_length=63, error_messages={"required": "A class needs a name."})
+    resource_name = forms.CharField(max_length=200, initial="nvidia.com/gpu", label="Resource")
+    label = forms.CharField(
+        max_length=320,
+        required=False,
+        label="Node label",
+        help_text="Such as nvidia.com/gpu.product=NVIDIA-L4; empty: every node",
+    )
+    exchange_rate = forms.DecimalField(max_digits=9, decimal_places=4, min_value=0, initial=1)
+    price_per_gpu_hour = forms.DecimalField(
+        max_digits=10, decimal_places=4, min_value=0, initial=0, label="Price per GPU-hour"
+    )
+
+    def values(self) -> dict[str, Any]:
+        typed = dict(self.cleaned_data)
+        key, _, value = typed.pop("label").partition("=")
+        return {**typed, "node_labels": {key: value} if key else {}}
+
+
+class PriorityForm(WeirForm):
+    name = forms.CharField(max_length=63, error_messages={"required": "A class needs a name."})
+    value = forms.IntegerField(min_value=-1_000_000, max_value=1_000_000)
+    type = forms.ChoiceField(
+        choices=[(kind, kind) for kind in ("training", "interactive", "inference")]
+    )
+    min_run_time_s = forms.IntegerField(
+        min_value=0, max_value=366 * 86400, initial=0, label="Protected for (s)"
+    )
+    preemptible = forms.BooleanField(required=False, initial=True)
+    is_default = forms.BooleanField(required=False, label="For work that names none")
+
+
+class TreeForm(WeirForm):
+    tree = forms.CharField(
+        max_length=LONGEST,
+        label="Queues as YAML",
+        widget=forms.Textarea(attrs={"rows": 18, "spellcheck": "false"}),
+        error_messages={"required": "Write the queues, or take the proposal."},
+    )

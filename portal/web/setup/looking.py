@@ -1,0 +1,43 @@
+"""Step 2: what stands and runs on the cluster, and what it lacks; nothing of it is changed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpResponse
+from django.shortcuts import redirect
+
+from portal.web.frame.requests import PersonRequest
+from scheduling.models import Cluster, Guardrail
+from scheduling.services import discovery
+from scheduling.services.clusters.add import find_classes
+from scheduling.services.clusters.checkup import Grade, Item, check
+from scheduling.services.errors import ServiceError
+
+
+def seen(request: PersonRequest, cluster: Cluster) -> HttpResponse | dict[str, Any]:
+    if request.method == "POST":
+        # Nodes that came since bring classes with them.
+        find_classes(cluster)
+        return redirect("web:set_up_step", "classes")
+    items = check(cluster)
+    wanting = [item for item in items if item.grade is not Grade.GOOD]
+    return {
+        "seen": look(cluster),
+        "checks": [*wanting, *(item for item in items if item.grade is Grade.GOOD)],
+        "wanting": len(wanting),
+        "good": len(items) - len(wanting),
+        "written": Guardrail.objects.filter(cluster=cluster, standing="in_step").count(),
+    }
+
+
+def look(cluster: Cluster) -> discovery.Seen | None:
+    """None where the cluster does not answer: the checks above say why."""
+    try:
+        return discovery.look(cluster)
+    except ServiceError:
+        return None
+
+
+def lacks(items: list[Item]) -> list[Item]:
+    return [item for item in items if item.grade is Grade.MISSING]

@@ -1,0 +1,141 @@
+"""Step 4: queues proposed from what namespaces hold, from a YAML file, or by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+import yaml
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect
+
+from portal.web.frame.requests import PersonRequest
+from portal.web.setup.forms import TreeForm
+from portal.web.setup.looking import look
+from scheduling.models import Cluster
+from scheduling.services.discovery import propose
+from scheduling.services.errors import ServiceError
+from scheduling.services.tree_files import QueueSpec, TreeError, apply_tree, parse
+
+REASON = "First set-up"
+
+
+def queues(request: PersonRequest, cluster: Cluster) -> HttpResponse | dict[str, Any]:
+    seen = look(cluster)
+    proposal = propose(seen) if seen else []
+    form = TreeForm(request.POST if "file" in request.POST else None)
+    faults: list[str] = []
+    if "keep" in request.POST:
+        proposal, faults = _edited(proposal, request.POST)
+        if not faults and _apply(request, cluster, proposal, form):
+            return redirect("web:set_up_step", "people")
+    elif "file" in request.POST and form.is_valid():
+        try:
+            tree = parse(form.cleaned_data["tree"], cluster)
+        except TreeError as error:
+            faults = [str(fault) for fault in error.faults]
+        else:
+            if _apply(request, cluster, tree, form):
+                return redirect("web:set_up_step", "people")
+    classes = list(cluster.gpu_classes.all())
+    return {
+        "rows": _rows(proposal, [c.name for c in classes], request.POST),
+        "classes": classes,
+        "held_outside": _outside(seen, proposal),
+        "form": form,
+        "example": form["tree"].value() or as_yaml(proposal),
+        "faults": faults + [str(error) for error in form.non_field_errors()],
+        "there": cluster.queues.exclude(parent=None).order_by("path"),
+        "faulty": bool(faults or form.errors),
+        "root": cluster.queues.filter(parent=None).first(),
+    }
+
+
+def _apply(
+    request: PersonRequest, cluster: Cluster, tree: Sequence[QueueSpec], form: TreeForm
+) -> bool:
+    try:
+        made = apply_tree(cluster=cluster, queues=tree, author=request.user, reason=REASON)
+    except ServiceError as refused:
+        if not form.is_bound:
+            messages.error(request, str(refused))
+        else:
+            form.add_error(None, str(refused))
+        return False
+    messages.success(request, f"{len(made)} queues are there. Nothing on {cluster} was changed.")
+    return True
+
+
+def _edited(
+    proposal: Sequence[QueueSpec], typed: Mapping[str, str]
+) -> tuple[list[QueueSpec], list[str]]:
+    """The proposal with the figures as they were typed; a sum follows from what is below it."""
+    faults: list[str] = []
+
+    def leaf(spec: QueueSpec) -> QueueSpec:
+        nominal = {}
+        for name, held in spec.nominal.items():
+            text = typed.get(f"{spec.name}:{name}", str(held)).strip() or "0"
+            nominal[name] = figure(text)
+            if nominal[name] < 0:
+                faults.append(f"{spec.name}, {name}: write 0 or more, at most 999,999.")
+        return replace(spec, nominal=nominal)
+
+    def walk(spec: QueueSpec) -> QueueSpec:
+        if not spec.queues:
+            return leaf(spec)
+        below = [walk(queue) for queue in spec.queues]
+        names = {name for queue in below for name in queue.nominal}
+        sums = {n: sum((q.nominal.get(n, Decimal(0)) for q in below), Decimal(0)) for n in names}
+        return replace(spec, queues=below, nominal=dict(sorted(sums.items())))
+
+    return [walk(spec) for spec in proposal], faults
+
+
+def figure(text: str) -> Decimal:
+    """The number of GPUs that ``text`` says; below zero where it says none."""
+    try:
+        number = Decimal(text)
+    except InvalidOperation:
+        return Decimal(-1)
+    return number if number.is_finite() and 0 <= number < 10**6 else Decimal(-1)
+
+
+def _rows(
+    proposal: Sequence[QueueSpec], classes: Sequence[str], typed: Mapping[str, str]
+) -> list[dict[str, Any]]:
+    return [
+        {
+            "spec": spec,
+            "depth": depth,
+            "cells": [
+                (name, typed.get(f"{spec.name}:{name}", f"{spec.nominal.get(name, 0)}"))
+                for name in classes
+            ],
+        }
+        for top in proposal
+        for spec, depth in top.walk()
+    ]
+
+
+def _outside(seen: Any, proposal: Sequence[QueueSpec]) -> list[Any]:
+    """Namespaces that hold GPUs and get no queue."""
+    named = {spec.namespace for top in proposal for spec, _ in top.walk()}
+    return [space for space in seen.namespaces if space.name not in named] if seen else []
+
+
+def as_yaml(proposal: Sequence[QueueSpec]) -> str:
+    """The proposal as the file that says the same."""
+
+    def told(spec: QueueSpec) -> dict[str, Any]:
+        row: dict[str, Any] = {"name": spec.name}
+        if spec.namespace:
+            row["namespace"] = spec.namespace
+        row["nominal"] = {name: int(gpus) for name, gpus in spec.nominal.items()}
+        return {**row, "queues": [told(q) for q in spec.queues]} if spec.queues else row
+
+    rows = [told(spec) for spec in proposal] or [{"name": "research", "nominal": {}}]
+    return yaml.safe_dump({"queues": rows}, sort_keys=False)

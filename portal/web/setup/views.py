@@ -1,0 +1,133 @@
+"""The way from an empty installation to enforce, a page a step. For who administers; left at any step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth import login
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_http_methods
+
+from portal.setup import inviting
+from portal.setup.steps import SLUGS, next_step, steps
+from portal.teams.access import is_admin
+from portal.web.frame.requests import PersonRequest
+from portal.web.setup import people, queues
+from portal.web.setup.classes import classes
+from portal.web.setup.enforcing import enforce, would
+from portal.web.setup.forms import ConnectForm, FirstForm
+from portal.web.setup.looking import seen
+from scheduling.models import Cluster
+from scheduling.services.connecting import connect as connect_cluster
+from scheduling.services.errors import ServiceError
+
+BACKEND = "django.contrib.auth.backends.ModelBackend"
+Page = Callable[[PersonRequest, Cluster], HttpResponse | dict[str, Any]]
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def first(request: HttpRequest, key: str) -> HttpResponse:
+    """The one-time link of the first admin."""
+    if not inviting.is_valid(key):
+        raise Http404
+    form = FirstForm(request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        try:
+            user = inviting.accept(key, **form.cleaned_data)
+        except ServiceError as refused:
+            form.refuse(refused)
+        else:
+            login(request, user, backend=BACKEND)
+            return redirect("web:set_up")
+    return render(
+        request, "web/setup/first.html", {"form": form}, status=400 if form.errors else 200
+    )
+
+
+@login_required
+@require_http_methods(["GET", "HEAD"])
+def set_up(request: PersonRequest) -> HttpResponse:
+    """Where it was left."""
+    _check(request)
+    return redirect("web:set_up_step", next_step(_cluster(request)))
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def step(request: PersonRequest, step: str) -> HttpResponse:
+    _check(request)
+    if step not in SLUGS:
+        raise Http404
+    cluster = _cluster(request)
+    if step == "connect":
+        return _finish(request, step, connect(request), None)
+    if cluster is None:
+        return redirect("web:set_up_step", "connect")
+    request.cluster = cluster  # type: ignore[attr-defined]  # the frame shows it
+    return _finish(request, step, PAGES[step](request, cluster), cluster)
+
+
+def _finish(
+    request: PersonRequest,
+    slug: str,
+    answer: HttpResponse | dict[str, Any],
+    cluster: Cluster | None,
+) -> HttpResponse:
+    """A step answers with a redirect, or with what its page shows."""
+    if isinstance(answer, HttpResponse):
+        return answer
+    every = steps(cluster)
+    context = {
+        **answer,
+        "cluster": cluster,
+        "steps": every,
+        "step": next(s for s in every if s.slug == slug),
+        "after": SLUGS[min(SLUGS.index(slug) + 1, len(SLUGS) - 1)],
+    }
+    status = 400 if answer.get("faulty") else 200
+    return render(request, f"web/setup/{slug}.html", context, status=status)
+
+
+def connect(request: PersonRequest) -> HttpResponse | dict[str, Any]:
+    form = ConnectForm(request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        try:
+            made = connect_cluster(
+                name=form.cleaned_data["name"],
+                credentials=form.credentials(),
+                author=request.user,
+            )
+        except ServiceError as refused:
+            form.refuse(refused)
+        else:
+            messages.success(
+                request, f"{made} is connected and observed. Nothing on it was changed."
+            )
+            return redirect("web:set_up_step", "seen")
+    return {"form": form, "faulty": bool(form.errors)}
+
+
+PAGES: dict[str, Page] = {
+    "seen": seen,
+    "classes": classes,
+    "queues": queues.queues,
+    "people": people.people,
+    "would": would,
+    "enforce": enforce,
+}
+
+
+def _check(request: PersonRequest) -> None:
+    if not is_admin(request.user):
+        raise Http404
+
+
+def _cluster(request: PersonRequest) -> Cluster | None:
+    """The one that is set up: that which is not enforced yet, else the last one."""
+    rows = list(Cluster.objects.order_by("pk"))
+    waiting = [cluster for cluster in rows if cluster.mode == "observe"]
+    return next(iter(waiting or rows[-1:]), None)

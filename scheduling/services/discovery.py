@@ -1,0 +1,201 @@
+"""What stands and runs on a cluster before Weir has a say, and the queues that follow from it.
+
+Reads the API server, once, and writes nothing there.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+
+from scheduling.cluster.connection.client import Client
+from scheduling.cluster.picture.nodes import trim_node
+from scheduling.cluster.vocabulary.quantities import quantity
+from scheduling.models import Cluster, GpuClass
+from scheduling.services.tree_files import QueueSpec
+from scheduling.services.workloads.submit import talking_to
+
+Json = dict[str, Any]
+
+TEAM_LABELS = ("weir.dev/team", "team", "app.kubernetes.io/part-of", "department")
+"""Labels of a namespace that say whose it is, the best first."""
+SYSTEM = ("kube-", "weir-system")
+ENDED = ("Succeeded", "Failed")
+
+
+@dataclass(slots=True)
+class ClassSeen:
+    gpu_class: GpuClass
+    nodes: int = 0
+    ready: int = 0
+    gpus: int = 0
+    """Of all nodes; ``ready_gpus`` of those that are ready."""
+    ready_gpus: int = 0
+    held: int = 0
+
+    @property
+    def down(self) -> int:
+        return self.gpus - self.ready_gpus
+
+    @property
+    def product(self) -> str:
+        return ", ".join(self.gpu_class.node_labels.values()) or self.gpu_class.resource_name
+
+
+@dataclass(slots=True)
+class NamespaceSeen:
+    name: str
+    labels: Mapping[str, str]
+    kinds: set[str] = field(default_factory=set)
+    work: set[str] = field(default_factory=set)
+    held: Counter[str] = field(default_factory=Counter)
+    """GPUs by class."""
+    bare: int = 0
+    """Pods without an owner."""
+
+    @property
+    def holdings(self) -> list[tuple[str, int]]:
+        return sorted(self.held.items())
+
+    @property
+    def team(self) -> tuple[str, str]:
+        """(label, value) that says whose it is; both empty where none does."""
+        key = next((k for k in TEAM_LABELS if self.labels.get(k)), "")
+        return key, self.labels.get(key, "")
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    classes: Sequence[ClassSeen]
+    namespaces: Sequence[NamespaceSeen]
+    """Those that hold GPUs, most first."""
+    nodes: int
+    every_namespace: int
+
+    @property
+    def gpus(self) -> int:
+        return sum(c.gpus for c in self.classes)
+
+    @property
+    def held(self) -> int:
+        return sum(c.held for c in self.classes)
+
+    @property
+    def work(self) -> int:
+        return sum(len(n.work) + n.bare for n in self.namespaces)
+
+    @property
+    def down(self) -> int:
+        return sum(c.down for c in self.classes)
+
+    @property
+    def bare(self) -> int:
+        return sum(n.bare for n in self.namespaces)
+
+
+def look(cluster: Cluster) -> Seen:
+    """One list of nodes, pods and namespaces each. Raises ServiceError when the cluster does not answer."""
+    with talking_to(cluster) as client:
+        nodes = [trim_node(node) for node in _list(client, "nodes")]
+        pods = _list(client, "pods")
+        spaces = _list(client, "namespaces")
+    classes = [ClassSeen(gpu_class) for gpu_class in cluster.gpu_classes.all()]
+    where = _count_nodes(nodes, classes)
+    labels = {n["metadata"]["name"]: n["metadata"].get("labels") or {} for n in spaces}
+    found = {name: NamespaceSeen(name, held) for name, held in labels.items()}
+    for pod in pods:
+        _count_pod(pod, where, found)
+    holding = [n for n in found.values() if n.held]
+    holding.sort(key=lambda n: (-sum(n.held.values()), n.name))
+    return Seen(classes, holding, len(nodes), len(labels))
+
+
+def _list(client: Client, resource: str) -> list[Json]:
+    found: list[Json] = client.get(f"/api/v1/{resource}").get("items") or []
+    return found
+
+
+def _count_nodes(nodes: Iterable[Json], classes: Sequence[ClassSeen]) -> dict[str, list[ClassSeen]]:
+    """Node -> the classes of its GPUs, which are counted on the way."""
+    where: dict[str, list[ClassSeen]] = defaultdict(list)
+    for node in nodes:
+        labels, status = node["metadata"].get("labels") or {}, node["status"]
+        ready = any(
+            c.get("type") == "Ready" and c.get("status") == "True" for c in status["conditions"]
+        )
+        for seen in classes:
+            gpu_class = seen.gpu_class
+            gpus = int(quantity(status["capacity"].get(gpu_class.resource_name, "0")))
+            if gpus and gpu_class.node_labels.items() <= labels.items():
+                where[node["metadata"]["name"]].append(seen)
+                seen.nodes, seen.gpus = seen.nodes + 1, seen.gpus + gpus
+                seen.ready, seen.ready_gpus = seen.ready + ready, seen.ready_gpus + gpus * ready
+    return where
+
+
+def _count_pod(
+    pod: Json, where: Mapping[str, Sequence[ClassSeen]], found: Mapping[str, NamespaceSeen]
+) -> None:
+    meta, spec = pod["metadata"], pod.get("spec") or {}
+    space = found.get(meta["namespace"])
+    if space is None or (pod.get("status") or {}).get("phase") in ENDED:
+        return
+    holds = False
+    for seen in where.get(spec.get("nodeName", ""), ()):
+        gpus = _asked(spec, seen.gpu_class.resource_name)
+        if gpus:
+            holds = True
+            seen.held += gpus
+            space.held[seen.gpu_class.name] += gpus
+    if holds:
+        _note_owner(meta, space)
+
+
+def _asked(spec: Json, resource: str) -> int:
+    containers = spec.get("containers") or ()
+    limits = (
+        ((c.get("resources") or {}).get("limits") or {}).get(resource, "0") for c in containers
+    )
+    return sum(int(quantity(limit)) for limit in limits)
+
+
+def _note_owner(meta: Json, space: NamespaceSeen) -> None:
+    owners = meta.get("ownerReferences") or ()
+    if not owners:
+        space.bare += 1
+        return
+    space.kinds.add(owners[0].get("kind", ""))
+    space.work.add(owners[0].get("uid", ""))
+
+
+def propose(seen: Seen) -> list[QueueSpec]:
+    """A queue for each namespace that holds GPUs, with what it holds as its nominal quota, so that nobody
+    loses on the first day; namespaces that one label calls the same hang below one queue."""
+    alone: list[QueueSpec] = []
+    teams: dict[str, list[QueueSpec]] = {}
+    labels: dict[str, str] = {}
+    for space in seen.namespaces:
+        if space.name.startswith(SYSTEM) or space.name == "default":
+            continue
+        nominal = {name: Decimal(gpus) for name, gpus in sorted(space.held.items())}
+        key, team = space.team
+        leaf = QueueSpec(space.name, namespace=space.name, nominal=nominal)
+        if team and team != space.name:
+            labels[team] = key
+            teams.setdefault(team, []).append(leaf)
+        else:
+            alone.append(leaf)
+    above = [_above(team, labels[team], leaves) for team, leaves in teams.items()]
+    return [*above, *alone]
+
+
+def _above(team: str, label: str, leaves: list[QueueSpec]) -> QueueSpec:
+    total: Counter[str] = Counter()
+    for leaf in leaves:
+        total.update({name: int(gpus) for name, gpus in leaf.nominal.items()})
+    nominal = {name: Decimal(gpus) for name, gpus in sorted(total.items())}
+    names = f"{len(leaves)} namespace{'' if len(leaves) == 1 else 's'}"
+    return QueueSpec(team, nominal=nominal, queues=leaves, why=f"label {label}={team} on {names}")

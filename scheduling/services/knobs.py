@@ -1,0 +1,254 @@
+"""The policy of a cluster, field by field: what it means, its bounds and default, and whom it touches."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib.auth.base_user import AbstractBaseUser
+from django.db import transaction
+
+from scheduling.models import Cluster
+from scheduling.services.errors import ServiceError
+from scheduling.services.events import announce
+
+
+@dataclass(frozen=True, slots=True)
+class Knob:
+    """``unit``: "s", "", or the words of a choice. None as a value is "no bound", where ``optional``."""
+
+    field: str
+    group: str
+    name: str
+    meaning: str
+    touches: str
+    unit: str = ""
+    least: float = 0
+    most: float = 1_000_000
+    optional: bool = False
+    choices: tuple[str, ...] = ()
+
+    @property
+    def default(self) -> Any:
+        column: Any = Cluster._meta.get_field(self.field)
+        return column.get_default()
+
+    @property
+    def whole(self) -> bool:
+        return "Integer" in type(Cluster._meta.get_field(self.field)).__name__
+
+
+YEAR_S = 366 * 86400
+SHARING, WAITING, EVICTING, PLACING, RUNNING = (
+    "Dividing", "Waiting", "Taking back", "Placing", "The engine",
+)  # fmt: skip
+KNOBS = (
+    Knob(
+        "history_strength",
+        SHARING,
+        "Weight of the past between queues",
+        "How much less of the spare GPUs a queue gets for what it used of late; 0 forgets.",
+        "Queues that borrow.",
+        most=100,
+    ),
+    Knob(
+        "usage_half_life_s",
+        SHARING,
+        "Half-life of use",
+        "After this time what was used counts half.",
+        "Every queue and user where the past counts.",
+        unit="s",
+        least=1,
+        most=YEAR_S,
+    ),
+    Knob(
+        "user_history_strength",
+        SHARING,
+        "Weight of the past between users",
+        "In the order of a leaf: what a user held of late, against what they hold now.",
+        "Users of one queue.",
+        most=100,
+    ),
+    Knob(
+        "charge_s",
+        SHARING,
+        "Charged at a start",
+        "A start counts as use for so long at once, so that a burst gains nothing.",
+        "Users who start much at a time.",
+        unit="s",
+        most=YEAR_S,
+    ),
+    Knob(
+        "order",
+        WAITING,
+        "Order inside a queue",
+        "Which of a queue's work of one priority goes first.",
+        "Everybody who waits.",
+        choices=("arrival", "shortest_predicted"),
+    ),
+    Knob(
+        "reserve_after_s",
+        WAITING,
+        "Room is kept after",
+        "Work that has waited so long has the GPUs that come free kept for it.",
+        "Large gangs, and small work that would pass them.",
+        unit="s",
+        most=YEAR_S,
+    ),
+    Knob(
+        "preemption_delay_s",
+        EVICTING,
+        "Wait before anybody leaves",
+        "Work waits so long before others are evicted for it.",
+        "Whoever waits for lent GPUs, and whoever borrows.",
+        unit="s",
+        most=YEAR_S,
+    ),
+    Knob(
+        "fair_share_delay_s",
+        EVICTING,
+        "Wait for a fair share above nominal",
+        "Above its nominal quota a queue takes back only for work that waited so long.",
+        "Queues that borrow from each other.",
+        unit="s",
+        most=YEAR_S,
+    ),
+    Knob(
+        "lowering_grace_s",
+        EVICTING,
+        "Grace of a lowered quota",
+        "A lowered quota evicts nobody for so long.",
+        "Work in queues whose quota was cut.",
+        unit="s",
+        most=YEAR_S,
+    ),
+    Knob(
+        "cooldown_s",
+        EVICTING,
+        "Rest after an eviction",
+        "What was evicted is not started and evicted again within it.",
+        "Evicted work.",
+        unit="s",
+        most=YEAR_S,
+    ),
+    Knob(
+        "eviction_cap",
+        EVICTING,
+        "Evicted per asked GPU",
+        "At most so many GPUs are evicted for each that is asked for; empty: no bound.",
+        "Whoever waits for room that is held in large pieces.",
+        least=1,
+        optional=True,
+    ),
+    Knob(
+        "max_evictions",
+        EVICTING,
+        "Evictions of one workload",
+        "After so many within a day it is left alone; empty: no bound.",
+        "Work that borrows.",
+        optional=True,
+    ),
+    Knob(
+        "stale_gang_grace_s",
+        EVICTING,
+        "Grace of an incomplete gang",
+        "A gang that lost members keeps its GPUs so long.",
+        "Gangs whose pods fail.",
+        unit="s",
+        most=YEAR_S,
+    ),
+    Knob(
+        "placement",
+        PLACING,
+        "Placement",
+        "Pack fills nodes and keeps whole ones free; spread evens the load.",
+        "Everything that starts.",
+        choices=("pack", "spread"),
+    ),
+    Knob(
+        "max_moves",
+        PLACING,
+        "Moves at once",
+        "Running work that may be moved in one cycle to make room; 0 moves none.",
+        "Checkpointing work on half-full nodes.",
+        most=1000,
+    ),
+    Knob(
+        "cycle_interval_s",
+        RUNNING,
+        "A cycle at least every",
+        "Changes of the cluster ask for a cycle at once; this is the longest between two.",
+        "Nobody's share; the load on the API server.",
+        unit="s",
+        least=0.1,
+        most=3600,
+    ),
+)
+BY_FIELD = {knob.field: knob for knob in KNOBS}
+
+
+def policy_of(cluster: Cluster) -> dict[str, Any]:
+    return {knob.field: getattr(cluster, knob.field) for knob in KNOBS}
+
+
+@transaction.atomic
+def set_policy(
+    *,
+    cluster: Cluster,
+    values: Mapping[str, Any],
+    author: AbstractBaseUser | None,
+    reason: str,
+) -> dict[str, Any]:
+    """Change fields of the policy, in force with the next cycle; what changed, as it was before.
+
+    Raises ServiceError at a field: one that there is not, a value out of bounds, or no reason.
+    """
+    found = Cluster.objects.select_for_update().get(pk=cluster.pk)
+    if not reason.strip():
+        raise ServiceError(
+            "no_reason", "A change of policy needs a reason.", "Say why.", field="reason"
+        )
+    for field, value in values.items():
+        check(field, value)
+    changed = [name for name, value in values.items() if getattr(found, name) != value]
+    before = {name: getattr(found, name) for name in changed}
+    for name in changed:
+        setattr(found, name, values[name])
+        setattr(cluster, name, values[name])
+    if changed:
+        found._history_user = author  # type: ignore[attr-defined]  # read by simple_history
+        found.save(update_fields=changed)
+        announce(
+            "policy.set",
+            actor=author,
+            cluster=found,
+            subject=found.name,
+            before=before,
+            after={name: values[name] for name in changed},
+            reason=reason.strip(),
+        )
+        found.touch()
+    return before
+
+
+def check(field: str, value: Any) -> None:
+    """Raises ServiceError for what ``field`` may not be."""
+    knob = BY_FIELD.get(field)
+    if knob is None:
+        raise ServiceError("unknown_field", f"The policy has no {field}.", field=field)
+    if value is None and knob.optional:
+        return
+    if knob.choices:
+        if value not in knob.choices:
+            _refuse(knob, f"Use {' or '.join(knob.choices)}.")
+        return
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        _refuse(knob, "Write a number.")
+    if not knob.least <= value <= knob.most or (knob.whole and value != int(value)):
+        kind = "whole number" if knob.whole else "number"
+        _refuse(knob, f"Write a {kind} from {knob.least:g} to {knob.most:,.0f}.")
+
+
+def _refuse(knob: Knob, remedy: str) -> None:
+    raise ServiceError("out_of_bounds", f"{knob.name}: out of bounds.", remedy, field=knob.field)

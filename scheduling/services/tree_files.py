@@ -1,0 +1,215 @@
+"""A queue tree as a file: read with line and path for each fault, and applied as one.
+
+queues:
+  - name: research
+    nominal: {h100: 24}
+    queues:
+      - {name: vision, namespace: vision, nominal: {h100: 16}, weight: {h100: 2}}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+
+from django.contrib.auth.models import AbstractBaseUser
+from django.db import transaction
+
+from scheduling.files import BrokenFileError, Fault, lines_of, read
+from scheduling.models import Cluster, Queue
+from scheduling.services.errors import ServiceError
+from scheduling.services.quotas.faults import QuotaCell, shown
+from scheduling.services.quotas.save import grid, save_quotas
+from scheduling.services.quotas.tree import change_queue, create_queue
+from scheduling.services.quotas.values import Field
+
+FIGURES = {
+    "nominal": Field.NOMINAL,
+    "borrowing_limit": Field.BORROWING_LIMIT,
+    "lending_limit": Field.LENDING_LIMIT,
+    "weight": Field.WEIGHT,
+}
+KEYS = ("name", "namespace", "access_group", "priority", "queues", *FIGURES)
+MOST_QUEUES = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class QueueSpec:
+    """A queue with what hangs below it. Figures are GPUs by class, of the weight a number; None: no limit."""
+
+    name: str
+    namespace: str = ""
+    access_group: str = ""
+    priority: int = 0
+    nominal: Mapping[str, Decimal] = field(default_factory=dict)
+    borrowing_limit: Mapping[str, Decimal | None] = field(default_factory=dict)
+    lending_limit: Mapping[str, Decimal | None] = field(default_factory=dict)
+    weight: Mapping[str, Decimal] = field(default_factory=dict)
+    queues: Sequence[QueueSpec] = ()
+    why: str = ""
+    """Whence a proposal has it."""
+
+    def walk(self, depth: int = 0) -> Iterator[tuple[QueueSpec, int]]:
+        yield self, depth
+        for queue in self.queues:
+            yield from queue.walk(depth + 1)
+
+
+class TreeError(ServiceError):
+    """Nothing of the file is used; ``faults`` each name line and path."""
+
+    def __init__(self, faults: Sequence[Fault]) -> None:
+        self.faults = tuple(faults)
+        super().__init__(
+            "broken_file", " ".join(map(str, faults[:3])), "Nothing was changed.", field="tree"
+        )
+
+
+def parse(text: str, cluster: Cluster, *, name: str = "tree.yaml") -> list[QueueSpec]:
+    """The queues of ``text``. Raises TreeError with every fault."""
+    try:
+        told = read(text, name)
+    except BrokenFileError as error:
+        raise TreeError(error.faults) from error
+    found = _Reader({c.name for c in cluster.gpu_classes.all()})
+    rows = told.get("queues") if isinstance(told, dict) else None
+    if not isinstance(rows, list) or not rows:
+        found.fault("queues", "no list", "a list of queues", "begin the file with queues:")
+        rows = []
+    queues = found.queues(rows, "queues")
+    if found.faults:
+        lines = lines_of(text, [path for path, *_ in found.faults]) if text.strip() else {}
+        raise TreeError([Fault(name, lines.get(f[0], 0), *f) for f in found.faults])
+    return queues
+
+
+class _Reader:
+    def __init__(self, classes: set[str]) -> None:
+        self.classes, self.names = classes, set[str]()
+        self.faults: list[tuple[str, str, str, str]] = []
+
+    def fault(self, path: str, found: str, expected: str, remedy: str) -> None:
+        self.faults.append((path, found[:80], expected, remedy))
+
+    def queues(self, rows: list[Any], path: str) -> list[QueueSpec]:
+        found = [self._queue(row, f"{path}[{i}]") for i, row in enumerate(rows)]
+        return [queue for queue in found if queue is not None]
+
+    def _queue(self, row: Any, path: str) -> QueueSpec | None:
+        if not isinstance(row, dict):
+            self.fault(path, repr(row), "keys with values", "give the queue a name")
+            return None
+        for key in row.keys() - set(KEYS):
+            self.fault(f"{path}.{key}", repr(key), f"one of {', '.join(KEYS)}", "take it out")
+        name = self._name(row.get("name"), f"{path}.name")
+        priority = row.get("priority", 0)
+        if not isinstance(priority, int) or isinstance(priority, bool):
+            self.fault(f"{path}.priority", repr(priority), "a whole number", "write 0")
+            priority = 0
+        below = row.get("queues") or []
+        if not isinstance(below, list):
+            self.fault(f"{path}.queues", repr(below), "a list of queues", "correct it")
+            below = []
+        figures: dict[str, Any] = {
+            key: self._figures(row.get(key), key, f"{path}.{key}") for key in FIGURES
+        }
+        return QueueSpec(
+            name,
+            namespace=self._text(row, "namespace", path),
+            access_group=self._text(row, "access_group", path),
+            priority=priority,
+            queues=self.queues(below, f"{path}.queues"),
+            **figures,
+        )
+
+    def _name(self, name: Any, path: str) -> str:
+        if not isinstance(name, str) or not name:
+            self.fault(path, repr(name), "a name", "name the queue")
+            return ""
+        if name in self.names:
+            self.fault(path, repr(name), "a name of its own", "rename one of the two")
+        self.names.add(name)
+        if len(self.names) == MOST_QUEUES + 1:
+            self.fault(path, "more queues", f"at most {MOST_QUEUES}", "part the file")
+        return name
+
+    def _text(self, row: Mapping[str, Any], key: str, path: str) -> str:
+        text = row.get(key, "")
+        if not isinstance(text, str):
+            self.fault(f"{path}.{key}", repr(text), "a text", "put it in quotes")
+            return ""
+        return text
+
+    def _figures(self, told: Any, key: str, path: str) -> dict[str, Any]:
+        if told is None:
+            return {}
+        if not isinstance(told, dict):
+            self.fault(path, repr(told), "a number for each GPU class", "write {h100: 8}")
+            return {}
+        return {
+            name: self._figure(value, name, key, f"{path}.{name}") for name, value in told.items()
+        }
+
+    def _figure(self, value: Any, name: str, key: str, path: str) -> Decimal | None:
+        if name not in self.classes:
+            known = ", ".join(sorted(self.classes)) or "none yet"
+            self.fault(path, repr(name), f"a GPU class of the cluster ({known})", "correct it")
+            return None
+        if value == "all" and key.endswith("limit"):
+            return None
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 10**6:
+            limits = ", or all" if key.endswith("limit") else ""
+            self.fault(path, repr(value), f"a number from 0 to 999,999{limits}", "correct it")
+            return None
+        return Decimal(str(value))
+
+
+@transaction.atomic
+def apply_tree(
+    *, cluster: Cluster, queues: Sequence[QueueSpec], author: AbstractBaseUser | None, reason: str
+) -> list[Queue]:
+    """Make what is not there yet, change what is, and give all of it its figures: all or nothing.
+
+    Queues that the tree does not name stay as they are. Raises ServiceError.
+    """
+    root = cluster.queues.get(parent=None)
+    made = [found for spec in queues for found in _place(spec, root, author)]
+    cells = _changed(root, list(_cells(queues)))
+    if cells:
+        save_quotas(queue=root, cells=cells, author=author, reason=reason)
+    return made
+
+
+def _place(spec: QueueSpec, parent: Queue, author: AbstractBaseUser | None) -> Iterator[Queue]:
+    found = Queue.objects.filter(cluster=parent.cluster, name=spec.name).first()
+    told: dict[str, Any] = {"priority": spec.priority, "namespace": spec.namespace}
+    told["access_group"] = spec.access_group
+    if found is None:
+        found = create_queue(parent=parent, name=spec.name, author=author, **told)
+    else:
+        kept = {name: value for name, value in told.items() if value}
+        found = change_queue(queue=found, parent=parent, author=author, **kept)
+    yield found
+    for below in spec.queues:
+        yield from _place(below, found, author)
+
+
+def _cells(queues: Sequence[QueueSpec]) -> Iterator[QuotaCell]:
+    for top in queues:
+        for spec, _ in top.walk():
+            for key, kind in FIGURES.items():
+                for name, value in getattr(spec, key).items():
+                    yield QuotaCell(spec.name, name, kind, value)
+
+
+def _changed(root: Queue, cells: Sequence[QuotaCell]) -> list[QuotaCell]:
+    """Without those that say what is in force."""
+    rows = grid(root, root.cluster.now()).rows
+    held = {(row.queue.name, name): values for row in rows for name, values in row.values.items()}
+    return [
+        cell
+        for cell in cells
+        if shown(cell.field, held[cell.queue, cell.gpu_class].get(cell.field)) != cell.value
+    ]

@@ -1,0 +1,243 @@
+"""From an empty installation to enforce, over an API server, on pages alone."""
+
+import re
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from portal.accounts.models import User
+from portal.setup import inviting
+from portal.teams.shipped import ensure_personas, ensure_priority_classes
+from scheduling.cluster.connection.client import Client
+from scheduling.models import Cluster, GpuClass, PriorityClass, Queue, Quota
+from scheduling.testbed.server import EmbeddedServer
+
+pytestmark = pytest.mark.django_db
+LABEL = "nvidia.com/gpu.product"
+PASSWORD = "a-long-enough-password"
+
+
+@pytest.fixture(scope="module")
+def server():
+    """Two nodes; namespaces of one team that hold GPUs, and a pod that belongs to nothing."""
+    with EmbeddedServer(port=0, controllers=False) as running:
+        client = Client.connect(Cluster(name="x", api_url=running.url))
+        for name, ready in (("n1", "True"), ("n2", "False")):
+            client.create("/api/v1/nodes", node(name, ready))
+        for name, labels in (
+            ("vision", {"team": "research"}), ("speech", {"team": "research"}), ("web", {}),
+        ):  # fmt: skip
+            meta = {"name": name, "labels": labels}
+            client.create(
+                "/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": meta}
+            )
+        for i, (namespace, owned) in enumerate(
+            (("vision", True), ("speech", True), ("web", False))
+        ):
+            client.create(f"/api/v1/namespaces/{namespace}/pods", pod(f"p{i}", owned))
+        client.close()
+        yield running
+
+
+def node(name, ready):
+    amounts = {"nvidia.com/gpu": "8", "cpu": "64", "memory": "512Gi"}
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, "labels": {LABEL: "NVIDIA-L4", "kubernetes.io/hostname": name}},
+        "status": {
+            "allocatable": amounts,
+            "capacity": amounts,
+            "conditions": [{"type": "Ready", "status": ready}],
+        },
+    }
+
+
+def pod(name, owned):
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": f"u-{name}"}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, **({"ownerReferences": [owner]} if owned else {})},
+        "spec": {
+            "nodeName": "n1",
+            "containers": [
+                {"name": "c", "image": "x", "resources": {"limits": {"nvidia.com/gpu": "2"}}}
+            ],
+        },
+        "status": {"phase": "Running"},
+    }
+
+
+@pytest.fixture
+def admin(client, settings, tmp_path):
+    settings.WEIR_CREDENTIALS = tmp_path / "clusters"
+    ensure_priority_classes()
+    ensure_personas()
+    typed = {"username": "boss", "password": PASSWORD}
+    answer = client.post(f"/set-up/first/{inviting.invite()}/", typed)
+    assert answer.status_code == 302
+    return client
+
+
+def kubeconfig(url, **user):
+    return f"""
+apiVersion: v1
+kind: Config
+current-context: here
+clusters: [{{name: c, cluster: {{server: "{url}"}}}}]
+users: [{{name: u, user: {user or {"token": "secret"}}}}]
+contexts: [{{name: here, context: {{cluster: c, user: u}}}}]
+"""
+
+
+def connect(client, url, **user):
+    typed = {"name": "fra1", "way": "kubeconfig", "kubeconfig": kubeconfig(url, **user)}
+    return client.post("/set-up/connect/", typed)
+
+
+@pytest.fixture
+def connected(admin, server):
+    assert connect(admin, server.url).status_code == 302
+    return Cluster.objects.get()
+
+
+def test_link_of_the_first_admin_works_once(admin, client):
+    assert User.objects.get().is_superuser
+    client.logout()
+    key = inviting.invite()
+    assert client.get(f"/set-up/first/{key}/").status_code == 404
+
+
+def test_link_whose_password_is_weak_stays_good(client, db):
+    key = inviting.invite()
+    answer = client.post(f"/set-up/first/{key}/", {"username": "boss", "password": "short"})
+    assert list(answer.context["form"].errors) == ["password"]
+    assert inviting.is_valid(key)
+
+
+def test_unknown_link_is_absent(client, db):
+    inviting.invite()
+    assert client.get("/set-up/first/guess/").status_code == 404
+
+
+def test_empty_installation_leads_to_the_first_step(admin):
+    assert admin.get("/", follow=True).redirect_chain[-1][0] == "/set-up/connect/"
+    assert admin.get("/set-up/queues/", follow=True).redirect_chain[-1][0] == "/set-up/connect/"
+
+
+def test_connected_cluster_is_observed_with_the_classes_found(connected):
+    assert connected.mode == "observe"
+    assert [c.name for c in connected.gpu_classes.all()] == ["l4"]
+    assert Path(connected.kubeconfig).stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize(
+    ("user", "said"),
+    [
+        (
+            {"exec": {"command": "touch", "args": ["never"]}},
+            "names a command to run. Weir never",
+        ),
+        ({"tokenFile": "/etc/passwd"}, "names a file of the machine"),
+    ],
+)
+def test_kubeconfig_that_runs_or_reads_is_refused_at_its_field(admin, server, tmp_path, user, said):
+    answer = connect(admin, server.url, **user)
+    assert answer.status_code == 400
+    assert said in answer.context["form"].errors["kubeconfig"][0]
+    assert not Cluster.objects.exists()
+    assert "fra1" in answer.text
+
+
+def test_cluster_that_does_not_answer_is_said_in_plain_words_and_not_kept(admin, settings):
+    answer = connect(admin, "http://127.0.0.1:9")
+    assert "does not answer" in answer.context["form"].errors["kubeconfig"][0]
+    assert not Cluster.objects.exists()
+    assert not (settings.WEIR_CREDENTIALS / "fra1").exists()
+
+
+def test_what_is_seen_counts_nodes_work_and_what_belongs_to_nothing(connected, admin):
+    seen = admin.get("/set-up/seen/").context["seen"]
+    assert (seen.nodes, seen.gpus, seen.held, seen.down, seen.bare) == (2, 16, 6, 8, 1)
+
+
+def test_proposal_hangs_what_one_label_calls_the_same_below_one_queue(connected, admin):
+    rows = admin.get("/set-up/queues/").context["rows"]
+    assert [(r["spec"].name, r["depth"], r["cells"]) for r in rows] == [
+        ("research", 0, [("l4", "4")]),
+        ("speech", 1, [("l4", "2")]),
+        ("vision", 1, [("l4", "2")]),
+        ("web", 0, [("l4", "2")]),
+    ]
+
+
+def test_proposal_is_kept_with_the_figures_as_typed(connected, admin):
+    answer = admin.post("/set-up/queues/", {"keep": "1", "vision:l4": "6"})
+    assert answer.status_code == 302, answer.context["faults"]
+    nominal = dict(Quota.objects.values_list("queue__name", "nominal_gpus"))
+    assert nominal == {"research": 8000, "speech": 2000, "vision": 6000, "web": 2000}
+
+
+def test_figure_that_is_none_changes_nothing_and_comes_back(connected, admin):
+    answer = admin.post("/set-up/queues/", {"keep": "1", "vision:l4": "many"})
+    assert answer.status_code == 400
+    assert ("l4", "many") in answer.context["rows"][2]["cells"]
+    assert not Queue.objects.exclude(parent=None).exists()
+
+
+def test_file_with_one_fault_changes_nothing_and_names_line_and_path(connected, admin):
+    tree = "queues:\n  - name: good\n    nominal: {l4: 2}\n  - name: bad\n    nominal:\n      h999: 1\n"
+    answer = admin.post("/set-up/queues/", {"file": "1", "tree": tree})
+    (fault,) = answer.context["faults"]
+    assert "6" in fault
+    assert "queues[1].nominal.h999" in fault
+    assert not Queue.objects.exclude(parent=None).exists()
+    assert answer.context["example"].strip() == tree.strip()
+
+
+def test_proposal_as_a_file_says_the_same(connected, admin):
+    tree = admin.get("/set-up/queues/").context["example"]
+    assert admin.post("/set-up/queues/", {"file": "1", "tree": tree}).status_code == 302
+    assert Queue.objects.get(name="vision").path == "research/vision"
+
+
+def test_classes_take_rate_and_price(connected, admin):
+    found = GpuClass.objects.get()
+    line = f"class-{found.pk}-"
+    typed = {"act": "save", f"{line}name": "l4-24gb", f"{line}exchange_rate": "0.2"}
+    answer = admin.post("/set-up/classes/", {**typed, f"{line}price_per_gpu_hour": "0.45"})
+    assert answer.status_code == 302
+    found.refresh_from_db()
+    assert (found.name, found.exchange_rate) == ("l4-24gb", Decimal("0.2"))
+    answer = admin.post("/set-up/classes/", {**typed, f"{line}price_per_gpu_hour": "much"})
+    assert answer.status_code == 400
+    assert "much" in answer.text
+
+
+def test_priority_class_that_becomes_the_default_is_the_only_one(connected, admin):
+    typed = {"act": "priority", "name": "low", "value": "10", "type": "training"}
+    typed |= {"min_run_time_s": "0", "preemptible": "on", "is_default": "on"}
+    assert admin.post("/set-up/classes/", typed).status_code == 302
+    assert PriorityClass.objects.get(is_default=True).name == "low"
+
+
+def test_every_step_has_a_page_and_enforce_ends_the_set_up(connected, admin):
+    admin.post("/set-up/queues/", {"keep": "1"})
+    admin.post("/set-up/people/", {"act": "teams"})
+    typed = {"act": "give", "team": "vision", "user": "boss", "persona": "researcher"}
+    assert admin.post("/set-up/people/", typed).status_code == 302
+    for step in ("connect", "seen", "classes", "queues", "people", "would", "enforce"):
+        page = admin.get(f"/set-up/{step}/")
+        assert page.status_code == 200, step
+        assert re.search(r"step \d of 7", page.text)
+    assert admin.post("/set-up/enforce/").status_code == 302
+    assert Cluster.objects.get().mode == "enforce"
+
+
+def test_who_does_not_administer_finds_no_set_up(connected, client):
+    client.force_login(User.objects.create_user("other"))
+    for path in ("/set-up/", "/set-up/connect/", "/set-up/enforce/"):
+        assert client.get(path).status_code == 404
+        assert client.post(path).status_code in (404, 405)
