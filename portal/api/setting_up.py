@@ -35,11 +35,11 @@ from portal.teams.access import (
     visible_queues,
 )
 from scheduling.models import PriorityClass, Queue, Stop, WorkloadType
-from scheduling.services import knobs
-from scheduling.services.classes import save_gpu_class, save_priority_class
-from scheduling.services.connecting import Credentials, connect
+from scheduling.services.clusters.classes import save_gpu_class, save_priority_class
+from scheduling.services.clusters.connecting import Credentials, connect
+from scheduling.services.policy import knobs
 from scheduling.services.quotas.tree import create_queue, delete_queue
-from scheduling.services.tree_files import apply_tree, parse
+from scheduling.services.quotas.tree_files import apply_tree, parse
 
 LONGEST = 131_072
 TYPES = [kind.value for kind in WorkloadType]

@@ -233,7 +233,8 @@ ROWS = {
     "no_such_api": Row(NOBODY),
 }
 OPEN = {
-    "accounts:sign_in", "web:first_admin", "accounts:oidc", "account_login", "account_inactive", "account_signup",
+    "accounts:sign_in", "web:first_admin", "accounts:oidc", "account_login", "account_inactive",
+    "account_signup",
     "mfa_authenticate", "mfa_login_webauthn", "openid_connect_callback", "socialaccount_signup",
     "socialaccount_login_cancelled",
 }  # fmt: skip
@@ -352,6 +353,8 @@ def programs(queue: Queue, owner: User) -> dict[str, int]:
         user=owner, type=Authenticator.Type.WEBAUTHN, data={"name": "vermilion-key"}
     )
     return {"program_token": token.pk, "rule": rule.pk, "passkey": key.pk}
+
+
 def join(user: User, team: Team, persona: str) -> None:
     held = {"persona": Persona.objects.get(name=persona)}
     Membership.objects.get_or_create(user=user, team=team, defaults=held)

@@ -16,7 +16,7 @@ from portal.web.frame.requests import PersonRequest
 from portal.web.operations.mode import operated
 from scheduling.models import Cluster
 from scheduling.services.errors import ServiceError
-from scheduling.services.knobs import KNOBS, Knob, check, policy_of, set_policy
+from scheduling.services.policy.knobs import KNOBS, Knob, check, policy_of, set_policy
 
 
 @login_required

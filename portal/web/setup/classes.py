@@ -12,7 +12,7 @@ from django.shortcuts import redirect
 from portal.web.frame.requests import PersonRequest
 from portal.web.setup.forms import ClassForm, NewClassForm, PriorityForm
 from scheduling.models import Cluster, PriorityClass
-from scheduling.services.classes import save_gpu_class, save_priority_class
+from scheduling.services.clusters.classes import save_gpu_class, save_priority_class
 from scheduling.services.errors import ServiceError
 
 

@@ -9,7 +9,7 @@ from django import forms
 from portal.web.people.forms import WeirForm
 from scheduling.models import GpuClass
 from scheduling.models.clusters import dns_label
-from scheduling.services.connecting import Credentials
+from scheduling.services.clusters.connecting import Credentials
 
 AREA = forms.Textarea(attrs={"rows": 8, "spellcheck": "false", "autocomplete": "off"})
 WAYS = (

@@ -9,7 +9,7 @@ from django.shortcuts import redirect
 
 from portal.web.frame.requests import PersonRequest
 from scheduling.models import Cluster, Guardrail
-from scheduling.services import discovery
+from scheduling.services.clusters import discovery
 from scheduling.services.clusters.add import find_classes
 from scheduling.services.clusters.checkup import Grade, Item, check
 from scheduling.services.errors import ServiceError

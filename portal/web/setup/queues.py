@@ -16,9 +16,9 @@ from portal.web.frame.requests import PersonRequest
 from portal.web.setup.forms import TreeForm
 from portal.web.setup.looking import look
 from scheduling.models import Cluster
-from scheduling.services.discovery import propose
+from scheduling.services.clusters.discovery import propose
 from scheduling.services.errors import ServiceError
-from scheduling.services.tree_files import QueueSpec, TreeError, apply_tree, parse
+from scheduling.services.quotas.tree_files import QueueSpec, TreeError, apply_tree, parse
 
 REASON = "First set-up"
 

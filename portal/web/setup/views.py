@@ -22,7 +22,7 @@ from portal.web.setup.enforcing import enforce, would
 from portal.web.setup.forms import ConnectForm, FirstForm
 from portal.web.setup.looking import seen
 from scheduling.models import Cluster
-from scheduling.services.connecting import connect as connect_cluster
+from scheduling.services.clusters.connecting import connect as connect_cluster
 from scheduling.services.errors import ServiceError
 
 BACKEND = "django.contrib.auth.backends.ModelBackend"

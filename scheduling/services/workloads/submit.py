@@ -8,13 +8,10 @@ from __future__ import annotations
 
 import copy
 import json
-import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Any
-
-from kubernetes.config import ConfigException
 
 from scheduling.cluster.adapters import ADAPTERS, Adapter, ClassSpec, Observed, merging
 from scheduling.cluster.adapters.podgroup import gather
@@ -22,10 +19,8 @@ from scheduling.cluster.connection.client import (
     ApiError,
     Client,
     ConflictError,
-    InvalidError,
     NotFoundError,
     Person,
-    UnreachableError,
 )
 from scheduling.cluster.vocabulary import devices, labels, runtimes
 from scheduling.cluster.vocabulary.devices import Claims
@@ -33,7 +28,7 @@ from scheduling.cluster.vocabulary.runtimes import Runtimes
 from scheduling.models import Cluster, PriorityClass, Queue, State, Workload
 from scheduling.models.queues import RESERVED
 from scheduling.models.workloads import WAITING
-from scheduling.services.clusters.connection import Address, address_of
+from scheduling.services.clusters.talking import talking_to
 from scheduling.services.errors import ServiceError, name_refused
 from scheduling.services.events import announce
 from scheduling.services.policy import service_classes
@@ -356,45 +351,3 @@ def _patch(workload: Workload, meta: Json, user: str) -> None:
     with talking_to(workload.cluster) as client:
         for path, uid in _objects(client, workload, person):
             client.patch(path, {"metadata": {**meta, "uid": uid}}, as_person=person)
-
-
-_clients: dict[Address, Client] = {}
-_lock = threading.Lock()
-
-
-@contextmanager
-def talking_to(cluster: Cluster) -> Iterator[Client]:
-    """A shared client for ``cluster``; its refusals become ServiceErrors."""
-    address = address_of(cluster)
-    try:
-        with _lock:
-            client = _clients.get(address) or _clients.setdefault(address, Client.connect(cluster))
-        yield client
-    except (ConfigException, OSError) as error:
-        raise ServiceError(
-            "no_connection",
-            f"Weir cannot connect to cluster {cluster.name}: {error}",
-            "Ask an admin to check how the cluster is reached.",
-        ) from error
-    except ApiError as error:
-        raise _translated(error, cluster) from error
-
-
-def _translated(error: ApiError, cluster: Cluster) -> ServiceError:
-    if isinstance(error, UnreachableError):
-        return ServiceError(
-            "no_answer", f"Cluster {cluster.name} does not answer.", "Try again in a minute."
-        )
-    if isinstance(error, NotFoundError):
-        return ServiceError("gone", "The cluster has no such object any more.", "Reload the page.")
-    if isinstance(error, ConflictError) and error.reason == "AlreadyExists":
-        sentence = "There is a workload of that name already."
-        return ServiceError("name_taken", sentence, "Choose another name.", field="name")
-    if isinstance(error, InvalidError):
-        field = error.causes[0][0] if error.causes else None
-        return ServiceError("invalid", f"{error.message}.".replace("..", "."), field=field)
-    if error.status == 403:
-        return ServiceError(
-            "forbidden", f"The cluster refuses: {error.message}", "Ask an admin for access."
-        )
-    return ServiceError("refused", f"The cluster refuses: {error.message}", "Try again.")

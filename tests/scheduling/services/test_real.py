@@ -14,6 +14,7 @@ from portal.demo.cluster.real import RealCluster
 from portal.demo.work.arrivals import simulated
 from scheduling.cluster.connection.client import Client
 from scheduling.models import Cluster, GpuClass, Queue
+from scheduling.services.clusters import talking
 from scheduling.services.errors import ServiceError
 from scheduling.services.worker import held as workers
 from scheduling.services.worker.cycles import run_cycle
@@ -37,7 +38,7 @@ def cluster(db: None) -> Iterator[Cluster]:
 @pytest.fixture(autouse=True)
 def forgetful(monkeypatch: pytest.MonkeyPatch) -> None:
     """Processes are as new as their clusters: a start has other ports, keys and tokens."""
-    monkeypatch.setattr(workloads, "_clients", {})
+    monkeypatch.setattr(talking, "_clients", {})
 
 
 def play(cluster: Cluster, folder: Path, context: str = "") -> RealCluster:
@@ -99,7 +100,7 @@ def test_work_is_submitted_admitted_run_and_kept_over_a_restart(
         workers.close_all()
         played.stop()
 
-    workloads._clients.clear()
+    talking._clients.clear()
     played = play(cluster, tmp_path)
     try:
         assert completed(cluster, "first")

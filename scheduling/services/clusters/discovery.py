@@ -15,8 +15,8 @@ from scheduling.cluster.connection.client import Client
 from scheduling.cluster.picture.nodes import trim_node
 from scheduling.cluster.vocabulary.quantities import quantity
 from scheduling.models import Cluster, GpuClass
-from scheduling.services.tree_files import QueueSpec
-from scheduling.services.workloads.submit import talking_to
+from scheduling.services.clusters.talking import talking_to
+from scheduling.services.quotas.tree_files import QueueSpec
 
 Json = dict[str, Any]
 
