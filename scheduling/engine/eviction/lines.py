@@ -10,7 +10,7 @@ from scheduling.engine.compile.structs import Ints
 from scheduling.engine.eviction.rules import VictimRequest
 from scheduling.engine.eviction.victim_order import reprice
 from scheduling.engine.quota.fair_share import branch_of
-from scheduling.engine.reasons.figures import MOVERS, TAKEN
+from scheduling.engine.reasons.figures import MOVERS, SHRUNK, TAKEN
 from scheduling.engine.state.input import gpus_of
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import GPUS
@@ -68,7 +68,7 @@ def shrink_for(world: Session, request: VictimRequest, v: int, leaves: Ints) -> 
     note_coming(world, v, gpus)
     reprice(world, v, members)
     _quote_excess(world, request, v, leaves)
-    out.figures[v, TAKEN.gives_members] = candidates.log.members_given[v]
+    out.figures[v, SHRUNK.gives_members] = candidates.log.members_given[v]
 
 
 @inner

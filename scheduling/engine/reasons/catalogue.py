@@ -69,7 +69,7 @@ ACTS: Final[Mapping[Reason, Declared]] = {
         "it is elastic, and nobody who waits can use the free GPUs",
     ),
     Reason.SHRINKS: Declared(
-        "Shrinks", of.Taken, acts.shrinks,
+        "Shrinks", of.Shrunk, acts.shrinks,
         "it is elastic, and another is entitled to members that it can do without",
         general=f"It gave members that it can do without to {OTHERS_WORK}.",
     ),

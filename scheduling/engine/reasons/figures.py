@@ -65,7 +65,16 @@ class Taken(NamedTuple):
     fair_share: Gpus
     keeps: Gpus
     requested: Gpus
-    gives_members: Annotated[Count, Shown.IF_ANY]
+
+
+class Shrunk(NamedTuple):
+    """The same of an elastic gang, which goes on; begins as ``Taken``."""
+
+    held: Gpus
+    fair_share: Gpus
+    keeps: Gpus
+    requested: Gpus
+    gives_members: Count
 
 
 class Moved(NamedTuple):
@@ -289,6 +298,7 @@ def units(kind: Any) -> dict[str, tuple[Unit, Shown | None]]:
 START = places(Start)
 GROWTH = places(Growth)
 TAKEN = places(Taken)
+SHRUNK = places(Shrunk)
 MOVERS = places(Moved)
 SHORT_GANG = places(StaleGang)
 DRAINING = places(Drained)

@@ -33,6 +33,7 @@ def test_kinds_of_figures_that_are_written_together_begin_alike() -> None:
     """What is free is written before the reason is known, and so is what would have to leave."""
     for kind in kinds.KINDS_OF_FREE:
         assert kinds.names(kind)[:4] == kinds.names(kinds.Free)
+    assert kinds.names(kinds.Shrunk)[:4] == kinds.names(kinds.Taken)
     for kind in kinds.KINDS_OF_STAY:
         assert kinds.names(kind)[:4] == kinds.names(kinds.WouldLeave)[:4]
 
