@@ -1,7 +1,7 @@
 """Who somebody is to Weir whom the organisation's provider (OpenID Connect) has signed in.
 
-Whoever it names is looked up by the provider's own key of them (issuer and subject), never by a name that
-could be given to somebody else. At the first sign-in the account is made; one that is there already is
+Whoever it names is looked up by the provider's own key of them, the subject, never by a name that could be
+given to somebody else. At the first sign-in the account is made; one that is there already is
 taken over only where it has no password, such as one made for this person beforehand.
 """
 
