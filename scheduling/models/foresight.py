@@ -1,0 +1,165 @@
+"""What is told of starts before they happen, what came of it, and what-if questions with their answers.
+
+Times are cluster time; GPU columns milli-GPU, durations seconds. Only ``services.starts`` and
+``services.whatif`` write these rows.
+"""
+
+from __future__ import annotations
+
+from django.db import models
+from django.db.models import F, Q
+
+from scheduling.models.clusters import Cluster, GpuClass
+from scheduling.models.workloads import Workload
+
+
+class ForecastRun(models.Model):
+    """The newest pass of forecasts over a cluster, and what it saw."""
+
+    cluster = models.OneToOneField(Cluster, on_delete=models.CASCADE, related_name="forecast_run")
+    at = models.DateTimeField()
+    began_at = models.DateTimeField()
+    """Real time; with ``cpu_s`` it says when the next pass may begin."""
+    cpu_s = models.FloatField(default=0)
+    futures = models.PositiveIntegerField(default=0)
+    pending = models.PositiveIntegerField(default=0)
+    known_runs = models.PositiveIntegerField(default=0)
+    """Ended runs that run times were drawn from."""
+    known_arrivals = models.PositiveIntegerField(default=0)
+    ends = models.JSONField(default=dict)
+    """uid of what runs -> [P50, P90] of the seconds from ``at`` until it ends."""
+
+    def __str__(self) -> str:
+        return f"forecasts of {self.cluster}"
+
+
+class StartForecast(models.Model):
+    """When a workload that waits is expected to start, as last told. One that is not worth showing says why."""
+
+    workload = models.OneToOneField(
+        Workload, on_delete=models.CASCADE, related_name="start_forecast"
+    )
+    at = models.DateTimeField()
+    p50_at = models.DateTimeField(null=True, blank=True)
+    p90_at = models.DateTimeField(null=True, blank=True)
+    gpu_class = models.ForeignKey(GpuClass, on_delete=models.SET_NULL, null=True, related_name="+")
+    after = models.ForeignKey(Workload, on_delete=models.SET_NULL, null=True, related_name="+")
+    """Whose end it most often starts with."""
+    raw_p50_s = models.FloatField(null=True, blank=True)
+    raw_p90_s = models.FloatField(null=True, blank=True)
+    """As the futures had it, before correction; from ``at``."""
+    why_not = models.CharField(max_length=200, blank=True)
+    """Why no time is told; empty where one is."""
+
+    class Meta:
+        ordering = ["workload"]
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(p50_at__isnull=True) | Q(p90_at__gte=F("p50_at")),
+                name="start_forecast_in_order",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.workload}: {self.p50_at} to {self.p90_at}"
+
+
+class Cause(models.TextChoices):
+    """Why a start was later than its P90."""
+
+    RUNS_LONGER = "runs_longer", "Runs took longer"
+    MORE_ARRIVED = "more_arrived", "More work arrived"
+    NODES_DOWN = "nodes_down", "Nodes went down"
+    HELD = "held", "Held by its user"
+    QUOTA_EDITED = "quota_edited", "Quota edited"
+    UNKNOWN = "unknown", "None of these"
+
+
+class ForecastOutcome(models.Model):
+    """One forecast and what came of it. ``started_at`` is NULL while it still waits."""
+
+    workload = models.ForeignKey(
+        Workload, on_delete=models.CASCADE, related_name="forecast_outcomes"
+    )
+    at_submission = models.BooleanField()
+    """The first that was told of it; others are told every hour while it waits."""
+    told_at = models.DateTimeField()
+    p50_s = models.FloatField()
+    p90_s = models.FloatField()
+    raw_p50_s = models.FloatField()
+    raw_p90_s = models.FloatField()
+    """Seconds from ``told_at``; raw is before correction."""
+    naive_s = models.FloatField(null=True, blank=True)
+    """Median wait of the last starts of the same class and size."""
+    gpu_class = models.ForeignKey(GpuClass, on_delete=models.SET_NULL, null=True, related_name="+")
+    gpus = models.PositiveIntegerField(default=0)
+    started_at = models.DateTimeField(null=True, blank=True)
+    cause = models.CharField(max_length=12, choices=Cause.choices, blank=True)
+    note = models.CharField(max_length=200, blank=True)
+    """The figures behind the cause."""
+
+    class Meta:
+        ordering = ["told_at", "id"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["workload"],
+                condition=Q(at_submission=True),
+                name="forecast_outcome_one_at_submission",
+            )
+        ]
+        indexes = [
+            models.Index(fields=["workload", "told_at"], name="forecast_outcome_told"),
+            models.Index(fields=["started_at"], name="forecast_outcome_started"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.workload}: told {self.p50_s:.0f} to {self.p90_s:.0f} s"
+
+    @property
+    def came_s(self) -> float | None:
+        """Seconds until it started."""
+        return None if self.started_at is None else (self.started_at - self.told_at).total_seconds()
+
+
+class WhatIfState(models.TextChoices):
+    WAITING = "waiting", "Waiting"
+    RUNNING = "running", "Running"
+    DONE = "done", "Done"
+    CANCELLED = "cancelled", "Cancelled"
+    FAILED = "failed", "Failed"
+
+
+class WhatIfKind(models.TextChoices):
+    NOW = "now", "At once"
+    REPLAY = "replay", "At once, and the last days again"
+
+
+class WhatIf(models.Model):
+    """A question, and its answer once there is one. ``changes`` is as ``services.whatif.changes`` writes it."""
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="what_ifs")
+    author = models.CharField(max_length=150)
+    changes = models.JSONField()
+    title = models.CharField(max_length=200)
+    kind = models.CharField(max_length=6, choices=WhatIfKind.choices, default=WhatIfKind.REPLAY)
+    days = models.PositiveIntegerField(default=7)
+    state = models.CharField(max_length=9, choices=WhatIfState.choices, default=WhatIfState.WAITING)
+    progress = models.PositiveIntegerField(default=0)
+    """Percent."""
+    answer = models.JSONField(default=dict)
+    fault = models.CharField(max_length=300, blank=True)
+    """Why it failed, and what to do about it."""
+    asked_at = models.DateTimeField()
+    done_at = models.DateTimeField(null=True, blank=True)
+    is_kept = models.BooleanField(default=False)
+    """Kept until somebody drops it; others go after a month."""
+
+    class Meta:
+        ordering = ["-asked_at", "-id"]
+        constraints = [
+            models.CheckConstraint(condition=Q(progress__lte=100), name="what_if_progress_percent")
+        ]
+        indexes = [models.Index(fields=["cluster", "asked_at"], name="what_if_asked")]
+
+    def __str__(self) -> str:
+        return self.title
