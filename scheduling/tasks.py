@@ -14,11 +14,14 @@ from celery import shared_task
 from django.utils import timezone
 
 from scheduling.cluster.connection.client import ApiError
+from scheduling.engine.model import SnapshotError
 from scheduling.models import Cluster, ClusterMode
 from scheduling.services import events
 from scheduling.services.clusters import guardrails
 from scheduling.services.ledger import retention as retention_service
 from scheduling.services.ledger import rollup as rollup_service
+from scheduling.services.starts import refresh
+from scheduling.services.whatif import kept
 from scheduling.services.worker import cycles
 from scheduling.services.worker.consuming import queue_of
 from scheduling.services.worker.held import held_of
@@ -27,6 +30,7 @@ log = logging.getLogger(__name__)
 
 EXPIRES_S = 5.0
 GUARD_EXPIRES_S = 30.0
+FORECAST_EXPIRES_S = 10.0
 FAST = 10
 """Clock speed above which a cluster is cleaned up with every roll-up."""
 
@@ -94,6 +98,32 @@ def guard(cluster_id: int) -> None:
         guardrails.guard(cluster, held.link)
     except ApiError as error:
         log.warning("cluster %s, guardrails: %s", cluster.name, error)
+
+
+@shared_task(name="scheduling.tasks.request_forecasts")
+def request_forecasts() -> None:
+    """Ask for a pass of start forecasts over every cluster; each decides whether its budget allows one."""
+    for pk in Cluster.objects.exclude(mode=ClusterMode.PAUSED).values_list("pk", flat=True):
+        forecast_starts.apply_async(args=[pk], expires=FORECAST_EXPIRES_S)
+
+
+@shared_task(name="scheduling.tasks.forecast_starts")
+def forecast_starts(cluster_id: int) -> None:
+    """A pass of start forecasts, apart from the process that runs the cycles: it never delays one."""
+    cluster = Cluster.objects.filter(pk=cluster_id).first()
+    if cluster is None:
+        log.info("cluster %s is gone", cluster_id)
+        return
+    try:
+        refresh.refresh(cluster)
+    except (ApiError, OSError, SnapshotError) as error:
+        log.warning("cluster %s, start forecasts: %s", cluster.name, error)
+
+
+@shared_task(name="scheduling.tasks.answer_what_if")
+def answer_what_if(question_id: int) -> None:
+    """Work a question out; one that is gone, cancelled or taken is left alone."""
+    kept.answer(question_id)
 
 
 @shared_task(name="scheduling.tasks.roll_up")

@@ -334,6 +334,11 @@ CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
         "schedule": 30.0,
         "options": {"expires": 30.0},
     },
+    "forecasts": {
+        "task": "scheduling.tasks.request_forecasts",
+        "schedule": 10.0,
+        "options": {"expires": 10.0},
+    },
     "roll-up": {
         "task": "scheduling.tasks.roll_up",
         "schedule": 60.0,

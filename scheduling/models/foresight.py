@@ -34,7 +34,7 @@ class ForecastRun(models.Model):
 
 
 class StartForecast(models.Model):
-    """When a workload that waits is expected to start, as last told. One that is not worth showing says why."""
+    """When a workload that waits is expected to start, as last told; or why that is not worth showing."""
 
     workload = models.OneToOneField(
         Workload, on_delete=models.CASCADE, related_name="start_forecast"
@@ -135,7 +135,7 @@ class WhatIfKind(models.TextChoices):
 
 
 class WhatIf(models.Model):
-    """A question, and its answer once there is one. ``changes`` is as ``services.whatif.changes`` writes it."""
+    """A question, and its answer once there is one; ``changes`` is as ``services.whatif`` reads it."""
 
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="what_ifs")
     author = models.CharField(max_length=150)

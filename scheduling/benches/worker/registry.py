@@ -9,6 +9,7 @@ from pathlib import Path
 from django.conf import settings
 
 from scheduling.benches.engine.registry import Bench, Outcome, Progress
+from scheduling.benches.worker.foresight import bench_eta, bench_what_if
 from scheduling.benches.worker.managers import Start, start_reference, start_worker
 from scheduling.benches.worker.pages import run_pages
 from scheduling.benches.worker.record import Record, latency, throughput
@@ -52,4 +53,6 @@ SERVICE_BENCHES: Mapping[str, Bench] = {
     "kueue-baseline-reference": partial(_bench, BASELINE, throughput, start=start_reference),
     "kueue-large-reference": partial(_bench, LARGE, throughput, start=start_reference),
     "live": partial(_bench, LIVE, latency),
+    "what-if": bench_what_if,
+    "eta": bench_eta,
 }

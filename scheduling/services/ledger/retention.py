@@ -6,14 +6,16 @@ from datetime import datetime, timedelta
 
 from django.db import transaction
 
-from scheduling.models import Cluster, Cycle, CycleRecord, Decision, UsageSample
+from scheduling.models import Cluster, Cycle, CycleRecord, Decision, ForecastOutcome, UsageSample
 from scheduling.models.ledger import Resolution
+from scheduling.services.whatif import kept as what_ifs
 
 MINUTES_KEPT = timedelta(days=2)
 HOURS_KEPT = timedelta(days=400)
 CYCLES_KEPT = timedelta(days=30)
 RECORDS_KEPT = timedelta(days=1)
 """Of cycles that only started work."""
+FORECASTS_KEPT = timedelta(days=90)
 CONTESTED_KEPT = timedelta(days=14)
 """Of cycles that took GPUs from somebody."""
 ACTS = ("admit", "evict")
@@ -32,7 +34,9 @@ def retain(cluster: Cluster) -> int:
     samples = UsageSample.objects.filter(queue__cluster=cluster)
     gone = samples.filter(resolution=Resolution.MINUTE, start__lt=minutes).delete()[0]
     gone += samples.filter(resolution=Resolution.HOUR, start__lt=hours).delete()[0]
-    gone += _records(cluster, now)
+    gone += _records(cluster, now) + what_ifs.forget(cluster)
+    told = ForecastOutcome.objects.filter(workload__cluster=cluster)
+    gone += told.filter(told_at__lt=now - FORECASTS_KEPT).delete()[0]
     old = Cycle.objects.filter(cluster=cluster, at__lt=now - CYCLES_KEPT)
     gone += Decision.objects.filter(cycle__in=old).exclude(action__in=ACTS).delete()[0]
     gone += old.exclude(decisions__action__in=ACTS).exclude(evictions__isnull=False).delete()[0]

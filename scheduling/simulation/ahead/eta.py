@@ -13,7 +13,7 @@ from numpy.random import Generator
 
 from scheduling.engine import encode
 from scheduling.engine.model import Policy
-from scheduling.engine.state.input import PENDING, RUNNING, Ints, Work
+from scheduling.engine.state.input import PENDING, RUNNING, Ints
 from scheduling.simulation.compiled.life import new_jobs
 from scheduling.simulation.compiled.lives import Course
 from scheduling.simulation.compiled.loop import SHORT, live
@@ -22,9 +22,8 @@ from scheduling.simulation.run.jobs import CHECKPOINT_S, RESTART_S
 from scheduling.simulation.run.options import EVERY_EVENT, Options
 
 from ..traces import Trace
-from .bands import Band
 from .forward import live_on
-from .opening import Newcomers, Opening, twin
+from .opening import Newcomers, Opening, picked, twin
 from .rhythm import Rhythm
 from .runs import Asked, RunTimes
 
@@ -79,17 +78,6 @@ class Walk(Course):
             restart=jobs.restart[which],
             evicted=jobs.evictions[which] > 0,
         ), which
-
-
-@dataclass(frozen=True, slots=True)
-class Told:
-    """A forecast: made at ``at_s`` for ``job`` of the trace, as it was drawn and as it was corrected."""
-
-    at_s: int
-    job: int
-    raw: Band
-    band: Band
-    at_submit: bool
 
 
 @dataclass(slots=True)
@@ -151,7 +139,7 @@ class Forecaster:
     def _coming(self, rhythm: Rhythm, now_s: int, dice: Generator) -> Newcomers:
         """Drawn arrivals, each with a run of its like."""
         jobs, submit = rhythm.draw(MOST_AHEAD_S, dice)
-        cast = Work(*(np.ascontiguousarray(table[..., jobs]) for table in self.walk.cast))
+        cast = picked(self.walk.cast, jobs)
         cast.submitted[:] = self.walk.origin_s + now_s + submit
         cast.tie[:] = len(self.trace) + np.arange(submit.size)
         end = self.walk.jobs.end[jobs]

@@ -134,6 +134,12 @@ def usage_of(frame: Frame) -> Usage:
     )
 
 
+def picked(cast: Work, which: Ints) -> Work:
+    """Those rows of a table of work, in that order."""
+    columns: dict[str, Any] = cast._asdict()
+    return Work(**{n: np.ascontiguousarray(table[..., which]) for n, table in columns.items()})
+
+
 @dataclass(frozen=True, slots=True)
 class Newcomers:
     """Work still to come, in order of arrival: ``cast`` describes it, seconds count from now."""

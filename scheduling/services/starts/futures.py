@@ -1,0 +1,155 @@
+"""Many futures of one snapshot: when each of who waits starts, and when each of who runs ends.
+
+The shipped engine lives each of them in the simulator; what differs are the drawn run times and arrivals.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.random import Generator
+
+from scheduling.engine.model import Phase, Snapshot
+from scheduling.engine.state.input import Floats, Ints
+from scheduling.services.ledger_past import kinds_of, kinds_of_row
+from scheduling.services.starts.known import Known, stage
+from scheduling.simulation.ahead.bands import Band, bands
+from scheduling.simulation.ahead.forward import live_on
+from scheduling.simulation.ahead.opening import Newcomers, Opening, open_snapshot, picked
+from scheduling.simulation.ahead.runs import Asked
+
+AHEAD_S = 7 * 86400
+MOST_FUTURES, LEAST_FUTURES = 100, 12
+MOST_STARTS = 60_000
+"""Work of one pass: futures x open work stays below it, however much waits, but for the fewest futures."""
+FOLLOWS_S = 60
+"""A start so soon after an end came of it: evicted pods take their time to go."""
+
+
+def futures_for(open_work: int) -> int:
+    """How many futures are lived of so much open work."""
+    return max(LEAST_FUTURES, min(MOST_FUTURES, MOST_STARTS // max(1, open_work)))
+
+
+@dataclass(frozen=True, slots=True)
+class Ahead:
+    """``starts`` [future, workload], seconds from now, -1 where it did not start; in order of ``names``."""
+
+    futures: int
+    waiting: tuple[str, ...]
+    starts: Ints
+    running: tuple[str, ...]
+    ends: Floats
+    after: Mapping[str, str]
+    """Who waits -> whose end it most often starts with."""
+
+    def bands(self) -> dict[str, Band]:
+        if not self.waiting:
+            return {}
+        return dict(zip(self.waiting, bands(self.starts), strict=True))
+
+    def end_bands(self) -> dict[str, Band]:
+        if not self.running:
+            return {}
+        p50, p90 = np.quantile(self.ends, [0.5, 0.9], axis=0)
+        found = (Band(float(a), float(b)) for a, b in zip(p50, p90, strict=True))
+        return dict(zip(self.running, found, strict=True))
+
+
+def look_ahead(
+    snapshot: Snapshot,
+    known: Known,
+    *,
+    futures: int | None = None,
+    seed: int = 0,
+    checkpoints: Mapping[str, int] | None = None,
+) -> Ahead:
+    """Raises SnapshotError; UnsettledError."""
+    opening = open_snapshot(snapshot, checkpoints)
+    count = futures or futures_for(opening.slots.size)
+    dice = np.random.default_rng([seed, int(snapshot.now.timestamp())])
+    coming = _Coming(known, snapshot, opening)
+    rests = known.runs.rests(_asked(snapshot, opening), count, dice)
+    waits, runs = np.flatnonzero(opening.waits), np.flatnonzero(opening.runs)
+    starts, after = np.empty((count, waits.size), np.int64), [Counter[int]() for _ in waits]
+    for number in range(count):
+        drawn = coming.draw(dice)
+        future = live_on(opening, rests[number].astype(np.int64), drawn, stop_s=AHEAD_S)
+        starts[number] = future.starts[waits]
+        _follow(after, starts[number], rests[number][runs].astype(np.int64))
+    names = opening.names
+    return Ahead(
+        futures=count,
+        waiting=tuple(names[i] for i in waits),
+        starts=starts,
+        running=tuple(names[i] for i in runs),
+        ends=rests[:, runs],
+        after={
+            names[waits[i]]: names[runs[seen.most_common(1)[0][0]]]
+            for i, seen in enumerate(after)
+            if seen and seen.most_common(1)[0][1] * 3 >= count
+        },
+    )
+
+
+def _follow(after: list[Counter[int]], starts: Ints, ends: Ints) -> None:
+    """Count with whose end each start came."""
+    order = np.argsort(ends, kind="stable")
+    sorted_ends = ends[order]
+    for i, start in enumerate(starts.tolist()):
+        at = int(np.searchsorted(sorted_ends, start, side="right")) - 1
+        if start > 0 and at >= 0 and start - sorted_ends[at] <= FOLLOWS_S:
+            after[i][int(order[at])] += 1
+
+
+def _asked(snapshot: Snapshot, opening: Opening) -> list[Asked]:
+    work = {w.name: w for w in snapshot.workloads}
+    now, found = snapshot.now, []
+    for name in opening.names:
+        one = work[name]
+        ran = one.phase is Phase.RUNNING and one.started is not None
+        age_s = (now - one.started).total_seconds() if ran and one.started else 0.0
+        told = one.predicted
+        gpus = one.gpus * one.members.min
+        kinds = kinds_of(user=one.user, name=name, queue=one.queue, gpus=gpus)
+        p50_s, p90_s = (told.p50, told.p90) if told else (None, None)
+        found.append(Asked(kinds, max(0.0, age_s), p50_s, p90_s))
+    return found
+
+
+class _Coming:
+    """Draws who arrives: the past again, at other times, as work of this frame."""
+
+    def __init__(self, known: Known, snapshot: Snapshot, opening: Opening) -> None:
+        self._known = known
+        self._all = stage(known, snapshot, opening.frame)
+        self._now_s = float(opening.frame.now)
+        self._tie = 1 + int(opening.frame.work.tie.max(initial=0)) + len(known.arrivals)
+        self._kinds = [kinds_of_row(one.row) for one in known.arrivals]
+
+    def draw(self, dice: Generator) -> Newcomers:
+        which, submit = self._known.rhythm.draw(AHEAD_S, dice)
+        cast = picked(self._all.cast, which)
+        cast.submitted[:] = self._now_s + submit
+        cast.tie[:] = self._tie + np.arange(submit.size)
+        return replace(
+            self._all,
+            cast=cast,
+            submit=submit,
+            duration=self._durations(which, dice),
+            checkpoint=self._all.checkpoint[which],
+            restart=self._all.restart[which],
+        )
+
+    def _durations(self, which: Ints, dice: Generator) -> Ints:
+        """Each as long as it ran; what has not ended yet as long as its like."""
+        arrivals = self._known.arrivals
+        run_s = np.array([arrivals[i].run_s or np.nan for i in which.tolist()])
+        unknown = np.flatnonzero(np.isnan(run_s))
+        if unknown.size:
+            asked = [Asked(self._kinds[int(which[i])]) for i in unknown]
+            run_s[unknown] = self._known.runs.rests(asked, 1, dice)[0]
+        return np.maximum(1, run_s).astype(np.int64)

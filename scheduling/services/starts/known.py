@@ -1,0 +1,119 @@
+"""What the ledger knows that futures are drawn from: how long work ran, and when it arrived."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+import numpy as np
+from django.db.models import QuerySet
+
+from scheduling.engine import Frame
+from scheduling.engine.model import Members, Snapshot, Topology
+from scheduling.engine.model import Workload as Work
+from scheduling.engine.state.tables import empty_work
+from scheduling.models import Cluster, Outcome, Workload
+from scheduling.services.ledger_past import kinds_of_row, useful_s
+from scheduling.simulation.ahead.opening import Newcomers
+from scheduling.simulation.ahead.rhythm import WEEKS, Rhythm
+from scheduling.simulation.ahead.runs import RunTimes
+from scheduling.simulation.run.frames import Scribe
+from scheduling.simulation.run.jobs import RESTART_S
+
+MOST_ARRIVALS = 20_000
+"""The latest arrivals of a cluster that are drawn from."""
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """One of the past, and how long it ran; None while that is unknown."""
+
+    at_s: int
+    row: Workload
+    run_s: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """Of one cluster at one moment. Nothing in it had not happened by ``now``."""
+
+    now: datetime
+    runs: RunTimes
+    ended: int
+    arrivals: tuple[Arrival, ...]
+    rhythm: Rhythm
+
+
+def known_of(cluster: Cluster, now: datetime) -> Known:
+    runs, ended = _run_times(cluster, now)
+    arrivals = tuple(_arrivals(cluster, now))
+    midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
+    origin_s = int((midnight - timedelta(days=midnight.weekday())).timestamp())
+    submit = np.array([one.at_s for one in arrivals], np.int64)
+    rhythm = Rhythm(submit - origin_s, int(now.timestamp()) - origin_s)
+    return Known(now, runs, ended, arrivals, rhythm)
+
+
+def _rows(cluster: Cluster, now: datetime) -> QuerySet[Workload]:
+    since = now - timedelta(weeks=WEEKS)
+    rows = Workload.objects.filter(cluster=cluster, gpus__gt=0, submitted_at__lte=now)
+    return rows.filter(submitted_at__gte=since).select_related("priority_class", "queue")
+
+
+def _run_times(cluster: Cluster, now: datetime) -> tuple[RunTimes, int]:
+    """Runs that ended, in order of their ends; one that was cut short lasted at least so long."""
+    times, ended = RunTimes(), 0
+    done = _rows(cluster, now).filter(finished_at__lte=now).exclude(first_started_at=None)
+    for row in done.exclude(outcome=Outcome.CANCELLED).order_by("finished_at", "id"):
+        run_s = useful_s(row, now)
+        if run_s > 0:
+            times.note(kinds_of_row(row), run_s)
+            ended += 1
+    return times, ended
+
+
+def _arrivals(cluster: Cluster, now: datetime) -> Iterator[Arrival]:
+    rows = list(
+        _rows(cluster, now).exclude(queue=None).order_by("-submitted_at", "-id")[:MOST_ARRIVALS]
+    )
+    for row in reversed(rows):
+        ended = row.finished_at is not None and row.finished_at <= now
+        run_s = useful_s(row, now) if ended and row.first_started_at else None
+        yield Arrival(int(row.submitted_at.timestamp()), row, run_s)
+
+
+def stage(known: Known, snapshot: Snapshot, frame: Frame) -> Newcomers:
+    """Every past arrival once, described for ``frame``; those whose queue is gone ask for nothing."""
+    scribe = Scribe(frame)
+    classes = set(frame.class_names)
+    priorities = {p.name for p in snapshot.priority_classes}
+    rows = [scribe.columns(_work(one.row, classes, priorities, frame)) for one in known.arrivals]
+    cast = empty_work(len(rows), max([1, *(len(row["classes"]) for row in rows)]))
+    for i, row in enumerate(rows):
+        frame.describe(cast, i, **row)
+    cast.restart[:] = RESTART_S
+    steps = [one.row.checkpoint_interval_s or 0 for one in known.arrivals]
+    count = len(rows)
+    return Newcomers(
+        cast, np.zeros(count, np.int64), np.zeros(count, np.int64),
+        np.array(steps, np.int64), np.full(count, RESTART_S, np.int64),
+    )  # fmt: skip
+
+
+def _work(row: Workload, classes: set[str], priorities: set[str], frame: Frame) -> Work:
+    priority = row.priority_class.name if row.priority_class else ""
+    return Work(
+        name=row.name,
+        queue=row.queue.name if row.queue else "",
+        user=row.user,
+        priority_class=priority if priority in priorities else frame.priority_names[0],
+        submitted=row.submitted_at,
+        gpus=row.gpus,
+        cpus=row.cpus,
+        memory_mib=row.memory_mib,
+        members=Members(row.min_members, row.max_members),
+        elastic=row.elastic,
+        gpu_classes=tuple(name for name in row.gpu_classes if name in classes),
+        topology=Topology(**row.topology),
+    )

@@ -1,0 +1,109 @@
+"""What was told of starts, and what came of it: the correction learns from it, and pages show it.
+
+A forecast is written down when a workload is first seen waiting and every hour after; who starts in the
+cycle that first sees it is never forecast, so never scored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+
+from django.db.models import Max, Q
+
+from scheduling.models import Cluster, ForecastOutcome, GpuClass, Workload
+from scheduling.services.starts.causes import cause_of
+from scheduling.simulation.ahead.bands import Band, Came, Correction
+
+AGAIN = timedelta(hours=1)
+LEARNED = 2000
+"""The latest outcomes that the correction learns from."""
+NAIVE_STARTS = 50
+
+
+def correction_of(cluster: Cluster, now: datetime) -> Correction:
+    """From what has come by ``now``, in the order in which it came; of what is late and still waits, that
+    it is late."""
+    found = Correction()
+    told = ForecastOutcome.objects.filter(workload__cluster=cluster)
+    ended = told.filter(started_at__lte=now).order_by("-started_at")[:LEARNED]
+    for one in reversed(ended):
+        found.learn(Came(_raw(one), (one.started_at - one.told_at).total_seconds()))  # type: ignore[operator]
+    for one in told.filter(started_at=None).order_by("told_at"):
+        waited_s = (now - one.told_at).total_seconds()
+        if waited_s > one.raw_p90_s:
+            found.learn(Came(_raw(one), waited_s))
+    return found
+
+
+def _raw(one: ForecastOutcome) -> Band:
+    return Band(one.raw_p50_s, one.raw_p90_s)
+
+
+def settle(cluster: Cluster) -> int:
+    """Note the starts of forecasts that have come true, and why the late ones were; how many."""
+    came = ForecastOutcome.objects.filter(workload__cluster=cluster, started_at=None)
+    ready = list(came.exclude(workload__first_started_at=None).select_related("workload__queue"))
+    for one in ready:
+        one.started_at = max(one.told_at, one.workload.first_started_at or one.told_at)
+        if one.at_submission and (one.came_s or 0) > one.p90_s:
+            one.cause, one.note = cause_of(one)
+    ForecastOutcome.objects.bulk_update(ready, ["started_at", "cause", "note"], batch_size=200)
+    gone = came.filter(Q(workload__state="finished", workload__first_started_at=None))
+    gone.delete()
+    return len(ready)
+
+
+def note(
+    cluster: Cluster,
+    told: Sequence[tuple[Workload, Band, Band, GpuClass | None]],
+    now: datetime,
+) -> None:
+    """Write down (workload, raw, corrected, class) of those that are new, or were told long ago."""
+    rows = [row for row, *_ in told]
+    last = _last_told(rows)
+    naive = naive_waits(cluster, now) if any(row.pk not in last for row in rows) else {}
+    fresh = [
+        ForecastOutcome(
+            workload=row,
+            at_submission=row.pk not in last,
+            told_at=now,
+            p50_s=band.p50_s,
+            p90_s=band.p90_s,
+            raw_p50_s=raw.p50_s,
+            raw_p90_s=raw.p90_s,
+            naive_s=naive.get(size_of(row)),
+            gpu_class=gpu_class,
+            gpus=row.requested_gpus,
+        )
+        for row, raw, band, gpu_class in told
+        # What ran before waits anew: its first start is no start of this wait.
+        if row.first_started_at is None and (row.pk not in last or now - last[row.pk] >= AGAIN)
+    ]
+    ForecastOutcome.objects.bulk_create(fresh, batch_size=200)
+
+
+def _last_told(rows: Iterable[Workload]) -> dict[int, datetime]:
+    told = ForecastOutcome.objects.filter(workload__in=[row.pk for row in rows])
+    return dict(told.values_list("workload").annotate(last=Max("told_at")))
+
+
+Size = tuple[str, int]
+
+
+def size_of(row: Workload) -> Size:
+    """First class that it asks for, and whole GPUs to the next power of two."""
+    gpus = max(1, -(-row.requested_gpus // 1000))
+    return next(iter(row.gpu_classes), ""), (gpus - 1).bit_length()
+
+
+def naive_waits(cluster: Cluster, now: datetime) -> Mapping[Size, float]:
+    """Median wait of the last starts of a class and size, without those that did not wait."""
+    started = Workload.objects.filter(cluster=cluster, first_started_at__lte=now)
+    waits: dict[Size, list[float]] = {}
+    for row in started.order_by("-first_started_at")[:LEARNED]:
+        mine = waits.setdefault(size_of(row), [])
+        waited_s = (row.first_started_at - row.submitted_at).total_seconds()  # type: ignore[operator]
+        if waited_s > 60 and len(mine) < NAIVE_STARTS:
+            mine.append(waited_s)
+    return {size: sorted(found)[len(found) // 2] for size, found in waits.items() if found}

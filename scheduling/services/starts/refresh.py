@@ -1,0 +1,208 @@
+"""A pass of forecasts over a cluster, in the background.
+
+1. Note what came of earlier forecasts.
+2. Read the cluster and what the ledger knows.
+3. Live many futures of it with the shipped engine.
+4. Correct the bands by past errors, judge which are worth telling, keep them.
+
+It takes a quarter of one core in the long run: a pass that took c CPU seconds is followed by a rest until
+4 c have gone by since it began. What one pass may take is bounded by ``futures.MOST_STARTS``.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+
+from django.db import transaction
+from django.utils import timezone
+
+from scheduling.cluster.adapters import key_of
+from scheduling.engine import model as m
+from scheduling.models import Cluster, ForecastRun, GpuClass, StartForecast, State, Workload
+from scheduling.models.workloads import WAITING
+from scheduling.services.snapshot import build as snapshots
+from scheduling.services.starts import outcomes
+from scheduling.services.starts.futures import AHEAD_S, Ahead, look_ahead
+from scheduling.services.starts.known import Known, known_of
+from scheduling.simulation.ahead.bands import Band, Correction
+
+SHARE = 0.25
+"""Of one core."""
+EVERY_S = 20.0
+"""Real seconds between passes, where the budget would allow more."""
+KNOWN_RUNS = 20
+"""With fewer ended runs no time is told."""
+WIDE = 12.0
+"""A P90 so many times as far as the P50 tells nobody when to look."""
+NEAR_S = 3600.0
+
+TOO_FAR = "Fewer than half of the futures see it start within a week."
+TOO_WIDE = "The futures differ too much: a band would be wider than it is worth."
+TOO_YOUNG = "Too few runs have ended here to know how long they take."
+NOT_BY_TIME = "Nothing that only takes time starts it: see why it waits."
+OWN_CHANGE = frozenset(
+    {"never_fits", "no_such_class", "not_allowed", "misrouted", "held", "run_time_over"}
+)
+"""Reasons that no wait ends."""
+
+
+def is_due(run: ForecastRun | None, real_now: datetime) -> bool:
+    """Whether the budget allows another pass."""
+    if run is None:
+        return True
+    rest_s = max(EVERY_S, run.cpu_s / SHARE)
+    return real_now >= run.began_at + timedelta(seconds=rest_s)
+
+
+def refresh(cluster: Cluster) -> int:
+    """A pass if one is due; how many workloads it told something of.
+
+    Raises ApiError when the cluster does not answer; SnapshotError.
+    """
+    if not is_due(ForecastRun.objects.filter(cluster=cluster).first(), timezone.now()):
+        return 0
+    began_at, began_s = timezone.now(), time.process_time()
+    outcomes.settle(cluster)
+    if not Workload.objects.filter(cluster=cluster, state__in=WAITING).exists():
+        return _rest(cluster, began_at, began_s)
+    snapshot = snapshots.live(cluster)
+    known = known_of(cluster, snapshot.now)
+    ahead = look_ahead(snapshot, known, checkpoints=_checkpoints(cluster))
+    return keep(cluster, snapshot, known, ahead, began_at, time.process_time() - began_s)
+
+
+def _rest(cluster: Cluster, began_at: datetime, began_s: float) -> int:
+    """Nothing waits: there is nothing to tell."""
+    StartForecast.objects.filter(workload__cluster=cluster).delete()
+    cpu_s = time.process_time() - began_s
+    values = {"at": cluster.now(), "began_at": began_at, "cpu_s": cpu_s, "pending": 0, "ends": {}}
+    ForecastRun.objects.update_or_create(cluster=cluster, defaults=values)
+    return 0
+
+
+def _checkpoints(cluster: Cluster) -> dict[str, int]:
+    rows = Workload.objects.filter(cluster=cluster).exclude(state=State.FINISHED)
+    told = rows.exclude(checkpoint_interval_s=None)
+    return {
+        key_of(kind, namespace, name): step or 0
+        for kind, namespace, name, step in told.values_list(
+            "kind", "namespace", "name", "checkpoint_interval_s"
+        )
+    }
+
+
+@transaction.atomic
+def keep(
+    cluster: Cluster,
+    snapshot: m.Snapshot,
+    known: Known,
+    ahead: Ahead,
+    began_at: datetime,
+    cpu_s: float,
+) -> int:
+    """Write the forecasts of ``ahead`` in place of those before."""
+    now = snapshot.now
+    rows = _rows(cluster)
+    correction = outcomes.correction_of(cluster, now)
+    classes = {c.name: c for c in cluster.gpu_classes.all()}
+    told = [
+        _Told(rows[name], raw, correction, known, classes, rows.get(ahead.after.get(name, "")), now)
+        for name, raw in ahead.bands().items()
+        if name in rows
+    ]
+    forecasts = [one.row() for one in told]
+    StartForecast.objects.filter(workload__cluster=cluster).delete()
+    StartForecast.objects.bulk_create(forecasts, batch_size=200)
+    scored = [
+        (one.work, one.raw, one.band, one.gpu_class)
+        for one, row in zip(told, forecasts, strict=True)
+        if not row.why_not
+    ]
+    outcomes.note(cluster, scored, now)
+    _note_run(cluster, known, ahead, rows, now, began_at, cpu_s)
+    return len(told)
+
+
+def _rows(cluster: Cluster) -> dict[str, Workload]:
+    live = Workload.objects.filter(cluster=cluster).exclude(state=State.FINISHED)
+    return {
+        key_of(row.kind, row.namespace, row.name): row for row in live.select_related("gpu_class")
+    }
+
+
+class _Told:
+    """What is told of one workload."""
+
+    def __init__(
+        self,
+        work: Workload,
+        raw: Band,
+        correction: Correction,
+        known: Known,
+        classes: Mapping[str, GpuClass],
+        after: Workload | None,
+        now: datetime,
+    ) -> None:
+        self.work, self.raw, self.after, self.now = work, raw, after, now
+        self.band = correction.correct(raw)
+        self.why_not = why_not(work, self.band, known.ended)
+        wanted: Sequence[str] = work.gpu_classes or list(classes)
+        self.gpu_class = next((classes[name] for name in wanted if name in classes), None)
+
+    def row(self) -> StartForecast:
+        told = not self.why_not
+        finite = math.isfinite(self.raw.p90_s)
+        return StartForecast(
+            workload=self.work,
+            at=self.now,
+            p50_at=self.now + timedelta(seconds=self.band.p50_s) if told else None,
+            p90_at=self.now + timedelta(seconds=self.band.p90_s) if told else None,
+            gpu_class=self.gpu_class,
+            after=self.after,
+            raw_p50_s=self.raw.p50_s if finite else None,
+            raw_p90_s=self.raw.p90_s if finite else None,
+            why_not=self.why_not,
+        )
+
+
+def why_not(work: Workload, band: Band, known_runs: int) -> str:
+    """Why no time is told of it; empty where one is."""
+    if work.held or work.reason in OWN_CHANGE:
+        return NOT_BY_TIME
+    if known_runs < KNOWN_RUNS:
+        return TOO_YOUNG
+    if not math.isfinite(band.p50_s) or band.p50_s > AHEAD_S:
+        return TOO_FAR
+    if not math.isfinite(band.p90_s) or band.p90_s > WIDE * max(band.p50_s, NEAR_S):
+        return TOO_WIDE
+    return ""
+
+
+def _note_run(
+    cluster: Cluster,
+    known: Known,
+    ahead: Ahead,
+    rows: Mapping[str, Workload],
+    now: datetime,
+    began_at: datetime,
+    cpu_s: float,
+) -> None:
+    ends = {
+        rows[name].uid: [round(band.p50_s), round(band.p90_s)]
+        for name, band in ahead.end_bands().items()
+        if name in rows
+    }
+    values = {
+        "at": now,
+        "began_at": began_at,
+        "cpu_s": cpu_s,
+        "futures": ahead.futures,
+        "pending": len(ahead.waiting),
+        "known_runs": known.ended,
+        "known_arrivals": len(known.arrivals),
+        "ends": ends,
+    }
+    ForecastRun.objects.update_or_create(cluster=cluster, defaults=values)

@@ -1,0 +1,503 @@
+"""The change document of a what-if: what would be otherwise, as typed values.
+
+    [{"kind": "quota", "queue": "speech", "gpu_class": "h100-80gb", "nominal_gpus": 4},
+     {"kind": "capacity", "gpu_class": "h100-80gb", "nodes": 2}]
+
+GPUs are numbers of GPUs, ``null`` is no limit, durations are seconds. Every refusal names the field, as
+``changes.0.queue``, and what to write instead. ``applied`` puts changes into a snapshot and plans nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from datetime import datetime, timedelta
+from typing import Any, ClassVar
+
+from scheduling.engine import model as m
+from scheduling.services.errors import ServiceError
+
+MOST_CHANGES = 20
+MOST_NODES = 10_000
+MOST_GPUS = 1_000_000
+MOST_S = 366 * 86400
+ARRIVES = "(arrives {number})"
+"""Its name in the snapshot: no object of a cluster is called so."""
+ADDED = "(added {number})"
+UNCHANGED: Any = object()
+"""A field that the document leaves out; None says no limit."""
+
+
+class ChangeError(ServiceError):
+    """Nothing is asked: the document has a fault."""
+
+    def __init__(self, field: str, sentence: str, remedy: str) -> None:
+        super().__init__("bad_change", sentence, remedy, field=field)
+
+
+def fault(name: str, sentence: str, remedy: str) -> ChangeError:
+    """At a field of the change that is being read."""
+    return ChangeError(name, sentence, remedy)
+
+
+@dataclass(frozen=True, slots=True)
+class QuotaChange:
+    """Entitlement of a queue to one class."""
+
+    kind: ClassVar[str] = "quota"
+    queue: str
+    gpu_class: str
+    nominal_gpus: float = UNCHANGED
+    borrowing_limit_gpus: float | None = UNCHANGED
+    lending_limit_gpus: float | None = UNCHANGED
+    weight: float = UNCHANGED
+
+    def applied(self, snapshot: m.Snapshot, number: int) -> m.Snapshot:
+        queue = _queue(snapshot, self.queue)
+        _class(snapshot, self.gpu_class)
+        before = queue.quotas.get(self.gpu_class, m.Quota())
+        told: dict[str, Any] = {
+            "nominal": _milli(self.nominal_gpus),
+            "borrowing_limit": _milli(self.borrowing_limit_gpus),
+            "lending_limit": _milli(self.lending_limit_gpus),
+            "weight": self.weight,
+        }
+        changed = {name: value for name, value in told.items() if value is not UNCHANGED}
+        # Whom the quota of before would protect until its grace ends: what is asked is how it is then.
+        quota = replace(before, lowered=None, **changed)
+        return _with_queue(snapshot, replace(queue, quotas={**queue.quotas, self.gpu_class: quota}))
+
+
+@dataclass(frozen=True, slots=True)
+class QueueChange:
+    """Settings of a queue; with ``parent`` a new one ("" is directly below the root)."""
+
+    kind: ClassVar[str] = "queue"
+    queue: str
+    parent: str = UNCHANGED
+    priority: int = UNCHANGED
+    stop: str = UNCHANGED
+    max_running: int | None = UNCHANGED
+    min_run_time_s: int | None = UNCHANGED
+
+    def applied(self, snapshot: m.Snapshot, number: int) -> m.Snapshot:
+        names = ("priority", "max_running", "min_run_time_s")
+        changed = {n: getattr(self, n) for n in names if getattr(self, n) is not UNCHANGED}
+        if self.stop is not UNCHANGED:
+            changed["stop"] = m.Stop(self.stop)
+        if self.parent is UNCHANGED:
+            return _with_queue(snapshot, replace(_queue(snapshot, self.queue), **changed))
+        if any(queue.name == self.queue for queue in snapshot.queues):
+            raise fault("queue", f"There is a queue {self.queue} already.", "Choose another name.")
+        if self.parent:
+            _queue(snapshot, self.parent, "parent")
+        fresh = m.Queue(self.queue, parent=self.parent or None, **changed)
+        return replace(snapshot, queues=(*snapshot.queues, fresh))
+
+
+@dataclass(frozen=True, slots=True)
+class CapacityChange:
+    """Nodes more (or fewer, negative) of a class, like those there are, unless ``gpus_per_node`` says."""
+
+    kind: ClassVar[str] = "capacity"
+    gpu_class: str
+    nodes: int
+    gpus_per_node: float = UNCHANGED
+
+    def applied(self, snapshot: m.Snapshot, number: int) -> m.Snapshot:
+        _class(snapshot, self.gpu_class)
+        of_class = [node for node in snapshot.nodes if node.gpu_class == self.gpu_class]
+        if self.nodes < 0:
+            return self._without(snapshot, of_class)
+        like = next((n for n in of_class if n.ready and not n.dedicated), None)
+        if self.gpus_per_node is UNCHANGED and like is None:
+            raise fault(
+                "gpus_per_node", f"No node of {self.gpu_class} is like it.", "Say how many."
+            )
+        like = like or m.Node("", self.gpu_class, 0)
+        gpus = like.gpus if self.gpus_per_node is UNCHANGED else _milli(self.gpus_per_node)
+        added = (
+            replace(like, name=f"{ADDED.format(number=number)} {i:04}", gpus=gpus, foreign_gpus=0)
+            for i in range(self.nodes)
+        )
+        return replace(snapshot, nodes=(*snapshot.nodes, *added))
+
+    def _without(self, snapshot: m.Snapshot, of_class: Sequence[m.Node]) -> m.Snapshot:
+        """Those that hold least go first; what ran there waits again."""
+        held: dict[str, int] = {}
+        for work in snapshot.workloads:
+            for node, members in work.placement.items():
+                held[node] = held.get(node, 0) + members * work.gpus
+        if -self.nodes > len(of_class):
+            raise fault(
+                "nodes", f"{self.gpu_class} has {len(of_class)} nodes.", "Take fewer of them away."
+            )
+        order = sorted(of_class, key=lambda n: (n.ready, held.get(n.name, 0), n.name))
+        gone = {node.name for node in order[: -self.nodes]}
+        return replace(
+            snapshot,
+            nodes=tuple(n for n in snapshot.nodes if n.name not in gone),
+            workloads=tuple(_thrown_off(work, gone) for work in snapshot.workloads),
+            node_sets=tuple(replace(s, nodes=s.nodes - gone) for s in snapshot.node_sets),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ClassChange:
+    """How a class counts against others."""
+
+    kind: ClassVar[str] = "class"
+    gpu_class: str
+    exchange_rate: float
+
+    def applied(self, snapshot: m.Snapshot, number: int) -> m.Snapshot:
+        _class(snapshot, self.gpu_class)
+        return replace(
+            snapshot,
+            gpu_classes=tuple(
+                replace(c, exchange_rate=self.exchange_rate) if c.name == self.gpu_class else c
+                for c in snapshot.gpu_classes
+            ),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class PriorityChange:
+    """A priority class, or with ``workload`` that of one workload."""
+
+    kind: ClassVar[str] = "priority"
+    priority_class: str
+    workload: str = UNCHANGED
+    value: int = UNCHANGED
+    preemptible: bool = UNCHANGED
+    min_run_time_s: int = UNCHANGED
+    max_wait_s: int | None = UNCHANGED
+
+    def applied(self, snapshot: m.Snapshot, number: int) -> m.Snapshot:
+        names = [p.name for p in snapshot.priority_classes]
+        if self.priority_class not in names:
+            raise fault("priority_class", *_unknown("priority class", self.priority_class, names))
+        if self.workload is not UNCHANGED:
+            return self._of_one(snapshot)
+        keys = ("value", "preemptible", "min_run_time_s", "max_wait_s")
+        changed = {k: getattr(self, k) for k in keys if getattr(self, k) is not UNCHANGED}
+        return replace(
+            snapshot,
+            priority_classes=tuple(
+                replace(p, **changed) if p.name == self.priority_class else p
+                for p in snapshot.priority_classes
+            ),
+        )
+
+    def _of_one(self, snapshot: m.Snapshot) -> m.Snapshot:
+        return replace(
+            snapshot,
+            workloads=tuple(
+                replace(w, priority_class=self.priority_class) if w.name == self.workload else w
+                for w in snapshot.workloads
+            ),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyChange:
+    """One setting of the policy."""
+
+    kind: ClassVar[str] = "policy"
+    setting: str
+    value: Any
+
+    def applied(self, snapshot: m.Snapshot, number: int) -> m.Snapshot:
+        settings = {f.name for f in fields(m.Policy)}
+        if self.setting not in settings:
+            raise fault("setting", *_unknown("setting", self.setting, sorted(settings)))
+        before = getattr(snapshot.policy, self.setting)
+        if before is not None and not isinstance(self.value, int | float | type(before) | None):
+            raise fault("value", "That is no value of this setting.", f"Write it like {before}.")
+        return replace(snapshot, policy=replace(snapshot.policy, **{self.setting: self.value}))
+
+
+@dataclass(frozen=True, slots=True)
+class ArrivalChange:
+    """A workload that arrives now, or at ``at`` of a replay's past; it runs for ``run_s``."""
+
+    kind: ClassVar[str] = "arrival"
+    queue: str
+    gpu_classes: tuple[str, ...]
+    gpus_per_pod: float = 1
+    pods_min: int = 1
+    pods_max: int = UNCHANGED
+    run_s: int = 3600
+    priority_class: str = UNCHANGED
+    user: str = ""
+
+    def applied(self, snapshot: m.Snapshot, number: int) -> m.Snapshot:
+        work = self.workload(snapshot, number)
+        return replace(snapshot, workloads=(*snapshot.workloads, work))
+
+    def workload(self, snapshot: m.Snapshot, number: int) -> m.Workload:
+        _queue(snapshot, self.queue)
+        for name in self.gpu_classes:
+            _class(snapshot, name, "gpu_classes")
+        return m.Workload(
+            name=ARRIVES.format(number=number),
+            queue=self.queue,
+            priority_class=self._priority(snapshot),
+            submitted=_after_all(snapshot),
+            gpus=_milli(self.gpus_per_pod),
+            user=self.user,
+            members=m.Members(self.pods_min, self._most),
+            elastic=self._most > self.pods_min,
+            gpu_classes=self.gpu_classes,
+            predicted=m.Predicted(float(self.run_s), float(self.run_s)),
+        )
+
+    @property
+    def _most(self) -> int:
+        return self.pods_min if self.pods_max is UNCHANGED else self.pods_max
+
+    def _priority(self, snapshot: m.Snapshot) -> str:
+        names = [p.name for p in snapshot.priority_classes]
+        if self.priority_class is UNCHANGED:
+            training = (p for p in snapshot.priority_classes if p.type is m.WorkloadType.TRAINING)
+            least = min(training, key=lambda p: (abs(p.value), p.name), default=None)
+            return least.name if least else names[0]
+        if self.priority_class not in names:
+            raise fault("priority_class", *_unknown("priority class", self.priority_class, names))
+        return self.priority_class
+
+
+Change = (
+    QuotaChange | QueueChange | CapacityChange | ClassChange | PriorityChange | PolicyChange
+    | ArrivalChange
+)  # fmt: skip
+KINDS: Mapping[str, type[Change]] = {
+    kind.kind: kind
+    for kind in (
+        QuotaChange,
+        QueueChange,
+        CapacityChange,
+        ClassChange,
+        PriorityChange,
+        PolicyChange,
+        ArrivalChange,
+    )
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """All of a question, in the order in which they are made."""
+
+    each: tuple[Change, ...] = field(default=())
+
+    def applied(self, snapshot: m.Snapshot) -> m.Snapshot:
+        """The snapshot with all of them. Raises ChangeError at a name that is not there."""
+        for number, change in enumerate(self.each):
+            try:
+                snapshot = change.applied(snapshot, number + 1)
+            except ChangeError as error:
+                name = f"changes.{number}.{error.field}"
+                raise ChangeError(name, error.sentence, error.remedy) from error
+        return snapshot
+
+    @property
+    def arrivals(self) -> list[tuple[int, ArrivalChange]]:
+        """With the number that names each."""
+        numbered = enumerate(self.each, 1)
+        return [(number, one) for number, one in numbered if isinstance(one, ArrivalChange)]
+
+    def alone(self) -> list[Changes]:
+        return [Changes((one,)) for one in self.each]
+
+    def document(self) -> list[dict[str, Any]]:
+        return [_as_document(one) for one in self.each]
+
+
+def _as_document(change: Change) -> dict[str, Any]:
+    told = {f.name: getattr(change, f.name) for f in fields(change)}
+    kept = {name: value for name, value in told.items() if value is not UNCHANGED}
+    return {"kind": change.kind} | {
+        k: list(v) if isinstance(v, tuple) else v for k, v in kept.items()
+    }
+
+
+def read(document: Any) -> Changes:
+    """Raises ChangeError."""
+    if not isinstance(document, Sequence) or isinstance(document, str) or not document:
+        raise ChangeError("changes", "There is no change.", "Send a list with at least one change.")
+    if len(document) > MOST_CHANGES:
+        raise ChangeError(
+            "changes", f"There are {len(document)} changes.", f"Ask for {MOST_CHANGES} at most."
+        )
+    return Changes(tuple(_read_one(one, f"changes.{i}") for i, one in enumerate(document)))
+
+
+def _read_one(told: Any, at: str) -> Change:
+    if not isinstance(told, Mapping) or told.get("kind") not in KINDS:
+        raise ChangeError(f"{at}.kind", "That is no kind of change.", _one_of(KINDS))
+    kind = KINDS[told["kind"]]
+    known = {f.name: f for f in fields(kind)}
+    for name in told:
+        if name != "kind" and name not in known:
+            raise ChangeError(f"{at}.{name}", f"A {kind.kind} has no {name}.", _one_of(known))
+    required = (
+        "queue",
+        "gpu_class",
+        "nodes",
+        "exchange_rate",
+        "priority_class",
+        "setting",
+        "value",
+    )
+    lacks = ["gpu_classes"] if kind is ArrivalChange else []
+    lacks += [
+        n for n in required if n in known and not (kind is ArrivalChange and n == "priority_class")
+    ]
+    for name in lacks:
+        if name not in told:
+            raise ChangeError(f"{at}.{name}", f"A {kind.kind} needs {name}.", "State it.")
+    values = {
+        name: _value(name, value, f"{at}.{name}") for name, value in told.items() if name != "kind"
+    }
+    change = kind(**values)
+    _check(change, at)
+    return change
+
+
+def _check(change: Change, at: str) -> None:
+    given = [f.name for f in fields(change) if getattr(change, f.name) is not UNCHANGED]
+    if isinstance(change, QuotaChange | QueueChange | PriorityChange) and len(given) < (
+        3 if isinstance(change, QuotaChange) else 2
+    ):
+        raise ChangeError(
+            f"{at}.kind", f"This {change.kind} changes nothing.", "State what it sets."
+        )
+    if isinstance(change, CapacityChange) and change.nodes == 0:
+        raise ChangeError(f"{at}.nodes", "No node more or fewer.", "Write a number but 0.")
+    if isinstance(change, ArrivalChange):
+        most = change.pods_min if change.pods_max is UNCHANGED else change.pods_max
+        if most < change.pods_min:
+            raise ChangeError(
+                f"{at}.pods_max", "Less than pods_min.", f"Write {change.pods_min} or more."
+            )
+
+
+def _value(name: str, value: Any, at: str) -> Any:
+    return READERS.get(name, _any)(value, at)
+
+
+def _any(value: Any, _at: str) -> Any:
+    return value
+
+
+def _text(value: Any, at: str) -> str:
+    if not isinstance(value, str) or len(value) > 253:
+        raise ChangeError(at, "That is no name.", "Write a name.")
+    return value
+
+
+def _texts(value: Any, at: str) -> tuple[str, ...]:
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        raise ChangeError(at, "That is no list of names.", 'Write it as ["h100-80gb"].')
+    found = tuple(_text(one, at) for one in value)
+    if not found or len(found) > 100:
+        raise ChangeError(at, "Between 1 and 100 names are read.", "Name the classes it may use.")
+    return found
+
+
+def _number(low: float, high: float, *, whole: bool = False, unlimited: bool = False) -> Any:
+    def read_number(value: Any, at: str) -> Any:
+        if value is None and unlimited:
+            return None
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if not is_number or not low <= value <= high or (whole and value != int(value)):
+            word = "a whole number" if whole else "a number"
+            more = ", or null for no limit" if unlimited else ""
+            raise ChangeError(
+                at, "That cannot be.", f"Write {word} from {low:,} to {high:,}{more}."
+            )
+        return int(value) if whole else value
+
+    return read_number
+
+
+def _flag(value: Any, at: str) -> bool:
+    if not isinstance(value, bool):
+        raise ChangeError(at, "That is neither true nor false.", "Write true or false.")
+    return value
+
+
+def _stop(value: Any, at: str) -> str:
+    if value not in list(m.Stop):
+        raise ChangeError(at, "That is no stop policy.", _one_of(m.Stop))
+    return str(value)
+
+
+READERS: Mapping[str, Callable[[Any, str], Any]] = {
+    **dict.fromkeys(
+        ("queue", "parent", "gpu_class", "priority_class", "workload", "setting", "user"), _text
+    ),
+    "gpu_classes": _texts,
+    "nominal_gpus": _number(0, MOST_GPUS),
+    "borrowing_limit_gpus": _number(0, MOST_GPUS, unlimited=True),
+    "lending_limit_gpus": _number(0, MOST_GPUS, unlimited=True),
+    "weight": _number(0, 999_999),
+    "priority": _number(-1000, 1000, whole=True),
+    "stop": _stop,
+    "max_running": _number(0, MOST_GPUS, whole=True, unlimited=True),
+    "min_run_time_s": _number(0, MOST_S, whole=True, unlimited=True),
+    "max_wait_s": _number(0, MOST_S, whole=True, unlimited=True),
+    "nodes": _number(-MOST_NODES, MOST_NODES, whole=True),
+    "gpus_per_node": _number(0.001, 1024),
+    "exchange_rate": _number(0.001, 1000),
+    "preemptible": _flag,
+    "gpus_per_pod": _number(0.001, 1024),
+    "pods_min": _number(1, 100_000, whole=True),
+    "pods_max": _number(1, 100_000, whole=True),
+    "run_s": _number(1, MOST_S, whole=True),
+}
+
+
+def _one_of(names: Iterable[str]) -> str:
+    return f"Write one of {', '.join(map(str, names))}."
+
+
+def _unknown(what: str, name: str, names: Iterable[str]) -> tuple[str, str]:
+    return f"There is no {what} {name}.", _one_of(names)
+
+
+def _queue(snapshot: m.Snapshot, name: str, field: str = "queue") -> m.Queue:
+    for queue in snapshot.queues:
+        if queue.name == name:
+            return queue
+    raise fault(field, f"There is no queue {name}.", "Write the name of a queue of this cluster.")
+
+
+def _class(snapshot: m.Snapshot, name: str, field: str = "gpu_class") -> None:
+    names = [c.name for c in snapshot.gpu_classes]
+    if name not in names:
+        raise fault(field, *_unknown("GPU class", name, names))
+
+
+def _with_queue(snapshot: m.Snapshot, changed: m.Queue) -> m.Snapshot:
+    queues = (changed if queue.name == changed.name else queue for queue in snapshot.queues)
+    return replace(snapshot, queues=tuple(queues))
+
+
+def _thrown_off(work: m.Workload, gone: set[str]) -> m.Workload:
+    if not gone & set(work.placement):
+        return work
+    return replace(
+        work, phase=m.Phase.PENDING, started=None, checkpointed=None, gpu_class=None,
+        placement={}, devices={}, leaving=False, awaits_victims=False,
+    )  # fmt: skip
+
+
+def _after_all(snapshot: m.Snapshot) -> datetime:
+    latest = max([snapshot.now, *(w.submitted for w in snapshot.workloads)])
+    return latest + timedelta(seconds=1)
+
+
+def _milli(gpus: Any) -> Any:
+    return gpus if gpus is UNCHANGED or gpus is None else round(gpus * m.MILLI)

@@ -1,0 +1,98 @@
+"""The same jobs lived twice, on a cluster as it is and on one that is changed, by the shipped engine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+import numpy as np
+
+from scheduling.engine import codes
+from scheduling.engine.model import MILLI, Snapshot
+from scheduling.engine.state.input import Flags, Floats, Ints
+from scheduling.simulation.compiled.lives import Life, live_submissions
+from scheduling.simulation.run.jobs import Submission
+from scheduling.simulation.run.options import Options
+
+MOVED_S = 900
+"""In a life with dice each job arrives up to so much later than it did: chance orders what came together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lived:
+    """Of the jobs submitted within the window, in order. Seconds; who had not started by its end waited
+    until then."""
+
+    queue: tuple[str, ...]
+    gpu_class: tuple[str, ...]
+    wait_s: Floats
+    started: Flags
+    evictions: int
+    lost_gpu_s: float
+    held_gpu_s: float
+
+    def waits(self, which: Ints | None = None) -> tuple[float, float]:
+        """P50 and P90."""
+        wait_s = self.wait_s if which is None else self.wait_s[which]
+        if not wait_s.size:
+            return 0.0, 0.0
+        p50, p90 = np.percentile(wait_s, [50, 90])
+        return float(p50), float(p90)
+
+
+def lived(
+    template: Snapshot,
+    jobs: Sequence[Submission],
+    *,
+    before: int,
+    until: datetime,
+    seed: int | None = None,
+) -> Lived:
+    """``before`` of the jobs stand at the beginning and are not counted. Without a seed each arrives as it
+    did. Raises UnsettledError."""
+    moved = list(jobs) if seed is None else _moved(jobs, before, seed)
+    life = live_submissions(template, moved, Options(until=until))
+    return _read(template, moved, life, before, until)
+
+
+def _moved(jobs: Sequence[Submission], before: int, seed: int) -> list[Submission]:
+    dice = np.random.default_rng(seed)
+    late_s = dice.integers(0, MOVED_S, len(jobs))
+    late_s[:before] = 0
+    shifted = [
+        replace(job, workload=replace(job.workload, submitted=job.submitted + timedelta(seconds=s)))
+        for job, s in zip(jobs, late_s.tolist(), strict=True)
+    ]
+    return sorted(shifted, key=lambda job: job.submitted)
+
+
+def _read(
+    template: Snapshot, jobs: Sequence[Submission], life: Life, before: int, until: datetime
+) -> Lived:
+    end_s = int((until - template.now).total_seconds())
+    table = life.jobs
+    first = table.first[before:]
+    wait_s = np.where(first >= 0, first, end_s) - table.submit[before:]
+    counted = jobs[before:]
+    acts = life.ledger
+    evicted = acts.action[: acts.used[0]] == codes.EVICT
+    running = (table.slot >= 0) & (table.since >= 0)
+    return Lived(
+        queue=tuple(job.workload.queue for job in counted),
+        gpu_class=tuple(next(iter(job.workload.gpu_classes), "") for job in counted),
+        wait_s=np.maximum(0, wait_s).astype(np.float64),
+        started=first >= 0,
+        evictions=int(evicted.sum()),
+        lost_gpu_s=float(acts.lost[: acts.used[0]][evicted].sum()),
+        held_gpu_s=_held_gpu_s(jobs, table, running, end_s),
+    )
+
+
+def _held_gpu_s(jobs: Sequence[Submission], table: object, running: Flags, end_s: int) -> float:
+    """Of runs that ended, and of those that go on at the end."""
+    columns: dict[str, Ints] = table._asdict()  # type: ignore[attr-defined]
+    gpus = np.array([j.workload.gpus * j.workload.members.min for j in jobs], np.int64)
+    goes_on = running & (columns["due"] >= 0)
+    more = np.where(goes_on, gpus * np.maximum(0, end_s - columns["since"]), 0)
+    return float((columns["held"] + more).sum()) / MILLI
