@@ -21,10 +21,19 @@ from portal.display.filters import WorkloadFilter
 from portal.selectors.costs import Cost, cost_of, may_read_cost
 from portal.selectors.fields import GpuHoursField, GpusField
 from portal.teams.access import may_operate_workload, visible_workloads
-from scheduling.models import Eviction, Transition, Workload
+from scheduling.models import Eviction, StartForecast, Transition, Workload
 from scheduling.services.words.told import home_of
 from scheduling.services.workloads import submit as workloads
 from scheduling.services.workloads.checkpoints import Outlook, Source, outlook
+
+
+class StartForecastSerializer(serializers.ModelSerializer[StartForecast]):
+    """P50 and P90 of its start; where they are null, ``why_not`` says why."""
+
+    class Meta:
+        model = StartForecast
+        fields = ["at", "p50_at", "p90_at", "why_not"]
+        read_only_fields = fields
 
 
 class WorkloadSerializer(ToldSerializer):
@@ -52,6 +61,9 @@ class WorkloadSerializer(ToldSerializer):
     allocated_gpus = GpusField(read_only=True)
     used_gpu_hours = GpuHoursField(source="used_gpu_s", read_only=True, help_text="Ended runs.")
     lost_gpu_hours = GpuHoursField(source="lost_gpu_s", read_only=True)
+    start_forecast = StartForecastSerializer(
+        read_only=True, allow_null=True, default=None, help_text="While it waits, once it was told."
+    )
 
     class Meta:
         model = Workload
@@ -101,6 +113,7 @@ class WorkloadSerializer(ToldSerializer):
             "eviction_count",
             "used_gpu_hours",
             "lost_gpu_hours",
+            "start_forecast",
         ]
         read_only_fields = fields
 
@@ -194,7 +207,9 @@ class WorkloadView(ClusterView):
         if self.is_schema:
             return Workload.objects.none()
         seen = visible_workloads(self.person).filter(cluster=self.cluster)
-        return seen.select_related("cluster", "queue", "priority_class", "gpu_class")
+        return seen.select_related(
+            "cluster", "queue", "priority_class", "gpu_class", "start_forecast"
+        )
 
 
 class WorkloadList(WorkloadView, generics.ListAPIView[Workload]):

@@ -59,6 +59,7 @@ class Migration(migrations.Migration):
                 ('p90_at', models.DateTimeField(blank=True, null=True)),
                 ('raw_p50_s', models.FloatField(blank=True, null=True)),
                 ('raw_p90_s', models.FloatField(blank=True, null=True)),
+                ('run_s', models.FloatField(blank=True, null=True)),
                 ('why_not', models.CharField(blank=True, max_length=200)),
                 ('after', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='scheduling.workload')),
                 ('gpu_class', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='scheduling.gpuclass')),

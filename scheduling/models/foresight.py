@@ -48,6 +48,8 @@ class StartForecast(models.Model):
     raw_p50_s = models.FloatField(null=True, blank=True)
     raw_p90_s = models.FloatField(null=True, blank=True)
     """As the futures had it, before correction; from ``at``."""
+    run_s = models.FloatField(null=True, blank=True)
+    """Median of the drawn run times."""
     why_not = models.CharField(max_length=200, blank=True)
     """Why no time is told; empty where one is."""
 

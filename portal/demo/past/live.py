@@ -5,16 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from portal.demo.cluster.furnish import Played
 from portal.demo.past.handover import hand_over
-from portal.demo.past.history import History, unfinished
+from portal.demo.past.history import unfinished
 from portal.demo.work.arrivals import Arrival, manifest_of
 from scheduling.engine.model import MILLI, Snapshot
 from scheduling.models import Cluster, Queue, Quota
 from scheduling.services.snapshot import build as snapshots
+from scheduling.services.starts.lived import Foretold
 from scheduling.simulation.run.jobs import Submission
 from scheduling.simulation.run.options import Options
 from scheduling.simulation.run.simulator import simulate
@@ -25,6 +26,9 @@ PLAN_EVERY_S = 60
 SPELL_S = 1800
 LEAVE_S = 30
 """Grace that victims of the simulated past take to leave."""
+
+FORETOLD = timedelta(days=7)
+"""The last part of the lived past, in which starts are forecast as on a live cluster."""
 
 LONGER = 12
 """Factor on the run times of small work: a portal is read better with fewer, longer workloads."""
@@ -163,7 +167,7 @@ def _days(since: datetime, until: datetime) -> float:
 def _live(
     played: Played, template: Snapshot, submissions: Iterable[Submission], until: datetime
 ) -> int:
-    history = History(played.cluster)
+    history = Foretold(played.cluster, until - FORETOLD)
     for gpu_class, (installed, ready) in capacity(template).items():
         history.usage.capacity(gpu_class, installed=installed, ready=ready)
     outcome = simulate(

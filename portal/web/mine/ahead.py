@@ -26,10 +26,12 @@ class Span:
     since: datetime
     is_running: bool
     p50: datetime | None = None
-    """Its end as predicted, while it runs."""
+    """Its start as predicted while it waits, its end while it runs."""
     p90: datetime | None = None
     latest: datetime | None = None
     """When its run-time limit ends it."""
+    why_not: str = ""
+    """Why no start is told, while it waits."""
 
     @property
     def ends(self) -> list[datetime]:

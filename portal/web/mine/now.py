@@ -115,7 +115,8 @@ def _first(cluster: Cluster, user: User, states: Sequence[str]) -> list[Workload
     ordered = in_order(mine, BY_STATE, cluster.now())
     if states == WAITING:
         ordered = mine.order_by(F("position").asc(nulls_last=True), "submitted_at", "id")
-    return list(ordered.select_related("queue", "gpu_class", "priority_class", "cluster")[:MOST])
+    related = ("queue", "gpu_class", "priority_class", "cluster", "start_forecast")
+    return list(ordered.select_related(*related)[:MOST])
 
 
 def _shares(work: Sequence[Workload]) -> dict[tuple[int | None, int | None], Share]:
@@ -143,8 +144,13 @@ def _line(
 
 def _span(row: Row, now: datetime) -> Span:
     work = row.workload
-    if work.is_waiting or work.state != State.RUNNING or work.started_at is None:
-        return Span(row.since, not work.is_waiting)
+    if work.is_waiting:
+        told = getattr(work, "start_forecast", None)
+        if told is None:
+            return Span(row.since, False)
+        return Span(row.since, False, told.p50_at, told.p90_at, why_not=told.why_not)
+    if work.state != State.RUNNING or work.started_at is None:
+        return Span(row.since, True)
     p50, p90 = (
         None if seconds is None else work.started_at + timedelta(seconds=seconds)
         for seconds in (work.predicted_p50_s, work.predicted_p90_s)

@@ -25,6 +25,7 @@ from portal.web.frame.requests import PersonRequest
 from portal.web.frame.shell import get_cluster
 from portal.web.workloads.bars import LargeBar, large
 from scheduling.models import Cluster, Decision, Eviction, GpuClass, Queue, Share, State, Workload
+from scheduling.services.starts.tell import said_of
 from scheduling.services.words.told import home_of
 from scheduling.services.workloads.checkpoints import Learned, Source, outlook
 
@@ -85,6 +86,7 @@ def context(request: PersonRequest, cluster: Cluster, work: Workload) -> dict[st
         "crumbs": _crumbs(cluster, home),
         "gang": gang(work),
         "waits_since": _waits_since(work, now),
+        "start": said_of(work) if work.is_waiting else None,
         "line": _line(cluster, user, work, now),
         "entries": history.entries(work, transitions, evictions, decisions, reader, now=now),
         "decision": decisions[-1] if decisions else None,

@@ -17,6 +17,7 @@ from scheduling.services.cycle.record.throttle import Telling
 from scheduling.services.ledger.booking import Ledger
 from scheduling.services.snapshot.blocked import Refusals
 from scheduling.services.snapshot.waiting import Waiting
+from scheduling.services.starts.etas import Etas
 from scheduling.services.tables.unchanged import Unchanged
 
 
@@ -48,6 +49,8 @@ class Memory:
     planner: Planner = field(default_factory=Planner)
     machines: Machines = field(default_factory=Machines)
     """Fit the quotas of namespaces."""
+    etas: Etas = field(default_factory=Etas)
+    """What is told of starts."""
     spoken: Spoken = field(default_factory=Spoken)
     """Enforce: what was said of whom when."""
 

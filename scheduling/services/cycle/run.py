@@ -309,6 +309,7 @@ def _enforce(one: _Pass, view: _View, plan: Outline, recorded: Recorded) -> Repo
         nodes={n.name: n for n in view.picture.nodes},
         rows=projection.by_name,
         restless=projection.restless,
+        etas=one.memory.etas.of(view.cluster),
     )
     try:
         phases, words = phases_of(scene, one.memory.spoken, hurried=one.call.is_due())

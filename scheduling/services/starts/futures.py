@@ -43,6 +43,8 @@ class Ahead:
     starts: Ints
     running: tuple[str, ...]
     ends: Floats
+    runs: Floats
+    """Median run time of each that waits."""
     after: Mapping[str, str]
     """Who waits -> whose end it most often starts with."""
 
@@ -87,6 +89,7 @@ def look_ahead(
         starts=starts,
         running=tuple(names[i] for i in runs),
         ends=rests[:, runs],
+        runs=np.median(rests[:, waits], axis=0) if waits.size else np.zeros(0),
         after={
             names[waits[i]]: names[runs[seen.most_common(1)[0][0]]]
             for i, seen in enumerate(after)

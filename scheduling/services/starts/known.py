@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 import numpy as np
-from django.db.models import QuerySet
 
 from scheduling.engine import Frame
 from scheduling.engine.model import Members, Snapshot, Topology
@@ -46,8 +45,20 @@ class Known:
 
 
 def known_of(cluster: Cluster, now: datetime) -> Known:
-    runs, ended = _run_times(cluster, now)
-    arrivals = tuple(_arrivals(cluster, now))
+    """From the rows of the last weeks."""
+    since = now - timedelta(weeks=WEEKS)
+    rows = Workload.objects.filter(cluster=cluster, gpus__gt=0, submitted_at__lte=now)
+    recent = rows.filter(submitted_at__gte=since).select_related("priority_class", "queue")
+    return known_from(recent.order_by("submitted_at", "id"), now)
+
+
+def known_from(rows: Iterable[Workload], now: datetime) -> Known:
+    """``rows`` in order of submission; what had not happened by ``now`` is not looked at."""
+    seen = [row for row in rows if row.submitted_at <= now]
+    runs, ended = _run_times(seen, now)
+    arrivals = tuple(
+        _arrival(row, now) for row in seen[-MOST_ARRIVALS:] if row.queue_id is not None
+    )
     midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
     origin_s = int((midnight - timedelta(days=midnight.weekday())).timestamp())
     submit = np.array([one.at_s for one in arrivals], np.int64)
@@ -55,32 +66,23 @@ def known_of(cluster: Cluster, now: datetime) -> Known:
     return Known(now, runs, ended, arrivals, rhythm)
 
 
-def _rows(cluster: Cluster, now: datetime) -> QuerySet[Workload]:
-    since = now - timedelta(weeks=WEEKS)
-    rows = Workload.objects.filter(cluster=cluster, gpus__gt=0, submitted_at__lte=now)
-    return rows.filter(submitted_at__gte=since).select_related("priority_class", "queue")
-
-
-def _run_times(cluster: Cluster, now: datetime) -> tuple[RunTimes, int]:
+def _run_times(rows: Sequence[Workload], now: datetime) -> tuple[RunTimes, int]:
     """Runs that ended, in order of their ends; one that was cut short lasted at least so long."""
+    done = [r for r in rows if r.finished_at and r.finished_at <= now and r.first_started_at]
+    done.sort(key=lambda row: (row.finished_at, row.pk or 0))
     times, ended = RunTimes(), 0
-    done = _rows(cluster, now).filter(finished_at__lte=now).exclude(first_started_at=None)
-    for row in done.exclude(outcome=Outcome.CANCELLED).order_by("finished_at", "id"):
+    for row in done:
         run_s = useful_s(row, now)
-        if run_s > 0:
+        if run_s > 0 and row.outcome != Outcome.CANCELLED:
             times.note(kinds_of_row(row), run_s)
             ended += 1
     return times, ended
 
 
-def _arrivals(cluster: Cluster, now: datetime) -> Iterator[Arrival]:
-    rows = list(
-        _rows(cluster, now).exclude(queue=None).order_by("-submitted_at", "-id")[:MOST_ARRIVALS]
-    )
-    for row in reversed(rows):
-        ended = row.finished_at is not None and row.finished_at <= now
-        run_s = useful_s(row, now) if ended and row.first_started_at else None
-        yield Arrival(int(row.submitted_at.timestamp()), row, run_s)
+def _arrival(row: Workload, now: datetime) -> Arrival:
+    ended = row.finished_at is not None and row.finished_at <= now
+    run_s = useful_s(row, now) if ended and row.first_started_at else None
+    return Arrival(int(row.submitted_at.timestamp()), row, run_s)
 
 
 def stage(known: Known, snapshot: Snapshot, frame: Frame) -> Newcomers:

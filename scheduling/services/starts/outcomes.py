@@ -6,6 +6,7 @@ cycle that first sees it is never forecast, so never scored.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 
@@ -98,12 +99,17 @@ def size_of(row: Workload) -> Size:
 
 
 def naive_waits(cluster: Cluster, now: datetime) -> Mapping[Size, float]:
-    """Median wait of the last starts of a class and size, without those that did not wait."""
+    """Of what has started by now."""
     started = Workload.objects.filter(cluster=cluster, first_started_at__lte=now)
-    waits: dict[Size, list[float]] = {}
-    for row in started.order_by("-first_started_at")[:LEARNED]:
-        mine = waits.setdefault(size_of(row), [])
-        waited_s = (row.first_started_at - row.submitted_at).total_seconds()  # type: ignore[operator]
-        if waited_s > 60 and len(mine) < NAIVE_STARTS:
-            mine.append(waited_s)
-    return {size: sorted(found)[len(found) // 2] for size, found in waits.items() if found}
+    return naive_of(reversed(started.order_by("-first_started_at")[:LEARNED]))
+
+
+def naive_of(started: Iterable[Workload]) -> Mapping[Size, float]:
+    """Median wait of the last of ``started`` by class and size, without those that did not wait."""
+    waits: dict[Size, deque[float]] = {}
+    for row in started:
+        assert row.first_started_at is not None  # noqa: S101 - only those that started are asked about
+        waited_s = (row.first_started_at - row.submitted_at).total_seconds()
+        if waited_s > 60:
+            waits.setdefault(size_of(row), deque(maxlen=NAIVE_STARTS)).append(waited_s)
+    return {size: sorted(found)[len(found) // 2] for size, found in waits.items()}

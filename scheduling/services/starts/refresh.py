@@ -108,8 +108,18 @@ def keep(
     rows = _rows(cluster)
     correction = outcomes.correction_of(cluster, now)
     classes = {c.name: c for c in cluster.gpu_classes.all()}
+    runs = dict(zip(ahead.waiting, ahead.runs.tolist(), strict=True))
     told = [
-        _Told(rows[name], raw, correction, known, classes, rows.get(ahead.after.get(name, "")), now)
+        _Told(
+            rows[name],
+            raw,
+            correction,
+            known,
+            classes,
+            rows.get(ahead.after.get(name, "")),
+            runs[name],
+            now,
+        )
         for name, raw in ahead.bands().items()
         if name in rows
     ]
@@ -144,8 +154,10 @@ class _Told:
         known: Known,
         classes: Mapping[str, GpuClass],
         after: Workload | None,
+        run_s: float,
         now: datetime,
     ) -> None:
+        self.run_s = run_s
         self.work, self.raw, self.after, self.now = work, raw, after, now
         self.band = correction.correct(raw)
         self.why_not = why_not(work, self.band, known.ended)
@@ -158,14 +170,22 @@ class _Told:
         return StartForecast(
             workload=self.work,
             at=self.now,
-            p50_at=self.now + timedelta(seconds=self.band.p50_s) if told else None,
-            p90_at=self.now + timedelta(seconds=self.band.p90_s) if told else None,
+            p50_at=rounded(self.now, self.band.p50_s) if told else None,
+            p90_at=rounded(self.now, self.band.p90_s) if told else None,
             gpu_class=self.gpu_class,
             after=self.after,
+            run_s=self.run_s,
             raw_p50_s=self.raw.p50_s if finite else None,
             raw_p90_s=self.raw.p90_s if finite else None,
             why_not=self.why_not,
         )
+
+
+def rounded(now: datetime, ahead_s: float) -> datetime:
+    """As it is told: to the minute within the hour, then to ten minutes, so that it is no news each pass."""
+    step_s = 60 if ahead_s < NEAR_S else 600
+    at_s = math.ceil((now.timestamp() + ahead_s) / step_s) * step_s
+    return datetime.fromtimestamp(at_s, now.tzinfo)
 
 
 def why_not(work: Workload, band: Band, known_runs: int) -> str:

@@ -22,7 +22,7 @@ from scheduling.engine import Outline
 from scheduling.engine import model as m
 from scheduling.models import Workload
 from scheduling.services.cycle.enforce.restore import is_marked, may_start, restorations
-from scheduling.services.cycle.enforce.status import Spoken, public, say, status_acts
+from scheduling.services.cycle.enforce.status import NO_ETAS, Spoken, public, say, status_acts
 from scheduling.services.snapshot.blocked import RAN_OUT, START_BACK_OFF_S, waits
 from scheduling.services.snapshot.situations import (
     Known,
@@ -56,6 +56,8 @@ class Scene:
     """By the engine's name."""
     restless: Sequence[Observed]
     """The workloads but those that wait, as they should, and did not change."""
+    etas: Mapping[str, str] = NO_ETAS
+    """Predicted starts by the engine's name, as they are said on objects."""
 
     def find(self, name: str) -> Observed | None:
         """The workload by the engine's name."""
@@ -108,6 +110,7 @@ def phases_of(
         alive=scene.picture.by_uid,
         now=scene.now,
         hurried=hurried,
+        etas=scene.etas,
     )
     said = [part for act in words for part in parts_of(act)[:1]]
     phases = [

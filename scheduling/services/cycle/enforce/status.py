@@ -33,6 +33,7 @@ WORTH_A_LOOK = 10
 """A line longer than what may be said is looked through for so many words, not for one or two."""
 STATUS_EVERY_S = 10.0
 """Wall seconds between two status writes on one object, unless its reason changed."""
+NO_ETAS: Mapping[str, str] = {}
 WARNED = (m.Reason.MISROUTED, m.Reason.NEVER_FITS, m.Reason.NOT_ALLOWED)
 """Reasons that only a person can remove."""
 NEAR = 10
@@ -74,11 +75,13 @@ def status_acts(
     alive: Collection[str],
     now: datetime,
     hurried: bool = False,
+    etas: Mapping[str, str] = NO_ETAS,
 ) -> list[Act]:
     """Acts that tell those who wait: new reasons first, then who was told longest ago.
 
     ``find`` gives who may be told, by the engine's name; ``alive`` are the uids of all workloads: of
-    others ``spoken`` forgets. ``hurried`` says that the next cycle is called for already.
+    others ``spoken`` forgets. ``hurried`` says that the next cycle is called for already. ``etas`` are
+    predicted starts by the engine's name, as they are said.
     """
     room = spoken.room(hurried=hurried)
     if room < min(len(waits), WORTH_A_LOOK):
@@ -87,11 +90,11 @@ def status_acts(
         Act(
             adapters[observed.kind],
             observed,
-            _telling(decision),
+            _telling(decision, etas.get(decision.workload, "")),
             before=(_event(decision, observed, adapters[observed.kind], now),) if is_new else (),
             is_foreseen=True,
         )
-        for decision, observed, is_new in _chosen(waits, find, spoken, room)
+        for decision, observed, is_new in _chosen(waits, find, spoken, room, etas)
     ]
     spoken.spend(len(chosen))
     spoken.note((act.target.uid for act in chosen), alive)
@@ -103,7 +106,11 @@ Candidate = tuple[int, Observed]
 
 
 def _chosen(
-    waits: Waits, find: Callable[[str], Observed | None], spoken: Spoken, room: int
+    waits: Waits,
+    find: Callable[[str], Observed | None],
+    spoken: Spoken,
+    room: int,
+    etas: Mapping[str, str],
 ) -> list[tuple[m.Decision, Observed, bool]]:
     """At most ``room`` of those whose words are news, and whether their reason is."""
     urgent: list[Candidate] = []
@@ -126,7 +133,7 @@ def _chosen(
         told += [
             (decision, observed, False)
             for decision, observed in _spelled(waits, batch)
-            if is_news(observed.said, words_of(decision))
+            if is_news(observed.said, words_of(decision, etas.get(decision.workload, "")))
         ]
     return told[:room]
 
@@ -157,16 +164,18 @@ def is_news(said: Words, words: Words) -> bool:
     return said[0] != words[0] or not after.isdigit() or is_far(said, int(after))
 
 
-def words_of(decision: m.Decision) -> Words:
-    """The status as it stands in annotations."""
+def words_of(decision: m.Decision, eta: str = "") -> Words:
+    """The status as it stands in annotations; without a predicted start the earliest that the plan names."""
     position = "" if decision.position is None else str(decision.position)
     waits = decision.action not in (m.Action.ADMIT, m.Action.GROW, m.Action.SHRINK)
-    eta = decision.until.astimezone(UTC) if decision.until and waits else None
+    earliest = decision.until.astimezone(UTC) if decision.until and waits else None
+    if earliest and not eta:
+        eta = f"not before {earliest:%Y-%m-%dT%H:%M:%SZ}"
     return (
         decision.reason.value,
         public(decision),
         position,
-        "" if eta is None else eta.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        eta if waits else "",
     )
 
 
@@ -176,19 +185,20 @@ def public(decision: m.Decision) -> str:
     return decision.sealed or decision.sentence
 
 
-def say(patch: Json, decision: m.Decision) -> Json:
+def say(patch: Json, decision: m.Decision, eta: str = "") -> Json:
     """``patch`` with the status annotations; an empty one is removed."""
     notes = patch.setdefault("metadata", {}).setdefault("annotations", {})
     notes |= {
-        key: word or None for key, word in zip(labels.STATUS, words_of(decision), strict=True)
+        key: word or None for key, word in zip(labels.STATUS, words_of(decision, eta), strict=True)
     }
     return patch
 
 
-def _telling(decision: m.Decision) -> Any:
+def _telling(decision: m.Decision, eta: str) -> Any:
     def decide(obj: Json) -> Json | None:
         notes = obj["metadata"].get("annotations")
-        return say({}, decision) if is_news(labels.status_of(notes), words_of(decision)) else None
+        is_other = is_news(labels.status_of(notes), words_of(decision, eta))
+        return say({}, decision, eta) if is_other else None
 
     return decide
 

@@ -1,0 +1,215 @@
+"""A queue's future of one class: what comes free, what is planned, who starts, and how far to trust it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db.models import F
+
+from portal.accounts.models import User
+from portal.selectors.queue import subtree
+from portal.teams.access import visible_workloads
+from portal.web.ahead import Ahead, Box
+from scheduling.models import Cluster, ForecastRun, GpuClass, Queue, StartForecast, Workload
+from scheduling.models.workloads import HOLDING, WAITING
+from scheduling.services.starts.held import HORIZONS, Share, held_of
+
+MOST = 40
+Point = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """A run, its predicted end, and who starts with it most often."""
+
+    work: Workload
+    p50: datetime
+    p90: datetime
+    box: Box
+    goes_to: Sequence[Workload]
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    work: Workload
+    forecast: StartForecast | None
+    box: Box | None
+    after: Workload | None
+
+
+@dataclass(frozen=True, slots=True)
+class Future:
+    now: datetime
+    axis: Ahead
+    ends: Sequence[End]
+    starts: Sequence[Start]
+    open_ended: int
+    """Milli-GPU of runs that no end is in sight of."""
+    allocated: int
+    pending: int
+    free_p50: str
+    free_p90: str
+    fan: str
+    most_free: int
+    held_line: str
+    held_area: str
+    held_end: float
+    ready: float
+    ready_y: float
+    top: float
+    trust: Sequence[tuple[str, Share]]
+    trust_all: Share | None
+    run: ForecastRun | None
+
+
+def future(cluster: Cluster, queue: Queue, user: User, gpu_class: GpuClass, ready: float) -> Future:
+    now = cluster.now()
+    run = ForecastRun.objects.filter(cluster=cluster).first()
+    mine = visible_workloads(user).filter(subtree(queue)).select_related("queue", "gpu_class")
+    running = list(mine.filter(state__in=HOLDING, gpu_class=gpu_class))
+    waiting = _waiting(mine, gpu_class)
+    seen = {work.pk for work in [*running, *waiting]}
+    told = {
+        row.workload_id: row
+        for row in StartForecast.objects.filter(workload__in=waiting).select_related("after")
+    }
+    spans = _spans(running, run)
+    moments = [at for pair in spans.values() for at in pair[:1]]
+    moments += [at for row in told.values() for at in (row.p90_at,) if at]
+    axis = Ahead.over(moments, now)
+    ends = _ends(running, spans, told, waiting, axis, seen)
+    allocated = sum(work.allocated_gpus for work in running)
+    free = {p: _free(ends, p, axis) for p in ("p50", "p90")}
+    most_free = max([1000, sum(end.work.allocated_gpus for end in ends)])
+    planned = _planned(allocated, ends, waiting, told, axis)
+    top = max([ready, 1000.0, *(value for _, value in planned)])
+    shares = held_of(cluster, now)
+    return Future(
+        now=now,
+        axis=axis,
+        ends=ends,
+        starts=[_start(work, told.get(work.pk), axis, seen) for work in waiting],
+        open_ended=allocated - sum(end.work.allocated_gpus for end in ends),
+        allocated=allocated,
+        pending=sum(work.requested_gpus for work in waiting),
+        free_p50=_steps(free["p50"], most_free),
+        free_p90=_steps(free["p90"], most_free),
+        fan=_between(free["p50"], free["p90"], most_free),
+        most_free=most_free,
+        held_line=_steps(planned, top),
+        held_area=f"0,100 {_steps(planned, top)} 100,100",
+        held_end=planned[-1][1],
+        ready=ready,
+        ready_y=100 - 100 * ready / top,
+        top=top,
+        trust=[
+            (label, shares[gpu_class.name, i])
+            for i, label in enumerate(HORIZONS)
+            if (gpu_class.name, i) in shares
+        ],
+        trust_all=shares.get((gpu_class.name, -1)),
+        run=run,
+    )
+
+
+def _waiting(mine: Iterable[Workload], gpu_class: GpuClass) -> list[Workload]:
+    """In planned order; of those that accept several classes the ones that the first leads here."""
+    rows = mine.filter(state__in=WAITING).order_by(  # type: ignore[attr-defined]
+        F("start_forecast__p50_at").asc(nulls_last=True), F("position").asc(nulls_last=True), "id"
+    )
+    return [w for w in rows if not w.gpu_classes or w.gpu_classes[0] == gpu_class.name][:MOST]
+
+
+def _spans(
+    running: Iterable[Workload], run: ForecastRun | None
+) -> dict[int, tuple[datetime, datetime]]:
+    if run is None:
+        return {}
+    return {
+        work.pk: (
+            run.at + timedelta(seconds=run.ends[work.uid][0]),
+            run.at + timedelta(seconds=run.ends[work.uid][1]),
+        )
+        for work in running
+        if work.uid in run.ends
+    }
+
+
+def _ends(
+    running: Sequence[Workload],
+    spans: dict[int, tuple[datetime, datetime]],
+    told: dict[int, StartForecast],
+    waiting: Sequence[Workload],
+    axis: Ahead,
+    seen: set[int],
+) -> list[End]:
+    """Those whose end is in sight, the first first."""
+    goes_to: dict[int, list[Workload]] = {}
+    for work in waiting:
+        row = told.get(work.pk)
+        if row is not None and row.after_id:
+            goes_to.setdefault(row.after_id, []).append(work)
+    found = []
+    for work in running:
+        if work.pk in spans:
+            p50, p90 = (max(axis.now, at) for at in spans[work.pk])
+            if p50 <= axis.end:
+                found.append(End(work, p50, p90, axis.box(p50, p90), goes_to.get(work.pk, ())))
+    return sorted(found, key=lambda end: (end.p50, end.work.pk))
+
+
+def _start(work: Workload, row: StartForecast | None, axis: Ahead, seen: set[int]) -> Start:
+    box = axis.box(row.p50_at, row.p90_at, row.run_s) if row and row.p50_at and row.p90_at else None
+    after = row.after if row and row.after_id in seen else None
+    return Start(work, row, box, after)
+
+
+def _free(ends: Sequence[End], which: str, axis: Ahead) -> list[Point]:
+    """(percent of the axis, milli-GPU that have come free by then)."""
+    total, points = 0.0, [(0.0, 0.0)]
+    for end in sorted(ends, key=lambda one: getattr(one, which)):
+        total += end.work.allocated_gpus
+        if getattr(end, which) <= axis.end:
+            points.append((axis.x(getattr(end, which)), total))
+    return [*points, (100.0, points[-1][1])]
+
+
+def _planned(
+    allocated: int,
+    ends: Sequence[End],
+    waiting: Sequence[Workload],
+    told: dict[int, StartForecast],
+    axis: Ahead,
+) -> list[Point]:
+    """What is held, were every start and end to come at its P50; of what is known now."""
+    moves: list[tuple[datetime, int]] = [(end.p50, -end.work.allocated_gpus) for end in ends]
+    for work in waiting:
+        row = told.get(work.pk)
+        if row is None or row.p50_at is None:
+            continue
+        moves.append((row.p50_at, work.requested_gpus))
+        if row.run_s:
+            moves.append((row.p50_at + timedelta(seconds=row.run_s), -work.requested_gpus))
+    total, points = float(allocated), [(0.0, float(allocated))]
+    for at, gpus in sorted(moves):
+        total += gpus
+        if axis.now <= at <= axis.end:
+            points.append((axis.x(at), max(0.0, total)))
+    return [*points, (100.0, points[-1][1])]
+
+
+def _steps(points: Sequence[Point], top: float) -> str:
+    """Points of a polyline in a box of 100 by 100: level, then up or down."""
+    drawn, level = [], points[0][1]
+    for x, value in points:
+        drawn.append((x, level))
+        drawn.append((x, value))
+        level = value
+    return " ".join(f"{x:.2f},{100 - 100 * value / top:.2f}" for x, value in drawn)
+
+
+def _between(upper: Sequence[Point], lower: Sequence[Point], top: float) -> str:
+    back = _steps(lower, top).split(" ")
+    return f"{_steps(upper, top)} {' '.join(reversed(back))}"

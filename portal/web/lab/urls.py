@@ -1,0 +1,11 @@
+from django.urls import path
+
+from portal.web.lab import views
+
+urlpatterns = [
+    path("what-if/", views.what_ifs, name="what_ifs"),
+    path("what-if/<int:pk>/", views.one, name="what_if"),
+    path("what-if/<int:pk>/cancel/", views.cancel, name="what_if_cancel"),
+    path("what-if/<int:pk>/keep/", views.keep, name="what_if_keep"),
+    path("start-forecasts/", views.start_forecasts, name="start_forecasts"),
+]

@@ -1,0 +1,71 @@
+"""A forecast as it is said, the same on pages, in the API and on objects of the cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from scheduling.models import Cluster, StartForecast, Workload
+from scheduling.services.starts.held import FEW, Share, held_of
+from scheduling.simulation.ahead.bands import horizon
+
+Held = Mapping[tuple[str, int], Share]
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """``p50`` and ``p90`` are None where only the place in line is worth telling; ``why_not`` says why."""
+
+    p50: datetime | None
+    p90: datetime | None
+    at: datetime | None
+    held: Share | None
+    why_not: str = ""
+
+    @property
+    def is_told(self) -> bool:
+        return self.p50 is not None
+
+    @property
+    def trust(self) -> str:
+        """'9 of 10 such forecasts held', or that too few have come due."""
+        if self.held is None or self.held.of < FEW:
+            return "too few such forecasts have come due to say how far to trust it"
+        return f"{round(self.held.pct / 10)} of 10 such forecasts held"
+
+
+NOT_YET = "It has not been forecast yet: a pass takes its turn in the background."
+
+
+def said_of(work: Workload, held: Held | None = None) -> Said:
+    """Of a workload that waits. Two queries without ``held``."""
+    row = StartForecast.objects.filter(workload=work).select_related("gpu_class").first()
+    return said(row, held if held is not None or row is None else held_of(work.cluster, row.at))
+
+
+def said(row: StartForecast | None, held: Held | None) -> Said:
+    if row is None:
+        return Said(None, None, None, None, NOT_YET)
+    if row.p50_at is None or row.p90_at is None:
+        return Said(None, None, row.at, None, row.why_not)
+    return Said(row.p50_at, row.p90_at, row.at, _share(row, held or {}))
+
+
+def _share(row: StartForecast, held: Held) -> Share | None:
+    """Of its class and horizon; where those are few, of its horizon."""
+    assert row.p50_at is not None  # noqa: S101 - asked of told ones alone
+    name = row.gpu_class.name if row.gpu_class else ""
+    far = horizon((row.p50_at - row.at).total_seconds())
+    for key in ((name, far), ("", far), (name, -1)):
+        share = held.get(key)
+        if share is not None and share.of >= FEW:
+            return share
+    return None
+
+
+def all_said(cluster: Cluster) -> dict[int, Said]:
+    """By workload. Two queries."""
+    rows = StartForecast.objects.filter(workload__cluster=cluster).select_related("gpu_class")
+    held = held_of(cluster, cluster.now())
+    return {row.workload_id: said(row, held) for row in rows}
