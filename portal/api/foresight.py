@@ -90,7 +90,7 @@ class WhatIfList(OperatedView, generics.ListAPIView[WhatIf]):
             days=told["days"],
             replays=told["replay"],
         )
-        code = status.HTTP_202_ACCEPTED
+        code: int = status.HTTP_202_ACCEPTED
         if question.kind == WhatIfKind.NOW:
             kept.answer(question.pk)
             question.refresh_from_db()
@@ -119,7 +119,8 @@ class ShareSerializer(serializers.Serializer[Any]):
 
 
 class ScoreSerializer(serializers.Serializer[Score]):
-    label = serializers.CharField()
+    """``label`` of the group, and its figures."""
+
     starts = serializers.IntegerField()
     before_p50 = ShareSerializer()
     before_p90 = ShareSerializer()
@@ -127,6 +128,10 @@ class ScoreSerializer(serializers.Serializer[Score]):
     width_s = serializers.FloatField()
     error_pct = serializers.FloatField(allow_null=True, help_text="Median, of waits over 10 min.")
     naive_pct = serializers.FloatField(allow_null=True)
+
+    def get_fields(self) -> dict[str, Any]:
+        """``label`` is a name of its own in a serializer, so it is no attribute."""
+        return {"label": serializers.CharField(), **super().get_fields()}
 
 
 class ForecastScoreSerializer(serializers.Serializer[Any]):

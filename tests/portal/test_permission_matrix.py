@@ -30,10 +30,13 @@ from scheduling.models import (
     Cluster,
     Decision,
     Eviction,
+    ForecastOutcome,
     Queue,
     Quota,
     QuotaChange,
+    StartForecast,
     Transition,
+    WhatIf,
     Workload,
 )
 from scheduling.services.events import announce, deliver_due
@@ -98,6 +101,7 @@ RULE, PASSKEY = {"pk": "rule"}, {"pk": "passkey"}
 TEAM_OF = {"team": "pretraining"}
 PROGRAM = {**TEAM_OF, "account": "svc-vermilion"}
 PROGRAM_TOKEN = {**PROGRAM, "pk": "program_token"}
+WHAT_IF = {"pk": "what_if"}
 
 ROWS = {
     "accounts:sign_out": Row(None, ANYBODY),
@@ -159,6 +163,12 @@ ROWS = {
     "web:cycle_candidates": Row(HERE, args={"number": 48213}),
     "web:cycle_snapshot": Row(ALL_AUDITORS, args={"number": 48213}),
     "web:cluster_mode": Row(OPERATORS, OPERATORS, {"mode": "paused"}),
+    "web:queue_future": Row(TEAM, args=QUEUE),
+    "web:what_ifs": Row(OPERATORS, OPERATORS),
+    "web:what_if": Row(OPERATORS, args=WHAT_IF),
+    "web:what_if_cancel": Row(None, OPERATORS, WHAT_IF),
+    "web:what_if_keep": Row(None, OPERATORS, WHAT_IF),
+    "web:start_forecasts": Row(HERE),
     "web:queue_delete": Row(None, LEADS, QUEUE),
     "web:people": Row(ANYBODY, LEADS),
     "web:person": Row(TEAM, args={"username": "sealed"}),
@@ -227,6 +237,9 @@ ROWS = {
     "api:decisions": Row(HERE),
     "api:evictions": Row(HERE),
     **{f"api:{name}": Row(HERE) for name in ("utilization", "waits", "preemptions")},
+    "api:what_ifs": Row(OPERATORS, OPERATORS),
+    "api:what_if": Row(OPERATORS, OPERATORS, WHAT_IF, delete=True),
+    "api:forecast_score": Row(HERE),
     "api:schema": Row(ANYBODY),
     "api:docs": Row(ANYBODY),
     "api:nothing": Row(NOBODY),
@@ -332,7 +345,19 @@ def build() -> World:
     change = QuotaChange.objects.get(reason="vermilion-reason")
     owner = User.objects.get(username="m.okafor")
     template = SubmitTemplate.objects.create(cluster=cluster, owner=owner, name="vermilion-set")
-    real = {"token": token.pk, "change": change.pk, "template": template.pk}
+    question = WhatIf.objects.create(
+        cluster=cluster,
+        author="admin",
+        title="vermilion-question",
+        changes=[{"kind": "capacity", "gpu_class": H100, "nodes": 1}],
+        asked_at=NOW,
+    )
+    real = {
+        "token": token.pk,
+        "change": change.pk,
+        "template": template.pk,
+        "what_if": question.pk,
+    }
     real |= programs(queues["pretraining"], owner)
     return World(cluster, sessions, real)
 
@@ -385,12 +410,38 @@ def seal(queues: dict[str, Queue]) -> None:
         sentence="vermilion-eviction",
     )
     _between(work, hidden)
+    _foretold(work, hidden)
     runs = ("x/vermilion-work", "x/vermilion-fixed", "x/vermilion-third", "x/vermilion-last")
     record(cluster.cycles.get(), snapshot_of(
         NOW, H100, borrower="pretraining", owner=hidden.name, runs=runs, waits="x/vermilion-queue-work"
     ))  # fmt: skip
     for top, reason in ((language, "vermilion-reason"), (queues["fra1"], "vermilion-above")):
         _change(top, pretraining, hidden, reason)
+
+
+def _foretold(work: Workload, hidden: Queue) -> None:
+    """Forecasts of sealed work: one that waits for that of the hidden queue, one that was late."""
+    other = make_workload(hidden, name="vermilion-queue-run", state="running")
+    h100 = work.cluster.gpu_classes.get(name=H100)
+    later = NOW + timedelta(hours=1)
+    StartForecast.objects.create(
+        workload=work, at=NOW, p50_at=later, p90_at=later, gpu_class=h100, after=other
+    )
+    for one in (work, other):
+        ForecastOutcome.objects.create(
+            workload=one,
+            at_submission=True,
+            told_at=NOW - timedelta(hours=9),
+            p50_s=60,
+            p90_s=120,
+            raw_p50_s=60,
+            raw_p90_s=120,
+            gpu_class=h100,
+            gpus=MILLI,
+            started_at=NOW - timedelta(hours=2),
+            cause="quota_edited",
+            note="Quotas were edited 2 times in between.",
+        )
 
 
 def _between(work: Workload, hidden: Queue) -> None:

@@ -1,4 +1,5 @@
 """Asks what changes would do to a cluster, and prints the answer."""
+# ruff: noqa: N999 - the name of the file is that of the command
 
 from __future__ import annotations
 

@@ -18,7 +18,9 @@ DOWN_SHARE = 0.02
 
 
 def cause_of(outcome: ForecastOutcome) -> tuple[Cause, str]:
-    """And the figures behind it. ``started_at`` is known."""
+    """And the figures behind it, without names: who may see the workload need not see the others.
+    ``started_at`` is known.
+    """
     work, begin = outcome.workload, outcome.told_at
     end = outcome.started_at or begin
     if _held(work, begin, end):
@@ -42,8 +44,10 @@ def _held(work: Workload, begin: datetime, end: datetime) -> bool:
 
 def _edited(work: Workload, begin: datetime, end: datetime) -> str:
     edits = QuotaChange.objects.filter(cluster=work.cluster, at__gte=begin, at__lte=end)
-    first = edits.order_by("at").first()
-    return f"{first.queue.name}: {first.reason}"[:200] if first else ""
+    count = edits.count()
+    return (
+        f"Quotas were edited {count} time{'' if count == 1 else 's'} in between." if count else ""
+    )
 
 
 def _down(outcome: ForecastOutcome, begin: datetime, end: datetime) -> str:

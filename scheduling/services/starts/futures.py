@@ -6,7 +6,7 @@ The shipped engine lives each of them in the simulator; what differs are the dra
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -23,15 +23,18 @@ from scheduling.simulation.ahead.runs import Asked
 
 AHEAD_S = 7 * 86400
 MOST_FUTURES, LEAST_FUTURES = 100, 12
-MOST_STARTS = 60_000
-"""Work of one pass: futures x open work stays below it, however much waits, but for the fewest futures."""
+MOST_LIVED = 60_000
+"""Work of one pass: workloads lived through, open ones and arrivals, summed over futures. Past it only the
+fewest futures are completed."""
 FOLLOWS_S = 60
 """A start so soon after an end came of it: evicted pods take their time to go."""
 
 
-def futures_for(open_work: int) -> int:
-    """How many futures are lived of so much open work."""
-    return max(LEAST_FUTURES, min(MOST_FUTURES, MOST_STARTS // max(1, open_work)))
+def may_go_on(lived: Sequence[int], most: int) -> bool:
+    """Whether the budget of work allows another future, after these."""
+    if len(lived) >= most:
+        return False
+    return len(lived) < LEAST_FUTURES or sum(lived) + max(lived) <= MOST_LIVED
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,23 +68,29 @@ def look_ahead(
     snapshot: Snapshot,
     known: Known,
     *,
-    futures: int | None = None,
+    futures: int = MOST_FUTURES,
+    ahead_s: int = AHEAD_S,
     seed: int = 0,
     checkpoints: Mapping[str, int] | None = None,
 ) -> Ahead:
-    """Raises SnapshotError; UnsettledError."""
+    """At most so many ``futures`` of ``ahead_s`` seconds. Raises SnapshotError; UnsettledError."""
     opening = open_snapshot(snapshot, checkpoints)
-    count = futures or futures_for(opening.slots.size)
     dice = np.random.default_rng([seed, int(snapshot.now.timestamp())])
-    coming = _Coming(known, snapshot, opening)
-    rests = known.runs.rests(_asked(snapshot, opening), count, dice)
+    coming = _Coming(known, snapshot, opening, ahead_s)
+    rests = known.runs.rests(_asked(snapshot, opening), futures, dice)
     waits, runs = np.flatnonzero(opening.waits), np.flatnonzero(opening.runs)
-    starts, after = np.empty((count, waits.size), np.int64), [Counter[int]() for _ in waits]
-    for number in range(count):
-        drawn = coming.draw(dice)
-        future = live_on(opening, rests[number].astype(np.int64), drawn, stop_s=AHEAD_S)
-        starts[number] = future.starts[waits]
-        _follow(after, starts[number], rests[number][runs].astype(np.int64))
+    # Who is held starts in no future, so no future is lived to its end for it.
+    awaited = np.flatnonzero(opening.waits & ~opening.frame.work.held[opening.slots])
+    starts, after = np.empty((futures, waits.size), np.int64), [Counter[int]() for _ in waits]
+    lived: list[int] = []
+    while may_go_on(lived, futures):
+        rest_s = rests[len(lived)].astype(np.int64)
+        future = live_on(opening, rest_s, coming.draw(dice), stop_s=ahead_s, awaited=awaited)
+        starts[len(lived)] = future.starts[waits]
+        _follow(after, starts[len(lived)], rest_s[runs])
+        lived.append(future.lived)
+    count = len(lived)
+    starts, rests = starts[:count], rests[:count]
     names = opening.names
     return Ahead(
         futures=count,
@@ -126,15 +135,15 @@ def _asked(snapshot: Snapshot, opening: Opening) -> list[Asked]:
 class _Coming:
     """Draws who arrives: the past again, at other times, as work of this frame."""
 
-    def __init__(self, known: Known, snapshot: Snapshot, opening: Opening) -> None:
-        self._known = known
+    def __init__(self, known: Known, snapshot: Snapshot, opening: Opening, ahead_s: int) -> None:
+        self._known, self._ahead_s = known, ahead_s
         self._all = stage(known, snapshot, opening.frame)
         self._now_s = float(opening.frame.now)
         self._tie = 1 + int(opening.frame.work.tie.max(initial=0)) + len(known.arrivals)
         self._kinds = [kinds_of_row(one.row) for one in known.arrivals]
 
     def draw(self, dice: Generator) -> Newcomers:
-        which, submit = self._known.rhythm.draw(AHEAD_S, dice)
+        which, submit = self._known.rhythm.draw(self._ahead_s, dice)
         cast = picked(self._all.cast, which)
         cast.submitted[:] = self._now_s + submit
         cast.tie[:] = self._tie + np.arange(submit.size)

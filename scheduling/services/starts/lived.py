@@ -19,8 +19,9 @@ from scheduling.services.starts.known import known_from
 from scheduling.services.starts.refresh import why_not
 from scheduling.simulation.ahead.bands import Band, Came, Correction
 
-EVERY = timedelta(hours=3)
-FUTURES = 10
+EVERY = timedelta(hours=4)
+FUTURES = 8
+AHEAD_S = 36 * 3600
 """Fewer than on a live cluster: some dozens of passes have to fit into the start of a demo."""
 
 
@@ -48,7 +49,7 @@ class Foretold(History):
     def _tell(self, now: datetime, snapshot: Snapshot, waiting: set[str]) -> None:
         self._learn(now)
         known = known_from(self.workloads.values(), now)
-        ahead = look_ahead(snapshot, known, futures=FUTURES)
+        ahead = look_ahead(snapshot, known, futures=FUTURES, ahead_s=AHEAD_S)
         for name, raw in ahead.bands().items():
             work, band = self.workloads[name], self._correction.correct(raw)
             fresh = name in waiting and not work.first_started_at

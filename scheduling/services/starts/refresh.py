@@ -6,7 +6,7 @@
 4. Correct the bands by past errors, judge which are worth telling, keep them.
 
 It takes a quarter of one core in the long run: a pass that took c CPU seconds is followed by a rest until
-4 c have gone by since it began. What one pass may take is bounded by ``futures.MOST_STARTS``.
+4 c have gone by since it began. What one pass may take is bounded by ``futures.MOST_LIVED``.
 """
 
 from __future__ import annotations

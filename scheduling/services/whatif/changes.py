@@ -212,7 +212,8 @@ class PolicyChange:
         if self.setting not in settings:
             raise fault("setting", *_unknown("setting", self.setting, sorted(settings)))
         before = getattr(snapshot.policy, self.setting)
-        if before is not None and not isinstance(self.value, int | float | type(before) | None):
+        is_text = isinstance(before, str)
+        if is_text != isinstance(self.value, str) or isinstance(self.value, list | dict):
             raise fault("value", "That is no value of this setting.", f"Write it like {before}.")
         return replace(snapshot, policy=replace(snapshot.policy, **{self.setting: self.value}))
 

@@ -78,8 +78,8 @@ class Future:
     Who ran at the opening has 0."""
 
     starts: Ints
-    ends: Ints
-    life: Life
+    lived: int
+    """Workloads that it was lived for: the open ones and who arrived."""
 
 
 def live_on(
@@ -98,4 +98,5 @@ def live_on(
     course = Forward(opening, rest_s, coming or Newcomers.nobody(), stop_s, options)
     life = course.live_until(np.flatnonzero(opening.waits) if awaited is None else awaited)
     count = opening.slots.size
-    return Future(life.jobs.first[:count].copy(), life.jobs.end[:count].copy(), life)
+    arrived = int((life.jobs.submit[count:] <= life.end_s).sum())
+    return Future(life.jobs.first[:count].copy(), count + arrived)

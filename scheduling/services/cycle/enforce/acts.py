@@ -7,7 +7,7 @@ and on a settled cluster none.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -22,7 +22,7 @@ from scheduling.engine import Outline
 from scheduling.engine import model as m
 from scheduling.models import Workload
 from scheduling.services.cycle.enforce.restore import is_marked, may_start, restorations
-from scheduling.services.cycle.enforce.status import NO_ETAS, Spoken, public, say, status_acts
+from scheduling.services.cycle.enforce.status import Spoken, public, say, status_acts
 from scheduling.services.snapshot.blocked import RAN_OUT, START_BACK_OFF_S, waits
 from scheduling.services.snapshot.situations import (
     Known,
@@ -56,7 +56,7 @@ class Scene:
     """By the engine's name."""
     restless: Sequence[Observed]
     """The workloads but those that wait, as they should, and did not change."""
-    etas: Mapping[str, str] = NO_ETAS
+    etas: Mapping[str, str] = field(default_factory=dict)
     """Predicted starts by the engine's name, as they are said on objects."""
 
     def find(self, name: str) -> Observed | None:

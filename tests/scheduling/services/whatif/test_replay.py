@@ -1,0 +1,63 @@
+"""The past lived with and without changes."""
+
+from datetime import timedelta
+
+import pytest
+
+from scheduling.services.ledger_past import Past
+from scheduling.services.whatif.changes import read
+from scheduling.services.whatif.replay import CancelledError, replayed
+from scheduling.simulation.run.jobs import Submission
+from tests.scheduling.simulation.ahead.test_forward import H100, NOW, workload, world
+
+NODES = {"kind": "capacity", "gpu_class": H100, "nodes": 1}
+MORE = [NODES, {"kind": "quota", "queue": "speech", "gpu_class": H100, "nominal_gpus": 16}]
+
+
+def past(count=12):
+    jobs = tuple(
+        Submission(workload(f"job-{i}", submitted=NOW + timedelta(hours=i)), 5400)
+        for i in range(count)
+    )
+    return Past(NOW, NOW + timedelta(hours=count), jobs, 0)
+
+
+def test_more_capacity_shortens_waits():
+    found = replayed(world(), past(), read(MORE), replays=4)
+    total = found.waits[-1]
+    assert total.queue == ""
+    assert total.p90_s.before > total.p90_s.after
+    assert total.p90_s.verdict == "shorter"
+
+
+def test_change_that_does_nothing_is_noise():
+    nothing = read([{"kind": "quota", "queue": "speech", "gpu_class": H100, "weight": 2}])
+    found = replayed(world(), past(), nothing, replays=4)
+    assert found.waits[-1].p90_s.verdict == "noise"
+
+
+def test_same_question_has_the_same_answer():
+    first, second = (replayed(world(), past(), read(MORE), replays=2) for _ in range(2))
+    assert first == second
+
+
+def test_cancelled_replay_stops():
+    seen = []
+
+    def until_half(percent):
+        seen.append(percent)
+        if percent >= 50:
+            raise CancelledError
+
+    with pytest.raises(CancelledError):
+        replayed(world(), past(), read(MORE), replays=3, progress=until_half)
+    assert seen == sorted(seen)
+    assert max(seen) < 75
+
+
+def test_who_stood_at_the_beginning_is_not_counted():
+    whole = past()
+    found = replayed(
+        world(), Past(whole.begin, whole.end, whole.submissions, 2), read(MORE), replays=0
+    )
+    assert found.jobs == 10

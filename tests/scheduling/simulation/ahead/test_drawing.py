@@ -1,0 +1,80 @@
+"""Run times, arrivals and bands: what they are drawn from, and how past errors correct them."""
+
+import numpy as np
+import pytest
+
+from scheduling.simulation.ahead.bands import Band, Came, Correction, bands
+from scheduling.simulation.ahead.rhythm import DAY_S, WEEK_S, Rhythm
+from scheduling.simulation.ahead.runs import Asked, RunTimes
+
+KINDS = (("u", "a"), ())
+
+
+@pytest.fixture
+def dice():
+    return np.random.default_rng(5)
+
+
+def test_rest_is_drawn_among_runs_that_lasted_longer(dice):
+    times = RunTimes()
+    for run_s in (10, 20, 1000, 1100, 1200):
+        times.note(KINDS, run_s)
+    rests = times.rests([Asked(KINDS, age_s=500)], 200, dice)
+    assert set(np.unique(rests)) == {500.0, 600.0, 700.0}
+
+
+def test_own_prediction_goes_before_history(dice):
+    times = RunTimes()
+    times.note(KINDS, 5)
+    rests = times.rests([Asked(KINDS, p50_s=1000, p90_s=4000)], 2000, dice)
+    assert np.median(rests) == pytest.approx(1000, rel=0.05)
+    assert np.quantile(rests, 0.9) == pytest.approx(4000, rel=0.08)
+
+
+def test_prediction_that_was_outlived_still_lies_ahead(dice):
+    rests = RunTimes().rests([Asked((), age_s=50_000, p50_s=1000, p90_s=4000)], 100, dice)
+    assert (rests >= 1).all()
+
+
+def test_narrow_kind_outweighs_the_wide_one_as_it_grows(dice):
+    times = RunTimes()
+    for _ in range(40):
+        times.note(((),), 10_000)
+        times.note((("u", "a"),), 10)
+    assert np.median(times.rests([Asked(KINDS)], 500, dice)) == 10
+
+
+def test_arrivals_come_at_their_hour_of_the_week(dice):
+    at_noon = np.array([week * WEEK_S + 3 * DAY_S + 12 * 3600 for week in range(6)])
+    now_s = 6 * WEEK_S
+    _, when = Rhythm(at_noon, now_s).draw(WEEK_S, dice)
+    assert when.tolist() == [3 * DAY_S + 12 * 3600]
+
+
+def test_no_arrival_is_drawn_without_a_past(dice):
+    _, when = Rhythm(np.zeros(0, np.int64), 100).draw(WEEK_S, dice)
+    assert when.size == 0
+
+
+def test_start_that_half_of_the_futures_miss_has_no_p50():
+    starts = np.array([[10, -1], [20, -1], [30, 40]])
+    first, second = bands(starts)
+    assert first == Band(20, 30)
+    assert second.p50_s == np.inf
+
+
+def test_bands_that_were_too_short_by_a_factor_are_stretched_by_it(dice):
+    correction = Correction()
+    for _ in range(200):
+        told = Band(3600, 7200)
+        correction.learn(Came(told, 3600 * 2 * float(np.exp(dice.normal(0, 0.5)))))
+    band = correction.correct(Band(3600, 7200))
+    came = 7200 * np.exp(dice.normal(0, 0.5, 4000))
+    inside = np.mean((came >= band.p50_s) & (came <= band.p90_s))
+    assert inside == pytest.approx(0.4, abs=0.08)
+
+
+def test_few_outcomes_correct_nothing():
+    correction = Correction()
+    correction.learn(Came(Band(60, 120), 6000))
+    assert correction.correct(Band(60, 120)) == Band(60, 120)
