@@ -36,6 +36,8 @@ class Verdict:
     head: str
     text: str
     until: datetime | None = None
+    start: tuple[datetime, datetime] | None = None
+    """P50 and P90 of its start, where it waits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,10 +159,10 @@ class _Telling:
             return Verdict("ok", "finished", f"Starts now{part}", text)
         if decision.reason == "awaits_victims":
             head = "Starts once others have left" if answer.leaving else "Starts as GPUs come free"
-            return Verdict("info", "clock", head, text, decision.until)
+            return Verdict("info", "clock", head, text, decision.until, answer.start)
         place = f", place {decision.position} in line" if decision.position else ""
         head = f"Waits{place}: {reason_inside(decision.reason)}"
-        return Verdict("warn", "clock", head, text, decision.until)
+        return Verdict("warn", "clock", head, text, decision.until, answer.start)
 
     def _text(self, answer: Answer) -> str:
         return tell(self.asked.said(answer.decision), self.reader).sentence

@@ -6,12 +6,13 @@ question, and says what it would say of the work if it had just arrived.
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from kubernetes.config import ConfigException
@@ -28,12 +29,19 @@ from scheduling.services.explain import consolidating
 from scheduling.services.explain.consolidating import Freed
 from scheduling.services.policy.rows import PolicyRows
 from scheduling.services.snapshot import build as snapshots
+from scheduling.services.starts.futures import look_ahead
+from scheduling.services.starts.known import Known, known_of
+from scheduling.services.starts.outcomes import correction_of
+from scheduling.services.starts.refresh import KNOWN_RUNS, OWN_CHANGE, rounded
 from scheduling.services.words.told import Said, sealed_of
+from scheduling.simulation.ahead.bands import Correction
 
 FRESH_S = 5.0
 """A reading of the cluster answers questions for so long: people type faster than plans change."""
 BUSY_S = 5.0
 """One question is planned at a time; who would wait longer is told to ask again."""
+ASK_FUTURES = 10
+"""Somebody waits for the answer while they type."""
 ASKED = "(asked)"
 """Its name in the snapshot. No object of a cluster is called so."""
 NEVER = (m.Reason.NEVER_FITS, m.Reason.NO_SUCH_CLASS)
@@ -52,6 +60,8 @@ class Answer:
     """Engine names of those who wait in its queue and go before it."""
     leaving: tuple[str, ...]
     """Engine names of those who would leave for it."""
+    start: tuple[datetime, datetime] | None = None
+    """P50 and P90 of its start where it waits; None where no time is worth telling."""
 
     @property
     def never(self) -> bool:
@@ -142,12 +152,19 @@ def freed(cluster: Cluster, gpu_class: str, nodes: int) -> Freed:
         return reading.freed(gpu_class, nodes)
 
 
+def _may_start_later(decision: m.Decision) -> bool:
+    waits = decision.action in (m.Action.WAIT, m.Action.RESERVE)
+    return waits and decision.reason.value not in OWN_CHANGE
+
+
 class _Reading:
     """A cluster as it was read once. Used by one thread at a time."""
 
     def __init__(self, cluster: Cluster) -> None:
         self.read_at = time.monotonic()
         self.revision = cluster.revision
+        self._cluster = cluster
+        self._known: tuple[Known, Correction] | None = None
         self.rows: PolicyRows
         self.fault: ServiceError | None = None
         self._planner = Planner()
@@ -177,6 +194,7 @@ class _Reading:
             gpu_class=gpu_class,
             decision=decision,
             share=plan.fair_share.get(work.queue, {}).get(name),
+            start=self._start(asked) if _may_start_later(decision) else None,
             ahead=ahead,
             leaving=tuple(
                 act.workload
@@ -184,6 +202,20 @@ class _Reading:
                 if act.for_workload == ASKED and act.action in (m.Action.EVICT, m.Action.SHRINK)
             ),
         )
+
+    def _start(self, asked: m.Snapshot) -> tuple[datetime, datetime] | None:
+        """As forecasts are told of who waits already."""
+        if self._known is None:
+            now = self.snapshot.now
+            self._known = known_of(self._cluster, now), correction_of(self._cluster, now)
+        known, correction = self._known
+        if known.ended < KNOWN_RUNS:
+            return None
+        ahead = look_ahead(asked, known, futures=ASK_FUTURES, only=ASKED)
+        band = correction.correct(ahead.bands()[ASKED])
+        if not math.isfinite(band.p90_s):
+            return None
+        return rounded(asked.now, band.p50_s), rounded(asked.now, band.p90_s)
 
     def never(self, observed: Observed) -> m.Decision | None:
         """Others are left out: what never fits does not fit an empty cluster either."""

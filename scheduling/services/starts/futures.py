@@ -72,8 +72,10 @@ def look_ahead(
     ahead_s: int = AHEAD_S,
     seed: int = 0,
     checkpoints: Mapping[str, int] | None = None,
+    only: str = "",
 ) -> Ahead:
-    """At most so many ``futures`` of ``ahead_s`` seconds. Raises SnapshotError; UnsettledError."""
+    """At most so many ``futures`` of ``ahead_s`` seconds; with ``only`` until that workload starts, where
+    nobody else's start is wanted. Raises SnapshotError; UnsettledError."""
     opening = open_snapshot(snapshot, checkpoints)
     dice = np.random.default_rng([seed, int(snapshot.now.timestamp())])
     coming = _Coming(known, snapshot, opening, ahead_s)
@@ -81,6 +83,8 @@ def look_ahead(
     waits, runs = np.flatnonzero(opening.waits), np.flatnonzero(opening.runs)
     # Who is held starts in no future, so no future is lived to its end for it.
     awaited = np.flatnonzero(opening.waits & ~opening.frame.work.held[opening.slots])
+    if only in opening.names:
+        awaited = np.array([opening.names.index(only)])
     starts, after = np.empty((futures, waits.size), np.int64), [Counter[int]() for _ in waits]
     lived: list[int] = []
     while may_go_on(lived, futures):

@@ -36,7 +36,8 @@ class Forward(Course):
         usage = usage_of(frame)
         plan_frame(frame)
         self._plan = address_of(plan_world, frame.world)
-        self._entries = empty_entries(max(LEDGER_PAGE, jobs.submit.size + 1))
+        # The loop stops for a new page whenever all slots might not find room on it.
+        self._entries = empty_entries(LEDGER_PAGE + 4 * frame.work.phase.size)
         self._pages = []
         self._job_in = np.full(frame.work.phase.size, -1, np.int64)
         self._job_in[opening.slots] = np.arange(opening.slots.size)

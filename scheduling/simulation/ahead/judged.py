@@ -15,7 +15,7 @@ from .bands import Band, Came, Correction, bands
 from .eta import Forecaster, Walk
 
 SEED = 20171001
-SUBMITS, HOURS = 240, 90
+SUBMITS, HOURS = 160, 60
 """Sampled moments of the two months: submissions of jobs that then wait, and whole hours."""
 MOST_OF_AN_HOUR = 40
 """Of what waits at an hour so many are judged: a backlog of thousands is one event, not thousands."""
@@ -35,7 +35,7 @@ class Told:
 
 
 def told_over(
-    trace: Trace, nodes: int, progress: Callable[[str], None], *, futures: int = 16
+    trace: Trace, nodes: int, progress: Callable[[str], None], *, futures: int = 12
 ) -> tuple[list[Told], Ints]:
     """The forecasts, in order, and the first start of every job."""
     truth = SHIPPED.live(trace, nodes).jobs.first
@@ -51,7 +51,7 @@ def told_over(
         chosen = _chosen(walk, trace, now_s, now_s in submits, now_s in hours)
         if chosen.size:
             told += _told(forecaster, chosen, trace, truth, now_s)
-        if number % 40 == 0:
+        if number % 20 == 0:
             progress(f"day {now_s // 86400}: {len(told)} forecasts")
     return told, truth
 
