@@ -113,7 +113,7 @@ class WhatIfDetail(OperatedView, generics.RetrieveDestroyAPIView[WhatIf]):
             kept.drop(instance)
 
 
-class ShareSerializer(serializers.Serializer[Any]):
+class HeldShareSerializer(serializers.Serializer[Any]):
     count = serializers.IntegerField()
     of = serializers.IntegerField()
 
@@ -122,9 +122,9 @@ class ScoreSerializer(serializers.Serializer[Score]):
     """``label`` of the group, and its figures."""
 
     starts = serializers.IntegerField()
-    before_p50 = ShareSerializer()
-    before_p90 = ShareSerializer()
-    in_band = ShareSerializer()
+    before_p50 = HeldShareSerializer()
+    before_p90 = HeldShareSerializer()
+    in_band = HeldShareSerializer()
     width_s = serializers.FloatField()
     error_pct = serializers.FloatField(allow_null=True, help_text="Median, of waits over 10 min.")
     naive_pct = serializers.FloatField(allow_null=True)

@@ -58,7 +58,7 @@ REASON = "weir.dev/reason"
 SENTENCE = "weir.dev/sentence"
 POSITION = "weir.dev/position"
 ETA = "weir.dev/eta"
-"""The predicted start as an interval, P50/P90; else "not before" the earliest that the plan can name."""
+"""The predicted start as an interval, P50/P90; else the earliest that the plan can name."""
 STATUS = (REASON, SENTENCE, POSITION, ETA)
 
 # On guardrails.

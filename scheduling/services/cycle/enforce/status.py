@@ -170,7 +170,7 @@ def words_of(decision: m.Decision, eta: str = "") -> Words:
     waits = decision.action not in (m.Action.ADMIT, m.Action.GROW, m.Action.SHRINK)
     earliest = decision.until.astimezone(UTC) if decision.until and waits else None
     if earliest and not eta:
-        eta = f"not before {earliest:%Y-%m-%dT%H:%M:%SZ}"
+        eta = f"{earliest:%Y-%m-%dT%H:%M:%SZ}"
     return (
         decision.reason.value,
         public(decision),
