@@ -1,0 +1,164 @@
+"""What-if, start forecasts, the future of a queue, and where a predicted start is said."""
+
+import json
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from portal.accounts.models import ApiToken, User
+from scheduling.models import StartForecast, WhatIf, WhatIfState, Workload
+from scheduling.services.snapshot import build as snapshots
+from scheduling.services.whatif import kept
+from tests.factories import example_cluster
+from tests.foresight import QUESTION, asked, forecast, live_of, with_past
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def cluster():
+    return example_cluster()
+
+
+@pytest.fixture
+def admin(cluster):
+    client = Client()
+    client.force_login(User.objects.get(username="admin"))
+    return client
+
+
+def page(client, name, *args, **query):
+    answer = client.get(reverse(f"web:{name}", args=["fra1", *args]), query)
+    return answer, answer.content.decode()
+
+
+def test_answer_says_who_starts_shares_and_waits(cluster, admin, monkeypatch):
+    with_past(cluster)
+    question = asked(cluster, monkeypatch)
+    assert (question.state, question.fault) == (WhatIfState.DONE, "")
+    _, text = page(admin, "what_if", question.pk)
+    for told in (
+        "With all 2 changes",
+        "At once: who starts",
+        "Fair share now",
+        "waits by queue",
+        "alone",
+    ):
+        assert told in text
+
+
+def test_question_grows_in_the_address(cluster, admin):
+    answer, _ = page(admin, "what_ifs", add="capacity", gpu_class="h100-80gb", nodes="2")
+    assert answer.status_code == 302
+    text = admin.get(answer.headers["Location"]).content.decode()
+    assert "2 nodes h100-80gb more" in text
+
+
+def test_bad_input_is_shown_again_with_its_field(cluster, admin):
+    answer, text = page(admin, "what_ifs", add="capacity", gpu_class="h100-80gb", nodes="many")
+    assert answer.status_code == 400
+    assert "That is no number." in text
+    assert 'value="many"' in text
+
+
+def test_asking_makes_a_row_and_leads_to_its_page(cluster, admin, monkeypatch):
+    monkeypatch.setattr(snapshots, "live", live_of)
+    monkeypatch.setattr("portal.web.lab.views.start", lambda question: None)
+    url = reverse("web:what_ifs", args=["fra1"])
+    answer = admin.post(url, {"change": [json.dumps(one) for one in QUESTION], "days": "7"})
+    question = WhatIf.objects.get()
+    assert answer.headers["Location"].endswith(f"/what-if/{question.pk}/")
+    _, text = page(admin, "what_if", question.pk)
+    assert "Waits for its turn" in text
+
+
+def test_cancelled_question_is_not_worked_on(cluster, monkeypatch):
+    monkeypatch.setattr(snapshots, "live", live_of)
+    question = kept.ask(cluster=cluster, document=QUESTION, author="admin")
+    assert kept.cancel(question)
+    kept.answer(question.pk)
+    question.refresh_from_db()
+    assert question.state == WhatIfState.CANCELLED
+
+
+def test_question_that_is_cancelled_meanwhile_stays_cancelled(cluster, monkeypatch):
+    monkeypatch.setattr(snapshots, "live", live_of)
+    question = kept.ask(cluster=cluster, document=QUESTION, author="admin")
+
+    def past_of(*args, **more):
+        kept.cancel(question)
+        return real(*args, **more)
+
+    real = kept.past_of
+    monkeypatch.setattr(kept, "past_of", past_of)
+    kept.answer(question.pk)
+    question.refresh_from_db()
+    assert question.state == WhatIfState.CANCELLED
+
+
+def test_unknown_queue_is_refused_before_anything_is_kept(cluster, monkeypatch):
+    monkeypatch.setattr(snapshots, "live", live_of)
+    bad = [{**QUESTION[1], "queue": "nowhere"}]
+    with pytest.raises(kept.ServiceError) as caught:
+        kept.ask(cluster=cluster, document=bad, author="admin")
+    assert caught.value.field == "changes.0.queue"
+    assert not WhatIf.objects.exists()
+
+
+def test_future_forecasts_and_workload_say_the_same(cluster, admin):
+    with_past(cluster)
+    forecast(cluster)
+    told = StartForecast.objects.exclude(p50_at=None).select_related("workload")
+    assert told, "somebody is told a time"
+    stamp = told[0].p50_at.isoformat()
+    for name, args in (("queue_future", ["fra1"]), ("workload", [told[0].workload.uid])):
+        _, text = page(admin, name, *args)
+        assert stamp in text, name
+    _, text = page(admin, "start_forecasts")
+    assert "workloads started before the P90 that they were told" in text
+    assert "Why " in text
+
+
+def test_place_alone_is_told_with_the_reason_where_too_little_is_known(cluster, admin):
+    forecast(cluster, futures=2)
+    row = StartForecast.objects.select_related("workload").first()
+    assert row.p50_at is None
+    _, text = page(admin, "workload", row.workload.uid)
+    assert row.why_not in text
+
+
+def test_api_answers_with_the_address_of_what_is_worked_out(cluster, monkeypatch):
+    monkeypatch.setattr(snapshots, "live", live_of)
+    monkeypatch.setattr("portal.api.foresight.current_app.send_task", lambda *a, **k: None)
+    token = ApiToken.issue(User.objects.get(username="admin"), "test")[1]
+    client = Client(headers={"Authorization": f"Bearer {token}"})
+    url = reverse("api:what_ifs", args=["fra1"])
+    answer = client.post(url, {"changes": QUESTION}, content_type="application/json")
+    assert answer.status_code == 202
+    one = client.get(answer.headers["Location"]).json()
+    assert (one["state"], one["progress"]) == ("waiting", 0)
+    assert client.delete(answer.headers["Location"]).status_code == 204
+    assert client.get(answer.headers["Location"]).json()["state"] == "cancelled"
+
+
+def test_api_names_the_field_at_fault(cluster):
+    token = ApiToken.issue(User.objects.get(username="admin"), "test")[1]
+    client = Client(headers={"Authorization": f"Bearer {token}"})
+    bad = {"changes": [{"kind": "capacity", "gpu_class": "h100-80gb", "nodes": 0}]}
+    answer = client.post(
+        reverse("api:what_ifs", args=["fra1"]), bad, content_type="application/json"
+    )
+    assert answer.status_code == 400
+    assert "changes.0.nodes" in answer.json()["fields"]
+
+
+def test_workload_of_the_api_has_its_forecast(cluster):
+    with_past(cluster)
+    forecast(cluster)
+    row = StartForecast.objects.exclude(p50_at=None).select_related("workload").first()
+    token = ApiToken.issue(User.objects.get(username="admin"), "test")[1]
+    client = Client(headers={"Authorization": f"Bearer {token}"})
+    told = client.get(reverse("api:workload", args=["fra1", row.workload.uid])).json()
+    assert told["start_forecast"]["p50_at"].startswith(f"{row.p50_at:%Y-%m-%dT%H:%M}")
+    assert Workload.objects.get(pk=row.workload_id).is_waiting
