@@ -263,7 +263,7 @@ def _finding(
     sooner = [one for one in starts if one.moves_s and one.moves_s >= SAME_S]
     later = [one for one in starts if one.moves_s and one.moves_s <= -SAME_S]
     count = len(question.changes)
-    told_ = "With this change" if count == 1 else f"With all {count} changes"
+    told_ = {1: "With this change", 2: "With both changes"}.get(count, f"With all {count} changes")
     parts = (
         [f"{len(sooner)} of {len(starts)} workloads start sooner"] if starts else ["nothing waits"]
     )

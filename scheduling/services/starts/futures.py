@@ -22,8 +22,8 @@ from scheduling.simulation.ahead.opening import Newcomers, Opening, open_snapsho
 from scheduling.simulation.ahead.runs import Asked
 
 AHEAD_S = 7 * 86400
-MOST_FUTURES, LEAST_FUTURES = 100, 12
-MOST_LIVED = 60_000
+MOST_FUTURES, LEAST_FUTURES = 60, 12
+MOST_LIVED = 30_000
 """Work of one pass: workloads lived through, open ones and arrivals, summed over futures. Past it only the
 fewest futures are completed."""
 FOLLOWS_S = 60

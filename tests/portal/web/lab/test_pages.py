@@ -39,7 +39,7 @@ def test_answer_says_who_starts_shares_and_waits(cluster, admin, monkeypatch):
     assert (question.state, question.fault) == (WhatIfState.DONE, "")
     _, text = page(admin, "what_if", question.pk)
     for told in (
-        "With all 2 changes",
+        "With both changes",
         "At once: who starts",
         "Fair share now",
         "waits by queue",
