@@ -133,14 +133,19 @@ def roll_up() -> None:
         rollup_service.roll_up(cluster)
         if cluster.clock_speed > FAST:
             # A day passes in minutes there: an hourly clean-up would come weeks late.
-            retention_service.retain(cluster)
+            _retain(cluster)
 
 
 @shared_task(name="scheduling.tasks.retention")
 def retention() -> None:
     """Drop what is older than it is kept."""
     for cluster in Cluster.objects.all():
-        retention_service.retain(cluster)
+        _retain(cluster)
+
+
+def _retain(cluster: Cluster) -> None:
+    retention_service.retain(cluster)
+    kept.forget(cluster)
 
 
 @shared_task(name="scheduling.tasks.deliver")

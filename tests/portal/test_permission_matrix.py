@@ -238,7 +238,7 @@ ROWS = {
     "api:evictions": Row(HERE),
     **{f"api:{name}": Row(HERE) for name in ("utilization", "waits", "preemptions")},
     "api:what_ifs": Row(OPERATORS, OPERATORS),
-    "api:what_if": Row(OPERATORS, OPERATORS, WHAT_IF, delete=True),
+    "api:what_if": Row(OPERATORS, OPERATORS, WHAT_IF, by="DELETE"),
     "api:forecast_score": Row(HERE),
     "api:schema": Row(ANYBODY),
     "api:docs": Row(ANYBODY),

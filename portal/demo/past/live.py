@@ -9,13 +9,13 @@ from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from portal.demo.cluster.furnish import Played
+from portal.demo.past.foretold import Foretold
 from portal.demo.past.handover import hand_over
 from portal.demo.past.history import unfinished
 from portal.demo.work.arrivals import Arrival, manifest_of
 from scheduling.engine.model import MILLI, Snapshot
 from scheduling.models import Cluster, Queue, Quota
 from scheduling.services.snapshot import build as snapshots
-from scheduling.services.starts.lived import Foretold
 from scheduling.simulation.run.jobs import Submission
 from scheduling.simulation.run.options import Options
 from scheduling.simulation.run.simulator import simulate

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from scheduling.benches.engine.registry import Outcome, Progress, busy_months
-from scheduling.services.ledger_past import Past
+from scheduling.services.ledger.past import Past
 from scheduling.services.whatif.changes import read
 from scheduling.services.whatif.now import at_once
 from scheduling.services.whatif.replay import Replayed, replayed

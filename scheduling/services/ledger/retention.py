@@ -8,7 +8,6 @@ from django.db import transaction
 
 from scheduling.models import Cluster, Cycle, CycleRecord, Decision, ForecastOutcome, UsageSample
 from scheduling.models.ledger import Resolution
-from scheduling.services.whatif import kept as what_ifs
 
 MINUTES_KEPT = timedelta(days=2)
 HOURS_KEPT = timedelta(days=400)
@@ -34,7 +33,7 @@ def retain(cluster: Cluster) -> int:
     samples = UsageSample.objects.filter(queue__cluster=cluster)
     gone = samples.filter(resolution=Resolution.MINUTE, start__lt=minutes).delete()[0]
     gone += samples.filter(resolution=Resolution.HOUR, start__lt=hours).delete()[0]
-    gone += _records(cluster, now) + what_ifs.forget(cluster)
+    gone += _records(cluster, now)
     told = ForecastOutcome.objects.filter(workload__cluster=cluster)
     gone += told.filter(told_at__lt=now - FORECASTS_KEPT).delete()[0]
     old = Cycle.objects.filter(cluster=cluster, at__lt=now - CYCLES_KEPT)

@@ -11,15 +11,18 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.random import Generator
+from numpy.typing import NDArray
 
 from scheduling.engine.model import Phase, Snapshot
-from scheduling.engine.state.input import Floats, Ints
-from scheduling.services.ledger_past import kinds_of, kinds_of_row
+from scheduling.services.ledger.past import kinds_of, kinds_of_row
 from scheduling.services.starts.known import Known, stage
 from scheduling.simulation.ahead.bands import Band, bands
 from scheduling.simulation.ahead.forward import live_on
 from scheduling.simulation.ahead.opening import Newcomers, Opening, open_snapshot, picked
 from scheduling.simulation.ahead.runs import Asked
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
 
 AHEAD_S = 7 * 86400
 MOST_FUTURES, LEAST_FUTURES = 60, 12

@@ -11,10 +11,9 @@ import numpy as np
 from scheduling.engine import Frame
 from scheduling.engine.model import Members, Snapshot, Topology
 from scheduling.engine.model import Workload as Work
-from scheduling.engine.state.tables import empty_work
 from scheduling.models import Cluster, Outcome, Workload
-from scheduling.services.ledger_past import kinds_of_row, useful_s
-from scheduling.simulation.ahead.opening import Newcomers
+from scheduling.services.ledger.past import kinds_of_row, useful_s
+from scheduling.simulation.ahead.opening import Newcomers, described
 from scheduling.simulation.ahead.rhythm import WEEKS, Rhythm
 from scheduling.simulation.ahead.runs import RunTimes
 from scheduling.simulation.run.frames import Scribe
@@ -91,10 +90,7 @@ def stage(known: Known, snapshot: Snapshot, frame: Frame) -> Newcomers:
     classes = set(frame.class_names)
     priorities = {p.name for p in snapshot.priority_classes}
     rows = [scribe.columns(_work(one.row, classes, priorities, frame)) for one in known.arrivals]
-    cast = empty_work(len(rows), max([1, *(len(row["classes"]) for row in rows)]))
-    for i, row in enumerate(rows):
-        frame.describe(cast, i, **row)
-    cast.restart[:] = RESTART_S
+    cast = described(frame, rows, RESTART_S)
     steps = [one.row.checkpoint_interval_s or 0 for one in known.arrivals]
     count = len(rows)
     return Newcomers(

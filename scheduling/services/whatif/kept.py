@@ -17,7 +17,7 @@ from scheduling.cluster.connection.client import ApiError
 from scheduling.engine import model as m
 from scheduling.models import Cluster, WhatIf, WhatIfKind, WhatIfState
 from scheduling.services.errors import ServiceError
-from scheduling.services.ledger_past import past_of
+from scheduling.services.ledger.past import past_of
 from scheduling.services.snapshot import build as snapshots
 from scheduling.services.starts.futures import Ahead, look_ahead
 from scheduling.services.starts.known import known_of

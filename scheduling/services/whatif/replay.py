@@ -13,7 +13,7 @@ import numpy as np
 
 from scheduling.engine import model as m
 from scheduling.services.errors import ServiceError
-from scheduling.services.ledger_past import Past
+from scheduling.services.ledger.past import Past
 from scheduling.services.whatif.changes import Changes
 from scheduling.simulation.ahead.compare import Lived, lived
 from scheduling.simulation.run.jobs import Submission

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from scheduling.engine import model as m
-from scheduling.services.ledger_past import Past
+from scheduling.services.ledger.past import Past
 from scheduling.services.whatif.changes import (
     UNCHANGED,
     ArrivalChange,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from scheduling.engine.state.input import Ints
+from scheduling.engine.compile.structs import Ints
 
 HORIZONS_S = (600, 3600, 6 * 3600, 24 * 3600)
 """Forecasts are judged, and corrected, apart by how far ahead their P50 lies."""

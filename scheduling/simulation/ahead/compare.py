@@ -9,8 +9,8 @@ from datetime import datetime, timedelta
 import numpy as np
 
 from scheduling.engine import codes
+from scheduling.engine.compile.structs import Flags, Floats, Ints
 from scheduling.engine.model import MILLI, Snapshot
-from scheduling.engine.state.input import Flags, Floats, Ints
 from scheduling.simulation.compiled.lives import Life, live_submissions
 from scheduling.simulation.run.jobs import Submission
 from scheduling.simulation.run.options import Options

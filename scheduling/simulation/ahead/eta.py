@@ -12,8 +12,9 @@ import numpy as np
 from numpy.random import Generator
 
 from scheduling.engine import encode
+from scheduling.engine.compile.structs import Ints
 from scheduling.engine.model import Policy
-from scheduling.engine.state.input import PENDING, RUNNING, Ints
+from scheduling.engine.state.units import PENDING, RUNNING
 from scheduling.simulation.compiled.life import new_jobs
 from scheduling.simulation.compiled.lives import Course
 from scheduling.simulation.compiled.loop import SHORT, live

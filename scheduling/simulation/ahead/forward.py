@@ -8,9 +8,8 @@ import numpy as np
 
 from scheduling.engine import plan_frame
 from scheduling.engine.compile.kernel import address_of
-from scheduling.engine.compile.structs import as_struct
+from scheduling.engine.compile.structs import Ints, as_struct
 from scheduling.engine.cycle.one_pass import plan_world
-from scheduling.engine.state.input import Ints
 from scheduling.simulation.compiled.life import NEVER, Clock, empty_entries, joined
 from scheduling.simulation.compiled.lives import DRAIN, LEDGER_PAGE, Course, Life
 from scheduling.simulation.compiled.loop import SHORT, UNSETTLED, live

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from scheduling.engine.state.input import Floats, Ints
+from scheduling.engine.compile.structs import Floats, Ints
 from scheduling.simulation.replay.weir import DEFAULT_POLICY, SHIPPED
 
 from ..traces import Trace

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from scheduling.engine import Frame, encode
+from scheduling.engine.compile.structs import Flags, Ints
 from scheduling.engine.model import Phase, Snapshot, Workload
-from scheduling.engine.state.input import GPUS, PENDING, RUNNING, Flags, Ints, Work
+from scheduling.engine.state.input import Work
 from scheduling.engine.state.tables import empty_work
+from scheduling.engine.state.units import GPUS, PENDING, RUNNING
 from scheduling.simulation.compiled.life import NEVER, Jobs, new_jobs
 from scheduling.simulation.run.usage import Usage
 
@@ -138,6 +140,15 @@ def picked(cast: Work, which: Ints) -> Work:
     """Those rows of a table of work, in that order."""
     columns: dict[str, Any] = cast._asdict()
     return Work(**{n: np.ascontiguousarray(table[..., which]) for n, table in columns.items()})
+
+
+def described(frame: Frame, rows: Sequence[Mapping[str, Any]], restart_s: float) -> Work:
+    """A table of work that ``frame`` does not hold yet, a row for each of ``rows`` (a Scribe's columns)."""
+    cast = empty_work(len(rows), max([1, *(len(row["classes"]) for row in rows)]))
+    for i, row in enumerate(rows):
+        frame.describe(cast, i, **row)
+    cast.restart[:] = restart_s
+    return cast
 
 
 @dataclass(frozen=True, slots=True)

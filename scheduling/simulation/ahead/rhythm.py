@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.random import Generator
 
-from scheduling.engine.state.input import Ints
+from scheduling.engine.compile.structs import Ints
 
 HOUR_S, DAY_S, WEEK_S = 3600, 86400, 7 * 86400
 WEEKS = 8

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.random import Generator
 from scipy.special import ndtri
 
-from scheduling.engine.state.input import Floats
+from scheduling.engine.compile.structs import Floats
 
 KEPT = 256
 """Latest runs of one kind that are drawn from."""

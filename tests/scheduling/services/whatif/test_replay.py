@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from scheduling.services.ledger_past import Past
+from scheduling.services.ledger.past import Past
 from scheduling.services.whatif.changes import read
 from scheduling.services.whatif.replay import CancelledError, replayed
 from scheduling.simulation.run.jobs import Submission

@@ -7,7 +7,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('scheduling', '0014_node_troubles'),
+        ("scheduling", "0016_events"),
     ]
 
     operations = [
