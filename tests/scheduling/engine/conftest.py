@@ -1,4 +1,4 @@
-"""A snapshot builder that checks every plan made from it."""
+"""Every plan is checked, and so is the state behind it."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from scheduling.engine import Plan, Snapshot, plan
+from scheduling.engine import Frame, Plan, Snapshot, plan
 from scheduling.engine.document.reader import parse
 from tests.scheduling.engine.evolve import check_plan
+from tests.scheduling.engine.state import check_state
 
 NOW = datetime(2026, 1, 5, 10, tzinfo=UTC)
 
@@ -39,3 +40,19 @@ def planned() -> Iterator[Callable[..., Plan]]:
     yield maker
     for snapshot, made in maker.made:
         check_plan(snapshot, made)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def checked_state() -> Iterator[None]:
+    """The tables behind every plan that any test of the engine makes are checked when it is made."""
+    widen = Frame.widen
+
+    def widen_and_check(frame: Frame) -> bool:
+        again = widen(frame)
+        if not again:
+            check_state(frame)
+        return again
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Frame, "widen", widen_and_check)
+        yield
