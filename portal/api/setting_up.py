@@ -203,7 +203,7 @@ class Queues(QueueList):
         if "stop" in values:
             values["stop"] = Stop(values["stop"])
         made = create_queue(parent=parent, author=self.person, **values)
-        seen = Queue.objects.with_tree_fields().get(pk=made.pk)  # type: ignore[attr-defined]
+        seen = Queue.objects.with_tree_fields().get(pk=made.pk)
         return Response(QueueSerializer(seen).data, status=status.HTTP_201_CREATED)
 
 

@@ -90,7 +90,7 @@ class TeamForm(WeirForm):
         max_length=63,
         error_messages={"required": "A team needs a name, such as that of its queue."},
     )
-    queue = forms.ModelChoiceField(
+    queue: forms.ModelChoiceField[Queue] = forms.ModelChoiceField(
         Queue.objects.none(),
         label="Its queue",
         help_text="And everything below it",
