@@ -34,7 +34,7 @@ from portal.teams.access import (
     is_operator,
     visible_queues,
 )
-from scheduling.models import PriorityClass, Queue, Stop, WorkloadType
+from scheduling.models import Cluster, PriorityClass, Queue, Stop, WorkloadType
 from scheduling.services.clusters.classes import save_gpu_class, save_priority_class
 from scheduling.services.clusters.connecting import Credentials, connect
 from scheduling.services.policy import knobs
@@ -42,7 +42,7 @@ from scheduling.services.quotas.tree import create_queue, delete_queue
 from scheduling.services.quotas.tree_files import apply_tree, parse
 
 LONGEST = 131_072
-TYPES = [kind.value for kind in WorkloadType]
+TYPES: Any = PriorityClass._meta.get_field("type").choices
 MOST_WHOLE = 2**31 - 1
 
 
@@ -272,6 +272,7 @@ class PolicyView(ClusterAdminView):
     """The policy that the engine of a cluster runs with, each field with its meaning and default."""
 
     serializer_class = KnobSerializer
+    queryset = Cluster.objects.none()
 
     @extend_schema(responses=KnobSerializer(many=True))
     def get(self, request: Request, cluster: str) -> Response:

@@ -41,8 +41,9 @@ def gpus_counted(milli: Number | None, unit: str = "GPUs") -> str:
 
 
 def counted(value: Number, word: str) -> str:
-    """(3, 'start') -> '3 starts', (1, 'start') -> '1 start'."""
-    return f"{number(value)} {word}{'' if value == 1 else 's'}"
+    """(3, 'start') -> '3 starts', (1, 'start') -> '1 start'; 'person,people' names both forms."""
+    one, _, several = word.partition(",")
+    return f"{number(value)} {one if value == 1 else several or f'{one}s'}"
 
 
 def percent(part: Number | None) -> str:

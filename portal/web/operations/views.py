@@ -11,7 +11,9 @@ from django.shortcuts import render
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
+from portal.audit.reading import may_audit
 from portal.web.frame.requests import PersonRequest
+from portal.web.operations.health import changed_today, health_of
 from portal.web.operations.mode import MEANING, choices, last_set, operated
 from scheduling.models import Cluster, ClusterMode, Guardrail, Standing
 
@@ -55,6 +57,10 @@ def cluster(request: PersonRequest, cluster: str) -> HttpResponse:
         "where": _where(found),
         "modes": choices(found),
         "set": last_set(found),
+        "health": health_of(found),
+        "changed": changed_today(found, request.user),
+        "may_audit": may_audit(request.user),
+        "every_mode": ClusterMode.choices,
         "kinds": _kinds(rails),
         "rows": [Row(rail, *TONES[Standing(rail.standing)]) for rail in out[:MOST]],
         "out": len(out),

@@ -10,9 +10,10 @@ from django.utils import timezone
 
 from portal.accounts.capabilities import MEANINGS, Capability
 from portal.accounts.models import Persona, User
-from portal.display.format import hmin
+from portal.display.format import duration
 from portal.teams.models import Membership
 from portal.teams.people import visible_personas
+from portal.teams.shipped import SHIPPED
 from scheduling.models import MILLI
 
 NONE = "–"
@@ -55,9 +56,11 @@ def matrix(reader: User, about: User) -> Matrix:
 
 
 def _rank(persona: Persona) -> tuple[bool, int, str]:
-    """Who submits before who leads before who looks after all."""
+    """Who submits before the others, the shipped ones in their order."""
     grants = persona.grants
-    return Capability.SUBMIT not in grants, len(grants), persona.name
+    names = [spec.name for spec in SHIPPED]
+    place = names.index(persona.name) if persona.name in names else len(names)
+    return Capability.SUBMIT not in grants, place, persona.name
 
 
 def _capabilities(heads: Sequence[Head]) -> list[tuple[str, list[Row]]]:
@@ -107,7 +110,7 @@ SERVICE: Sequence[tuple[str, Callable[[Persona], str]]] = (
     ),
     (
         "Run-time limit",
-        lambda p: "none" if p.max_run_time_s is None else hmin(p.max_run_time_s),
+        lambda p: "none" if p.max_run_time_s is None else duration(p.max_run_time_s),
     ),
     ("Above nominal", lambda p: "preemptible" if p.preemptible_only else "as its class says"),
     ("Interactive", lambda p: "yes" if p.interactive else "no"),

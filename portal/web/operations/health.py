@@ -1,0 +1,164 @@
+"""Is the engine of a cluster healthy: one sentence, what to look at, and the figures behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db.models import Sum
+from django.utils import timezone
+
+from portal.audit.kinds import kind_of
+from portal.audit.reading import may_audit, visible_entries
+from portal.display.format import counted
+from portal.teams.rights import Person
+from scheduling.models import Cluster, ClusterMode, Cycle, CycleRecord, Eviction, Standing
+from scheduling.models.workloads import WAITING
+
+SLOW_MS = 2000
+STALE_CYCLES = 4
+DAY = timedelta(hours=24)
+WRITES, CHANGES, FIRST = 8, 8, 3
+
+
+@dataclass(frozen=True, slots=True)
+class WriteRow:
+    """A write as the API server took it; ``code`` is 0 where it accepted."""
+
+    at: datetime
+    what: str
+    workload: str
+    code: int
+    message: str
+    ms: float
+
+
+@dataclass(frozen=True)
+class Health:
+    faults: Sequence[str]
+    """What keeps it from being healthy, worst first."""
+    looks: Sequence[str]
+    """What to look at although it is."""
+    cycle_ms: float
+    half_ms: float
+    most_ms: float
+    cycles: int
+    started: int
+    evicted: int
+    lost_gpu_s: float
+    writes: Sequence[WriteRow]
+    written: int
+    refused: int
+    plan_age_s: float | None
+    pausing: str
+
+    @property
+    def healthy(self) -> bool:
+        return not self.faults
+
+
+def health_of(cluster: Cluster) -> Health:
+    """Of the last day in the cluster's own time. Eight queries."""
+    since = cluster.now() - DAY
+    took = sorted(
+        Cycle.objects.filter(cluster=cluster, at__gte=since).values_list("took_ms", flat=True)
+    )
+    sums = Cycle.objects.filter(cluster=cluster, at__gte=since).aggregate(
+        admitted=Sum("admitted"), evicted=Sum("evicted")
+    )
+    lost = Eviction.objects.filter(workload__cluster=cluster, at__gte=since).aggregate(
+        lost=Sum("lost_gpu_s")
+    )
+    last = Cycle.objects.filter(cluster=cluster).first()
+    writes = list(_writes(cluster, since))
+    refused = [write for write in writes if write.code]
+    age = (timezone.now() - cluster.planned_at).total_seconds() if cluster.planned_at else None
+    return Health(
+        faults=list(_faults(cluster, age)),
+        looks=list(_looks(cluster, took, refused)),
+        cycle_ms=last.took_ms if last else 0,
+        half_ms=_share(took, 0.5),
+        most_ms=_share(took, 0.99),
+        cycles=len(took),
+        started=sums["admitted"] or 0,
+        evicted=sums["evicted"] or 0,
+        lost_gpu_s=lost["lost"] or 0,
+        writes=[*refused[:WRITES], *(w for w in writes if not w.code)][:WRITES],
+        written=len(writes),
+        refused=len(refused),
+        plan_age_s=age,
+        pausing=_pausing(cluster),
+    )
+
+
+def _share(ordered: Sequence[float], part: float) -> float:
+    return ordered[min(len(ordered) - 1, int(part * len(ordered)))] if ordered else 0
+
+
+def _faults(cluster: Cluster, age: float | None) -> Iterator[str]:
+    if cluster.mode == ClusterMode.PAUSED:
+        yield "it is paused: nothing is planned"
+    elif age is None:
+        yield "it has not planned yet"
+    elif age > STALE_CYCLES * cluster.cycle_interval_s:
+        yield f"the last plan is {age:,.0f} s old, and one is due every {cluster.cycle_interval_s:g} s"
+
+
+def _looks(cluster: Cluster, took: Sequence[float], refused: Sequence[WriteRow]) -> Iterator[str]:
+    if refused:
+        yield f"{counted(len(refused), 'write')} of the last day refused by the API server"
+    rails = cluster.guardrails.exclude(standing=Standing.IN_STEP).count()
+    if rails:
+        yield f"{counted(rails, 'guardrail')} out of step"
+    slow = sum(ms > SLOW_MS for ms in took)
+    if slow:
+        yield f"{counted(slow, 'cycle')} slower than {SLOW_MS / 1000:g} s"
+    down = cluster.nodes.filter(ready=False).count()
+    if down:
+        yield f"{counted(down, 'node')} not ready"
+
+
+def _writes(cluster: Cluster, since: datetime) -> Iterator[WriteRow]:
+    """Newest first."""
+    records = CycleRecord.objects.filter(cycle__cluster=cluster, cycle__at__gte=since)
+    rows = records.order_by("-cycle__at").values_list("cycle__at", "writes")
+    for at, writes in rows:
+        for write in writes:
+            yield _row(at, write)
+
+
+def _row(at: datetime, write: dict[str, Any]) -> WriteRow:
+    return WriteRow(
+        at=at,
+        what=f"{write.get('purpose', '')} {write.get('kind', '')} {write.get('name', '')}".strip(),
+        workload=write.get("workload", ""),
+        code=write.get("code") or 0,
+        message=write.get("message", ""),
+        ms=write.get("ms") or 0,
+    )
+
+
+def _pausing(cluster: Cluster) -> str:
+    """What would be held back from now on, those next in line by name."""
+    waiting = cluster.workloads.filter(state__in=WAITING, held=False).exclude(queue=None)
+    names = list(
+        waiting.order_by("position", "submitted_at").values_list("name", flat=True)[:FIRST]
+    )
+    if not names:
+        return "nothing waits, so nothing would be held back; what runs is not touched"
+    rest = waiting.count() - len(names)
+    more = f" and {rest:,} more" if rest else ""
+    return f"{', '.join(names)}{more} would not be started; what runs is not touched"
+
+
+def changed_today(cluster: Cluster, user: Person) -> list[tuple[Any, str]]:
+    """(entry, words) of what people changed on the cluster within a day, newest first."""
+    if not may_audit(user):
+        return []
+    entries = visible_entries(user).filter(
+        cluster=cluster.name, refused=False, at__gte=timezone.now() - DAY
+    )
+    quiet = entries.exclude(kind__startswith="work.").exclude(kind__startswith="sign_in.")
+    return [(entry, kind_of(entry.kind).words) for entry in quiet[:CHANGES]]
