@@ -64,7 +64,7 @@ def step(request: PersonRequest, step: str) -> HttpResponse:
         raise Http404
     cluster = _cluster(request)
     if step == "connect":
-        return _finish(request, step, connect(request), None)
+        return _finish(request, step, connect(request), cluster)
     if cluster is None:
         return redirect("web:set_up_step", "connect")
     request.cluster = cluster  # type: ignore[attr-defined]  # the frame shows it
