@@ -223,7 +223,7 @@ ROWS = {
     "api:gpu_classes": Row(HERE, ADMINS),
     "api:nodes": Row(HERE),
     "api:guardrails": Row(OPERATORS),
-    "api:queues": Row(HERE, LEADS),
+    "api:queues": Row(HERE, LEADS | {"neighbour"}),
     "api:queue": Row(TEAM, LEADS, {"name": "pretraining"}, by="DELETE"),
     "api:quotas": Row(HERE, HERE),
     "api:quota_changes": Row(HERE),
