@@ -34,7 +34,7 @@ from portal.teams.access import (
     is_operator,
     visible_queues,
 )
-from scheduling.models import Cluster, PriorityClass, Queue, Stop, WorkloadType
+from scheduling.models import Cluster, PriorityClass, Queue, Stop
 from scheduling.services.clusters.classes import save_gpu_class, save_priority_class
 from scheduling.services.clusters.connecting import Credentials, connect
 from scheduling.services.policy import knobs
@@ -273,6 +273,7 @@ class PolicyView(ClusterAdminView):
 
     serializer_class = KnobSerializer
     queryset = Cluster.objects.none()
+    pagination_class = None
 
     @extend_schema(responses=KnobSerializer(many=True))
     def get(self, request: Request, cluster: str) -> Response:
