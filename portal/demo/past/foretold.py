@@ -50,8 +50,12 @@ class Foretold(History):
         self._learn(now)
         known = known_from(self.workloads.values(), now)
         ahead = look_ahead(snapshot, known, futures=FUTURES, ahead_s=AHEAD_S)
+        correction = self._correction.with_waiting(
+            Came(Band(o.raw_p50_s, o.raw_p90_s), (now - o.told_at).total_seconds())
+            for o in self._open
+        )
         for name, raw in ahead.bands().items():
-            work, band = self.workloads[name], self._correction.correct(raw)
+            work, band = self.workloads[name], correction.correct(raw)
             fresh = name in waiting and not work.first_started_at
             if fresh and not why_not(work, band, known.ended):
                 self._note(name, work, raw, band, now)

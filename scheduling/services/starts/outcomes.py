@@ -30,11 +30,8 @@ def correction_of(cluster: Cluster, now: datetime) -> Correction:
     ended = told.filter(started_at__lte=now).order_by("-started_at")[:LEARNED]
     for one in reversed(ended):
         found.learn(Came(_raw(one), (one.started_at - one.told_at).total_seconds()))  # type: ignore[operator]
-    for one in told.filter(started_at=None).order_by("told_at"):
-        waited_s = (now - one.told_at).total_seconds()
-        if waited_s > one.raw_p90_s:
-            found.learn(Came(_raw(one), waited_s))
-    return found
+    waiting = told.filter(started_at=None).order_by("told_at")
+    return found.with_waiting(Came(_raw(o), (now - o.told_at).total_seconds()) for o in waiting)
 
 
 def _raw(one: ForecastOutcome) -> Band:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 from bisect import bisect_right
 from collections import deque
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -41,32 +43,50 @@ def horizon(p50_s: float) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Came:
-    """A forecast before correction and what came of it, seconds after it was made. One that still waits
-    tells only that it is late."""
+    """A forecast before correction and what came of it, seconds after it was made."""
 
     told: Band
     start_s: float
 
-    @property
-    def late(self) -> tuple[float, float]:
-        """Logarithm of what came over what was told, at P50 and at P90."""
-        return _ratio(self.start_s, self.told.p50_s), _ratio(self.start_s, self.told.p90_s)
-
 
 def _ratio(came_s: float, told_s: float) -> float:
+    """Logarithm of what came over what was told."""
     return float(np.log((came_s + GRACE_S) / (told_s + GRACE_S)))
 
 
 @dataclass(slots=True)
-class Correction:
-    """Conformal: the quantile of past errors is added to the quantile that was told, in the logarithm."""
+class Errors:
+    """At P50 and at P90, the latest last."""
 
-    errors: dict[int, deque[tuple[float, float]]] = field(default_factory=dict)
+    p50: deque[float] = field(default_factory=lambda: deque(maxlen=KEPT))
+    p90: deque[float] = field(default_factory=lambda: deque(maxlen=KEPT))
+
+
+@dataclass(slots=True)
+class Correction:
+    """Conformal: the quantile of past errors is added to the quantile that was told, in the logarithm.
+
+    By horizon; -1 is all of them.
+    """
+
+    errors: dict[int, Errors] = field(default_factory=dict)
 
     def learn(self, came: Came) -> None:
-        if np.isfinite(came.told.p90_s):
-            for key in (horizon(came.told.p50_s), -1):
-                self.errors.setdefault(key, deque(maxlen=KEPT)).append(came.late)
+        for errors in self._of(came.told):
+            errors.p50.append(_ratio(came.start_s, came.told.p50_s))
+            errors.p90.append(_ratio(came.start_s, came.told.p90_s))
+
+    def with_waiting(self, waiting: Iterable[Came]) -> Correction:
+        """And what is late already and waits still, at least so late: who starts soon is heard of first,
+        so without it every band would come out too short."""
+        found = copy.deepcopy(self)
+        for one in waiting:
+            for errors in found._of(one.told):
+                if one.start_s > one.told.p50_s:
+                    errors.p50.append(_ratio(one.start_s, one.told.p50_s))
+                if one.start_s > one.told.p90_s:
+                    errors.p90.append(_ratio(one.start_s, one.told.p90_s))
+        return found
 
     def correct(self, band: Band) -> Band:
         if not np.isfinite(band.p50_s):
@@ -76,11 +96,15 @@ class Correction:
         p90_s = max(p50_s, (band.p90_s + GRACE_S) * np.exp(high) - GRACE_S)
         return Band(float(p50_s), float(p90_s))
 
+    def _of(self, told: Band) -> list[Errors]:
+        if not np.isfinite(told.p90_s):
+            return []
+        return [self.errors.setdefault(key, Errors()) for key in (horizon(told.p50_s), -1)]
+
     def _shift(self, key: int) -> tuple[float, float]:
-        errors = self.errors.get(key, ())
-        if len(errors) < LEAST:
-            errors = self.errors.get(-1, ())
-        if len(errors) < LEAST:
+        errors = self.errors.get(key, Errors())
+        if len(errors.p50) < LEAST:
+            errors = self.errors.get(-1, Errors())
+        if len(errors.p50) < LEAST or len(errors.p90) < LEAST:
             return 0.0, 0.0
-        table = np.array(errors)
-        return float(np.quantile(table[:, 0], 0.5)), float(np.quantile(table[:, 1], 0.9))
+        return float(np.quantile(errors.p50, 0.5)), float(np.quantile(errors.p90, 0.9))

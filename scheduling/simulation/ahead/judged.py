@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from .bands import Band, Came, Correction, bands
 from .eta import Forecaster, Walk
 
 SEED = 20171001
-SUBMITS, HOURS = 160, 60
+SUBMITS, HOURS = 110, 40
 """Sampled moments of the two months: submissions of jobs that then wait, and whole hours."""
 MOST_OF_AN_HOUR = 40
 """Of what waits at an hour so many are judged: a backlog of thousands is one event, not thousands."""
@@ -111,15 +112,17 @@ def judge(
 
 
 def _corrected(told: Sequence[Told], corrected: bool) -> list[tuple[Told, Band]]:
+    """Each with its band; at each moment the correction knows what had started by then, and what waited."""
     correction, rows = Correction(), []
-    due = sorted((one.at_s + one.start_s, i) for i, one in enumerate(told))
-    at = 0
-    for one in told:
-        while at < len(due) and due[at][0] <= one.at_s:
-            came = told[due[at][1]]
-            correction.learn(Came(came.raw, came.start_s))
-            at += 1
-        rows.append((one, correction.correct(one.raw) if corrected else one.raw))
+    by_start = sorted(told, key=lambda one: one.at_s + one.start_s)
+    came = 0
+    for at_s, now in groupby(told, key=lambda one: one.at_s):
+        while came < len(by_start) and by_start[came].at_s + by_start[came].start_s <= at_s:
+            correction.learn(Came(by_start[came].raw, by_start[came].start_s))
+            came += 1
+        waiting = [one for one in by_start[came:] if one.at_s < at_s]
+        known = correction.with_waiting(Came(one.raw, at_s - one.at_s) for one in waiting)
+        rows += [(one, known.correct(one.raw) if corrected else one.raw) for one in now]
     return rows
 
 
