@@ -17,7 +17,7 @@ HORIZONS_S = (600, 3600, 6 * 3600, 24 * 3600)
 GRACE_S = 60.0
 """Added to both sides of a ratio: being a minute off is no matter, however short the wait."""
 KEPT = 400
-LEAST = 25
+LEAST = 100
 """With fewer outcomes at a horizon all horizons correct it together; with fewer in all, nothing does."""
 
 
