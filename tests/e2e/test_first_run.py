@@ -7,7 +7,7 @@ from portal.setup import inviting
 from portal.teams.shipped import ensure_personas, ensure_priority_classes
 from scheduling.cluster.connection.client import Client
 from scheduling.models import Cluster, Workload
-from scheduling.services.cycle.run import run_cycle
+from scheduling.services.worker.cycles import run_cycle
 from scheduling.services.worker.held import close_all
 from scheduling.testbed.server import EmbeddedServer
 from tests.portal.setup.test_first_run import PASSWORD, kubeconfig, node
