@@ -109,7 +109,9 @@ class GroupRuleDetail(GroupRuleView, generics.DestroyAPIView[GroupRule]):
 class ServiceAccountSerializer(serializers.ModelSerializer[ServiceAccount]):
     name = serializers.CharField(source="user.username")
     persona = serializers.SerializerMethodField()
-    made_by: Any = serializers.SlugRelatedField(slug_field="username", read_only=True)
+    made_by: Any = serializers.SlugRelatedField(
+        slug_field="username", read_only=True, allow_null=True
+    )
     tokens = TokenSerializer(source="user.api_tokens", many=True)
 
     class Meta:

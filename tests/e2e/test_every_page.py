@@ -25,7 +25,7 @@ from tests.scheduling.kube import eventually
 
 ARGUMENTS = {
     "cluster": "fra1", "queue": "language", "node": "h100-01", "mode": "paused", "topic": "share",
-    "team": "language",
+    "team": "language", "username": "m.okafor", "persona": "researcher", "step": "connect",
 }  # fmt: skip
 TOPICS = ("waiting", "evicted", "glossary", "keyboard")
 UNREADABLE = ("csv", "json", "live", "password", "search", "submit_preview", "sooner", "revert")

@@ -327,7 +327,7 @@ def build() -> World:
         "neighbour": make_member(queues["search"], name="neighbour", **everything),
     }
     for name, (team, persona) in PERSONAS.items():
-        people[name], _ = User.objects.get_or_create(username=name)
+        people[name] = User.objects.filter(username=name).first() or make_user(name)
         join(people[name], queues[team].team, persona)
     join(
         make_user("sealed", last_name="vermilion-person"), queues["pretraining"].team, "researcher"

@@ -157,7 +157,7 @@ def wrong(url: str, response) -> str:
 
 def methods(name: str) -> tuple[str, ...]:
     row = ROWS.get(name)
-    return ("GET", "DELETE" if row and row.delete else "POST")
+    return ("GET", row.by if row else "POST")
 
 
 def url_of(world: World, name: str) -> str:
