@@ -74,6 +74,9 @@ CELL = {"queue": "pretraining", "gpu_class": H100, "field": "nominal", "value": 
 BODIES: dict[str, list[dict[str, Any]]] = {
     "api:tokens": [{"name": "laptop"}],
     "api:cluster_mode": [{"mode": "paused"}],
+    "api:group_rules": [{"group": "g", "team": "pretraining", "persona": "researcher", "order": 1}],
+    "api:service_accounts": [{"name": "n", "persona": "researcher", "purpose": "why"}],
+    "api:service_tokens": [{"name": "ci", "scopes": ["work"], "days": 7}],
     "api:quotas": [
         {
             "queue": "language",

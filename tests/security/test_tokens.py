@@ -16,7 +16,10 @@ from tests.factories import example_cluster, make_user
 pytestmark = pytest.mark.django_db
 FRA1 = "/api/v1/clusters/fra1"
 WRITES = ("POST", "PUT", "PATCH", "DELETE")
-GIVEN = {"cluster": "fra1", "name": "pretraining", "uid": "uid-there", "number": 48213, "pk": 1}
+GIVEN = {
+    "cluster": "fra1", "name": "pretraining", "uid": "uid-there", "number": 48213, "pk": 1,
+    "team": "pretraining", "account": "svc-there", "key": "nowhere",
+}  # fmt: skip
 
 
 def client_of(user, *scopes, **terms):
@@ -81,6 +84,8 @@ def test_writing_operations_are_those_we_know():
     assert set(WRITING) == {
         "POST tokens", "DELETE token", "POST cluster_mode", "POST quotas", "POST workloads",
         "POST workload_cancel", "POST workload_hold", "POST workload_release",
+        "DELETE session", "POST group_rules", "DELETE group_rule", "POST service_accounts",
+        "DELETE service_account", "POST service_tokens", "DELETE service_token",
     }  # fmt: skip
 
 
