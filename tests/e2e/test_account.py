@@ -25,7 +25,7 @@ def test_new_password_ends_what_was_open_elsewhere(page, lead):
     page.goto("/sign-in/")
     page.get_by_label("User name").fill("lead")
     page.get_by_label("Password").fill(OLD)
-    page.get_by_role("button", name="Sign in").click()
+    page.get_by_role("button", name="Sign in", exact=True).click()
     page.goto("/account/")
     assert page.get_by_role("button", name="End the others").is_visible()
     page.get_by_role("link", name="Change password").click()

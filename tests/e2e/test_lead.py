@@ -34,7 +34,7 @@ def test_lead_divides_meets_a_conflict_mends_it_and_saves(page, lead):
     page.goto(URL)
     page.fill("#username", "lead")
     page.fill("#password", RIGHT)
-    page.get_by_role("button", name="Sign in").click()
+    page.get_by_role("button", name="Sign in", exact=True).click()
     expect(page.get_by_role("heading", name="Quotas of research")).to_be_visible()
     save = page.locator("[data-save]")
     expect(save).to_be_disabled()

@@ -106,10 +106,10 @@ def test_person_sets_up_an_app_and_a_wrong_code_keeps_them_out(page, at, person)
     page.context.clear_cookies()
     knock(page, at)
     page.get_by_label("Code of your app").fill("000000")
-    page.get_by_role("button", name="Sign in").click()
+    page.get_by_role("button", name="Sign in", exact=True).click()
     expect(page.get_by_role("alert")).to_contain_text("not right")
     page.get_by_label("Code of your app").fill(code_of(key))
-    page.get_by_role("button", name="Sign in").click()
+    page.get_by_role("button", name="Sign in", exact=True).click()
     heading(page, "My account")
 
 

@@ -48,7 +48,8 @@ def restart(world: World) -> None:
     """A new process: nothing in memory, and the dead one's lease has run out."""
     dead = workers._held.pop(world.cluster.pk, None)
     if dead is not None:
-        dead.trigger.close()
-        dead.mirror.stop()
-        dead.enforcer.close()
+        dead.call.close()
+        dead.link.leave()
+        dead.link.mirror.stop()
+        dead.link.enforcer.close()
     world.kube.delete(LEASE)

@@ -19,6 +19,7 @@ WRITES = ("POST", "PUT", "PATCH", "DELETE")
 GIVEN = {
     "cluster": "fra1", "name": "pretraining", "uid": "uid-there", "number": 48213, "pk": 1,
     "team": "pretraining", "account": "svc-there", "key": "nowhere",
+    "username": "m.okafor",
 }  # fmt: skip
 
 
@@ -86,6 +87,10 @@ def test_writing_operations_are_those_we_know():
         "POST workload_cancel", "POST workload_hold", "POST workload_release",
         "DELETE session", "POST group_rules", "DELETE group_rule", "POST service_accounts",
         "DELETE service_account", "POST service_tokens", "DELETE service_token",
+        "POST clusters", "POST gpu_classes", "PUT gpu_class", "POST priority_classes", "PUT priority_class",
+        "PUT policy", "PUT tree", "POST queues", "DELETE queue", "POST what_ifs", "DELETE what_if",
+        "POST people", "PUT person", "POST teams", "PUT team", "DELETE team", "PUT team_member",
+        "DELETE team_member", "POST personas", "PUT persona", "DELETE persona",
     }  # fmt: skip
 
 

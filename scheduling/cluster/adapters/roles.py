@@ -51,12 +51,19 @@ class Role:
     restore: Callable[[int], None] | None = None
     spare: int = 0
     """Pods among them that an autoscaler of its own may leave out."""
+    runtime: str = ""
+    """What stands for the runtime class of its pods where the template does not name it."""
 
     @property
     def pod(self) -> Json:
         """Its pods' spec."""
         spec: Json = self.template["spec"]
         return spec
+
+    @property
+    def as_run(self) -> Json:
+        """The spec with the runtime class that its pods will have."""
+        return {"runtimeClassName": self.runtime, **self.pod} if self.runtime else self.pod
 
 
 class RoleAdapter:
@@ -293,7 +300,7 @@ class RoleAdapter:
         names = tuple(c.resource_name for c in classes)
         roles = self.roles(obj)
         counted, original = sizing.counted_of(roles, names, claims), originals.of(obj)
-        asks = [pods_of.asked(role.pod, claims, runtimes) for role in counted]
+        asks = [pods_of.asked(role.as_run, claims, runtimes) for role in counted]
         amounts = {pods_of.gpus_among(each, names) for each in asks}
         owns = [self._own(role, original, runtimes) for role in counted]
         fits = [
@@ -346,7 +353,7 @@ class RoleAdapter:
     def _own(self, role: Role, original: Original, runtimes: Runtimes) -> Json:
         """Where its author wants its pods, and their runtime class."""
         own = steering.own_of(role.pod, original.roles.get(role.name))
-        return steering.bounded(own, runtime_of(role.pod, runtimes))
+        return steering.bounded(own, runtime_of(role.as_run, runtimes))
 
     def _limit_s(self, obj: Json) -> int | None:
         limit = notes.least_s(self.time_limit_s(obj), notes.own_limit_s(notes.of(obj)))

@@ -33,11 +33,9 @@ class TrainJobAdapter(RoleAdapter):
 
     def roles(self, obj: Json) -> list[Role]:
         trainer = obj["spec"].get("trainer") or {}
-        pod = {
-            "containers": [{"resources": trainer.get("resourcesPerNode") or {}}],
-            "runtimeClassName": _runtime_class(obj),
-        }
-        return [Role(TRAINER, count_of(trainer.get("numNodes")) or 1, {"spec": pod})]
+        pod = {"containers": [{"resources": trainer.get("resourcesPerNode") or {}}]}
+        count = count_of(trainer.get("numNodes")) or 1
+        return [Role(TRAINER, count, {"spec": pod}, runtime=_runtime_class(obj))]
 
     def time_limit_s(self, obj: Json) -> int | None:
         return natural(obj["spec"].get("activeDeadlineSeconds"))

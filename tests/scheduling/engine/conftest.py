@@ -42,7 +42,7 @@ def planned() -> Iterator[Callable[..., Plan]]:
         check_plan(snapshot, made)
 
 
-@pytest.fixture(autouse=True, scope="session")
+@pytest.fixture(autouse=True, scope="module")
 def checked_state() -> Iterator[None]:
     """The tables behind every plan that any test of the engine makes are checked when it is made."""
     widen = Frame.widen
