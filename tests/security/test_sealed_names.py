@@ -96,9 +96,11 @@ ADDRESSES = {
         (
             "web:first_admin", "web:set_up", "web:set_up_step", "web:policy", "web:people", "web:person",
             "web:person_active", "web:teams", "web:team", "web:team_delete", "web:member_remove",
-            "web:personas", "web:persona", "web:persona_add", "web:persona_delete", "web:audit", "web:audit_csv",
+            "web:personas", "web:persona", "web:persona_add", "web:persona_delete", "web:audit",
+            "web:audit_csv",
             "web:queue_future", "web:what_ifs", "web:what_if", "web:what_if_cancel", "web:what_if_keep",
-            "web:start_forecasts", "api:audit", "api:audit_verdict", "api:people", "api:person", "api:person_may",
+            "web:start_forecasts", "api:audit", "api:audit_verdict", "api:people", "api:person",
+            "api:person_may",
             "api:team_member", "api:persona", "api:priority_class", "api:gpu_class", "api:policy", "api:tree",
             "api:what_ifs", "api:what_if", "api:forecast_score",
         ),
