@@ -17,6 +17,7 @@ from rest_framework.response import Response
 
 from portal.accounts.models import Scope
 from portal.api.scope import ClusterView
+from portal.boundary.reading import whole_or
 from portal.teams.access import is_operator
 from scheduling.models import WhatIf, WhatIfKind
 from scheduling.services.starts.held import Score, groups, score, scored
@@ -153,8 +154,8 @@ class ForecastScore(ClusterView):
         responses=ForecastScoreSerializer,
     )
     def get(self, request: Request, cluster: str) -> Response:
-        days = request.query_params.get("days", "30")
-        back = timedelta(days=min(MOST_DAYS, int(days)) if days.isdecimal() else 30)
+        days = whole_or(request.query_params.get("days", "30"), 30)
+        back = timedelta(days=min(MOST_DAYS, days))
         now = self.cluster.now()
         gpu_class = request.query_params.get("class", "")
         rows = scored(self.cluster, now - back, now, gpu_class=gpu_class)

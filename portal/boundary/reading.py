@@ -83,6 +83,14 @@ def whole(text: str) -> int:
     return number
 
 
+def whole_or(text: str, otherwise: int) -> int:
+    """The same, and ``otherwise`` for what says none."""
+    try:
+        return whole(text)
+    except ValidationError:
+        return otherwise
+
+
 def finite(number: float) -> float:
     """``number``, neither infinite nor no number at all."""
     if not math.isfinite(number):

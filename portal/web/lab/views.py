@@ -13,6 +13,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from portal.boundary.reading import whole_or
 from portal.teams.access import is_operator, visible_workloads
 from portal.web.frame.requests import PersonRequest
 from portal.web.frame.shell import get_cluster
@@ -61,7 +62,7 @@ def _ask(request: PersonRequest, cluster: Cluster, changes: list[dict[str, Any]]
         cluster=cluster,
         document=changes,
         author=request.user.get_username(),
-        days=int(days) if days.isdigit() else 0,
+        days=whole_or(days, 0),
         replays=days != "now",
     )
     start(question)
