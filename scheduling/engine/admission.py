@@ -8,7 +8,7 @@ from scheduling.engine.index import row_of
 from scheduling.engine.limits import full_queue, user_limit
 from scheduling.engine.placement import is_free
 from scheduling.engine.record import admit, promise
-from scheduling.engine.standing import levels_over, over_limit, over_nominal, takes_kept
+from scheduling.engine.standing import levels_over, over_limit, over_nominal, takes_kept, tamed
 from scheduling.engine.world import World
 
 
@@ -31,7 +31,7 @@ def share_allows(world: World, w: int, c: int, gpus: int, turn: int) -> bool:
     over = levels_over(world.tree, world.book, world.division, q, c, gpus)
     if over > turn or over_limit(world, q, c, gpus) >= 0:
         return False
-    if over > 0 and takes_kept(world, q, c, gpus) >= 0:
+    if over > 0 and (takes_kept(world, q, c, gpus) >= 0 or tamed(world, q, c, gpus) >= 0):
         return False
     fixed = not world.ranks.preemptible[world.work.priority[w]]
     return not fixed or over_nominal(world, q, c, gpus) < 0

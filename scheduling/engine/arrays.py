@@ -341,6 +341,7 @@ class Book(NamedTuple):
     extra: Ints  # [class, queue]: what those ask for who are left out of the line
     begun: Ints  # [class, queue]: what started in this cycle
     rounds: Ints  # [7]: LEFT and so on
+    tame: Ints  # [class, queue]: for whom it passes its share no more in this plan, -1 nobody
     in_vain: Ints  # [own or others, class, queue]: the last for whom stepping back would not do
     in_vain_at: Ints  # [own or others, class, queue]: the memo's epoch then
     begun_until: Floats  # [class, queue]: when the last of it is expected to be over (P90)

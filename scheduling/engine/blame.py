@@ -19,6 +19,7 @@ from scheduling.engine.standing import (
     over_limit,
     over_nominal,
     takes_kept,
+    tamed,
 )
 from scheduling.engine.world import World
 
@@ -88,6 +89,11 @@ def _quota_reason(world: World, w: int, c: int, need: int) -> int:
     if levels_over(world.tree, book, world.division, q, c, need) == 0:
         return -1
     free = _free(world, c)
+    x = tamed(world, q, c, need)
+    if x >= 0 and free >= need:
+        out.rival[w] = book.tame[c, x]
+        quote(out, w, x, 0.0, need, 0.0, 0.0)
+        return codes.RESERVED_FOR_OTHER
     kept = takes_kept(world, q, c, need)
     left = kept < 0 and free >= need
     if left and not is_worn(world, w):

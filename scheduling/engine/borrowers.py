@@ -145,7 +145,7 @@ def _borrowers(world: World, w: int, c: int) -> tuple[Ints, int]:
         v = out.begun[k]
         if size == MOST_BORROWERS:
             break
-        if out.action[v] != codes.ADMIT or out.gpu_class[v] != c or out.served[v] or work.claims[v]:
+        if out.action[v] != codes.ADMIT or out.gpu_class[v] != c or out.served[v]:
             continue
         if out.stepped_back[v] and _is_among(v, who[:size]):
             continue

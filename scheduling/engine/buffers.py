@@ -154,7 +154,7 @@ def _book(classes: int, queues: int, pairs: int) -> a.Book:
         user_running=_ints(pairs), user_gpus=_ints(pairs), queued=_ints(queues),
         ceiling=_ints(*table), rationed=_ints(classes), user_queued=_ints(pairs), user_asks=_ints(pairs),
         extra=_ints(*table), begun=_ints(*table), rounds=_ints(7), in_vain=_ints(2, *table),
-        in_vain_at=_ints(2, *table) - 1, begun_until=np.zeros(table),
+        tame=_ints(*table) - 1, in_vain_at=_ints(2, *table) - 1, begun_until=np.zeros(table),
     )  # fmt: skip
 
 

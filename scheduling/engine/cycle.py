@@ -27,7 +27,7 @@ from scheduling.engine.growth import grow_all
 from scheduling.engine.limits import full_queue, user_limit
 from scheduling.engine.line import PROMISED, SHORT, forget_leads, next_in_line
 from scheduling.engine.prey import gpus_of, work_lost
-from scheduling.engine.promised import seat_the_promised
+from scheduling.engine.promised import seat_the_promised, start_the_promised
 from scheduling.engine.record import evict, quote
 from scheduling.engine.refusals import (
     note_cells,
@@ -52,12 +52,12 @@ MOST_ROUNDS = 8
 
 @once
 def decide_all(world: World) -> None:
-    evict_the_unwanted(world)
-    seat_the_promised(world)
-    note_cells(world)
     rounds = world.book.rounds
     for counted in (MOVED, BEGUN, TRIED, STRETCHED, MIXED):
         rounds[counted] = 0
+    evict_the_unwanted(world)
+    seat_the_promised(world)
+    note_cells(world)
     for again in range(MOST_ROUNDS - 1, -1, -1):
         before = world.out.used[0]
         world.book.rounds[LEFT], world.book.rounds[STEPPED_BACK] = again, 0
@@ -67,6 +67,7 @@ def decide_all(world: World) -> None:
         if again == 0 or not (share_out_again(world) or stirred(world, before)):
             break
         reopen(world)
+    start_the_promised(world)
     tell_the_like(world)
     grow_all(world)
 

@@ -17,8 +17,9 @@ from scheduling.engine.index import free_to
 from scheduling.engine.limits import user_gpu_limit
 from scheduling.engine.record import decide, quote, recall, seat_out, tell_start
 from scheduling.engine.regain import regain_member, settled_classes
+from scheduling.engine.rooming import rounded_reach
 from scheduling.engine.seating import free_of, pick_device, sit, slots_on
-from scheduling.engine.standing import charge, levels_over, neediest
+from scheduling.engine.standing import charge, neediest
 from scheduling.engine.world import World
 
 
@@ -86,22 +87,31 @@ def _parting(world: World) -> Flags:
 
 @once
 def _is_owed(world: World) -> Flags:
-    """Classes of which a gang inside its share waits for GPUs that are free, but scattered.
+    """Classes of which somebody who may reclaim waits for GPUs that are free, but scattered.
 
-    Whoever grew into them past its own share or nominal would have its queue shrink for that gang in the next
+    Whoever grew into them past its own share or nominal would have its queue shrink for that one in the next
     cycle.
     """
-    book, found = world.book, np.zeros(world.book.holder.size, np.bool_)
-    for c in range(found.size):
-        for q in range(book.ratio.size):
-            w = book.turn[c, q]
-            if w < 0 or world.room.open[c] < need_of(world, w):
-                continue
-            if world.work.where[w] >= 0 and free_to(world, w, c)[0] < need_of(world, w):
-                continue
-            over = levels_over(world.tree, book, world.division, q, c, need_of(world, w))
-            found[c] = found[c] or over == 0
+    line, work, out = world.line, world.work, world.out
+    found = np.zeros(world.book.holder.size, np.bool_)
+    for k in range(line.count[0]):
+        w = line.item[k]
+        if out.action[w] == codes.ADMIT or out.reason[w] == codes.AWAITS_VICTIMS:
+            continue
+        for i in range(work.wish.shape[0]):
+            c = work.wish[i, w]
+            if c < 0:
+                break
+            found[c] = found[c] or _is_scattered_for(world, w, c)
     return found
+
+
+@once
+def _is_scattered_for(world: World, w: int, c: int) -> bool:
+    need, q = need_of(world, w), world.work.queue[w]
+    if world.room.open[c] < need or rounded_reach(world, q, c, need) == q:
+        return False
+    return bool(world.work.where[w] < 0 or free_to(world, w, c)[0] >= need)
 
 
 @once

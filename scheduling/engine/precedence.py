@@ -161,7 +161,7 @@ def _may_step_back(world: World, w: int, v: int) -> bool:
     if ranks.value[its] >= ranks.value[mine] or not ranks.preemptible[its]:
         return False
     reserved = world.book.holder[out.gpu_class[v]] >= 0 and work.predicted_p90[v] < np.inf
-    return not (work.claims[v] or reserved)
+    return not reserved
 
 
 @once

@@ -104,7 +104,7 @@ def clear_queues(world: World) -> None:
             book.asked[c, q] = book.extra[c, q]
             book.leaving[c, q] = book.charged[c, q] = 0
             book.begun[c, q], book.begun_until[c, q] = 0, 0.0
-            book.turn[c, q] = -1
+            book.turn[c, q] = book.tame[c, q] = -1
         book.holder[c] = book.promised[c] = -1
         book.supply[c] = world.nodes.capacity[c]
         world.room.coming[c] = 0

@@ -10,12 +10,19 @@ import numpy as np
 
 from scheduling.engine import codes
 from scheduling.engine.admission import fills_what_leaves, quota_allows
-from scheduling.engine.arrays import GPUS, Flags
-from scheduling.engine.compiled import inner
+from scheduling.engine.arrays import GPUS, Flags, Ints
+from scheduling.engine.compiled import inner, once
 from scheduling.engine.line import PROMISED
 from scheduling.engine.placement import sit_as_promised
-from scheduling.engine.record import admit, promise, recall, seat_out
-from scheduling.engine.seating import ONE, take_now
+from scheduling.engine.record import (
+    admit,
+    note_start,
+    promise,
+    recall,
+    seat_out,
+    tell_start,
+)
+from scheduling.engine.seating import ONE, pledge, take_now
 from scheduling.engine.statement import unseat
 from scheduling.engine.world import World
 
@@ -34,10 +41,65 @@ def seat_the_promised(world: World) -> None:
         ready[w] = out.members[w] > 0 and _has_room_for_all(world, w)
     for w in item:
         if out.members[w] > 0 and not ready[w]:
-            _stand_up(world, w)
+            _stand(world, w, -1)
     for w in item:
         if out.members[w] > 0:
             _decide(world, w, ready)
+
+
+@inner
+def start_the_promised(world: World) -> None:
+    """Who was promised room by this very plan starts after all if all of it is free: a pledge is of a whole
+    node, and its seats may lie beside what comes free there.
+    """
+    out, book = world.out, world.book
+    if book.promised.max() < 0:
+        return
+    who = np.empty(out.used[0], np.int64)
+    size = 0
+    for k in range(out.used[0]):
+        if out.reason[out.order[k]] == codes.AWAITS_VICTIMS:
+            who[size] = out.order[k]
+            size += 1
+    for w in who[:size]:
+        _stand(world, w, 1)
+    ready = np.zeros(size, np.bool_)
+    for i in range(size):
+        ready[i] = _has_room_for_all(world, who[i])
+    for i in range(size):
+        _begin_or_wait(world, who[i], ready[i])
+    if ready.any():
+        _pledge_anew(world, who[:size])
+
+
+@once
+def _begin_or_wait(world: World, w: int, ready: bool) -> None:
+    out, c, q = world.out, world.out.gpu_class[w], world.work.queue[w]
+    if not ready or fills_what_leaves(world, q, c, 0):
+        _stand(world, w, -1)
+        return
+    out.action[w] = codes.ADMIT
+    world.book.begun[c, q] += out.members[w] * world.work.need[GPUS, w]
+    tell_start(world, w, c)
+
+
+@once
+def _pledge_anew(world: World, who: Ints) -> None:
+    """Free room goes first to those of ``who`` who still wait for it."""
+    out, room = world.out, world.room
+    for w in who:
+        for i in range(out.first[w], out.first[w] + out.members[w]):
+            row = out.pool_node[i]
+            while True:
+                for r in range(3):
+                    room.pledged[r, row] = 0
+                row = room.beside[row]
+                if row == out.pool_node[i]:
+                    break
+    for w in who:
+        for i in range(out.first[w], out.first[w] + out.members[w]):
+            if out.action[w] == codes.RESERVE:
+                pledge(room, world.work, w, out.pool_node[i], out.pool_device[i])
 
 
 @inner
@@ -67,11 +129,11 @@ def _has_room_for_all(world: World, w: int) -> bool:
 
 
 @inner
-def _stand_up(world: World, w: int) -> None:
-    """The seats are claimed for later only."""
+def _stand(world: World, w: int, sign: int) -> None:
+    """The seats, which are claimed for later, are taken now as well (1), or no more (-1)."""
     out = world.out
     for i in range(out.first[w], out.first[w] + out.members[w]):
-        take_now(world.room, world.work, w, out.pool_node[i], out.pool_device[i], -1)
+        take_now(world.room, world.work, w, out.pool_node[i], out.pool_device[i], sign)
 
 
 @inner
@@ -83,10 +145,11 @@ def _decide(world: World, w: int, ready: Flags) -> None:
     allowed = quota_allows(world, w, c, gpus, world.tree.depth[q])
     start = allowed and ready[w] and not fills_what_leaves(world, q, c, gpus)
     if ready[w] and not start:
-        _stand_up(world, w)
+        _stand(world, w, -1)
     out.members[w] = 0
     if start:
         admit(world, w, c, members)
+        note_start(world, w)
     elif allowed:
         promise(world, w, c, members)
     else:

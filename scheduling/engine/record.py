@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from scheduling.engine import codes
-from scheduling.engine.arrays import BOUND, GPUS, SINCE_DIVIDED, Ints, Out, Seats
+from scheduling.engine.arrays import BEGUN, BOUND, GPUS, SINCE_DIVIDED, Ints, Out, Seats
 from scheduling.engine.changed import HOLDING, changed
 from scheduling.engine.compiled import inner, once
 from scheduling.engine.eviction import Hunt
@@ -115,6 +115,15 @@ def admit(world: World, w: int, c: int, members: int) -> None:
     tell_start(world, w, c)
     seat_out(world.out, world.seats, w, members)
     note_shift(world, w, members)
+
+
+@inner
+def note_start(world: World, w: int) -> None:
+    """``w`` starts on free room. Who steps back and starts again is there twice."""
+    rounds, begun = world.book.rounds, world.out.begun
+    if rounds[BEGUN] < begun.size:
+        begun[rounds[BEGUN]] = w
+        rounds[BEGUN] += 1
 
 
 @inner

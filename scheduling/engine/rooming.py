@@ -27,6 +27,7 @@ from scheduling.engine.eviction import (
     is_own,
     note_owed,
 )
+from scheduling.engine.lifted import steps_back_instead
 from scheduling.engine.prey import END, FIRST, how_many, list_prey
 from scheduling.engine.prospects import (
     fails_like_another,
@@ -184,6 +185,8 @@ def _hunt_by(world: World, w: int, c: int, need: int, stretch: int) -> int:
         if hunt.need == NOBODY:
             continue
         if overlook == STRICT or is_lawful(world, hunt):
+            if steps_back_instead(world, hunt):
+                return NOBODY
             _carry_out(world, hunt)
             return DONE
         if world.out.action[w] == codes.UNDECIDED:
@@ -210,7 +213,7 @@ def _stretch_for(world: World, w: int, c: int, need: int) -> int:
         return PLAIN
     if _is_owed(world, w, c):
         stretch = LENT
-    elif _rounded_reach(world, q, c, need) != q:
+    elif rounded_reach(world, q, c, need) != q:
         stretch = ROUNDED
     if stretch != PLAIN and book.rounds[STRETCHED] == MOST_STRETCHED:
         note_bound(world.out, w, MOST_STRETCHED)
@@ -219,7 +222,7 @@ def _stretch_for(world: World, w: int, c: int, need: int) -> int:
 
 
 @inner
-def _rounded_reach(world: World, q: int, c: int, need: int) -> int:
+def rounded_reach(world: World, q: int, c: int, need: int) -> int:
     """The highest queue below which ``need`` more brings each queue on the way closer to its share."""
     held, fair = world.book.held, world.division.fair
     while q > 0 and need < 2.0 * (fair[c, q] - held[c, q]) - EPS:
@@ -230,7 +233,7 @@ def _rounded_reach(world: World, q: int, c: int, need: int) -> int:
 @once
 def _search_further(world: World, w: int, c: int, need: int, overlook: int, stretch: int) -> Hunt:
     q = world.work.queue[w]
-    top = _rounded_reach(world, q, c, need)
+    top = rounded_reach(world, q, c, need)
     if stretch == LENT:
         top = reach(world.tree, world.book, world.division, q, c, need)
     patient = world.rules.now >= patient_until(world, w, RECLAIM, stretch == LENT)

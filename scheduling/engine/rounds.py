@@ -10,6 +10,7 @@ from __future__ import annotations
 from scheduling.engine import codes
 from scheduling.engine.arrays import STEPPED_BACK
 from scheduling.engine.compiled import inner, once
+from scheduling.engine.lifted import entitles
 from scheduling.engine.record import undecide
 from scheduling.engine.reserve import let_nodes_go
 from scheduling.engine.world import World
@@ -18,7 +19,7 @@ from scheduling.engine.world import World
 @inner
 def stirred(world: World, since: int) -> bool:
     """Whether a decision from number ``since`` on may let somebody start who was refused: an eviction,
-    or a start while turns or nodes are kept; or whether somebody stepped back.
+    a start while turns or nodes are kept, or one past its share; or whether somebody stepped back.
     """
     out, started = world.out, False
     if world.book.rounds[STEPPED_BACK]:
@@ -29,6 +30,8 @@ def stirred(world: World, since: int) -> bool:
             return True
         if action == codes.ADMIT or out.reason[out.order[k]] == codes.AWAITS_VICTIMS:
             started = True
+        if action == codes.ADMIT and entitles(world, out.order[k]):
+            return True
     return started and _keeps(world)
 
 

@@ -142,6 +142,19 @@ def takes_kept(world: World, q: int, c: int, gpus: int) -> int:
 
 
 @inner
+def tamed(world: World, q: int, c: int, gpus: int) -> int:
+    """The lowest queue above ``q`` that ``gpus`` more would lift past its share though it passes that no more
+    in this plan; -1 if none.
+    """
+    while q > 0:
+        over = world.book.held[c, q] + gpus > world.division.fair[c, q] + EPS
+        if over and world.book.tame[c, q] >= 0:
+            return q
+        q = world.tree.parent[q]
+    return -1
+
+
+@inner
 def kept_from(world: World, q: int, c: int, gpus: int, top: int) -> int:
     """What the children of ``top``, above ``q``, keep back where ``q`` takes ``gpus`` more."""
     kid, keeps = -1, 0

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from scheduling.engine.admission import fills_what_leaves, quota_allows
-from scheduling.engine.arrays import BACKFILL, BEGUN, GPUS, LATER, LEFT, NOW
+from scheduling.engine.arrays import BACKFILL, GPUS, LATER, LEFT, NOW
 from scheduling.engine.compiled import inner, once
 from scheduling.engine.placement import place
-from scheduling.engine.record import admit, promise
+from scheduling.engine.record import admit, note_start, promise
 from scheduling.engine.reserve import backfills
 from scheduling.engine.standing import is_worn, levels_over
 from scheduling.engine.world import World
@@ -44,7 +44,7 @@ def try_class(world: World, w: int, c: int, turn: int) -> int:
             promise(world, w, c, members)
         else:
             admit(world, w, c, members)
-            _note_start(world, w)
+            note_start(world, w)
         return DONE
     return REFUSED
 
@@ -56,11 +56,3 @@ def _others_first(world: World, c: int) -> bool:
     """
     return bool(world.book.rounds[LEFT] > 0 and world.room.coming[c] > world.room.came[c])
 
-
-@once
-def _note_start(world: World, w: int) -> None:
-    """Who steps back and starts again is there twice."""
-    rounds, begun = world.book.rounds, world.out.begun
-    if rounds[BEGUN] < begun.size:
-        begun[rounds[BEGUN]] = w
-        rounds[BEGUN] += 1

@@ -1,0 +1,126 @@
+"""Nobody leaves for an excess that the same plan makes.
+
+Who starts past the share of its queue may entitle somebody who waits to other work of that queue: a plan
+that lets both happen loses work to serve a borrower. So that borrower steps back, and its queue passes its
+share no more in this plan. What it would have borrowed stays with who waits, which is owed it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from scheduling.engine import codes
+from scheduling.engine.arrays import BEGUN, EPS, GPUS, LEFT, Ints
+from scheduling.engine.changed import EVERY, ROOM, changed
+from scheduling.engine.compiled import inner, once
+from scheduling.engine.eviction import Hunt, held_by, is_own
+from scheduling.engine.precedence import all_step_back, ask_again
+from scheduling.engine.prey import END, FIRST
+from scheduling.engine.standing import common_ancestor, is_below, left_by, levels_over
+from scheduling.engine.statement import MOVES, search_afresh
+from scheduling.engine.victims import give_up
+from scheduling.engine.world import World
+
+
+@inner
+def steps_back_instead(world: World, hunt: Hunt) -> bool:
+    """Whether one of the chosen would leave for an excess made in this plan: who made it steps back, and
+    nobody leaves.
+    """
+    rounds = world.book.rounds
+    if rounds[BEGUN] == 0 or rounds[LEFT] == 0:
+        return False
+    q = _lifted(world, hunt)
+    if q < 0:
+        return False
+    give_up(world, hunt)
+    who = _lifters(world, hunt.c, q)
+    world.book.tame[hunt.c, q] = hunt.w
+    all_step_back(world, who)
+    search_afresh(world)
+    changed(world, ROOM, hunt.c, EVERY)
+    ask_again(world, hunt.w, hunt.c, who)
+    return True
+
+
+@once
+def _lifted(world: World, hunt: Hunt) -> int:
+    """The first queue of the chosen that would keep them but for what has just started below it; -1 if none."""
+    prey, tree, held = world.prey, world.tree, world.book.held
+    for k in range(prey.count[FIRST], prey.count[END]):
+        v = prey.picked[k]
+        if prey.part[k] == MOVES or is_own(world, hunt, v):
+            continue
+        gpus = held_by(world, v) if prey.part[k] < 0 else world.work.need[GPUS, v]
+        q = world.work.queue[v]
+        meet = common_ancestor(tree, q, world.work.queue[hunt.w])
+        while q != meet:
+            above = held[hunt.c, q] + gpus - left_by(world, hunt.c, q, hunt.stretch)
+            begun = _begun_below(world, hunt.c, q)
+            if begun > 0 and above - begun <= EPS:
+                return int(q)
+            q = tree.parent[q]
+    return -1
+
+
+@inner
+def _may_step_back(world: World, v: int, c: int, top: int) -> bool:
+    """Whether ``v`` of the queue ``top`` or one below starts on free room."""
+    out = world.out
+    if out.action[v] != codes.ADMIT or out.gpu_class[v] != c or out.served[v]:
+        return False
+    return bool(is_below(world.tree, world.work.queue[v], top))
+
+
+@once
+def _begun_below(world: World, c: int, top: int) -> int:
+    """Milli-GPU of class ``c`` that start in ``top`` or below it on free room."""
+    out, gpus = world.out, 0
+    for k in range(out.used[0]):
+        v = out.order[k]
+        if _may_step_back(world, v, c, top):
+            gpus += out.members[v] * world.work.need[GPUS, v]
+    return gpus
+
+
+@once
+def _lifters(world: World, c: int, top: int) -> Ints:
+    """Who lifts ``top`` past its share, those who started last."""
+    out = world.out
+    who, size = np.empty(out.used[0], np.int64), 0
+    above = world.book.held[c, top] - world.division.fair[c, top]
+    for k in range(out.used[0] - 1, -1, -1):
+        v = out.order[k]
+        if above <= EPS:
+            break
+        if _may_step_back(world, v, c, top):
+            who[size] = v
+            size += 1
+            above -= out.members[v] * world.work.need[GPUS, v]
+    return who[:size]
+
+
+@inner
+def entitles(world: World, w: int) -> bool:
+    """Whether ``w``, which has just started past its share, may entitle somebody who waits to what its queue
+    runs.
+    """
+    line, work, q, c = world.line, world.work, world.work.queue[w], world.out.gpu_class[w]
+    if levels_over(world.tree, world.book, world.division, q, c, 0) == 0:
+        return False
+    for k in range(line.count[0]):
+        v = line.item[k]
+        if work.queue[v] != q and world.out.action[v] == codes.WAIT and _may_reclaim(world, v, c):
+            return True
+    return False
+
+
+@once
+def _may_reclaim(world: World, v: int, c: int) -> bool:
+    """Whether a part of ``v`` at most passes the share of its queue on class ``c``, which it accepts."""
+    work, q = world.work, world.work.queue[v]
+    need = work.least[v] * work.need[GPUS, v]
+    for k in range(work.wish.shape[0]):
+        if work.wish[k, v] == c:
+            return bool(need < 2.0 * (world.division.fair[c, q] - world.book.held[c, q]) - EPS)
+    return False
