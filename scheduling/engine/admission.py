@@ -69,6 +69,7 @@ def start_or_promise(world: World, w: int, c: int, members: int) -> None:
     gpus = members * world.work.need[GPUS, w]
     late = fills_what_leaves(world, world.work.queue[w], c, gpus)
     if not late and is_free(world.room, world.work, world.seats, w, members):
+        world.room.open[c] -= gpus
         admit(world, w, c, members)
     else:
         promise(world, w, c, members)

@@ -86,13 +86,16 @@ def _quota_reason(world: World, w: int, c: int, need: int) -> int:
     if x >= 0:
         quote(out, w, x, book.fixed[c, x], quotas.nominal[c, x], need, world.division.fair[c, x])
         return codes.NON_PREEMPTIBLE
-    if levels_over(world.tree, book, world.division, q, c, need) == 0:
-        return -1
+    over = levels_over(world.tree, book, world.division, q, c, need)
+    return _share_reason(world, w, c, need) if over > 0 else -1
+
+
+@inner
+def _share_reason(world: World, w: int, c: int, need: int) -> int:
+    """Why ``need``, which passes a share, is not borrowed; -1 if it might be."""
+    q, book, out = world.work.queue[w], world.book, world.out
     free = _free(world, c)
-    x = tamed(world, q, c, need)
-    if x >= 0 and free >= need:
-        out.rival[w] = book.tame[c, x]
-        quote(out, w, x, 0.0, need, 0.0, 0.0)
+    if free >= need and _is_left_to_another(world, w, c, need):
         return codes.RESERVED_FOR_OTHER
     kept = takes_kept(world, q, c, need)
     left = kept < 0 and free >= need
@@ -104,6 +107,16 @@ def _quota_reason(world: World, w: int, c: int, need: int) -> int:
     out.figures[w, 4] = kept_from(world, q, c, need, kept) if kept >= 0 else 0
     out.figures[w, 5] = world.work.evictions[w] if left else 0.0
     return codes.ABOVE_FAIR_SHARE if book.held[c, x] > fair + EPS else codes.WAITS_FOR_QUOTA
+
+
+@once
+def _is_left_to_another(world: World, w: int, c: int, need: int) -> bool:
+    """Whether a queue above ``w`` passes its share no more, so that others are not evicted for it."""
+    x = tamed(world, world.work.queue[w], c, need)
+    if x >= 0:
+        world.out.rival[w] = world.book.tame[c, x]
+        quote(world.out, w, x, 0.0, need, 0.0, 0.0)
+    return bool(x >= 0)
 
 
 @once

@@ -14,6 +14,7 @@ from scheduling.engine.admission import need_of, passes_nominal
 from scheduling.engine.arrays import BEGUN, EPS, GPUS, LEFT, TRIED, Ints
 from scheduling.engine.changed import EVERY, HOLDING, ROOM, changed
 from scheduling.engine.compiled import inner, once
+from scheduling.engine.eviction import RECLAIM, Hunt
 from scheduling.engine.precedence import (
     OTHERS,
     all_start_again,
@@ -26,9 +27,10 @@ from scheduling.engine.precedence import (
     note_in_vain,
     preempting,
 )
-from scheduling.engine.prospects import began_to_its_cost, may_be_entitled
+from scheduling.engine.prospects import began_to_its_cost, left_for
+from scheduling.engine.protection import patient_until
 from scheduling.engine.record import note_bound
-from scheduling.engine.rooming import make_room_below, see_prey
+from scheduling.engine.rooming import make_room_below, rounded_reach, see_prey
 from scheduling.engine.standing import common_ancestor, levels_over, over_limit, takes_kept
 from scheduling.engine.statement import redo_one, search_afresh, undo_one
 from scheduling.engine.trial import DONE, try_class
@@ -47,17 +49,25 @@ def goes_before_borrowers(world: World, w: int, c: int) -> bool:
         return False
     hunt = preempting(world, w, c)
     own, more = begun_below(world, w, c, False)
-    if not may_be_entitled(world, hunt, more):
+    if not _may_be_owed(world, hunt, more):
         return False
     who, gpus = _borrowers(world, w, c)
     if gpus == 0:
         return False
-    if may_be_entitled(world, hunt, 0) and _starts_before(world, w, c, who, gpus):
+    if _may_be_owed(world, hunt, 0) and _starts_before(world, w, c, who, gpus):
         return True
     if more > 0 and _starts_before(world, w, c, np.concatenate((who, own)), gpus + more):
         return True
     note_in_vain(world, w, c, OTHERS)
     return False
+
+
+@inner
+def _may_be_owed(world: World, hunt: Hunt, begun: int) -> bool:
+    """Whether at most a part of the workload would pass the share of its leaf, without lower priority and
+    ``begun`` milli-GPU of those who start.
+    """
+    return bool(hunt.need < 2.0 * left_for(world, hunt, begun) - EPS)
 
 
 @inner
@@ -124,7 +134,7 @@ def _may_go_first(world: World, w: int, c: int) -> bool:
     if began_to_its_cost(world, w, c) == 0:
         return False
     begun = world.book.begun[c, world.work.queue[w]]
-    if not may_be_entitled(world, preempting(world, w, c), begun):
+    if not _may_be_owed(world, preempting(world, w, c), begun):
         return False
     if fails_again(world, w, c, OTHERS):
         return False
@@ -136,7 +146,7 @@ def _may_go_first(world: World, w: int, c: int) -> bool:
 @once
 def _borrowers(world: World, w: int, c: int) -> tuple[Ints, int]:
     """Who starts on class ``c`` in queues above their shares, up to where ``w`` is as well, the last first,
-    and their milli-GPU; not those who were promised their GPUs or for whom others left. Who steps back
+    and their milli-GPU; not those for whom others left. Who steps back
     again does so for somebody inside its share, so that ends as reclaim does.
     """
     out, work, started = world.out, world.work, began_to_its_cost(world, w, c)
@@ -148,6 +158,8 @@ def _borrowers(world: World, w: int, c: int) -> tuple[Ints, int]:
         if out.action[v] != codes.ADMIT or out.gpu_class[v] != c or out.served[v]:
             continue
         if out.stepped_back[v] and _is_among(v, who[:size]):
+            continue
+        if work.claims[v] and not _is_mostly_above(world, v):
             continue
         if world.ranks.preemptible[work.priority[v]] and _is_above(world, v, w):
             who[size] = v
@@ -180,6 +192,14 @@ def _is_above(world: World, v: int, w: int) -> bool:
 
 
 @once
+def _is_mostly_above(world: World, v: int) -> bool:
+    """Whether the queue of ``v``, for whom others may have left, is closer to its share without it."""
+    q, c = world.work.queue[v], world.out.gpu_class[v]
+    gpus = world.out.members[v] * world.work.need[GPUS, v]
+    return bool(gpus < 2.0 * (world.book.held[c, q] - world.division.fair[c, q]) - EPS)
+
+
+@once
 def _meet(world: World, w: int, who: Ints) -> int:
     """The lowest queue that ``w`` and all of ``who`` are in."""
     meet = world.work.queue[w]
@@ -195,5 +215,18 @@ def _gets_inside(world: World, w: int, c: int, meet: int) -> bool:
     failed, refused[c, q] = refused[c, q], -1
     if try_class(world, w, c, 0) == DONE or make_room_below(world, w, c, meet):
         return True
+    if _comes_closer(world, w, c, meet) and try_class(world, w, c, world.tree.depth.max()) == DONE:
+        return True
     refused[c, q] = failed
     return False
+
+
+@once
+def _comes_closer(world: World, w: int, c: int, meet: int) -> bool:
+    """Whether every queue of ``w`` below ``meet`` comes closer to its share with it, and it has waited long
+    enough for a reclaim on that ground.
+    """
+    top = rounded_reach(world, world.work.queue[w], c, need_of(world, w))
+    if world.tree.depth[top] > world.tree.depth[meet] or world.book.graced[c] > 0.0:
+        return False
+    return bool(world.rules.now >= patient_until(world, w, RECLAIM, False))

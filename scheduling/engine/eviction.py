@@ -205,10 +205,19 @@ def _reclaimable(world: World, hunt: Hunt, v: int, gpus: int, graced: bool) -> b
         keeps = left_by(world, hunt.c, q, hunt.stretch)
         keeps = max(keeps, guarded(world, hunt.c, q)) if graced else keeps
         above = book.held[hunt.c, q] - keeps
-        if above <= EPS or (not (hunt.owed and owed) and above < gpus - EPS):
+        partly = hunt.owed and owed and _may_go_in_part(world, hunt.c, q, gpus, above)
+        if above <= EPS or (above < gpus - EPS and not partly):
             return False
         q = tree.parent[q]
     return True
+
+
+@once
+def _may_go_in_part(world: World, c: int, q: int, gpus: int, above: float) -> bool:
+    """Whether a gang of which only ``above`` milli-GPU are more than the share of ``q`` may go for what is
+    owed to another: where nominal covers the gang as well, only if ``q`` is closer to its share without it.
+    """
+    return bool(world.book.held[c, q] > world.quotas.nominal[c, q] or gpus < 2.0 * above)
 
 
 @inner

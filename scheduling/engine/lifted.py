@@ -16,6 +16,7 @@ from scheduling.engine.compiled import inner, once
 from scheduling.engine.eviction import Hunt, held_by, is_own
 from scheduling.engine.precedence import all_step_back, ask_again
 from scheduling.engine.prey import END, FIRST
+from scheduling.engine.promised import pledge_anew, unpledge
 from scheduling.engine.standing import common_ancestor, is_below, left_by, levels_over
 from scheduling.engine.statement import MOVES, search_afresh
 from scheduling.engine.victims import give_up
@@ -39,13 +40,16 @@ def steps_back_instead(world: World, hunt: Hunt) -> bool:
     all_step_back(world, who)
     search_afresh(world)
     changed(world, ROOM, hunt.c, EVERY)
+    for v in who:
+        unpledge(world, v)
     ask_again(world, hunt.w, hunt.c, who)
+    pledge_anew(world)
     return True
 
 
 @once
 def _lifted(world: World, hunt: Hunt) -> int:
-    """The first queue of the chosen that would keep them but for what has just started below it; -1 if none."""
+    """The first queue of the chosen that would keep them but for what has just started there; -1 if none."""
     prey, tree, held = world.prey, world.tree, world.book.held
     for k in range(prey.count[FIRST], prey.count[END]):
         v = prey.picked[k]
@@ -65,16 +69,17 @@ def _lifted(world: World, hunt: Hunt) -> int:
 
 @inner
 def _may_step_back(world: World, v: int, c: int, top: int) -> bool:
-    """Whether ``v`` of the queue ``top`` or one below starts on free room."""
+    """Whether ``v``, in ``top`` or below it, starts or is promised room, and nobody left for it."""
     out = world.out
-    if out.action[v] != codes.ADMIT or out.gpu_class[v] != c or out.served[v]:
+    starts = out.action[v] == codes.ADMIT or out.reason[v] == codes.AWAITS_VICTIMS
+    if not starts or out.gpu_class[v] != c or out.served[v] or world.work.claims[v]:
         return False
     return bool(is_below(world.tree, world.work.queue[v], top))
 
 
 @once
 def _begun_below(world: World, c: int, top: int) -> int:
-    """Milli-GPU of class ``c`` that start in ``top`` or below it on free room."""
+    """Milli-GPU of class ``c`` that such work in ``top`` or below it gets."""
     out, gpus = world.out, 0
     for k in range(out.used[0]):
         v = out.order[k]

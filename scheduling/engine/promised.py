@@ -10,7 +10,7 @@ import numpy as np
 
 from scheduling.engine import codes
 from scheduling.engine.admission import fills_what_leaves, quota_allows
-from scheduling.engine.arrays import GPUS, Flags, Ints
+from scheduling.engine.arrays import GPUS, Flags
 from scheduling.engine.compiled import inner, once
 from scheduling.engine.line import PROMISED
 from scheduling.engine.placement import sit_as_promised
@@ -69,7 +69,7 @@ def start_the_promised(world: World) -> None:
     for i in range(size):
         _begin_or_wait(world, who[i], ready[i])
     if ready.any():
-        _pledge_anew(world, who[:size])
+        pledge_anew(world)
 
 
 @once
@@ -78,28 +78,40 @@ def _begin_or_wait(world: World, w: int, ready: bool) -> None:
     if not ready or fills_what_leaves(world, q, c, 0):
         _stand(world, w, -1)
         return
+    gpus = out.members[w] * world.work.need[GPUS, w]
+    unpledge(world, w)
     out.action[w] = codes.ADMIT
-    world.book.begun[c, q] += out.members[w] * world.work.need[GPUS, w]
+    world.room.open[c] -= gpus
+    world.book.begun[c, q] += gpus
     tell_start(world, w, c)
 
 
-@once
-def _pledge_anew(world: World, who: Ints) -> None:
-    """Free room goes first to those of ``who`` who still wait for it."""
+@inner
+def pledge_anew(world: World) -> None:
+    """Free room goes first to those who are promised it."""
     out, room = world.out, world.room
-    for w in who:
+    for w in out.order[: out.used[0]]:
+        if out.reason[w] == codes.AWAITS_VICTIMS:
+            unpledge(world, w)
+    for w in out.order[: out.used[0]]:
+        if out.reason[w] != codes.AWAITS_VICTIMS:
+            continue
         for i in range(out.first[w], out.first[w] + out.members[w]):
-            row = out.pool_node[i]
-            while True:
-                for r in range(3):
-                    room.pledged[r, row] = 0
-                row = room.beside[row]
-                if row == out.pool_node[i]:
-                    break
-    for w in who:
-        for i in range(out.first[w], out.first[w] + out.members[w]):
-            if out.action[w] == codes.RESERVE:
-                pledge(room, world.work, w, out.pool_node[i], out.pool_device[i])
+            pledge(room, world.work, w, out.pool_node[i], out.pool_device[i])
+
+
+@inner
+def unpledge(world: World, w: int) -> None:
+    """Nothing is pledged on the nodes of ``w``; ``pledge_anew`` must follow."""
+    out, room = world.out, world.room
+    for i in range(out.first[w], out.first[w] + out.members[w]):
+        row = out.pool_node[i]
+        while True:
+            for r in range(3):
+                room.pledged[r, row] = 0
+            row = room.beside[row]
+            if row == out.pool_node[i]:
+                break
 
 
 @inner
@@ -148,6 +160,7 @@ def _decide(world: World, w: int, ready: Flags) -> None:
         _stand(world, w, -1)
     out.members[w] = 0
     if start:
+        world.room.open[c] -= gpus
         admit(world, w, c, members)
         note_start(world, w)
     elif allowed:

@@ -106,9 +106,15 @@ def may_be_entitled(world: World, hunt: Hunt, begun: int) -> bool:
     """Whether its leaf would be inside its share with the workload, and with none of lower priority that ran
     nor ``begun`` milli-GPU of those who start in this cycle.
     """
-    q, need = world.work.queue[hunt.w], hunt.need
+    return bool(hunt.need <= left_for(world, hunt, begun) + EPS)
+
+
+@inner
+def left_for(world: World, hunt: Hunt, begun: int) -> float:
+    """What the share of its leaf leaves to the workload beside all but those."""
+    q = world.work.queue[hunt.w]
     beside = world.book.held[hunt.c, q] - displaceable(world, hunt) - begun
-    return bool(beside + need <= world.division.fair[hunt.c, q] + EPS)
+    return float(world.division.fair[hunt.c, q] - beside)
 
 
 @inner

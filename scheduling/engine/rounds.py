@@ -30,8 +30,8 @@ def stirred(world: World, since: int) -> bool:
             return True
         if action == codes.ADMIT or out.reason[out.order[k]] == codes.AWAITS_VICTIMS:
             started = True
-        if action == codes.ADMIT and entitles(world, out.order[k]):
-            return True
+            if entitles(world, out.order[k]):
+                return True
     return started and _keeps(world)
 
 

@@ -161,12 +161,17 @@ def stand_up(world: World, v: int) -> None:
 def _take(world: World, v: int, sign: int) -> None:
     """``v`` takes its seats (1), or gives them back (-1)."""
     out, work, c = world.out, world.work, world.out.gpu_class[v]
+    promised = out.action[v] == codes.RESERVE
     for i in range(out.first[v], out.first[v] + out.members[v]):
-        occupy(world.room, work, v, out.pool_node[i], out.pool_device[i], sign)
+        if promised:
+            leave(world.room, work, v, out.pool_node[i], out.pool_device[i], -sign)
+        else:
+            occupy(world.room, work, v, out.pool_node[i], out.pool_device[i], sign)
     members = sign * out.members[v]
     gpus = members * work.need[GPUS, v]
-    world.room.open[c] -= gpus
-    if out.action[v] != codes.MOVE:
+    if not promised:
+        world.room.open[c] -= gpus
+    if out.action[v] == codes.ADMIT:
         world.book.begun[c, work.queue[v]] += gpus
     charge(world, v, c, members, False)
     book_start(world, v, sign)

@@ -55,4 +55,3 @@ def _others_first(world: World, c: int) -> bool:
     anybody borrows what comes free, in the next one.
     """
     return bool(world.book.rounds[LEFT] > 0 and world.room.coming[c] > world.room.came[c])
-
