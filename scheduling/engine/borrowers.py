@@ -30,8 +30,14 @@ from scheduling.engine.precedence import (
 from scheduling.engine.prospects import began_to_its_cost, left_for
 from scheduling.engine.protection import patient_until
 from scheduling.engine.record import note_bound
-from scheduling.engine.rooming import make_room_below, rounded_reach, see_prey
-from scheduling.engine.standing import common_ancestor, levels_over, over_limit, takes_kept
+from scheduling.engine.rooming import make_room_below, see_prey
+from scheduling.engine.standing import (
+    common_ancestor,
+    levels_over,
+    over_limit,
+    rounded_reach,
+    takes_kept,
+)
 from scheduling.engine.statement import redo_one, search_afresh, undo_one
 from scheduling.engine.trial import DONE, try_class
 from scheduling.engine.world import World

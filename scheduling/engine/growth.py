@@ -17,9 +17,8 @@ from scheduling.engine.index import free_to
 from scheduling.engine.limits import user_gpu_limit
 from scheduling.engine.record import decide, quote, recall, seat_out, tell_start
 from scheduling.engine.regain import regain_member, settled_classes
-from scheduling.engine.rooming import rounded_reach
 from scheduling.engine.seating import free_of, pick_device, sit, slots_on
-from scheduling.engine.standing import charge, neediest
+from scheduling.engine.standing import charge, neediest, rounded_reach
 from scheduling.engine.world import World
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from scheduling.engine import codes
+from scheduling.engine.admission import need_of
 from scheduling.engine.arrays import BEGUN, EPS, GPUS, LEFT, Ints
 from scheduling.engine.changed import EVERY, ROOM, changed
 from scheduling.engine.compiled import inner, once
@@ -17,7 +18,13 @@ from scheduling.engine.eviction import Hunt, held_by, is_own
 from scheduling.engine.precedence import all_step_back, ask_again
 from scheduling.engine.prey import END, FIRST
 from scheduling.engine.promised import pledge_anew, unpledge
-from scheduling.engine.standing import common_ancestor, is_below, left_by, levels_over
+from scheduling.engine.standing import (
+    common_ancestor,
+    is_below,
+    left_by,
+    levels_over,
+    rounded_reach,
+)
 from scheduling.engine.statement import MOVES, search_afresh
 from scheduling.engine.victims import give_up
 from scheduling.engine.world import World
@@ -68,7 +75,7 @@ def _lifted(world: World, hunt: Hunt) -> int:
 
 
 @inner
-def _may_step_back(world: World, v: int, c: int, top: int) -> bool:
+def _gives_way(world: World, v: int, c: int, top: int) -> bool:
     """Whether ``v``, in ``top`` or below it, starts or is promised room, and nobody left for it."""
     out = world.out
     starts = out.action[v] == codes.ADMIT or out.reason[v] == codes.AWAITS_VICTIMS
@@ -83,7 +90,7 @@ def _begun_below(world: World, c: int, top: int) -> int:
     out, gpus = world.out, 0
     for k in range(out.used[0]):
         v = out.order[k]
-        if _may_step_back(world, v, c, top):
+        if _gives_way(world, v, c, top):
             gpus += out.members[v] * world.work.need[GPUS, v]
     return gpus
 
@@ -98,7 +105,7 @@ def _lifters(world: World, c: int, top: int) -> Ints:
         v = out.order[k]
         if above <= EPS:
             break
-        if _may_step_back(world, v, c, top):
+        if _gives_way(world, v, c, top):
             who[size] = v
             size += 1
             above -= out.members[v] * world.work.need[GPUS, v]
@@ -123,9 +130,8 @@ def entitles(world: World, w: int) -> bool:
 @once
 def _may_reclaim(world: World, v: int, c: int) -> bool:
     """Whether a part of ``v`` at most passes the share of its queue on class ``c``, which it accepts."""
-    work, q = world.work, world.work.queue[v]
-    need = work.least[v] * work.need[GPUS, v]
-    for k in range(work.wish.shape[0]):
-        if work.wish[k, v] == c:
-            return bool(need < 2.0 * (world.division.fair[c, q] - world.book.held[c, q]) - EPS)
+    q = world.work.queue[v]
+    for k in range(world.work.wish.shape[0]):
+        if world.work.wish[k, v] == c:
+            return bool(rounded_reach(world, q, c, need_of(world, v)) != q)
     return False

@@ -32,7 +32,7 @@ from scheduling.engine.standing import (
     levels_over,
     takes_kept,
 )
-from scheduling.engine.statement import MOVES, redo_one, squeeze, strike, undo_one, unseat
+from scheduling.engine.statement import LEAVES, MOVES, redo_one, squeeze, strike, undo_one, unseat
 from scheduling.engine.world import World
 
 
@@ -197,6 +197,22 @@ def first_unfair(world: World, hunt: Hunt) -> int:
         if world.prey.picked[k] >= 0 and not _may_stay_gone(world, hunt, k):
             return int(world.prey.picked[k])
     return -1
+
+
+@inner
+def whom_to_spare(world: World, hunt: Hunt) -> int:
+    """Whom another set should do without: the first who fails the fairness test; where that is about all of
+    them, the largest; -1 if none.
+    """
+    unfair = first_unfair(world, hunt)
+    if unfair >= 0 or hunt.stretch == PLAIN:
+        return unfair
+    prey, most = world.prey, 0
+    for k in range(prey.count[FIRST], prey.count[END]):
+        gpus = held_by(world, prey.picked[k]) if prey.part[k] == LEAVES else 0
+        if gpus > most:
+            unfair, most = prey.picked[k], gpus
+    return unfair
 
 
 @inner

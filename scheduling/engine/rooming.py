@@ -6,7 +6,7 @@ import numpy as np
 
 from scheduling.engine import codes
 from scheduling.engine.admission import need_of, only_reserved, passes_nominal, start_or_promise
-from scheduling.engine.arrays import EPS, GPUS, MIXED, MOVED, STRETCHED, Ints
+from scheduling.engine.arrays import GPUS, MIXED, MOVED, STRETCHED, Ints
 from scheduling.engine.changed import EVERY, REACH, ROOM, changed
 from scheduling.engine.compiled import inner, once
 from scheduling.engine.consolidation import consolidate, move_beside_victims, moving
@@ -46,6 +46,7 @@ from scheduling.engine.standing import (
     ROUNDED,
     branch_of,
     reach,
+    rounded_reach,
 )
 from scheduling.engine.statement import LEAVES, MOVES
 from scheduling.engine.victims import give_up, hunt_down, lost_so_far
@@ -219,15 +220,6 @@ def _stretch_for(world: World, w: int, c: int, need: int) -> int:
         note_bound(world.out, w, MOST_STRETCHED)
         return PLAIN
     return stretch
-
-
-@inner
-def rounded_reach(world: World, q: int, c: int, need: int) -> int:
-    """The highest queue below which ``need`` more brings each queue on the way closer to its share."""
-    held, fair = world.book.held, world.division.fair
-    while q > 0 and need < 2.0 * (fair[c, q] - held[c, q]) - EPS:
-        q = world.tree.parent[q]
-    return q
 
 
 @once

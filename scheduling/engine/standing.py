@@ -83,6 +83,15 @@ def reach(tree: Tree, book: Book, division: Division, q: int, c: int, gpus: int)
 
 
 @inner
+def rounded_reach(world: World, q: int, c: int, need: int) -> int:
+    """The highest queue below which ``need`` more brings each queue on the way closer to its share."""
+    held, fair = world.book.held, world.division.fair
+    while q > 0 and need < 2.0 * (fair[c, q] - held[c, q]) - EPS:
+        q = world.tree.parent[q]
+    return q
+
+
+@inner
 def inside_nominal(world: World, q: int, kid: int, c: int, gpus: int) -> bool:
     """Whether the nominal of queue ``q`` covers ``gpus`` more for its child ``kid`` whose own nominal does,
     or (-1) for itself or a child that has none. What children hold above theirs is lent and comes back first.

@@ -24,12 +24,12 @@ from scheduling.engine.ladder import order_below, order_leaf, order_node
 from scheduling.engine.nearby import is_near, least_cost, mark_nodes
 from scheduling.engine.needed import (
     do_without,
-    first_unfair,
     is_still_fair,
     is_within_cap,
     lacks_quota,
     price_of,
     put_needless_back,
+    whom_to_spare,
 )
 from scheduling.engine.prey import END, FIRST, extra_of, how_many
 from scheduling.engine.seating import ONE, pick_device, sit, slots_on
@@ -51,7 +51,7 @@ from scheduling.engine.world import World
 
 FOUND = -1
 MOST_SETS = 8
-"""Sets that one hunt chooses: where the fairness test fails, the next does without the first who fails it."""
+"""Sets that one hunt chooses: where the fairness test fails, the next does without whom it fails for."""
 
 
 @inner
@@ -66,7 +66,7 @@ def hunt_down(world: World, hunt: Hunt) -> bool:
         if sat == FOUND:
             exchange(world, hunt)
             return True
-        unfair = first_unfair(world, hunt) if sat == world.work.least[hunt.w] else -1
+        unfair = whom_to_spare(world, hunt) if sat == world.work.least[hunt.w] else -1
         if unfair >= 0:
             world.prey.barred[unfair] = world.prey.hunts[0]
         unseat(world.work, world.room, world.seats, hunt.w, sat)
@@ -298,10 +298,23 @@ def _clear_node(world: World, hunt: Hunt, n: int, shares: bool) -> bool:
         v = prey.on_node[k]
         if prey.chosen[v] or not (shares or work.need[GPUS, v] >= ONE):
             continue
+        if prey.given[v] > 0 and not _still_sits_on(world, v, n):
+            continue
         if allowed(world, hunt, v):
             let_go(world, v)
             if slots_on(world.room, work, hunt.w, n, LATER) > 0:
                 return True
+    return False
+
+
+@once
+def _still_sits_on(world: World, v: int, n: int) -> bool:
+    """Whether a member of ``v`` that it has not given up sits on node ``n``."""
+    holds, h = world.holds, world.holds.head[v]
+    while h >= 0:
+        if holds.node[h] == n and world.prey.gone[h] < holds.members[h]:
+            return True
+        h = holds.next[h]
     return False
 
 
