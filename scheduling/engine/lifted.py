@@ -11,7 +11,7 @@ import numpy as np
 
 from scheduling.engine import codes
 from scheduling.engine.admission import need_of
-from scheduling.engine.arrays import BEGUN, EPS, GPUS, LEFT, Ints
+from scheduling.engine.arrays import BEGUN, EPS, GPUS, LEFT, Flags, Ints
 from scheduling.engine.changed import EVERY, ROOM, changed
 from scheduling.engine.compiled import inner, once
 from scheduling.engine.eviction import Hunt, held_by, is_own
@@ -57,7 +57,7 @@ def steps_back_instead(world: World, hunt: Hunt) -> bool:
 @once
 def _lifted(world: World, hunt: Hunt) -> int:
     """The first queue of the chosen that would keep them but for what has just started there; -1 if none."""
-    prey, tree, held = world.prey, world.tree, world.book.held
+    prey, tree, held, begun = world.prey, world.tree, world.book.held, _begun(world, hunt.c)
     for k in range(prey.count[FIRST], prey.count[END]):
         v = prey.picked[k]
         if prey.part[k] == MOVES or is_own(world, hunt, v):
@@ -67,8 +67,7 @@ def _lifted(world: World, hunt: Hunt) -> int:
         meet = common_ancestor(tree, q, world.work.queue[hunt.w])
         while q != meet:
             above = held[hunt.c, q] + gpus - left_by(world, hunt.c, q, hunt.stretch)
-            begun = _begun_below(world, hunt.c, q)
-            if begun > 0 and above - begun <= EPS:
+            if begun[q] > 0 and above - begun[q] <= EPS:
                 return int(q)
             q = tree.parent[q]
     return -1
@@ -85,14 +84,16 @@ def _gives_way(world: World, v: int, c: int, top: int) -> bool:
 
 
 @once
-def _begun_below(world: World, c: int, top: int) -> int:
-    """Milli-GPU of class ``c`` that such work in ``top`` or below it gets."""
-    out, gpus = world.out, 0
+def _begun(world: World, c: int) -> Ints:
+    """By queue, milli-GPU of class ``c`` that such work in it and below it gets."""
+    out, begun = world.out, np.zeros(world.tree.parent.size, np.int64)
     for k in range(out.used[0]):
         v = out.order[k]
-        if _gives_way(world, v, c, top):
-            gpus += out.members[v] * world.work.need[GPUS, v]
-    return gpus
+        q = world.work.queue[v] if _gives_way(world, v, c, 0) else 0
+        while q > 0:
+            begun[q] += out.members[v] * world.work.need[GPUS, v]
+            q = world.tree.parent[q]
+    return begun
 
 
 @once
@@ -113,25 +114,36 @@ def _lifters(world: World, c: int, top: int) -> Ints:
 
 
 @inner
-def entitles(world: World, w: int) -> bool:
-    """Whether ``w``, which has just started past its share, may entitle somebody who waits to what its queue
-    runs.
+def entitles_somebody(world: World, since: int) -> bool:
+    """Whether a start from decision ``since`` on passes its share in a class of which somebody waits who may
+    reclaim: it may be entitled to what that queue runs.
     """
-    line, work, q, c = world.line, world.work, world.work.queue[w], world.out.gpu_class[w]
-    if levels_over(world.tree, world.book, world.division, q, c, 0) == 0:
-        return False
-    for k in range(line.count[0]):
-        v = line.item[k]
-        if work.queue[v] != q and world.out.action[v] == codes.WAIT and _may_reclaim(world, v, c):
-            return True
-    return False
+    out, lifted = world.out, np.zeros(world.book.holder.size, np.bool_)
+    for k in range(since, out.used[0]):
+        v, c = out.order[k], out.gpu_class[out.order[k]]
+        if out.action[v] != codes.ADMIT and out.reason[v] != codes.AWAITS_VICTIMS:
+            continue
+        q = world.work.queue[v]
+        over = levels_over(world.tree, world.book, world.division, q, c, 0)
+        lifted[c] = lifted[c] or over > 0
+    return bool(lifted.any()) and _may_reclaim(world, lifted)
 
 
 @once
-def _may_reclaim(world: World, v: int, c: int) -> bool:
-    """Whether a part of ``v`` at most passes the share of its queue on class ``c``, which it accepts."""
-    q = world.work.queue[v]
-    for k in range(world.work.wish.shape[0]):
-        if world.work.wish[k, v] == c:
-            return bool(rounded_reach(world, q, c, need_of(world, v)) != q)
+def _may_reclaim(world: World, among: Flags) -> bool:
+    """Whether somebody waits of whom a part at most passes the share of its queue in a class ``among`` those
+    that it accepts.
+    """
+    line, work = world.line, world.work
+    for k in range(line.count[0]):
+        v = line.item[k]
+        for i in range(work.wish.shape[0] if world.out.action[v] == codes.WAIT else 0):
+            c = work.wish[i, v]
+            if c < 0:
+                break
+            if (
+                among[c]
+                and rounded_reach(world, work.queue[v], c, need_of(world, v)) != work.queue[v]
+            ):
+                return True
     return False

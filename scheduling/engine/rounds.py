@@ -10,7 +10,7 @@ from __future__ import annotations
 from scheduling.engine import codes
 from scheduling.engine.arrays import STEPPED_BACK
 from scheduling.engine.compiled import inner, once
-from scheduling.engine.lifted import entitles
+from scheduling.engine.lifted import entitles_somebody
 from scheduling.engine.record import undecide
 from scheduling.engine.reserve import let_nodes_go
 from scheduling.engine.world import World
@@ -30,9 +30,7 @@ def stirred(world: World, since: int) -> bool:
             return True
         if action == codes.ADMIT or out.reason[out.order[k]] == codes.AWAITS_VICTIMS:
             started = True
-            if entitles(world, out.order[k]):
-                return True
-    return started and _keeps(world)
+    return started and (_keeps(world) or entitles_somebody(world, since))
 
 
 @once
