@@ -52,15 +52,15 @@ def start_the_promised(world: World) -> None:
     """Who was promised room by this very plan starts after all if all of it is free: a pledge is of a whole
     node, and its seats may lie beside what comes free there.
     """
-    out, book = world.out, world.book
-    if book.promised.max() < 0:
-        return
+    out = world.out
     who = np.empty(out.used[0], np.int64)
     size = 0
     for k in range(out.used[0]):
         if out.reason[out.order[k]] == codes.AWAITS_VICTIMS:
             who[size] = out.order[k]
             size += 1
+    if size == 0:
+        return
     for w in who[:size]:
         _stand(world, w, 1)
     ready = np.zeros(size, np.bool_)
