@@ -27,7 +27,7 @@ from scheduling.engine.precedence import (
     note_in_vain,
     preempting,
 )
-from scheduling.engine.prospects import began_to_its_cost, left_for
+from scheduling.engine.prospects import began_to_its_cost, left_for, may_be_entitled
 from scheduling.engine.protection import patient_until
 from scheduling.engine.record import note_bound
 from scheduling.engine.rooming import make_room_below, see_prey
@@ -57,7 +57,7 @@ def goes_before_borrowers(world: World, w: int, c: int) -> bool:
     own, more = begun_below(world, w, c, False)
     if not _may_be_owed(world, hunt, more):
         return False
-    who, gpus = _borrowers(world, w, c)
+    who, gpus = _borrowers(world, w, c, may_be_entitled(world, hunt, more))
     if gpus == 0:
         return False
     if _may_be_owed(world, hunt, 0) and _starts_before(world, w, c, who, gpus):
@@ -150,10 +150,11 @@ def _may_go_first(world: World, w: int, c: int) -> bool:
 
 
 @once
-def _borrowers(world: World, w: int, c: int) -> tuple[Ints, int]:
+def _borrowers(world: World, w: int, c: int, inside: bool) -> tuple[Ints, int]:
     """Who starts on class ``c`` in queues above their shares, up to where ``w`` is as well, the last first,
     and their milli-GPU; not those for whom others left. Who steps back
-    again does so for somebody inside its share, so that ends as reclaim does.
+    again does so for somebody inside its share, so that ends as reclaim does. For who is not ``inside``, and
+    of those to whom an earlier plan promised it, only who lies mostly above.
     """
     out, work, started = world.out, world.work, began_to_its_cost(world, w, c)
     who, size, gpus = np.empty(MOST_BORROWERS, np.int64), 0, 0
@@ -165,7 +166,7 @@ def _borrowers(world: World, w: int, c: int) -> tuple[Ints, int]:
             continue
         if out.stepped_back[v] and _is_among(v, who[:size]):
             continue
-        if work.claims[v] and not _is_mostly_above(world, v):
+        if (work.claims[v] or not inside) and not _may_do_with_less(world, v):
             continue
         if world.ranks.preemptible[work.priority[v]] and _is_above(world, v, w):
             who[size] = v
@@ -198,8 +199,10 @@ def _is_above(world: World, v: int, w: int) -> bool:
 
 
 @once
-def _is_mostly_above(world: World, v: int) -> bool:
-    """Whether the queue of ``v``, for whom others may have left, is closer to its share without it."""
+def _may_do_with_less(world: World, v: int) -> bool:
+    """Whether ``v`` may start with fewer members, or its queue is closer to its share without it."""
+    if world.work.claims[v] and world.out.members[v] > world.work.least[v]:
+        return True
     q, c = world.work.queue[v], world.out.gpu_class[v]
     gpus = world.out.members[v] * world.work.need[GPUS, v]
     return bool(gpus < 2.0 * (world.book.held[c, q] - world.division.fair[c, q]) - EPS)
