@@ -232,10 +232,11 @@ def _gets_inside(world: World, w: int, c: int, meet: int) -> bool:
 
 @once
 def _comes_closer(world: World, w: int, c: int, meet: int) -> bool:
-    """Whether every queue of ``w`` below ``meet`` comes closer to its share with it, and it has waited long
-    enough for a reclaim on that ground.
+    """Whether every queue of ``w`` below ``meet`` comes closer to its share with all of its members, and it
+    has waited long enough for a reclaim on that ground.
     """
-    top = rounded_reach(world, world.work.queue[w], c, need_of(world, w))
+    most = world.work.most[w] * world.work.need[GPUS, w]
+    top = rounded_reach(world, world.work.queue[w], c, most)
     if world.tree.depth[top] > world.tree.depth[meet] or world.book.graced[c] > 0.0:
         return False
     return bool(world.rules.now >= patient_until(world, w, RECLAIM, False))
