@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from scheduling.engine.arrays import UNLIMITED
 from scheduling.engine.facts import Facts
 from scheduling.engine.model import Reason
 from scheduling.engine.wording import amount, span
@@ -50,6 +51,20 @@ def _preempted(f: Facts) -> str:
     )
 
 
+def _gives_way(f: Facts) -> str:
+    ahead, mine, others, need = f.figures[:4]
+    if f.figures[4]:
+        far = f"is {span(ahead)} ahead of" if ahead < UNLIMITED else "would still wait on"
+        why = f"this workload {far} its own quota"
+    else:
+        why = f"it is expected to end after {_gpu_hours(others)}, this workload after {_gpu_hours(mine)}"
+    return f"{f.opening} goes first and needs {amount(need)} {f.gpu_class}; {why}. {_loss(f)}"
+
+
+def _gpu_hours(gpu_s: float) -> str:
+    return f"{gpu_s / 3600:.1f} GPU-hours"
+
+
 def _shrinks(f: Facts) -> str:
     held, fair = f.figures[:2]
     gives, keeps = int(f.figures[4]), f.members - int(f.figures[4])
@@ -92,6 +107,7 @@ ACTS: dict[Reason, Callable[[Facts], str]] = {
     Reason.GROWS: _grows,
     Reason.RECLAIMED: _reclaimed,
     Reason.PREEMPTED: _preempted,
+    Reason.GIVES_WAY: _gives_way,
     Reason.STALE_GANG: _stale_gang,
     Reason.DRAINED: _drained,
     Reason.SHRINKS: _shrinks,

@@ -10,6 +10,7 @@ from scheduling.engine import arrays as a
 from scheduling.engine.index import BLOCK_SIZE, KEY_PARTS
 from scheduling.engine.line import Line, empty_line
 from scheduling.engine.memo import Memo, empty_memo
+from scheduling.engine.merit import Merit, empty_merit
 from scheduling.engine.mix import Mix, empty_mix
 from scheduling.engine.prey import Prey, empty_prey
 
@@ -31,6 +32,7 @@ class Buffers(NamedTuple):
     line: Line
     memo: Memo
     mix: Mix
+    merit: Merit
     index: a.Index  # type: ignore[assignment] # nobody asks for tuple.index
 
 
@@ -55,6 +57,7 @@ def buffers_for(
         empty_line(slots, queues),
         empty_memo(slots),
         empty_mix(slots),
+        empty_merit(slots, queues, classes),
         _index(nodes),
     )
 
@@ -182,4 +185,5 @@ def empty_work(slots: int, wishes: int) -> a.Work:
         started=floats(-np.inf), checkpointed=floats(-np.inf), restart=floats(), stale=floats(np.inf),
         leaving=flags(), gpu_class=ints(-1), members=ints(), predicted_p90=floats(np.inf),
         evictions=ints(), evicted=floats(-np.inf), evicted_for=ints(-1), part_of=ints(-1),
+        rank=floats(np.inf), virtual=floats(np.inf), saved=floats(),
     )  # fmt: skip

@@ -24,8 +24,10 @@ from scheduling.engine.blame import conclude
 from scheduling.engine.changed import EVERY, TURNS, changed
 from scheduling.engine.compiled import inner, once
 from scheduling.engine.growth import grow_all
+from scheduling.engine.kept_room import keeps_off, tell_kept_off
 from scheduling.engine.limits import full_queue, user_limit
 from scheduling.engine.line import PROMISED, SHORT, forget_leads, next_in_line
+from scheduling.engine.merit import begin_by_merit, line_up_by_merit, next_by_merit
 from scheduling.engine.prey import gpus_of, work_lost
 from scheduling.engine.promised import seat_the_promised
 from scheduling.engine.record import evict, quote
@@ -55,6 +57,7 @@ def decide_all(world: World) -> None:
     evict_the_unwanted(world)
     seat_the_promised(world)
     note_cells(world)
+    line_up_by_merit(world)
     rounds = world.book.rounds
     for counted in (MOVED, BEGUN, TRIED, STRETCHED, MIXED):
         rounds[counted] = 0
@@ -136,15 +139,24 @@ def _one_pass(world: World, turn: int) -> None:
             forget_leads(line)
         if stirs or left[leaf] == 0:
             leaf = neediest(tree, world.book, left)
-            if 0 <= turn < lowest_pass(world, leaf):
+            if tree.top[leaf] < 0 and 0 <= turn < lowest_pass(world, leaf):
                 _count(world, left, tree.parent[leaf], -1)
                 left[leaf] = 0
                 continue
-        k = next_in_line(line, world.work, world.book, leaf, world.rules.shortest)
+        k = _next(world, leaf)
         stirs = consider(world, line.item[k], line.cell[k], turn)
-        left[leaf] -= 1
-        if left[leaf] == 0:
-            _count(world, left, tree.parent[leaf], -1)
+        q = world.work.queue[line.item[k]]
+        left[q] -= 1
+        if left[q] == 0:
+            _count(world, left, tree.parent[q], -1)
+
+
+@once
+def _next(world: World, q: int) -> int:
+    """The place in line of who goes next in the leaf ``q``, or below it where that gives out by merit."""
+    if world.tree.top[q] >= 0:
+        return next_by_merit(world, q)
+    return next_in_line(world.line, world.work, world.book, q, world.rules.shortest)
 
 
 @once
@@ -163,6 +175,7 @@ def _line_up(world: World) -> None:
             _count(world, left, tree.parent[q], 1)
     for g in range(line.leaf[left.size]):
         at[g] = start[g]
+    begin_by_merit(world)
 
 
 @inner
@@ -225,6 +238,9 @@ def _refused(world: World, w: int, turn: int) -> bool:
         first = c if first < 0 else first
     if world.out.action[w] == codes.UNDECIDED:
         conclude(world, w, first if first >= 0 else work.wish[0, w], ahead if first < 0 else -1)
+        if world.merit.kept_off[w]:
+            tell_kept_off(world, w, first)
+            return False
     if first < 0 or not _hold_on(world, w, first):
         note_refusal(world, w, True)
     return False
@@ -270,6 +286,8 @@ def _try_all(world: World, w: int, turn: int) -> int:
         if ahead_of(world, w, c) >= 0:
             if turn < world.tree.depth.max():
                 state = NOT_YET
+            continue
+        if keeps_off(world, w, c):
             continue
         now = try_class(world, w, c, turn)
         if now == DONE:

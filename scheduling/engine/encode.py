@@ -11,7 +11,7 @@ from scheduling.engine import arrays as a
 from scheduling.engine import codes
 from scheduling.engine import model as m
 from scheduling.engine.frame import Frame
-from scheduling.engine.roster import Numbers, Roster, seconds
+from scheduling.engine.roster import Columns, Numbers, Roster, seconds
 from scheduling.engine.validate import check
 
 MANY = a.UNLIMITED
@@ -32,7 +32,7 @@ def encode(snapshot: m.Snapshot, roster: Roster | None = None) -> Frame:
     queues = _parents_first(snapshot.queues)
     nodes = sorted(snapshot.nodes, key=lambda n: (n.name, n.gpu_class))
     priorities = sorted(snapshot.priority_classes, key=lambda p: p.name)
-    tree = _tree(queues)
+    tree = _tree(queues, snapshot.policy)
     node_sets = sorted(snapshot.node_sets, key=lambda s: s.name)
     allowed, where = _allowed(node_sets, nodes)
     roster.follow(snapshot.workloads, _numbers(tree, queues, classes, priorities, node_sets))
@@ -62,7 +62,8 @@ def encode(snapshot: m.Snapshot, roster: Roster | None = None) -> Frame:
         for user, gpus in sorted(queue.user_usage.items()):
             frame.note_usage(i, user, gpus)
     frame.open_to_all = int(where[-1])
-    _add_workloads(frame, roster, nodes, where)
+    by_rank = snapshot.policy.order == "rank"
+    _add_workloads(frame, _ordered(roster.columns, by_rank), roster, nodes, where)
     frame.source = snapshot
     return frame
 
@@ -78,7 +79,7 @@ def _parents_first(queues: tuple[m.Queue, ...]) -> list[m.Queue]:
     return ordered
 
 
-def _tree(queues: list[m.Queue]) -> a.Tree:
+def _tree(queues: list[m.Queue], policy: m.Policy) -> a.Tree:
     number = {q.name: i + 1 for i, q in enumerate(queues)}
     parent = np.array([-1, *(number[q.parent] if q.parent else 0 for q in queues)], np.int64)
     size = parent.size
@@ -89,14 +90,30 @@ def _tree(queues: list[m.Queue]) -> a.Tree:
     kids = np.argsort(parent[1:], kind="stable") + 1
     start = np.searchsorted(parent[kids], np.arange(size + 1))
     tier = np.array([0, *(q.priority for q in queues)], np.int64)
+    sharing, top = _sharing(queues, parent, policy)
     return a.Tree(
         parent, depth, start.astype(np.int64), kids, tier, stop,
         _bounds([q.eviction_budget_gpus for q in queues]), _bounds([q.max_running for q in queues]),
         _bounds([q.max_running_per_user for q in queues]),
         _bounds([q.max_gpus_per_user for q in queues]),
         np.array([0.0, *(seconds(q.eviction_budget_until, 0.0) for q in queues)]),
-        _min_run(queues, parent),
+        _min_run(queues, parent), sharing, top,
+        np.array([_or_endless(q.evictions_left) for q in (policy, *queues)]),
+        np.array([False, *(q.played_along for q in queues)], np.bool_),
     )  # fmt: skip
+
+
+def _sharing(queues: list[m.Queue], parent: a.Ints, policy: m.Policy) -> tuple[a.Ints, a.Ints]:
+    """By what rule each queue shares, and the highest queue that shares by merit with it, else -1."""
+    kind, top = np.zeros(parent.size, np.int64), np.full(parent.size, -1, np.int64)
+    for i, stated in enumerate((policy.sharing, *(q.sharing for q in queues))):
+        above = int(parent[i])
+        if above >= 0 and (top[above] >= 0 or stated is None):
+            kind[i], top[i] = kind[above], top[above]
+        else:
+            kind[i] = codes.SHARINGS.index(stated or policy.sharing)
+            top[i] = -1 if kind[i] == codes.FAIR else i
+    return kind, top
 
 
 def _min_run(queues: list[m.Queue], parent: a.Ints) -> a.Floats:
@@ -223,14 +240,23 @@ def _rules(policy: m.Policy, now: float) -> a.Rules:
         fair_delay=float(policy.fair_share_delay_s),
         max_evictions=_or_endless(policy.max_evictions),
         max_moves=policy.max_moves,
-        shortest=policy.order == "shortest_predicted",
+        shortest=policy.order != "arrival",
     )
 
 
-def _add_workloads(frame: Frame, roster: Roster, nodes: list[m.Node], where: a.Ints) -> None:
+def _ordered(columns: Columns, by_rank: bool) -> Columns:
+    """With what a leaf goes by in the place of the predicted run time."""
+    if not by_rank:
+        return columns
+    gpus = np.maximum(1, columns["need"][a.GPUS] * columns["least"])
+    return {**columns, "predicted": columns["rank"] * gpus}
+
+
+def _add_workloads(
+    frame: Frame, columns: Columns, roster: Roster, nodes: list[m.Node], where: a.Ints
+) -> None:
     """All workloads at once, by name: their slots are 0, 1, 2 …"""
-    columns = dict(roster.columns)
-    columns["where"] = where[columns["where"]]
+    columns = {**columns, "where": where[columns["where"]]}
     phase = columns.pop("phase")
     frame.load(roster.names, columns, list(roster.holders))
     classes = {name: i for i, name in enumerate(frame.class_names)}

@@ -44,7 +44,7 @@ class Hunt(NamedTuple):
 
     For BOTH the victims have to leave the queues of ``w`` below ``top`` inside their shares, for BOTH_OWED
     inside their nominal. ``owed``: where its nominal covers what it asks for (``prey.owing``), gangs that lie
-    partly inside the victim's fair share, and those evicted often, may be taken. ``need``: milli-GPU the
+    partly inside the victim's fair share may be taken. ``need``: milli-GPU the
     workload asks for. ``hasty``: it has waited long enough only for what is owed to it. ``stretch``: what a
     reclaim may do where nothing else does, see above.
     """
@@ -107,8 +107,7 @@ def allowed(world: World, hunt: Hunt, v: int) -> bool:
     spares = not is_own(world, hunt, v) and not _is_owed(world, hunt, v)
     if spares and world.prey.take[work.queue[v]] < gpus:
         return False  # What stands in its way was noted when its queue was summed up.
-    worn = (spares or hunt.stretch == ROUNDED) and is_worn(world, v)
-    if work.gpu_class[v] != hunt.c or worn or not is_fair_game(world, hunt, v, gpus):
+    if work.gpu_class[v] != hunt.c or is_worn(world, v) or not is_fair_game(world, hunt, v, gpus):
         return False
     if hunt.overlook != PROTECTED and _is_protected(world, hunt, v):
         forbidden = PROTECTED
@@ -165,13 +164,13 @@ def is_fair_game(world: World, hunt: Hunt, v: int, gpus: int) -> bool:
     if not is_own(world, hunt, v):
         return hunt.rule != PREEMPT and _reclaimable(world, hunt, v, gpus, False)
     value, rank = world.ranks.value, world.work.priority
-    if hunt.rule == RECLAIM or _had_risen(world, v):
+    if hunt.rule == RECLAIM or had_risen(world, v):
         return False
     return value[rank[v]] < value[rank[hunt.w]]
 
 
-@once
-def _had_risen(world: World, v: int) -> bool:
+@inner
+def had_risen(world: World, v: int) -> bool:
     """It had waited past the bound of its class when it started, so it went before any priority."""
     waited = world.work.started[v] - world.work.submitted[v]
     return waited >= world.ranks.max_wait[world.work.priority[v]]
@@ -199,7 +198,7 @@ def _reclaimable(world: World, hunt: Hunt, v: int, gpus: int, graced: bool) -> b
     if meet == q or tree.depth[meet] < tree.depth[hunt.top]:
         return False
     owed = world.prey.owing[meet]
-    if hunt.hasty and not owed:
+    if (hunt.hasty or tree.top[meet] >= 0) and not owed:
         return False
     while q != meet:
         keeps = left_by(world, hunt.c, q, hunt.stretch)

@@ -19,6 +19,7 @@ HEADLINES = {
     Reason.BORROWS: "Borrows idle GPUs",
     Reason.RECLAIMED: "Reclaimed",
     Reason.PREEMPTED: "Preempted",
+    Reason.GIVES_WAY: "Gives way",
     Reason.STALE_GANG: "Stale gang",
     Reason.DRAINED: "Queue drained",
     Reason.AWAITS_VICTIMS: "GPUs come free",
@@ -42,6 +43,7 @@ HEADLINES = {
     Reason.NO_FREE_MEMORY: "Too little memory",
     Reason.NO_ROOM_ON_ITS_NODES: "No room on its nodes",
     Reason.RESERVED_FOR_OTHER: "Reserved for another",
+    Reason.KEPT_FOR_SHORT: "Kept for short work",
     Reason.VICTIMS_PROTECTED: "Reclaim is on its way",
     Reason.BUDGET_SPENT: "Eviction budget spent",
     Reason.EVICTION_CAP: "Would evict too much",
@@ -71,6 +73,7 @@ NAMES: dict[Reason, tuple[str, ...]] = {
     Reason.GROWS: ("members", "members_after", "members_max", "holds"),
     Reason.RECLAIMED: ("held", "fair_share", "keeps", "requested"),
     Reason.PREEMPTED: ("held", "fair_share", "keeps", "requested"),
+    Reason.GIVES_WAY: ("ahead_s", "expected_gpu_s", "other_expected_gpu_s", "requested"),
     Reason.SHRINKS: ("held", "fair_share", "keeps", "requested", "gives_members"),
     Reason.CONSOLIDATES: ("moves", "requested", "workloads"),
     Reason.STALE_GANG: ("members", "min_members", "stale_s", "gives_back"),
@@ -97,6 +100,7 @@ NAMES: dict[Reason, tuple[str, ...]] = {
         "free", "needs", "nodes", "fits_members", "nodes_allowed", "nodes_in_class",
     ),
     Reason.RESERVED_FOR_OTHER: ("free", "needs", "nodes", "fits_members", "?starts_in_s"),
+    Reason.KEPT_FOR_SHORT: ("free", "needs", "kept_free", "expected_gpu_s"),
     Reason.VICTIMS_PROTECTED: ("holds", "fair_share", "needs", "would_leave"),
     Reason.BUDGET_SPENT: ("holds", "fair_share", "needs", "would_leave", "", "budget_left"),
     Reason.EVICTION_CAP: ("holds", "fair_share", "needs", "would_leave", "", "may_leave"),
@@ -107,7 +111,8 @@ COUNTS = {
     "members", "members_after", "members_max", "min_members", "stale_s", "nodes", "fits_members",
     "fits_together", "victims", "evictions", "gives_members", "workloads", "running",
     "max_running", "used_gpu_hours", "budget_gpu_hours", "member_mib", "most_mib",
-    "turn_in_s", "starts_in_s", "searches", "nodes_allowed", "nodes_in_class",
+    "turn_in_s", "starts_in_s", "searches", "nodes_allowed", "nodes_in_class", "expected_gpu_s",
+    "other_expected_gpu_s", "ahead_s",
 }  # fmt: skip
 """Figures that are not GPUs."""
 

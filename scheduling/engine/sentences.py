@@ -268,6 +268,14 @@ def _others(free: float) -> str:
     return "1 other is" if amount(free) == "1" else f"{amount(free)} others are"
 
 
+def _kept_for_short(f: Facts) -> str:
+    free, need, kept, expected = f.figures[:4]
+    return (
+        f"{amount(free)} {f.gpu_class} {are(free)} free, of which {amount(kept)} are kept for short work;"
+        f" {_this(f)} needs {amount(need)} and is expected to take {expected / 3600:.0f} GPU-hours."
+    )
+
+
 PROTECTIONS = {1: "the grace of its lowered quota", 2: "the cooldown after its own eviction"}
 
 
@@ -371,6 +379,7 @@ SENTENCES: dict[Reason, Callable[[Facts], str]] = {
     Reason.NO_FREE_MEMORY: _no_free_memory,
     Reason.NO_ROOM_ON_ITS_NODES: _no_room_on_its_nodes,
     Reason.RESERVED_FOR_OTHER: _reserved_for_other,
+    Reason.KEPT_FOR_SHORT: _kept_for_short,
     Reason.VICTIMS_PROTECTED: _protected,
     Reason.BUDGET_SPENT: _budget,
     Reason.EVICTION_CAP: _cap,

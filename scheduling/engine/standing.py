@@ -71,6 +71,12 @@ def levels_over(tree: Tree, book: Book, division: Division, q: int, c: int, gpus
     return over
 
 
+@once
+def sharer(tree: Tree, q: int) -> int:
+    """The queue whose share a start in ``q`` is held against: that which gives out by merit, else ``q``."""
+    return int(tree.top[q] if tree.top[q] >= 0 else q)
+
+
 @inner
 def reach(tree: Tree, book: Book, division: Division, q: int, c: int, gpus: int) -> int:
     """The highest queue below which ``gpus`` more stay inside fair share on the way to ``q``.
@@ -245,10 +251,10 @@ def neediest(tree: Tree, book: Book, left: Ints) -> int:
     """Walk down from the root to the leaf that goes first, among those with workloads ``left``.
 
     Ladder at each level: lowest dominant ratio, highest tier, largest fair share, who has waited longest,
-    lowest name.
+    lowest name. Ends at a queue that gives out by merit among all below it.
     """
     q = 0
-    while tree.kid_start[q] < tree.kid_start[q + 1]:
+    while tree.top[q] < 0 and tree.kid_start[q] < tree.kid_start[q + 1]:
         best = -1
         for i in range(tree.kid_start[q], tree.kid_start[q + 1]):
             kid = tree.kids[i]

@@ -8,7 +8,7 @@ from scheduling.engine.compiled import inner, once
 from scheduling.engine.placement import place
 from scheduling.engine.record import admit, promise
 from scheduling.engine.reserve import backfills
-from scheduling.engine.standing import is_worn, levels_over
+from scheduling.engine.standing import is_worn, levels_over, sharer
 from scheduling.engine.world import World
 
 DONE, REFUSED, NOT_YET = 0, 1, 2
@@ -19,7 +19,9 @@ def try_class(world: World, w: int, c: int, turn: int) -> int:
     """Start on class ``c`` now, or claim what is about to come free."""
     work, q = world.work, world.work.queue[w]
     gpus = work.need[GPUS, w]
-    over = levels_over(world.tree, world.book, world.division, q, c, work.least[w] * gpus)
+    over = levels_over(
+        world.tree, world.book, world.division, sharer(world.tree, q), c, work.least[w] * gpus
+    )
     if is_worn(world, w):
         turn = 0
     if over > turn:

@@ -10,7 +10,9 @@ from scheduling.engine.arrays import NOW, Ints
 from scheduling.engine.borrowers import goes_before_borrowers
 from scheduling.engine.changed import EVERY, ROOM, changed
 from scheduling.engine.compiled import inner, once
+from scheduling.engine.giving_way import gives_way, may_make_room
 from scheduling.engine.index import row_of
+from scheduling.engine.merit import by_merit
 from scheduling.engine.precedence import (
     OWN,
     ask_again,
@@ -34,8 +36,12 @@ from scheduling.engine.world import World
 
 @inner
 def gets_room(world: World, w: int, c: int, turn: int) -> bool:
-    """Nobody is evicted for what somebody has just borrowed."""
+    """Nobody is evicted for what somebody has just borrowed; where a subtree gives out by merit, nobody
+    steps back for a share.
+    """
     share_out_for_hunt(world)
+    if by_merit(world, w):
+        return gives_way(world, w, c) or (may_make_room(world, w, c) and make_room(world, w, c))
     if goes_before_borrowers(world, w, c) or make_room(world, w, c):
         return True
     return _goes_before_the_new(world, w, c, turn)

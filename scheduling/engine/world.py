@@ -23,6 +23,7 @@ from scheduling.engine.arrays import (
 )
 from scheduling.engine.line import Line
 from scheduling.engine.memo import Memo
+from scheduling.engine.merit import Merit
 from scheduling.engine.mix import Mix
 from scheduling.engine.prey import Prey
 from scheduling.engine.structs import declare
@@ -51,3 +52,4 @@ class World(NamedTuple):
     index: Index  # type: ignore[assignment] # nobody asks a struct for tuple.index
     pool: Pool
     mix: Mix
+    merit: Merit

@@ -30,22 +30,22 @@ from scheduling.cluster import picture as pictures
 from scheduling.cluster.adapters import Observed
 from scheduling.cluster.enforcement import Report
 from scheduling.cluster.lease import LeaseLostError
-from scheduling.cluster.memo import Memo
 from scheduling.cluster.picture import Picture
 from scheduling.engine import Outline, Snapshot
-from scheduling.models import Cluster, ClusterMode
-from scheduling.services import backstops, recording, records, snapshots
+from scheduling.models import Cluster, ClusterMode, Workload
+from scheduling.services import backstops, own_quotas, recording, records, snapshots
 from scheduling.services import policy as policies
 from scheduling.services.acts import Scene, phases_of
 from scheduling.services.blocked import Blocked, all_blocked, reworded
-from scheduling.services.causes import Causes
 from scheduling.services.changes import Changes, save
+from scheduling.services.own_quotas import Layout, OwnQuotas, node_gpus
 from scheduling.services.policy import PolicyRows
 from scheduling.services.portions import portion
 from scheduling.services.projection import Projection
 from scheduling.services.recording import Pass, Recorded
 from scheduling.services.records import Watch
 from scheduling.services.situations import Known, Situation
+from scheduling.services.standings import RunTimes, Standings
 from scheduling.services.workers import ClusterWorker, worker_of
 
 log = logging.getLogger(__name__)
@@ -96,6 +96,8 @@ class _Planned:
     plan: Outline
     is_whole: bool
     took_ms: float
+    began: list[Workload]
+    """Those that begin on the nominal quota of their queue alone."""
 
 
 def run_cycle(
@@ -117,8 +119,7 @@ def run_cycle(
     try:
         return _run(cluster, worker, trigger)
     except BaseException:
-        # What is in memory may be ahead of what was committed.
-        worker.projection, worker.memo, worker.causes = None, Memo(), Causes()
+        worker.forget()
         raise
     finally:
         worker.turn.give_back()
@@ -188,7 +189,7 @@ def _policy(
 
 
 def _plan(worker: ClusterWorker, projection: Projection, view: _View, watch: Watch) -> _Planned:
-    began = time.monotonic()
+    since = time.monotonic()
     snapshot = snapshots.build(
         view.rows,
         view.picture,
@@ -197,6 +198,9 @@ def _plan(worker: ClusterWorker, projection: Projection, view: _View, watch: Wat
         waiting=worker.waiting,
         heirs=projection.heirs(view.picture),
     )
+    began = _play_along(worker, projection, view)
+    if worker.standings is not None:
+        snapshot = worker.standings.put(snapshot, view.rows, projection.by_name)
     watch.lap("Make the snapshot")
     plan = reworded(worker.planner.plan(snapshot), view.blocked)
     watch.lap("Plan")
@@ -206,7 +210,19 @@ def _plan(worker: ClusterWorker, projection: Projection, view: _View, watch: Wat
         most = max(ADMISSIONS, worker.enforcer.writable(watch.passed_s()))
         plan, is_whole = portion(plan, most, _priorities(view, projection))
         watch.lap("Fit namespace quotas")
-    return _Planned(snapshot, plan, is_whole, _ms_since(began))
+    return _Planned(snapshot, plan, is_whole, _ms_since(since), began)
+
+
+def _play_along(worker: ClusterWorker, projection: Projection, view: _View) -> list[Workload]:
+    """Bring up to now what everybody would have on the nominal quota of their queue alone."""
+    if worker.own is None or worker.standings is None:
+        worker.own = OwnQuotas(view.cluster)
+        worker.standings = Standings(RunTimes.of(view.cluster, view.now))
+    sizes = node_gpus((node.gpu_class, node.gpus) for node in view.picture.nodes)
+    layout = Layout.of(view.rows, sizes)
+    began = worker.own.follow(projection.rows, view.changes.stepped, layout, view.now)
+    worker.standings.times.note(worker.own.take_ended())
+    return began
 
 
 def _within_quotas(
@@ -241,6 +257,7 @@ def _commit(
     # The span that ends now was spent under the division that still stands in the rows.
     worker.ledger.book(view.rows, projection.rows.values(), now=view.now)
     save(view.changes)
+    own_quotas.save(planned.began)
     moved = projection.nodes.save(planned.snapshot, view.rows, view.picture.nodes)
     worker.causes.hear_of_nodes(projection.nodes.turned, view.now)
     recorded = _record(view, projection, planned, trigger)

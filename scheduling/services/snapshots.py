@@ -11,7 +11,7 @@ from operator import attrgetter
 from typing import Any
 
 from scheduling.cluster import picture as pictures
-from scheduling.cluster.adapters import Observed
+from scheduling.cluster.adapters import Observed, key_of
 from scheduling.cluster.client import Client
 from scheduling.cluster.node_sets import NodeSets
 from scheduling.cluster.nodes import ObservedNode
@@ -34,6 +34,7 @@ from scheduling.services.situations import (
     narrowed,
     priority_of,
 )
+from scheduling.services.standings import standing_in
 from scheduling.services.strangers import strange_gpus, vanished_nodes
 from scheduling.services.waiting import Waiting
 
@@ -88,7 +89,7 @@ def build(
             *_left_behind(changed, picture, known, rows, class_by_node, now),
             *_orphans(picture, rows, class_by_node, now, heirs=heirs),
         ),
-        policy=policies.engine_policy(rows.cluster),
+        policy=policies.engine_policy(rows),
         node_sets=_node_sets(picture, waiting.node_sets),
     )
 
@@ -155,7 +156,9 @@ def live_under(cluster: Cluster) -> tuple[PolicyRows, m.Snapshot]:
         row = held.get(observed.uid)
         known[observed.uid] = _judged(observed, row, known[observed.uid], rows, now)
     heirs = {uid: Heir(row.queue_label, row.user) for uid, row in held.items()}
-    return rows, build(rows, picture, known, now=now, heirs=heirs)
+    snapshot = build(rows, picture, known, now=now, heirs=heirs)
+    by_name = {key_of(w.kind, w.namespace, w.name): w for w in held.values()}
+    return rows, standing_in(snapshot, rows, by_name)
 
 
 def newcomer(observed: Observed, rows: PolicyRows, now: datetime) -> m.Workload:

@@ -27,6 +27,7 @@ OTHERS_QUEUE, OTHERS_WORK = facts.OTHERS_QUEUE, facts.OTHERS_WORK
 GENERAL: Mapping[str, str] = {
     Reason.RECLAIMED: f"Its GPUs went back to {OTHERS_WORK}, which is entitled to them.",
     Reason.PREEMPTED: "A workload of higher priority took its place.",
+    Reason.GIVES_WAY: f"It made way for {OTHERS_WORK}, which goes first.",
     Reason.SHRINKS: f"It gave members that it can do without to {OTHERS_WORK}.",
     Reason.CONSOLIDATES: f"It moved so that {OTHERS_WORK} finds room.",
     Reason.RESERVED_FOR_OTHER: f"The free GPUs that it could use are kept for {OTHERS_WORK}.",

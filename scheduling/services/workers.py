@@ -22,7 +22,9 @@ from scheduling.services.backstops import Machines
 from scheduling.services.blocked import Refusals
 from scheduling.services.causes import Causes
 from scheduling.services.ledger import Ledger
+from scheduling.services.own_quotas import OwnQuotas
 from scheduling.services.projection import Projection
+from scheduling.services.standings import Standings
 from scheduling.services.unchanged import Unchanged
 from scheduling.services.waiting import Waiting
 from scheduling.services.words import Spoken
@@ -115,6 +117,13 @@ class ClusterWorker:
     machines: Machines = field(default_factory=Machines)
     causes: Causes = field(default_factory=Causes)
     projection: Projection | None = None
+    own: OwnQuotas | None = None
+    standings: Standings | None = None
+
+    def forget(self) -> None:
+        """All that may be ahead of what was committed: it is read again."""
+        self.projection, self.own, self.standings = None, None, None
+        self.memo, self.causes = Memo(), Causes()
 
     def close(self) -> None:
         """Stop the mirror and let the lease go, so that another worker takes over at once."""

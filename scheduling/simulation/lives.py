@@ -22,6 +22,7 @@ from .jobs import Submission
 from .life import NEVER, Clock, Entries, Jobs, copy_entries, empty_entries, joined, new_jobs
 from .loop import SHORT, UNSETTLED, live
 from .options import EVERY_EVENT, MAX_PLANS_AT_ONCE, Options, UnsettledError
+from .outlook import Outlook, no_outlook
 from .usage import no_usage
 
 LEDGER_PAGE = 1 << 14
@@ -60,7 +61,9 @@ class Life:
 class Course:
     """The tables of one life and what makes them grow."""
 
-    def __init__(self, frame: Frame, cast: Work, jobs: Jobs, options: Options) -> None:
+    def __init__(
+        self, frame: Frame, cast: Work, jobs: Jobs, options: Options, outlook: Outlook | None
+    ) -> None:
         """``frame`` is empty, its ``now`` the origin; ``cast`` describes the jobs."""
         self._frame, self._jobs = frame, jobs
         frame.make_room(slots=1, wishes=cast.wish.shape[0])
@@ -77,17 +80,18 @@ class Course:
             0, 0, 0, 0, -NEVER, NEVER, 0, 0,
         )  # fmt: skip
         self._life = [
-            as_struct(part) for part in (jobs, cast, clock, no_usage(frame), self._entries)
+            as_struct(part)
+            for part in (jobs, cast, clock, no_usage(frame), outlook or no_outlook(), self._entries)
         ]
 
     def live(self) -> Life:
         """To the end. Raises UnsettledError."""
         state = SHORT
         while state == SHORT:
-            jobs, cast, clock, usage, entries = self._life
+            jobs, cast, clock, usage, outlook, entries = self._life
             state, now_s, ends, plans = live(
-                self._frame.world, cast, jobs, clock, usage, entries, self._ends, self._job_in,
-                self._plan, self._stop,
+                self._frame.world, cast, jobs, clock, usage, outlook, entries, self._ends,
+                self._job_in, self._plan, self._stop,
             )  # fmt: skip
             self._grow(ends)
         if state == UNSETTLED:
@@ -113,9 +117,11 @@ def _stop_s(frame: Frame, options: Options) -> int:
     return math.ceil(options.until.timestamp() - frame.now)
 
 
-def live_through(frame: Frame, cast: Work, jobs: Jobs, options: Options) -> Life:
+def live_through(
+    frame: Frame, cast: Work, jobs: Jobs, options: Options, outlook: Outlook | None = None
+) -> Life:
     """Lives on ``frame``, which must be empty; its ``now`` is the origin. Raises UnsettledError."""
-    return Course(frame, cast, jobs, options).live()
+    return Course(frame, cast, jobs, options, outlook).live()
 
 
 def live_submissions(
