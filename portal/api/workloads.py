@@ -24,6 +24,7 @@ from portal.teams.costs import Cost, cost_of, may_read_cost
 from scheduling.models import Eviction, Transition, Workload
 from scheduling.services import workloads
 from scheduling.services.checkpoints import Outlook, Source, outlook
+from scheduling.services.leads import standing
 from scheduling.services.told import home_of
 
 
@@ -52,6 +53,10 @@ class WorkloadSerializer(ToldSerializer):
     allocated_gpus = GpusField(read_only=True)
     used_gpu_hours = GpuHoursField(source="used_gpu_s", read_only=True, help_text="Ended runs.")
     lost_gpu_hours = GpuHoursField(source="lost_gpu_s", read_only=True)
+    lead_s = serializers.SerializerMethodField(
+        help_text="Seconds ahead of the nominal quota of its queue alone, negative when behind; null "
+        "before it would have begun there."
+    )
 
     class Meta:
         model = Workload
@@ -100,6 +105,7 @@ class WorkloadSerializer(ToldSerializer):
             "eviction_count",
             "used_gpu_hours",
             "lost_gpu_hours",
+            "lead_s",
         ]
         read_only_fields = fields
 
@@ -111,6 +117,9 @@ class WorkloadSerializer(ToldSerializer):
 
     def get_cpus(self, workload: Workload) -> float:
         return workload.cpus / 1000
+
+    def get_lead_s(self, workload: Workload) -> float | None:
+        return standing(workload, workload.cluster.now())
 
 
 class TransitionSerializer(ToldSerializer):

@@ -27,7 +27,7 @@ from scheduling.engine.growth import grow_all
 from scheduling.engine.kept_room import keeps_off, tell_kept_off
 from scheduling.engine.limits import full_queue, user_limit
 from scheduling.engine.line import PROMISED, SHORT, forget_leads, next_in_line
-from scheduling.engine.merit import begin_by_merit, line_up_by_merit, next_by_merit
+from scheduling.engine.merit import begin_by_merit, by_merit, line_up_by_merit, next_by_merit
 from scheduling.engine.prey import gpus_of, work_lost
 from scheduling.engine.promised import seat_the_promised
 from scheduling.engine.record import evict, quote
@@ -252,6 +252,8 @@ def _hold_on(world: World, w: int, c: int) -> bool:
     others have fewer to choose from. Returns whether it does.
     """
     keep_turn(world, w)
+    if by_merit(world, w):
+        return False
     reason = world.out.reason[w]
     if reason in (
         codes.AT_LIMIT,

@@ -198,7 +198,8 @@ def _reclaimable(world: World, hunt: Hunt, v: int, gpus: int, graced: bool) -> b
     if meet == q or tree.depth[meet] < tree.depth[hunt.top]:
         return False
     owed = world.prey.owing[meet]
-    if (hunt.hasty or tree.top[meet] >= 0) and not owed:
+    by_merit = tree.top[meet] >= 0
+    if ((hunt.hasty or by_merit) and not owed) or (by_merit and world.merit.calm[hunt.w]):
         return False
     while q != meet:
         keeps = left_by(world, hunt.c, q, hunt.stretch)

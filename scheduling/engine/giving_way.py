@@ -23,7 +23,7 @@ from scheduling.engine.eviction import (
     protected_until,
 )
 from scheduling.engine.memo import EPOCH
-from scheduling.engine.merit import RETRY_S, expected_of, lead_of
+from scheduling.engine.merit import RETRY_S, due_at, expected_of, lead_of
 from scheduling.engine.placement import place
 from scheduling.engine.prey import END, FIRST, core_of, gpus_of
 from scheduling.engine.prospects import note_loss
@@ -46,6 +46,10 @@ PER_EVICTION, PER_LATE, PER_GPU_FREED = 900.0, 20_000.0, 900.0
 """GPU-seconds that an eviction is weighed with beside its lost work, one of a workload that is not AHEAD_S
 ahead in addition, and what each GPU that it frees beyond need is worth.
 """
+
+
+NOMINAL_AFTER_S = 3600.0
+"""Who has been late for so long inside nominal takes it back as where shares are by weight."""
 
 
 @inner
@@ -359,10 +363,32 @@ def _quote(world: World, hunt: Hunt, v: int) -> None:
 @inner
 def may_make_room(world: World, w: int, c: int) -> bool:
     """Whether the other ways of making room are open to ``w`` where its subtree gives out by merit: across
-    its border, by priority, and for nominal to who is due or where nobody plays along.
+    its border, by priority, and inside nominal to who has been late for an hour.
     """
-    tree, q = world.tree, world.work.queue[w]
-    if tree.top[q] > 0 or world.ranks.value.size > 1:
+    q = world.work.queue[w]
+    late = world.rules.now >= _late_since(world, w) + NOMINAL_AFTER_S
+    world.merit.calm[w] = not late
+    if world.tree.top[q] > 0 or _is_above_others(world, w, q):
         return True
-    waits = tree.sharing[q] == codes.PROMISE and tree.played[q] and not world.merit.due[w]
-    return not waits and inside_nominal(world, q, -1, c, need_of(world, w))
+    return late and inside_nominal(world, q, -1, c, need_of(world, w))
+
+
+@once
+def _is_above_others(world: World, w: int, q: int) -> bool:
+    """Whether lower priority runs in its leaf."""
+    value, rank, line = world.ranks.value, world.work.priority, world.line
+    for k in range(line.runs[q + 1], line.runs[q + 2]):
+        if rank[line.running[k]] >= 0 and value[rank[line.running[k]]] < value[rank[w]]:
+            return True
+    return False
+
+
+@inner
+def _late_since(world: World, w: int) -> float:
+    """When it fell behind its own quota; where nobody plays along, or nobody promises, when it came."""
+    work, q = world.work, world.work.queue[w]
+    if not world.tree.played[q]:
+        return -np.inf
+    if world.tree.sharing[q] != codes.PROMISE:
+        return work.submitted[w]
+    return due_at(work.submitted[w], work.virtual[w], work.saved[w], work.evictions[w] > 0)

@@ -10,7 +10,6 @@ from scheduling.engine import codes
 from scheduling.engine.admission import need_of
 from scheduling.engine.arrays import UNLIMITED
 from scheduling.engine.compiled import inner, once
-from scheduling.engine.index import tally
 from scheduling.engine.merit import by_merit
 from scheduling.engine.record import quote
 from scheduling.engine.world import World
@@ -26,9 +25,8 @@ def keeps_off(world: World, w: int, c: int) -> bool:
         return False
     if not LONG_GPU_S < world.merit.expected[w] < np.inf:
         return False
-    tally(world, c)
     need = need_of(world, w)
-    free = world.index.free_sum[c]
+    free = world.book.supply[c] - world.book.held[c, 0]
     off = need <= free and free - need < kept_for_short(world, w, c)
     world.merit.kept_off[w] = world.merit.kept_off[w] or off
     return bool(off)
@@ -37,8 +35,9 @@ def keeps_off(world: World, w: int, c: int) -> bool:
 @inner
 def kept_for_short(world: World, w: int, c: int) -> int:
     """Milli-GPU of class ``c`` that are kept where ``w`` shares, whole GPUs."""
-    fair = world.division.fair[c, world.tree.top[world.work.queue[w]]]
-    return int(fair * KEPT_SHARE / 1000.0 + 1e-6) * 1000
+    top = world.tree.top[world.work.queue[w]]
+    whole = world.division.fair[c, top] if top > 0 else float(world.book.supply[c])
+    return int(whole * KEPT_SHARE / 1000.0 + 1e-6) * 1000
 
 
 @once
@@ -52,7 +51,7 @@ def tell_kept_off(world: World, w: int, c: int) -> None:
         out,
         w,
         world.work.queue[w],
-        world.index.free_sum[c],
+        world.book.supply[c] - world.book.held[c, 0],
         need,
         kept_for_short(world, w, c),
         expected,

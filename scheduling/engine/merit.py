@@ -45,6 +45,7 @@ class Merit(NamedTuple):
     at: Ints  # [queue] whom a pass has come to
     left: Floats  # [queue] evictions that the subtree may still order
     kept_off: Flags  # [slot] room is kept from it for the short
+    calm: Flags  # [slot] what its subtree lends comes back to it later
     price: (
         Floats  # [slot] GPU-seconds that its eviction is weighed with, infinite where it may not go
     )
@@ -63,7 +64,7 @@ def empty_merit(slots: int, queues: int, classes: int) -> Merit:
     flags = np.zeros(slots + 1, np.bool_)
     begin, end, at = (np.zeros(queues, np.int64) for _ in range(3))
     return Merit(
-        floats, flags, ints, ints.copy(), begin, end, at, np.zeros(queues), flags.copy(),
+        floats, flags, ints, ints.copy(), begin, end, at, np.zeros(queues), flags.copy(), flags.copy(),
         floats.copy(), ints.copy(), ints.copy(), np.zeros(2, np.int64), np.zeros(1),
         np.zeros(classes, np.int64), np.full(classes, -1, np.int64),
     )  # fmt: skip

@@ -266,22 +266,20 @@ def _freest(own: Any, first: int, end: int, gpus: int) -> int:
 
 
 @kernel
-def submit_run(own: Any, run: int, now: int) -> None:
+def submit_run(own: Any, run: int) -> None:
     """``submit`` for Python."""
-    play_until(own, now - 1)
     submit(own, run)
 
 
 @kernel
 def end_run(own: Any, run: int, run_s: int, now: int) -> None:
     """``tell_run_time`` for Python."""
-    play_until(own, now - 1)
     tell_run_time(own, run, run_s, now)
 
 
 @kernel
 def play(own: Any, now: int) -> None:
-    """``play_until`` for Python."""
+    """``play_until`` for Python. Who tells of what happens at a moment has played until before it."""
     play_until(own, now)
 
 

@@ -1,6 +1,6 @@
 """What is queued, decided and enforced."""
 
-from scheduling.engine.model import MILLI, Action, Reason, StepKind, Stop, WorkloadType
+from scheduling.engine.model import MILLI, Action, Reason, Sharing, StepKind, Stop, WorkloadType
 from scheduling.engine.reasons import headline
 from scheduling.models.clusters import (
     Cluster,
@@ -54,6 +54,7 @@ __all__ = [
     "QuotaChange",
     "Reason",
     "Share",
+    "Sharing",
     "Standing",
     "State",
     "StepKind",

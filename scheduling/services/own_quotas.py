@@ -100,6 +100,7 @@ class OwnQuotas:
             self._runs[uid].row = ended.get(uid, self._runs[uid].row)
         if self._layout != layout:
             return [*self._begin_anew(live, layout), *self._play()]
+        partitions.play(self._own, self._now - 1)
         for uid in sorted(live.keys() - self._runs.keys(), key=lambda uid: _arrival(live[uid])):
             self._add(live[uid])
         for uid in self._runs.keys() - live.keys():
@@ -116,9 +117,12 @@ class OwnQuotas:
         known = {uid: run.row for uid, run in self._runs.items() if uid not in live}
         ended = known or {row.uid: row for row in _ended_lately(self._cluster, self._now)}
         self._layout, self._runs, self._by_number = layout, {}, {}
-        rows = [*ended.values(), *live.values()]
-        self._own = self._lay_out(len(rows) + SPARE)
-        runs = [run for row in rows if (run := self._run_of(row)) is not None]
+        self._own = self._lay_out(len(ended) + len(live) + SPARE)
+        runs = [run for row in live.values() if (run := self._run_of(row)) is not None]
+        for row in ended.values():
+            if (run := self._run_of(row)) is not None:
+                run.run_s = alone_s(row)
+                runs.append(run)
         return self._restore(runs)
 
     def _lay_out(self, size: int) -> Any:
@@ -137,15 +141,20 @@ class OwnQuotas:
         for run in sorted(runs, key=_order):
             row, start = run.row, run.row.virtual_start_at or _real_start(run.row)
             self._take(run)
-            if start is None or not partitions.restore_run(
-                self._own, run.number, int(start.timestamp()), run.run_s
+            begun = start is not None and start.timestamp() <= self._now
+            if (
+                not begun
+                or start is None
+                or not partitions.restore_run(
+                    self._own, run.number, int(start.timestamp()), run.run_s
+                )
             ):
                 waiting.append(run)
             elif row.virtual_start_at is None:
                 row.virtual_start_at = start
                 began.append(row)
         for run in sorted(waiting, key=lambda run: _arrival(run.row)):
-            partitions.submit_run(self._own, run.number, self._now)
+            partitions.submit_run(self._own, run.number)
             if run.run_s != UNKNOWN:
                 partitions.end_run(self._own, run.number, run.run_s, self._now)
         return began
@@ -154,7 +163,7 @@ class OwnQuotas:
         run = self._run_of(row)
         if run is not None:
             self._take(run)
-            partitions.submit_run(self._own, run.number, self._now)
+            partitions.submit_run(self._own, run.number)
 
     def _run_of(self, row: Workload) -> Run | None:
         """None for what no leaf takes."""
@@ -165,8 +174,7 @@ class OwnQuotas:
         known = self._layout.classes
         names = row.gpu_classes or list(known)
         wish = tuple(known[name] for name in names if name in known)
-        run_s = alone_s(row) if row.state == State.FINISHED else UNKNOWN
-        return Run(row, queue, wish, run_s=run_s)
+        return Run(row, queue, wish)
 
     def _take(self, run: Run) -> None:
         """A number, and its place in the tables."""
@@ -216,6 +224,26 @@ class OwnQuotas:
         if run.run_s != UNKNOWN:
             del self._by_number[number], self._runs[run.row.uid]
             self._free.append(number)
+
+
+def play_back(rows: Iterable[Workload], layout: Layout, cluster: Cluster) -> None:
+    """Find for ``rows``, a past that is known whole, when each would have begun on its own; in memory."""
+    every = sorted(rows, key=_arrival)
+    ends = [row for row in every if row.state == State.FINISHED and row.finished_at]
+    moments = sorted(
+        {row.submitted_at for row in every} | {row.finished_at for row in ends if row.finished_at}
+    )
+    own, live, waiting = OwnQuotas(cluster), dict[str, Workload](), list(reversed(every))
+    ends.sort(key=lambda row: (row.finished_at or row.submitted_at, row.uid), reverse=True)
+    for now in moments:
+        while waiting and waiting[-1].submitted_at <= now:
+            row = waiting.pop()
+            live[row.uid] = row
+        ended = {}
+        while ends and (ends[-1].finished_at or now) <= now:
+            ended[ends[-1].uid] = live.pop(ends[-1].uid)
+            ends.pop()
+        own.follow(live, ended, layout, now)
 
 
 def save(began: Iterable[Workload]) -> None:

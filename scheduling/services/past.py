@@ -8,12 +8,15 @@ from dataclasses import replace
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
+from scheduling.engine import model as m
 from scheduling.engine.model import MILLI, Snapshot
 from scheduling.models import Cluster, Queue, Quota
+from scheduling.services import policy as policies
 from scheduling.services import snapshots
 from scheduling.services.furnishing import Played
 from scheduling.services.handover import hand_over
 from scheduling.services.history import History, unfinished
+from scheduling.services.own_quotas import Layout, node_gpus, play_back
 from scheduling.services.streams import Arrival, manifest_of
 from scheduling.simulation.jobs import Submission
 from scheduling.simulation.options import Options
@@ -167,15 +170,28 @@ def _live(
     for gpu_class, (installed, ready) in capacity(template).items():
         history.usage.capacity(gpu_class, installed=installed, ready=ready)
     outcome = simulate(
-        template,
+        replace(template, queues=tuple(map(_unplayed, template.queues))),
         submissions,
         options=Options(cycle_s=PLAN_EVERY_S, leave_s=LEAVE_S, until=until, spell_s=SPELL_S),
         observer=history,
     )
     history.close(until)
+    _play_back(played.cluster, template, history)
     hand_over(played, history, unfinished(outcome.jobs))
     history.save()
     return len(outcome.jobs)
+
+
+def _play_back(cluster: Cluster, template: Snapshot, history: History) -> None:
+    """When each would have begun on its own quota."""
+    rows = policies.load(cluster, at=cluster.now())
+    layout = Layout.of(rows, node_gpus((node.gpu_class, node.gpus) for node in template.nodes))
+    play_back(history.workloads.values(), layout, cluster)
+
+
+def _unplayed(queue: m.Queue) -> m.Queue:
+    """The simulator that lives the past plays nobody's own quota along."""
+    return replace(queue, played_along=False, evictions_left=None)
 
 
 def capacity(snapshot: Snapshot) -> dict[str, tuple[int, int]]:

@@ -21,6 +21,7 @@ from portal.teams.reading import reader_of
 from portal.web.requests import PersonRequest
 from portal.web.shell import get_cluster
 from portal.web.workloads import history, timeline
+from portal.web.workloads.ahead_of_quota import standing_of
 from portal.web.workloads.bars import LargeBar, large
 from portal.web.workloads.rows import gang
 from scheduling.models import Cluster, Decision, Eviction, GpuClass, Queue, Share, State, Workload
@@ -90,6 +91,7 @@ def context(request: PersonRequest, cluster: Cluster, work: Workload) -> dict[st
         "classes": _classes(cluster, work),
         "entitlement": _entitlement(work, home),
         "checkpoints": expected,
+        "standing": standing_of(work, now),
         "learned_from": learned_from(work, expected.learned) if expected else "",
         "used_gpu_s": gpu_seconds(work, now),
         "cost": cost_of(work, now) if may_read_cost(user, work) else None,
