@@ -98,7 +98,9 @@ def _tree(queues: list[m.Queue], policy: m.Policy) -> a.Tree:
         _bounds([q.max_gpus_per_user for q in queues]),
         np.array([0.0, *(seconds(q.eviction_budget_until, 0.0) for q in queues)]),
         _min_run(queues, parent), sharing, top,
-        np.array([_or_endless(q.evictions_left) for q in (policy, *queues)]),
+        np.array(
+            [_or_endless(policy.evictions_left), *(_or_endless(q.evictions_left) for q in queues)]
+        ),
         np.array([False, *(q.played_along for q in queues)], np.bool_),
     )  # fmt: skip
 

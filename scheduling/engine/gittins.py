@@ -26,7 +26,7 @@ class RunTimes(NamedTuple):
 
     recent: Floats  # [row, k] in order of their ends, a ring
     ordered: Floats  # [row, k] ascending
-    count: Ints  # [row] how many have ended
+    ended: Ints  # [row] how many have
     fresh: Floats  # [row] index of who has not run yet, -1 unknown
 
 
@@ -42,8 +42,8 @@ def empty_run_times(rows: int) -> RunTimes:
 @inner
 def note_run_time(times: Any, row: int, run_s: float) -> None:
     """A run of ``row`` is over; the oldest of ``KEPT`` is forgotten."""
-    known = min(times.count[row], KEPT)
-    at = times.count[row] % KEPT
+    known = min(times.ended[row], KEPT)
+    at = times.ended[row] % KEPT
     if known == KEPT:
         _forget(times, row, times.recent[row, at])
         known -= 1
@@ -52,7 +52,7 @@ def note_run_time(times: Any, row: int, run_s: float) -> None:
         times.ordered[row, k] = times.ordered[row, k - 1]
         k -= 1
     times.ordered[row, k], times.recent[row, at] = run_s, run_s
-    times.count[row] += 1
+    times.ended[row] += 1
     times.fresh[row] = -1.0
 
 
@@ -69,15 +69,15 @@ def _forget(times: Any, row: int, run_s: float) -> None:
 @inner
 def known_row(times: Any, own: int, queue: int, every: int) -> int:
     """The narrowest of the rows that knows enough."""
-    if times.count[own] >= FEWEST:
+    if times.ended[own] >= FEWEST:
         return own
-    return queue if times.count[queue] >= FEWEST else every
+    return queue if times.ended[queue] >= FEWEST else every
 
 
 @inner
 def index_at(times: Any, row: int, age_s: float) -> float:
     """Least expected seconds of work per end, over all times to stop at, for who has run ``age_s``."""
-    known = min(times.count[row], KEPT)
+    known = min(times.ended[row], KEPT)
     if known < FEWEST:
         return UNKNOWN_S
     if age_s > 0.0:

@@ -48,7 +48,9 @@ ahead in addition, and what each GPU that it frees beyond need is worth.
 """
 
 
-NOMINAL_AFTER_S = 3600.0
+SILENT_S = 7200.0
+"""Of work without a checkpoint for longer none is to be waited for: it may leave at any time."""
+NOMINAL_AFTER_S = 86_400.0
 """Who has been late for so long inside nominal takes it back as where shares are by weight."""
 
 
@@ -141,12 +143,14 @@ def _is_worth_it(world: World, hunt: Hunt, v: int) -> bool:
     """It is well ahead of its own quota, or expects far more work, and little of it is lost."""
     work, now = world.work, world.rules.now
     lost_s = now - max(work.started[v], work.checkpointed[v])
-    if lost_s <= LONGER_FRESH_S:
+    silent = lost_s > SILENT_S
+    if lost_s <= LONGER_FRESH_S or silent:
         world.merit.expected[v] = expected_of(world, v)
         if TIMES_LONGER * world.merit.expected[hunt.w] < world.merit.expected[v] < np.inf:
             return True
     promises = world.tree.sharing[work.queue[hunt.w]] == codes.PROMISE
-    return bool(promises and lost_s <= AHEAD_FRESH_S and lead_of(work, v, now) > AHEAD_S)
+    fresh = lost_s <= AHEAD_FRESH_S or silent
+    return bool(promises and fresh and lead_of(work, v, now) > AHEAD_S)
 
 
 @inner
@@ -298,7 +302,7 @@ def _cheapest_nodes(world: World, hunt: Hunt, size: int) -> int:
     merit.tried[1] += 1
     many = 0
     for _ in range(wanted):
-        i = np.argmin(price)
+        i = int(np.argmin(price))
         if price[i] == np.inf:
             return 0
         price[i] = np.inf
@@ -363,7 +367,7 @@ def _quote(world: World, hunt: Hunt, v: int) -> None:
 @inner
 def may_make_room(world: World, w: int, c: int) -> bool:
     """Whether the other ways of making room are open to ``w`` where its subtree gives out by merit: across
-    its border, by priority, and inside nominal to who has been late for an hour.
+    its border, by priority, and inside nominal to who has been late for a day.
     """
     q = world.work.queue[w]
     late = world.rules.now >= _late_since(world, w) + NOMINAL_AFTER_S

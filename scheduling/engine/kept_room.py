@@ -10,6 +10,7 @@ from scheduling.engine import codes
 from scheduling.engine.admission import need_of
 from scheduling.engine.arrays import UNLIMITED
 from scheduling.engine.compiled import inner, once
+from scheduling.engine.line import RISEN
 from scheduling.engine.merit import by_merit
 from scheduling.engine.record import quote
 from scheduling.engine.world import World
@@ -20,8 +21,10 @@ KEPT_SHARE, LONG_GPU_S = 1 / 24, 100_000.0
 
 @inner
 def keeps_off(world: World, w: int, c: int) -> bool:
-    """Whether the last free GPUs of class ``c`` are kept from ``w``: it is not due and expects much work."""
-    if not by_merit(world, w) or world.merit.due[w]:
+    """Whether the last free GPUs of class ``c`` are kept from ``w``: it is not due, has not waited past the
+    bound of its class, and expects much work.
+    """
+    if not by_merit(world, w) or world.merit.due[w] or world.line.rank[w] == RISEN:
         return False
     if not LONG_GPU_S < world.merit.expected[w] < np.inf:
         return False

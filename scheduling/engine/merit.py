@@ -24,6 +24,8 @@ LEAST_SLACK_S, SLACK_SHARE, MARGIN_S, RESTART_S = 60.0, 0.05, 45.0, 30.0
 """Late by less than that, seconds and a share of the completion time on its own quota, is not late;
 due is who is as late but for the margin, and for the restart if it was evicted before.
 """
+TOO_LATE_S = 86_400.0
+"""A promise that was broken for so long keeps the cluster busy no longer: who waits is due no more."""
 EVICTIONS_PER_ARRIVAL = 0.05
 """What a subtree may evict to keep its promise, or for throughput, for each workload that was submitted."""
 RETRY_S = 60.0
@@ -153,7 +155,7 @@ def _is_due(world: Any, w: int) -> bool:
     at = due_at(work.submitted[w], work.virtual[w], work.saved[w], work.evictions[w] > 0)
     if at > now:
         merit.next[0] = min(merit.next[0], at)
-    return bool(at <= now)
+    return bool(at <= now <= at + TOO_LATE_S)
 
 
 @once

@@ -69,7 +69,8 @@ def empty_partitions(
     accept up to ``wishes`` classes and sit on up to ``seats`` nodes.
     """
     classes, queues = nominal.shape
-    first, sizes = np.zeros((classes, queues + 1), np.int64), []
+    first = np.zeros((classes, queues + 1), np.int64)
+    sizes: list[int] = []
     for c in range(classes):
         for q in range(queues):
             first[c, q] = len(sizes)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
+from typing import Any
 
 from scheduling.engine.merit import EVICTIONS_PER_ARRIVAL
 from scheduling.engine.model import Sharing
@@ -39,7 +40,7 @@ def evictions_left(queues: Sequence[Queue], at: datetime) -> dict[int, float]:
 
 
 def _left_in(top: Queue, at: datetime) -> float:
-    inside = {"queue__cluster": top.cluster_id}
+    inside: dict[str, Any] = {"queue__cluster": top.cluster_id}
     if top.path:
         inside["queue__path__startswith"] = top.path
     arrived = Workload.objects.filter(**inside, submitted_at__gt=at - WINDOW).count()

@@ -78,7 +78,7 @@ class RunTimes:
 
     def _row(self, key: Key) -> int:
         row = self._rows.setdefault(key, len(self._rows))
-        size = self._tables.count.size
+        size = self._tables.ended.size
         if row >= size:
             wider = gittins.empty_run_times(2 * size)
             for old, new in zip(self._tables, wider, strict=True):
