@@ -8,7 +8,7 @@ from scheduling.engine.index import row_of
 from scheduling.engine.limits import full_queue, user_limit
 from scheduling.engine.placement import is_free
 from scheduling.engine.record import admit, promise
-from scheduling.engine.standing import levels_over, over_limit, over_nominal, sharer, takes_kept
+from scheduling.engine.standing import levels_over, over_limit, over_nominal, takes_kept
 from scheduling.engine.world import World
 
 
@@ -29,11 +29,10 @@ def share_allows(world: World, w: int, c: int, gpus: int, turn: int) -> bool:
     """Limits and nominal allow ``gpus`` more, and at no more than ``turn`` levels they pass the share."""
     q = world.work.queue[w]
     tree, book, division = world.tree, world.book, world.division
-    if levels_over(tree, book, division, sharer(tree, q), c, gpus) > turn:
-        return False
-    if over_limit(world, q, c, gpus) >= 0:
-        return False
     over = levels_over(tree, book, division, q, c, gpus)
+    beside = over if tree.top[q] < 0 else levels_over(tree, book, division, tree.top[q], c, gpus)
+    if beside > turn or over_limit(world, q, c, gpus) >= 0:
+        return False
     if over > 0 and takes_kept(world, q, c, gpus) >= 0:
         return False
     fixed = not world.ranks.preemptible[world.work.priority[w]]

@@ -22,8 +22,9 @@ from scheduling.engine.eviction import (
     in_budget,
     protected_until,
 )
+from scheduling.engine.line import RISEN
 from scheduling.engine.memo import EPOCH
-from scheduling.engine.merit import RETRY_S, due_at, expected_of, lead_of
+from scheduling.engine.merit import RETRY_S, expected_of, lead_of
 from scheduling.engine.placement import place
 from scheduling.engine.prey import END, FIRST, core_of, gpus_of
 from scheduling.engine.prospects import note_loss
@@ -50,8 +51,6 @@ ahead in addition, and what each GPU that it frees beyond need is worth.
 
 SILENT_S = 7200.0
 """Of work without a checkpoint for longer none is to be waited for: it may leave at any time."""
-NOMINAL_AFTER_S = 86_400.0
-"""Who has been late for so long inside nominal takes it back as where shares are by weight."""
 
 
 @inner
@@ -367,14 +366,15 @@ def _quote(world: World, hunt: Hunt, v: int) -> None:
 @inner
 def may_make_room(world: World, w: int, c: int) -> bool:
     """Whether the other ways of making room are open to ``w`` where its subtree gives out by merit: across
-    its border, by priority, and inside nominal to who has been late for a day.
+    its border, by priority, and for its nominal once it has waited past the bound of its class, or at once
+    where nobody plays along.
     """
     q = world.work.queue[w]
-    late = world.rules.now >= _late_since(world, w) + NOMINAL_AFTER_S
-    world.merit.calm[w] = not late
+    entitled = world.line.rank[w] == RISEN or not world.tree.played[q]
+    world.merit.calm[w] = not entitled
     if world.tree.top[q] > 0 or _is_above_others(world, w, q):
         return True
-    return late and inside_nominal(world, q, -1, c, need_of(world, w))
+    return bool(entitled and inside_nominal(world, q, -1, c, need_of(world, w)))
 
 
 @once
@@ -385,14 +385,3 @@ def _is_above_others(world: World, w: int, q: int) -> bool:
         if rank[line.running[k]] >= 0 and value[rank[line.running[k]]] < value[rank[w]]:
             return True
     return False
-
-
-@inner
-def _late_since(world: World, w: int) -> float:
-    """When it fell behind its own quota; where nobody plays along, or nobody promises, when it came."""
-    work, q = world.work, world.work.queue[w]
-    if not world.tree.played[q]:
-        return -np.inf
-    if world.tree.sharing[q] != codes.PROMISE:
-        return work.submitted[w]
-    return due_at(work.submitted[w], work.virtual[w], work.saved[w], work.evictions[w] > 0)

@@ -114,10 +114,12 @@ def line_up_by_merit(world: Any) -> None:
     merit.next[0], merit.tried[0] = np.inf, 0
     for c in range(merit.failed_at.size):
         merit.failed_at[c] = -1
+    some = False
     for q in range(tree.top.size):
         merit.begin[q] = merit.end[q] = merit.at[q] = 0
         merit.left[q] = tree.evictions_left[q]
-    size = _gather(world)
+        some = some or tree.top[q] >= 0
+    size = _gather(world) if some else 0
     if size == 0:
         return
     _sort(world, size)
