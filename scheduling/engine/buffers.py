@@ -57,7 +57,7 @@ def buffers_for(
         empty_line(slots, queues),
         empty_memo(slots),
         empty_mix(slots),
-        empty_merit(slots, queues, classes),
+        empty_merit(slots, queues, classes, size),
         _index(nodes),
     )
 

@@ -286,32 +286,55 @@ def _cheapest_hold(world: World, n: int) -> int:
     return best
 
 
-@once
+@inner
 def _cheapest_nodes(world: World, hunt: Hunt, size: int) -> int:
     """All who may leave the nodes that cost least to free wholly, as many as the gang needs."""
-    merit, nodes, room, work, w = world.merit, world.nodes, world.room, world.work, hunt.w
+    merit, work, w = world.merit, world.work, hunt.w
     fits = size // work.need[GPUS, w]
-    wanted = -(-work.least[w] // max(1, fits))
-    first, end = nodes.class_start[hunt.c], nodes.class_start[hunt.c + 1]
-    price = np.full(end - first, np.inf)
-    for i in range(end - first):
-        n = nodes.of_class[first + i]
-        if fits > 0 and _could_free(world, w, n) >= fits * work.need[GPUS, w]:
-            price[i] = _price_of_node(world, n)
+    if fits == 0:
+        return 0
+    _price_nodes(world, hunt, fits * work.need[GPUS, w])
     merit.tried[1] += 1
     many = 0
-    for _ in range(wanted):
-        i = int(np.argmin(price))
-        if price[i] == np.inf:
+    for _ in range(-(-work.least[w] // fits)):
+        n = _cheapest_node(world, hunt.c)
+        if n < 0:
             return 0
-        price[i] = np.inf
-        h = room.first[nodes.of_class[first + i]]
-        while h >= 0:
-            v = room.owner[h]
-            if _given_by(world, h) > 0 and merit.taken[v] != merit.tried[1]:
-                merit.taken[v], merit.best[many] = merit.tried[1], v
-                many += 1
-            h = room.after[h]
+        merit.clearing[n] = np.inf
+        many = _take_all(world, n, many)
+    return many
+
+
+@inner
+def _price_nodes(world: World, hunt: Hunt, gpus: int) -> None:
+    nodes, clearing = world.nodes, world.merit.clearing
+    for i in range(nodes.class_start[hunt.c], nodes.class_start[hunt.c + 1]):
+        n = nodes.of_class[i]
+        enough = _could_free(world, hunt.w, n) >= gpus
+        clearing[n] = _price_of_node(world, n) if enough else np.inf
+
+
+@inner
+def _cheapest_node(world: World, c: int) -> int:
+    """-1 if none can be freed."""
+    nodes, clearing, best, least = world.nodes, world.merit.clearing, -1, np.inf
+    for i in range(nodes.class_start[c], nodes.class_start[c + 1]):
+        n = nodes.of_class[i]
+        if clearing[n] < least:
+            best, least = n, clearing[n]
+    return best
+
+
+@inner
+def _take_all(world: World, n: int, many: int) -> int:
+    """Put who may leave node ``n`` behind the first ``many`` of ``merit.best``; returns how many."""
+    merit, room, h = world.merit, world.room, world.room.first[n]
+    while h >= 0:
+        v = room.owner[h]
+        if _given_by(world, h) > 0 and merit.taken[v] != merit.tried[1]:
+            merit.taken[v], merit.best[many] = merit.tried[1], v
+            many += 1
+        h = room.after[h]
     return many
 
 

@@ -51,6 +51,7 @@ class Merit(NamedTuple):
     price: (
         Floats  # [slot] GPU-seconds that its eviction is weighed with, infinite where it may not go
     )
+    clearing: Floats  # [node] what freeing it wholly is weighed with
     taken: Ints  # [slot] number of the search that has chosen it last
     best: Ints  # whom the search at work would evict
     tried: Ints  # [hunts of this plan, searches]
@@ -61,13 +62,13 @@ class Merit(NamedTuple):
     failed_at: Ints  # [class]
 
 
-def empty_merit(slots: int, queues: int, classes: int) -> Merit:
+def empty_merit(slots: int, queues: int, classes: int, nodes: int) -> Merit:
     ints, floats = np.zeros(slots + 1, np.int64), np.zeros(slots + 1)
     flags = np.zeros(slots + 1, np.bool_)
     begin, end, at = (np.zeros(queues, np.int64) for _ in range(3))
     return Merit(
         floats, flags, ints, ints.copy(), begin, end, at, np.zeros(queues), flags.copy(), flags.copy(),
-        floats.copy(), ints.copy(), ints.copy(), np.zeros(2, np.int64), np.zeros(1),
+        floats.copy(), np.zeros(nodes), ints.copy(), ints.copy(), np.zeros(2, np.int64), np.zeros(1),
         np.zeros(classes, np.int64), np.full(classes, -1, np.int64),
     )  # fmt: skip
 

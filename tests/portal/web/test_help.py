@@ -10,8 +10,8 @@ from tests.factories import NOW
 
 pytestmark = pytest.mark.django_db
 ENDS = {
-    "fits_nominal", "borrows", "reclaimed", "preempted", "stale_gang", "drained", "grows", "shrinks",
-    "consolidates", "run_time_over",
+    "fits_nominal", "borrows", "reclaimed", "preempted", "gives_way", "stale_gang", "drained", "grows",
+    "shrinks", "consolidates", "run_time_over",
 }  # fmt: skip
 """Reasons of acts; nothing waits for them."""
 

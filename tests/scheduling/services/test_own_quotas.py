@@ -6,10 +6,14 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from scheduling.models import Cluster, Outcome, State, Workload
+from scheduling.engine.gittins import UNKNOWN_S
+from scheduling.models import Cluster, Outcome, Queue, Sharing, State, Workload
+from scheduling.services import leads, own_quotas, snapshots
 from scheduling.services.own_quotas import Layout, OwnQuotas, lead_s, play_back
+from scheduling.services.sharing import sharing_of
 from scheduling.services.standings import RunTimes
-from tests.scheduling.kube import policy
+from tests.scheduling.killing import KilledError, restart
+from tests.scheduling.kube import World, policy
 
 T0 = datetime(2026, 1, 5, 8, tzinfo=UTC)
 LAYOUT = Layout({1: 0}, {"gpu": 0}, ((8000,),), (8000,))
@@ -173,3 +177,84 @@ def test_cancelled_runs_say_nothing_of_run_times() -> None:
     times.note([*ran, cancelled])
 
     assert times.expected_s([work("new", 1, 0)], [0.0]) == [60.0]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_cycle_keeps_when_each_would_have_begun(world: World) -> None:
+    world.job("inside", gpus=8)
+    world.job("beyond", gpus=8)
+    world.catch_up()
+    world.cycle()
+
+    begun = {row.name for row in Workload.objects.exclude(virtual_start_at=None)}
+
+    assert len(begun) == 1
+    assert Workload.objects.count() == 2
+
+
+@pytest.mark.django_db(transaction=True)
+def test_worker_killed_before_it_committed_finds_the_same_again(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.job("inside", gpus=8)
+    world.catch_up()
+    with monkeypatch.context() as dying:
+        dying.setattr(own_quotas, "save", lambda began: (_ for _ in ()).throw(KilledError))
+        with pytest.raises(KilledError):
+            world.cycle()
+    restart(world)
+
+    world.catch_up()
+    world.cycle()
+
+    assert world.row("inside").virtual_start_at is not None
+
+
+@pytest.mark.django_db(transaction=True)
+def test_snapshot_says_how_work_stands_where_its_subtree_promises(world: World) -> None:
+    Queue.objects.filter(name="research").update(sharing="promise")
+    world.job("mine", gpus=8)
+    world.catch_up()
+    world.cycle()
+
+    snapshot = snapshots.live(world.cluster)
+
+    (mine,) = snapshot.workloads
+    (queue,) = (q for q in snapshot.queues if q.name == "research")
+    assert mine.virtual_start is not None
+    assert mine.rank_s == UNKNOWN_S
+    assert queue.sharing is Sharing.PROMISE
+    assert queue.evictions_left == pytest.approx(0.05)
+
+
+@pytest.mark.django_db
+def test_queues_share_as_the_nearest_above_says_and_all_below_merit_alike() -> None:
+    cluster = policy("observe", "http://unused", "research", "products")
+    research = Queue.objects.get(name="research")
+    research.sharing = "promise"
+    research.save()
+    below = Queue.objects.create(
+        cluster=cluster, name="below", parent=research, sharing="throughput"
+    )
+
+    found = sharing_of(list(Queue.objects.all()))
+
+    assert found[below.pk] == (Sharing.PROMISE, research.pk)
+    assert found[Queue.objects.get(name="products").pk] == (Sharing.FAIR_SHARE, None)
+
+
+@pytest.mark.django_db
+def test_leads_are_told_by_queue_and_who_ended_late() -> None:
+    cluster = policy("observe", "http://unused", "research")
+    queue = Queue.objects.get(name="research")
+    for uid, began, real in (("early", 500, 0), ("late", 0, 500)):
+        row = end(work(uid, 1, 0, started=real), 1000 + real)
+        row.cluster, row.queue, row.virtual_start_at = cluster, queue, at(began)
+        row.namespace = "default"
+        row.save()
+
+    ended = leads.ended(cluster, at(0), at(10_000))
+
+    assert leads.by_queue(ended)[queue.pk] == leads.QueueLead(ended=2, late=1, lead_s=0.0)
+    (late,) = leads.ended_late(ended)
+    assert (late.workload.uid, late.late_s) == ("late", 500.0)
