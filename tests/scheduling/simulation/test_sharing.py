@@ -26,7 +26,7 @@ def busy_trace(seed: int = 1, count: int = 600) -> Trace:
     gpus = dice.choice([1, 1, 1, 2, 4, 8, 16], count)
     queue = dice.choice(["a", "b", "c"], count, p=[0.6, 0.3, 0.1])
     rows = zip(submit.tolist(), run.tolist(), gpus.tolist(), queue.tolist(), strict=True)
-    return make_trace(*rows)
+    return replace(make_trace(*rows), queue_nodes={"a": 2, "b": 1, "c": 1})
 
 
 def live(trace: Trace, sharing: Sharing) -> Life:
