@@ -18,7 +18,7 @@ class PredictorKind(models.TextChoices):
 
 
 class PredictorState(models.TextChoices):
-    """CANDIDATE was learned and has not been better yet; one SERVES a cluster; RETIRED has served or was passed."""
+    """A CANDIDATE was learned and does not serve yet; one of a cluster is SERVING; RETIRED ones did."""
 
     CANDIDATE = "candidate", "Candidate"
     SERVING = "serving", "Serves"
@@ -26,7 +26,7 @@ class PredictorState(models.TextChoices):
 
 
 class Predictor(models.Model):
-    """One version of a cluster's run-time model, with the runs it was learned from and how well it did since."""
+    """One version of a cluster's run-time model, what it was learned from and how well it did."""
 
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="predictors")
     kind = models.CharField(max_length=7, choices=PredictorKind.choices)
@@ -74,7 +74,7 @@ class Predictor(models.Model):
 class Prediction(models.Model):
     """The rest of a workload's run, in quantiles, as last predicted; and what was said of it at first.
 
-    Of one that waits the rest is the whole run that is left to it. Once it has ended ``ran_s`` says how long it took.
+    Of one that waits the rest is all that is left to run. Once it has ended ``ran_s`` says how long it took.
     """
 
     workload = models.OneToOneField(Workload, on_delete=models.CASCADE, related_name="prediction")

@@ -1,7 +1,7 @@
 """Quantile gradient boosting over what history says: trees that correct its median.
 
-scikit-learn fits them; what is kept are the numbers of their nodes, and walking them is done here. So a stored
-model is data, never code that runs when it is read, and one row costs no call into scikit-learn.
+scikit-learn fits them; what is kept are the numbers of their nodes, and walking them is done here. So a
+stored model is data, never code that runs when it is read, and one row costs no call into scikit-learn.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Forest:
 def fit(rows: Floats, targets: Floats) -> Forest:
     """One model for each of ``LEVELS``; the same rows give the same trees."""
     # Its import takes a second that only who learns should pay.
-    from sklearn.ensemble import HistGradientBoostingRegressor  # noqa: PLC0415
+    from sklearn.ensemble import HistGradientBoostingRegressor
 
     models = [
         HistGradientBoostingRegressor(
@@ -90,9 +90,7 @@ def forest_of(trees: Sequence[Sequence[npt.NDArray[np.void]]], models: Sequence[
         left=np.tile(np.arange(most, dtype=np.int32), (len(nodes), 1)),
         right=np.tile(np.arange(most, dtype=np.int32), (len(nodes), 1)),
         depth=max(int(tree["depth"].max()) for tree in nodes),
-        of_level=np.repeat(
-            np.arange(len(trees), dtype=np.int32), [len(level) for level in trees]
-        ),
+        of_level=np.repeat(np.arange(len(trees), dtype=np.int32), [len(level) for level in trees]),
     )
     for place, tree in enumerate(nodes):
         _copy(forest, place, tree)

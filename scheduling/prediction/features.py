@@ -14,8 +14,20 @@ NAN = math.nan
 LATEST = 5
 LEVELS_SEEN = (0, 1, 3, 4, 6, 7)
 """Places in ``GROUPS`` whose last runs are shown one by one."""
-OWN = ("limit", "gpus", "memory", "hour", "weekday", "type", "since", "since_recipe", "open", "open_recipe",
-    "oldest", "newest")
+OWN = (
+    "limit",
+    "gpus",
+    "memory",
+    "hour",
+    "weekday",
+    "type",
+    "since",
+    "since_recipe",
+    "open",
+    "open_recipe",
+    "oldest",
+    "newest",
+)
 SAID = ("p10", "p50", "p90", "weight")
 OF_GROUP = ("last", "before", "mean", "least", "most", "count", "since_end")
 NAMES = (*OWN, *SAID, *(f"{GROUPS[place]}_{name}" for place in LEVELS_SEEN for name in OF_GROUP))
@@ -37,7 +49,11 @@ class Submissions:
         since = [_log(work.submitted - self.last[key]) if key in self.last else NAN for key in keys]
         unfinished = [float(len(self.open.get(key, ()))) for key in keys]
         like = self.open.get(keys[1], ())
-        ages = (_log(work.submitted - like[0]), _log(work.submitted - like[-1])) if like else (NAN, NAN)
+        ages = (
+            (_log(work.submitted - like[0]), _log(work.submitted - like[-1]))
+            if like
+            else (NAN, NAN)
+        )
         for key in keys:
             self.last.pop(key, None)
             self.last[key] = work.submitted

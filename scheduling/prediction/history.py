@@ -1,10 +1,10 @@
 """The simple model: what the last runs like it took.
 
-Work belongs to groups, from its very recipe to the whole cluster. The last runs of each are weighed together:
-those of a narrow group in full, those of a wider one by what the narrower leave over, so that a recipe with many
-runs speaks for itself and a new one is drawn towards its user, its name and its queue. Runs that were cut short
-count as *at least so long*: their weight goes to the longer ones (Kaplan and Meier 1958, with the last one taken
-as ended, Efron 1967).
+Work belongs to groups, from its very recipe to the whole cluster. The last runs of each are weighed
+together: those of a narrow group in full, those of a wider one by what the narrower leave over, so that a
+recipe with many runs speaks for itself and a new one is drawn towards its user, its name and its queue.
+Runs that were cut short count as *at least so long*: their weight goes to the longer ones (Kaplan and Meier
+1958, with the last one taken as ended, Efron 1967).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Predict, then learn: one pass through submissions and ends in the order in which they came.
 
-A prediction sees what had ended by its time and nothing else. The boosted model is fitted again whenever enough
-runs have ended since; it speaks while it has been better than history on runs that began after its first fit,
-and history speaks otherwise. Every quantile is corrected by how the last ones held.
+A prediction sees what had ended by its time and nothing else. The boosted model is fitted again whenever
+enough runs have ended since; it speaks while it has been better than history on runs that began after its
+first fit, and history speaks otherwise. Every quantile is corrected by how the last ones held.
 """
 
 from __future__ import annotations
@@ -130,8 +130,8 @@ class Learner:
 
 
 def target_of(said: Said, took: float, *, censored: bool) -> float:
-    """By how much history's median was off. One cut short is taken to have gone on for as long as half of those
-    that history knows to last so long do (Buckley and James 1979)."""
+    """By how much history's median was off. One cut short is taken to have gone on for as long as half of
+    those that history knows to last so long do (Buckley and James 1979)."""
     history = said.raw["history"]
     if censored:
         gone = history.share_below(took)
@@ -139,9 +139,7 @@ def target_of(said: Said, took: float, *, censored: bool) -> float:
     return took - history.p50
 
 
-def say(
-    models: Models, work: Work, now: float, submitted: tuple[float, ...]
-) -> Said:
+def say(models: Models, work: Work, now: float, submitted: tuple[float, ...]) -> Said:
     """What every model says of ``work`` by what had ended at ``now``."""
     found = models.history.runs_like(work)
     estimate = models.history.estimate(work, found)

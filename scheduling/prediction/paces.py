@@ -1,9 +1,9 @@
 """How much sooner runs end on one GPU class than on another, by name and image.
 
-Work of one name and image is a *group*. Of a group that has run on both classes, the mean logarithms of its run
-times differ by its own pace; the common pace of two classes is the mean over the groups, each weighed by the
-runs that its difference rests on, and a group's own is drawn towards the common one. Two classes that no group
-has run on both of have no pace: nobody knows.
+Work of one name and image is a *group*. Of a group that has run on both classes, the mean logarithms of its
+run times differ by its own pace; the common pace of two classes is the mean over the groups, each weighed by
+the runs that its difference rests on, and a group's own is drawn towards the common one. Two classes that no
+group has run on both of have no pace: nobody knows.
 """
 
 from __future__ import annotations

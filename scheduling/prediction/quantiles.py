@@ -1,7 +1,8 @@
 """Quantiles of a run time, and what is left of it once it has run for a while.
 
-Inside, run times are base-2 logarithms of seconds: an error of 1 is a factor of two either way. Three quantiles
-stand for a distribution that is log-normal on either side of its median, each side with its own width.
+Inside, run times are base-2 logarithms of seconds: an error of 1 is a factor of two either way. Three
+quantiles stand for a distribution that is log-normal on either side of its median, each with its own
+width.
 """
 
 from __future__ import annotations
@@ -60,7 +61,9 @@ def log2_s(seconds_: float) -> float:
     return math.log2(max(1.0, seconds_))
 
 
-def rest_s(quantiles: Quantiles, ran_s: float = 0.0, limit_s: float = 0.0) -> tuple[float, float, float]:
+def rest_s(
+    quantiles: Quantiles, ran_s: float = 0.0, limit_s: float = 0.0
+) -> tuple[float, float, float]:
     """P10, P50 and P90 of the seconds that are left of a run that has not ended in ``ran_s``.
 
     Of those that survive so long; never past the limit that ends it.

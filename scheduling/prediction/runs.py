@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 COUNTER = re.compile(r"[-_.](?:\d+|(?=[a-z0-9]*\d)[a-f0-9]{5,}|(?=[a-z0-9]*\d)[a-z0-9]{5})$")
-"""The last part of a name that only tells one submission from the next: a number, or letters drawn at random."""
+"""The last part of a name that only tells submissions apart: a number, or letters drawn at random."""
 TAG = re.compile(r"(?:@[^/]*|:[^/:]*)$")
 
 

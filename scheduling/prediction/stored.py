@@ -1,7 +1,7 @@
 """Models as bytes and back: compressed JSON of numbers and names.
 
-Not pickle: whoever can write the row could then run code in every worker that reads it. What is read here can be
-wrong, never more than that; it is bounded before it is unpacked, and anything odd is a ValueError.
+Not pickle: whoever can write the row could then run code in every worker that reads it. What is read here
+can be wrong, never more than that; it is bounded before it is unpacked, and anything odd is a ValueError.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ from .quantiles import LEVELS
 FORMAT = 1
 MOST_BYTES = 256 * 2**20
 """Unpacked."""
-SEPARATOR = "\x1f"
 
 
 def dump(models: Models) -> bytes:
@@ -33,7 +32,9 @@ def dump(models: Models) -> bytes:
         "format": FORMAT,
         "serving": models.serving,
         "calibrators": {name: c.moved for name, c in models.calibrators.items()},
-        "past": [[list(key), [list(run) for run in runs]] for key, runs in models.history.past.items()],
+        "past": [
+            [list(key), [list(run) for run in runs]] for key, runs in models.history.past.items()
+        ],
         "paces": [
             [list(group), {name: list(values) for name, values in by_class.items()}]
             for group, by_class in models.history.paces.seen.items()
@@ -66,14 +67,18 @@ def _models(document: dict[str, Any]) -> Models:
         raise ValueError(f"no stored model: its format is {document['format']!r}")
     past = {
         tuple(map(str, key)): deque(
-            (Past(float(log2_s), float(ended), bool(cut), str(gpu_class)) for log2_s, ended, cut, gpu_class in runs),
+            (
+                Past(float(log2_s), float(ended), bool(cut), str(gpu_class))
+                for log2_s, ended, cut, gpu_class in runs
+            ),
             maxlen=history.KEPT,
         )
         for key, runs in document["past"]
     }
     seen = {
         (str(group[0]), str(group[1])): {
-            str(name): deque(map(float, values), maxlen=paces.KEPT) for name, values in by_class.items()
+            str(name): deque(map(float, values), maxlen=paces.KEPT)
+            for name, values in by_class.items()
         }
         for group, by_class in document["paces"]
     }
@@ -102,7 +107,9 @@ def _forest(document: dict[str, Any]) -> Forest:
         name: np.array(document[name], dtype=np.int32)
         for name in ("feature", "left", "right", "of_level")
     }
-    real = {name: np.array(document[name], dtype=np.float64) for name in ("base", "value", "threshold")}
+    real = {
+        name: np.array(document[name], dtype=np.float64) for name in ("base", "value", "threshold")
+    }
     missing = np.array(document["missing_left"], dtype=np.bool_)
     shape = real["value"].shape
     tables = (real["threshold"], missing, whole["feature"], whole["left"], whole["right"])
@@ -112,7 +119,17 @@ def _forest(document: dict[str, Any]) -> Forest:
     _check(_within(whole["left"], shape[1]) and _within(whole["right"], shape[1]))
     depth = int(document["depth"])
     _check(0 <= depth <= shape[1])
-    return Forest(**real, **whole, missing_left=missing, depth=depth)
+    return Forest(
+        base=real["base"],
+        value=real["value"],
+        feature=whole["feature"],
+        threshold=real["threshold"],
+        missing_left=missing,
+        left=whole["left"],
+        right=whole["right"],
+        depth=depth,
+        of_level=whole["of_level"],
+    )
 
 
 def _within(table: np.ndarray[Any, np.dtype[np.int32]], most: int) -> bool:

@@ -16,7 +16,7 @@ import requests
 from django.conf import settings
 
 from scheduling.services.benches.crowd import crowd
-from scheduling.simulation.benches import Outcome, Progress
+from scheduling.simulation.outcomes import Outcome, Progress
 
 CLIENTS = 50
 SPAN_S = 30.0

@@ -13,7 +13,8 @@ from scheduling.services.benches.pages import run_pages
 from scheduling.services.benches.record import Record, latency, throughput
 from scheduling.services.benches.stage import play, stage
 from scheduling.services.benches.work import BASELINE, LARGE, LIVE, Load
-from scheduling.simulation.benches import Bench, Outcome, Progress
+from scheduling.simulation.benches import Bench
+from scheduling.simulation.outcomes import Outcome, Progress
 
 Figures = Callable[[Record, Load], dict[str, float]]
 

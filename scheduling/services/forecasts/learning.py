@@ -104,7 +104,13 @@ def _predictor(cluster: Cluster, learner: Learner, begin: datetime, now: datetim
         state=stored.dump(learner.models),
         calibration={**own, "simple": {name: one for name, one in figures.items() if one}},
         paces=[
-            {"gpu_class": quick, "against": slow, "ratio": round(pace.ratio, 3), "groups": pace.groups, "runs": pace.runs}
+            {
+                "gpu_class": quick,
+                "against": slow,
+                "ratio": round(pace.ratio, 3),
+                "groups": pace.groups,
+                "runs": pace.runs,
+            }
             for quick, slow, pace in learner.models.history.paces.pairs()
         ],
         why=_why(learner),

@@ -6,7 +6,7 @@ import math
 import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from django.db import transaction
@@ -53,7 +53,9 @@ def predict(*, cluster: Cluster) -> int:
     with _lock:
         models = _models(cluster, predictor, now)
         rows = _live(cluster)
-        said = {p.workload_id: p for p in Prediction.objects.filter(workload__in=[r.pk for r in rows])}
+        said = {
+            p.workload_id: p for p in Prediction.objects.filter(workload__in=[r.pk for r in rows])
+        }
         made = [_prediction(models, predictor, row, said.get(row.pk), now) for row in rows]
     return _save([one for one in made if one is not None])
 
@@ -97,20 +99,32 @@ def _prediction(
     submitted = _numbers(noted) if noted else models.submissions.note(work)
     gone_s = ran_s(row, now)
     told = _told(models, row, "", submitted, gone_s, now)
-    if before is not None and before.predictor_id == predictor.pk and _is_same(before, told.rest, now):
+    if (
+        before is not None
+        and before.predictor_id == predictor.pk
+        and _is_same(before, told.rest, now)
+    ):
         return None
     made = before or Prediction(workload=row, told_at=now, told_by=predictor)
     if before is None:
         made.told_p10_s, made.told_p50_s, made.told_p90_s = told.rest
     made.predictor, made.at = predictor, now
     made.p10_s, made.p50_s, made.p90_s = told.rest
-    made.evidence = _evidence(told.said.estimate, gone_s) | {"as_submitted": _plain(submitted), "by": told.said.by}
+    made.evidence = _evidence(told.said.estimate, gone_s) | {
+        "as_submitted": _plain(submitted),
+        "by": told.said.by,
+    }
     made.by_class = _by_class(models, row, submitted, gone_s, now)
     return made
 
 
 def _told(
-    models: Models, row: Workload, gpu_class: str, submitted: Sequence[float], gone_s: float, now: datetime
+    models: Models,
+    row: Workload,
+    gpu_class: str,
+    submitted: Sequence[float],
+    gone_s: float,
+    now: datetime,
 ) -> _Told:
     work = work_of(row, gpu_class)
     said = say(models, work, now.timestamp(), tuple(submitted))
@@ -153,7 +167,8 @@ def _is_same(before: Prediction, rest: Sequence[float], now: datetime) -> bool:
     passed_s = (now - before.at).total_seconds() if before.workload.state == State.RUNNING else 0.0
     old = (before.p10_s, before.p50_s, before.p90_s)
     return all(
-        abs(new + passed_s - was) <= SAME * max(was, 60.0) for new, was in zip(rest, old, strict=True)
+        abs(new + passed_s - was) <= SAME * max(was, 60.0)
+        for new, was in zip(rest, old, strict=True)
     )
 
 
@@ -197,14 +212,6 @@ def _watch(cluster: Cluster) -> None:
         return
     told = predictor.first_predictions.filter(ran_s__gt=0, cut_short=False).order_by("-at")
     latest = list(told.values_list("ran_s", "told_p10_s", "told_p90_s")[:DRIFT_RUNS])
-    held = sum(low <= took <= high for took, low, high in latest)
+    held = sum(took is not None and low <= took <= high for took, low, high in latest)
     if len(latest) == DRIFT_RUNS and held < DRIFT_LEAST * DRIFT_RUNS:
         demote(cluster=cluster, why=f"P10 to P90 held {held} of the last {DRIFT_RUNS} runs.")
-
-
-def retire_after(cluster: Cluster, age: timedelta) -> int:
-    """Drop what was said of workloads that ended longer than ``age`` ago; how many."""
-    old = Prediction.objects.filter(
-        workload__cluster=cluster, workload__finished_at__lt=cluster.now() - age
-    )
-    return old.delete()[0]

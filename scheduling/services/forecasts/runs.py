@@ -17,7 +17,7 @@ NEEDED = (
 
 
 def work_of(row: Workload, gpu_class: str = "") -> Work:
-    """What is known of ``row`` before it runs, on ``gpu_class``, else on that which it runs on or asks for."""
+    """What is known of ``row`` before it runs, on ``gpu_class``, else on that it runs on or asks for."""
     queue = row.queue
     wished = row.gpu_classes[0] if row.gpu_classes else ""
     return Work(

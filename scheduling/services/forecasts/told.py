@@ -11,7 +11,7 @@ from scheduling.models import Cluster, Prediction, State
 
 @dataclass(frozen=True, slots=True)
 class Rest:
-    """Quantiles of the seconds that a workload still runs, from ``at`` on; of one that waits, once it starts."""
+    """Quantiles of the seconds that are left of a run, from ``at`` on; of one that waits, once it starts."""
 
     at: datetime
     p10_s: float
@@ -26,4 +26,4 @@ def rests(cluster: Cluster, *, workload_ids: Collection[int] | None = None) -> d
     if workload_ids is not None:
         said = said.filter(workload__in=workload_ids)
     columns = said.values_list("workload_id", "at", "p10_s", "p50_s", "p90_s")
-    return {pk: Rest(*rest) for pk, *rest in columns}
+    return {pk: Rest(at, p10, p50, p90) for pk, at, p10, p50, p90 in columns}
