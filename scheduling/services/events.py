@@ -96,17 +96,28 @@ def announce(
             actor=actor if isinstance(actor, str) else actor.get_username() if actor else "",
             cluster=cluster,
             queue=queue,
-            subject=subject[:300],
-            before=before,
-            after=after,
-            reason=reason[:500],
+            subject=_storable(subject)[:300],
+            before=_storable(before),
+            after=_storable(after),
+            reason=_storable(reason)[:500],
             refused=refused,
-            origin=origin().told(kind, cluster, queue),
+            origin=_storable(origin().told(kind, cluster, queue)),
         )
         Delivery.objects.bulk_create(
             Delivery(announcement=made, subscriber=name, due_at=now) for name in names
         )
         transaction.on_commit(lambda: _deliver_all(made), robust=True)
+
+
+def _storable(told: Any) -> Any:
+    """``told`` as PostgreSQL takes it, in texts and in JSON: NUL, which neither can hold, shown as a sign."""
+    if isinstance(told, str):
+        return told.replace("\0", "\N{SYMBOL FOR NULL}")
+    if isinstance(told, Mapping):
+        return {_storable(name): _storable(value) for name, value in told.items()}
+    if isinstance(told, list | tuple):
+        return [_storable(value) for value in told]
+    return told
 
 
 def _deliver_all(made: Announcement) -> None:

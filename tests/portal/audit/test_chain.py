@@ -37,6 +37,13 @@ def test_entries_are_numbered_and_each_holds_the_digest_before_it(told):
     assert verify().whole
 
 
+def test_nul_that_no_database_can_hold_is_kept_as_a_sign(django_capture_on_commit_callbacks):
+    with django_capture_on_commit_callbacks(execute=True):
+        events.announce("quota.saved", subject="a\0b", after={"names": ["c\0"]})
+    entry = AuditEntry.objects.get()
+    assert (entry.subject, entry.after) == ("a␀b", {"names": ["c␀"]})
+
+
 def test_nothing_of_an_announcement_stays_once_everybody_had_it(told):
     assert not Announcement.objects.exists()
     assert not Delivery.objects.exists()
