@@ -19,7 +19,7 @@ from portal.web.overview.views import chosen_class
 from scheduling.models import MILLI, Cluster, GpuClass, Node, Workload
 from scheduling.services.errors import ServiceError
 from scheduling.services.explain import asking
-from scheduling.services.explain.consolidating import Freed, Move
+from scheduling.services.consolidation.moves import Freed, Move
 
 MOST_NODES = 64
 NOT_A_NUMBER = f"Ask for 1 to {MOST_NODES} nodes, as a whole number."

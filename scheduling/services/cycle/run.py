@@ -4,7 +4,8 @@
 2. Hold the lease (enforce mode only: observe writes nothing, not even that).
 3. Wait until the mirror has seen the cluster once.
 4. Project the cluster into rows, book the time since the last cycle.
-5. Make the snapshot and plan; of more starts than one cycle should write, take a portion.
+5. Make the snapshot and plan, after the moves of a consolidation that somebody ordered; of more starts than
+   one cycle should write, take a portion.
 6. Record the plan and commit.
 7. Enforce: only a committed plan reaches the cluster.
 8. Settle: project once more, so that people see what was done without waiting for the next cycle. A
@@ -35,6 +36,8 @@ from scheduling.cluster.picture.compose import Picture
 from scheduling.engine import Outline, Snapshot
 from scheduling.models import Cluster, ClusterMode
 from scheduling.services.clusters.connection import ClusterLink
+from scheduling.services.consolidation import orders
+from scheduling.services.consolidation.orders import Due, TakenError
 from scheduling.services.cycle import backstops
 from scheduling.services.cycle.batching import portion
 from scheduling.services.cycle.changes import Changes, save
@@ -99,6 +102,8 @@ class _Planned:
     plan: Outline
     is_whole: bool
     took_ms: float
+    ordered: Due | None = None
+    """The consolidation whose moves are in it."""
 
 
 class Call(Protocol):
@@ -141,12 +146,19 @@ def run(
     view = _look(one, policy, now)
     watch.lap("Look at the cluster")
     planned = _plan(one, view, watch)
-    recorded, is_news = _commit(one, view, planned)
+    try:
+        recorded, is_news = _commit(one, view, planned)
+    except TakenError:
+        memory.forget()
+        call()
+        return CycleResult(skipped="taken")
     causes = memory.causes.take()
     watch.lap("Commit to the ledger")
 
     pictures.retire(link.mirror, memory.memo, rows.projection.ended())
     report = _enforce(one, view, planned.plan, recorded) if enforce else Report()
+    if planned.ordered is not None:
+        orders.settle(planned.ordered, report.writes)
     watch.lap(records.WRITING)
     if not planned.is_whole:
         call()
@@ -199,15 +211,18 @@ def _plan(one: _Pass, view: _View, watch: Watch) -> _Planned:
         heirs=one.rows.projection.heirs(view.picture),
     )
     watch.lap("Make the snapshot")
-    plan = reworded(one.memory.planner.plan(snapshot), view.blocked)
+    enforce, is_whole = view.cluster.mode == ClusterMode.ENFORCE, True
+    ordered = orders.due(view.cluster, snapshot) if enforce else None
+    plan = reworded(one.memory.planner.plan(ordered.after if ordered else snapshot), view.blocked)
+    if ordered is not None:
+        plan = replace(plan, acts=(*ordered.moves, *plan.acts))
     watch.lap("Plan")
-    is_whole = True
-    if view.cluster.mode == ClusterMode.ENFORCE:
+    if enforce:
         plan = _within_quotas(plan, one, view)
         most = max(ADMISSIONS, one.link.enforcer.writable(watch.passed_s()))
         plan, is_whole = portion(plan, most, _priorities(view, one.rows.projection))
         watch.lap("Fit namespace quotas")
-    return _Planned(snapshot, plan, is_whole, _ms_since(began))
+    return _Planned(snapshot, plan, is_whole, _ms_since(began), ordered)
 
 
 def _within_quotas(plan: Outline, one: _Pass, view: _View) -> Outline:
@@ -242,6 +257,8 @@ def _commit(one: _Pass, view: _View, planned: _Planned) -> tuple[Recorded, bool]
     recorded = _record(one, view, planned)
     recorded.cycle.took_ms = _ms_since(one.began)
     recorded.cycle.save(update_fields=["took_ms"])
+    if planned.ordered is not None:
+        orders.claim(planned.ordered, recorded.cycle, one.rows.projection.by_name)
     return recorded, bool(view.changes or moved or recorded.visible)
 
 

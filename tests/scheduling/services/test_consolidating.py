@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 from scheduling.engine import model as m
 from scheduling.services.explain import asking
-from scheduling.services.explain.consolidating import freed
+from scheduling.services.consolidation.moves import freed
 from tests.scheduling.kube import World
 
 G = m.MILLI

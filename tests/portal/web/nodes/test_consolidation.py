@@ -7,7 +7,7 @@ import pytest
 from scheduling.models import Workload
 from scheduling.services.errors import ServiceError
 from scheduling.services.explain import asking
-from scheduling.services.explain.consolidating import Freed, Move
+from scheduling.services.consolidation.moves import Freed, Move
 
 pytestmark = pytest.mark.django_db
 ADDRESS = "/c/fra1/consolidation/?class=h100-80gb&nodes=1"
