@@ -41,8 +41,8 @@ class Consolidation(models.Model):
     cycle = models.ForeignKey(Cycle, on_delete=models.SET_NULL, null=True, related_name="+")
     """That took it."""
     moves = models.JSONField(default=list)
-    """As decided by that cycle: {workload (its key), uid, name, origin, target, gpus, lost_gpu_s, moved, why};
-    ``moved`` is null until it is known."""
+    """As decided by that cycle: {workload (its key), uid, name, origin, target, gpus, lost_gpu_s, moved,
+    why}; ``moved`` is null until it is known."""
     outcome = models.CharField(max_length=300, blank=True)
     done_at = models.DateTimeField(null=True, blank=True)
 

@@ -18,6 +18,8 @@ ASKED = "(whole nodes)"
 """The ask, its queue and its priority class. No object of a cluster is called so."""
 FIXED = "(fixed)"
 """Priority class of what cannot be made again elsewhere: it outranks the ask, so it stays."""
+MOST_NODES = 64
+"""Whole nodes that one consolidation may be asked for."""
 MOST_MOVES = 16
 """Workloads that one consolidation may move, whatever the cluster's own bound for a cycle."""
 
@@ -85,7 +87,7 @@ def decided(
 
 
 def under_way(snapshot: m.Snapshot, decisions: Sequence[m.Decision]) -> m.Snapshot:
-    """``snapshot`` as the next cycle will see it: who moves is kept its place, and still holds the old one."""
+    """``snapshot`` as the next cycle will see it: who moves is kept its place and still holds the old."""
     to = {decision.workload: decision.placement for decision in decisions}
     workloads = (
         replace(

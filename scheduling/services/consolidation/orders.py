@@ -2,10 +2,10 @@
 
 1. ``order`` writes down what somebody confirmed; ``cancel`` takes it back while it waits.
 2. ``due`` plans the one that waits anew, on the cycle's own snapshot.
-3. ``claim`` takes it in the transaction that commits its moves, by a conditional update: whoever finds it taken
-   commits nothing.
-4. ``settle`` writes what came of it, from what was written to the cluster. Where a kill came between, the next
-   ``claim`` reads the ledger: if nobody was stopped it waits again, else it is over.
+3. ``claim`` takes it in the transaction that commits its moves, by a conditional update: whoever finds it
+   taken commits nothing.
+4. ``settle`` writes what came of it, from what was written to the cluster. Where a kill came between, the
+   next ``claim`` reads the ledger: if nobody was stopped it waits again, else it is over.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class TakenError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """One that is open, and its moves on the cycle's snapshot; ``after`` is that snapshot with them under way.
+    """One that is open, its moves on the cycle's snapshot, and ``after``: that snapshot with them under way.
 
     One that an earlier cycle took has no moves any more: what came of them is to be found out.
     """
