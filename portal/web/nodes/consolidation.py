@@ -128,7 +128,7 @@ def _runs_after(drawn: Map, node: Node, moving: Sequence[Moving]) -> list[Run]:
         if members := _members(one.move.target, node):
             owner = owners.get(uid, NOWHERE)
             held.append(Held(uid, one.work.name, gpus * members, bool(gpus % MILLI), owner))
-    return runs(after, held, drawn.sizes.smallest_wanted(node.gpu_class))
+    return runs(after, held, drawn.sizes.wanted(node.gpu_class))
 
 
 def _members(placement: Mapping[str, int], node: Node) -> int:
