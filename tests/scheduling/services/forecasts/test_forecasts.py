@@ -63,7 +63,7 @@ def test_learned_run_time_is_predicted_of_what_waits(queue: Queue) -> None:
     assert forecasts.learn(cluster=queue.cluster) is not None
     assert forecasts.predict(cluster=queue.cluster) == 1
 
-    rest = forecasts.rests(queue.cluster)[work.pk]
+    rest = forecasts.rests(queue.cluster)[work.uid]
     assert rest.p10_s <= rest.p50_s <= rest.p90_s
     assert rest.p50_s == pytest.approx(600, rel=0.3)
 
