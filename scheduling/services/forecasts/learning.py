@@ -16,6 +16,7 @@ from scheduling.models import Cluster, Predictor, PredictorKind, State, Workload
 from scheduling.prediction import stored
 from scheduling.prediction.learner import Learner
 
+from .budget import Budget
 from .runs import NEEDED, run_of, work_of
 from .serving import promote
 
@@ -28,6 +29,7 @@ DUE = 0.05
 FITTED_AGAIN = 1.5
 KEPT = 40
 """Versions."""
+BUDGET = Budget()
 
 
 def learn(*, cluster: Cluster) -> Predictor | None:
@@ -37,10 +39,17 @@ def learn(*, cluster: Cluster) -> Predictor | None:
     2. Keep the models with how they did.
     3. Let it serve.
     """
+    if not BUDGET.allows(cluster.pk):
+        return None
     now = cluster.now()
     latest = Predictor.objects.filter(cluster=cluster).order_by("-version").first()
     if not _is_due(cluster, latest, now):
         return None
+    with BUDGET.spend(cluster.pk):
+        return _learned(cluster, latest, now)
+
+
+def _learned(cluster: Cluster, latest: Predictor | None, now: datetime) -> Predictor | None:
     began_s = time.thread_time()
     begin = _window_from(cluster, now)
     learner = replayed(_rows(cluster, begin, now), now)

@@ -17,6 +17,7 @@ from scheduling.prediction.history import Estimate
 from scheduling.prediction.learner import Models, Said, say
 from scheduling.prediction.quantiles import rest_s, seconds
 
+from .budget import Budget
 from .learning import ended
 from .runs import NEEDED, ran_s, run_of, work_of
 from .serving import demote, serving
@@ -30,6 +31,7 @@ DRIFT_RUNS = 60
 DRIFT_LEAST = 0.60
 """... by P10 to P90 holding fewer of them than this, where four fifths are promised."""
 BATCH = 500
+BUDGET = Budget()
 
 _loaded: dict[int, tuple[int, Models, tuple[datetime, int]]] = {}
 """By cluster: the version in memory and up to which end it has heard."""
@@ -44,7 +46,13 @@ def predict(*, cluster: Cluster) -> int:
     3. Let the serving model hear of what ended since it was learned.
     4. Predict, on every class that each may run on.
     """
-    now = cluster.now()
+    if not BUDGET.allows(cluster.pk):
+        return 0
+    with BUDGET.spend(cluster.pk):
+        return _predicted(cluster, cluster.now())
+
+
+def _predicted(cluster: Cluster, now: datetime) -> int:
     _judge(cluster)
     _watch(cluster)
     predictor = serving(cluster)
