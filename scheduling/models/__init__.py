@@ -32,6 +32,12 @@ from scheduling.models.ledger import (
     UsageSample,
     UserUsage,
 )
+from scheduling.models.predictions import (
+    Prediction,
+    Predictor,
+    PredictorKind,
+    PredictorState,
+)
 from scheduling.models.queues import PodSecurity, Queue, Quota, QuotaChange
 from scheduling.models.workloads import (
     CheckpointHabit,
@@ -66,6 +72,10 @@ __all__ = [
     "NodePool",
     "Outcome",
     "PodSecurity",
+    "Prediction",
+    "Predictor",
+    "PredictorKind",
+    "PredictorState",
     "PriorityClass",
     "Queue",
     "Quota",

@@ -14,6 +14,7 @@ from scheduling.services.cycle.record.causes import Causes
 from scheduling.services.cycle.record.nodes import NodeRows
 from scheduling.services.cycle.record.shares import ShareRows
 from scheduling.services.cycle.record.throttle import Telling
+from scheduling.services.forecasts.told import Foreseen
 from scheduling.services.ledger.booking import Ledger
 from scheduling.services.snapshot.blocked import Refusals
 from scheduling.services.snapshot.waiting import Waiting
@@ -46,6 +47,7 @@ class Memory:
     refusals: Refusals = field(default_factory=Refusals)
     waiting: Waiting = field(default_factory=Waiting)
     """Make the snapshot."""
+    foreseen: Foreseen = field(default_factory=Foreseen)
     planner: Planner = field(default_factory=Planner)
     machines: Machines = field(default_factory=Machines)
     """Fit the quotas of namespaces."""

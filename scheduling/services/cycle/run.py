@@ -202,6 +202,8 @@ def _policy(one: _Pass, now: datetime) -> PolicyRows:
 
 def _plan(one: _Pass, view: _View, watch: Watch) -> _Planned:
     began = time.monotonic()
+    foreseen = one.memory.foreseen
+    one.memory.waiting.drop(foreseen.renew(view.cluster, view.picture.by_uid.keys()))
     snapshot = snapshots.build(
         view.rows,
         view.picture,
@@ -209,6 +211,7 @@ def _plan(one: _Pass, view: _View, watch: Watch) -> _Planned:
         now=view.now,
         waiting=one.memory.waiting,
         heirs=one.rows.projection.heirs(view.picture),
+        foreseen=foreseen.by_uid,
     )
     watch.lap("Make the snapshot")
     enforce, is_whole = view.cluster.mode == ClusterMode.ENFORCE, True
