@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
-from amqp.exceptions import ChannelError as AmqpError
 from celery import current_app
-from kombu.exceptions import ChannelError, OperationalError
+from kombu.exceptions import OperationalError
 
 from scheduling.models import Cluster
 from scheduling.services.worker.consuming import queue_of
@@ -15,8 +15,6 @@ from scheduling.services.worker.embedded import DEFAULT_QUEUE
 
 ASK_S = 1.0
 """A page waits no longer for a broker that does not answer."""
-ABSENT = (ChannelError, AmqpError)
-"""A queue that was never written to, or, in Redis, is empty."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,14 +39,16 @@ def _waiting(names: Iterable[str]) -> dict[str, int]:
     try:
         with current_app.connection_for_read(connect_timeout=ASK_S) as connection:
             connection.ensure_connection(max_retries=1, timeout=ASK_S)
-            return {name: _in(connection.default_channel, name) for name in names}
+            absent = tuple(connection.channel_errors)
+            return {name: _in(connection.default_channel, name, absent) for name in names}
     except (OperationalError, OSError):
         return {}
 
 
-def _in(channel: object, name: str) -> int:
+def _in(channel: Any, name: str, absent: tuple[type[Exception], ...]) -> int:
+    """``absent`` is raised for a queue that was never written to, or, in Redis, is empty."""
     try:
-        declared = channel.queue_declare(queue=name, passive=True)  # type: ignore[attr-defined] # kombu's
-    except ABSENT:
+        declared = channel.queue_declare(queue=name, passive=True)
+    except absent:
         return 0
     return int(declared.message_count)
