@@ -17,6 +17,7 @@ from scheduling.services.cycle.record.throttle import Telling
 from scheduling.services.forecasts.told import Foreseen
 from scheduling.services.ledger.booking import Ledger
 from scheduling.services.snapshot.blocked import Refusals
+from scheduling.services.snapshot.situations import Known
 from scheduling.services.snapshot.waiting import Waiting
 from scheduling.services.starts.etas import Etas
 from scheduling.services.tables.unchanged import Unchanged
@@ -45,6 +46,8 @@ class Memory:
     """Project and record."""
     causes: Causes = field(default_factory=Causes)
     refusals: Refusals = field(default_factory=Refusals)
+    at_limit: dict[str, Known] = field(default_factory=dict)
+    """Look: what is known of work whose users hold as much as they may at once."""
     waiting: Waiting = field(default_factory=Waiting)
     """Make the snapshot."""
     foreseen: Foreseen = field(default_factory=Foreseen)

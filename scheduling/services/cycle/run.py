@@ -51,6 +51,7 @@ from scheduling.services.cycle.record.records import Watch
 from scheduling.services.policy import rows as policies
 from scheduling.services.policy.rows import PolicyRows
 from scheduling.services.snapshot import build as snapshots
+from scheduling.services.snapshot.at_once import at_limit, hindered
 from scheduling.services.snapshot.blocked import Blocked, all_blocked, reworded
 from scheduling.services.snapshot.situations import Known, Situation
 
@@ -296,7 +297,9 @@ def _look(one: _Pass, rows: PolicyRows, now: datetime) -> _View:
     found = all_blocked(suspects, memory.refusals, now=now, barred=projection.barred)
     for observed, why in found:
         known[observed.uid] = replace(known[observed.uid], blocked=why)
-    blocked_by = {observed.key: why for observed, why in found}
+    full = at_limit(picture.workloads, known, rows)
+    memory.at_limit = hindered(known, full, memory.at_limit)
+    blocked_by = {observed.key: why for observed, why in (*found, *full)}
     return _View(rows.cluster, picture, rows, known, now, changes, blocked_by)
 
 
