@@ -134,6 +134,7 @@ class WorkloadSerializer(ToldSerializer):
             "eviction_count",
             "used_gpu_hours",
             "lost_gpu_hours",
+            "image",
             "start_forecast",
             "run_time",
         ]
