@@ -41,7 +41,16 @@ def admin():
 def test_every_answer_to_a_person_stays_out_of_caches(admin):
     """Every address of the portal that answers to GET, whatever it answers."""
     session = admin.cookies[django_settings.SESSION_COOKIE_NAME].value
-    kept = ("token", "change", "template", "program_token", "rule", "passkey", "what_if")
+    kept = (
+        "token",
+        "change",
+        "template",
+        "program_token",
+        "rule",
+        "passkey",
+        "what_if",
+        "consolidation",
+    )
     world = World(Cluster.objects.get(), {"admin": session}, dict.fromkeys(kept, 1))
     client = world.client("admin")
     for name in ROWS.keys() & ADDRESSES.keys():
