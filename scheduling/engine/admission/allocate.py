@@ -4,8 +4,15 @@ from __future__ import annotations
 
 from scheduling.engine.compile.kernel import inner, once
 from scheduling.engine.placement.node_index import row_of
+from scheduling.engine.placement.node_room import take_open
 from scheduling.engine.placement.place import is_free
-from scheduling.engine.quota.fair_share import levels_over, over_limit, over_nominal, takes_kept
+from scheduling.engine.quota.fair_share import (
+    levels_over,
+    over_limit,
+    over_nominal,
+    stopped_at,
+    takes_kept,
+)
 from scheduling.engine.quota.limits import full_queue, user_limit
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import BACKFILL, GPUS
@@ -32,6 +39,8 @@ def share_allows(world: Session, w: int, c: int, gpus: int, turn: int) -> bool:
     if over > turn or over_limit(world, q, c, gpus) >= 0:
         return False
     if over > 0 and takes_kept(world, q, c, gpus) >= 0:
+        return False
+    if over > 0 and stopped_at(world.tree, world.queues, world.division, q, c, gpus) >= 0:
         return False
     fixed = not world.ranks.preemptible[world.work.priority[w]]
     return not fixed or over_nominal(world, q, c, gpus) < 0
@@ -72,6 +81,7 @@ def start_or_promise(world: Session, w: int, c: int, members: int) -> None:
     gpus = members * world.work.need[GPUS, w]
     late = fills_what_leaves(world, world.work.queue[w], c, gpus)
     if not late and is_free(world.room, world.work, world.seats, w, members):
+        take_open(world.room, c, gpus)
         admit(world, w, c, members)
     else:
         promise(world, w, c, members)

@@ -10,7 +10,7 @@ from scheduling.engine.quota.fair_share import levels_over
 from scheduling.engine.quota.limits import eviction_limit_reached
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import BACKFILL, GPUS, LATER, NOW
-from scheduling.engine.statement.operations import admit, promise
+from scheduling.engine.statement.operations import admit, note_start, promise
 
 DONE, REFUSED, NOT_YET = 0, 1, 2
 
@@ -45,7 +45,7 @@ def try_class(world: Session, w: int, c: int, turn: int) -> int:
             promise(world, w, c, members)
         else:
             admit(world, w, c, members)
-            _note_start(world, w)
+            note_start(world.queues.round, world.out.starts, w)
         return DONE
     return REFUSED
 
@@ -56,12 +56,3 @@ def _others_first(world: Session, c: int) -> bool:
     anybody borrows what comes free, in the next one.
     """
     return bool(world.queues.round.left > 0 and world.room.coming[c] > world.room.came[c])
-
-
-@once
-def _note_start(world: Session, w: int) -> None:
-    """Who steps back and starts again is there twice."""
-    rounds, begun = world.queues.round, world.out.starts.slot
-    if rounds.starts < begun.size:
-        begun[rounds.starts] = w
-        rounds.starts += 1

@@ -17,7 +17,7 @@ from scheduling.engine.eviction.regain import regain_member, settled_classes
 from scheduling.engine.order.queues import neediest
 from scheduling.engine.placement.node_index import free_to
 from scheduling.engine.placement.node_room import free_of, pick_device, sit, slots_on, take_open
-from scheduling.engine.quota.fair_share import levels_over
+from scheduling.engine.quota.fair_share import rounded_reach
 from scheduling.engine.quota.limits import user_gpu_limit
 from scheduling.engine.quota.usage import charge
 from scheduling.engine.reasons.figures import GROWTH
@@ -91,22 +91,34 @@ def _parting(world: Session) -> Flags:
 
 @once
 def _is_owed(world: Session) -> Flags:
-    """Classes of which a gang inside its share waits for GPUs that are free, but scattered.
+    """Classes of which somebody who may reclaim waits for GPUs that are free, but scattered.
 
-    Whoever grew into them past its own share or nominal would have its queue shrink for that gang in the next
+    Whoever grew into them past its own share or nominal would have its queue shrink for that one in the next
     cycle.
     """
-    queues, found = world.queues, np.zeros(world.queues.reservations.slot.size, np.bool_)
-    for c in range(found.size):
-        for q in range(queues.usage.dominant_share.size):
-            w = queues.turns.slot[c, q]
-            if w < 0 or world.room.open[c] < need_of(world, w):
-                continue
-            if world.work.where[w] >= 0 and free_to(world, w, c)[0] < need_of(world, w):
-                continue
-            over = levels_over(world.tree, queues, world.division, q, c, need_of(world, w))
-            found[c] = found[c] or over == 0
+    ordering, work, out = world.ordering, world.work, world.out
+    found = np.zeros(world.queues.reservations.slot.size, np.bool_)
+    for k in range(ordering.pending.size[0]):
+        w = ordering.pending.slot[k]
+        if out.action[w] == codes.ADMIT or out.reason[w] == codes.AWAITS_VICTIMS:
+            continue
+        for i in range(work.wish.shape[0]):
+            c = work.wish[i, w]
+            if c < 0:
+                break
+            found[c] = found[c] or _is_scattered_for(world, w, c)
     return found
+
+
+@once
+def _is_scattered_for(world: Session, w: int, c: int) -> bool:
+    need, q = need_of(world, w), world.work.queue[w]
+    if (
+        world.room.open[c] < need
+        or rounded_reach(world.tree, world.queues, world.division, q, c, need) == q
+    ):
+        return False
+    return bool(world.work.where[w] < 0 or free_to(world, w, c)[0] >= need)
 
 
 @once

@@ -10,6 +10,7 @@ from scheduling.engine.compile.kernel import inner, kernel
 from scheduling.engine.cycle.steps import decide_all
 from scheduling.engine.division.share_out import share_out
 from scheduling.engine.eviction.candidates import forget_candidates, forget_given, reset_candidates
+from scheduling.engine.eviction.lifted import forget_stops
 from scheduling.engine.order.pending import update_pending
 from scheduling.engine.order.running import update_running
 from scheduling.engine.placement.node_room import lay_out, sum_open
@@ -69,3 +70,4 @@ def _begin(world: Session) -> None:
     clear_starts(world)
     clear_turns(world)
     clear_reservations(world)
+    forget_stops(world.queues.borrowing)

@@ -11,6 +11,7 @@ from scheduling.engine import codes
 from scheduling.engine.admission.reserve import let_nodes_go
 from scheduling.engine.admission.turns import clear_turns
 from scheduling.engine.compile.kernel import inner, once
+from scheduling.engine.eviction.lifted import entitles_somebody
 from scheduling.engine.state.session import Session
 from scheduling.engine.statement.lines import undecide
 
@@ -18,7 +19,7 @@ from scheduling.engine.statement.lines import undecide
 @inner
 def must_ask_again(world: Session, since: int) -> bool:
     """Whether a decision from number ``since`` on may let somebody start who was refused: an eviction,
-    or a start while turns or nodes are kept; or whether somebody stepped back.
+    a start while turns or nodes are kept, or one past its share; or whether somebody stepped back.
     """
     out, started = world.out, False
     if world.queues.round.asks_again:
@@ -29,7 +30,7 @@ def must_ask_again(world: Session, since: int) -> bool:
             return True
         if action == codes.ADMIT or out.reason[out.order[k]] == codes.AWAITS_VICTIMS:
             started = True
-    return started and _keeps(world)
+    return started and (_keeps(world) or entitles_somebody(world, since))
 
 
 @once

@@ -12,14 +12,15 @@
       first such gang of a class that is owed its GPUs keeps free nodes (``turns``, ``reserve``).
 4. Where somebody left, a turn was kept or shares have changed, ask those who wait once more, as the next
    cycle would: a plan leaves nothing to do to a second one (law 4). What left is borrowed no sooner.
-5. Elastic gangs grow into what is left.
+5. Whom this plan promised room of which all is free starts in it.
+6. Elastic gangs grow into what is left.
 """
 
 from __future__ import annotations
 
 from scheduling.engine import codes
 from scheduling.engine.admission.allocate import need_of
-from scheduling.engine.admission.promise import seat_the_promised
+from scheduling.engine.admission.promise import seat_the_promised, start_the_promised
 from scheduling.engine.admission.reserve import reserve
 from scheduling.engine.admission.trial import DONE, NOT_YET, REFUSED, try_class
 from scheduling.engine.admission.turns import ahead_of, forget_open_turns, give_up_turn, keep_turn
@@ -50,11 +51,11 @@ MOST_ROUNDS = 8
 
 @once
 def decide_all(world: Session) -> None:
+    rounds = world.queues.round
+    rounds.moves = rounds.starts = rounds.trials = rounds.stretched = rounds.mixed = 0
     evict_the_unwanted(world)
     seat_the_promised(world)
     note_cells(world)
-    rounds = world.queues.round
-    rounds.moves = rounds.starts = rounds.trials = rounds.stretched = rounds.mixed = 0
     for again in range(MOST_ROUNDS - 1, -1, -1):
         before = world.out.size[0]
         world.queues.round.left, world.queues.round.asks_again = again, 0
@@ -64,6 +65,7 @@ def decide_all(world: Session) -> None:
         if again == 0 or not (share_out_again(world) or must_ask_again(world, before)):
             break
         reopen_waits(world)
+    start_the_promised(world)
     share_lines(world)
     grow_all(world)
 

@@ -14,7 +14,7 @@ from scheduling.engine.admission.allocate import need_of, passes_nominal
 from scheduling.engine.admission.trial import DONE, try_class
 from scheduling.engine.compile.kernel import inner, once
 from scheduling.engine.compile.structs import Ints
-from scheduling.engine.eviction.bounds import began_to_its_cost, may_be_entitled
+from scheduling.engine.eviction.bounds import began_to_its_cost, left_for, may_be_entitled
 from scheduling.engine.eviction.precedence import (
     OTHERS,
     all_start_again,
@@ -27,8 +27,16 @@ from scheduling.engine.eviction.precedence import (
     note_in_vain,
     preempting,
 )
+from scheduling.engine.eviction.protection import patient_until
 from scheduling.engine.eviction.rooming import ensure_candidates, make_room_below
-from scheduling.engine.quota.fair_share import common_ancestor, levels_over, over_limit, takes_kept
+from scheduling.engine.eviction.rules import RECLAIM, VictimRequest
+from scheduling.engine.quota.fair_share import (
+    common_ancestor,
+    levels_over,
+    over_limit,
+    rounded_reach,
+    takes_kept,
+)
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import EPS, GPUS
 from scheduling.engine.statement.changed import EVERY, HOLDING, ROOM, changed
@@ -48,17 +56,25 @@ def goes_before_borrowers(world: Session, w: int, c: int) -> bool:
         return False
     request = preempting(world, w, c)
     own, more = begun_below(world, w, c, False)
-    if not may_be_entitled(world, request, more):
+    if not _may_be_owed(world, request, more):
         return False
-    who, gpus = _borrowers(world, w, c)
+    who, gpus = _borrowers(world, w, c, may_be_entitled(world, request, more))
     if gpus == 0:
         return False
-    if may_be_entitled(world, request, 0) and _starts_before(world, w, c, who, gpus):
+    if _may_be_owed(world, request, 0) and _starts_before(world, w, c, who, gpus):
         return True
     if more > 0 and _starts_before(world, w, c, np.concatenate((who, own)), gpus + more):
         return True
     note_in_vain(world, w, c, OTHERS)
     return False
+
+
+@inner
+def _may_be_owed(world: Session, request: VictimRequest, begun: int) -> bool:
+    """Whether at most a part of the workload would pass the share of its leaf, without lower priority and
+    ``begun`` milli-GPU of those who start.
+    """
+    return bool(request.need < 2.0 * left_for(world, request, begun) - EPS)
 
 
 @inner
@@ -125,7 +141,7 @@ def _may_go_first(world: Session, w: int, c: int) -> bool:
     if began_to_its_cost(world, w, c) == 0:
         return False
     begun = world.queues.starts.started[c, world.work.queue[w]]
-    if not may_be_entitled(world, preempting(world, w, c), begun):
+    if not _may_be_owed(world, preempting(world, w, c), begun):
         return False
     if fails_again(world, w, c, OTHERS):
         return False
@@ -135,10 +151,11 @@ def _may_go_first(world: Session, w: int, c: int) -> bool:
 
 
 @once
-def _borrowers(world: Session, w: int, c: int) -> tuple[Ints, int]:
+def _borrowers(world: Session, w: int, c: int, inside: bool) -> tuple[Ints, int]:
     """Who starts on class ``c`` in queues above their shares, up to where ``w`` is as well, the last first,
-    and their milli-GPU; not those who were promised their GPUs or for whom others left. Who steps back
-    again does so for somebody inside its share, so that ends as reclaim does.
+    and their milli-GPU; not those for whom others left. Who steps back
+    again does so for somebody inside its share, so that ends as reclaim does. For who is not ``inside``, and
+    of those to whom an earlier plan promised it, only who lies mostly above.
     """
     out, work, started = world.out, world.work, began_to_its_cost(world, w, c)
     who, size, gpus = np.empty(MOST_BORROWERS, np.int64), 0, 0
@@ -146,14 +163,11 @@ def _borrowers(world: Session, w: int, c: int) -> tuple[Ints, int]:
         v = out.starts.slot[k]
         if size == MOST_BORROWERS:
             break
-        if (
-            out.action[v] != codes.ADMIT
-            or out.gpu_class[v] != c
-            or out.starts.served[v]
-            or work.claims[v]
-        ):
+        if out.action[v] != codes.ADMIT or out.gpu_class[v] != c or out.starts.served[v]:
             continue
         if out.starts.withdrawn[v] and _is_among(v, who[:size]):
+            continue
+        if (work.claims[v] or not inside) and not _may_do_with_less(world, v):
             continue
         if world.ranks.preemptible[work.priority[v]] and _is_above(world, v, w):
             who[size] = v
@@ -186,6 +200,16 @@ def _is_above(world: Session, v: int, w: int) -> bool:
 
 
 @once
+def _may_do_with_less(world: Session, v: int) -> bool:
+    """Whether ``v`` may start with fewer members, or its queue is closer to its share without it."""
+    if world.work.claims[v] and world.out.members[v] > world.work.least[v]:
+        return True
+    q, c = world.work.queue[v], world.out.gpu_class[v]
+    gpus = world.out.members[v] * world.work.need[GPUS, v]
+    return bool(gpus < 2.0 * (world.queues.usage.held[c, q] - world.division.fair[c, q]) - EPS)
+
+
+@once
 def _meet(world: Session, w: int, who: Ints) -> int:
     """The lowest queue that ``w`` and all of ``who`` are in."""
     meet = world.work.queue[w]
@@ -201,5 +225,22 @@ def _gets_inside(world: Session, w: int, c: int, meet: int) -> bool:
     failed, refused[c, q] = refused[c, q], -1
     if try_class(world, w, c, 0) == DONE or make_room_below(world, w, c, meet):
         return True
+    if _comes_closer(world, w, c, meet) and try_class(world, w, c, world.tree.depth.max()) == DONE:
+        return True
     refused[c, q] = failed
     return False
+
+
+@once
+def _comes_closer(world: Session, w: int, c: int, meet: int) -> bool:
+    """Whether every queue of ``w`` below ``meet`` comes closer to its share with all of its members, and it
+    has waited long enough for a reclaim on that ground.
+    """
+    most = world.work.most[w] * world.work.need[GPUS, w]
+    top = rounded_reach(world.tree, world.queues, world.division, world.work.queue[w], c, most)
+    if (
+        world.tree.depth[top] > world.tree.depth[meet]
+        or world.queues.redivision.grace_until_s[c] > 0.0
+    ):
+        return False
+    return bool(world.rules.now >= patient_until(world, w, RECLAIM, False))

@@ -106,9 +106,15 @@ def may_be_entitled(world: Session, request: VictimRequest, begun: int) -> bool:
     """Whether its leaf would be inside its share with the workload, and with none of lower priority that ran
     nor ``begun`` milli-GPU of those who start in this cycle.
     """
-    q, need = world.work.queue[request.w], request.need
+    return bool(request.need <= left_for(world, request, begun) + EPS)
+
+
+@inner
+def left_for(world: Session, request: VictimRequest, begun: int) -> float:
+    """What the share of its leaf leaves to the workload beside all but those."""
+    q = world.work.queue[request.w]
     beside = world.queues.usage.held[request.c, q] - displaceable(world, request) - begun
-    return bool(beside + need <= world.division.fair[request.c, q] + EPS)
+    return float(world.division.fair[request.c, q] - beside)
 
 
 @inner

@@ -15,12 +15,12 @@ from scheduling.engine.eviction.cost_heap import change, push
 from scheduling.engine.eviction.exchange import exchange
 from scheduling.engine.eviction.minimal_set import (
     do_without,
-    first_unfair,
     is_still_fair,
     is_within_cap,
     lacks_quota,
     price_of,
     put_needless_back,
+    whom_to_spare,
 )
 from scheduling.engine.eviction.nearby import is_near, least_cost, mark_nodes
 from scheduling.engine.eviction.rules import (
@@ -32,9 +32,10 @@ from scheduling.engine.eviction.rules import (
 )
 from scheduling.engine.eviction.victim_order import order_below, order_leaf, order_node
 from scheduling.engine.placement.node_room import ONE, pick_device, sit, slots_on
-from scheduling.engine.state.input import Nodes, extra_of
+from scheduling.engine.state.input import Holds, Nodes, extra_of
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import ANYWHERE, GPUS, LATER
+from scheduling.engine.state.victims import StatementLog
 from scheduling.engine.statement.statement import (
     LEAVES,
     begin,
@@ -53,8 +54,7 @@ from scheduling.engine.statement.statement import (
 
 FOUND = -1
 MOST_SETS = 8
-"""Sets that one search chooses: where the fairness test fails, the next does without the first who fails it.
-"""
+"""Sets that one search chooses: where the fairness test fails, the next does without whom it fails for."""
 
 
 @inner
@@ -69,7 +69,7 @@ def find_victims(world: Session, request: VictimRequest) -> bool:
         if sat == FOUND:
             exchange(world, request)
             return True
-        unfair = first_unfair(world, request) if sat == world.work.least[request.w] else -1
+        unfair = whom_to_spare(world, request) if sat == world.work.least[request.w] else -1
         if unfair >= 0:
             world.candidates.barred[unfair] = world.candidates.bounds.search_number[0]
         unseat(world.work, world.room, world.seats, request.w, sat)
@@ -305,10 +305,25 @@ def _clear_node(world: Session, request: VictimRequest, n: int, shares: bool) ->
         v = candidates.order.node_slot[k]
         if candidates.log.leaves[v] or not (shares or work.need[GPUS, v] >= ONE):
             continue
+        if candidates.log.members_given[v] > 0 and not _still_sits_on(
+            world.holds, candidates.log, v, n
+        ):
+            continue
         if allowed(world, request, v):
             let_go(world, v)
             if slots_on(world.room, work, request.w, n, LATER) > 0:
                 return True
+    return False
+
+
+@once
+def _still_sits_on(holds: Holds, log: StatementLog, v: int, n: int) -> bool:
+    """Whether a member of ``v`` that it has not given up sits on node ``n``."""
+    h = holds.head[v]
+    while h >= 0:
+        if holds.node[h] == n and log.members_given_on[h] < holds.members[h]:
+            return True
+        h = holds.next[h]
     return False
 
 

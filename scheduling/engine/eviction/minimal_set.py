@@ -21,6 +21,7 @@ from scheduling.engine.state.input import Tree
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import ANYWHERE, EPS, GPUS, LATER
 from scheduling.engine.statement.statement import (
+    LEAVES,
     MOVES,
     how_many,
     redo_one,
@@ -207,6 +208,22 @@ def first_unfair(world: Session, request: VictimRequest) -> int:
         if world.candidates.log.slot[k] >= 0 and not _may_stay_gone(world, request, k):
             return int(world.candidates.log.slot[k])
     return -1
+
+
+@inner
+def whom_to_spare(world: Session, request: VictimRequest) -> int:
+    """Whom another set should do without: the first who fails the fairness test; where that is about all of
+    them, the largest; -1 if none.
+    """
+    unfair = first_unfair(world, request)
+    if unfair >= 0 or request.stretch == PLAIN:
+        return unfair
+    candidates, most = world.candidates, 0
+    for k in range(candidates.log.first, candidates.log.size):
+        gpus = held_by(world, candidates.log.slot[k]) if candidates.log.part[k] == LEAVES else 0
+        if gpus > most:
+            unfair, most = candidates.log.slot[k], gpus
+    return unfair
 
 
 @inner

@@ -140,8 +140,7 @@ def fails_again(world: Session, w: int, c: int, whose: int) -> bool:
 def begun_below(world: Session, w: int, c: int, served: bool) -> tuple[Ints, int]:
     """Who starts in the queue of ``w`` on class ``c`` at a lower priority, and their milli-GPU.
 
-    But for those who were promised their GPUs, who use what is reserved, or, unless ``served``, for whom
-    others left.
+    But for those who use what is reserved, or, unless ``served``, for whom others left.
     """
     ordering, out, work, q = world.ordering, world.out, world.work, world.work.queue[w]
     first = ordering.pending.queue_begin[q + 1]
@@ -182,7 +181,7 @@ def _may_step_back(world: Session, w: int, v: int) -> bool:
     reserved = (
         world.queues.reservations.slot[out.gpu_class[v]] >= 0 and work.predicted_p90[v] < np.inf
     )
-    return not (work.claims[v] or reserved)
+    return not reserved
 
 
 @once

@@ -25,6 +25,7 @@ from scheduling.engine.eviction.bounds import (
 from scheduling.engine.eviction.candidates import list_candidates
 from scheduling.engine.eviction.consolidation import consolidate, move_beside_victims, moving
 from scheduling.engine.eviction.free_seats import find_victims, give_up, lost_so_far
+from scheduling.engine.eviction.lifted import steps_back_instead
 from scheduling.engine.eviction.lines import evict_for, is_shrunk, move_for, shrink_for
 from scheduling.engine.eviction.protection import blame_protection, is_lawful, patient_until
 from scheduling.engine.eviction.rules import (
@@ -44,10 +45,10 @@ from scheduling.engine.eviction.rules import (
     is_own,
     note_owed,
 )
-from scheduling.engine.quota.fair_share import LENT, PLAIN, ROUNDED, branch_of, reach
+from scheduling.engine.quota.fair_share import LENT, PLAIN, ROUNDED, branch_of, reach, rounded_reach
 from scheduling.engine.reasons.figures import PROMISE
 from scheduling.engine.state.session import Session
-from scheduling.engine.state.units import EPS, GPUS
+from scheduling.engine.state.units import GPUS
 from scheduling.engine.statement.changed import EVERY, REACH, ROOM, changed
 from scheduling.engine.statement.lines import note_bound
 from scheduling.engine.statement.statement import LEAVES, MOVES, how_many
@@ -190,6 +191,8 @@ def _search_overlooking(world: Session, w: int, c: int, need: int, stretch: int)
         if request.need == NOBODY:
             continue
         if overlook == STRICT or is_lawful(world, request):
+            if steps_back_instead(world, request):
+                return NOBODY
             _carry_out(world, request)
             return DONE
         if world.out.action[w] == codes.UNDECIDED:
@@ -218,7 +221,7 @@ def _stretch_for(world: Session, w: int, c: int, need: int) -> int:
         return PLAIN
     if _is_owed(world, w, c):
         stretch = LENT
-    elif _rounded_reach(world, q, c, need) != q:
+    elif rounded_reach(world.tree, world.queues, world.division, q, c, need) != q:
         stretch = ROUNDED
     if stretch != PLAIN and queues.round.stretched == MOST_STRETCHED:
         note_bound(world.out, w, MOST_STRETCHED)
@@ -226,21 +229,12 @@ def _stretch_for(world: Session, w: int, c: int, need: int) -> int:
     return stretch
 
 
-@inner
-def _rounded_reach(world: Session, q: int, c: int, need: int) -> int:
-    """The highest queue below which ``need`` more brings each queue on the way closer to its share."""
-    held, fair = world.queues.usage.held, world.division.fair
-    while q > 0 and need < 2.0 * (fair[c, q] - held[c, q]) - EPS:
-        q = world.tree.parent[q]
-    return q
-
-
 @once
 def _search_further(
     world: Session, w: int, c: int, need: int, overlook: int, stretch: int
 ) -> VictimRequest:
     q = world.work.queue[w]
-    top = _rounded_reach(world, q, c, need)
+    top = rounded_reach(world.tree, world.queues, world.division, q, c, need)
     if stretch == LENT:
         top = reach(world.tree, world.queues, world.division, q, c, need)
     patient = world.rules.now >= patient_until(world, w, RECLAIM, stretch == LENT)

@@ -24,7 +24,8 @@ from scheduling.engine.quota.fair_share import (
     left_by,
 )
 from scheduling.engine.quota.limits import eviction_limit_reached
-from scheduling.engine.state.input import core_of, extra_of
+from scheduling.engine.state.input import Quotas, core_of, extra_of
+from scheduling.engine.state.queues import Queues
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import EPS, GPUS
 
@@ -214,10 +215,25 @@ def _reclaimable(world: Session, request: VictimRequest, v: int, gpus: int, grac
         keeps = left_by(world, request.c, q, request.stretch)
         keeps = max(keeps, guarded(world, request.c, q)) if graced else keeps
         above = queues.usage.held[request.c, q] - keeps
-        if above <= EPS or (not (request.owed and owed) and above < gpus - EPS):
+        partly = (
+            request.owed
+            and owed
+            and _may_go_in_part(queues, world.quotas, request.c, q, gpus, above)
+        )
+        if above <= EPS or (above < gpus - EPS and not partly):
             return False
         q = tree.parent[q]
     return True
+
+
+@once
+def _may_go_in_part(
+    queues: Queues, quotas: Quotas, c: int, q: int, gpus: int, above: float
+) -> bool:
+    """Whether a gang of which only ``above`` milli-GPU are more than the share of ``q`` may go for what is
+    owed to another: where nominal covers the gang as well, only if ``q`` is closer to its share without it.
+    """
+    return bool(queues.usage.held[c, q] > quotas.nominal[c, q] or gpus < 2.0 * above)
 
 
 @inner

@@ -15,6 +15,7 @@ from scheduling.engine.quota.fair_share import (
     levels_over,
     over_limit,
     over_nominal,
+    stopped_at,
     takes_kept,
 )
 from scheduling.engine.quota.limits import (
@@ -87,7 +88,7 @@ def _limit_reason(world: Session, w: int, need: int) -> int:
 def _quota_reason(world: Session, w: int, c: int, need: int) -> int:
     """The limit, the nominal or the share that ``need`` would pass; -1 if none stands against it."""
     q = world.work.queue[w]
-    queues, out = world.queues, world.out
+    queues = world.queues
     if spent_hours(world, q, c) >= 0:
         refuse_for_hours(world, w, c)
         return codes.HOURS_SPENT
@@ -100,9 +101,17 @@ def _quota_reason(world: Session, w: int, c: int, need: int) -> int:
     if x >= 0:
         _quote_fixed(world, w, c, x, need)
         return codes.NON_PREEMPTIBLE
-    if levels_over(world.tree, queues, world.division, q, c, need) == 0:
-        return -1
+    over = levels_over(world.tree, queues, world.division, q, c, need)
+    return _share_reason(world, w, c, need) if over > 0 else -1
+
+
+@inner
+def _share_reason(world: Session, w: int, c: int, need: int) -> int:
+    """Why ``need``, which passes a share, is not borrowed; -1 if it might be."""
+    q, queues, out = world.work.queue[w], world.queues, world.out
     free = _free(world, c)
+    if free >= need and _is_left_to_another(world, w, c, need):
+        return codes.RESERVED_FOR_OTHER
     kept = takes_kept(world, q, c, need)
     left = kept < 0 and free >= need
     if left and not eviction_limit_reached(world, w):
@@ -115,6 +124,22 @@ def _quota_reason(world: Session, w: int, c: int, need: int) -> int:
     out.figures[w, FAIR_SHARE.kept_back] = kept_from(world, q, c, need, kept) if kept >= 0 else 0
     out.figures[w, FAIR_SHARE.evictions] = world.work.evictions[w] if left else 0.0
     return codes.ABOVE_FAIR_SHARE if queues.usage.held[c, x] > fair + EPS else codes.WAITS_FOR_QUOTA
+
+
+@once
+def _is_left_to_another(world: Session, w: int, c: int, need: int) -> bool:
+    """Whether a queue above ``w`` passes its share no more, so that others are not evicted for it: no GPU is
+    free beside those that are kept for whom they would be evicted.
+    """
+    queues, out = world.queues, world.out
+    x = stopped_at(world.tree, queues, world.division, world.work.queue[w], c, need)
+    if x < 0:
+        return False
+    out.blame[w], out.rival[w] = x, queues.borrowing.stopped_for[c, x]
+    out.figures[w, FOR_OTHER.free], out.figures[w, FOR_OTHER.needs] = 0, need
+    out.figures[w, FOR_OTHER.nodes] = out.figures[w, FOR_OTHER.fits_members] = 0
+    out.figures[w, FOR_OTHER.starts_in_s] = 0
+    return True
 
 
 @once

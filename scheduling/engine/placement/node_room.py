@@ -156,6 +156,19 @@ def pledge(room: NodeRoom, work: Work, w: int, n: int, device: int) -> None:
     touch_machine(room, n)
 
 
+@inner
+def unpledge(room: NodeRoom, n: int) -> None:
+    """Nothing is pledged on the machine of ``n``; whoever else is promised room there must pledge it anew."""
+    row = n
+    while True:
+        for r in range(3):
+            room.pledged[r, row] = 0
+        row = room.next_on_machine[row]
+        if row == n:
+            break
+    touch_machine(room, n)
+
+
 @once
 def take_now(room: NodeRoom, work: Work, w: int, n: int, device: int, members: int) -> None:
     """A claimed seat becomes a start (1), or not after all (-1)."""

@@ -97,7 +97,7 @@ def reach_of(world: Session, row: int, c: int, level: int, most: int) -> int:
 
 @inner
 def is_free(room: NodeRoom, work: Work, seats: Seats, w: int, members: int) -> bool:
-    """Whether the claimed seats are free at this moment; if so they are taken."""
+    """Whether the claimed seats are free at this moment; if so they are taken, but not from ``open``."""
     for i in range(members):
         if not fits_at(room, work, w, seats.node[i], seats.device[i], NOW):
             for k in range(i):

@@ -39,6 +39,15 @@ def reach(tree: Tree, queues: Queues, division: Division, q: int, c: int, gpus: 
 
 
 @inner
+def rounded_reach(tree: Tree, queues: Queues, division: Division, q: int, c: int, need: int) -> int:
+    """The highest queue below which ``need`` more brings each queue on the way closer to its share."""
+    held, fair = queues.usage.held, division.fair
+    while q > 0 and need < 2.0 * (fair[c, q] - held[c, q]) - EPS:
+        q = tree.parent[q]
+    return q
+
+
+@inner
 def inside_nominal(world: Session, q: int, kid: int, c: int, gpus: int) -> bool:
     """Whether the nominal of queue ``q`` covers ``gpus`` more for its child ``kid`` whose own nominal does,
     or (-1) for itself or a child that has none. What children hold above theirs is lent and comes back first.
@@ -94,6 +103,19 @@ def takes_kept(world: Session, q: int, c: int, gpus: int) -> int:
         kept = kept_below(world, q, c, gpus, kid, keeps)
         if world.queues.usage.held[c, q] + gpus + kept > _most(world, q, c):
             return q
+    return -1
+
+
+@inner
+def stopped_at(tree: Tree, queues: Queues, division: Division, q: int, c: int, gpus: int) -> int:
+    """The first queue from ``q`` up that ``gpus`` more would lift past its share though it passes that no
+    more in this plan; -1 if none.
+    """
+    while q > 0:
+        over = queues.usage.held[c, q] + gpus > division.fair[c, q] + EPS
+        if over and queues.borrowing.stopped_for[c, q] >= 0:
+            return q
+        q = tree.parent[q]
     return -1
 
 

@@ -82,6 +82,13 @@ class Reservations(NamedTuple):
 
 
 @declare
+class Borrowing(NamedTuple):
+    """Who may borrow no more in this plan (``eviction.lifted``)."""
+
+    stopped_for: Annotated[Ints, BY_QUEUE]  # for whom it passes its share no more, -1 nobody
+
+
+@declare
 class Starts(NamedTuple):
     """What this cycle started (``statement.operations``)."""
 
@@ -124,6 +131,7 @@ class Queues(NamedTuple):
     redivision: Redivision
     turns: Turns
     reservations: Reservations
+    borrowing: Borrowing
     starts: Starts
     round: Round
     search: Search

@@ -7,6 +7,8 @@ from scheduling.engine.compile.kernel import inner, once
 from scheduling.engine.placement.node_room import note_coming_free, pledge
 from scheduling.engine.quota.usage import book_start, charge, note_leaving
 from scheduling.engine.reasons.figures import PROMISE, START
+from scheduling.engine.state.decisions import StartLog
+from scheduling.engine.state.queues import Round
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import GPUS
 from scheduling.engine.statement.changed import HOLDING, changed
@@ -44,6 +46,14 @@ def admit(world: Session, w: int, c: int, members: int) -> None:
     tell_start(world, w, c)
     seat_out(world.out, world.seats, w, members)
     note_shift(world, w, members)
+
+
+@inner
+def note_start(round_: Round, starts: StartLog, w: int) -> None:
+    """``w`` starts on free room. Who steps back and starts again is there twice."""
+    if round_.starts < starts.slot.size:
+        starts.slot[round_.starts] = w
+        round_.starts += 1
 
 
 @inner

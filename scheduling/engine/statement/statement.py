@@ -166,12 +166,17 @@ def stand_up(world: Session, v: int) -> None:
 def _take(world: Session, v: int, sign: int) -> None:
     """``v`` takes its seats (1), or gives them back (-1)."""
     out, work, c = world.out, world.work, world.out.gpu_class[v]
+    promised = out.action[v] == codes.RESERVE
     for i in range(out.pool.first[v], out.pool.first[v] + out.members[v]):
-        occupy(world.room, work, v, out.pool.node[i], out.pool.device[i], sign)
+        if promised:
+            leave(world.room, work, v, out.pool.node[i], out.pool.device[i], -sign)
+        else:
+            occupy(world.room, work, v, out.pool.node[i], out.pool.device[i], sign)
     members = sign * out.members[v]
     gpus = members * work.need[GPUS, v]
-    take_open(world.room, c, gpus)
-    if out.action[v] != codes.MOVE:
+    if not promised:
+        take_open(world.room, c, gpus)
+    if out.action[v] == codes.ADMIT:
         note_started(world, c, work.queue[v], gpus)
     charge(world, v, c, members, False)
     book_start(world, v, sign)
