@@ -311,9 +311,10 @@ class Policy:
     against what the user holds now. Usage halves in ``usage_half_life_s``; a start is charged for its
     first ``charge_s`` seconds at once. Nodes are kept for a gang among work without predicted run times
     only after ``reserve_after_s``. Within ``cooldown_s`` who was evicted evicts not in return. Above its
-    nominal a queue takes its fair share back only for work that waited ``fair_share_delay_s``. Who was
-    evicted ``max_evictions`` times leaves for nobody any more, and starts again only inside fair share. At
-    most ``max_moves`` workloads move to make room for one.
+    nominal a queue takes its fair share back only for work that waited ``fair_share_delay_s``, and not
+    from who was evicted ``max_evictions`` times, who in turn starts again only inside fair share; where a
+    subtree gives out by merit, that one leaves for nobody. At most ``max_moves`` workloads move to make room
+    for one.
     """
 
     history_strength: float = 0.0

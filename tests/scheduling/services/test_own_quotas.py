@@ -8,7 +8,7 @@ import pytest
 
 from scheduling.engine.merit.gittins import UNKNOWN_S
 from scheduling.models import Cluster, Outcome, Queue, Sharing, State, Workload
-from scheduling.services import leads, own_quotas
+from scheduling.services.merit import leads, own_quotas
 from scheduling.services.merit.own_quotas import Layout, OwnQuotas, lead_s, play_back
 from scheduling.services.merit.standings import RunTimes
 from scheduling.services.policy.sharing import sharing_of
