@@ -10,6 +10,7 @@ from scheduling.engine.quota.fair_share import (
     levels_over,
     over_limit,
     over_nominal,
+    sharer,
     stopped_at,
     takes_kept,
 )
@@ -35,8 +36,11 @@ def quota_allows(world: Session, w: int, c: int, gpus: int, turn: int) -> bool:
 def share_allows(world: Session, w: int, c: int, gpus: int, turn: int) -> bool:
     """Limits and nominal allow ``gpus`` more, and at no more than ``turn`` levels they pass the share."""
     q = world.work.queue[w]
-    over = levels_over(world.tree, world.queues, world.division, q, c, gpus)
-    if over > turn or over_limit(world, q, c, gpus) >= 0:
+    tree, queues, division = world.tree, world.queues, world.division
+    over = levels_over(tree, queues, division, q, c, gpus)
+    top = sharer(tree, q)
+    beside = over if top == q else levels_over(tree, queues, division, top, c, gpus)
+    if beside > turn or over_limit(world, q, c, gpus) >= 0:
         return False
     if over > 0 and takes_kept(world, q, c, gpus) >= 0:
         return False

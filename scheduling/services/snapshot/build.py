@@ -10,7 +10,7 @@ from hashlib import sha256
 from operator import attrgetter
 from typing import Any
 
-from scheduling.cluster.adapters import Observed
+from scheduling.cluster.adapters import Observed, key_of
 from scheduling.cluster.connection.client import Client
 from scheduling.cluster.picture import compose as pictures
 from scheduling.cluster.picture.compose import Orphans, Picture, Seat
@@ -18,6 +18,7 @@ from scheduling.cluster.picture.node_sets import NodeSets
 from scheduling.cluster.picture.nodes import ObservedNode
 from scheduling.engine import model as m
 from scheduling.models import Cluster, ClusterMode, Workload
+from scheduling.services.merit.standings import standing_in
 from scheduling.services.policy import rows as policies
 from scheduling.services.policy.rows import NO_PRIORITY_CLASS, PolicyRows
 from scheduling.services.snapshot.blocked import Refusals, blocked, forbidden
@@ -88,7 +89,7 @@ def build(
             *_left_behind(changed, picture, known, rows, class_by_node, now),
             *_orphans(picture, rows, class_by_node, now, heirs=heirs),
         ),
-        policy=policies.engine_policy(rows.cluster),
+        policy=policies.engine_policy(rows),
         node_sets=_node_sets(picture, waiting.node_sets),
     )
 
@@ -155,7 +156,9 @@ def live_under(cluster: Cluster) -> tuple[PolicyRows, m.Snapshot]:
         row = held.get(observed.uid)
         known[observed.uid] = _judged(observed, row, known[observed.uid], rows, now)
     heirs = {uid: Heir(row.queue_label, row.user) for uid, row in held.items()}
-    return rows, build(rows, picture, known, now=now, heirs=heirs)
+    snapshot = build(rows, picture, known, now=now, heirs=heirs)
+    by_name = {key_of(w.kind, w.namespace, w.name): w for w in held.values()}
+    return rows, standing_in(snapshot, rows, by_name)
 
 
 def newcomer(observed: Observed, rows: PolicyRows, now: datetime) -> m.Workload:

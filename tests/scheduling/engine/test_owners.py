@@ -15,6 +15,8 @@ OWNERS = {
     "Holds": "snapshot.events",
     "HoldsByNode": "snapshot.events",
     "Limits": "quota.limits",
+    "MeritLine": "order.by_merit",
+    "MeritSearches": "eviction",
     "Mix": "placement.demand_mix",
     "NodeChanges": "placement.node_room",
     "NodeIndex": "placement",
