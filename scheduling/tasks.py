@@ -16,7 +16,7 @@ from django.utils import timezone
 from scheduling.cluster.connection.client import ApiError
 from scheduling.engine.model import SnapshotError
 from scheduling.models import Cluster, ClusterMode
-from scheduling.services import events
+from scheduling.services import events, forecasts
 from scheduling.services.clusters import guardrails
 from scheduling.services.ledger import retention as retention_service
 from scheduling.services.ledger import rollup as rollup_service
@@ -31,6 +31,8 @@ log = logging.getLogger(__name__)
 EXPIRES_S = 5.0
 GUARD_EXPIRES_S = 30.0
 FORECAST_EXPIRES_S = 10.0
+LEARN_EXPIRES_S = 300.0
+PREDICT_EXPIRES_S = 30.0
 FAST = 10
 """Clock speed above which a cluster is cleaned up with every roll-up."""
 
@@ -134,6 +136,40 @@ def roll_up() -> None:
         if cluster.clock_speed > FAST:
             # A day passes in minutes there: an hourly clean-up would come weeks late.
             _retain(cluster)
+
+
+@shared_task(name="scheduling.tasks.request_learning")
+def request_learning() -> None:
+    """Ask for a look at what every cluster has run since its model was learned."""
+    for pk in Cluster.objects.values_list("pk", flat=True):
+        learn.apply_async(args=[pk], expires=LEARN_EXPIRES_S)
+
+
+@shared_task(name="scheduling.tasks.learn")
+def learn(cluster_id: int) -> None:
+    """A new version of the cluster's run-time model, if enough has ended; not on the queue of its cycles."""
+    cluster = Cluster.objects.filter(pk=cluster_id).first()
+    if cluster is None:
+        log.info("cluster %s is gone", cluster_id)
+        return
+    forecasts.learn(cluster=cluster)
+
+
+@shared_task(name="scheduling.tasks.request_predictions")
+def request_predictions() -> None:
+    """Ask for the predictions of every cluster to be renewed."""
+    for pk in Cluster.objects.values_list("pk", flat=True):
+        predict.apply_async(args=[pk], expires=PREDICT_EXPIRES_S)
+
+
+@shared_task(name="scheduling.tasks.predict")
+def predict(cluster_id: int) -> None:
+    """What is predicted of the cluster's workloads, in rows; cycles read those and wait for none."""
+    cluster = Cluster.objects.filter(pk=cluster_id).first()
+    if cluster is None:
+        log.info("cluster %s is gone", cluster_id)
+        return
+    forecasts.predict(cluster=cluster)
 
 
 @shared_task(name="scheduling.tasks.retention")

@@ -349,6 +349,16 @@ CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
         "schedule": 5.0,
         "options": {"expires": 5.0},
     },
+    "learning": {
+        "task": "scheduling.tasks.request_learning",
+        "schedule": 300.0,
+        "options": {"expires": 300.0},
+    },
+    "predictions": {
+        "task": "scheduling.tasks.request_predictions",
+        "schedule": 30.0,
+        "options": {"expires": 30.0},
+    },
     "retention": {
         "task": "scheduling.tasks.retention",
         "schedule": 3600.0,

@@ -31,6 +31,12 @@ from scheduling.models.ledger import (
     UsageSample,
     UserUsage,
 )
+from scheduling.models.predictions import (
+    Prediction,
+    Predictor,
+    PredictorKind,
+    PredictorState,
+)
 from scheduling.models.queues import PodSecurity, Queue, Quota, QuotaChange
 from scheduling.models.workloads import (
     CheckpointHabit,
@@ -63,6 +69,10 @@ __all__ = [
     "NodePool",
     "Outcome",
     "PodSecurity",
+    "Prediction",
+    "Predictor",
+    "PredictorKind",
+    "PredictorState",
     "PriorityClass",
     "Queue",
     "Quota",

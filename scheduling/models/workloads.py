@@ -103,9 +103,12 @@ class Workload(models.Model):
     elastic = models.BooleanField(default=False)
     gpu_classes = models.JSONField(default=list)
     topology = models.JSONField(default=dict)
+    image = models.CharField(max_length=511, blank=True)
+    """Of the first container that asks for GPUs, else of the first."""
     run_time_limit_s = models.PositiveIntegerField(null=True, blank=True)
     checkpoint_interval_s = models.PositiveIntegerField(null=True, blank=True)
     predicted_p50_s = models.FloatField(null=True, blank=True)
+    """As its author says; what was learned is its ``prediction``."""
     predicted_p90_s = models.FloatField(null=True, blank=True)
     held = models.BooleanField(default=False)
 

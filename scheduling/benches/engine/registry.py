@@ -7,7 +7,6 @@ import platform
 import resource
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -15,10 +14,12 @@ from typing import Any
 import numpy as np
 
 from scheduling.benches.engine.dividing import SEED, division_ms, organisation
+from scheduling.benches.engine.durations import bench_duration
 from scheduling.benches.engine.fragmentation import Run, frame_of, place_all
 from scheduling.benches.engine.large import TRAINING, Load, figures, measure_large
 from scheduling.benches.engine.lp import shares_by_lp
 from scheduling.benches.engine.moving import bounds_pct, with_moves
+from scheduling.benches.engine.outcomes import Outcome, Progress
 from scheduling.benches.engine.reclaim import reclaim_large_job
 from scheduling.engine import MILLI, Frame, codes
 from scheduling.engine.model import Sharing
@@ -51,19 +52,6 @@ FGD_PUBLISHED_PCT = {
     "cpu050": 95.00, "cpu100": 95.21, "cpu200": 94.82,
 }  # fmt: skip
 """Mean of ten seeds at 100 % of arrivals, hkust-adsl/kubernetes-scheduler-simulator."""
-
-Progress = Callable[[str], None]
-
-
-@dataclass(slots=True)
-class Outcome:
-    """What one benchmark found. ``measured`` is flat, name -> number."""
-
-    measured: dict[str, float] = field(default_factory=dict)
-    inputs: dict[str, str] = field(default_factory=dict)
-    seeds: list[int] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-
 
 Bench = Callable[[Path, Progress], Outcome]
 """Takes the folder of traces and whom to tell how far it is."""
@@ -345,4 +333,5 @@ BENCHES: Mapping[str, Bench] = {
     "division": bench_division,
     "cycle": bench_cycle,
     "openb": bench_openb,
+    "duration": bench_duration,
 }

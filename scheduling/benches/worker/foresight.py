@@ -8,7 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from scheduling.benches.engine.registry import Outcome, Progress, busy_months
+from scheduling.benches.engine.outcomes import Outcome, Progress
+from scheduling.benches.engine.registry import busy_months
 from scheduling.services.ledger.past import Past
 from scheduling.services.whatif.changes import read
 from scheduling.services.whatif.now import at_once

@@ -15,7 +15,7 @@ from pathlib import Path
 import requests
 from django.conf import settings
 
-from scheduling.benches.engine.registry import Outcome, Progress
+from scheduling.benches.engine.outcomes import Outcome, Progress
 from scheduling.benches.worker.crowd import crowd
 
 CLIENTS = 50

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from django.conf import settings
 
-from scheduling.benches.engine.registry import Bench, Outcome, Progress
+from scheduling.benches.engine.outcomes import Outcome, Progress
+from scheduling.benches.engine.registry import Bench
 from scheduling.benches.worker.foresight import bench_eta, bench_what_if
 from scheduling.benches.worker.managers import Start, start_reference, start_worker
 from scheduling.benches.worker.pages import run_pages

@@ -76,6 +76,8 @@ class Observed:
     """The limit that its admission let in."""
     bounds: str = ""
     """Where its author and its runtime class let its pods run, as ``bounds`` writes it; empty if anywhere."""
+    image: str = ""
+    """What its members run: the image of the first container that asks for GPUs, else of the first."""
     names_classes: bool = False
     """Its author names the GPU classes that it may run on."""
     pod_priority_classes: tuple[str, ...] = ()

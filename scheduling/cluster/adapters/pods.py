@@ -15,6 +15,7 @@ from scheduling.cluster.vocabulary.runtimes import of as runtime_of
 
 Json = dict[str, Any]
 
+IMAGE_LENGTH = 511
 NO_CLAIMS: Claims = {}
 SHARED_CLAIM = (
     "It shares a ResourceClaim, which cannot be counted pod by pod. Claim its devices by a"
@@ -48,6 +49,19 @@ def asked(
     for claim in spec.get("resourceClaims") or []:
         total = _more(total, claims.get(claim.get("resourceClaimTemplateName", ""), {}))
     return {name: min(amount, MOST) for name, amount in total.items()}
+
+
+def image_of(spec: Json) -> str:
+    """The image of the first container that asks for anything that is counted, else of the first."""
+    containers = spec.get("containers") or [{}]
+    counting = (c for c in containers if any("/" in key for key in _asked(c)))
+    image = next(counting, containers[0]).get("image")
+    return image.replace("\0", "")[:IMAGE_LENGTH] if isinstance(image, str) else ""
+
+
+def _asked(container: Json) -> Json:
+    resources = container.get("resources") or {}
+    return {**(resources.get("requests") or {}), **(resources.get("limits") or {})}
 
 
 def _total(containers: Iterable[Json] | None) -> dict[str, int]:

@@ -322,6 +322,7 @@ class RoleAdapter:
             "admitted_limit_s": original.limit_s,
             "gpu_classes": fitting.in_all(fits),
             "bounds": bounds.written(owns),
+            "image": pods_of.image_of(counted[0].pod),
             "fault": faults.managed(self._run_by(obj))
             or self.fault(obj, amounts)
             or faults.size(between[1])

@@ -24,6 +24,7 @@ PROJECTED = [
     "elastic",
     "gpu_classes",
     "topology",
+    "image",
     "run_time_limit_s",
     "checkpoint_interval_s",
     "predicted_p50_s",

@@ -15,6 +15,7 @@ from scheduling.services.cycle.record.causes import Causes
 from scheduling.services.cycle.record.nodes import NodeRows
 from scheduling.services.cycle.record.shares import ShareRows
 from scheduling.services.cycle.record.throttle import Telling
+from scheduling.services.forecasts.told import Foreseen
 from scheduling.services.ledger.booking import Ledger
 from scheduling.services.merit.own_quotas import OwnQuotas
 from scheduling.services.merit.standings import RunTimes, Standings
@@ -49,6 +50,7 @@ class Memory:
     refusals: Refusals = field(default_factory=Refusals)
     waiting: Waiting = field(default_factory=Waiting)
     """Make the snapshot."""
+    foreseen: Foreseen = field(default_factory=Foreseen)
     planner: Planner = field(default_factory=Planner)
     machines: Machines = field(default_factory=Machines)
     """Fit the quotas of namespaces."""

@@ -194,6 +194,8 @@ def _policy(one: _Pass, now: datetime) -> PolicyRows:
 
 def _plan(one: _Pass, view: _View, watch: Watch) -> _Planned:
     since = time.monotonic()
+    foreseen = one.memory.foreseen
+    one.memory.waiting.drop(foreseen.renew(view.cluster, view.picture.by_uid.keys()))
     snapshot = snapshots.build(
         view.rows,
         view.picture,
@@ -201,6 +203,7 @@ def _plan(one: _Pass, view: _View, watch: Watch) -> _Planned:
         now=view.now,
         waiting=one.memory.waiting,
         heirs=one.rows.projection.heirs(view.picture),
+        foreseen=foreseen.by_uid,
     )
     began = _play_along(one, view)
     standings = one.memory.standings_of(view.cluster, view.now)

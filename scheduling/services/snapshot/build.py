@@ -18,6 +18,7 @@ from scheduling.cluster.picture.node_sets import NodeSets
 from scheduling.cluster.picture.nodes import ObservedNode
 from scheduling.engine import model as m
 from scheduling.models import Cluster, ClusterMode, Workload
+from scheduling.services.forecasts.told import NONE, Rests, rests
 from scheduling.services.merit.standings import standing_in
 from scheduling.services.policy import rows as policies
 from scheduling.services.policy.rows import NO_PRIORITY_CLASS, PolicyRows
@@ -51,9 +52,10 @@ def build(
     now: datetime,
     waiting: Waiting | None = None,
     heirs: Heirs = NO_HEIRS,
+    foreseen: Rests = NONE,
 ) -> m.Snapshot:
     """A Snapshot at cluster time ``now``; ``known`` maps uid to what the cycle knows, ``heirs`` that of an
-    object which is gone to whom its pods count for.
+    object which is gone to whom its pods count for, ``foreseen`` what is predicted of work by uid.
 
     ``waiting`` remembers from one snapshot of a cluster to the next. Workloads are named
     ``namespace/name``. What is done and gone is left out; what is done or was suspended but still has
@@ -72,7 +74,7 @@ def build(
     made: list[Made] = []
     for observed in changed:
         what = known[observed.uid]
-        work = _workload(observed, what, rows, class_by_node, present, now)
+        work = _workload(observed, what, rows, class_by_node, present, now, foreseen)
         if work is not None:
             made.append((observed, what, work))
     works, unmoved = _at_work(made, waiting, parts, now)
@@ -156,7 +158,7 @@ def live_under(cluster: Cluster) -> tuple[PolicyRows, m.Snapshot]:
         row = held.get(observed.uid)
         known[observed.uid] = _judged(observed, row, known[observed.uid], rows, now)
     heirs = {uid: Heir(row.queue_label, row.user) for uid, row in held.items()}
-    snapshot = build(rows, picture, known, now=now, heirs=heirs)
+    snapshot = build(rows, picture, known, now=now, heirs=heirs, foreseen=rests(cluster))
     by_name = {key_of(w.kind, w.namespace, w.name): w for w in held.values()}
     return rows, standing_in(snapshot, rows, by_name)
 
@@ -216,6 +218,7 @@ def _workload(
     class_by_node: Mapping[str, str],
     present: set[Seat],
     now: datetime,
+    foreseen: Rests = NONE,
 ) -> m.Workload | None:
     running = _running(observed, known, class_by_node, present, now)
     if running is None and (known.situation is Situation.DONE or observed.deleting):
@@ -223,7 +226,6 @@ def _workload(
     if running is None and observed.marked and known.situation is Situation.HOLDING:
         return None  # It holds what belongs to no class any more: there is nothing to plan.
     priority = rows.priority_of(known.priority_class or observed.priority_class)
-    predicted = observed.predicted_s
     return m.Workload(
         name=observed.key,
         queue=observed.queue_label if is_taken(observed, known.situation, rows) else "",
@@ -238,13 +240,23 @@ def _workload(
         gpu_classes=observed.gpu_classes if known.gpu_classes is None else known.gpu_classes,
         topology=m.Topology(**observed.topology),
         elastic=observed.min_members < observed.max_members,
-        predicted=m.Predicted(*predicted) if predicted else None,
+        predicted=_predicted(observed, running, foreseen),
         # A jumper without pods waits like a held one: it is suspended first and queued next.
         held=observed.held or known.situation is Situation.BYPASSING or known.blocked is not None,
         checkpointed=checkpoint_of(observed, known, now),
         node_set=_set_name(observed.bounds) if observed.bounds and observed.gpus else None,
         **(running or {}),
     )
+
+
+def _predicted(
+    observed: Observed, running: Mapping[str, Any] | None, foreseen: Rests
+) -> m.Predicted | None:
+    """What its author says of its run time, else what was learned of it; from its start, as a plan counts."""
+    if observed.predicted_s:
+        return m.Predicted(*observed.predicted_s)
+    rest = foreseen.get(observed.uid)
+    return m.Predicted(*rest.whole_s(running["started"] if running else None)) if rest else None
 
 
 def _orphans(

@@ -45,6 +45,10 @@ class Waiting:
     def keep(self, observed: Observed, known: Known, made: m.Workload) -> None:
         self._known[observed.uid], self.works[observed.uid] = known, made
 
+    def drop(self, uids: Iterable[str]) -> None:
+        """Have those made anew: what is predicted of them has changed."""
+        self._forget(uids)
+
     def _forget(self, uids: Iterable[str]) -> None:
         for uid in uids:
             self._known.pop(uid, None)

@@ -82,7 +82,7 @@ def look_ahead(
     opening = open_snapshot(snapshot, checkpoints)
     dice = np.random.default_rng([seed, int(snapshot.now.timestamp())])
     coming = _Coming(known, snapshot, opening, ahead_s)
-    rests = known.runs.rests(_asked(snapshot, opening), futures, dice)
+    rests = known.runs.rests(_asked(snapshot, opening, known), futures, dice)
     waits, runs = np.flatnonzero(opening.waits), np.flatnonzero(opening.runs)
     # Who is held starts in no future, so no future is lived to its end for it.
     awaited = np.flatnonzero(opening.waits & ~opening.frame.work.held[opening.slots])
@@ -124,11 +124,15 @@ def _follow(after: list[Counter[int]], starts: Ints, ends: Ints) -> None:
             after[i][int(order[at])] += 1
 
 
-def _asked(snapshot: Snapshot, opening: Opening) -> list[Asked]:
+def _asked(snapshot: Snapshot, opening: Opening, known: Known) -> list[Asked]:
     work = {w.name: w for w in snapshot.workloads}
     now, found = snapshot.now, []
     for name in opening.names:
         one = work[name]
+        if name in known.rests:
+            since = one.started if one.phase is Phase.RUNNING else None
+            found.append(Asked((), rest_s=known.rests[name].left_s(since, now)))
+            continue
         ran = one.phase is Phase.RUNNING and one.started is not None
         age_s = (now - one.started).total_seconds() if ran and one.started else 0.0
         told = one.predicted

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 import numpy as np
@@ -12,6 +12,7 @@ from scheduling.engine import Frame
 from scheduling.engine.model import Members, Snapshot, Topology
 from scheduling.engine.model import Workload as Work
 from scheduling.models import Cluster, Outcome, Workload
+from scheduling.services.forecasts.told import Rest, rests_by_name
 from scheduling.services.ledger.past import kinds_of_row, useful_s
 from scheduling.simulation.ahead.opening import Newcomers, described
 from scheduling.simulation.ahead.rhythm import WEEKS, Rhythm
@@ -41,6 +42,8 @@ class Known:
     ended: int
     arrivals: tuple[Arrival, ...]
     rhythm: Rhythm
+    rests: Mapping[str, Rest] = field(default_factory=dict)
+    """What was learned of the rest of runs, by the engine's name."""
 
 
 def known_of(cluster: Cluster, now: datetime) -> Known:
@@ -48,7 +51,8 @@ def known_of(cluster: Cluster, now: datetime) -> Known:
     since = now - timedelta(weeks=WEEKS)
     rows = Workload.objects.filter(cluster=cluster, gpus__gt=0, submitted_at__lte=now)
     recent = rows.filter(submitted_at__gte=since).select_related("priority_class", "queue")
-    return known_from(recent.order_by("submitted_at", "id"), now)
+    known = known_from(recent.order_by("submitted_at", "id"), now)
+    return replace(known, rests=rests_by_name(cluster))
 
 
 def known_from(rows: Iterable[Workload], now: datetime) -> Known:

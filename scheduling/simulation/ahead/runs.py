@@ -1,4 +1,4 @@
-"""How long work runs, drawn from what is known of it: its own prediction, else runs of its like.
+"""How long work runs, drawn from what is known of it: what was learned or said of it, else runs of its like.
 
 Only runs that ended before the moment are known. Who has run already is drawn among those that ran longer.
 """
@@ -28,13 +28,14 @@ Z90 = 1.2816
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One workload: its kinds from the narrowest to the widest, seconds it has run, and its own
-    quantiles of the whole run if there are any."""
+    """One workload: its kinds from the narrowest to the widest, seconds it has run, its own quantiles of
+    the whole run if there are any, and P10, P50 and P90 of what is left of it where that was learned."""
 
     kinds: tuple[Hashable, ...]
     age_s: float = 0.0
     p50_s: float | None = None
     p90_s: float | None = None
+    rest_s: tuple[float, float, float] | None = None
 
 
 @dataclass(slots=True)
@@ -55,6 +56,9 @@ class RunTimes:
         spread = {}
         for i, one in enumerate(asked):
             ranks = (dice.permutation(futures) + dice.random(futures)) / futures
+            if one.rest_s is not None:
+                table[:, i] = _learned(one.rest_s, ranks)
+                continue
             if one.p50_s is not None and one.p90_s is not None:
                 table[:, i] = _predicted(one, ranks)
                 continue
@@ -90,6 +94,13 @@ def _drawn(values: Floats, heap: Floats, age_s: float, ranks: Floats) -> Floats:
         return np.minimum(max(age_s, 3600.0) * (1 / np.maximum(1e-3, 1 - ranks) - 1), 100.0 * 86400)
     at = np.minimum(np.searchsorted(heap, ranks), values.size - 1)
     return values[at] - age_s
+
+
+def _learned(rest_s: tuple[float, float, float], ranks: Floats) -> Floats:
+    """Log-normal on either side of the median, each with its own width."""
+    low, middle, high = (math.log(max(1.0, value)) for value in rest_s)
+    z = _normal(np.clip(ranks, 1e-6, 1 - 1e-6))
+    return np.exp(middle + z / Z90 * np.where(z < 0, middle - low, high - middle))
 
 
 def _predicted(one: Asked, ranks: Floats) -> Floats:

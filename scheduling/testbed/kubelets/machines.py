@@ -10,6 +10,8 @@ Json = dict[str, Any]
 
 SIMULATED = "weir.dev/simulated"
 """Label of nodes that have no kubelet of their own."""
+SPEED = "weir.dev/simulated-speed"
+"""Annotation of a simulated node: as ``Machine.speed``; 1 where it is left out."""
 STOPPED = "weir.dev/kubelet-stopped"
 """Annotation of a simulated node whose kubelet is to be silent, as if the machine had died."""
 
@@ -27,6 +29,8 @@ class Machine:
     ready: bool = True
     others: Mapping[str, int] = field(default_factory=dict)
     """More extended resources by name, such as MIG profiles."""
+    speed: float = 1.0
+    """How many times sooner work ends on it than it is annotated."""
 
 
 def node_manifest(machine: Machine) -> Json:
@@ -40,8 +44,11 @@ def node_manifest(machine: Machine) -> Json:
     }
     labels = {"kubernetes.io/hostname": machine.name, SIMULATED: "true", **machine.labels}
     metadata: Json = {"name": machine.name, "labels": labels}
-    if not machine.ready:
-        metadata["annotations"] = {STOPPED: "true"}
+    notes = {} if machine.ready else {STOPPED: "true"}
+    if machine.speed != 1:
+        notes[SPEED] = f"{machine.speed:g}"
+    if notes:
+        metadata["annotations"] = notes
     return {
         "apiVersion": "v1",
         "kind": "Node",

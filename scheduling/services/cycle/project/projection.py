@@ -252,6 +252,7 @@ class Projection:
             "elastic": observed.min_members < observed.max_members,
             "gpu_classes": list(observed.gpu_classes),
             "topology": dict(observed.topology),
+            "image": observed.image,
             "run_time_limit_s": observed.run_time_limit_s,
             "checkpoint_interval_s": observed.checkpoint_interval_s,
             "predicted_p50_s": predicted[0],

@@ -3,7 +3,8 @@
 Annotations of a pod: `weir.dev/run-seconds` (default: for ever; counted per start),
 `weir.dev/exit-code` (default 0), `weir.dev/checkpoint-seconds`: while it runs, the pod's
 annotation `weir.dev/checkpointed-at` is written at that interval, and a Job that is suspended
-and started again goes on from there (see `progress`).
+and started again goes on from there (see `progress`). A node's annotation
+`weir.dev/simulated-speed` is the factor by which work is done sooner there.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ RUN_SECONDS = "weir.dev/run-seconds"
 EXIT_CODE = "weir.dev/exit-code"
 CHECKPOINT_SECONDS = "weir.dev/checkpoint-seconds"
 CHECKPOINTED_AT = "weir.dev/checkpointed-at"
+NODE_SPEED = "weir.dev/simulated-speed"
+"""Annotation of a node: how much faster than annotated its GPUs get work done; 1 where it says nothing."""
 _KILLED = 143  # 128 + SIGTERM
 
 
@@ -97,10 +100,17 @@ class Kubelet:
         self._scribe.remove(pod if _ended(pod) else self._end(pod, _KILLED, "Error"))
 
     def _save_progress(self, pod: Record) -> None:
-        every = self._checkpoint_s(pod.body["metadata"].get("annotations") or {})
+        pace = self._pace_of(pod)
+        every = _checkpoint_s(pod.body["metadata"].get("annotations") or {}, pace)
         if every and not _ended(pod):
             started = _started(pod)[0]
-            progress.save(self._world, self._scribe, pod, started=started, every=every)
+            progress.save(self._world, self._scribe, pod, started=started, every=every, pace=pace)
+
+    def _pace_of(self, pod: Record) -> float:
+        """Seconds of work that a second on the pod's node gets done."""
+        node = self._world.store.get(NODES, "", pod.body["spec"]["nodeName"])
+        notes = (node.body["metadata"].get("annotations") or {}) if node else {}
+        return self._pace * (_seconds(notes.get(NODE_SPEED)) or 1.0)
 
     def _start(self, pod: Record, node: Record, after: After) -> None:
         status = pod.body.get("status", {})
@@ -141,15 +151,15 @@ class Kubelet:
     def _run(self, pod: Record, after: After) -> None:
         annotations = pod.body["metadata"].get("annotations") or {}
         started, restarts = _started(pod)
-        now = self._world.clock.seconds()
+        now, pace = self._world.clock.seconds(), self._pace_of(pod)
         run_s = _seconds(annotations.get(RUN_SECONDS))
         if run_s is not None:
-            run_s = max(0.0, run_s / self._pace - progress.resumed_s(pod))
+            run_s = max(0.0, run_s - progress.resumed_s(pod)) / pace
             if now >= started + run_s:
                 self._finish(pod, int(_seconds(annotations.get(EXIT_CODE)) or 0), restarts)
                 return
             after(pod.key, started + run_s)
-        self._checkpoint(pod, annotations, started, after)
+        self._checkpoint(pod, _checkpoint_s(annotations, pace), started, after)
 
     def _finish(self, pod: Record, code: int, restarts: int) -> None:
         policy = pod.body["spec"].get("restartPolicy")
@@ -181,18 +191,19 @@ class Kubelet:
         parts = {"phase": phase, "conditions": conditions, "containerStatuses": states}
         return self._scribe.status(pod, {**status, **parts})
 
-    def _checkpoint(self, pod: Record, annotations: Json, started: float, after: After) -> None:
-        every = self._checkpoint_s(annotations)
+    def _checkpoint(self, pod: Record, every: float, started: float, after: After) -> None:
         if not every:
             return
+        annotations = pod.body["metadata"].get("annotations") or {}
         done = int((self._world.clock.seconds() - started) // every)
         after(pod.key, started + (done + 1) * every)
         moment = stamp(started + done * every)
         if done > 0 and annotations.get(CHECKPOINTED_AT, "") < moment:
             self._scribe.annotate(self._world.store.find(pod.key) or pod, CHECKPOINTED_AT, moment)
 
-    def _checkpoint_s(self, annotations: Json) -> float:
-        return (_seconds(annotations.get(CHECKPOINT_SECONDS)) or 0.0) / self._pace
+
+def _checkpoint_s(annotations: Json, pace: float) -> float:
+    return (_seconds(annotations.get(CHECKPOINT_SECONDS)) or 0.0) / pace
 
 
 def _seconds(text: str | None) -> float | None:

@@ -27,12 +27,15 @@ def resumed_s(pod: Record) -> float:
     return _resumed(pod.body)
 
 
-def save(world: World, scribe: Scribe, pod: Record, *, started: float, every: float) -> None:
-    """Keep the work of a running pod up to its last checkpoint; all pods of a gang say the same."""
+def save(
+    world: World, scribe: Scribe, pod: Record, *, started: float, every: float, pace: float = 1.0
+) -> None:
+    """Keep the work of a running pod up to its last checkpoint; all pods of a gang say the same. A checkpoint
+    comes every ``every`` seconds, each of which gets ``pace`` seconds of work done."""
     owner = _owner(world, pod)
     if owner is None or not started:
         return
-    done = resumed_s(pod) + (world.clock.seconds() - started) // every * every
+    done = resumed_s(pod) + (world.clock.seconds() - started) // every * every * pace
     if done > _resumed(owner.body):
         _note(scribe, owner, done)
 

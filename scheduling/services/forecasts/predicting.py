@@ -1,0 +1,225 @@
+"""Predict the rest of every run that has not ended, and judge what was said of those that have."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+
+from scheduling.models import Cluster, Outcome, Prediction, Predictor, State, Workload
+from scheduling.prediction import stored
+from scheduling.prediction.history import Estimate
+from scheduling.prediction.learner import Models, Said, say
+from scheduling.prediction.quantiles import rest_s, seconds
+
+from .budget import Budget
+from .learning import ended
+from .runs import NEEDED, ran_s, run_of, work_of
+from .serving import demote, serving
+
+MOST_LIVE = 20_000
+"""Workloads that are predicted; those that wait longest, and what runs, first."""
+SAME = 0.05
+"""A prediction that moved by less is left as it is: the plan does not change with every breath of it."""
+DRIFT_RUNS = 60
+"""Latest runs that the serving model has to have told something of before it can lose its place ..."""
+DRIFT_LEAST = 0.60
+"""... by P10 to P90 holding fewer of them than this, where four fifths are promised."""
+BATCH = 500
+BUDGET = Budget()
+
+_loaded: dict[int, tuple[int, Models, tuple[datetime, int]]] = {}
+"""By cluster: the version in memory and up to which end it has heard."""
+_lock = threading.Lock()
+
+
+def predict(*, cluster: Cluster) -> int:
+    """Write what is predicted of all that has not ended; how many rows changed. Safe twice.
+
+    1. Judge those that ended since: what was said first stands beside how long they ran.
+    2. Step back to history where the boosted model does not hold what it promises.
+    3. Let the serving model hear of what ended since it was learned.
+    4. Predict, on every class that each may run on.
+    """
+    if not BUDGET.allows(cluster.pk):
+        return 0
+    with BUDGET.spend(cluster.pk):
+        return _predicted(cluster, cluster.now())
+
+
+def _predicted(cluster: Cluster, now: datetime) -> int:
+    _judge(cluster)
+    _watch(cluster)
+    predictor = serving(cluster)
+    if predictor is None:
+        return 0
+    with _lock:
+        models = _models(cluster, predictor, now)
+        rows = _live(cluster)
+        said = {
+            p.workload_id: p for p in Prediction.objects.filter(workload__in=[r.pk for r in rows])
+        }
+        made = [_prediction(models, predictor, row, said.get(row.pk), now) for row in rows]
+    return _save([one for one in made if one is not None])
+
+
+def _live(cluster: Cluster) -> list[Workload]:
+    rows = Workload.objects.filter(cluster=cluster).exclude(state=State.FINISHED)
+    rows = rows.select_related("queue__parent", "gpu_class").only(*NEEDED)
+    return list(rows.order_by("submitted_at", "pk")[:MOST_LIVE])
+
+
+def _models(cluster: Cluster, predictor: Predictor, now: datetime) -> Models:
+    version, models, heard = _loaded.get(cluster.pk, (-1, Models(), (now, 0)))
+    if version != predictor.pk:
+        models, heard = stored.load(bytes(predictor.state)), (predictor.window_to, 0)
+    new = ended(cluster).filter(finished_at__gte=heard[0], finished_at__lte=now)
+    for row in new.order_by("finished_at", "pk"):
+        if row.finished_at is None or (row.finished_at, row.pk) <= heard:
+            continue
+        if row.finished_at > predictor.window_to and (run := run_of(row)) is not None:
+            models.history.learn(run)
+            models.submissions.end(run.work)
+        heard = (row.finished_at, row.pk)
+    _loaded[cluster.pk] = (predictor.pk, models, heard)
+    return models
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """Quantiles of the rest on one class, and what they were learned from."""
+
+    rest: tuple[float, float, float]
+    said: Said
+
+
+def _prediction(
+    models: Models, predictor: Predictor, row: Workload, before: Prediction | None, now: datetime
+) -> Prediction | None:
+    """The row to write; None where it stands already."""
+    work = work_of(row)
+    noted = before.evidence.get("as_submitted") if before else None
+    submitted = _numbers(noted) if noted else models.submissions.note(work)
+    gone_s = ran_s(row, now)
+    told = _told(models, row, "", submitted, gone_s, now)
+    if (
+        before is not None
+        and before.predictor_id == predictor.pk
+        and _is_same(before, told.rest, now)
+    ):
+        return None
+    made = before or Prediction(workload=row, told_at=now, told_by=predictor)
+    if before is None:
+        made.told_p10_s, made.told_p50_s, made.told_p90_s = told.rest
+    made.predictor, made.at = predictor, now
+    made.p10_s, made.p50_s, made.p90_s = told.rest
+    made.evidence = _evidence(told.said.estimate, gone_s) | {
+        "as_submitted": _plain(submitted),
+        "by": told.said.by,
+    }
+    made.by_class = _by_class(models, row, submitted, gone_s, now)
+    return made
+
+
+def _told(
+    models: Models,
+    row: Workload,
+    gpu_class: str,
+    submitted: Sequence[float],
+    gone_s: float,
+    now: datetime,
+) -> _Told:
+    work = work_of(row, gpu_class)
+    said = say(models, work, now.timestamp(), tuple(submitted))
+    return _Told(rest_s(said.told, gone_s, work.limit_s), said)
+
+
+def _by_class(
+    models: Models, row: Workload, submitted: Sequence[float], gone_s: float, now: datetime
+) -> dict[str, Any]:
+    """For each class that it may run on, where it may run on several and their pace is known of it."""
+    if len(row.gpu_classes) < 2 or row.state in (State.ADMITTED, State.RUNNING, State.EVICTED):
+        return {}
+    first = row.gpu_classes[0]
+    found: dict[str, Any] = {}
+    for name in row.gpu_classes:
+        pace = models.history.paces.between(work_of(row), first, name)
+        if pace is None:
+            return {}
+        p10, p50, p90 = _told(models, row, name, submitted, gone_s, now).rest
+        found[name] = {
+            "p10_s": p10, "p50_s": p50, "p90_s": p90, "ratio": round(pace.ratio, 3), "runs": pace.runs,
+            "groups": pace.groups, "own_runs": pace.own,
+        }  # fmt: skip
+    return found
+
+
+def _evidence(estimate: Estimate, gone_s: float) -> dict[str, Any]:
+    values = list(estimate.values)
+    return {
+        "group": estimate.group,
+        "runs": len(values),
+        "shortest_s": round(seconds(min(values))) if values else None,
+        "longest_s": round(seconds(max(values))) if values else None,
+        "ran_s": round(gone_s),
+    }
+
+
+def _is_same(before: Prediction, rest: Sequence[float], now: datetime) -> bool:
+    """Whether what was said then, with the time that has passed for one that runs, still says it."""
+    passed_s = (now - before.at).total_seconds() if before.workload.state == State.RUNNING else 0.0
+    old = (before.p10_s, before.p50_s, before.p90_s)
+    return all(
+        abs(new + passed_s - was) <= SAME * max(was, 60.0)
+        for new, was in zip(rest, old, strict=True)
+    )
+
+
+def _plain(values: Iterable[float]) -> list[float | None]:
+    return [None if math.isnan(value) else round(value, 4) for value in values]
+
+
+def _numbers(values: Iterable[float | None]) -> tuple[float, ...]:
+    return tuple(math.nan if value is None else value for value in values)
+
+
+def _save(made: list[Prediction]) -> int:
+    new = [one for one in made if one.pk is None]
+    old = [one for one in made if one.pk is not None]
+    columns = ["predictor", "at", "p10_s", "p50_s", "p90_s", "by_class", "evidence"]
+    with transaction.atomic():
+        # Another process may have told them first: what was said first stands.
+        Prediction.objects.bulk_create(new, batch_size=BATCH, ignore_conflicts=True)
+        Prediction.objects.bulk_update(old, columns, batch_size=BATCH)
+    return len(made)
+
+
+def _judge(cluster: Cluster) -> None:
+    over = Prediction.objects.filter(
+        workload__cluster=cluster, workload__state=State.FINISHED, ran_s__isnull=True
+    )
+    over = over.select_related("workload__queue__parent", "workload__gpu_class")[:MOST_LIVE]
+    judged = []
+    for said in over:
+        run = run_of(said.workload)
+        said.ran_s = run.ran_s if run else 0.0
+        said.cut_short = said.workload.outcome != Outcome.SUCCEEDED
+        judged.append(said)
+    Prediction.objects.bulk_update(judged, ["ran_s", "cut_short"], batch_size=BATCH)
+
+
+def _watch(cluster: Cluster) -> None:
+    """Step back where the boosted model that serves has lost its hold."""
+    predictor = serving(cluster)
+    if predictor is None or predictor.kind != "boosted":
+        return
+    told = predictor.first_predictions.filter(ran_s__gt=0, cut_short=False).order_by("-at")
+    latest = list(told.values_list("ran_s", "told_p10_s", "told_p90_s")[:DRIFT_RUNS])
+    held = sum(took is not None and low <= took <= high for took, low, high in latest)
+    if len(latest) == DRIFT_RUNS and held < DRIFT_LEAST * DRIFT_RUNS:
+        demote(cluster=cluster, why=f"P10 to P90 held {held} of the last {DRIFT_RUNS} runs.")

@@ -1,0 +1,90 @@
+"""What is predicted of the rest of runs, for whoever plans ahead: rows that need nothing of the model."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from scheduling.cluster.adapters import key_of
+from scheduling.models import Cluster, Prediction, State
+
+LEAST_KEPT = 1000
+NEVER = datetime.min.replace(tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Rest:
+    """Quantiles of the seconds that are left of a run, from ``at`` on; of one that waits, once it starts."""
+
+    at: datetime
+    p10_s: float
+    p50_s: float
+    p90_s: float
+
+    def whole_s(self, started: datetime | None) -> tuple[float, float]:
+        """P50 and P90 of the time from ``started`` to its end, as a plan counts it; of one that waits, from
+        the start to come. The same until it is predicted anew."""
+        gone_s = max(0.0, (self.at - started).total_seconds()) if started else 0.0
+        return gone_s + self.p50_s, gone_s + self.p90_s
+
+    def left_s(self, started: datetime | None, now: datetime) -> tuple[float, float, float]:
+        """P10, P50 and P90 of what is left at ``now``."""
+        since = max(self.at, started) if started else now
+        passed_s = max(0.0, (now - since).total_seconds())
+        p10, p50, p90 = (max(1.0, v - passed_s) for v in (self.p10_s, self.p50_s, self.p90_s))
+        return p10, p50, p90
+
+
+Rests = Mapping[str, Rest]
+"""By uid."""
+NONE: Rests = {}
+
+
+def rests(cluster: Cluster, *, uids: Collection[str] | None = None) -> dict[str, Rest]:
+    """By uid: what is predicted of those of ``cluster`` that have not ended, or of these among them."""
+    said = Prediction.objects.filter(workload__cluster=cluster)
+    said = said.exclude(workload__state=State.FINISHED).order_by()
+    if uids is not None:
+        said = said.filter(workload__uid__in=uids)
+    columns = said.values_list("workload__uid", "at", "p10_s", "p50_s", "p90_s")
+    return {uid: Rest(at, p10, p50, p90) for uid, at, p10, p50, p90 in columns}
+
+
+def rests_by_name(cluster: Cluster) -> dict[str, Rest]:
+    """By the engine's name, without those whose author says how long they run."""
+    said = Prediction.objects.filter(
+        workload__cluster=cluster, workload__predicted_p50_s__isnull=True
+    )
+    said = said.exclude(workload__state=State.FINISHED).order_by()
+    columns = said.values_list(
+        "workload__kind", "workload__namespace", "workload__name", "at", "p10_s", "p50_s", "p90_s"
+    )
+    return {key_of(kind, ns, name): Rest(*told) for kind, ns, name, *told in columns}
+
+
+@dataclass(slots=True)
+class Foreseen:
+    """The predictions of one cluster in the memory of its worker: read whole once, then what is new."""
+
+    by_uid: dict[str, Rest] = field(default_factory=dict)
+    _seen: datetime = NEVER
+
+    def renew(self, cluster: Cluster, present: Collection[str]) -> Iterator[str]:
+        """The uids whose prediction is another than before; those not ``present`` are dropped in time.
+
+        One query that finds no row where nothing was predicted since.
+        """
+        new = Prediction.objects.filter(predictor__cluster=cluster, at__gt=self._seen).order_by()
+        new = new.exclude(workload__state=State.FINISHED)
+        columns = new.values_list("workload__uid", "at", "p10_s", "p50_s", "p90_s")
+        found = {uid: Rest(at, p10, p50, p90) for uid, at, p10, p50, p90 in columns}
+        self.by_uid |= found
+        self._seen = max([self._seen, *(rest.at for rest in found.values())])
+        if len(self.by_uid) > LEAST_KEPT + 2 * len(present):
+            self.by_uid = {uid: self.by_uid[uid] for uid in _both(self.by_uid, present)}
+        return iter(found)
+
+
+def _both(first: Iterable[str], second: Collection[str]) -> Iterator[str]:
+    return (uid for uid in first if uid in second)
