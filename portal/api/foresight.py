@@ -64,13 +64,15 @@ class OperatedView(ClusterView):
         if not is_operator(self.person):
             raise Http404
 
+
+class QuestionsView(OperatedView):
     def get_queryset(self) -> QuerySet[WhatIf]:
         if self.is_schema:
             return WhatIf.objects.none()
         return WhatIf.objects.filter(cluster=self.cluster)
 
 
-class WhatIfList(OperatedView, generics.ListAPIView[WhatIf]):
+class WhatIfList(QuestionsView, generics.ListAPIView[WhatIf]):
     """Questions that were asked, the newest first."""
 
     serializer_class = WhatIfSerializer
@@ -102,7 +104,7 @@ class WhatIfList(OperatedView, generics.ListAPIView[WhatIf]):
         return Response(WhatIfSerializer(question).data, status=code, headers={"Location": address})
 
 
-class WhatIfDetail(OperatedView, generics.RetrieveDestroyAPIView[WhatIf]):
+class WhatIfDetail(QuestionsView, generics.RetrieveDestroyAPIView[WhatIf]):
     """One question. DELETE cancels it while it is worked on, and drops it once it has ended."""
 
     serializer_class = WhatIfSerializer

@@ -19,7 +19,6 @@ from portal.accounts.models import User
 from portal.display.entitlement import Axis, Bar, Figures, axis, bar
 from portal.display.format import zone
 from portal.display.units import gpus_each, unit
-from portal.selectors.fragmentation import MemberSizes
 from portal.teams.access import own_queues, visible_queues, visible_workloads
 from scheduling.models import (
     Cluster,
@@ -34,6 +33,7 @@ from scheduling.models import (
 )
 from scheduling.models.workloads import WAITING
 from scheduling.services.cycle.record.records import FIGURES
+from scheduling.services.explain.fragmentation import MemberSizes, left_over
 
 if TYPE_CHECKING:
     from django_stubs_ext import WithAnnotations
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 class Capacity:
     """GPUs of one class now: the five parts add up to ``installed``.
 
-    ``fragmented`` is free but on nodes where nothing that waits would fit, see ``fragmentation``.
+    ``fragmented`` is free, but no whole member of what waits fits into it: the engine's definition.
     ``foreign`` is held by pods outside the queues.
     """
 
@@ -143,13 +143,13 @@ def capacity(cluster: Cluster, classes: Iterable[GpuClass]) -> list[Capacity]:
     for node in Node.objects.filter(cluster=cluster):
         nodes[node.gpu_class_id].append(node)
     sizes = MemberSizes(cluster)
-    return [_capacity(c, nodes[c.pk], sizes.smallest_wanted(c)) for c in classes]
+    return [_capacity(c, nodes[c.pk], sizes.wanted(c)) for c in classes]
 
 
 def _capacity(gpu_class: GpuClass, nodes: list[Node], wanted: int) -> Capacity:
     ready = [node for node in nodes if node.ready]
     idle = [max(0, n.gpus - n.allocated_gpus - n.foreign_gpus) for n in ready]
-    usable = sum(gpus for gpus in idle if gpus >= wanted)
+    fragmented = sum(left_over(gpus, wanted) for gpus in idle)
     foreign = sum(node.foreign_gpus for node in ready)
     return Capacity(
         gpu_class=gpu_class,
@@ -157,8 +157,8 @@ def _capacity(gpu_class: GpuClass, nodes: list[Node], wanted: int) -> Capacity:
         nodes_down=len(nodes) - len(ready),
         installed=sum(node.gpus for node in nodes),
         allocated=sum(node.gpus for node in ready) - foreign - sum(idle),
-        free=usable,
-        fragmented=sum(idle) - usable,
+        free=sum(idle) - fragmented,
+        fragmented=fragmented,
         foreign=foreign,
         down=sum(node.gpus for node in nodes if not node.ready),
     )

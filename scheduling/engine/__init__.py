@@ -1,6 +1,6 @@
 """The engine: a pure function from a snapshot to a plan. No Django, no clock, no dice, no log."""
 
-from scheduling.engine.explain.decode import decode
+from scheduling.engine.explain.decode import decode, outline
 from scheduling.engine.explain.outline import Outline, Waits
 from scheduling.engine.explain.shares import whole_gpus
 from scheduling.engine.model import (
@@ -29,6 +29,7 @@ from scheduling.engine.model import (
     Workload,
     WorkloadType,
 )
+from scheduling.engine.placement.fragmentation import left_over, wanted_member
 from scheduling.engine.planner import Planner, divide, plan, plan_frame
 from scheduling.engine.reasons.catalogue import headline
 from scheduling.engine.snapshot.encode import encode
@@ -69,7 +70,10 @@ __all__ = [
     "divide",
     "encode",
     "headline",
+    "left_over",
+    "outline",
     "plan",
     "plan_frame",
+    "wanted_member",
     "whole_gpus",
 ]

@@ -37,11 +37,15 @@ class Planner:
 
     def plan(self, snapshot: Snapshot) -> Outline:
         """Raises SnapshotError as ``plan`` does; what is remembered is forgotten then."""
+        frame = self.read(snapshot)
+        return outline(frame, plan_frame(frame))
+
+    def read(self, snapshot: Snapshot) -> Frame:
+        """The first of its three steps, for who does them one by one."""
         roster, self._roster = self._roster, Roster()
         frame = encode(snapshot, roster)
-        made = outline(frame, plan_frame(frame))
         self._roster = roster
-        return made
+        return frame
 
 
 def plan_frame(frame: Frame) -> ArrayPlan:

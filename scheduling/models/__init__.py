@@ -11,6 +11,7 @@ from scheduling.models.clusters import (
     NodePool,
     Standing,
 )
+from scheduling.models.consolidation import Consolidation, ConsolidationState
 from scheduling.models.events import Announcement, Delivery
 from scheduling.models.foresight import (
     Cause,
@@ -55,6 +56,8 @@ __all__ = [
     "CheckpointHabit",
     "Cluster",
     "ClusterMode",
+    "Consolidation",
+    "ConsolidationState",
     "Cycle",
     "CycleRecord",
     "Decision",

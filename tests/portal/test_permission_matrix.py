@@ -28,6 +28,7 @@ from portal.teams.models import GroupRule, Membership, ServiceAccount, SubmitTem
 from scheduling.models import (
     MILLI,
     Cluster,
+    Consolidation,
     Decision,
     Eviction,
     ForecastOutcome,
@@ -102,6 +103,7 @@ TEAM_OF = {"team": "pretraining"}
 PROGRAM = {**TEAM_OF, "account": "svc-vermilion"}
 PROGRAM_TOKEN = {**PROGRAM, "pk": "program_token"}
 WHAT_IF = {"pk": "what_if"}
+CONSOLIDATION = {"pk": "consolidation"}
 
 ROWS = {
     "accounts:sign_out": Row(None, ANYBODY),
@@ -157,7 +159,8 @@ ROWS = {
     "web:queue_edit": Row(LEADS, LEADS, QUEUE),
     "web:nodes": Row(HERE),
     "web:node": Row(HERE, args={"node": "h100-01"}),
-    "web:consolidation": Row(OPERATORS),
+    "web:consolidation": Row(OPERATORS, OPERATORS),
+    "web:consolidation_cancel": Row(None, OPERATORS, CONSOLIDATION),
     "web:cluster": Row(OPERATORS),
     "web:cycle": Row(HERE, args={"number": 48213}),
     "web:cycle_candidates": Row(HERE, args={"number": 48213}),
@@ -240,6 +243,8 @@ ROWS = {
     "api:what_ifs": Row(OPERATORS, OPERATORS),
     "api:what_if": Row(OPERATORS, OPERATORS, WHAT_IF, by="DELETE"),
     "api:forecast_score": Row(HERE),
+    "api:consolidations": Row(OPERATORS, OPERATORS),
+    "api:consolidation": Row(OPERATORS, OPERATORS, CONSOLIDATION, by="DELETE"),
     "api:schema": Row(ANYBODY),
     "api:docs": Row(ANYBODY),
     "api:nothing": Row(NOBODY),
@@ -352,11 +357,20 @@ def build() -> World:
         changes=[{"kind": "capacity", "gpu_class": H100, "nodes": 1}],
         asked_at=NOW,
     )
+    ordered = Consolidation.objects.create(
+        cluster=cluster,
+        gpu_class=cluster.gpu_classes.get(name=H100),
+        nodes=1,
+        most_moves=1,
+        author="vermilion-operator",
+        asked_at=NOW,
+    )
     real = {
         "token": token.pk,
         "change": change.pk,
         "template": template.pk,
         "what_if": question.pk,
+        "consolidation": ordered.pk,
     }
     real |= programs(queues["pretraining"], owner)
     return World(cluster, sessions, real)

@@ -115,6 +115,9 @@ ADDRESSES = {
     "web:nodes": Address((f"?class={GPUS}", "?rack=zebra", "?class=quokka"), shows=True),
     "web:node": SHOWN,
     "web:consolidation": PLAIN,
+    "web:consolidation_cancel": PLAIN,
+    "api:consolidations": Address(probes=({"gpu_class": PROBE, "nodes": 1},)),
+    "api:consolidation": PLAIN,
     "web:live": Address(("?once=1",)),
     "web:search": Address(
         ("?q=zebra", "?q=quokka", "?q=okapi", "?q=team", "?q=run", "?q=/", "?q=user"), shows=True

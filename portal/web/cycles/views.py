@@ -13,6 +13,7 @@ from django.views.decorators.http import require_safe
 from portal.teams.reading import reader_of
 from portal.web.cycles.around import Around
 from portal.web.cycles.figures import Pass
+from portal.web.cycles.finding import finding
 from portal.web.cycles.leavers import searches
 from portal.web.frame.requests import PersonRequest
 from portal.web.frame.shell import get_cluster
@@ -47,6 +48,7 @@ def cycle(request: PersonRequest, cluster: str, number: int) -> HttpResponse:
     context = {
         "cycle": shown,
         "seen": seen,
+        "finding": finding(seen, reader_of(request)),
         "record": record,
         "around": Around.of(record, request.user) if record else None,
         "woken_by": TRIGGERS.get(shown.trigger, shown.trigger),

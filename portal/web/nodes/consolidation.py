@@ -1,4 +1,5 @@
-"""What consolidating would free: the nodes that change, now and after, and what it costs. For operators."""
+"""What consolidating would free: the nodes that change, now and after, and what it costs. For operators,
+who may have it done."""
 
 from __future__ import annotations
 
@@ -8,20 +9,20 @@ from dataclasses import dataclass
 
 from django.contrib.auth.decorators import login_required
 from django.http import HttpResponse
-from django.shortcuts import render
-from django.views.decorators.http import require_safe
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_http_methods
 
 from portal.web.frame.requests import PersonRequest
+from portal.web.nodes import ordering
 from portal.web.nodes.rooms import NOWHERE, Map
 from portal.web.nodes.tiles import Held, Run, runs
 from portal.web.operations.mode import operated
 from portal.web.overview.views import chosen_class
 from scheduling.models import MILLI, Cluster, GpuClass, Node, Workload
+from scheduling.services.consolidation.moves import MOST_NODES, Freed, Move
 from scheduling.services.errors import ServiceError
 from scheduling.services.explain import asking
-from scheduling.services.explain.consolidating import Freed, Move
 
-MOST_NODES = 64
 NOT_A_NUMBER = f"Ask for 1 to {MOST_NODES} nodes, as a whole number."
 
 
@@ -51,21 +52,31 @@ class Before:
 
 
 @login_required
-@require_safe
+@require_http_methods(["GET", "HEAD", "POST"])
 def consolidation(request: PersonRequest, cluster: str) -> HttpResponse:
-    """The moves that free ``nodes`` more whole nodes of ``class``; nothing is moved."""
+    """The moves that free ``nodes`` more whole nodes of ``class``. Looking moves nothing; what is confirmed
+    is left to the next cycle."""
     found = operated(request, cluster)
+    ordered = ordering.listed(found)
+    if request.headers.get("X-Weir-Live"):  # What came of orders is live; the plan is asked for.
+        return render(request, "web/nodes/_ordered.html", {"ordered": ordered})
     classes = list(found.gpu_classes.all())
     chosen = chosen_class(request, classes)
     nodes = _nodes(request.GET.get("nodes", "1"))
     context: dict[str, object] = {"classes": classes, "chosen": chosen}
-    context["nodes"] = request.GET.get("nodes", "1")
+    context |= {"nodes": request.GET.get("nodes", "1"), "ordered": ordered}
     if nodes is None:
         context |= {"fault": NOT_A_NUMBER}
     elif chosen is not None:
         context |= _answer(request, found, chosen, nodes)
-    status = 400 if nodes is None else 200
-    return render(request, "web/nodes/consolidation.html", context, status=status)
+        answer = context.get("answer")
+        if request.method == "POST" and isinstance(answer, Freed):
+            refused = ordering.order(request, found, chosen, answer)
+            if refused is None:
+                return redirect("web:consolidation", cluster=found.name)
+            context |= {"refused": refused}
+    bad = nodes is None or "refused" in context
+    return render(request, "web/nodes/consolidation.html", context, status=400 if bad else 200)
 
 
 def _nodes(text: str) -> int | None:
@@ -117,7 +128,7 @@ def _runs_after(drawn: Map, node: Node, moving: Sequence[Moving]) -> list[Run]:
         if members := _members(one.move.target, node):
             owner = owners.get(uid, NOWHERE)
             held.append(Held(uid, one.work.name, gpus * members, bool(gpus % MILLI), owner))
-    return runs(after, held, drawn.sizes.smallest_wanted(node.gpu_class))
+    return runs(after, held, drawn.sizes.wanted(node.gpu_class))
 
 
 def _members(placement: Mapping[str, int], node: Node) -> int:

@@ -11,7 +11,6 @@ from functools import cached_property
 from portal.accounts.models import User
 from portal.display.format import MILLI
 from portal.display.units import unit
-from portal.selectors.fragmentation import MemberSizes
 from portal.selectors.overview import Capacity, capacity
 from portal.teams.access import visible_queues, visible_workloads
 from portal.web.nodes.letters import letters
@@ -19,6 +18,7 @@ from portal.web.nodes.states import STATES, NodeState, short_of, state_of
 from portal.web.nodes.tiles import Held, Owner, Run, runs
 from scheduling.models import Cluster, GpuClass, Node, Queue
 from scheduling.models.workloads import HOLDING
+from scheduling.services.explain.fragmentation import MemberSizes
 
 MOST = 400
 """Nodes drawn at once; a rack or a class is chosen to see the others."""
@@ -139,7 +139,7 @@ class Map:
             drawn = nodes[one.gpu_class.pk]
             shown, left_out = drawn[:left], max(0, len(drawn) - left)
             left -= len(shown)
-            wanted = sizes.smallest_wanted(one.gpu_class)
+            wanted = sizes.wanted(one.gpu_class)
             rooms.append(Room(one, self._racks(shown, wanted), left_out))
         return rooms
 
@@ -167,7 +167,7 @@ class Map:
         ]
 
     def runs_of(self, node: Node) -> list[Run]:
-        wanted = self.sizes.smallest_wanted(node.gpu_class)
+        wanted = self.sizes.wanted(node.gpu_class)
         return runs(node, self.held.get((node.name, node.gpu_class_id), ()), wanted)
 
     @property

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from portal.display.format import MILLI
 from portal.web.nodes.states import state_of
 from scheduling.models import Node
+from scheduling.services.explain.fragmentation import left_over
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +73,7 @@ SAID = {
 def runs(node: Node, held: Sequence[Held], wanted: int) -> list[Run]:
     """The tiles of ``node`` from left to right; ``held`` is what the reader may see of it.
 
-    Free GPUs of a node with fewer than ``wanted`` (milli-GPU) are fragmented.
+    Free GPUs that members of ``wanted`` (milli-GPU) leave over are fragmented.
     """
     installed = -(-node.gpus // MILLI)
     if state_of(node).key == "down":
@@ -86,8 +87,11 @@ def runs(node: Node, held: Sequence[Held], wanted: int) -> list[Run]:
     found = _cut(found, installed)
     idle = max(0, node.gpus - node.allocated_gpus - node.foreign_gpus)
     left = installed - sum(run.count for run in found)
-    use = "free" if idle >= wanted else "fragmented"
-    found.append(Run(use if node.ready else "closed", left))
+    if not node.ready:
+        found.append(Run("closed", left))
+        return [run for run in found if run.count]
+    fragmented = -(-left_over(min(idle, left * MILLI), wanted) // MILLI)
+    found += [Run("free", left - fragmented), Run("fragmented", fragmented)]
     return [run for run in found if run.count]
 
 

@@ -4,7 +4,8 @@
 2. Hold the lease (enforce mode only: observe writes nothing, not even that).
 3. Wait until the mirror has seen the cluster once.
 4. Project the cluster into rows, book the time since the last cycle.
-5. Make the snapshot and plan; of more starts than one cycle should write, take a portion.
+5. Make the snapshot and plan, after the moves of a consolidation that somebody ordered; of more starts than
+   one cycle should write, take a portion.
 6. Record the plan and commit.
 7. Enforce: only a committed plan reaches the cluster.
 8. Settle: project once more, so that people see what was done without waiting for the next cycle. A
@@ -32,9 +33,11 @@ from scheduling.cluster.connection.lease import LeaseLostError
 from scheduling.cluster.enforcement.enforcer import Report
 from scheduling.cluster.picture import compose as pictures
 from scheduling.cluster.picture.compose import Picture
-from scheduling.engine import Outline, Snapshot
+from scheduling.engine import Outline, Snapshot, outline, plan_frame
 from scheduling.models import Cluster, ClusterMode, Workload
 from scheduling.services.clusters.connection import ClusterLink
+from scheduling.services.consolidation import orders
+from scheduling.services.consolidation.orders import Due, TakenError
 from scheduling.services.cycle import backstops
 from scheduling.services.cycle.batching import portion
 from scheduling.services.cycle.changes import Changes, save
@@ -103,6 +106,8 @@ class _Planned:
     took_ms: float
     began: list[Workload]
     """Those that begin on the nominal quota of their queue alone."""
+    ordered: Due | None = None
+    """The consolidation whose moves are in it."""
 
 
 class Call(Protocol):
@@ -145,12 +150,19 @@ def run(
     view = _look(one, policy, now)
     watch.lap("Look at the cluster")
     planned = _plan(one, view, watch)
-    recorded, is_news = _commit(one, view, planned)
+    try:
+        recorded, is_news = _commit(one, view, planned)
+    except TakenError:
+        memory.forget()
+        call()
+        return CycleResult(skipped="taken")
     causes = memory.causes.take()
     watch.lap("Commit to the ledger")
 
     pictures.retire(link.mirror, memory.memo, rows.projection.ended())
     report = _enforce(one, view, planned.plan, recorded) if enforce else Report()
+    if planned.ordered is not None:
+        orders.settle(planned.ordered, report.writes)
     watch.lap(records.WRITING)
     if not planned.is_whole:
         call()
@@ -209,15 +221,20 @@ def _plan(one: _Pass, view: _View, watch: Watch) -> _Planned:
     standings = one.memory.standings_of(view.cluster, view.now)
     snapshot = standings.put(snapshot, view.rows, one.rows.projection.by_name)
     watch.lap("Make the snapshot")
-    plan = reworded(one.memory.planner.plan(snapshot), view.blocked)
-    watch.lap("Plan")
-    is_whole = True
-    if view.cluster.mode == ClusterMode.ENFORCE:
+    enforce, is_whole = view.cluster.mode == ClusterMode.ENFORCE, True
+    ordered = orders.due(view.cluster, snapshot) if enforce else None
+    if ordered is not None:
+        watch.lap("Plan the moves that were ordered")
+    plan = reworded(_decide(one, ordered.after if ordered else snapshot, watch), view.blocked)
+    if ordered is not None:
+        plan = replace(plan, acts=(*ordered.moves, *plan.acts))
+    watch.lap("Put it into words")
+    if enforce:
         plan = _within_quotas(plan, one, view)
         most = max(ADMISSIONS, one.link.enforcer.writable(watch.passed_s()))
         plan, is_whole = portion(plan, most, _priorities(view, one.rows.projection))
         watch.lap("Fit namespace quotas")
-    return _Planned(snapshot, plan, is_whole, _ms_since(since), began)
+    return _Planned(snapshot, plan, is_whole, _ms_since(since), began, ordered)
 
 
 def _play_along(one: _Pass, view: _View) -> list[Workload]:
@@ -231,6 +248,15 @@ def _play_along(one: _Pass, view: _View) -> list[Workload]:
     began = own.follow(one.rows.projection.rows, view.changes.stepped, layout, view.now)
     standings.times.note(own.take_ended())
     return began
+
+
+def _decide(one: _Pass, snapshot: Snapshot, watch: Watch) -> Outline:
+    """The engine's plan; its steps are timed from here, as it knows no clock."""
+    frame = one.memory.planner.read(snapshot)
+    watch.lap("Read it into arrays")
+    made = plan_frame(frame)
+    watch.lap("Decide")
+    return outline(frame, made)
 
 
 def _within_quotas(plan: Outline, one: _Pass, view: _View) -> Outline:
@@ -266,6 +292,8 @@ def _commit(one: _Pass, view: _View, planned: _Planned) -> tuple[Recorded, bool]
     recorded = _record(one, view, planned)
     recorded.cycle.took_ms = _ms_since(one.began)
     recorded.cycle.save(update_fields=["took_ms"])
+    if planned.ordered is not None:
+        orders.claim(planned.ordered, recorded.cycle, one.rows.projection.by_name)
     return recorded, bool(view.changes or moved or recorded.visible)
 
 

@@ -24,9 +24,9 @@ from scheduling.engine import model as m
 from scheduling.engine import plan as engine_plan
 from scheduling.models import Cluster, Queue, State, Workload
 from scheduling.services.clusters.connection import Address, address_of
+from scheduling.services.consolidation.moves import Freed
+from scheduling.services.consolidation.moves import freed as engine_freed
 from scheduling.services.errors import ServiceError
-from scheduling.services.explain import consolidating
-from scheduling.services.explain.consolidating import Freed
 from scheduling.services.policy.rows import PolicyRows
 from scheduling.services.snapshot import build as snapshots
 from scheduling.services.starts.futures import look_ahead
@@ -232,7 +232,7 @@ class _Reading:
         return [act for act in plan.acts if act.reason is m.Reason.DRAINED]
 
     def freed(self, gpu_class: str, nodes: int) -> Freed:
-        return _planned(lambda it: consolidating.freed(it, gpu_class, nodes), self.snapshot)
+        return _planned(lambda it: engine_freed(it, gpu_class, nodes), self.snapshot)
 
     def _value(self, observed: Observed) -> m.Workload:
         """It arrives after everybody, whatever the API server's clock says of them."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from scheduling.engine import model as m
+from scheduling.services.consolidation.moves import freed
 from scheduling.services.explain import asking
-from scheduling.services.explain.consolidating import freed
 from tests.scheduling.kube import World
 
 G = m.MILLI

@@ -42,8 +42,8 @@ def test_phases_of_a_cycle_stand_in_their_order(world: World) -> None:
     world.job("w1", gpus=4)
     world.cycles_until(CycleRecord.objects.exists)
     assert [name for name, _ in newest().phases] == [
-        "Read the policy", "Look at the cluster", "Make the snapshot", "Plan",
-        "Fit namespace quotas", "Commit to the ledger", WRITING, "Look again",
+        "Read the policy", "Look at the cluster", "Make the snapshot", "Read it into arrays", "Decide",
+        "Put it into words", "Fit namespace quotas", "Commit to the ledger", WRITING, "Look again",
     ]  # fmt: skip
 
 

@@ -3,7 +3,8 @@ import json
 import pytest
 
 from scheduling.engine import document, plan
-from scheduling.models import CycleRecord, Workload
+from scheduling.models import Cycle, CycleRecord, Decision, Queue, Workload
+from tests.factories import make_workload
 
 pytestmark = pytest.mark.django_db
 URL = "/c/fra1/cycles/48213/"
@@ -120,3 +121,30 @@ def test_write_that_was_not_needed_says_so(as_user, passed):
 def test_cycle_that_nothing_led_to_says_that_time_did(as_user, passed):
     CycleRecord.objects.update(causes=[])
     assert "Time alone may start work" in text(as_user("admin").get(URL))
+
+
+def test_finding_names_the_queues_that_gave_and_got(as_user, passed):
+    page = text(as_user("admin").get(URL))
+    assert "Room was made for alignment: pretraining gives up 8 h100-80gb." in page
+    assert "It started nothing." in page
+
+
+def test_finding_names_no_queue_whose_work_the_reader_does_not_see(as_user, passed):
+    mine = text(as_user("m.okafor").get(URL))
+    assert "Room was made for other queues: pretraining gives up 8 h100-80gb." in mine
+    assert "It took GPUs back from 1 workload." in text(as_user("p.rossi").get(URL))
+
+
+def test_finding_names_the_queues_that_started_most_and_counts_the_rest(as_user, passed):
+    started = [("vision", 3), ("search", 2), ("ci", 1), ("inference", 1)]
+    for name, many in started:
+        queue = Queue.objects.get(name=name)
+        for _ in range(many):
+            work = make_workload(queue, gpus=1000)
+            Decision.objects.create(
+                cycle=passed, workload=work, action="admit", reason="fits_nominal", sealed={}
+            )
+    Cycle.objects.filter(pk=passed.pk).update(admitted=8)
+    page = text(as_user("admin").get(URL))
+    assert "It started 8 workloads: 3 in vision, 2 in search, 1 in" in page
+    assert "and 2 in other queues." in page

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from scheduling.models import Workload
+from scheduling.models import ClusterMode, Consolidation, Workload
+from scheduling.services.consolidation.moves import Freed, Move
 from scheduling.services.errors import ServiceError
 from scheduling.services.explain import asking
-from scheduling.services.explain.consolidating import Freed, Move
 
 pytestmark = pytest.mark.django_db
 ADDRESS = "/c/fra1/consolidation/?class=h100-80gb&nodes=1"
@@ -88,3 +88,50 @@ def test_number_of_nodes_out_of_range_is_refused_before_anybody_is_asked(
 def test_map_leads_operators_there_and_nobody_else(cluster, as_user):
     assert "consolidating free" in as_user("admin").get("/c/fra1/nodes/").content.decode()
     assert "consolidating free" not in as_user("lead").get("/c/fra1/nodes/").content.decode()
+
+
+@pytest.fixture
+def offered(cluster, asked):
+    """One move is foreseen, and the cluster is enforced."""
+    cluster.mode = ClusterMode.ENFORCE
+    cluster.save()
+    work = Workload.objects.filter(state="running", placement__has_key="h100-10").first()
+    asked.answer, _ = moves_of_one(work)
+
+
+def test_confirmed_plan_is_ordered_and_listed(cluster, as_user, offered):
+    client = as_user("admin")
+    answer = client.post(ADDRESS, {"moves": "1", "confirm": "yes"}, follow=True)
+    made = Consolidation.objects.get()
+    assert (made.author, made.nodes, made.most_moves, made.state) == ("admin", 1, 1, "waiting")
+    assert "Waits for the next cycle" in answer.content.decode()
+
+
+@pytest.mark.parametrize(
+    ("sent", "said"),
+    [
+        ({"moves": "1"}, "Tick the box"),
+        ({"moves": "2", "confirm": "yes"}, "The cluster has changed"),
+        ({}, "The cluster has changed"),
+    ],
+)
+def test_plan_that_is_not_confirmed_as_it_is_now_is_not_ordered(
+    cluster, as_user, offered, sent, said
+):
+    answer = as_user("admin").post(ADDRESS, sent)
+    assert answer.status_code == 400
+    assert said in answer.content.decode()
+    assert not Consolidation.objects.exists()
+
+
+def test_order_that_waits_is_cancelled_by_its_button(cluster, as_user, offered):
+    client = as_user("admin")
+    client.post(ADDRESS, {"moves": "1", "confirm": "yes"})
+    client.post(f"/c/fra1/consolidation/{Consolidation.objects.get().pk}/cancel/")
+    assert Consolidation.objects.get().state == "cancelled"
+
+
+def test_live_fragment_lists_orders_and_asks_nobody(cluster, as_user, asked):
+    answer = as_user("admin").get(ADDRESS, headers={"X-Weir-Live": "1"})
+    assert answer.status_code == 200
+    assert asked == []

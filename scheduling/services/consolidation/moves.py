@@ -18,6 +18,8 @@ ASKED = "(whole nodes)"
 """The ask, its queue and its priority class. No object of a cluster is called so."""
 FIXED = "(fixed)"
 """Priority class of what cannot be made again elsewhere: it outranks the ask, so it stays."""
+MOST_NODES = 64
+"""Whole nodes that one consolidation may be asked for."""
 MOST_MOVES = 16
 """Workloads that one consolidation may move, whatever the cluster's own bound for a cycle."""
 
@@ -64,18 +66,43 @@ class Move:
 def freed(snapshot: m.Snapshot, gpu_class: str, nodes: int) -> Freed:
     """The engine's moves that make ``nodes`` more nodes of ``gpu_class`` whole in ``snapshot``."""
     before = _whole(snapshot, gpu_class)
-    count = len(before) + nodes
-    size = _size(snapshot, gpu_class)
-    free, needed = _free(snapshot, gpu_class), size * count
-    asked = _with_ask(snapshot, gpu_class, size, count)
-    decisions = engine_plan(asked).decisions if needed <= free else ()
-    moved = [d for d in decisions if d.action is m.Action.MOVE and d.for_workload == ASKED]
+    free, needed = _free(snapshot, gpu_class), _size(snapshot, gpu_class) * (len(before) + nodes)
     there = {work.name: work for work in snapshot.workloads}
-    moves = tuple(_move(there[decision.workload], decision) for decision in moved)
-    after = _after(snapshot, moves)
+    moves = tuple(_move(there[d.workload], d) for d in decided(snapshot, gpu_class, nodes))
+    after = moved(snapshot, moves)
     gained = tuple(name for name in _whole(after, gpu_class) if name not in before)
     starts = _started(snapshot, after) if moves else ()
     return Freed(gpu_class, nodes, before, gained, moves, starts, free, needed)
+
+
+def decided(
+    snapshot: m.Snapshot, gpu_class: str, nodes: int, *, most: int = MOST_MOVES
+) -> list[m.Decision]:
+    """The moves themselves, at most ``most``; none where too few GPUs are free."""
+    count, size = len(_whole(snapshot, gpu_class)) + nodes, _size(snapshot, gpu_class)
+    if size * count > _free(snapshot, gpu_class):
+        return []
+    plan = engine_plan(_with_ask(snapshot, gpu_class, size, count, min(most, MOST_MOVES)))
+    return [d for d in plan.decisions if d.action is m.Action.MOVE and d.for_workload == ASKED]
+
+
+def under_way(snapshot: m.Snapshot, decisions: Sequence[m.Decision]) -> m.Snapshot:
+    """``snapshot`` as the next cycle will see it: who moves is kept its place and still holds the old."""
+    to = {decision.workload: decision.placement for decision in decisions}
+    workloads = (
+        replace(
+            work,
+            placement=to[work.name],
+            devices={},
+            leaving_members=work.placement,
+            leaving_devices=work.devices,
+            started=snapshot.now,
+        )
+        if work.name in to
+        else work
+        for work in snapshot.workloads
+    )
+    return replace(snapshot, workloads=tuple(workloads))
 
 
 def _whole(snapshot: m.Snapshot, gpu_class: str) -> tuple[str, ...]:
@@ -118,7 +145,7 @@ def _free(snapshot: m.Snapshot, gpu_class: str) -> int:
     )
 
 
-def _with_ask(snapshot: m.Snapshot, gpu_class: str, size: int, nodes: int) -> m.Snapshot:
+def _with_ask(snapshot: m.Snapshot, gpu_class: str, size: int, nodes: int, most: int) -> m.Snapshot:
     """Only what holds GPUs, and the ask for ``nodes`` nodes of ``size`` as the first of all."""
     running = tuple(_settled(work) for work in snapshot.workloads if work.phase is m.Phase.RUNNING)
     ask = m.Workload(
@@ -138,7 +165,7 @@ def _with_ask(snapshot: m.Snapshot, gpu_class: str, size: int, nodes: int) -> m.
         workloads=(*running, ask),
         queues=(*_owed_what_they_hold(snapshot.queues, running), owed),
         priority_classes=(*snapshot.priority_classes, *ranks),
-        policy=replace(snapshot.policy, max_moves=MOST_MOVES),
+        policy=replace(snapshot.policy, max_moves=most),
     )
 
 
@@ -179,7 +206,7 @@ def _move(work: m.Workload, decision: m.Decision) -> Move:
     return Move(work.name, gpus, work.placement, decision.placement, decision.lost_gpu_s)
 
 
-def _after(snapshot: m.Snapshot, moves: Sequence[Move]) -> m.Snapshot:
+def moved(snapshot: m.Snapshot, moves: Sequence[Move]) -> m.Snapshot:
     """``snapshot`` once all ``moves`` are done."""
     to = {move.workload: move.target for move in moves}
     workloads = (

@@ -1,0 +1,98 @@
+"""Consolidations that operators order: confirmed with their numbers, then listed with what came of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpResponse, QueryDict
+from django.shortcuts import get_object_or_404, redirect
+from django.views.decorators.http import require_POST
+
+from portal.web.frame.requests import PersonRequest
+from portal.web.operations.mode import operated
+from scheduling.models import Cluster, Consolidation, ConsolidationState, GpuClass
+from scheduling.services.consolidation import orders
+from scheduling.services.consolidation.moves import Freed
+from scheduling.services.errors import ServiceError
+
+TONES = {
+    ConsolidationState.WAITING: ("clock", "info"),
+    ConsolidationState.MOVING: ("running", "info"),
+    ConsolidationState.DONE: ("finished", "ok"),
+    ConsolidationState.NOT_DONE: ("error", "err"),
+    ConsolidationState.CANCELLED: ("finished", "neutral"),
+}
+UNCONFIRMED = "Tick the box to confirm what it stops, loses and frees."
+CHANGED = (
+    "The cluster has changed since you looked: this is what it would take now. Confirm it anew."
+)
+ENDED = "There is nothing to move any more."
+
+
+@dataclass(frozen=True, slots=True)
+class Ordered:
+    """One of the list: how it stands, and the moves that came to nothing."""
+
+    order: Consolidation
+
+    @property
+    def glyph(self) -> str:
+        return TONES[ConsolidationState(self.order.state)][0]
+
+    @property
+    def tone(self) -> str:
+        return TONES[ConsolidationState(self.order.state)][1]
+
+    @property
+    def waits(self) -> bool:
+        return self.order.state == ConsolidationState.WAITING
+
+    @property
+    def moved(self) -> Sequence[dict[str, object]]:
+        return [row for row in self.order.moves if row["moved"]]
+
+
+def listed(cluster: Cluster) -> list[Ordered]:
+    return [Ordered(order) for order in orders.latest(cluster)]
+
+
+def refusal(sent: QueryDict, answer: Freed) -> str:
+    """Why what was sent does not confirm ``answer``; empty when it does."""
+    if not answer.moves:
+        return ENDED
+    if sent.get("moves") != str(len(answer.moves)):
+        return CHANGED
+    return "" if sent.get("confirm") == "yes" else UNCONFIRMED
+
+
+def order(
+    request: PersonRequest, cluster: Cluster, gpu_class: GpuClass, answer: Freed
+) -> str | None:
+    """Have the next cycle do what ``answer`` foresees; None when it is ordered, else why it is not."""
+    if fault := refusal(request.POST, answer):
+        return fault
+    try:
+        orders.order(
+            cluster=cluster,
+            gpu_class=gpu_class,
+            nodes=answer.nodes,
+            most_moves=len(answer.moves),
+            author=request.user,
+        )
+    except ServiceError as error:
+        return str(error)
+    messages.success(request, "Ordered. The next cycle plans it anew and carries it out.")
+    return None
+
+
+@login_required
+@require_POST
+def cancel(request: PersonRequest, cluster: str, pk: int) -> HttpResponse:
+    found = operated(request, cluster)
+    waiting = get_object_or_404(Consolidation, cluster=found, pk=pk)
+    if not orders.cancel(waiting, author=request.user):
+        messages.info(request, "It was taken already.")
+    return redirect("web:consolidation", cluster=found.name)
