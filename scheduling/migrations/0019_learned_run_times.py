@@ -7,7 +7,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('scheduling', '0017_start_forecasts_and_what_ifs'),
+        ('scheduling', '0018_own_quota_and_sharing'),
     ]
 
     operations = [
