@@ -67,7 +67,7 @@ browser:
 	@docker/install-browser.sh
 
 test: .venv/.dev browser ## Every test; TESTS=path narrows
-	$(BIN)/python -m pytest -p no:rerunfailures -n 2 --dist loadfile $(TESTS)
+	$(BIN)/python -m pytest -p no:rerunfailures -n 2 --dist loadfile --no-loadscope-reorder $(TESTS)
 
 test-cluster: .venv/.dev ## Contract, enforcement and faults on a real control plane
 	@# A machine shared with etcd and an API server stalls at times: what failed is tried once more, and counted.

@@ -62,12 +62,15 @@ def kubernetes(real_control_plane):
 
 def pytest_collection_modifyitems(config, items):
     """What only a real control plane can show runs in `make test-cluster`, what needs production parts in
-    `make test-services`."""
+    `make test-services`. Files that take minutes come first: one that begins last leaves a core idle."""
     wanted = {"real": ON, "parts": bool(os.environ.get("WEIR_TEST_PARTS"))}
     elsewhere = {name for name, runs in wanted.items() if not runs}
     left = [item for item in items if elsewhere & {mark.name for mark in item.iter_markers()}]
     config.hook.pytest_deselected(items=left)
-    items[:] = [item for item in items if item not in left]
+    items[:] = sorted(
+        (item for item in items if item not in left),
+        key=lambda item: not item.get_closest_marker("long"),
+    )
 
 
 def _memory() -> str | None:

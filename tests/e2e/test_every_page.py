@@ -23,6 +23,8 @@ from tests.portal.test_permission_matrix import ADDRESSES, ROWS
 from tests.portal.web.example import overview_cluster
 from tests.scheduling.kube import eventually
 
+pytestmark = pytest.mark.long
+
 ARGUMENTS = {
     "cluster": "fra1", "queue": "language", "node": "h100-01", "mode": "paused", "topic": "share",
     "team": "language", "username": "m.okafor", "persona": "researcher", "step": "connect",

@@ -51,7 +51,7 @@ from tests.factories import (
     make_workload,
 )
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.long]
 
 SEALED = b"vermilion"
 """Stands in everything of pretraining's that people outside research must not read."""

@@ -25,7 +25,7 @@ from tests.portal.test_permission_matrix import ADDRESSES, ROWS, World, build
 from tests.security.hostile import RAW_JSON, SHAPES, SURROGATES, TEXTS, YAML, reading, replaced
 from tests.security.hostile import paths as parts
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.long]
 FORM = "application/x-www-form-urlencoded"
 PEOPLE = {"nobody": "", "researcher": "member", "lead": "lead", "operator": "operator"}
 NAMES = [*ROWS, "accounts:sign_in"]

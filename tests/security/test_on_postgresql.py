@@ -4,6 +4,8 @@ import pytest
 
 from tests import postgresql
 
+pytestmark = pytest.mark.long
+
 MODULE = "tests/security/test_hostile_input.py"
 KEYWORDS = (
     "sign_in or (at_once and (nobody or lead)) or (in_the_path and lead) or (each_place and lead)"

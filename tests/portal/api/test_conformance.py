@@ -24,7 +24,7 @@ from tests.factories import example_cluster, make_user
 from tests.portal.kubernetes import serving
 from tests.security.hostile import SURROGATES, TEXTS
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.long]
 NIGHTLY = os.environ.get("HYPOTHESIS_PROFILE") == "nightly"
 CHECKS = [
     not_a_server_error,

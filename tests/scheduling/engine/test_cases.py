@@ -12,6 +12,8 @@ from scheduling.engine import Reason, divide, plan, whole_gpus
 from scheduling.engine.document.reader import parse
 from tests.scheduling.engine.evolve import acts, apply, check_plan
 
+pytestmark = pytest.mark.long
+
 CASES = Path(__file__).parent / "cases"
 
 

@@ -50,6 +50,8 @@ from tests.scheduling.engine.worlds import (
     worlds,
 )
 
+pytestmark = pytest.mark.long
+
 
 @given(worlds())
 def test_limits_nodes_gangs_and_reasons_hold_in_any_plan(world: Snapshot) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,6 +14,8 @@ from scheduling.engine.model import Policy, Queue, Sharing
 from scheduling.simulation.laws.room import check
 from tests.scheduling.engine.evolve import apply, check_plan, let_leave
 from tests.scheduling.engine.worlds import worlds
+
+pytestmark = pytest.mark.long
 
 STATED = st.sampled_from([None, None, Sharing.PROMISE, Sharing.THROUGHPUT])
 EXPECTED_S = st.sampled_from([None, 60.0, 3600.0, 200_000.0])
