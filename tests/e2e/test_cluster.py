@@ -30,7 +30,7 @@ def operator(page):
 
 def test_operator_finds_what_is_out_of_step_on_any_screen(operator):
     operator.goto("/c/fra1/")
-    operator.get_by_role("link", name="Cluster").click()
+    operator.get_by_role("link", name="Engine").click()
     for width, scheme in ((1440, "light"), (1440, "dark"), (390, "light")):
         operator.set_viewport_size({"width": width, "height": 900})
         operator.emulate_media(color_scheme=scheme)

@@ -35,7 +35,8 @@ def finding(seen: Pass, reader: Reader) -> Finding:
 
 def _taken(seen: Pass, reader: Reader) -> list[str]:
     """For whom room was made, and which queues it comes from."""
-    takes = [line.decision for line in seen.acts if line.decision.action in TAKES]
+    lines = [line for line in seen.acts if line.decision.action in TAKES]
+    takes = [line.decision for line in lines]
     winners = [_queue(act.for_workload, reader) for act in takes if act.for_workload_id]
     given = [
         f"{side.queue.name} gives up {gpus_of(-side.change)} {side.gpu_class.name}"
@@ -45,6 +46,10 @@ def _taken(seen: Pass, reader: Reader) -> list[str]:
     if takes and given:
         whom = f"Room was made for {_joined(list(dict.fromkeys(winners)))}: " if winners else ""
         return [f"{whom}{_joined(given)}."]
+    if takes and winners == [_queue(act.workload, reader) for act in takes]:
+        where = _in_queues(lines, len(lines), reader)
+        leave = "leaves" if len(lines) == 1 else "leave"
+        return [f"{counted(len(lines), 'workload')} {leave} for others of the same queue{where}."]
     many = seen.cycle.evicted
     return [f"It took GPUs back from {counted(many, 'workload')}."] if many else []
 

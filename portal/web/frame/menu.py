@@ -119,7 +119,7 @@ class _Menu:
         yield from self.entry("Policy lab", "flask", first, below=below)
         yield from self.entry("Nodes", "nodes", "web:nodes", below=("nodes", "consolidation"))
         if is_operator(self.user):
-            yield from self.entry("Cluster", "server", "web:cluster")
+            yield from self.entry("Engine", "server", "web:cluster")
         if may_audit(self.user):
             yield Entry("Audit log", "list", reverse("web:audit"), self.path == "/audit/")
 

@@ -29,7 +29,8 @@ class WriteRow:
 
     at: datetime
     what: str
-    workload: str
+    cycle: int
+    """Number of the one that it belongs to."""
     code: int
     message: str
     ms: float
@@ -123,17 +124,17 @@ def _looks(cluster: Cluster, took: Sequence[float], refused: Sequence[WriteRow])
 def _writes(cluster: Cluster, since: datetime) -> Iterator[WriteRow]:
     """Newest first."""
     records = CycleRecord.objects.filter(cycle__cluster=cluster, cycle__at__gte=since)
-    rows = records.order_by("-cycle__at").values_list("cycle__at", "writes")
-    for at, writes in rows:
+    rows = records.order_by("-cycle__at").values_list("cycle__at", "cycle__number", "writes")
+    for at, number, writes in rows:
         for write in writes:
-            yield _row(at, write)
+            yield _row(at, number, write)
 
 
-def _row(at: datetime, write: dict[str, Any]) -> WriteRow:
+def _row(at: datetime, number: int, write: dict[str, Any]) -> WriteRow:
     return WriteRow(
         at=at,
         what=f"{write.get('purpose', '')} {write.get('kind', '')} {write.get('name', '')}".strip(),
-        workload=write.get("workload", ""),
+        cycle=number,
         code=write.get("code") or 0,
         message=write.get("message", ""),
         ms=write.get("ms") or 0,
