@@ -10,7 +10,12 @@ from __future__ import annotations
 import numpy as np
 
 from scheduling.engine import codes
-from scheduling.engine.admission.allocate import fills_what_leaves, need_of, share_allows
+from scheduling.engine.admission.allocate import (
+    fills_what_leaves,
+    need_of,
+    quota_allows,
+    share_allows,
+)
 from scheduling.engine.compile.kernel import inner, once
 from scheduling.engine.compile.structs import Flags, Ints
 from scheduling.engine.eviction.regain import regain_member, settled_classes
@@ -94,13 +99,14 @@ def _is_owed(world: Session) -> Flags:
     """Classes of which somebody who may reclaim waits for GPUs that are free, but scattered.
 
     Whoever grew into them past its own share or nominal would have its queue shrink for that one in the next
-    cycle.
+    cycle. Who is settled beforehand, and so not listed yet, waits for no room.
     """
     ordering, work, out = world.ordering, world.work, world.out
     found = np.zeros(world.queues.reservations.slot.size, np.bool_)
     for k in range(ordering.pending.size[0]):
         w = ordering.pending.slot[k]
-        if out.action[w] == codes.ADMIT or out.reason[w] == codes.AWAITS_VICTIMS:
+        starts = out.action[w] == codes.ADMIT or out.reason[w] == codes.AWAITS_VICTIMS
+        if starts or not out.listed[w]:
             continue
         for i in range(work.wish.shape[0]):
             c = work.wish[i, w]
@@ -112,11 +118,13 @@ def _is_owed(world: Session) -> Flags:
 
 @once
 def _is_scattered_for(world: Session, w: int, c: int) -> bool:
+    """Whether ``w`` might take back free GPUs that others grew into; not if a limit or its nominal keeps it
+    from them anyhow.
+    """
     need, q = need_of(world, w), world.work.queue[w]
-    if (
-        world.room.open[c] < need
-        or rounded_reach(world.tree, world.queues, world.division, q, c, need) == q
-    ):
+    if world.room.open[c] < need or not quota_allows(world, w, c, need, world.tree.depth[q]):
+        return False
+    if rounded_reach(world.tree, world.queues, world.division, q, c, need) == q:
         return False
     return bool(world.work.where[w] < 0 or free_to(world, w, c)[0] >= need)
 

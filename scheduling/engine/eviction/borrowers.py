@@ -28,7 +28,7 @@ from scheduling.engine.eviction.precedence import (
     preempting,
 )
 from scheduling.engine.eviction.protection import patient_until
-from scheduling.engine.eviction.rooming import ensure_candidates, make_room_below
+from scheduling.engine.eviction.rooming import MOST_STRETCHED, ensure_candidates, make_room_below
 from scheduling.engine.eviction.rules import RECLAIM, VictimRequest
 from scheduling.engine.quota.fair_share import (
     common_ancestor,
@@ -58,7 +58,8 @@ def goes_before_borrowers(world: Session, w: int, c: int) -> bool:
     own, more = begun_below(world, w, c, False)
     if not _may_be_owed(world, request, more):
         return False
-    who, gpus = _borrowers(world, w, c, may_be_entitled(world, request, more))
+    inside = may_be_entitled(world, request, more)
+    who, gpus = _borrowers(world, w, c, inside)
     if gpus == 0:
         return False
     if _may_be_owed(world, request, 0) and _starts_before(world, w, c, who, gpus):
@@ -66,14 +67,23 @@ def goes_before_borrowers(world: Session, w: int, c: int) -> bool:
     if more > 0 and _starts_before(world, w, c, np.concatenate((who, own)), gpus + more):
         return True
     note_in_vain(world, w, c, OTHERS)
+    world.queues.round.stretched += not inside
     return False
 
 
 @inner
 def _may_be_owed(world: Session, request: VictimRequest, begun: int) -> bool:
-    """Whether at most a part of the workload would pass the share of its leaf, without lower priority and
-    ``begun`` milli-GPU of those who start.
+    """Whether its leaf would be inside its share with the workload, without lower priority and ``begun``
+    milli-GPU of those who start; or a part of it at most would pass, and it has waited long enough for a
+    reclaim on that ground, of which a cycle tries no more in vain than it searches further than to shares.
     """
+    if may_be_entitled(world, request, begun):
+        return True
+    queues, c = world.queues, request.c
+    if queues.round.stretched >= MOST_STRETCHED or queues.redivision.grace_until_s[c] > 0.0:
+        return False
+    if world.rules.now < patient_until(world, request.w, RECLAIM, False):
+        return False
     return bool(request.need < 2.0 * left_for(world, request, begun) - EPS)
 
 
