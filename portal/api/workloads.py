@@ -21,7 +21,7 @@ from portal.display.filters import WorkloadFilter
 from portal.selectors.costs import Cost, cost_of, may_read_cost
 from portal.selectors.fields import GpuHoursField, GpusField
 from portal.teams.access import may_operate_workload, visible_workloads
-from scheduling.models import Eviction, StartForecast, Transition, Workload
+from scheduling.models import Eviction, Prediction, StartForecast, Transition, Workload
 from scheduling.services.merit.leads import standing
 from scheduling.services.words.told import home_of
 from scheduling.services.workloads import submit as workloads
@@ -34,6 +34,23 @@ class StartForecastSerializer(serializers.ModelSerializer[StartForecast]):
     class Meta:
         model = StartForecast
         fields = ["at", "p50_at", "p90_at", "why_not"]
+        read_only_fields = fields
+
+
+class RunTimeSerializer(serializers.ModelSerializer[Prediction]):
+    """What was learned of its run time: P10, P50 and P90 in seconds of the rest of it from ``at`` on, of one
+    that waits from its start; as it was told first; what it rests on. ``ran_s`` once it has ended."""
+
+    group = serializers.CharField(source="evidence.group", read_only=True, default="")
+    runs = serializers.IntegerField(source="evidence.runs", read_only=True, default=0)
+    by_class: Any = serializers.DictField(read_only=True)
+
+    class Meta:
+        model = Prediction
+        fields = [
+            "at", "p10_s", "p50_s", "p90_s", "told_at", "told_p10_s", "told_p50_s", "told_p90_s",
+            "ran_s", "group", "runs", "by_class",
+        ]  # fmt: skip
         read_only_fields = fields
 
 
@@ -69,6 +86,10 @@ class WorkloadSerializer(ToldSerializer):
         help_text="Seconds ahead of the nominal quota of its queue alone, negative when behind; null "
         "before it would have begun there."
     )
+    run_time = RunTimeSerializer(
+        source="prediction", read_only=True, allow_null=True, default=None,
+        help_text="As learned, once anything was.",
+    )  # fmt: skip
 
     class Meta:
         model = Workload
@@ -120,6 +141,7 @@ class WorkloadSerializer(ToldSerializer):
             "lost_gpu_hours",
             "start_forecast",
             "lead_s",
+            "run_time",
         ]
         read_only_fields = fields
 
@@ -217,7 +239,7 @@ class WorkloadView(ClusterView):
             return Workload.objects.none()
         seen = visible_workloads(self.person).filter(cluster=self.cluster)
         return seen.select_related(
-            "cluster", "queue", "priority_class", "gpu_class", "start_forecast"
+            "cluster", "queue", "priority_class", "gpu_class", "start_forecast", "prediction"
         )
 
 

@@ -118,6 +118,7 @@ def machines() -> list[Machine]:
                 RACK_LABEL: topology["rack"],
             },
             ready=ready,
+            speed=pool.speed,
         )
         for pool, name, topology, ready in node_rows()
     ]

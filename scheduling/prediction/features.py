@@ -44,7 +44,18 @@ class Submissions:
     """Times of submission, in order."""
 
     def note(self, work: Work) -> tuple[float, ...]:
-        """Add one that is submitted; what stood before it, in the order of the names from ``since`` on."""
+        """Add one that is submitted; what stood before it, as ``seen`` says."""
+        before = self.seen(work)
+        for key in _keys(work):
+            self.last.pop(key, None)
+            self.last[key] = work.submitted
+            self.open.setdefault(key, []).append(work.submitted)
+        while len(self.last) > MOST_SUBMITTERS:
+            del self.last[next(iter(self.last))]
+        return before
+
+    def seen(self, work: Work) -> tuple[float, ...]:
+        """What stands before ``work`` is submitted, in the order of the names from ``since`` on."""
         keys = _keys(work)
         since = [_log(work.submitted - self.last[key]) if key in self.last else NAN for key in keys]
         unfinished = [float(len(self.open.get(key, ()))) for key in keys]
@@ -54,12 +65,6 @@ class Submissions:
             if like
             else (NAN, NAN)
         )
-        for key in keys:
-            self.last.pop(key, None)
-            self.last[key] = work.submitted
-            self.open.setdefault(key, []).append(work.submitted)
-        while len(self.last) > MOST_SUBMITTERS:
-            del self.last[next(iter(self.last))]
         return (*since, *unfinished, *ages)
 
     def end(self, work: Work) -> None:

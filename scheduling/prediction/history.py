@@ -76,6 +76,8 @@ class Estimate:
     group: str = ""
     values: Sequence[float] = ()
     """Logarithms of the runs of that group, the last first."""
+    classes: Sequence[str] = ()
+    """The GPU classes that those ran on."""
 
 
 @dataclass(slots=True)
@@ -107,7 +109,7 @@ class History:
         values: list[float] = []
         weights: list[Floats] = []
         cut: list[bool] = []
-        left, most = 1.0, ("", ())  # type: tuple[float, tuple[str, Sequence[float]]]
+        left, narrowest = 1.0, None  # type: tuple[float, tuple[str, list[float], list[str]] | None]
         total = 0.0
         for name, runs in zip(GROUPS, found, strict=True):
             if not runs:
@@ -121,14 +123,14 @@ class History:
             weights.append(own * (share / weight))
             total += weight * left
             left -= share
-            if not most[0]:
-                most = (name, said)
+            if narrowest is None:
+                narrowest = (name, said, [run.gpu_class for run in reversed(runs)])
             if left < 0.02:
                 break
-        if not values:
+        if narrowest is None:
             return Estimate(UNKNOWN, 0.0)
         quantiles = quantiles_of(np.array(values), np.concatenate(weights), cut)
-        return Estimate(quantiles, total, most[0], most[1])
+        return Estimate(quantiles, total, *narrowest)
 
     def _on_class(self, runs: deque[Past], work: Work) -> list[float]:
         """Their logarithms, the last first, moved to the class of ``work`` where the pace is known."""

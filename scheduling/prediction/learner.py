@@ -70,6 +70,8 @@ class Learner:
     scores: dict[str, Score] = field(
         default_factory=lambda: {"history": Score(), "boosted": Score(), "told": Score()}
     )
+    by_class: dict[str, Score] = field(default_factory=dict)
+    """Of what was told, by the GPU class that it ran on."""
     rows: deque[tuple[list[float], float]] = field(default_factory=lambda: deque(maxlen=ROWS))
     waiting: dict[int, Said] = field(default_factory=dict)
     ended: int = 0
@@ -105,6 +107,7 @@ class Learner:
                 self.scores[name].note(corrected, took)
         if not run.censored:
             self.scores["told"].note(said.told, took)
+            self.by_class.setdefault(run.work.gpu_class, Score()).note(said.told, took)
         self.rows.append((said.row, target_of(said, took, censored=run.censored)))
         self.models.serving = self._better()
 

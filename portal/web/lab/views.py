@@ -17,7 +17,7 @@ from portal.boundary.reading import whole_or
 from portal.teams.access import is_operator, visible_workloads
 from portal.web.frame.requests import PersonRequest
 from portal.web.frame.shell import get_cluster
-from portal.web.lab import forecasts, forms, what_if
+from portal.web.lab import forecasts, forms, run_times, what_if
 from portal.web.operations.mode import operated
 from portal.web.overview.views import chosen_class
 from scheduling.models import Cluster, PriorityClass, Queue, WhatIf
@@ -192,6 +192,7 @@ def start_forecasts(request: PersonRequest, cluster: str) -> HttpResponse:
         "page": forecasts.page(found, asked, visible_workloads(request.user)),
         "api": reverse("api:forecast_score", args=[found.name]),
         "is_operator": is_operator(request.user),
+        "model": run_times.page(found) if is_operator(request.user) else None,
         "tab": "start_forecasts",
     }
     return render(request, "web/lab/forecasts.html", context)

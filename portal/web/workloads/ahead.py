@@ -15,12 +15,14 @@ from portal.accounts.models import User
 from portal.display.entitlement import Axis, Bar, axis, bar
 from portal.display.format import duration, gpus, money, number, reason_inside
 from portal.selectors.overview import figures_of
+from portal.selectors.run_times import expected_words
 from portal.teams import submission
 from portal.teams.access import visible_workloads
 from scheduling.models import Cluster, GpuClass, Workload
 from scheduling.services.errors import ServiceError
 from scheduling.services.explain import asking
 from scheduling.services.explain.asking import Answer, Asked
+from scheduling.services.forecasts import Expected
 from scheduling.services.words.told import Reader, name_of, tell
 
 NAMED = 3
@@ -53,6 +55,8 @@ class Row:
     behind: Sequence[Workload] = ()
     behind_others: int = 0
     leaving: Sequence[str] = ()
+    run_time: tuple[str, str] | None = None
+    """How long it would run there, and what that rests on."""
 
     @property
     def starts(self) -> bool:
@@ -85,7 +89,7 @@ def outlook(asked: Asked, classes: Sequence[GpuClass], user: User, reader: Reade
     except ServiceError as fault:
         return Outlook(size=size_of(asked), fault=str(fault))
     whole, *single = answers
-    telling = _Telling(asked, user, reader)
+    telling = _Telling(asked, user, reader, asking.run_times(asked, [c.name for c in classes]))
     on = _axis(answers, asked)
     rank = {name: i + 1 for i, name in enumerate(asked.observed.gpu_classes)}
     rows = [
@@ -122,6 +126,7 @@ class _Telling:
     asked: Asked
     user: User
     reader: Reader
+    run_times: Mapping[str, Expected]
     barred: Mapping[str, str] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -147,7 +152,12 @@ class _Telling:
             behind=behind,
             behind_others=len(answer.ahead) - len(behind) if runs else 0,
             leaving=self._leaving(answer) if runs else (),
+            run_time=self._run_time(gpu_class) if runs else None,
         )
+
+    def _run_time(self, gpu_class: GpuClass) -> tuple[str, str] | None:
+        one = self.run_times.get(gpu_class.name)
+        return expected_words(one, self.asked.observed.user, gpu_class.name) if one else None
 
     def verdict(self, answer: Answer) -> Verdict:
         decision, text = answer.decision, self._text(answer)

@@ -16,7 +16,7 @@ from django_htmx.http import HttpResponseClientRefresh
 
 from portal.accounts.models import User
 from portal.display import timeline
-from portal.selectors import history
+from portal.selectors import history, run_times
 from portal.selectors.costs import cost_of, gpu_seconds, may_read_cost
 from portal.selectors.workloads import gang
 from portal.teams.access import may_operate_workload, visible_workloads
@@ -95,6 +95,7 @@ def context(request: PersonRequest, cluster: Cluster, work: Workload) -> dict[st
         "entitlement": _entitlement(work, home),
         "checkpoints": expected,
         "standing": standing_of(work, now),
+        "run_time": run_times.learned_of(work),
         "learned_from": learned_from(work, expected.learned) if expected else "",
         "used_gpu_s": gpu_seconds(work, now),
         "cost": cost_of(work, now) if may_read_cost(user, work) else None,
@@ -160,12 +161,14 @@ def _line(cluster: Cluster, user: User, work: Workload, now: datetime) -> timeli
 
 
 def _predicted_end(work: Workload, now: datetime) -> tuple[datetime, datetime] | None:
-    """P50 and P90 of when it ends, where somebody predicted that and it is still ahead."""
+    """P50 and P90 of when it ends, as its author says or as was learned, where it is still ahead."""
     p50, p90 = work.predicted_p50_s, work.predicted_p90_s
-    if work.state != State.RUNNING or not work.started_at or p50 is None or p90 is None:
+    if work.state != State.RUNNING or not work.started_at:
         return None
-    ends = work.started_at + timedelta(seconds=p50), work.started_at + timedelta(seconds=p90)
-    return ends if ends[0] > now else None
+    ends = run_times.end_of(work)
+    if p50 is not None and p90 is not None:
+        ends = work.started_at + timedelta(seconds=p50), work.started_at + timedelta(seconds=p90)
+    return ends if ends and ends[0] > now else None
 
 
 def _decisions(work: Workload) -> list[Decision]:

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import bisect
 import heapq
 import math
-import statistics
-from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from scheduling.benches.engine.outcomes import Outcome, Progress
+from scheduling.prediction.baselines import Baselines
 from scheduling.prediction.learner import Learner
-from scheduling.prediction.quantiles import log2_s
 from scheduling.prediction.runs import Run, Work
 from scheduling.simulation.traces import Trace, read_trace
 from scheduling.simulation.traces.model import checksum
@@ -23,35 +19,6 @@ TRACES = ("wagap-2013", "LCG-2005-0")
 PHILLY = "philly"
 Job = tuple[Work, float, float]
 """Work, seconds that it ran, and when it ended."""
-
-
-@dataclass(slots=True)
-class Baselines:
-    """One-line predictors that see what the learner sees; nobody knows a run time before one has ended."""
-
-    all: list[float] = field(default_factory=list)
-    last: dict[str, deque[float]] = field(
-        default_factory=lambda: defaultdict(lambda: deque(maxlen=2))
-    )
-    errors: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
-
-    def judge(self, work: Work, ran_s: float) -> None:
-        median = self.all[len(self.all) // 2] if self.all else 1.0
-        last = self.last.get(work.user)
-        said = {
-            "global_median": median,
-            "user_last_two": statistics.fmean(last) if last else median,
-            "requested_time": work.limit_s or median,
-        }
-        for name, seconds in said.items():
-            self.errors[name].append(abs(log2_s(seconds) - log2_s(ran_s)))
-
-    def learn(self, run: Run) -> None:
-        bisect.insort(self.all, run.ran_s)
-        self.last[run.work.user].append(run.ran_s)
-
-    def figures(self) -> dict[str, float]:
-        return {name: round(statistics.median(errors), 4) for name, errors in self.errors.items()}
 
 
 def live(jobs: Iterable[Job], learner: Learner, baselines: Baselines) -> list[float]:

@@ -27,6 +27,7 @@ from scheduling.services.clusters.connection import Address, address_of
 from scheduling.services.consolidation.moves import Freed
 from scheduling.services.consolidation.moves import freed as engine_freed
 from scheduling.services.errors import ServiceError
+from scheduling.services.forecasts import Expected, expected
 from scheduling.services.policy.rows import PolicyRows
 from scheduling.services.snapshot import build as snapshots
 from scheduling.services.starts.futures import look_ahead
@@ -123,6 +124,18 @@ def ask(asked: Asked, gpu_classes: Sequence[str] = ()) -> list[Answer]:
     """
     with _reading_of(asked.cluster) as reading:
         return [reading.answer(asked.observed, name) for name in ("", *gpu_classes)]
+
+
+def run_times(asked: Asked, gpu_classes: Sequence[str]) -> dict[str, Expected]:
+    """How long it would run on each of ``gpu_classes``, as learned; empty before anything was."""
+    one = asked.observed
+    work = Workload(
+        cluster=asked.cluster, queue=asked.queue, name=one.name, user=one.user, image=one.image,
+        gpus=one.gpus, memory_mib=one.memory_mib, min_members=one.min_members,
+        run_time_limit_s=one.run_time_limit_s, submitted_at=asked.cluster.now(),
+        gpu_classes=list(one.gpu_classes),
+    )  # fmt: skip
+    return expected(cluster=asked.cluster, work=work, gpu_classes=gpu_classes)
 
 
 def can_never_start(asked: Asked) -> m.Decision | None:

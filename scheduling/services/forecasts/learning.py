@@ -14,6 +14,7 @@ from django.db.models import QuerySet
 
 from scheduling.models import Cluster, Predictor, PredictorKind, State, Workload
 from scheduling.prediction import stored
+from scheduling.prediction.baselines import Baselines
 from scheduling.prediction.learner import Learner
 
 from .budget import Budget
@@ -52,8 +53,8 @@ def learn(*, cluster: Cluster) -> Predictor | None:
 def _learned(cluster: Cluster, latest: Predictor | None, now: datetime) -> Predictor | None:
     began_s = time.thread_time()
     begin = _window_from(cluster, now)
-    learner = replayed(_rows(cluster, begin, now), now)
-    made = _predictor(cluster, learner, begin, now)
+    learner, simple = replayed(_rows(cluster, begin, now), now)
+    made = _predictor(cluster, learner, simple, begin, now)
     made.took_s = round(time.thread_time() - began_s, 2)
     return _keep(cluster, made, latest)
 
@@ -64,9 +65,10 @@ def ended(cluster: Cluster) -> QuerySet[Workload]:
     return rows.select_related("queue__parent", "gpu_class").only(*NEEDED)
 
 
-def replayed(rows: list[Workload], now: datetime) -> Learner:
-    """What is learned of ``rows`` by ``now``, each submitted and ended at its own time."""
-    learner = Learner(again=FITTED_AGAIN)
+def replayed(rows: list[Workload], now: datetime) -> tuple[Learner, Baselines]:
+    """What is learned of ``rows`` by ``now``, each submitted and ended at its own time; and what predictors
+    of one line would have said of them."""
+    learner, simple = Learner(again=FITTED_AGAIN), Baselines()
     events = [(row.submitted_at, 0, row.pk, row) for row in rows]
     events += [
         (row.finished_at, 1, row.pk, row)
@@ -74,11 +76,15 @@ def replayed(rows: list[Workload], now: datetime) -> Learner:
         if row.finished_at is not None and row.finished_at <= now
     ]
     for _, is_end, pk, row in sorted(events, key=lambda event: event[:3]):
+        run = run_of(row)
         if not is_end:
             learner.submit(pk, work_of(row))
-        elif (run := run_of(row)) is not None:
+            if run is not None and not run.censored:
+                simple.judge(run.work, run.ran_s)
+        elif run is not None:
             learner.end(pk, run)
-    return learner
+            simple.learn(run)
+    return learner, simple
 
 
 def _is_due(cluster: Cluster, latest: Predictor | None, now: datetime) -> bool:
@@ -100,7 +106,9 @@ def _rows(cluster: Cluster, begin: datetime, now: datetime) -> list[Workload]:
     return list(ended(cluster).filter(finished_at__gt=begin, finished_at__lte=now).order_by("pk"))
 
 
-def _predictor(cluster: Cluster, learner: Learner, begin: datetime, now: datetime) -> Predictor:
+def _predictor(
+    cluster: Cluster, learner: Learner, simple: Baselines, begin: datetime, now: datetime
+) -> Predictor:
     figures = {name: score.figures() for name, score in learner.scores.items()}
     own = figures[learner.models.serving] or figures["told"]
     return Predictor(
@@ -111,7 +119,12 @@ def _predictor(cluster: Cluster, learner: Learner, begin: datetime, now: datetim
         runs=learner.ended,
         censored=learner.censored,
         state=stored.dump(learner.models),
-        calibration={**own, "simple": {name: one for name, one in figures.items() if one}},
+        calibration={
+            **own,
+            "simple": {name: one for name, one in figures.items() if one},
+            "baselines": simple.figures(),
+            "by_class": {name: score.figures() for name, score in learner.by_class.items() if name},
+        },
         paces=[
             {
                 "gpu_class": quick,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,13 +11,12 @@ from typing import Any
 from django.db import transaction
 
 from scheduling.models import Cluster, Outcome, Prediction, Predictor, State, Workload
-from scheduling.prediction import stored
 from scheduling.prediction.history import Estimate
 from scheduling.prediction.learner import Models, Said, say
 from scheduling.prediction.quantiles import rest_s, seconds
 
 from .budget import Budget
-from .learning import ended
+from .holding import held
 from .runs import NEEDED, ran_s, run_of, work_of
 from .serving import demote, serving
 
@@ -32,10 +30,6 @@ DRIFT_LEAST = 0.60
 """... by P10 to P90 holding fewer of them than this, where four fifths are promised."""
 BATCH = 500
 BUDGET = Budget()
-
-_loaded: dict[int, tuple[int, Models, tuple[datetime, int]]] = {}
-"""By cluster: the version in memory and up to which end it has heard."""
-_lock = threading.Lock()
 
 
 def predict(*, cluster: Cluster) -> int:
@@ -58,8 +52,7 @@ def _predicted(cluster: Cluster, now: datetime) -> int:
     predictor = serving(cluster)
     if predictor is None:
         return 0
-    with _lock:
-        models = _models(cluster, predictor, now)
+    with held(cluster, predictor, now) as models:
         rows = _live(cluster)
         said = {
             p.workload_id: p for p in Prediction.objects.filter(workload__in=[r.pk for r in rows])
@@ -72,22 +65,6 @@ def _live(cluster: Cluster) -> list[Workload]:
     rows = Workload.objects.filter(cluster=cluster).exclude(state=State.FINISHED)
     rows = rows.select_related("queue__parent", "gpu_class").only(*NEEDED)
     return list(rows.order_by("submitted_at", "pk")[:MOST_LIVE])
-
-
-def _models(cluster: Cluster, predictor: Predictor, now: datetime) -> Models:
-    version, models, heard = _loaded.get(cluster.pk, (-1, Models(), (now, 0)))
-    if version != predictor.pk:
-        models, heard = stored.load(bytes(predictor.state)), (predictor.window_to, 0)
-    new = ended(cluster).filter(finished_at__gte=heard[0], finished_at__lte=now)
-    for row in new.order_by("finished_at", "pk"):
-        if row.finished_at is None or (row.finished_at, row.pk) <= heard:
-            continue
-        if row.finished_at > predictor.window_to and (run := run_of(row)) is not None:
-            models.history.learn(run)
-            models.submissions.end(run.work)
-        heard = (row.finished_at, row.pk)
-    _loaded[cluster.pk] = (predictor.pk, models, heard)
-    return models
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,7 +60,10 @@ def rests_by_name(cluster: Cluster) -> dict[str, Rest]:
     columns = said.values_list(
         "workload__kind", "workload__namespace", "workload__name", "at", "p10_s", "p50_s", "p90_s"
     )
-    return {key_of(kind, ns, name): Rest(*told) for kind, ns, name, *told in columns}
+    return {
+        key_of(kind, namespace, name): Rest(at, p10, p50, p90)
+        for kind, namespace, name, at, p10, p50, p90 in columns
+    }
 
 
 @dataclass(slots=True)

@@ -1,0 +1,98 @@
+"""What was learned of a workload's run time, in words: quantiles, and from whose runs. Names nobody but its
+own user."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from portal.display.format import duration, number
+from scheduling.models import Prediction, State, Workload
+from scheduling.services.forecasts import Expected
+
+OF = {
+    "recipe": "of this name, size and limit by {user}, in its queue",
+    "shape": "of this name, size and limit by {user}",
+    "name": "of this name by {user}",
+    "place": "of this size by {user}, in its queue",
+    "user": "by {user}",
+    "image": "of this name and image",
+    "size": "of this size in its queue",
+    "queue": "in its queue",
+    "all": "on this cluster",
+}
+"""By the groups of ``prediction.history``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """``text`` has the quantiles, ``source`` what they rest on; ``paces`` compare the classes it may run on."""
+
+    label: str
+    text: str
+    source: str
+    paces: Sequence[str] = ()
+
+
+def learned_of(work: Workload) -> Learned | None:
+    """None where nothing was learned yet."""
+    said = Prediction.objects.filter(workload=work).first()
+    if said is None:
+        return None
+    source = source_of(said.evidence, work.user)
+    if work.state == State.FINISHED:
+        return Learned("Run time, as first told", _told(said), source)
+    label = "Run time left" if work.state == State.RUNNING else "Expected to run"
+    return Learned(label, quantiles(said.p10_s, said.p50_s, said.p90_s), source, _paces(said))
+
+
+def quantiles(p10_s: float, p50_s: float, p90_s: float) -> str:
+    """'P50 3 h, P10 2 h to P90 5 h'."""
+    return f"P50 {duration(p50_s)}, P10 {duration(p10_s)} to P90 {duration(p90_s)}"
+
+
+def source_of(evidence: dict[str, Any], user: str) -> str:
+    """'from 14 runs of this name by ann'; that nothing like it has run, where that is so."""
+    runs = int(evidence.get("runs") or 0)
+    if not runs:
+        return "nothing like it has run yet"
+    of = OF.get(str(evidence.get("group")), "on this cluster").format(user=user or "its user")
+    return f"from the last {number(runs)} runs {of}" if runs > 1 else f"from one run {of}"
+
+
+def expected_words(one: Expected, user: str, gpu_class: str) -> tuple[str, str]:
+    """Quantiles, and what they rest on."""
+    source = source_of({"runs": one.runs, "group": one.group}, user)
+    if one.runs and not one.here:
+        source += (
+            f"; none of them on {gpu_class}: moved by how such work compares there"
+            if one.paced
+            else f"; none of them on {gpu_class}, and nobody knows how it compares"
+        )
+    return quantiles(one.p10_s, one.p50_s, one.p90_s), source
+
+
+def end_of(work: Workload) -> tuple[datetime, datetime] | None:
+    """P50 and P90 of when one that runs ends, as learned."""
+    said = Prediction.objects.filter(workload=work).first()
+    if said is None or work.state != State.RUNNING:
+        return None
+    since = max(said.at, work.started_at or said.at)
+    return since + timedelta(seconds=said.p50_s), since + timedelta(seconds=said.p90_s)
+
+
+def _told(said: Prediction) -> str:
+    return quantiles(said.told_p10_s, said.told_p50_s, said.told_p90_s)
+
+
+def _paces(said: Prediction) -> list[str]:
+    """'on h100-80gb P50 2 h: 1.8 times as fast as on a100-40gb, from 24 runs of 5 names'."""
+    first = next(iter(said.by_class), "")
+    return [
+        f"on {name} P50 {duration(one['p50_s'])}: {one['ratio']:.2g} times as fast as on {first}, from"
+        f" {number(one['runs'])} runs of {number(one['groups'])} names, {number(one['own_runs'])} of its own"
+        for name, one in said.by_class.items()
+        if name != first
+    ]
