@@ -13,6 +13,7 @@ from portal.display.format import MILLI
 from portal.display.units import unit
 from portal.selectors.overview import Capacity, capacity
 from portal.teams.access import visible_queues, visible_workloads
+from portal.web.nodes.ages import age_of
 from portal.web.nodes.letters import letters
 from portal.web.nodes.states import STATES, NodeState, short_of, state_of
 from portal.web.nodes.tiles import Held, Owner, Run, runs
@@ -177,12 +178,13 @@ class Map:
     def _held(self) -> dict[tuple[str, int], list[Held]]:
         """(node name, class id) -> what the person may see of it."""
         rows = visible_workloads(self.user).filter(cluster=self.cluster, state__in=HOLDING)
-        columns = ("uid", "name", "gpus", "gpu_class_id", "queue__name", "placement")
+        columns = ("uid", "name", "gpus", "gpu_class_id", "queue__name", "placement", "started_at")
         found: dict[tuple[str, int], list[Held]] = defaultdict(list)
-        for uid, name, gpus, class_id, queue, placement in rows.values_list(*columns):
-            owner = self._owners[0].get(queue, NOWHERE)
+        now = self.cluster.now()
+        for uid, name, gpus, class_id, queue, placement, started in rows.values_list(*columns):
+            owner, age = self._owners[0].get(queue, NOWHERE), age_of(started, now)
             for node, members in placement.items():
-                held = Held(uid, name, gpus * members, bool(gpus % MILLI), owner)
+                held = Held(uid, name, gpus * members, bool(gpus % MILLI), owner, age)
                 found[node, class_id].append(held)
         return found
 

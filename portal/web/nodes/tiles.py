@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from portal.display.format import MILLI
+from portal.web.nodes.ages import WORDS
 from portal.web.nodes.states import state_of
 from scheduling.models import Node
 from scheduling.services.explain.fragmentation import left_over
@@ -33,6 +34,8 @@ class Held:
     gpus: int
     share: bool
     owner: Owner
+    age: int = 0
+    """How long it has run, as ``ages`` has it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +49,15 @@ class Run:
     @property
     def owner(self) -> Owner | None:
         return self.held[0].owner if self.held else None
+
+    @property
+    def age(self) -> int:
+        """Of the work that has run longest."""
+        return max((held.age for held in self.held), default=0)
+
+    @property
+    def age_words(self) -> str:
+        return WORDS[self.age]
 
     @property
     def tiles(self) -> range:

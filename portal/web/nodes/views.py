@@ -16,6 +16,7 @@ from portal.selectors.overview import sums
 from portal.teams.access import is_operator, visible_workloads
 from portal.web.frame.requests import PersonRequest
 from portal.web.frame.shell import get_cluster
+from portal.web.nodes.ages import WORDS
 from portal.web.nodes.rooms import NO_RACK, Map, rack_of
 from portal.web.nodes.states import STATES, NodeState, causes, state_of
 from portal.web.overview.views import chosen_class
@@ -26,13 +27,15 @@ from scheduling.models.workloads import HOLDING
 @login_required
 @require_safe
 def nodes(request: PersonRequest, cluster: str) -> HttpResponse:
-    """Every node by class and rack; ``class``, ``rack`` and ``state`` narrow what is drawn."""
+    """Every node by class and rack; ``class``, ``rack`` and ``state`` narrow what is drawn, which
+    ``colour=age`` colours by how long the work has run."""
     found = get_cluster(request, cluster)
     classes = list(found.gpu_classes.all())
     chosen = chosen_class(request, classes) if request.GET.get("class") else None
     rack = request.GET.get("rack", "")
     state = request.GET.get("state", "")
-    if state and state not in STATES:
+    colour = request.GET.get("colour", "")
+    if (state and state not in STATES) or colour not in {"", "age"}:
         raise Http404
     drawn = Map(found, request.user, [chosen] if chosen else classes)
     rooms = drawn.rooms(rack=rack, state=state)
@@ -46,8 +49,10 @@ def nodes(request: PersonRequest, cluster: str) -> HttpResponse:
         "chosen": chosen,
         "rack": rack,
         "state": STATES.get(state),
-        "states": [Choice(*each, _address(request, each[0].key)) for each in drawn.states()],
-        "any_state": _address(request, ""),
+        "states": [Choice(*each, _address(request, state=each[0].key)) for each in drawn.states()],
+        "any_state": _address(request, state=""),
+        "ages": tuple(enumerate(WORDS)) if colour == "age" else (),
+        "colours": (_address(request, colour=""), _address(request, colour="age")),
         "operates": is_operator(request.user),
     }
     return render(request, "web/nodes/nodes.html", context)
@@ -62,12 +67,13 @@ class Choice:
     address: str
 
 
-def _address(request: PersonRequest, state: str) -> str:
-    """This page with another ``state``, and the other filters as they are."""
+def _address(request: PersonRequest, **changed: str) -> str:
+    """This page with what is ``changed``, and the other filters as they are."""
     query = request.GET.copy()
-    query.pop("state", None)
-    if state:
-        query["state"] = state
+    for name, value in changed.items():
+        query.pop(name, None)
+        if value:
+            query[name] = value
     return f"?{query.urlencode()}"
 
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 from django.test.utils import CaptureQueriesContext
 
+from portal.web.nodes.ages import age_of
 from scheduling.models import Node, Workload
+from tests.factories import NOW
 
 pytestmark = pytest.mark.django_db
 
@@ -74,3 +78,21 @@ def test_queries_do_not_grow_with_nodes(cluster, as_user):
     with CaptureQueriesContext(connection) as many:
         text_of(client)
     assert len(many) == len(few)
+
+
+def test_tiles_are_coloured_by_how_long_work_has_run_where_that_is_asked(cluster, as_user):
+    client = as_user("admin")
+    Workload.objects.filter(cluster=cluster).update(started_at=cluster.now() - timedelta(days=2))
+    assert "running 1 to 7 d" not in text_of(client)
+    text = text_of(client, "/c/fra1/nodes/?colour=age&class=h100-80gb")
+    assert "age-2" in text
+    assert ", running 1 to 7 d" in text
+    assert client.get("/c/fra1/nodes/?colour=quokka").status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("hours", "place"), [(None, 0), (0.9, 0), (1, 1), (23, 1), (24, 2), (167, 2), (168, 3)]
+)
+def test_age_is_the_step_that_the_run_has_reached(hours, place):
+    started = NOW - timedelta(hours=hours) if hours is not None else None
+    assert age_of(started, NOW) == place
