@@ -28,7 +28,7 @@ OF = {
 
 @dataclass(frozen=True, slots=True)
 class Learned:
-    """``text`` has the quantiles, ``source`` what they rest on; ``paces`` compare the classes it may run on."""
+    """``text`` has the quantiles, ``source`` what they rest on; ``paces`` compare classes it may run on."""
 
     label: str
     text: str
