@@ -28,7 +28,7 @@ OF = {
 
 @dataclass(frozen=True, slots=True)
 class Learned:
-    """``text`` has the quantiles, ``source`` what they rest on; ``paces`` compare classes it may run on."""
+    """``text`` has the quantiles, ``source`` what they rest on; ``paces`` compare the classes it may use."""
 
     label: str
     text: str
@@ -38,7 +38,7 @@ class Learned:
 
 def learned_of(work: Workload) -> Learned | None:
     """None where nothing was learned yet."""
-    said = Prediction.objects.filter(workload=work).first()
+    said: Prediction | None = getattr(work, "prediction", None)
     if said is None:
         return None
     source = source_of(said.evidence, work.user)
@@ -76,7 +76,7 @@ def expected_words(one: Expected, user: str, gpu_class: str) -> tuple[str, str]:
 
 def end_of(work: Workload) -> tuple[datetime, datetime] | None:
     """P50 and P90 of when one that runs ends, as learned."""
-    said = Prediction.objects.filter(workload=work).first()
+    said: Prediction | None = getattr(work, "prediction", None)
     if said is None or work.state != State.RUNNING:
         return None
     since = max(said.at, work.started_at or said.at)

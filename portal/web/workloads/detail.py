@@ -66,7 +66,7 @@ def seen(user: User, cluster: Cluster) -> QuerySet[Workload]:
     return (
         visible_workloads(user)
         .filter(cluster=cluster)
-        .select_related("cluster", "queue", "gpu_class", "priority_class")
+        .select_related("cluster", "queue", "gpu_class", "priority_class", "prediction")
         .prefetch_related("transitions", Prefetch("evictions", queryset=evictions))
     )
 
