@@ -117,7 +117,9 @@ REASONS: Final[Sequence[Waiting]] = (
     Waiting(Reason.HOURS_SPENT, Ends.OTHER, "The queue's GPU-hours of this month are used up."),
     Waiting(Reason.QUEUE_AT_JOB_LIMIT, Ends.OTHER, "The queue may run no more workloads at once."),
     Waiting(
-        Reason.USER_AT_LIMIT, Ends.OTHER, "You run or hold as much as one person may in this queue."
+        Reason.USER_AT_LIMIT,
+        Ends.OTHER,
+        "You run or hold as much as one person may in this queue, or as your persona lets you at once.",
     ),
     Waiting(Reason.HELD, Ends.OTHER, "Somebody put it on hold. Release it."),
     Waiting(

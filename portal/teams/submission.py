@@ -54,7 +54,9 @@ def submit(
     """
     faults = find_faults(user, cluster, manifest, even_if_never=even_if_never)
     if faults:
-        raise SubmissionError(faults)
+        refused = SubmissionError(faults)
+        _note(user, cluster, manifest, refused)
+        raise refused
     made = workloads.submit(cluster, manifest=manifest, user=user.get_username())
     Submitted.objects.get_or_create(
         cluster=cluster,
@@ -92,6 +94,27 @@ def find_faults(
     if not found and not even_if_never:
         found += _never_faults(user, asked)
     return found
+
+
+def _note(
+    user: User, cluster: Cluster, manifest: Mapping[str, Any], refused: SubmissionError
+) -> None:
+    """What was tried stands in the audit log as well, in the words that its author was told. The engine's
+    word that it can never start is advice, not a refusal of rights."""
+    if refused.code == NEVER_FITS:
+        return
+    named, namespace = workloads.destination(manifest)
+    queue = submittable_queues(user).filter(cluster=cluster, name=named).first()
+    meta = manifest.get("metadata")
+    name = str(meta.get("name") or "") if isinstance(meta, Mapping) else ""
+    events.note_refusal(
+        "work.submitted",
+        actor=user,
+        cluster=cluster,
+        queue=queue.path if queue else "",
+        subject=f"{namespace}/{name}",
+        reason=" ".join(str(fault) for fault in refused.faults),
+    )
 
 
 def _tell(user: User, cluster: Cluster, made: Json) -> None:

@@ -13,7 +13,8 @@ from portal.web.ahead import Ahead, Box
 from scheduling.models import Cluster, Queue, WhatIf, Workload
 from scheduling.services.explain.asking import rows_of
 from scheduling.services.whatif import told
-from scheduling.services.whatif.changes import Change, read
+from scheduling.services.whatif.changes import read
+from scheduling.services.whatif.kinds import Change
 
 Json = Mapping[str, Any]
 WORDS = {

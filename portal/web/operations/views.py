@@ -16,6 +16,7 @@ from portal.web.frame.requests import PersonRequest
 from portal.web.operations.health import changed_today, health_of
 from portal.web.operations.mode import MEANING, choices, last_set, operated
 from scheduling.models import Cluster, ClusterMode, Guardrail, Standing
+from scheduling.services.worker.lanes import lanes_of
 
 MOST = 200
 """Rows of a table; drift that long has one cause."""
@@ -58,6 +59,7 @@ def cluster(request: PersonRequest, cluster: str) -> HttpResponse:
         "modes": choices(found),
         "set": last_set(found),
         "health": health_of(found),
+        "lanes": lanes_of(found),
         "changed": changed_today(found, request.user),
         "may_audit": may_audit(request.user),
         "every_mode": ClusterMode.choices,

@@ -133,7 +133,7 @@ class PersonaForm(WeirForm):
         min_value=0,
         max_value=MOST_GPUS,
         label="GPUs at once",
-        help_text="Nobody hands out a persona with more; what runs is not counted. Empty: no limit",
+        help_text="What would have its user hold more waits; one workload asks for no more. Empty: no limit",
         error_messages=NUMBER,
     )
     max_run_time_h = forms.DecimalField(

@@ -20,6 +20,7 @@ from scheduling.services.ledger.booking import Ledger
 from scheduling.services.merit.own_quotas import OwnQuotas
 from scheduling.services.merit.standings import RunTimes, Standings
 from scheduling.services.snapshot.blocked import Refusals
+from scheduling.services.snapshot.situations import Known
 from scheduling.services.snapshot.waiting import Waiting
 from scheduling.services.starts.etas import Etas
 from scheduling.services.tables.unchanged import Unchanged
@@ -48,6 +49,8 @@ class Memory:
     """Project and record."""
     causes: Causes = field(default_factory=Causes)
     refusals: Refusals = field(default_factory=Refusals)
+    at_limit: dict[str, Known] = field(default_factory=dict)
+    """Look: what is known of work whose users hold as much as they may at once."""
     waiting: Waiting = field(default_factory=Waiting)
     """Make the snapshot."""
     foreseen: Foreseen = field(default_factory=Foreseen)

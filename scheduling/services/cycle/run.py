@@ -53,6 +53,7 @@ from scheduling.services.merit.own_quotas import Layout, node_gpus
 from scheduling.services.policy import rows as policies
 from scheduling.services.policy.rows import PolicyRows
 from scheduling.services.snapshot import build as snapshots
+from scheduling.services.snapshot.at_once import at_limit, hindered
 from scheduling.services.snapshot.blocked import Blocked, all_blocked, reworded
 from scheduling.services.snapshot.situations import Known, Situation
 
@@ -317,7 +318,9 @@ def _look(one: _Pass, rows: PolicyRows, now: datetime) -> _View:
     found = all_blocked(suspects, memory.refusals, now=now, barred=projection.barred)
     for observed, why in found:
         known[observed.uid] = replace(known[observed.uid], blocked=why)
-    blocked_by = {observed.key: why for observed, why in found}
+    full = at_limit(picture.workloads, known, rows)
+    memory.at_limit = hindered(known, full, memory.at_limit)
+    blocked_by = {observed.key: why for observed, why in (*found, *full)}
     return _View(rows.cluster, picture, rows, known, now, changes, blocked_by)
 
 

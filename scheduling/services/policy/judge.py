@@ -67,6 +67,15 @@ def judge(observed: Observed, path: str, rules: Rules) -> Judgement:
     return Judgement((*always, *fewest), left_of(observed.gpu_classes, open_to))
 
 
+def open_to(observed: Observed, path: str, rules: Rules) -> list[ServiceClass]:
+    """The classes of service that let its user have it run in the queue at ``path``; none bind it elsewhere
+    than below a team's queue."""
+    if not rules.service_classes.binds(path):
+        return []
+    mine = rules.service_classes.of(observed.user, path)
+    return [service for service in mine if not any(_faults(observed, service, rules))]
+
+
 def left_of(gpu_classes: Iterable[str], open_to: Sequence[ServiceClass]) -> tuple[str, ...]:
     """Those of ``gpu_classes`` that one of the classes of service gives, in their order."""
     bounds = [service.gpu_classes for service in open_to]
@@ -155,15 +164,21 @@ def _class_faults(observed: Observed, service: ServiceClass) -> Iterator[Service
 
 
 def _size_faults(observed: Observed, service: ServiceClass) -> Iterator[ServiceError]:
-    most, asked = service.max_gpus, observed.gpus * observed.max_members
-    if most is None or asked <= most:
-        return
-    yield ServiceError(
-        "too_many_gpus",
-        f"{asked / MILLI:g} GPUs are more than the {most / MILLI:g} persona {service.persona} may ask for.",
+    """The limit on all of its user's work is one on each of it: what is above it alone could never start."""
+    asked, remedy = (
+        observed.gpus * observed.max_members,
         "Ask for fewer GPUs per pod or fewer pods.",
-        field="gpus_per_pod",
     )
+    bounds = (
+        ("too_many_gpus", service.max_gpus, "may ask for"),
+        ("too_many_gpus_at_once", service.max_gpus_at_once, "may hold at once"),
+    )
+    for code, most, may in bounds:
+        if most is not None and asked > most:
+            gpus, limit = f"{asked / MILLI:g} GPUs", f"{most / MILLI:g}"
+            sentence = f"{gpus} are more than the {limit} persona {service.persona} {may}."
+            yield ServiceError(code, sentence, remedy, field="gpus_per_pod")
+            return
 
 
 def _run_time_faults(observed: Observed, service: ServiceClass) -> Iterator[ServiceError]:

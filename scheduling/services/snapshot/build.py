@@ -22,6 +22,7 @@ from scheduling.services.forecasts.told import NONE, Rests, rests
 from scheduling.services.merit.standings import standing_in
 from scheduling.services.policy import rows as policies
 from scheduling.services.policy.rows import NO_PRIORITY_CLASS, PolicyRows
+from scheduling.services.snapshot.at_once import at_limit, hindered
 from scheduling.services.snapshot.blocked import Refusals, blocked, forbidden
 from scheduling.services.snapshot.foreign import strange_gpus, vanished_nodes
 from scheduling.services.snapshot.lingering import Heir, Heirs, heir_of, kept, orphans_stay, stays
@@ -157,6 +158,7 @@ def live_under(cluster: Cluster) -> tuple[PolicyRows, m.Snapshot]:
     for observed in picture.workloads:
         row = held.get(observed.uid)
         known[observed.uid] = _judged(observed, row, known[observed.uid], rows, now)
+    hindered(known, at_limit(picture.workloads, known, rows), {})
     heirs = {uid: Heir(row.queue_label, row.user) for uid, row in held.items()}
     snapshot = build(rows, picture, known, now=now, heirs=heirs, foreseen=rests(cluster))
     by_name = {key_of(w.kind, w.namespace, w.name): w for w in held.values()}

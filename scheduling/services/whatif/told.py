@@ -7,12 +7,12 @@ from typing import Any
 
 from scheduling.engine import model as m
 from scheduling.services.ledger.past import Past
-from scheduling.services.whatif.changes import (
+from scheduling.services.whatif.changes import Changes
+from scheduling.services.whatif.kinds import (
     UNCHANGED,
     ArrivalChange,
     CapacityChange,
     Change,
-    Changes,
     ClassChange,
     PolicyChange,
     PriorityChange,

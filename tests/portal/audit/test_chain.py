@@ -6,7 +6,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection, transaction
 
-from portal.accounts.models import User
+from portal.accounts.models import Persona, User
 from portal.audit.chain import verify
 from portal.audit.models import AuditEntry, ChainHead
 from scheduling.models import Announcement, ClusterMode, Delivery
@@ -142,3 +142,26 @@ def test_write_that_is_turned_down_is_told_as_refused(client, django_capture_on_
 def test_mode_that_was_so_already_is_no_event(db):
     set_mode(example_cluster(), ClusterMode.ENFORCE)
     assert not Delivery.objects.exists()
+
+
+def test_submission_that_the_judge_refuses_is_told_as_refused(
+    client, django_capture_on_commit_callbacks
+):
+    cluster = example_cluster()
+    Persona.objects.filter(name="researcher").update(max_gpus_at_once=1000)
+    client.force_login(User.objects.get(username="researcher"))
+    asked = {
+        "name": "too-large", "queue": "pretraining", "image": "python:3.12", "gpus_per_pod": 2,
+        "gpu_classes": ["h100-80gb"], "run_time_limit_s": 60,
+    }  # fmt: skip
+    with django_capture_on_commit_callbacks(execute=True):
+        answer = client.post(
+            f"/api/v1/clusters/{cluster.name}/workloads", asked, content_type="application/json"
+        )
+    assert answer.status_code == 400
+    entry = AuditEntry.objects.get(kind="work.submitted")
+    assert (entry.refused, entry.actor, entry.queue) == (
+        True, "researcher", cluster.queues.get(name="pretraining").path,
+    )  # fmt: skip
+    assert entry.subject == "pretraining/too-large"
+    assert "may hold at once. Ask for fewer GPUs" in entry.reason

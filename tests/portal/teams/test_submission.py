@@ -70,6 +70,16 @@ def test_all_faults_are_told_at_once(cluster):
     assert found == ["priority_class_not_allowed", "too_many_gpus", "run_time_too_long"]
 
 
+def test_work_larger_than_its_user_may_ever_hold_is_refused_at_the_door(cluster):
+    persona(max_gpus_per_workload=8 * MILLI, max_gpus_at_once=4 * MILLI)
+    assert codes(cluster, gpus=4 * MILLI) == []
+    user = User.objects.get(username="researcher")
+    (fault,) = find_faults(user, cluster, manifest(cluster, gpus=8 * MILLI))
+    assert (fault.code, fault.field) == ("too_many_gpus_at_once", "gpus_per_pod")
+    assert fault.sentence == "8 GPUs are more than the 4 persona researcher may hold at once."
+    assert "fewer" in fault.remedy
+
+
 def test_preemptible_only_persona_gets_no_protected_class(cluster):
     PriorityClass.objects.filter(name="research-high").update(preemptible=False)
     persona(preemptible_only=True)

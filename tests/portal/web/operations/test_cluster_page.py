@@ -68,6 +68,13 @@ def test_observed_cluster_says_that_nothing_is_written(operator):
     assert "writes nothing to the cluster" in html
 
 
+def test_tasks_that_wait_are_told_for_each_lane(operator):
+    html = page(operator)
+    assert "Tasks that wait" in html
+    assert "cluster-fra1" in html
+    assert "roll-ups, forecasts, what-ifs" in html
+
+
 def test_refusal_is_said_in_the_servers_words(operator):
     rail("weir", Standing.REFUSED, detail="others made it with value 10")
     assert "others made it with value 10" in page(operator)

@@ -111,6 +111,14 @@ def test_misrouted_work_says_which_label(as_user, cluster):
     assert "none is called “nowhere”" in page
 
 
+def test_work_above_what_its_user_may_hold_at_once_says_so(as_user, cluster):
+    said = "Persona researcher of team vision lets its user hold 8 GPUs at once. They hold 8 now."
+    queue = cluster.queues.get(name="pretraining")
+    make_workload(queue, name="more", user="m.okafor", reason="user_at_limit", sentence=said)
+    page = text(as_user("m.okafor").get(url("more")))
+    assert "lets its user hold 8 GPUs at once. They hold 8 now" in page
+
+
 def test_decision_behind_the_reason_is_one_click_away(as_user, cluster):
     work = Workload.objects.get(name="pt-13b-ctx32k")
     Decision.objects.create(

@@ -3,7 +3,8 @@
 import pytest
 
 from scheduling.engine.model import MILLI, Phase
-from scheduling.services.whatif.changes import ChangeError, read
+from scheduling.services.whatif.changes import read
+from scheduling.services.whatif.kinds import ChangeError
 from scheduling.services.whatif.now import at_once
 from scheduling.services.whatif.told import title
 from tests.scheduling.simulation.ahead.test_forward import H100, workload, world
