@@ -10,6 +10,8 @@ from django.core.cache import cache
 from django.db import connections
 from hypothesis import HealthCheck, settings
 
+from scheduling.services.forecasts import holding, learning, predicting
+from scheduling.services.forecasts.budget import Budget
 from tests.scheduling.control_plane import ON, control_plane
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "portal.config.settings")
@@ -39,6 +41,9 @@ def django_db_modify_db_settings(request):
 def unhurried(monkeypatch):
     """Nothing is kept from test to test, and tests may ask in a second what people ask in a day."""
     cache.clear()
+    monkeypatch.setattr(holding, "_loaded", {})
+    monkeypatch.setattr(learning, "BUDGET", Budget())
+    monkeypatch.setattr(predicting, "BUDGET", Budget())
     monkeypatch.setattr(django_settings, "WEIR_REMEMBERED_S", 0)
     monkeypatch.setattr(django_settings, "WEIR_API_RATE", 0)
     monkeypatch.setattr(django_settings, "WEIR_API_RATE_UNKNOWN", 0)
