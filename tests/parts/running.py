@@ -28,6 +28,7 @@ class Running:
             "PYTHONUNBUFFERED": "1",
         }
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
+        self.services: dict[str, Service] = {}
 
     def run(self, command: Sequence[str]) -> str:
         """A command that ends by itself; what it wrote."""
@@ -40,11 +41,22 @@ class Running:
 
     def start(self, service: Service) -> None:
         """In a session of its own, so that what it starts ends with it, as in a container."""
+        self.services[service.name] = service
         with (self.folder / f"{service.name}.log").open("ab") as log:
             self.processes[service.name] = subprocess.Popen(
                 self._here(service.command), cwd=ROOT, env=self.environment, stdout=log,
                 stderr=log, start_new_session=True,
             )  # fmt: skip
+
+    def revive(self) -> None:
+        """Start again what has ended by itself, as ``restart: unless-stopped`` of compose.yaml has it.
+
+        A Celery worker ends when its broker goes at the moment at which it acknowledges a message.
+        """
+        for name, process in list(self.processes.items()):
+            if process.poll() is not None:
+                print(f"{name} ended with {process.returncode} and is started again")  # noqa: T201
+                self.start(self.services[name])
 
     def kill(self, name: str) -> None:
         """SIGKILL to all of it at once."""
