@@ -110,40 +110,28 @@ class TeamForm(WeirForm):
         field.label_from_instance = lambda queue: f"{queue.cluster}: {queue}"
 
 
+def _bound(most: int, label: str, help_text: str) -> forms.DecimalField:
+    """A number up to ``most`` that may be left out."""
+    return forms.DecimalField(
+        required=False,
+        min_value=0,
+        max_value=most,
+        label=label,
+        help_text=help_text,
+        error_messages=NUMBER,
+    )
+
+
 class PersonaForm(WeirForm):
     name = forms.CharField(max_length=63, error_messages={"required": "A persona needs a name."})
-    approves_gpus = forms.DecimalField(
-        required=False,
-        min_value=0,
-        max_value=MOST_GPUS,
-        label="Approves up to",
-        help_text="GPUs of one request; empty: any",
-        error_messages=NUMBER,
+    approves_gpus = _bound(MOST_GPUS, "Approves up to", "GPUs of one request; empty: any")
+    max_gpus_per_workload = _bound(MOST_GPUS, "GPUs a workload", "Empty: no limit")
+    max_gpus_at_once = _bound(
+        MOST_GPUS,
+        "GPUs at once",
+        "What would have its user hold more waits; one workload asks for no more. Empty: no limit",
     )
-    max_gpus_per_workload = forms.DecimalField(
-        required=False,
-        min_value=0,
-        max_value=MOST_GPUS,
-        label="GPUs a workload",
-        help_text="Empty: no limit",
-        error_messages=NUMBER,
-    )
-    max_gpus_at_once = forms.DecimalField(
-        required=False,
-        min_value=0,
-        max_value=MOST_GPUS,
-        label="GPUs at once",
-        help_text="What would have its user hold more waits; one workload asks for no more. Empty: no limit",
-        error_messages=NUMBER,
-    )
-    max_run_time_h = forms.DecimalField(
-        required=False,
-        min_value=0,
-        max_value=MOST_HOURS,
-        label="Run-time limit (h)",
-        help_text="Empty: none",
-        error_messages=NUMBER,
-    )
+    max_run_time_h = _bound(MOST_HOURS, "Run-time limit (h)", "Empty: none")
     preemptible_only = forms.BooleanField(required=False, label="Only preemptible work")
     interactive = forms.BooleanField(required=False, label="Interactive work too")
     priority_classes = forms.ModelMultipleChoiceField(
