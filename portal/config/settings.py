@@ -339,6 +339,11 @@ CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
         "schedule": 10.0,
         "options": {"expires": 10.0},
     },
+    "heartbeat": {
+        "task": "scheduling.tasks.heartbeat",
+        "schedule": 10.0,
+        "options": {"expires": 10.0},
+    },
     "roll-up": {
         "task": "scheduling.tasks.roll_up",
         "schedule": 60.0,

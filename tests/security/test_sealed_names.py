@@ -110,7 +110,7 @@ ADDRESSES = {
             "web:first_admin", "web:set_up", "web:person_active", "web:team_delete",
             "web:member_remove", "web:personas", "web:persona_delete", "web:audit_csv",
             "web:queue_future", "web:what_if_cancel", "web:what_if_keep",
-            "web:start_forecasts", "api:audit_verdict", "api:forecast_score",
+            "web:start_forecasts", "api:audit_verdict", "api:forecast_score", "api:processes",
         ),
         PLAIN,
     ),
