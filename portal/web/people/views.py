@@ -15,6 +15,7 @@ from portal.accounts.capabilities import MEANINGS, Capability
 from portal.accounts.models import User
 from portal.teams import people as doors
 from portal.teams.access import is_admin
+from portal.teams.factors import has_one, must_have
 from portal.teams.may import answer_about, may, may_not
 from portal.teams.people import may_add_people, visible_people
 from portal.teams.sight import memberships_for, person_for, visible_memberships
@@ -69,6 +70,8 @@ def person(request: PersonRequest, username: str) -> HttpResponse:
         "matrix": matrix(request.user, found),
         "is_admin": is_admin(request.user),
         "tokens": list(found.api_tokens.all()) if private else None,
+        "has_factor": has_one(found) if private else None,
+        "factor_asked": must_have(found),
         "sessions": list(found.sessions.filter(expire_date__gt=now)) if private else None,
         "leads": [m for m in memberships if Capability.MEMBERS in m.persona.grants],
         "submits": [m for m in memberships if Capability.SUBMIT in m.persona.grants],
