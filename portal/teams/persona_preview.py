@@ -161,16 +161,16 @@ def _reach(capability: Capability, was: str | None, now: str | None) -> Iterator
 def _limit(name: str, unit: str, was: float | None, now: float | None) -> Iterator[Line]:
     if was == now:
         return
-    said = ["no limit" if one is None else f"{one:g} {unit}".strip() for one in (was, now)]
-    yield Line(name, *said, loses=was is None or (now is not None and now < was))
+    before, after = ("no limit" if one is None else f"{one:g} {unit}".strip() for one in (was, now))
+    yield Line(name, before, after, was is None or (now is not None and now < was))
 
 
 def _classes(name: str, was: Sequence[str], now: Sequence[str]) -> Iterator[Line]:
     """None named is every one."""
     if was == now:
         return
-    said = [", ".join(one) or "every one" for one in (was, now)]
-    yield Line(name, *said, loses=bool(now) and (not was or bool(set(was) - set(now))))
+    before, after = (", ".join(one) or "every one" for one in (was, now))
+    yield Line(name, before, after, bool(now) and (not was or bool(set(was) - set(now))))
 
 
 def _fingerprint(persona: Persona, before: Mapping[str, Any], after: Mapping[str, Any]) -> str:

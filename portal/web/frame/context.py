@@ -113,7 +113,8 @@ class Shell:
     @cached_property
     def factor_asked(self) -> bool:
         """Whether it asks the person."""
-        return self.signed_in and must_have(self.request.user)
+        user = self.request.user
+        return user.is_authenticated and must_have(user)
 
     @cached_property
     def may_submit(self) -> bool:
