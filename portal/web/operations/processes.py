@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
+from zoneinfo import ZoneInfo
 
 from scheduling.models import Cluster, Process, Role
 from scheduling.services.worker.lanes import LaneNow
@@ -64,7 +66,7 @@ def processes_of(cluster: Cluster, lanes: Sequence[LaneNow], now: datetime) -> P
         rows=sorted(
             [*rows, *absent], key=lambda row: (row.alive, list(Role.labels).index(row.role))
         ),
-        faults=[*_silent(told), *_stuck(lanes, now)],
+        faults=[*_silent(told, ZoneInfo(cluster.display_time_zone)), *_stuck(lanes, now)],
         lag_s=leader["lag_s"] if leader else None,
         objects=leader["objects"] if leader else 0,
     )
@@ -101,7 +103,7 @@ def _does(process: Process, cluster: Cluster) -> str:
     return f"stands by; {lag}"
 
 
-def _leader(told: Sequence[Standing], cluster: Cluster) -> dict[str, float] | None:
+def _leader(told: Sequence[Standing], cluster: Cluster) -> dict[str, Any] | None:
     """What the engine worker that leads holds of the cluster; of one that looks on where none leads, as
     in observe mode."""
     held = [
@@ -112,10 +114,10 @@ def _leader(told: Sequence[Standing], cluster: Cluster) -> dict[str, float] | No
     return max(held, key=lambda one: (one["leads"], -one["lag_s"]), default=None)
 
 
-def _silent(told: Sequence[Standing]) -> Iterator[str]:
+def _silent(told: Sequence[Standing], zone: ZoneInfo) -> Iterator[str]:
     for role in missing(told):
         last = max((one.process.seen_at for one in told if one.process.role == role), default=None)
-        heard = f"since {last:%H:%M} UTC" if last else "yet"
+        heard = f"since {last.astimezone(zone):%H:%M}" if last else "yet"
         yield f"no {role.label.lower()} is heard of {heard}: {WITHOUT[role]}"
 
 
