@@ -9,5 +9,6 @@ class SchedulingConfig(AppConfig):
     def ready(self) -> None:
         from scheduling.services.worker import ending  # noqa: F401 - connects it
         from scheduling.services.worker.consuming import ClusterQueues
+        from scheduling.services.worker.hearts import Beating
 
-        current_app.steps["consumer"].add(ClusterQueues)
+        current_app.steps["consumer"].update((ClusterQueues, Beating))

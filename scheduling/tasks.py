@@ -22,7 +22,7 @@ from scheduling.services.ledger import retention as retention_service
 from scheduling.services.ledger import rollup as rollup_service
 from scheduling.services.starts import refresh
 from scheduling.services.whatif import kept
-from scheduling.services.worker import cycles
+from scheduling.services.worker import cycles, lanes
 from scheduling.services.worker.consuming import queue_of
 from scheduling.services.worker.held import held_of
 
@@ -33,6 +33,7 @@ GUARD_EXPIRES_S = 30.0
 FORECAST_EXPIRES_S = 10.0
 LEARN_EXPIRES_S = 300.0
 PREDICT_EXPIRES_S = 30.0
+HEARTBEAT_EXPIRES_S = 10.0
 FAST = 10
 """Clock speed above which a cluster is cleaned up with every roll-up."""
 
@@ -182,6 +183,19 @@ def retention() -> None:
 def _retain(cluster: Cluster) -> None:
     retention_service.retain(cluster)
     kept.forget(cluster)
+
+
+@shared_task(name="scheduling.tasks.heartbeat")
+def heartbeat() -> None:
+    """Write down what waits in each lane, and send a heartbeat through every one."""
+    for name in lanes.measure():
+        answer_heartbeat.apply_async(args=[name], queue=name, expires=HEARTBEAT_EXPIRES_S)
+
+
+@shared_task(name="scheduling.tasks.answer_heartbeat")
+def answer_heartbeat(lane: str) -> None:
+    """Taken out of ``lane`` by a worker that serves it."""
+    lanes.serve(lane)
 
 
 @shared_task(name="scheduling.tasks.deliver")

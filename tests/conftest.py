@@ -8,8 +8,10 @@ import pytest
 from django.conf import settings as django_settings
 from django.core.cache import cache
 from django.db import connections
+from django.db.backends.base.operations import BaseDatabaseOperations
 from hypothesis import HealthCheck, settings
 
+from portal.audit.guard import unguarded
 from scheduling.services.forecasts import holding, learning, predicting
 from scheduling.services.forecasts.budget import Budget
 from tests.scheduling.control_plane import ON, control_plane
@@ -35,6 +37,21 @@ def django_db_modify_db_settings(request):
         folder = Path(tempfile.mkdtemp(prefix="weir-test-", dir=_memory()))
         database["TEST"]["NAME"] = str(folder / "weir.sqlite3")
     request.getfixturevalue("django_db_modify_db_settings_parallel_suffix")
+
+
+@pytest.fixture(autouse=True, scope="session")
+def emptied_between_tests():
+    """A test whose transactions are real is followed by one DELETE or TRUNCATE of every table, which the
+    database refuses of the audit log."""
+    empty = BaseDatabaseOperations.execute_sql_flush
+
+    def empty_all(operations, statements):
+        with unguarded(operations.connection):
+            return empty(operations, statements)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(BaseDatabaseOperations, "execute_sql_flush", empty_all)
+        yield
 
 
 @pytest.fixture(autouse=True)

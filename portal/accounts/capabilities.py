@@ -99,6 +99,9 @@ MEANINGS: Mapping[Capability, Meaning] = {
 }
 """In the order of every list of them."""
 
+EVERYBODY = "everybody"
+"""Where capabilities are listed: whoever there is."""
+
 Grants = Mapping[Any, str]
 """Capability -> reach, as a persona keeps them."""
 

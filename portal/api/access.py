@@ -23,6 +23,7 @@ from portal.teams import service_accounts as service
 from portal.teams.directory_models import LONGEST_GROUP
 from portal.teams.giving import led_teams
 from portal.teams.models import GroupRule, ServiceAccount, Team
+from portal.teams.sight import person_for
 
 
 class SessionSerializer(serializers.ModelSerializer[Session]):
@@ -151,8 +152,12 @@ class TeamAccountsView(PersonView):
     def get_queryset(self) -> QuerySet[ServiceAccount]:
         if self.is_schema:
             return ServiceAccount.objects.none()
-        rows = ServiceAccount.objects.filter(team=self.team).select_related("user", "made_by")
-        return rows.prefetch_related("user__api_tokens", "user__memberships__persona")
+        rows = ServiceAccount.objects.filter(team=self.team).select_related("user")
+        return rows.prefetch_related(
+            "user__api_tokens",
+            "user__memberships__persona",
+            person_for(self.person, "made_by"),
+        )
 
 
 class ServiceAccountList(TeamAccountsView, generics.ListAPIView[ServiceAccount]):

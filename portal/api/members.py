@@ -34,6 +34,7 @@ from portal.teams.memberships import remove_member, set_member
 from portal.teams.models import Team
 from portal.teams.people import led_teams, may_add_people, visible_people, visible_teams
 from portal.teams.personas import PersonaValues, delete_persona, save_persona
+from portal.teams.sight import memberships_for
 from scheduling.models import GpuClass, PriorityClass, Queue
 
 REACHES = [reach.value for reach in Reach]
@@ -72,11 +73,11 @@ class PeopleView(PersonView):
         if self.is_schema:
             return User.objects.none()
         rows = visible_people(self.person).order_by("username")
-        return rows.prefetch_related("memberships__team__queue__cluster", "memberships__persona")
+        return rows.prefetch_related(memberships_for(self.person))
 
 
 class PersonList(PeopleView, generics.ListAPIView[User]):
-    """Yourself, and the members of your teams and of those below."""
+    """Yourself, and the members of your teams and of those below, with their memberships there."""
 
     @extend_schema(request=NewPersonSerializer, responses={201: AddedPersonSerializer})
     def post(self, request: Request) -> Response:
@@ -148,7 +149,11 @@ class PersonMay(PersonView):
     )
     def get(self, request: Request, username: str) -> Response:
         about = get_object_or_404(visible_people(self.person), username=username)
-        told = {"may": may(about), "may_not": list(may_not(about)), "answer": self._answer(about)}
+        told = {
+            "may": may(self.person, about),
+            "may_not": list(may_not(self.person, about)),
+            "answer": self._answer(about),
+        }
         return Response(MaySerializer(told).data)
 
     def _answer(self, about: User) -> Answer | None:

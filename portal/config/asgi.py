@@ -16,4 +16,8 @@ warnings.filterwarnings(
 )
 
 refuse_to_start()
-application = bounded(get_asgi_application())
+django = get_asgi_application()
+
+from portal.config.lifespan import living  # noqa: E402 - models, once Django is set up
+
+application = living(bounded(django))

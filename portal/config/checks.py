@@ -8,6 +8,7 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, register
 from django.core.exceptions import ImproperlyConfigured
 
+from portal.accounts.capabilities import EVERYBODY, Capability
 from portal.config.secret import weakness
 
 
@@ -41,9 +42,24 @@ def demo_is_not_deployed(**kwargs: Any) -> list[CheckMessage]:
     return []
 
 
+@register(Tags.security)
+def second_factor_is_asked_of_somebody(**kwargs: Any) -> list[CheckMessage]:
+    """A capability that there is not would ask nobody, and nobody would notice."""
+    known = (EVERYBODY, *Capability)
+    unknown = [name for name in settings.WEIR_SECOND_FACTOR if name not in known]
+    if not unknown:
+        return []
+    said = f"WEIR_SECOND_FACTOR names {', '.join(unknown)}, which there is not."
+    return [Error(said, hint=f"Write some of: {', '.join(known)}.", id="weir.E004")]
+
+
 def refuse_to_start() -> None:
     """Called by what serves. Raises ImproperlyConfigured with each fault and its remedy."""
-    faults = [*secret_key_is_strong(), *demo_is_not_in_production()]
+    faults = [
+        *secret_key_is_strong(),
+        *demo_is_not_in_production(),
+        *second_factor_is_asked_of_somebody(),
+    ]
     if faults:
         raise ImproperlyConfigured(
             " ".join(f"{fault.id}: {fault.msg} {fault.hint}" for fault in faults)

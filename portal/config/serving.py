@@ -36,7 +36,7 @@ def server_config() -> uvicorn.Config:
     return uvicorn.Config(
         application,
         log_level="warning",
-        lifespan="off",
+        lifespan="on",
         server_header=False,
         proxy_headers=False,
         timeout_graceful_shutdown=GRACE_S,

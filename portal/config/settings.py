@@ -83,6 +83,7 @@ MIDDLEWARE = [
     "allauth.account.middleware.AccountMiddleware",
     "portal.audit.origin.OriginMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
+    "portal.teams.factors.SecondFactorMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "simple_history.middleware.HistoryRequestMiddleware",
@@ -157,6 +158,8 @@ WEIR_SIGN_IN_TRIES_WIDE = env.int("WEIR_SIGN_IN_TRIES_WIDE", default=50)
 WEIR_SIGN_IN_WAIT_WIDE_S = env.int("WEIR_SIGN_IN_WAIT_WIDE_S", default=3600)
 
 # The second step of sign-in and the organisation's provider: docs/operations.md, "Signing in".
+# Who must have a second factor: "everybody", or capabilities of personas.
+WEIR_SECOND_FACTOR = env.list("WEIR_SECOND_FACTOR", default=[])
 ACCOUNT_ADAPTER = "portal.accounts.adapters.AccountAdapter"
 ACCOUNT_EMAIL_VERIFICATION = "none"
 ACCOUNT_SIGNUP_FIELDS = ["username*"]
@@ -336,6 +339,11 @@ CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
     },
     "forecasts": {
         "task": "scheduling.tasks.request_forecasts",
+        "schedule": 10.0,
+        "options": {"expires": 10.0},
+    },
+    "heartbeat": {
+        "task": "scheduling.tasks.heartbeat",
         "schedule": 10.0,
         "options": {"expires": 10.0},
     },

@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from portal.accounts.capabilities import MEANINGS, NOT_BY_RIGHT, OWN, Capability, Meaning, Reach
-from portal.accounts.models import Persona, User
+from portal.accounts.models import User
 from portal.teams.access import visible_queues, visible_workloads
 from portal.teams.giving import excess, givable
 from portal.teams.models import Team
-from portal.teams.people import led_teams
-from portal.teams.rights import Grant, rights_of
+from portal.teams.people import led_teams, visible_personas, visible_teams
+from portal.teams.rights import Grant, nearest, rights_of
+from portal.teams.sight import grants_before
 from scheduling.models import Queue, Workload
 
 WITHIN = {
@@ -43,27 +44,33 @@ class Line:
 
 
 def ask(
-    person: User, capability: Capability, queue: Queue, workload: Workload | None = None
+    reader: User,
+    person: User,
+    capability: Capability,
+    queue: Queue,
+    workload: Workload | None = None,
 ) -> Answer:
-    """Whether ``person`` may do that to ``queue``, or to one workload of it."""
+    """Whether ``person`` may do that to ``queue``, or to one workload of it, in words for ``reader``."""
     if not person.is_active:
         return Answer(False, f"No: {person} is deactivated.")
     if workload is not None and workload.user == person.get_username() and _is_own(capability):
         return Answer(True, f"Yes: {workload.name} is {person}'s own work.")
-    rights = rights_of(person)
-    grant = rights.granting(capability, queue.cluster_id, queue.path)
-    if grant is not None:
-        return _yes(grant, capability, queue)
+    if rights_of(person).granting(capability, queue.cluster_id, queue.path) is not None:
+        grants = grants_before(reader, person)
+        return _yes(nearest(grants, capability, queue.cluster_id, queue.path), capability, queue)
     if person.is_superuser and capability not in NOT_BY_RIGHT:
         return Answer(True, f"Yes: {person} is a superuser, who may do it everywhere.")
-    return Answer(False, _no(person, capability, queue))
+    return Answer(False, _no(reader, person, capability, queue))
 
 
 def _is_own(capability: Capability) -> bool:
     return OWN in MEANINGS[capability].reaches
 
 
-def _yes(grant: Grant, capability: Capability, queue: Queue) -> Answer:
+def _yes(grant: Grant | None, capability: Capability, queue: Queue) -> Answer:
+    """None: what allows it is a membership that the reader is not told of."""
+    if grant is None:
+        return Answer(True, "Yes, by a membership of a team that you do not see.")
     reach = grant.reach(capability) or Reach.TEAM
     near = queue.path == grant.path
     place = (
@@ -79,9 +86,11 @@ def _yes(grant: Grant, capability: Capability, queue: Queue) -> Answer:
     )
 
 
-def _no(person: User, capability: Capability, queue: Queue) -> str:
+def _no(reader: User, person: User, capability: Capability, queue: Queue) -> str:
     meaning = MEANINGS[capability]
-    held = list(rights_of(person).holding(capability))
+    held = [grant for grant in grants_before(reader, person) if grant.reach(capability)]
+    if any(rights_of(person).holding(capability)) and not held:
+        return f"No: {person} may not {meaning.verb} {queue}. {_remedy(meaning)}"
     if not held:
         return f"No: no persona of {person} may {meaning.verb} any queue. {_remedy(meaning)}"
     where = ", ".join(f"{_reaching(grant, capability)} as {grant.persona}" for grant in held)
@@ -106,9 +115,9 @@ def _remedy(meaning: Meaning) -> str:
     return f"{who} may give a persona that does."
 
 
-def may(person: User) -> list[Line]:
-    """Every capability that a membership gives, in the order of the list."""
-    grants = rights_of(person).grants
+def may(reader: User, person: User) -> list[Line]:
+    """Every capability that a membership gives which ``reader`` is told of, in the order of the list."""
+    grants = grants_before(reader, person)
     lines = [
         Line(meaning.group, _upper(meaning.verb), _reaching(grant, capability), _source(grant))
         for capability, meaning in MEANINGS.items()
@@ -130,19 +139,20 @@ def _upper(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def may_not(person: User) -> Iterator[Line]:
+def may_not(reader: User, person: User) -> Iterator[Line]:
     """What no membership gives, and the personas that are withheld from who hands some out."""
     rights = rights_of(person)
     for capability, meaning in MEANINGS.items():
         if not any(rights.holding(capability)) and not rights.everywhere(capability):
             yield Line(meaning.group, _upper(meaning.verb), "any queue", _remedy(meaning))
-    for team in led_teams(person).select_related("queue")[:1]:
-        yield from _withheld(person, team)
+    led = led_teams(person).filter(pk__in=visible_teams(reader))
+    for team in led.select_related("queue")[:1]:
+        yield from _withheld(reader, person, team)
 
 
-def _withheld(person: User, team: Team) -> Iterator[Line]:
+def _withheld(reader: User, person: User, team: Team) -> Iterator[Line]:
     given = {persona.pk for persona in givable(person, team)}
-    for persona in Persona.objects.exclude(pk__in=given).order_by("name"):
+    for persona in visible_personas(reader).exclude(pk__in=given).order_by("name"):
         over = excess(person, persona, team)
         if over is not None:
             yield Line("People and costs", "Give the persona", persona.name, over.sentence)
@@ -153,7 +163,9 @@ def answer_about(reader: User, about: User, capability: Capability, thing: str) 
     queues = visible_queues(reader).select_related("cluster")
     queue = queues.filter(path=thing).first() or queues.filter(name=thing).first()
     if queue is not None:
-        return ask(about, capability, queue)
+        return ask(reader, about, capability, queue)
     work = visible_workloads(reader).filter(name=thing).exclude(queue=None)
     found = work.select_related("queue__cluster").order_by("-submitted_at").first()
-    return ask(about, capability, found.queue, found) if found and found.queue else None
+    if found is None or found.queue is None:
+        return None
+    return ask(reader, about, capability, found.queue, found)

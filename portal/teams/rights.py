@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
 
@@ -44,6 +44,14 @@ class Grant:
         return reach == Reach.SUBTREE and (not self.path or path.startswith(f"{self.path}/"))
 
 
+def nearest(
+    grants: Iterable[Grant], capability: Capability, cluster_id: int, path: str
+) -> Grant | None:
+    """Of the memberships that let their person do that to the queue at ``path``."""
+    found = (grant for grant in grants if grant.covers(capability, cluster_id, path))
+    return max(found, key=lambda g: (g.cluster_id == cluster_id, len(g.path)), default=None)
+
+
 class Rights:
     """The memberships of one person, read by one query at the first question."""
 
@@ -78,8 +86,7 @@ class Rights:
 
     def granting(self, capability: Capability, cluster_id: int, path: str) -> Grant | None:
         """The membership that lets the person do that to the queue at ``path``; the nearest counts."""
-        found = [g for g in self.grants if g.covers(capability, cluster_id, path)]
-        return max(found, key=lambda g: (g.cluster_id == cluster_id, len(g.path)), default=None)
+        return nearest(self.grants, capability, cluster_id, path)
 
     def holding(self, capability: Capability) -> Iterator[Grant]:
         return (grant for grant in self.grants if grant.reach(capability))

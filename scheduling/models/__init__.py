@@ -38,6 +38,7 @@ from scheduling.models.predictions import (
     PredictorKind,
     PredictorState,
 )
+from scheduling.models.processes import Lane, Process, Role
 from scheduling.models.queues import PodSecurity, Queue, Quota, QuotaChange
 from scheduling.models.workloads import (
     CheckpointHabit,
@@ -68,6 +69,7 @@ __all__ = [
     "ForecastRun",
     "GpuClass",
     "Guardrail",
+    "Lane",
     "Node",
     "NodePool",
     "Outcome",
@@ -77,10 +79,12 @@ __all__ = [
     "PredictorKind",
     "PredictorState",
     "PriorityClass",
+    "Process",
     "Queue",
     "Quota",
     "QuotaChange",
     "Reason",
+    "Role",
     "Share",
     "Sharing",
     "Standing",

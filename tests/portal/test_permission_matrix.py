@@ -217,6 +217,7 @@ ROWS = {
     "api:gpu_class": Row(None, ADMINS, {"name": H100}, by="PUT"),
     "api:policy": Row(OPERATORS, ADMINS, by="PUT"),
     "api:tree": Row(None, ADMINS, by="PUT"),
+    "api:processes": Row(OPERATORS),
     "api:audit": Row(AUDITORS),
     "api:audit_verdict": Row(ALL_AUDITORS),
     "api:priority_classes": Row(ANYBODY, ADMINS),

@@ -16,7 +16,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from portal.accounts.models import ApiToken, User
-from portal.teams.models import Team
+from portal.teams.models import Membership, ServiceAccount, Team
 from scheduling.engine import model as m
 from scheduling.engine.reasons import catalogue as reasons
 from scheduling.engine.reasons.facts import Facts
@@ -38,12 +38,14 @@ from scheduling.models import (
     State,
     Transition,
     UserUsage,
+    WhatIf,
     Workload,
 )
 from scheduling.models.ledger import UsageSample
+from scheduling.services.events import announce, deliver_due
 from scheduling.services.words.told import sealed_of
 from tests.cycles import record, snapshot_of
-from tests.factories import NOW, make_cluster, make_member, make_user, make_workload
+from tests.factories import NOW, make_cluster, make_member, make_persona, make_user, make_workload
 from tests.said import figures
 
 OKAPI, ZEBRA, QUOKKA = b"okapi", b"zebra", b"quokka"
@@ -55,6 +57,7 @@ SEALED_FROM = {
     "head": (QUOKKA,),
     "operator": (),
 }
+MARKS = ("okapi", "zebra", "quokka")
 GPUS = "h100"
 OF_OTHERS = (
     m.Reason.VICTIMS_PROTECTED, m.Reason.BUDGET_SPENT, m.Reason.EVICTION_CAP,
@@ -120,7 +123,8 @@ def organisation() -> Organisation:
     people = _people(queues)
     change = _changes(queues, people["operator"])
     names = sorted(queues, key=lambda name: name != "nlp")
-    teams = Team.objects.values_list("name", flat=True)
+    _memberships(queues)
+    teams = sorted(Team.objects.values_list("name", flat=True), key=lambda name: name != "team-nlp")
     token, _ = ApiToken.issue(User.objects.get(username="zebra-user"), "zebra-token")
     _beside(cluster, queues)
     return Organisation(
@@ -134,13 +138,13 @@ def organisation() -> Organisation:
                 "uid-nlp", "uid-moved", "uid-runs", "uid-old", "uid-evicted", "uid-vision",
                 "uid-search", "uid-nowhere",
             ],
-            "pk": [change, token.pk, 999_999],
+            "pk": [change, token.pk, _what_if(cluster), 999_999],
             "number": [cycle.number, 999_999],
             "team": [*teams, "nowhere"],
-            "account": ["svc-nowhere"],
+            "account": ["svc-okapi", "svc-nowhere"],
             "key": ["nowhere"],
-            "username": [*User.objects.values_list("username", flat=True), "nowhere"],
-            "persona": ["nowhere"],
+            "username": ["okapi-user", *User.objects.values_list("username", flat=True), "nowhere"],
+            "persona": ["elsewhere", "nowhere"],
             "step": ["connect", "nowhere"],
             "provider_id": ["oidc", "nowhere"],
             "mode": ["paused", "nowhere"],
@@ -282,13 +286,46 @@ def _people(queues: dict[str, Queue]) -> dict[str, User]:
         Team.objects.create(queue=queues[name], name=f"{mark}-team")
         make_member(queues[name], name=f"{mark}-user", may_submit=True)
     make_member(queues["nlp"], name="okapi-user", may_submit=True)
+    gives = {**lead, "may_give": True, "may_audit": True}
     return {
         "outsider": make_member(elsewhere, name="outsider", **lead),
         "member": make_member(queues["nlp"], name="member", may_submit=True),
-        "lead": make_member(queues["nlp"], name="lead", **lead),
-        "head": make_member(queues["research"], name="head", **lead),
+        "lead": make_member(queues["nlp"], name="lead", **gives),
+        "head": make_member(queues["research"], name="head", **gives),
         "operator": make_user("operator", is_superuser=True, is_staff=True),
     }
+
+
+def _memberships(queues: dict[str, Queue]) -> None:
+    """Whom people of nlp know is in other teams too, and who is of those teams alone gave it to them."""
+    okapi, zebra, quokka = (User.objects.get(username=f"{m}-user") for m in MARKS)
+    okapi.memberships.update(given_by=quokka)
+    elsewhere = make_persona("elsewhere", may_submit=True, may_give=True)
+    for giver, team in ((zebra, "zebra-team"), (quokka, "quokka-team")):
+        Membership.objects.create(
+            user=okapi, team=Team.objects.get(name=team), persona=elsewhere, given_by=giver
+        )
+    program = make_user("svc-okapi")
+    nlp = Team.objects.get(queue=queues["nlp"])
+    ServiceAccount.objects.create(user=program, team=nlp, made_by=quokka)
+    Membership.objects.create(user=program, team=nlp, persona=elsewhere)
+    for giver, team in ((zebra, "zebra-team"), (quokka, "quokka-team")):
+        place = Team.objects.get(name=team).queue
+        announce(
+            "member.added", actor=giver, cluster=place.cluster, queue=place.path,
+            subject=f"okapi-user, {team}", after={"persona": "elsewhere"},
+        )  # fmt: skip
+    deliver_due()
+
+
+def _what_if(cluster: Cluster) -> int:
+    """A question of somebody else about queues of others; its key."""
+    change = {"kind": "quota", "gpu_class": GPUS, "nominal_gpus": 4}
+    asked = WhatIf.objects.create(
+        cluster=cluster, author="quokka-user", title="zebra-question", asked_at=NOW,
+        changes=[{**change, "queue": name} for name in ("zebra-vision", "quokka-search")],
+    )  # fmt: skip
+    return asked.pk
 
 
 def _changes(queues: dict[str, Queue], author: User) -> int:

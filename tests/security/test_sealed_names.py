@@ -6,10 +6,12 @@ for which the organisation has nothing to put in its place.
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 from django.conf import settings
@@ -47,15 +49,26 @@ MANIFEST = {
 
 @dataclass(frozen=True)
 class Address:
-    """``queries`` beside none; ``probes`` are payloads in which names are tried."""
+    """``queries`` beside none; ``probes`` are payloads in which names are tried, sent by ``by``."""
 
     queries: tuple[str, ...] = ()
     probes: tuple[dict[str, Any], ...] = ()
     shows: bool = False
     """It tells operators of others' work."""
+    by: str = "POST"
+    tries: str = "zebra-vision"
+    """The name that is tried, of something that nobody below the head of research sees."""
+    by_name: frozenset[str] = frozenset()
+    """Who may find out that a user name is taken: they give it a persona by name."""
 
 
 PLAIN, SHOWN = Address(), Address(shows=True)
+GIVER = frozenset({"lead"})
+MAY = ("?verb=see&on=nlp", "?verb=members&on=nlp", "?verb=submit&on=zebra-vision",
+       "?verb=submit&on=quokka-search", "?verb=act&on=zebra-run")  # fmt: skip
+MAY_API = tuple(query.replace("verb", "capability") for query in MAY)
+QUESTION = {"kind": "quota", "queue": PROBE, "gpu_class": GPUS, "nominal_gpus": 3}
+PERSONA = {"name": "fresh", "grants": {"see": "team"}, "gpu_classes": [PROBE]}
 ADDRESSES = {
     "accounts:sign_in": Address(
         ("?next=/c/fra1/w/uid-vision/",), ({"username": PROBE, "password": "wrong"},)
@@ -94,18 +107,62 @@ ADDRESSES = {
     "api:service_token": PLAIN,
     **dict.fromkeys(
         (
-            "web:first_admin", "web:set_up", "web:set_up_step", "web:policy", "web:people", "web:person",
-            "web:person_active", "web:teams", "web:team", "web:team_delete", "web:member_remove",
-            "web:personas", "web:persona", "web:persona_add", "web:persona_delete", "web:audit",
-            "web:audit_csv",
-            "web:queue_future", "web:what_ifs", "web:what_if", "web:what_if_cancel", "web:what_if_keep",
-            "web:start_forecasts", "api:audit", "api:audit_verdict", "api:people", "api:person",
-            "api:person_may",
-            "api:team_member", "api:persona", "api:priority_class", "api:gpu_class", "api:policy", "api:tree",
-            "api:what_ifs", "api:what_if", "api:forecast_score",
+            "web:first_admin", "web:set_up", "web:person_active", "web:team_delete",
+            "web:member_remove", "web:personas", "web:persona_delete", "web:audit_csv",
+            "web:queue_future", "web:what_if_cancel", "web:what_if_keep",
+            "web:start_forecasts", "api:audit_verdict", "api:forecast_score", "api:processes",
         ),
         PLAIN,
     ),
+    "web:set_up_step": Address(probes=({"name": PROBE}, {"text": PROBE}, {"queue": PROBE})),
+    "web:policy": Address(probes=({"cycle_interval_s": PROBE, "reason": "r"}, {"reason": PROBE})),
+    "web:people": Address(
+        probes=({"username": PROBE},), tries="zebra-user", by_name=GIVER, shows=True
+    ),
+    "web:person": Address(MAY, shows=True),
+    "web:teams": Address(probes=({"name": PROBE, "queue": PROBE},), tries="zebra-team", shows=True),
+    "web:team": Address(
+        probes=({"user": PROBE, "persona": "elsewhere"},), tries="zebra-user", by_name=GIVER, shows=True
+    ),
+    "web:persona": Address(probes=(PERSONA,)),
+    "web:persona_add": Address(probes=(PERSONA,)),
+    "web:audit": Address(("?q=zebra", "?who=quokka-user", "?q=okapi", "?what=people"), shows=True),
+    "web:what_ifs": Address(
+        ("?add=quota&queue=zebra-vision", f"?{urlencode({'change': json.dumps(QUESTION)})}"),
+        ({"change": json.dumps(QUESTION), "days": "now"}, {"change": PROBE}),
+        shows=True,
+    ),
+    "web:what_if": SHOWN,
+    "api:audit": Address(("?q=zebra", "?who=quokka-user", "?limit=500"), shows=True),
+    "api:people": Address(
+        ("?limit=500",), ({"username": PROBE},), tries="zebra-user", by_name=GIVER, shows=True
+    ),
+    "api:person": Address(probes=({"is_active": PROBE},), by="PUT", shows=True),
+    "api:person_may": Address(MAY_API, shows=True),
+    "api:team_member": Address(
+        probes=({"persona": PROBE}, {"persona": "elsewhere", "until": PROBE}), by="PUT"
+    ),
+    "api:persona": Address(probes=(PERSONA,), by="PUT"),
+    "api:priority_class": Address(probes=({"name": PROBE}, {"type": PROBE}), by="PUT"),
+    "api:gpu_class": Address(probes=({"name": PROBE},), by="PUT"),
+    "api:policy": Address(
+        probes=({"values": {PROBE: 1}, "reason": "r"}, {"values": {"order": PROBE}, "reason": "r"}),
+        by="PUT",
+    ),
+    "api:tree": Address(
+        probes=(
+            {"queues": [{"name": PROBE}]}, {"queues": [{"name": "x", "children": [{"name": PROBE}]}]},
+            {"queues": [{"name": "x", "quotas": {PROBE: 1}}]},
+        ),
+        by="PUT",
+    ),
+    "api:what_ifs": Address(
+        ("?limit=500",),
+        ({"changes": [QUESTION]}, {"changes": [QUESTION], "replay": False},
+         {"changes": [{**QUESTION, "queue": "nlp", "gpu_class": PROBE}]}),
+        shows=True,
+    ),
+    "api:what_if": SHOWN,
     "accounts:password": Address(probes=({"old_password": PROBE},)),
     "accounts:set_time_zone": Address(probes=({"display_time_zone": PROBE},)),
     "web:home": PLAIN,
@@ -160,17 +217,23 @@ ADDRESSES = {
     "api:me": PLAIN,
     "api:tokens": Address(probes=({"name": PROBE},)),
     "api:token": PLAIN,
-    "api:teams": SHOWN,
-    "api:team": SHOWN,
-    "api:personas": PLAIN,
-    "api:priority_classes": PLAIN,
-    "api:clusters": PLAIN,
+    "api:teams": Address(
+        probes=({"name": PROBE, "cluster": "fra1", "queue": PROBE},), tries="zebra-team", shows=True
+    ),
+    "api:team": Address(
+        probes=({"name": PROBE, "cluster": "fra1", "queue": "nlp"},), tries="zebra-team", shows=True, by="PUT"
+    ),
+    "api:personas": Address(probes=(PERSONA,)),
+    "api:priority_classes": Address(probes=({"name": PROBE},)),
+    "api:clusters": Address(probes=({"name": PROBE, "api_url": PROBE},)),
     "api:cluster": PLAIN,
     "api:cluster_mode": Address(probes=({"mode": PROBE},)),
-    "api:gpu_classes": PLAIN,
+    "api:gpu_classes": Address(probes=({"name": PROBE},)),
     "api:nodes": Address(("?gpu_class__name=quokka",)),
     "api:guardrails": Address(("?namespace=zebra-vision", "?kind=Namespace"), shows=True),
-    "api:queues": SHOWN,
+    "api:queues": Address(
+        probes=({**TREE, "parent": PROBE}, {**TREE, "namespace": PROBE}), shows=True
+    ),
     "api:queue": PLAIN,
     "api:quotas": Address(
         ("?all=true", "?queue=quokka-search", "?at=2026-11-19T09:00:00Z"),
@@ -317,13 +380,13 @@ def test_reading_names_nothing_that_is_sealed(world, name, who):
 @pytest.mark.parametrize("who", sorted(SEALED_FROM))
 @pytest.mark.parametrize("name", ADDRESSES)
 def test_writing_answers_with_nothing_that_is_sealed(world, name, who):
-    first, *others = world.urls(name)
+    row, (first, *others) = ADDRESSES[name], world.urls(name)
     for url in (first, *others):
-        check(world, who, "POST", url)
+        check(world, who, row.by, url)
     if name == "api:token":
         check(world, who, "DELETE", first)
-    for probe in ADDRESSES[name].probes:
-        check(world, who, "POST", first, tried(probe, "zebra-vision"))
+    for probe in row.probes:
+        check(world, who, row.by, first, tried(probe, row.tries))
 
 
 def check(
@@ -367,26 +430,37 @@ def answer(world: World, who: str, method: str, url: str, given: str, payload: A
 @pytest.mark.parametrize("who", ["outsider", "member", "lead"])
 @pytest.mark.parametrize("name", [name for name, row in ADDRESSES.items() if row.probes])
 def test_name_that_is_taken_out_of_sight_is_answered_as_one_that_is_not(world, name, who):
-    url = world.urls(name)[0]
-    for probe in ADDRESSES[name].probes:
+    url, row = world.urls(name)[0], ADDRESSES[name]
+    if who in row.by_name:
+        return
+    for probe in row.probes:
         hidden, absent = (
-            answer(world, who, "POST", url, given, tried(probe, given))
-            for given in ("zebra-vision", "nobody-place")
+            answer(world, who, row.by, url, given, tried(probe, given))
+            for given in (row.tries, "nobody-place")
         )
         assert hidden == absent, (url, probe)
 
 
+OUT_OF_SIGHT = {
+    "uid": "uid-vision",
+    "queue": "zebra-vision",
+    "name": "zebra-vision",
+    "team": "zebra-team",
+    "username": "zebra-user",
+}
+"""Argument of an address -> what is not there for people of nlp."""
+TEAMS_BY_NAME = {"api:team", "api:team_member"}
+
+
 @pytest.mark.parametrize("who", ["outsider", "member", "lead"])
-@pytest.mark.parametrize(
-    "name", [n for n, given in CONF.items() if {"uid", "queue", "name"} & given]
-)
+@pytest.mark.parametrize("name", [n for n, given in CONF.items() if set(OUT_OF_SIGHT) & given])
 def test_object_out_of_sight_is_answered_as_one_that_is_not(world, name, who):
-    argument = next(a for a in ("uid", "queue", "name") if a in CONF[name])
+    argument = next(a for a in OUT_OF_SIGHT if a in CONF[name])
     others = {key: world.objects[key][0] for key in CONF[name]}
-    pair = ("uid-vision", "uid-nobody") if argument == "uid" else ("zebra-vision", "nobody-place")
-    for method in ("GET", "POST"):
+    hidden_name = "zebra-team" if name in TEAMS_BY_NAME else OUT_OF_SIGHT[argument]
+    for method in sorted({"GET", "POST", ADDRESSES[name].by}):
         hidden, absent = (
             answer(world, who, method, reverse(name, kwargs={**others, argument: given}), given)
-            for given in pair
+            for given in (hidden_name, "nobody-place")
         )
         assert hidden == absent, method

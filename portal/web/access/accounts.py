@@ -18,6 +18,7 @@ from portal.accounts.views import person
 from portal.teams import service_accounts as service
 from portal.teams.giving import givable, led_teams
 from portal.teams.models import ServiceAccount, Team
+from portal.teams.sight import person_for
 from portal.web.access.forms import ServiceAccountForm
 from scheduling.services.errors import ServiceError
 
@@ -97,8 +98,10 @@ def revoke_token(request: HttpRequest, team: str, account: str, pk: int) -> Http
 
 
 def _page(request: HttpRequest, team: Team, status: int = 200, **extra: Any) -> HttpResponse:
-    accounts = team.service_accounts.select_related("user", "made_by").prefetch_related(
-        "user__api_tokens", "user__memberships__persona"
+    accounts = team.service_accounts.select_related("user").prefetch_related(
+        "user__api_tokens",
+        "user__memberships__persona",
+        person_for(person(request), "made_by"),
     )
     personas = givable(person(request), team)
     context = {

@@ -15,6 +15,7 @@ from django.utils import timezone
 
 from portal.display.units import gpus_each
 from portal.teams.access import is_operator, submittable_queues, visible_clusters
+from portal.teams.factors import asked_of, must_have
 from portal.web.frame.menu import Section, begin, sections
 from portal.web.frame.remembered import remembered
 from scheduling.models import Cluster, Cycle, GpuClass
@@ -103,6 +104,17 @@ class Shell:
     @property
     def operates(self) -> bool:
         return is_operator(self.request.user)
+
+    @property
+    def factor_asked_of(self) -> str:
+        """Whom the installation asks for a second factor, in words; empty where nobody."""
+        return asked_of()
+
+    @cached_property
+    def factor_asked(self) -> bool:
+        """Whether it asks the person."""
+        user = self.request.user
+        return user.is_authenticated and must_have(user)
 
     @cached_property
     def may_submit(self) -> bool:

@@ -6,18 +6,22 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
+from zoneinfo import ZoneInfo
 
-from django.db.models import Sum
+from django.db.models import F, Sum
 from django.utils import timezone
 
 from portal.audit.kinds import kind_of
 from portal.audit.reading import may_audit, visible_entries
 from portal.display.format import counted
 from portal.teams.rights import Person
+from portal.web.operations.bounds import SLOW_MS, Bound, bounds_of, near_of
+from portal.web.operations.processes import Processes, processes_of
 from scheduling.models import Cluster, ClusterMode, Cycle, CycleRecord, Eviction, Standing
 from scheduling.models.workloads import WAITING
+from scheduling.services.cycle.run import LAG_S
+from scheduling.services.worker.lanes import LaneNow
 
-SLOW_MS = 2000
 STALE_CYCLES = 4
 DAY = timedelta(hours=24)
 WRITES, CHANGES, FIRST = 8, 8, 3
@@ -54,14 +58,21 @@ class Health:
     refused: int
     plan_age_s: float | None
     pausing: str
+    processes: Processes
+    bounds: Sequence[Bound]
+
+    @property
+    def near(self) -> int:
+        """How many guardrails are near their bound."""
+        return len(near_of(self.bounds))
 
     @property
     def healthy(self) -> bool:
         return not self.faults
 
 
-def health_of(cluster: Cluster) -> Health:
-    """Of the last day in the cluster's own time. Eight queries."""
+def health_of(cluster: Cluster, lanes: Sequence[LaneNow]) -> Health:
+    """Of the last day in the cluster's own time."""
     since = cluster.now() - DAY
     took = sorted(
         Cycle.objects.filter(cluster=cluster, at__gte=since).values_list("took_ms", flat=True)
@@ -75,10 +86,16 @@ def health_of(cluster: Cluster) -> Health:
     last = Cycle.objects.filter(cluster=cluster).first()
     writes = list(_writes(cluster, since))
     refused = [write for write in writes if write.code]
-    age = (timezone.now() - cluster.planned_at).total_seconds() if cluster.planned_at else None
+    now = timezone.now()
+    age = (now - cluster.planned_at).total_seconds() if cluster.planned_at else None
+    processes = processes_of(cluster, lanes, now)
+    slowest = took[-1] if took else 0
+    bounds = bounds_of(cluster, slowest, processes.lag_s)
     return Health(
-        faults=list(_faults(cluster, age)),
-        looks=list(_looks(cluster, took, refused)),
+        faults=[*_faults(cluster, age, processes), *processes.faults],
+        looks=list(_looks(cluster, took, refused, bounds)),
+        processes=processes,
+        bounds=bounds,
         cycle_ms=last.took_ms if last else 0,
         half_ms=_share(took, 0.5),
         most_ms=_share(took, 0.99),
@@ -98,16 +115,22 @@ def _share(ordered: Sequence[float], part: float) -> float:
     return ordered[min(len(ordered) - 1, int(part * len(ordered)))] if ordered else 0
 
 
-def _faults(cluster: Cluster, age: float | None) -> Iterator[str]:
+def _faults(cluster: Cluster, age: float | None, processes: Processes) -> Iterator[str]:
     if cluster.mode == ClusterMode.PAUSED:
         yield "it is paused: nothing is planned"
     elif age is None:
         yield "it has not planned yet"
     elif age > STALE_CYCLES * cluster.cycle_interval_s:
         yield f"the last plan is {age:,.0f} s old, and one is due every {cluster.cycle_interval_s:g} s"
+    if processes.lag_s is not None and processes.lag_s > LAG_S:
+        yield f"its mirror has been out of touch with the cluster for {processes.lag_s:,.0f} s"
 
 
-def _looks(cluster: Cluster, took: Sequence[float], refused: Sequence[WriteRow]) -> Iterator[str]:
+def _looks(
+    cluster: Cluster, took: Sequence[float], refused: Sequence[WriteRow], bounds: Sequence[Bound]
+) -> Iterator[str]:
+    for bound in near_of(bounds):
+        yield f"{bound.name[0].lower()}{bound.name[1:]}: {bound.words}, near its bound"
     if refused:
         yield f"{counted(len(refused), 'write')} of the last day refused by the API server"
     rails = cluster.guardrails.exclude(standing=Standing.IN_STEP).count()
@@ -142,14 +165,19 @@ def _row(at: datetime, number: int, write: dict[str, Any]) -> WriteRow:
 
 
 def _pausing(cluster: Cluster) -> str:
-    """What would be held back from now on, those next in line by name."""
+    """What would be held back from now on: the next starts by name, with when they are expected."""
     waiting = cluster.workloads.filter(state__in=WAITING, held=False).exclude(queue=None)
-    names = list(
-        waiting.order_by("position", "submitted_at").values_list("name", flat=True)[:FIRST]
-    )
-    if not names:
+    total = waiting.count()
+    if not total:
         return "nothing waits, so nothing would be held back; what runs is not touched"
-    rest = waiting.count() - len(names)
+    soonest = F("start_forecast__p50_at").asc(nulls_last=True)
+    rows = waiting.order_by(soonest, "position", "submitted_at")
+    zone = ZoneInfo(cluster.display_time_zone)
+    names = [
+        f"{name} (expected {at.astimezone(zone):%H:%M})" if at else name
+        for name, at in rows.values_list("name", "start_forecast__p50_at")[:FIRST]
+    ]
+    rest = total - len(names)
     more = f" and {rest:,} more" if rest else ""
     return f"{', '.join(names)}{more} would not be started; what runs is not touched"
 

@@ -51,6 +51,7 @@ class Kind:
 def cluster(request: PersonRequest, cluster: str) -> HttpResponse:
     found = operated(request, cluster)
     rails = list(found.guardrails.all())
+    lanes = lanes_of(found)
     out = [rail for rail in rails if rail.standing != Standing.IN_STEP]
     context = {
         "cluster": found,
@@ -58,8 +59,8 @@ def cluster(request: PersonRequest, cluster: str) -> HttpResponse:
         "where": _where(found),
         "modes": choices(found),
         "set": last_set(found),
-        "health": health_of(found),
-        "lanes": lanes_of(found),
+        "health": health_of(found, lanes),
+        "lanes": lanes,
         "changed": changed_today(found, request.user),
         "may_audit": may_audit(request.user),
         "every_mode": ClusterMode.choices,

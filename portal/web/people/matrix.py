@@ -11,9 +11,9 @@ from django.utils import timezone
 from portal.accounts.capabilities import MEANINGS, Capability
 from portal.accounts.models import Persona, User
 from portal.display.format import duration
-from portal.teams.models import Membership
 from portal.teams.people import visible_personas
 from portal.teams.shipped import SHIPPED
+from portal.teams.sight import visible_memberships
 from scheduling.models import MILLI
 
 NONE = "–"
@@ -43,9 +43,10 @@ class Matrix:
 
 
 def matrix(reader: User, about: User) -> Matrix:
-    """Of the personas that ``reader`` sees; those of ``about`` are tinted. Five queries."""
+    """Of the personas that ``reader`` sees, held by people of teams that they see; those of ``about`` are
+    tinted. Five queries."""
     now = timezone.now()
-    held = Membership.objects.in_force(now).filter(user__is_active=True)
+    held = visible_memberships(reader).in_force(now).filter(user__is_active=True)
     counts = dict(held.order_by().values_list("persona").annotate(Count("user", distinct=True)))
     own = set(held.filter(user=about).values_list("persona", flat=True))
     rows = visible_personas(reader).prefetch_related("priority_classes", "gpu_classes")

@@ -10,6 +10,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from portal.accounts.models import Persona
 from portal.teams.access import is_admin
+from portal.teams.persona_preview import Preview, preview
 from portal.teams.personas import delete_persona, save_persona
 from portal.web.frame.requests import PersonRequest
 from portal.web.people.forms import PersonaForm, initial_of
@@ -55,17 +56,32 @@ def _form(request: PersonRequest, persona: Persona | None) -> HttpResponse:
     if not is_admin(request.user):
         raise Http404
     begins = initial_of(persona) if persona else {"interactive": True}
-    form = PersonaForm(request.POST or None, initial=begins)
+    form, shown = PersonaForm(request.POST or None, initial=begins), None
     if request.method == "POST" and form.is_valid():
         try:
-            saved = save_persona(by=request.user, values=form.values(), persona=persona)
+            shown = _to_confirm(request, form, persona)
+            if shown is None:
+                return _saved(request, form, persona)
         except ServiceError as refused:
             form.refuse(refused)
-        else:
-            messages.success(request, f"Persona {saved.name} holds from the next request on.")
-            return redirect("web:personas")
-    context = {"persona": persona, "form": form, "touched": _touched(persona)}
+    context = {"persona": persona, "form": form, "touched": _touched(persona), "preview": shown}
     return render(request, "web/people/persona.html", context, status=400 if form.errors else 200)
+
+
+def _to_confirm(
+    request: PersonRequest, form: PersonaForm, persona: Persona | None
+) -> Preview | None:
+    """What an edit would do, unless that is what was confirmed. A new persona touches nobody."""
+    if persona is None:
+        return None
+    found = preview(by=request.user, persona=persona, values=form.values())
+    return None if request.POST.get("confirm") == found.fingerprint else found
+
+
+def _saved(request: PersonRequest, form: PersonaForm, persona: Persona | None) -> HttpResponse:
+    saved = save_persona(by=request.user, values=form.values(), persona=persona)
+    messages.success(request, f"Persona {saved.name} holds from the next request on.")
+    return redirect("web:personas")
 
 
 def _touched(persona: Persona | None) -> dict[str, int]:

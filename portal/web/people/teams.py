@@ -14,6 +14,7 @@ from portal.teams.giving import givable
 from portal.teams.memberships import remove_member, set_member
 from portal.teams.models import Team
 from portal.teams.people import led_teams, visible_teams
+from portal.teams.sight import person_for
 from portal.web.frame.requests import PersonRequest
 from portal.web.people.forms import MemberForm, TeamForm
 from scheduling.services.errors import ServiceError
@@ -56,9 +57,10 @@ def team(request: PersonRequest, team: str) -> HttpResponse:
             raise Http404
         if form.is_valid() and _give(request, found, form):
             return redirect("web:team", found.name)
+    members = found.memberships.select_related("user", "persona")
     context = {
         "team": found,
-        "members": found.memberships.select_related("user", "persona", "given_by"),
+        "members": members.prefetch_related(person_for(request.user, "given_by")),
         "form": form,
         "gives": gives,
         "is_admin": is_admin(request.user),

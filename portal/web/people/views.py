@@ -15,9 +15,10 @@ from portal.accounts.capabilities import MEANINGS, Capability
 from portal.accounts.models import User
 from portal.teams import people as doors
 from portal.teams.access import is_admin
+from portal.teams.factors import has_one, must_have
 from portal.teams.may import answer_about, may, may_not
-from portal.teams.models import Membership
 from portal.teams.people import may_add_people, visible_people
+from portal.teams.sight import memberships_for, person_for, visible_memberships
 from portal.web.frame.requests import PersonRequest
 from portal.web.people.forms import PersonForm
 from portal.web.people.matrix import matrix
@@ -38,9 +39,7 @@ def people(request: PersonRequest) -> HttpResponse:
                 form = PersonForm()
             except ServiceError as refused:
                 form.refuse(refused)
-    seen = visible_people(request.user).prefetch_related(
-        "memberships__team", "memberships__persona"
-    )
+    seen = visible_people(request.user).prefetch_related(memberships_for(request.user))
     context = {
         "people": seen.order_by("-is_active", "username"),
         "form": form,
@@ -55,20 +54,24 @@ def people(request: PersonRequest) -> HttpResponse:
 def person(request: PersonRequest, username: str) -> HttpResponse:
     found = get_person(request, username)
     now = timezone.now()
-    memberships = found.memberships.select_related("team__queue", "persona", "given_by")
+    seen = visible_memberships(request.user).filter(user=found)
+    rows = seen.select_related("team__queue", "persona")
+    memberships = list(rows.prefetch_related(person_for(request.user, "given_by")))
     private = found == request.user or is_admin(request.user)
     context = {
         "person": found,
         "memberships": memberships,
-        "in_force": set(Membership.objects.in_force(now).filter(user=found)),
+        "in_force": set(seen.in_force(now)),
         "now": now,
-        "may": _grouped(may(found)),
-        "may_not": list(may_not(found)),
+        "may": _grouped(may(request.user, found)),
+        "may_not": list(may_not(request.user, found)),
         "capabilities": MEANINGS.items(),
         "question": _question(request, found),
         "matrix": matrix(request.user, found),
         "is_admin": is_admin(request.user),
         "tokens": list(found.api_tokens.all()) if private else None,
+        "has_factor": has_one(found) if private else None,
+        "factor_asked": must_have(found),
         "sessions": list(found.sessions.filter(expire_date__gt=now)) if private else None,
         "leads": [m for m in memberships if Capability.MEMBERS in m.persona.grants],
         "submits": [m for m in memberships if Capability.SUBMIT in m.persona.grants],

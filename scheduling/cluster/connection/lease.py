@@ -82,6 +82,10 @@ class Lease:
         if not self.hold():
             raise LeaseLostError(f"{self._namespace}/{self._name} is held by another worker")
 
+    def left_s(self) -> float:
+        """Seconds that it is still held by this worker, without a question to the server; 0: it is not."""
+        return max(0.0, self._held_until - time.monotonic())
+
     def release(self) -> None:
         """Let another worker take over at once."""
         if self._held_until <= time.monotonic():

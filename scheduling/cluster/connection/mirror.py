@@ -121,6 +121,9 @@ class Reflector:
         with self._lock:
             return list(self._objects.values())
 
+    def size(self) -> int:
+        return len(self._objects)
+
     def get(self, namespace: str, name: str) -> Json | None:
         with self._lock:
             return self._objects.get((namespace, name))
@@ -387,6 +390,10 @@ class Mirror:
     def lag_s(self) -> float:
         """The longest that any resource has been out of touch with the server, in seconds."""
         return max((r.lag_s() for r in self._reflectors.values()), default=0.0)
+
+    def size(self) -> int:
+        """How many objects it holds."""
+        return sum(reflector.size() for reflector in self._reflectors.values())
 
     @property
     def generation(self) -> int:

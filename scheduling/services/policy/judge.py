@@ -12,7 +12,7 @@ from functools import cached_property
 
 from scheduling.cluster.adapters import Observed
 from scheduling.cluster.vocabulary import labels
-from scheduling.models import MILLI, PriorityClass
+from scheduling.models import MILLI, PriorityClass, Workload
 from scheduling.services.errors import ServiceError
 from scheduling.services.policy.service_classes import ServiceClass, ServiceClasses
 
@@ -201,3 +201,28 @@ def _run_time_faults(observed: Observed, service: ServiceClass) -> Iterator[Serv
 def any_of(names: Sequence[str]) -> str:
     """'a, b or c'."""
     return ", ".join(names[:-1]) + (" or " if len(names) > 1 else "") + names[-1] if names else "-"
+
+
+def judge_kept(work: Workload, rules: Rules) -> Judgement:
+    """Of a workload as its row keeps it; of its GPU classes it is enough that one is given."""
+    priority = work.priority_class
+    observed = Observed(
+        uid=work.uid,
+        kind="",
+        namespace=work.namespace,
+        name=work.name,
+        generation=0,
+        queue_label=work.queue_label,
+        user=work.user,
+        priority_class=priority.name if priority else "",
+        gpus=work.gpus,
+        cpus=work.cpus,
+        memory_mib=work.memory_mib,
+        min_members=work.min_members,
+        max_members=work.max_members,
+        members=work.members,
+        gpu_classes=tuple(work.gpu_classes),
+        created=work.submitted_at,
+        run_time_limit_s=work.run_time_limit_s,
+    )
+    return judge(observed, work.queue.path if work.queue else "", rules)

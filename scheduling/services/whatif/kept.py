@@ -12,6 +12,7 @@ from datetime import timedelta
 from typing import Any
 
 from django.db import transaction
+from kubernetes.config import ConfigException
 
 from scheduling.cluster.connection.client import ApiError
 from scheduling.engine import model as m
@@ -69,7 +70,7 @@ def _check_names(cluster: Cluster, changes: Changes) -> None:
     """Against the live cluster where it answers; else the answer will say it."""
     try:
         changes.applied(snapshots.live(cluster))
-    except (ApiError, OSError) as error:
+    except (ApiError, ConfigException, OSError) as error:
         raise ServiceError(
             "cluster_unreachable",
             f"Cluster {cluster.name} does not answer.",

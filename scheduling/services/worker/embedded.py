@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from celery import Celery, beat, current_app
 from celery.worker import WorkController, state
 
-from scheduling.models import Cluster
-from scheduling.services.worker import held
+from scheduling.models import Cluster, Role
+from scheduling.services.worker import hearts, held
 from scheduling.services.worker.consuming import ALL_CLUSTERS, queue_of
+from scheduling.services.worker.lanes import DEFAULT_QUEUE
 
-DEFAULT_QUEUE = "celery"
 START_S = 20.0
 
 
@@ -42,6 +42,7 @@ class EmbeddedWorker:
         state.should_stop = 0
         self.thread.join(timeout_s)
         state.should_stop = None
+        hearts.leave(Role.BEAT, Role.ENGINE, Role.WORKER)
         held.close_all()
 
 

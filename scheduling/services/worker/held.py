@@ -8,6 +8,7 @@ import sys
 import threading
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from typing import Any
 
 from scheduling.models import Cluster
 from scheduling.services.clusters.connection import ClusterLink, address_of
@@ -24,6 +25,7 @@ stay: Python's own thresholds look through all of them several times in a cycle 
 class Held:
     """One cluster in this process. ``turn`` is taken for the length of a cycle; ``call`` asks for one."""
 
+    name: str
     link: ClusterLink
     memory: Memory
     turn: Turn
@@ -53,6 +55,19 @@ def held_of(cluster: Cluster, *, on_change: Callable[[], None]) -> Held:
         if held is None:
             held = _held[cluster.pk] = _start(cluster, on_change)
         return held
+
+
+def told() -> dict[str, Any]:
+    """What this process holds of each cluster, by its name, as ``Process.held`` keeps it."""
+    return {
+        held.name: {
+            "lag_s": round(held.link.mirror.lag_s(), 1),
+            "objects": held.link.mirror.size(),
+            "leads": held.link.lease.left_s() > 0,
+            "lease_s": round(held.link.lease.left_s(), 1),
+        }
+        for held in list(_held.values())
+    }
 
 
 def leave_all() -> None:
@@ -96,4 +111,4 @@ def _start(cluster: Cluster, on_change: Callable[[], None]) -> Held:
     _do_without_blas()
     turn = Turn()
     call = Debounce(on_change, turn)
-    return Held(ClusterLink.open(cluster, call), Memory(Ledger(cluster)), turn, call)
+    return Held(cluster.name, ClusterLink.open(cluster, call), Memory(Ledger(cluster)), turn, call)

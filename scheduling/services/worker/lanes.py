@@ -1,38 +1,66 @@
-"""How many tasks wait in each Celery queue that a cluster needs, where the broker can tell."""
+"""How many tasks wait in each Celery queue, and when a worker last took one out: written down by a
+heartbeat, so that no page waits for a broker."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from celery import current_app
+from django.utils import timezone
 from kombu.exceptions import OperationalError
 
-from scheduling.models import Cluster
+from scheduling.models import Cluster, Lane
 from scheduling.services.worker.consuming import queue_of
-from scheduling.services.worker.embedded import DEFAULT_QUEUE
 
+DEFAULT_QUEUE = "celery"
 ASK_S = 1.0
-"""A page waits no longer for a broker that does not answer."""
+"""The general worker waits no longer for a broker that does not answer."""
+MEANING_OF_DEFAULT = "roll-ups, forecasts, what-ifs and the clock of all clusters"
+MEANING_OF_CLUSTER = "cycles and guardrails of this cluster"
 
 
 @dataclass(frozen=True, slots=True)
-class Lane:
-    """A Celery queue; ``waiting`` is None where the broker does not answer."""
+class LaneNow:
+    """``waiting`` is None where the broker did not answer, ``asked_at`` where nobody asked it yet."""
 
     name: str
     what: str
     waiting: int | None
+    asked_at: datetime | None
+    served_at: datetime | None
 
 
-def lanes_of(cluster: Cluster) -> list[Lane]:
-    wanted = {
-        queue_of(cluster.name): "cycles and guardrails of this cluster",
-        DEFAULT_QUEUE: "roll-ups, forecasts, what-ifs and the clock of all clusters",
-    }
-    waiting = _waiting(wanted)
-    return [Lane(name, what, waiting.get(name)) for name, what in wanted.items()]
+def lanes_of(cluster: Cluster) -> list[LaneNow]:
+    """The lanes that a cluster needs, as they were written down. One query."""
+    wanted = {queue_of(cluster.name): MEANING_OF_CLUSTER, DEFAULT_QUEUE: MEANING_OF_DEFAULT}
+    rows = {lane.name: lane for lane in Lane.objects.filter(name__in=wanted)}
+    return [_now(name, what, rows.get(name)) for name, what in wanted.items()]
+
+
+def _now(name: str, what: str, row: Lane | None) -> LaneNow:
+    if row is None:
+        return LaneNow(name, what, None, None, None)
+    return LaneNow(name, what, row.waiting, row.asked_at, row.served_at)
+
+
+def measure() -> list[str]:
+    """Ask the broker how much waits in every lane and write it down; the names of the lanes."""
+    names = [DEFAULT_QUEUE, *map(queue_of, Cluster.objects.values_list("name", flat=True))]
+    waiting = _waiting(names)
+    now = timezone.now()
+    for name in names:
+        told = {"waiting": waiting.get(name), "asked_at": now}
+        Lane.objects.update_or_create(name=name, defaults=told)
+    Lane.objects.exclude(name__in=names).delete()
+    return names
+
+
+def serve(name: str) -> None:
+    """A worker took a heartbeat out of the lane."""
+    Lane.objects.filter(name=name).update(served_at=timezone.now())
 
 
 def _waiting(names: Iterable[str]) -> dict[str, int]:

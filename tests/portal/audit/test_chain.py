@@ -8,6 +8,7 @@ from django.db import connection, transaction
 
 from portal.accounts.models import Persona, User
 from portal.audit.chain import verify
+from portal.audit.guard import unguarded
 from portal.audit.models import AuditEntry, ChainHead
 from scheduling.models import Announcement, ClusterMode, Delivery
 from scheduling.services import events
@@ -27,7 +28,8 @@ def told(django_capture_on_commit_callbacks):
 
 
 def raw(sql, *values):
-    with connection.cursor() as cursor:
+    """As by who owns the table, and dropped the triggers."""
+    with unguarded(connection), connection.cursor() as cursor:
         cursor.execute(sql, values)
 
 

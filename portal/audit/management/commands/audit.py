@@ -7,8 +7,10 @@ from argparse import ArgumentParser
 from typing import Any
 
 from django.core.management.base import CommandError
+from django.db import connection
 
 from portal.audit.chain import verify
+from portal.audit.guard import is_guarded
 from scheduling.management.command import WeirCommand, refusal
 
 DIGEST = re.compile(r"[0-9a-f]{64}")
@@ -30,3 +32,9 @@ class Command(WeirCommand):
             raise CommandError(f"{found.fault} {found.entries:,} entries were read.")
         self.say(f"{found.entries:,} entries, none missing, none changed.")
         self.say(f"Last digest: {found.last}")
+        if not is_guarded(connection):
+            raise CommandError(
+                "The triggers that refuse changes are gone from the database. Make them again:"
+                " manage.py migrate audit 0001 && manage.py migrate audit"
+            )
+        self.say("The database refuses to change or delete them.")

@@ -87,16 +87,40 @@ def test_member_who_gives_nothing_finds_no_door(cluster, as_user):
     assert client.get("/personas/new/").status_code == 404
 
 
-def test_admin_edits_a_persona_and_its_members_have_it(cluster, as_user):
-    client = as_user("admin")
+def typed(client, **edits):
+    """The form of the researcher as a browser sends it back, with ``edits``."""
     begun = client.get("/personas/researcher/").context["form"].initial
-    typed = {k: v for k, v in begun.items() if v not in (None, False)} | {
-        "max_gpus_per_workload": "4"
-    }
-    typed["priority_classes"] = [c.name for c in typed["priority_classes"]]
-    answer = client.post("/personas/researcher/", typed)
+    values = {k: v for k, v in begun.items() if v not in (None, False)}
+    values["priority_classes"] = [c.name for c in values["priority_classes"]]
+    values["gpu_classes"] = [c.pk for c in values["gpu_classes"]]
+    return {**values, **edits}
+
+
+def test_edit_of_a_persona_is_shown_before_it_is_saved(cluster, as_user):
+    client = as_user("admin")
+    answer = client.post("/personas/researcher/", typed(client, max_gpus_per_workload="4"))
+    assert answer.status_code == 200, answer.context["form"].errors
+    assert "nothing is saved yet" in answer.content.decode()
+    assert Persona.objects.get(name="researcher").max_gpus_per_workload != 4000
+    assert [line.name for line in answer.context["preview"].loses] == ["GPUs a workload"]
+
+
+def test_admin_confirms_the_edit_of_a_persona_and_its_members_have_it(cluster, as_user):
+    client = as_user("admin")
+    edit = typed(client, max_gpus_per_workload="4")
+    shown = client.post("/personas/researcher/", edit).context["preview"]
+    answer = client.post("/personas/researcher/", edit | {"confirm": shown.fingerprint})
     assert answer.status_code == 302, answer.context["form"].errors
     assert Persona.objects.get(name="researcher").max_gpus_per_workload == 4000
+
+
+def test_confirmation_of_another_edit_is_previewed_again(cluster, as_user):
+    client = as_user("admin")
+    shown = client.post("/personas/researcher/", typed(client, max_gpus_per_workload="4"))
+    other = typed(client, max_gpus_per_workload="1")
+    confirmed = other | {"confirm": shown.context["preview"].fingerprint}
+    assert client.post("/personas/researcher/", confirmed).status_code == 200
+    assert Persona.objects.get(name="researcher").max_gpus_per_workload != 1000
 
 
 def test_persona_that_somebody_has_is_not_deleted(cluster, as_user):

@@ -1,0 +1,46 @@
+"""The life of a web server: it says that it lives from when it listens until it ends."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from django.db import connection
+
+from scheduling.models import Role
+from scheduling.services.worker import hearts
+
+Message = Mapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Any, Receive, Send], Awaitable[None]]
+
+
+def living(app: App) -> App:
+    """``app`` (ASGI) in a server that tells it when it begins and ends; Django knows requests alone."""
+
+    async def serve(scope: Any, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await _live(receive, send)
+        else:
+            await app(scope, receive, send)
+
+    return serve
+
+
+async def _live(receive: Receive, send: Send) -> None:
+    while True:
+        message = await receive()
+        if message["type"] == "lifespan.startup":
+            hearts.begin(Role.WEB)
+            await send({"type": "lifespan.startup.complete"})
+        else:
+            await asyncio.to_thread(_leave)
+            await send({"type": "lifespan.shutdown.complete"})
+            return
+
+
+def _leave() -> None:
+    hearts.leave(Role.WEB)
+    connection.close()

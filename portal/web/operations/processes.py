@@ -1,0 +1,134 @@
+"""The processes of the installation, as the page of the engine tells of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from scheduling.models import Cluster, Process, Role
+from scheduling.services.worker.lanes import LaneNow
+from scheduling.services.worker.processes import LOST_S, Standing, missing, standings
+
+STARTED_BY = {
+    Role.WEB: "uvicorn portal.config.asgi:application",
+    Role.ENGINE: "celery -A portal.config worker --pool threads --queues clusters",
+    Role.WORKER: "celery -A portal.config worker --queues celery",
+    Role.BEAT: "celery -A portal.config beat",
+}
+"""Role -> the command that runs it, as docker/compose.yaml has it."""
+WITHOUT = {
+    Role.WEB: "nobody reads pages",
+    Role.ENGINE: "nothing is planned or written",
+    Role.WORKER: "no roll-ups, forecasts and what-ifs",
+    Role.BEAT: "nothing is asked for by the clock, so cycles come with events alone",
+}
+DOES = {
+    Role.WEB: "pages and API",
+    Role.ENGINE: "cycles and guardrails",
+    Role.WORKER: "roll-ups, forecasts, what-ifs",
+    Role.BEAT: "the clock of all tasks",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A process; ``does`` in words, ``remedy`` where it fell silent."""
+
+    role: str
+    name: str
+    alive: bool
+    began_at: datetime | None
+    seen_at: datetime | None
+    does: str
+    remedy: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Processes:
+    rows: Sequence[Row]
+    faults: Sequence[str]
+    """What is wrong for ``cluster``, in words."""
+    lag_s: float | None
+    """Of the engine worker that leads the cluster; None where none does."""
+    objects: int
+
+
+def processes_of(cluster: Cluster, lanes: Sequence[LaneNow], now: datetime) -> Processes:
+    """One query."""
+    told = standings(now)
+    rows = [_row(one, cluster) for one in told]
+    absent = [_absent(role) for role in missing(told) if not _has(rows, role)]
+    leader = _leader(told, cluster)
+    return Processes(
+        rows=sorted(
+            [*rows, *absent], key=lambda row: (row.alive, list(Role.labels).index(row.role))
+        ),
+        faults=[*_silent(told, ZoneInfo(cluster.display_time_zone)), *_stuck(lanes, now)],
+        lag_s=leader["lag_s"] if leader else None,
+        objects=leader["objects"] if leader else 0,
+    )
+
+
+def _row(one: Standing, cluster: Cluster) -> Row:
+    process, role = one.process, Role(one.process.role)
+    return Row(
+        role=role.label,
+        name=process.name,
+        alive=one.alive,
+        began_at=process.began_at,
+        seen_at=process.seen_at,
+        does=_does(process, cluster) if one.alive else WITHOUT[role],
+        remedy="" if one.alive else STARTED_BY[role],
+    )
+
+
+def _absent(role: Role) -> Row:
+    return Row(role.label, "", False, None, None, WITHOUT[role], STARTED_BY[role])
+
+
+def _has(rows: Sequence[Row], role: Role) -> bool:
+    return any(row.role == role.label for row in rows)
+
+
+def _does(process: Process, cluster: Cluster) -> str:
+    held = process.held.get(cluster.name)
+    if process.role != Role.ENGINE or held is None:
+        return DOES[Role(process.role)]
+    lag = f"mirror {held['lag_s']:g} s behind" if held["lag_s"] else "mirror in touch"
+    if held["leads"]:
+        return f"holds the lease, {held['lease_s']:.0f} s left; {lag}"
+    return f"stands by; {lag}"
+
+
+def _leader(told: Sequence[Standing], cluster: Cluster) -> dict[str, Any] | None:
+    """What the engine worker that leads holds of the cluster; of one that looks on where none leads, as
+    in observe mode."""
+    held = [
+        one.process.held[cluster.name]
+        for one in told
+        if one.alive and one.process.role == Role.ENGINE and cluster.name in one.process.held
+    ]
+    return max(held, key=lambda one: (one["leads"], -one["lag_s"]), default=None)
+
+
+def _silent(told: Sequence[Standing], zone: ZoneInfo) -> Iterator[str]:
+    for role in missing(told):
+        last = max((one.process.seen_at for one in told if one.process.role == role), default=None)
+        heard = f"since {last.astimezone(zone):%H:%M}" if last else "yet"
+        yield f"no {role.label.lower()} is heard of {heard}: {WITHOUT[role]}"
+
+
+def _stuck(lanes: Sequence[LaneNow], now: datetime) -> Iterator[str]:
+    """Lanes out of which nobody takes anything, though the broker is asked."""
+    for lane in lanes:
+        if lane.asked_at is None or (now - lane.asked_at).total_seconds() > LOST_S:
+            continue
+        if lane.waiting is None:
+            yield "the broker does not answer"
+            return
+        taken = lane.served_at
+        if lane.waiting and (taken is None or (now - taken).total_seconds() > LOST_S):
+            yield f"{lane.waiting} tasks wait in {lane.name} and no worker takes them"

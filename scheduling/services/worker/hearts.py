@@ -1,0 +1,72 @@
+"""Where hearts begin to beat: the steps and signals of Celery's processes. The web server has its own."""
+
+from __future__ import annotations
+
+import atexit
+from typing import Any
+
+from celery import bootsteps
+from celery.signals import beat_init, worker_shutdown
+
+from scheduling.models import Role
+from scheduling.services.worker import held
+from scheduling.services.worker.consuming import ALL_CLUSTERS, PREFIX
+from scheduling.services.worker.lanes import DEFAULT_QUEUE
+from scheduling.services.worker.processes import Heart, nothing
+
+_hearts: dict[Role, Heart] = {}
+
+
+def begin(role: Role) -> None:
+    """Beat in ``role`` until the process ends or leaves it."""
+    if former := _hearts.pop(role, None):
+        former.stop()
+    told = held.told if role == Role.ENGINE else nothing
+    _hearts[role] = Heart(role, told).start()
+
+
+def leave(*roles: Role) -> None:
+    for role in roles:
+        if heart := _hearts.pop(role, None):
+            heart.leave()
+
+
+class Beating(bootsteps.StartStopStep):
+    """A step of the worker's consumer: it lives while it consumes, in the role that its queues say."""
+
+    requires = ("celery.worker.consumer.tasks:Tasks",)
+
+    def start(self, parent: Any) -> None:
+        for role in roles_of(parent.app.amqp.queues.consume_from):
+            begin(role)
+
+    def stop(self, parent: Any) -> None:
+        for role in (Role.ENGINE, Role.WORKER):
+            if heart := _hearts.get(role):
+                heart.stop()
+
+
+def roles_of(queues: Any) -> list[Role]:
+    """What a worker that consumes ``queues`` is."""
+    names = list(queues)
+    found = []
+    if any(name == ALL_CLUSTERS or name.startswith(PREFIX) for name in names):
+        found.append(Role.ENGINE)
+    if DEFAULT_QUEUE in names:
+        found.append(Role.WORKER)
+    return found
+
+
+@beat_init.connect
+def _begin_beat(**_: Any) -> None:
+    begin(Role.BEAT)
+
+
+@worker_shutdown.connect
+def _leave_worker(**_: Any) -> None:
+    leave(Role.ENGINE, Role.WORKER)
+
+
+@atexit.register
+def _leave_all() -> None:
+    leave(*list(_hearts))

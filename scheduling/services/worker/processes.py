@@ -1,0 +1,125 @@
+"""Which processes there are: each writes down that it lives, and pages read who has fallen silent."""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import Error, connection
+from django.utils import timezone
+
+from scheduling.models import Process, Role
+
+log = logging.getLogger(__name__)
+
+EVERY_S = 10.0
+LOST_S = 35.0
+"""Three beats, and a little for the clock of another machine."""
+KEPT = timedelta(hours=24)
+STOP_S = 2.0
+
+Told = dict[str, Any]
+
+
+def nothing() -> Told:
+    return {}
+
+
+class Heart:
+    """Writes every ``EVERY_S`` seconds that this process lives in a role, from a thread of its own.
+
+    ``held`` says what an engine worker holds of clusters at that moment.
+    """
+
+    def __init__(self, role: Role, held: Callable[[], Told] = nothing) -> None:
+        self.role = role
+        self.host = socket.gethostname()
+        self.name = f"{self.host}:{os.getpid()}"
+        self._held = held
+        self._began = timezone.now()
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=f"heart {role}", daemon=True)
+
+    def start(self) -> Heart:
+        self._thread.start()
+        return self
+
+    def stop(self) -> None:
+        """Beat no more; the row stays, and grows old."""
+        self._stop.set()
+        if self._thread.is_alive() and self._thread is not threading.current_thread():
+            self._thread.join(STOP_S)
+
+    def leave(self) -> None:
+        """Beat no more and take the row away: the process ends as it should."""
+        self.stop()
+        _trying(self._forget)
+
+    def beat(self) -> None:
+        """Write it down once. Raises what the database raises."""
+        told = {"seen_at": timezone.now(), "held": self._held(), "began_at": self._began}
+        found = Process.objects.filter(role=self.role, name=self.name)
+        if not found.update(**told):
+            Process.objects.create(role=self.role, name=self.name, host=self.host, **told)
+            _forget_old()
+
+    def _run(self) -> None:
+        try:
+            while not self._stop.is_set():
+                _trying(self.beat)
+                self._stop.wait(EVERY_S)
+        finally:
+            connection.close()
+
+    def _forget(self) -> None:
+        Process.objects.filter(role=self.role, name=self.name).delete()
+
+
+def _trying(act: Callable[[], None]) -> None:
+    """A database that is away ends no process; the next beat tries again, on a connection of its own."""
+    try:
+        act()
+    except Error as error:
+        log.warning("heartbeat: %s", error)
+        connection.close()
+
+
+def _forget_old() -> None:
+    Process.objects.filter(seen_at__lt=timezone.now() - KEPT).delete()
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """A process and whether it was heard of lately."""
+
+    process: Process
+    alive: bool
+
+
+def standings(now: datetime | None = None) -> list[Standing]:
+    """Every process that lives, and those that fell silent and were replaced by none. One query."""
+    now = now or timezone.now()
+    rows = list(Process.objects.order_by("role", "began_at"))
+    lost = now - timedelta(seconds=LOST_S)
+    told = [Standing(row, row.seen_at >= lost) for row in rows]
+    return [one for one in told if one.alive or not _is_replaced(one.process, rows)]
+
+
+def _is_replaced(silent: Process, rows: Iterable[Process]) -> bool:
+    """Whether one of its role began, on its host or any other, after it was last heard of."""
+    return any(
+        row.role == silent.role and row.pk != silent.pk and row.began_at > silent.seen_at
+        for row in rows
+    )
+
+
+def missing(told: Sequence[Standing]) -> list[Role]:
+    """The roles in which nobody lives."""
+    alive = {one.process.role for one in told if one.alive}
+    return [role for role in Role if role not in alive]

@@ -1,0 +1,64 @@
+"""The Kubernetes that the first run is made on: embedded, or a real control plane in `make test-cluster`."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+from scheduling.cluster.connection.client import Client
+from scheduling.cluster.connection.kubeconfig import configuration_from
+from scheduling.models import Cluster
+from scheduling.testbed.control_plane.access import Access
+from scheduling.testbed.control_plane.plane import ControlPlane
+from scheduling.testbed.server import EmbeddedServer
+from tests.portal.setup.test_first_run import LABEL, kubeconfig
+from tests.scheduling.kube import add_node, node
+
+PRODUCT = {LABEL: "NVIDIA-L4"}
+
+
+@dataclass(frozen=True, slots=True)
+class Venue:
+    """What an admin pastes, and the namespace that their team has there."""
+
+    kubeconfig: str
+    namespace: str
+
+
+@contextmanager
+def embedded() -> Iterator[Venue]:
+    with EmbeddedServer(port=0) as running:
+        client = Client.connect(Cluster(name="x", api_url=running.url))
+        _furnish(client, "vision")
+        client.close()
+        yield Venue(kubeconfig(running.url), "vision")
+
+
+@contextmanager
+def real(plane: ControlPlane) -> Iterator[Venue]:
+    """With TLS and a token, as any other cluster."""
+    client = Client(configuration_from(plane.access.kubeconfig))
+    namespace = "vision-first-run"
+    _furnish(client, namespace)
+    yield Venue(flattened(plane.access), namespace)
+    client.close()
+
+
+def flattened(access: Access) -> str:
+    """As `kubectl config view --flatten` writes it: with the authority's certificate in it."""
+    config = yaml.safe_load(Path(access.kubeconfig).read_text())
+    cluster = config["clusters"][0]["cluster"]
+    authority = Path(cluster.pop("certificate-authority")).read_bytes()
+    cluster["certificate-authority-data"] = base64.b64encode(authority).decode()
+    return yaml.safe_dump(config)
+
+
+def _furnish(client: Client, namespace: str) -> None:
+    add_node(client, node("l4-1", **PRODUCT))
+    meta = {"name": namespace}
+    client.create("/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": meta})

@@ -1,0 +1,140 @@
+"""The page of the engine answers "is it healthy?" from what processes wrote down."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from portal.web.operations.bounds import bounds_of
+from scheduling.models import MILLI, Eviction, Lane, Process, Role, StartForecast
+from tests.factories import make_workload
+
+pytestmark = pytest.mark.django_db
+URL = "/c/fra1/cluster/"
+HELD = {"lag_s": 0.0, "objects": 6118, "leads": True, "lease_s": 13.0}
+
+
+@pytest.fixture
+def operator(cluster, as_user):
+    return as_user("admin")
+
+
+def alive(**more):
+    """Every role, heard of just now; ``more``: role -> seconds of silence."""
+    now = timezone.now()
+    for role in Role:
+        Process.objects.create(
+            role=role, name=f"{role}-0:1", host=f"{role}-0", began_at=now - timedelta(hours=1),
+            seen_at=now - timedelta(seconds=more.get(role.value, 0)),
+            held={"fra1": HELD} if role == Role.ENGINE else {},
+        )  # fmt: skip
+
+
+def page(client):
+    return " ".join(client.get(URL).content.decode().split())
+
+
+def test_all_that_live_is_healthy(operator):
+    alive()
+    html = page(operator)
+    assert "<b>Yes, it is healthy.</b>" in html
+    assert "holds the lease, 13 s left; mirror in touch" in html
+    assert "6,118 objects; bound 30 s" in html
+
+
+@pytest.mark.parametrize(("role", "without"), [
+    ("engine", "nothing is planned or written"),
+    ("beat", "nothing is asked for by the clock"),
+    ("worker", "no roll-ups, forecasts and what-ifs"),
+])  # fmt: skip
+def test_role_that_fell_silent_comes_first_with_what_to_do(operator, role, without):
+    alive(**{role: 120})
+    html = page(operator)
+    assert "Not healthy" in html
+    assert (
+        f"is heard of since {timezone.now() - timedelta(seconds=120):%H:%M} UTC: {without}" in html
+    )
+    assert "Not heard of" in html
+    assert "Start it again" in html
+
+
+def test_role_of_which_nothing_was_ever_heard_is_told(operator):
+    assert "no engine worker is heard of yet: nothing is planned or written" in page(operator)
+
+
+def test_mirror_out_of_touch_is_a_fault(operator):
+    alive()
+    Process.objects.filter(role="engine").update(held={"fra1": {**HELD, "lag_s": 44.0}})
+    assert "its mirror has been out of touch with the cluster for 44 s" in page(operator)
+
+
+def test_tasks_that_nobody_takes_are_a_fault(operator):
+    alive()
+    now = timezone.now()
+    Lane.objects.create(
+        name="cluster-fra1", waiting=7, asked_at=now, served_at=now - timedelta(minutes=5)
+    )
+    assert "7 tasks wait in cluster-fra1 and no worker takes them" in page(operator)
+
+
+def test_broker_that_does_not_answer_is_a_fault(operator):
+    alive()
+    Lane.objects.create(name="celery", waiting=None, asked_at=timezone.now())
+    assert "the broker does not answer" in page(operator)
+
+
+def test_lanes_are_not_asked_of_the_broker_by_a_page(operator, monkeypatch):
+    monkeypatch.setattr("celery.Celery.connection_for_read", pytest.fail)
+    assert operator.get(URL).status_code == 200
+
+
+def test_guardrail_near_its_bound_is_said_before_it_trips(operator, cluster):
+    alive()
+    queue = cluster.queues.get(name="recommend")
+    queue.eviction_budget_gpus = 20 * MILLI
+    queue.save()
+    victim = make_workload(queue, name="victim", eviction_count=1)
+    Eviction.objects.create(
+        workload=victim, at=cluster.now() - timedelta(hours=1), rule="reclaim", queue=queue,
+        gpus=17 * MILLI,
+    )  # fmt: skip
+    html = page(operator)
+    assert "eviction budget, products/recommend: 17 of 20 GPUs, near its bound" in html
+    assert "Near, 3 left" in html
+    assert "<b>Yes, it is healthy.</b>" in html
+
+
+def test_evictions_of_a_day_ago_use_no_budget(cluster):
+    queue = cluster.queues.get(name="recommend")
+    queue.eviction_budget_gpus = 20 * MILLI
+    queue.save()
+    Eviction.objects.create(
+        workload=make_workload(queue), at=cluster.now() - timedelta(hours=25), rule="reclaim",
+        queue=queue, gpus=17 * MILLI,
+    )  # fmt: skip
+    (budget,) = [b for b in bounds_of(cluster, 0, None) if b.name.startswith("Eviction budget")]
+    assert budget.used == 0
+
+
+def test_bounds_that_the_policy_does_not_set_are_not_told(cluster):
+    cluster.max_evictions = cluster.eviction_cap = None
+    names = [bound.name for bound in bounds_of(cluster, 400, 0.3)]
+    assert names == ["Slowest cycle", "Age of the mirror"]
+
+
+def test_pausing_names_the_next_starts_with_their_times(operator, cluster):
+    work = make_workload(cluster.queues.get(name="recommend"), name="next-in-line", position=9)
+    soon = cluster.now().replace(hour=10, minute=46)
+    StartForecast.objects.create(workload=work, at=cluster.now(), p50_at=soon, p90_at=soon)
+    assert "Paused from now:</b> next-in-line (expected 11:46)," in page(operator)
+
+
+def test_processes_are_told_by_the_api_to_operators_alone(operator, as_user):
+    alive(beat=120)
+    rows = operator.get("/api/v1/processes").json()
+    assert {row["role"]: row["alive"] for row in rows} == {
+        "web": True, "engine": True, "worker": True, "beat": False,
+    }  # fmt: skip
+    assert as_user("lead").get("/api/v1/processes").status_code == 404
