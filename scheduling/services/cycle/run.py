@@ -267,7 +267,8 @@ def _commit(one: _Pass, view: _View, planned: _Planned) -> tuple[Recorded, bool]
     # The span that ends now was spent under the division that still stands in the rows.
     one.memory.ledger.book(view.rows, one.rows.projection.rows.values(), now=view.now)
     save(view.changes)
-    moved = one.rows.nodes.save(planned.snapshot, view.rows, view.picture.nodes)
+    observed = (*view.picture.nodes, *view.picture.bare)
+    moved = one.rows.nodes.save(planned.snapshot, view.rows, observed)
     one.memory.causes.hear_of_nodes(one.rows.nodes.turned, view.now)
     recorded = _record(one, view, planned)
     recorded.cycle.took_ms = _ms_since(one.began)
