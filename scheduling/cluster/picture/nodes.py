@@ -119,9 +119,7 @@ def bare_of(node: Json, classes: Sequence[ClassSpec]) -> list[ObservedNode]:
     ]
 
 
-def _own(
-    node_labels: Mapping[str, str], classes: Sequence[ClassSpec]
-) -> Mapping[str, ClassSpec]:
+def _own(node_labels: Mapping[str, str], classes: Sequence[ClassSpec]) -> Mapping[str, ClassSpec]:
     """The class of each resource that describes a node with these labels most closely."""
     matching = (s for s in reversed(classes) if node_labels.items() >= s.node_labels.items())
     return {s.resource_name: s for s in sorted(matching, key=lambda s: len(s.node_labels))}

@@ -7,7 +7,6 @@ import pytest
 from scheduling.models import Node, State
 from tests.scheduling.kube import World
 
-
 GPU = "nvidia.com/gpu"
 
 

@@ -74,9 +74,7 @@ class NodeRows:
             Node.objects.filter(pk__in=[row.pk for row in gone]).delete()
         return bool(new or changed or gone)
 
-    def _bare(
-        self, snapshot: m.Snapshot, shown: Mapping[Key, ObservedNode]
-    ) -> Iterable[m.Node]:
+    def _bare(self, snapshot: m.Snapshot, shown: Mapping[Key, ObservedNode]) -> Iterable[m.Node]:
         """Machines that hand out none of their GPUs and that nobody is admitted to; each in one class, that
         in which it has or had most."""
         there = {node.name for node in snapshot.nodes}
