@@ -71,7 +71,7 @@ def live(transactional_db):
 
 @pytest.fixture(scope="module")
 def browser():
-    """Ended with its module: while Playwright runs, so does an event loop in this thread, and no other can."""
+    """Ended with its module: while Playwright runs, an event loop does in this thread, and no other can."""
     path = next((one for one in CHROMIUM if Path(one).exists()), None)
     if path is None:
         pytest.fail("No Chromium: install Debian's package 'chromium' (make browser).")
