@@ -189,9 +189,7 @@ def waits_for_quota(f: Facts) -> str:
 def non_preemptible(f: Facts) -> str:
     held, nominal = f.figures.holds, f.figures.nominal
     need, fair = f.figures.needs, f.figures.fair_share
-    inside, bound = (
-        ("nominal", amount(nominal)) if nominal <= fair else ("fair share", share(fair))
-    )
+    inside, bound = ("nominal", amount(nominal)) if nominal <= fair else ("fair share", share(fair))
     return (
         f"Work that cannot be preempted runs only inside nominal: {f.blame} holds {amount(held)} of"
         f" its {inside} {bound} {f.gpu_class} that way, and {amount(need)} more would pass it."
