@@ -49,7 +49,7 @@ def without_loss(sentence: str) -> str:
 def before_first_plan(interval_s: float, speed: float) -> str:
     """Why what was just submitted has no reason yet: cycles are ``interval_s`` of the wall apart, and the
     cluster's clock runs ``speed`` times as fast as that."""
-    said = "The engine has not planned it yet; its next cycle does, and its reason will stand here."
+    said = "The next cycle of the engine decides; its reason will stand here."
     if speed <= 1:
         return said
     apart = duration(interval_s * speed)

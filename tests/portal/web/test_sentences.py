@@ -115,6 +115,8 @@ def test_work_before_its_first_plan_says_so_and_how_fast_the_clock_runs(
     Workload.objects.update(reason="", sentence="", position=None, until=None)
     Cluster.objects.update(clock_speed=speed, cycle_interval_s=5)
     said = read(as_user("m.okafor").get(pages(waiting)[page]))
-    assert "Not planned yet. The engine has not planned it yet; its next cycle does" in said
+    assert (
+        "Not planned yet. The next cycle of the engine decides; its reason will stand here." in said
+    )
     fast = "runs 600 times as fast as the wall’s, so cycles are at least 50 min of it apart."
     assert (fast in said) == (speed > 1)
