@@ -84,18 +84,13 @@ def kubernetes(real_control_plane):
 
 def pytest_collection_modifyitems(config, items):
     """What only a real control plane can show runs in `make test-cluster`, what needs production parts in
-    `make test-services`. Files that take minutes come first: one that begins last leaves a core idle. Browser
-    tests come last: theirs leave an event loop to the process, in which nobody may run another."""
+    `make test-services`. Files that take minutes come first: one that begins last leaves a core idle."""
     wanted = {"real": ON, "parts": bool(os.environ.get("WEIR_TEST_PARTS"))}
     elsewhere = {name for name, runs in wanted.items() if not runs}
     left = [item for item in items if elsewhere & {mark.name for mark in item.iter_markers()}]
     config.hook.pytest_deselected(items=left)
-    items[:] = sorted((item for item in items if item not in left), key=_turn)
-
-
-def _turn(item: pytest.Item) -> tuple[bool, bool]:
-    """When an item runs, the lowest first."""
-    return item.nodeid.startswith("tests/e2e/"), not item.get_closest_marker("long")
+    kept = (item for item in items if item not in left)
+    items[:] = sorted(kept, key=lambda item: not item.get_closest_marker("long"))
 
 
 def _memory() -> str | None:

@@ -130,7 +130,7 @@ class NodeSerializer(serializers.ModelSerializer[Node]):
     troubles = serializers.SerializerMethodField(
         help_text="Why it takes no work, or less than it has: not_ready, silent, disk_pressure,"
         " memory_pressure, pid_pressure, network_unavailable, cordoned, tainted, reserved,"
-        " unhealthy_gpus or gone."
+        " unhealthy_gpus, no_gpus or gone."
     )
 
     def get_troubles(self, node: Node) -> list[str]:

@@ -7,6 +7,7 @@ from datetime import datetime
 
 from portal.display.format import counted, duration, gpus_counted, hours, number, percent, when
 from portal.display.periods import HOUR_S
+from portal.display.sentences import and_list
 from portal.reports.filters import PRESETS, ReportFilters
 from portal.reports.preemptions import PreemptionsReport
 from portal.reports.utilization import QueueRow, UtilizationReport
@@ -59,11 +60,6 @@ def span_of(hours_long: float) -> str:
     if hours_long < 48:
         return counted(max(1, round(hours_long)), "hour")
     return counted(round(hours_long / 24), "day")
-
-
-def and_list(names: list[str]) -> str:
-    """['a', 'b', 'c'] -> 'a, b and c'."""
-    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
 def hour_name(hour_of_week: int) -> str:

@@ -39,6 +39,10 @@ if TYPE_CHECKING:
     from django_stubs_ext import WithAnnotations
 
 
+LEAST_SHOWN = 50
+"""Milli-GPU below which a figure reads as 0."""
+
+
 @dataclass(frozen=True)
 class Capacity:
     """GPUs of one class now: the five parts add up to ``installed``.
@@ -109,7 +113,8 @@ class Total:
     kept_back: float
     ready: float
     down: float
-    keepers: list[Queue]
+    keepers: list[str]
+    """Names of those that keep back, for the sentence."""
 
     @property
     def excess(self) -> float:
@@ -183,23 +188,29 @@ def _total(
 ) -> Total:
     top = Queue.objects.filter(cluster=cluster, parent__parent=None, parent__isnull=False)
     mine = [shares[pk] for pk in top.values_list("pk", flat=True) if pk in shares]
+    kept_back = sum(s.kept_back for s in mine)
     return Total(
         allocated=sum(s.allocated for s in mine),
         fair_share=sum(s.fair_share for s in mine),
         nominal=sum(s.nominal for s in mine),
         pending=sum(s.pending for s in mine),
-        kept_back=sum(s.kept_back for s in mine),
+        kept_back=kept_back,
         ready=nodes.installed - nodes.down - nodes.foreign,
         down=nodes.down,
-        keepers=_keepers(visible, shares),
+        keepers=_keepers(visible, shares, kept_back),
     )
 
 
-def _keepers(visible: list[Queue], shares: Mapping[int, Share]) -> list[Queue]:
-    """The lowest queues that keep idle nominal back."""
-    keeping = [q for q in visible if q.pk in shares and shares[q.pk].kept_back]
+def _keepers(visible: list[Queue], shares: Mapping[int, Share], kept: float) -> list[str]:
+    """The lowest queues that keep idle nominal back, and the others where those seen keep less than
+    ``kept`` and some are out of sight."""
+    seen = {queue.pk for queue in visible}
+    keeping = [q for q in visible if not q.is_root and q.pk in shares and shares[q.pk].kept_back]
     above = {queue.parent_id for queue in keeping}
-    return [queue for queue in keeping if queue.pk not in above]
+    lowest = [queue for queue in keeping if queue.pk not in above]
+    hidden = kept - sum(shares[queue.pk].kept_back for queue in lowest)
+    others = hidden >= LEAST_SHOWN and not shares.keys() <= seen
+    return [*map(str, lowest), *(["other teams"] if others else [])]
 
 
 def figures_of(share: Any, *, potential: bool = False) -> Figures:

@@ -54,5 +54,10 @@ class Consolidation(models.Model):
             )
         ]
 
+    @property
+    def is_partial(self) -> bool:
+        """Over, and some of its moves were not made: Weir was stopped in between, or one was refused."""
+        return self.state == ConsolidationState.DONE and not all(m["moved"] for m in self.moves)
+
     def __str__(self) -> str:
         return f"{self.nodes} more whole nodes of {self.gpu_class} for {self.author}"

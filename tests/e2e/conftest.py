@@ -69,8 +69,9 @@ def live(transactional_db):
     thread.join(timeout=5)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser():
+    """Ended with its module: while Playwright runs, an event loop does in this thread, and no other can."""
     path = next((one for one in CHROMIUM if Path(one).exists()), None)
     if path is None:
         pytest.fail("No Chromium: install Debian's package 'chromium' (make browser).")

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from portal.display.format import counted
 from portal.display.format import gpus as gpus_of
+from portal.display.sentences import and_list
 from portal.web.cycles.figures import Line, Pass
 from scheduling.models import Action, Workload
 from scheduling.services.words.told import Reader, home_of
@@ -44,8 +45,8 @@ def _taken(seen: Pass, reader: Reader) -> list[str]:
         if side.change < 0
     ]
     if takes and given:
-        whom = f"Room was made for {_joined(list(dict.fromkeys(winners)))}: " if winners else ""
-        return [f"{whom}{_joined(given)}."]
+        whom = f"Room was made for {and_list(list(dict.fromkeys(winners)))}: " if winners else ""
+        return [f"{whom}{and_list(given)}."]
     if takes and winners == [_queue(act.workload, reader) for act in takes]:
         where = _in_queues(lines, len(lines), reader)
         leave = "leaves" if len(lines) == 1 else "leave"
@@ -61,11 +62,6 @@ def _moved(seen: Pass, reader: Reader) -> list[str]:
     verb = "moves" if len(lines) == 1 else "move"
     where = _in_queues(lines, len(lines), reader)
     return [f"{counted(len(lines), 'workload')} {verb} to other nodes{where}."]
-
-
-def _joined(parts: Sequence[str]) -> str:
-    """As ``a, b and c``."""
-    return " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1])))
 
 
 def _started(seen: Pass, reader: Reader) -> str:
@@ -97,7 +93,7 @@ def _in_queues(lines: Sequence[Line], total: int, reader: Reader) -> str:
     if len(named) == 1 and not left:
         return f" in {named[0][0]}"
     parts = [f"{many} in {name}" for name, many in named]
-    return f": {_joined(parts + ([f'{left} in {ELSEWHERE}'] if left else []))}"
+    return f": {and_list(parts + ([f'{left} in {ELSEWHERE}'] if left else []))}"
 
 
 def _queue(work: Workload | None, reader: Reader) -> str:

@@ -115,7 +115,8 @@ def future(cluster: Cluster, queue: Queue, user: User, gpu_class: GpuClass, read
 
 
 def _waiting(mine: Iterable[Workload], gpu_class: GpuClass) -> list[Workload]:
-    """In planned order; of those that accept several classes the ones that the first leads here."""
+    """By predicted start, then in planned order; of those that accept several classes the ones that the
+    first leads here."""
     rows = mine.filter(state__in=WAITING).order_by(  # type: ignore[attr-defined]
         F("start_forecast__p50_at").asc(nulls_last=True), F("position").asc(nulls_last=True), "id"
     )

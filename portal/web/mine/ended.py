@@ -30,6 +30,11 @@ class Ending:
     """Whose sentence says what happened."""
 
     @property
+    def needs_words(self) -> bool:
+        """Whether there is more to say than that it ended."""
+        return self.state in RANK
+
+    @property
     def gpu_hours_s(self) -> float:
         """GPU-seconds of its ended runs."""
         return self.work.used_gpu_s

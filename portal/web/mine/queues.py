@@ -10,10 +10,12 @@ from django.db.models import F, Sum
 
 from portal.accounts.models import User
 from portal.display.entitlement import Axis, Bar, Figures, axis, bar
+from portal.display.sentences import and_list
 from portal.display.sums import Summed
 from portal.display.units import unit
 from portal.selectors.overview import figures_of
-from portal.teams.access import team_queues, tops
+from portal.teams.access import team_queues
+from portal.teams.rights import rights_of
 from portal.web.mine.now import own
 from scheduling.models import Cluster, GpuClass, Queue, Share
 from scheduling.models.workloads import HOLDING, WAITING
@@ -144,6 +146,12 @@ def _others(every: Sequence[Queue], mine: Sequence[Queue]) -> int:
     )
 
 
-def teams_of(user: User, cluster: Cluster) -> int:
-    """Of how many queues of the cluster the person is a member."""
-    return len({path for pk, path in tops(user) if pk == cluster.pk})
+def teams_of(user: User, cluster: Cluster) -> str:
+    """As whom the person is in which teams of the cluster: 'researcher in alignment and pretraining'."""
+    names: dict[str, list[str]] = {}
+    for grant in rights_of(user).grants:
+        if grant.cluster_id == cluster.pk:
+            names.setdefault(grant.persona, []).append(grant.team)
+    return and_list(
+        f"{persona} in {and_list(sorted(in_))}" for persona, in_ in sorted(names.items())
+    )

@@ -25,6 +25,7 @@ TONES = {
     ConsolidationState.NOT_DONE: ("error", "err"),
     ConsolidationState.CANCELLED: ("finished", "neutral"),
 }
+PARTLY = ("error", "warn")
 UNCONFIRMED = "Tick the box to confirm what it stops, loses and frees."
 CHANGED = (
     "The cluster has changed since you looked: this is what it would take now. Confirm it anew."
@@ -39,12 +40,20 @@ class Ordered:
     order: Consolidation
 
     @property
+    def word(self) -> str:
+        return "Partly done" if self.order.is_partial else self.order.get_state_display()
+
+    @property
     def glyph(self) -> str:
-        return TONES[ConsolidationState(self.order.state)][0]
+        return self._look[0]
 
     @property
     def tone(self) -> str:
-        return TONES[ConsolidationState(self.order.state)][1]
+        return self._look[1]
+
+    @property
+    def _look(self) -> tuple[str, str]:
+        return PARTLY if self.order.is_partial else TONES[ConsolidationState(self.order.state)]
 
     @property
     def waits(self) -> bool:

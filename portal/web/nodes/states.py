@@ -37,7 +37,7 @@ STATES = {
         NodeState("draining", "Draining", "evicted", "warn", "cordoned: takes no new work, some still runs"),
         NodeState("drained", "Drained", "hold", "info", "cordoned and without work of a queue"),
         NodeState("closed", "Closed", "close", "neutral", "a taint keeps work away"),
-        NodeState("down", "Down", "error", "err", "not ready, or gone"),
+        NodeState("down", "Down", "error", "err", "not ready, without a usable GPU, or gone"),
     )
 }  # fmt: skip
 """In the order of the filter."""
@@ -63,6 +63,12 @@ WORDS = {
         "kubelet silent",
         "Its kubelet has stopped reporting, so nobody knows what runs there.",
         "Check that the machine is up and reaches the API server, then restart its kubelet.",
+    ),
+    "no_gpus": Words(
+        "no GPU offered",
+        "It offers none of its GPUs any more: its device plugin has stopped, or finds none.",
+        "Look at the pod of the device plugin on this node (kubectl get pods --all-namespaces"
+        " --field-selector spec.nodeName={node}), then whether the driver sees the GPUs (nvidia-smi).",
     ),
     "disk_pressure": Words(
         "disk full",
@@ -113,7 +119,7 @@ WORDS = {
 NO_WORD = Words(
     "not ready", "The cluster calls it not ready.", "kubectl describe node {node} says why."
 )
-DOWN = ("not_ready", "silent", "gone")
+DOWN = ("not_ready", "silent", "no_gpus", "gone")
 ORDER = list(WORDS)
 
 
@@ -176,11 +182,7 @@ def _cause(node: Node, trouble: Json, tells_all: bool) -> Cause:
     words = WORDS.get(code, NO_WORD)
     sentence, short = words.sentence, words.short
     if amount := int(trouble.get("gpus", 0)):
-        counted = show.gpus_counted(amount)
-        short = f"{counted} unhealthy"
-        sentence = (
-            f"{counted} announced and not handed out: the device plugin calls that unhealthy."
-        )
+        short, sentence = _counted(code, show.gpus_counted(amount))
     return Cause(
         code,
         short,
@@ -189,6 +191,20 @@ def _cause(node: Node, trouble: Json, tells_all: bool) -> Cause:
         _detail(code, trouble) if tells_all else "",
         parse_datetime(trouble.get("since") or ""),
         "last heard of" if code == "silent" else "since",
+    )
+
+
+def _counted(code: str, gpus: str) -> tuple[str, str]:
+    """Short words and the sentence of a trouble with ``gpus``, which has its unit."""
+    if code == "no_gpus":
+        return (
+            f"{gpus} not offered",
+            f"{gpus} announced and none handed out: the device plugin calls all of them unhealthy,"
+            " or has stopped.",
+        )
+    return (
+        f"{gpus} unhealthy",
+        f"{gpus} announced and not handed out: the device plugin calls that unhealthy.",
     )
 
 

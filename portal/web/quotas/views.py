@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.contrib import messages
@@ -16,7 +16,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from portal.accounts.models import User
 from portal.accounts.views import person
 from portal.boundary.reading import instant, whole
-from portal.display.format import when
+from portal.display.format import counted, when
 from portal.teams.access import dividable_queues, visible_queues
 from portal.web.frame.context import Shell
 from portal.web.frame.shell import get_cluster
@@ -34,6 +34,7 @@ from scheduling.services.quotas.save import (
     revert_change,
     save_quotas,
 )
+from scheduling.services.quotas.values import Field
 
 LAST_CHANGES = 3
 STALE = "stale"
@@ -116,13 +117,26 @@ def _version(text: str) -> int | None:
 
 
 def _saved(request: HttpRequest, top: Queue, change: QuotaChange) -> HttpResponse:
-    edits = "1 edit" if len(change.cells) == 1 else f"{len(change.cells)} edits"
+    edits, zone = counted(len(change.cells), "edit"), Shell(request).zone
+    start = "with the next cycle"
     if change.effective_from > change.at:
-        start = when(change.effective_from, change.at, Shell(request).zone)
-        messages.success(request, f"Saved {edits}, in force from {start}.")
-    else:
-        messages.success(request, f"Saved {edits}, in force with the next cycle.")
+        start = f"from {when(change.effective_from, change.at, zone)}"
+    spared = change.effective_from + timedelta(seconds=top.cluster.lowering_grace_s)
+    grace = ""
+    if any(map(_lowers, change.cells)):
+        grace = f" What it lowers evicts nobody before {when(spared, change.at, zone)}."
+    messages.success(request, f"Saved {edits}, in force {start}.{grace}")
     return redirect(request.get_full_path())
+
+
+def _lowers(cell: dict[str, Any]) -> bool:
+    """Whether its queue may hold less by it; null is unlimited."""
+    if cell["field"] not in (Field.NOMINAL, Field.BORROWING_LIMIT):
+        return False
+    before, after = (
+        float("inf") if cell[side] is None else cell[side] for side in ("before", "after")
+    )
+    return bool(after < before)
 
 
 def _page(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 from urllib.parse import urlencode
@@ -12,10 +13,11 @@ from django.template.context import Context
 from django.templatetags.static import static
 from django.urls import NoReverseMatch, reverse
 from django.utils import timezone
-from django.utils.html import format_html, format_html_join
+from django.utils.html import conditional_escape, format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
 from portal.display import format as show
+from portal.display import sentences
 from portal.teams.reading import reader_of
 from scheduling.models import GpuClass, Queue, Share, Workload
 from scheduling.services.words.told import Row, home_of, may_name, name_of, place_of, queue_of, told
@@ -96,6 +98,12 @@ def when(context: Context, at: datetime | None) -> SafeString:
         return _muted_zero(show.NONE)
     shell = context["shell"]
     return _time(at, show.when(at, shell.now, shell.zone))
+
+
+@register.simple_tag(takes_context=True)
+def when_text(context: Context, at: datetime) -> str:
+    """The same as plain text, for a label."""
+    return show.when(at, context["shell"].now, context["shell"].zone)
 
 
 @register.simple_tag(takes_context=True)
@@ -218,24 +226,62 @@ def why(context: Context, workload: Workload) -> SafeString:
     """
     reader = reader_of(context["request"])
     may, home = told(workload, reader), home_of(workload, reader)
-    if home is None:
-        return format_html("{}", may.sentence)
-    address = url_if("web:queue", workload.cluster.name, home.name)
+    if not workload.reason:
+        own = context["shell"].cluster
+        said = sentences.before_first_plan(own.cycle_interval_s, own.clock_speed)
+        return format_html("{}", said)
+    address = url_if("web:queue", workload.cluster.name, home.name) if home else ""
     given = [v for v in may.numbers.values() if isinstance(v, int | float)]
-    known = {show.number(v, decimals) for v in given for decimals in (1, 3)}
+    known = {show.number(v, decimals) for v in given for decimals in (1, 3)} if address else set()
+    return _told(context, may.sentence, lambda text: _linked(text, known, address))
+
+
+def _linked(text: str, known: set[str], address: str) -> SafeString:
+    """``text`` with each number that is ``known`` as a link."""
     parts, end = [], 0
-    for match in _NUMBER.finditer(may.sentence):
-        if address and match[0] in known:
-            parts.append((may.sentence[end : match.start()], match[0]))
+    for match in _NUMBER.finditer(text):
+        if match[0] in known:
+            parts.append((text[end : match.start()], address, match[0]))
             end = match.end()
-    link = f'{{}}<a class="number-link" href="{address}">{{}}</a>'
-    return format_html("{}{}", format_html_join("", link, parts), may.sentence[end:])
+    link = '{}<a class="number-link" href="{}">{}</a>'
+    return format_html("{}{}", format_html_join("", link, parts), text[end:])
 
 
 @register.simple_tag(takes_context=True)
-def sentence_of(context: Context, row: Row) -> str:
-    """The sentence of a row as the person may read it."""
-    return told(row, reader_of(context["request"])).sentence
+def sentence_of(context: Context, row: Row, *, loss: bool = True) -> SafeString:
+    """The sentence of a row as the person may read it; without its ``loss`` where that stands beside it."""
+    sentence = told(row, reader_of(context["request"])).sentence
+    return _told(context, sentence if loss else sentences.without_loss(sentence))
+
+
+@register.simple_tag(takes_context=True)
+def local(context: Context, sentence: str) -> SafeString:
+    """A sentence that may name instants, with those in the reader's time, UTC on hover."""
+    return _told(context, sentence)
+
+
+@register.simple_tag(takes_context=True)
+def not_before(context: Context, workload: Workload) -> SafeString:
+    """Until when it can't start, where its sentence does not say that itself; else nothing."""
+    said = told(workload, reader_of(context["request"])).sentence
+    if workload.until is None or sentences.tells_time(said):
+        return mark_safe("")
+    return when(context, workload.until)
+
+
+def _told(
+    context: Context, sentence: str, mark: Callable[[str], SafeString] = conditional_escape
+) -> SafeString:
+    """``sentence`` with its instants in the reader's time; ``mark`` makes HTML of the text between."""
+    parts = (
+        mark(part) if isinstance(part, str) else when(context, part)
+        for part in sentences.pieces(sentence)
+    )
+    return format_html_join("", "{}", ((part,) for part in parts))
+
+
+register.filter("without_loss", sentences.without_loss)
+register.filter("tells_time", sentences.tells_time)
 
 
 @register.simple_tag(takes_context=True)

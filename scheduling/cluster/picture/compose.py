@@ -17,7 +17,7 @@ from scheduling.cluster.connection.client import Client, ForbiddenError, NotFoun
 from scheduling.cluster.connection.mirror import Mirror, untrimmed
 from scheduling.cluster.picture.kinship import Kinship
 from scheduling.cluster.picture.memo import NO_DEVICES, NO_PODS, Circumstances, Memo
-from scheduling.cluster.picture.nodes import ObservedNode, closed, rows_of, trim_node
+from scheduling.cluster.picture.nodes import ObservedNode, bare_of, closed, rows_of, trim_node
 from scheduling.cluster.vocabulary import devices, labels, runtimes
 from scheduling.cluster.vocabulary.devices import Devices
 from scheduling.cluster.vocabulary.quantities import instant
@@ -56,6 +56,7 @@ class Picture:
     workloads: tuple[Observed, ...]
     """By age."""
     nodes: tuple[ObservedNode, ...]
+    """Those that hand out GPUs."""
     by_uid: Mapping[str, Observed]
     orphans: tuple[Orphans, ...] = ()
     departed: Mapping[str, Observed] = field(default_factory=dict)
@@ -66,6 +67,8 @@ class Picture:
     unreadable: Mapping[str, str] = field(default_factory=dict)
     """uid -> why the object's demand cannot be understood."""
     runtimes: Runtimes = field(default_factory=dict)
+    bare: tuple[ObservedNode, ...] = ()
+    """Nodes that are known to have GPUs and hand out none."""
 
     @cached_property
     def seats(self) -> Set[Seat]:
@@ -216,17 +219,12 @@ def compose(
     ]
     for pod in filter(pods_of.holds, chain.from_iterable(seatless)):
         foreign.setdefault(pod["spec"]["nodeName"], []).append(pod)
+    rows, bare = _nodes(nodes, foreign, classes, counted)
     return Picture(
         workloads=tuple(by_uid.values()),
         by_uid=by_uid,
         nodes=closed(
-            [
-                row
-                for node in sorted(nodes, key=lambda n: n["metadata"]["name"])
-                for row in rows_of(
-                    node, foreign.get(node["metadata"]["name"], []), classes, counted
-                )
-            ],
+            rows,
             {spec.resource_name for spec in classes},
             (observed.bounds for observed in by_uid.values()),
         ),
@@ -234,7 +232,22 @@ def compose(
         unreadable=dict(memo.unreadable),
         devices=counted,
         runtimes=around.runtimes,
+        bare=tuple(bare),
     )
+
+
+def _nodes(
+    nodes: Sequence[Json], foreign: Pods, classes: Sequence[ClassSpec], counted: Devices
+) -> tuple[list[ObservedNode], list[ObservedNode]]:
+    """By name: those that hand out GPUs, and those that should and do not."""
+    rows: list[ObservedNode] = []
+    bare: list[ObservedNode] = []
+    for node in sorted(nodes, key=lambda n: n["metadata"]["name"]):
+        found = rows_of(node, foreign.get(node["metadata"]["name"], []), classes, counted)
+        rows += found
+        if not found:
+            bare += bare_of(node, classes)
+    return rows, bare
 
 
 def _put_to(owned: Pods, pods: Sequence[Json], kinds: Set[str], kin: Kinship) -> tuple[Pods, Pods]:

@@ -17,6 +17,7 @@ from scheduling.cluster.vocabulary.conditions import (
     trim_cordon,
     troubles_of,
     unhealthy,
+    without_gpus,
 )
 from scheduling.cluster.vocabulary.devices import Devices
 from scheduling.cluster.vocabulary.quantities import mib_below, milli
@@ -63,8 +64,7 @@ def rows_of(
     meta, offers = node["metadata"], node["status"].get("allocatable") or {}
     held = _held(foreign, counted)
     node_labels = meta.get("labels") or {}
-    matching = (s for s in reversed(classes) if node_labels.items() >= s.node_labels.items())
-    own = {s.resource_name: s for s in sorted(matching, key=lambda s: len(s.node_labels))}
+    own = _own(node_labels, classes)
     resources = [c.resource_name for c in classes if own.get(c.resource_name) is c]
     devices_here = counted.offered(meta["name"], resources)
     rows: dict[str, ObservedNode] = {}
@@ -88,6 +88,41 @@ def rows_of(
             troubles=(*troubles, *unhealthy(node, name)),
         )
     return list(rows.values())
+
+
+def bare_of(node: Json, classes: Sequence[ClassSpec]) -> list[ObservedNode]:
+    """One row a resource of ``classes`` that the node hands out none of though it is known to have it: for
+    a node that ``rows_of`` finds nothing on. Of those it counts, else of those it has counted."""
+    meta = node["metadata"]
+    node_labels = meta.get("labels") or {}
+    told = [
+        (spec.name, trouble)
+        for spec in _own(node_labels, classes).values()
+        if (trouble := without_gpus(node, spec.resource_name))
+    ]
+    counted = [(name, trouble) for name, trouble in told if trouble.gpus]
+    return [
+        ObservedNode(
+            name=meta["name"],
+            hostname=node_labels.get(labels.HOSTNAME, meta["name"]),
+            labels=node_labels,
+            gpu_class=name,
+            gpus=0,
+            cpus=0,
+            memory_mib=0,
+            topology=_topology(node_labels),
+            ready=False,
+            foreign_gpus=0,
+            troubles=(*troubles_of(node), trouble),
+        )
+        for name, trouble in counted or told
+    ]
+
+
+def _own(node_labels: Mapping[str, str], classes: Sequence[ClassSpec]) -> Mapping[str, ClassSpec]:
+    """The class of each resource that describes a node with these labels most closely."""
+    matching = (s for s in reversed(classes) if node_labels.items() >= s.node_labels.items())
+    return {s.resource_name: s for s in sorted(matching, key=lambda s: len(s.node_labels))}
 
 
 def closed(

@@ -22,6 +22,7 @@ CORDONED: Final = "cordoned"
 TAINTED: Final = "tainted"
 RESERVED: Final = "reserved"
 UNHEALTHY: Final = "unhealthy_gpus"
+NO_GPUS: Final = "no_gpus"
 GONE: Final = "gone"
 
 PRESSURES: Final[Mapping[str, str]] = {
@@ -73,6 +74,18 @@ def unhealthy(node: Json, resource: str) -> tuple[Trouble, ...]:
     whole = milli((status.get("capacity") or {}).get(resource, 0))
     lacking = whole - milli((status.get("allocatable") or {}).get(resource, 0))
     return (Trouble(UNHEALTHY, gpus=lacking),) if lacking > 0 else ()
+
+
+def without_gpus(node: Json, resource: str) -> Trouble | None:
+    """That it hands out none of ``resource``, though its kubelet counts or has counted some; else None.
+
+    A kubelet keeps to name a resource whose device plugin went, at zero.
+    """
+    status = node["status"]
+    allocatable, capacity = status.get("allocatable") or {}, status.get("capacity") or {}
+    if milli(allocatable.get(resource, 0)) > 0 or resource not in {*allocatable, *capacity}:
+        return None
+    return Trouble(NO_GPUS, gpus=milli(capacity.get(resource, 0)))
 
 
 def trim_conditions(conditions: Iterable[Json] | None) -> list[Json]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from scheduling.engine.model import UNLIMITED
 from scheduling.engine.reasons.facts import Facts
-from scheduling.engine.reasons.wording import amount, span
+from scheduling.engine.reasons.wording import above, amount, share, span
 
 
 def fits_nominal(f: Facts) -> str:
@@ -32,8 +32,8 @@ def grows(f: Facts) -> str:
 def reclaimed(f: Facts) -> str:
     held, fair, after = f.figures.held, f.figures.fair_share, f.figures.keeps
     return (
-        f"{f.blame} held {amount(held)} {f.gpu_class}, {amount(held - fair)} above its fair share of"
-        f" {amount(fair)}; {f.other} is entitled to them. {_loss(f)}"
+        f"{f.blame} held {amount(held)} {f.gpu_class}, {above(held, fair)} above its fair share of"
+        f" {share(fair)}; {f.other} is entitled to them. {_loss(f)}"
         f" {f.blame} keeps {amount(after)}."
     )
 
@@ -68,7 +68,7 @@ def _gpu_hours(gpu_s: float) -> str:
 def shrinks(f: Facts) -> str:
     held, fair, gives = f.figures.held, f.figures.fair_share, int(f.figures.gives_members)
     keeps = f.members - gives
-    why = f", its fair share is {amount(fair)}" if held > fair else ""
+    why = f", its fair share is {share(fair)}" if held > fair else ""
     return (
         f"It can do without {gives} of its {f.members} members and goes on with {keeps}: {f.other}"
         f" needs {amount(f.figures.requested)} {f.gpu_class}. {f.blame} held {amount(held)}{why}."

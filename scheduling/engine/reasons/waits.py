@@ -9,6 +9,7 @@ from scheduling.engine.model import MILLI
 from scheduling.engine.reasons.facts import Facts
 from scheduling.engine.reasons.figures import COOLDOWN, GRACE, MIN_RUN_TIME
 from scheduling.engine.reasons.wording import (
+    above,
     amount,
     are,
     clock,
@@ -16,6 +17,7 @@ from scheduling.engine.reasons.wording import (
     gib,
     gpus_in_words,
     plural,
+    share,
     span,
 )
 
@@ -148,7 +150,7 @@ def _evicted_often(f: Facts) -> str:
     often = "once" if f.figures.evictions == 1 else f"{f.figures.evictions:.0f} times"
     return (
         f"It was evicted {often}, so it starts again only inside fair share: {f.blame} holds"
-        f" {amount(held)} of {amount(fair)} {f.gpu_class}, and {_this(f)} needs {amount(need)}."
+        f" {amount(held)} of {share(fair)} {f.gpu_class}, and {_this(f)} needs {amount(need)}."
     )
 
 
@@ -157,8 +159,8 @@ def above_fair_share(f: Facts) -> str:
     if f.figures.evictions:
         return _evicted_often(f)
     return (
-        f"{f.blame} holds {amount(held)} {f.gpu_class}, {amount(held - fair)} above its fair share of"
-        f" {amount(fair)}, so it may take only what no queue below its share can use:"
+        f"{f.blame} holds {amount(held)} {f.gpu_class}, {above(held, fair)} above its fair share of"
+        f" {share(fair)}, so it may take only what no queue below its share can use:"
         f" {amount(free)} {are(free)} free and {_this(f)} needs {_gang(f)}."
     )
 
@@ -179,7 +181,7 @@ def waits_for_quota(f: Facts) -> str:
     if free >= need and not kept:
         why = f"though {left}, what runs beyond what its nodes offer still counts"
     return (
-        f"{f.blame} holds {amount(held)} of a fair share of {amount(fair)} {f.gpu_class};"
+        f"{f.blame} holds {amount(held)} of a fair share of {share(fair)} {f.gpu_class};"
         f" {amount(need)} more {make} {amount(held + need)}, and {why}."
     )
 
@@ -187,10 +189,10 @@ def waits_for_quota(f: Facts) -> str:
 def non_preemptible(f: Facts) -> str:
     held, nominal = f.figures.holds, f.figures.nominal
     need, fair = f.figures.needs, f.figures.fair_share
-    inside, bound = ("nominal", nominal) if nominal <= fair else ("fair share", fair)
+    inside, bound = ("nominal", amount(nominal)) if nominal <= fair else ("fair share", share(fair))
     return (
         f"Work that cannot be preempted runs only inside nominal: {f.blame} holds {amount(held)} of"
-        f" its {inside} {amount(bound)} {f.gpu_class} that way, and {amount(need)} more would pass it."
+        f" its {inside} {bound} {f.gpu_class} that way, and {amount(need)} more would pass it."
     )
 
 
@@ -199,7 +201,7 @@ def waits_for_turn(f: Facts) -> str:
     soon = _soon("; its turn comes", f.figures.turn_in_s)
     return (
         f"{f.opening} goes first in {f.queue}: it needs {amount(need)} {f.gpu_class}, and the queue holds"
-        f" {amount(held)} of its fair share of {amount(fair)}{soon}."
+        f" {amount(held)} of its fair share of {share(fair)}{soon}."
     )
 
 
@@ -313,7 +315,7 @@ def victims_protected(f: Facts) -> str:
             f" for {_this(f)} until {clock(f.until)}."
         )
     return (
-        f"{f.blame} holds {amount(held)} {f.gpu_class}, its fair share is {amount(fair)};"
+        f"{f.blame} holds {amount(held)} {f.gpu_class}, its fair share is {share(fair)};"
         f" {what} protects the {amount(gone)} that would leave for {_this(f)} until {clock(f.until)}."
     )
 

@@ -12,7 +12,28 @@ def amount(milli: float) -> str:
     would make a whole number.
     """
     gpus = milli / MILLI
-    digits = 3 if abs(gpus) < 1 or f"{gpus:.1f}".endswith(".0") else 1
+    return _short(gpus, 3 if abs(gpus) < 1 else _digits(gpus))
+
+
+def share(milli: float) -> str:
+    """GPUs of a fair share, which come of a division: one decimal, up to three for what that would make a
+    whole number.
+    """
+    gpus = milli / MILLI
+    return _short(gpus, _digits(gpus))
+
+
+def above(held: float, fair: float) -> str:
+    """What is ``held`` above a ``fair`` share, as it follows from the two as they read."""
+    read = MILLI * (float(amount(held)) - float(share(fair)))
+    return share(read if read > 0 else held - fair)
+
+
+def _digits(gpus: float) -> int:
+    return 3 if f"{gpus:.1f}".endswith(".0") else 1
+
+
+def _short(gpus: float, digits: int) -> str:
     return f"{gpus:.{digits}f}".rstrip("0").rstrip(".") if gpus % 1 else f"{gpus:.0f}"
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
 
+from scheduling.engine.reasons.wording import clock
 from scheduling.models import GpuClass, Queue, Quota
 from scheduling.services.quotas.faults import Fault, QuotaCell, cell_fault, figure, stored
 from scheduling.services.quotas.values import Field, Segment, Values, instants, patched, value_at
@@ -81,14 +82,14 @@ def range_faults(
         yield Fault(
             "in_the_past",
             "effective_from",
-            f"{start:%d %b %Y %H:%M} UTC has passed, and what was in force stays as it was.",
+            f"{clock(start)} has passed, and what was in force stays as it was.",
             "Choose a later moment, or leave it empty for now.",
         )
     if end is not None and end <= (start or now):
         yield Fault(
             "ends_before_it_begins",
             "effective_until",
-            f"It ends on {end:%d %b %Y %H:%M} UTC, before it begins.",
+            f"It ends on {clock(end)}, before it begins.",
             "Choose a later end, or leave it empty for no end.",
         )
 
@@ -184,7 +185,7 @@ def sum_fault(draft: Draft, excess: Excess) -> Fault:
     )
     if draft.raised_by(asking, excess.gpu_class, excess.at) <= 0:
         asking = excess.parent
-    when = "" if excess.at == draft.start else f" from {excess.at:%d %b %Y %H:%M} UTC"
+    when = "" if excess.at == draft.start else f" from {clock(excess.at)}"
     return Fault(
         code="sum_above_parent",
         field=Field.NOMINAL.value,

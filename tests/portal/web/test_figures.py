@@ -115,8 +115,20 @@ def test_total_closes_the_sum(cluster):
 def test_what_is_kept_back_is_named_by_the_lowest_queue_that_keeps_it(cluster):
     Share.objects.filter(queue__name__in=("platform", "inference")).update(kept_back=2 * G)
     total = tree_for(cluster, "admin").total
-    assert [queue.name for queue in total.keepers] == ["inference"]
+    assert total.keepers == ["platform/inference"]
     assert (total.kept_back, total.unclaimed) == (2 * G, 0)
+
+
+def test_what_is_kept_back_out_of_sight_is_not_told_of_a_queue_in_sight(cluster):
+    Share.objects.filter(queue__name__in=("platform", "inference")).update(kept_back=2 * G)
+    Share.objects.filter(queue__name="fra1").update(kept_back=2 * G)
+    assert tree_for(cluster, "m.okafor").total.keepers == ["other teams"]
+    for name in ("research", "language", "pretraining"):
+        Share.objects.filter(queue__name=name).update(kept_back=G)
+    assert tree_for(cluster, "m.okafor").total.keepers == [
+        "research/language/pretraining",
+        "other teams",
+    ]
 
 
 def test_researcher_sees_own_queue_and_those_above_it_and_the_whole_total(cluster):

@@ -7,13 +7,14 @@ from typing import Any
 import pytest
 
 from scheduling.cluster.adapters import ClassSpec
-from scheduling.cluster.picture.nodes import ObservedNode, closed, rows_of, trim_node
+from scheduling.cluster.picture.nodes import ObservedNode, bare_of, closed, rows_of, trim_node
 from scheduling.cluster.vocabulary.conditions import LONGEST, Trouble
 from scheduling.cluster.vocabulary.devices import Devices
 from tests.scheduling import kube
 
 Json = dict[str, Any]
-H100 = ClassSpec("h100", "nvidia.com/gpu", {"gpu": "h100"})
+GPU = "nvidia.com/gpu"
+H100 = ClassSpec("h100", GPU, {"gpu": "h100"})
 THEN, LATER = "2026-11-19T09:12:00Z", "2026-11-19T09:42:00Z"
 
 
@@ -103,6 +104,25 @@ def test_gpus_announced_and_not_allocatable_are_counted():
     found = row(allocatable={"nvidia.com/gpu": "6"}, capacity={"nvidia.com/gpu": "8"})
     assert found.gpus == 6000
     assert found.troubles == (Trouble("unhealthy_gpus", gpus=2000),)
+
+
+@pytest.mark.parametrize(
+    ("status", "told"),
+    [
+        ({"capacity": {GPU: "8"}, "allocatable": {GPU: "0"}}, [8000]),
+        ({"capacity": {GPU: "8"}, "allocatable": {}}, [8000]),
+        ({"capacity": {GPU: "0"}, "allocatable": {GPU: "0"}}, [0]),
+        ({"capacity": {"cpu": "96"}, "allocatable": {"cpu": "96"}}, []),
+    ],
+    ids=["unhealthy", "not yet offered", "plugin gone", "no GPU node"],
+)
+def test_node_that_hands_out_none_of_its_gpus_is_told_apart(status, told):
+    node = kube.node("n1")
+    node["status"] |= status
+    assert rows_of(trim_node(node), (), [H100], Devices()) == []
+    found = bare_of(trim_node(node), [H100])
+    assert [one.troubles for one in found] == [(Trouble("no_gpus", gpus=n),) for n in told]
+    assert not any(one.ready or one.gpus for one in found)
 
 
 def test_long_message_is_cut():

@@ -15,7 +15,7 @@ from scheduling.engine import Decision, Plan, Reason, headline
 from scheduling.engine.reasons import figures as kinds
 from scheduling.engine.reasons.catalogue import ACTS, DECLARED, WAITS, figures_of, sentence
 from scheduling.engine.reasons.facts import Facts
-from scheduling.engine.reasons.wording import amount, span
+from scheduling.engine.reasons.wording import above, amount, share, span
 from tests.said import figures
 
 
@@ -89,6 +89,23 @@ def test_every_sentence_states_the_numbers_there_are(reason: Reason) -> None:
 )
 def test_amount_of_gpus_is_short(milli: int, text: str) -> None:
     assert amount(milli) == text
+
+
+@pytest.mark.parametrize(
+    ("milli", "text"), [(25375, "25.4"), (625, "0.6"), (250, "0.2"), (40, "0.04"), (3960, "3.96")]
+)
+def test_fair_share_is_told_to_a_tenth(milli: int, text: str) -> None:
+    assert share(milli) == text
+
+
+@pytest.mark.parametrize(
+    ("held", "fair", "text"),
+    [(26000, 25375, "0.6"), (7000, 6750, "0.2"), (28000, 27960, "0.04"), (500, 480, "0.02")],
+)
+def test_what_is_above_a_share_follows_from_the_figures_beside_it(
+    held: int, fair: int, text: str
+) -> None:
+    assert above(held, fair) == text
 
 
 @pytest.mark.parametrize(

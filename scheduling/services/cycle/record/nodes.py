@@ -37,7 +37,8 @@ class NodeRows:
     ) -> bool:
         """Bring the rows into line with ``snapshot`` in the caller's transaction; whether any changed.
 
-        ``observed`` has the labels, by which pools choose nodes, and what is wrong with each.
+        ``observed`` has the labels, by which pools choose nodes, and what is wrong with each; those of them
+        that hand out no GPUs are in no snapshot, and down.
         """
         held = _held(snapshot)
         shown = {(node.name, node.gpu_class): node for node in observed}
@@ -46,12 +47,12 @@ class NodeRows:
         new: list[Node] = []
         changed: list[Node] = []
         seen: set[Key] = set()
-        for node in snapshot.nodes:
+        for node in (*snapshot.nodes, *self._bare(snapshot, shown)):
             key = (node.name, node.gpu_class)
             seen.add(key)
             pool = _pool(node, rows, labels.get(node.name, {}))
-            values = _values(node, pool, held.get(key, 0), shown.get(key))
             row = self._rows.get(key)
+            values = _values(node, pool, held.get(key, 0), shown.get(key), row)
             if row is None:
                 gpu_class = rows.class_by_name[node.gpu_class]
                 row = self._rows[key] = Node(
@@ -73,19 +74,40 @@ class NodeRows:
             Node.objects.filter(pk__in=[row.pk for row in gone]).delete()
         return bool(new or changed or gone)
 
+    def _bare(self, snapshot: m.Snapshot, shown: Mapping[Key, ObservedNode]) -> Iterable[m.Node]:
+        """Machines that hand out none of their GPUs and that nobody is admitted to; each in one class, that
+        in which it has or had most."""
+        there = {node.name for node in snapshot.nodes}
+        most: dict[str, tuple[int, ObservedNode]] = {}
+        for key, node in shown.items():
+            installed = _installed(node, self._rows.get(key))
+            if node.name not in there and installed > most.get(node.name, (-1,))[0]:
+                most[node.name] = installed, node
+        return (m.Node(n.name, n.gpu_class, gpus=0, ready=False) for _, n in most.values())
+
 
 def _values(
-    node: m.Node, pool: NodePool | None, held: int, observed: ObservedNode | None
+    node: m.Node,
+    pool: NodePool | None,
+    held: int,
+    observed: ObservedNode | None,
+    row: Node | None,
 ) -> dict[str, Any]:
+    known = _installed(observed, row) if observed and not observed.gpus else 0
     return {
         "node_pool_id": pool.pk if pool else None,
-        "gpus": node.gpus,
+        "gpus": max(node.gpus, known),
         "allocated_gpus": held,
         "foreign_gpus": node.foreign_gpus,
-        "topology": dict(node.topology),
+        "topology": dict(observed.topology if observed else node.topology),
         "ready": node.ready,
         "troubles": _troubles(observed),
     }
+
+
+def _installed(node: ObservedNode, row: Node | None) -> int:
+    """Milli-GPU of a node that hands out none: as it counts them, else as ``row`` has them from before."""
+    return max((trouble.gpus for trouble in node.troubles), default=0) or (row.gpus if row else 0)
 
 
 def _held(snapshot: m.Snapshot) -> dict[Key, int]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
-from scheduling.models import ClusterMode, Consolidation, Workload
+from scheduling.models import ClusterMode, Consolidation, ConsolidationState, Workload
 from scheduling.services.consolidation.moves import Freed, Move
 from scheduling.services.errors import ServiceError
 from scheduling.services.explain import asking
@@ -129,6 +131,26 @@ def test_order_that_waits_is_cancelled_by_its_button(cluster, as_user, offered):
     client.post(ADDRESS, {"moves": "1", "confirm": "yes"})
     client.post(f"/c/fra1/consolidation/{Consolidation.objects.get().pk}/cancel/")
     assert Consolidation.objects.get().state == "cancelled"
+
+
+@pytest.mark.parametrize(
+    ("moved", "said"), [([True, False], "Partly done"), ([True, True], "Done")]
+)
+def test_consolidation_that_was_cut_off_reads_partly_done(cluster, as_user, moved, said):
+    row = {"workload": 1, "uid": "u", "name": "w1", "origin": ["n1"], "target": ["n2"]}
+    row |= {"gpus": 1000, "lost_gpu_s": 0, "why": ""}
+    Consolidation.objects.create(
+        cluster=cluster,
+        gpu_class=cluster.gpu_classes.first(),
+        nodes=1,
+        most_moves=2,
+        author="admin",
+        asked_at=cluster.now(),
+        state=ConsolidationState.DONE,
+        moves=[row | {"moved": each} for each in moved],
+    )
+    text = shown(as_user)
+    assert re.findall(r"</svg>(Partly done|Done)</span>", text) == [said]
 
 
 def test_live_fragment_lists_orders_and_asks_nobody(cluster, as_user, asked):

@@ -11,6 +11,7 @@ G = 1000
 CORDONED = {"code": "cordoned", "reason": "kubectl-cordon"}
 SILENT = {"code": "silent", "reason": "NodeStatusUnknown", "since": "2026-11-19T09:12:00Z"}
 TAINTED = {"code": "tainted", "reason": "maintenance=zebra", "message": "NoSchedule"}
+NO_GPUS, NONE_OF_8 = {"code": "no_gpus"}, {"code": "no_gpus", "gpus": 8000}
 UNHEALTHY = {"code": "unhealthy_gpus", "gpus": 2000}
 
 
@@ -30,6 +31,9 @@ def node(*troubles, ready=False, held=0):
         (node(TAINTED), "closed", "tainted"),
         (node(SILENT, held=8), "down", "kubelet silent"),
         (node(CORDONED, SILENT), "down", "kubelet silent +1"),
+        (node(NO_GPUS), "down", "no GPU offered"),
+        (node(NONE_OF_8, held=8), "down", "8 GPUs not offered"),
+        (node(CORDONED, NONE_OF_8), "down", "8 GPUs not offered +1"),
         (node({"code": "gone"}, held=8), "down", "gone"),
         (node(), "down", "not ready"),
     ],
@@ -85,6 +89,16 @@ class TestPages:
         assert WORDS["silent"].sentence in text
         assert WORDS["silent"].remedy in text
         assert "Last heard of" in text
+
+    @pytest.mark.parametrize("trouble", [NO_GPUS, NONE_OF_8])
+    def test_node_without_a_usable_gpu_is_down_with_a_remedy(self, as_user, trouble):
+        self.set("h100-10", trouble)
+        client = as_user("admin")
+        assert "h100-10" in client.get("/c/fra1/nodes/?state=down").content.decode()
+        text = client.get("/c/fra1/nodes/h100-10/").content.decode()
+        assert "Down" in text
+        assert "device plugin" in text
+        assert "--field-selector spec.nodeName=h100-10" in text
 
     def test_texts_of_the_cluster_are_for_operators(self, as_user):
         assert (

@@ -82,6 +82,18 @@ def test_save_changes_what_was_edited_and_nothing_else(lead, name):
     assert "Saved 2 edits, in force with the next cycle." in lead.get(URL).content.decode()
 
 
+@pytest.mark.parametrize(("field", "figure", "said"), [
+    ("nominal", "8", True), ("borrowing_limit", "4", True), ("borrowing_limit", "all", False),
+    ("weight", "1.5", False),
+])  # fmt: skip
+def test_save_says_until_when_what_it_lowers_evicts_nobody(lead, name, field, figure, said):
+    Cluster.objects.update(lowering_grace_s=5400)
+    post(lead, {name("vision", field=field): figure})
+    page = lead.get(URL).content.decode()
+    assert "Saved 1 edit, in force with the next cycle." in page
+    assert ("What it lowers evicts nobody before 12:12." in page) == said
+
+
 def test_conflict_is_told_at_the_cell_in_the_sum_and_in_a_sentence(lead, name):
     answer = post(lead, {name("alignment", A100): "4"}, reason="Two nodes")
     page = answer.content.decode()

@@ -31,6 +31,15 @@ def test_reason_is_read_in_a_sentence(as_user, cluster):
     assert 'class="number-link"' in page
 
 
+@pytest.mark.parametrize(("members", "said"), [(1, "8 h100-80gb"), (2, "16 2 × 8 h100-80gb")])
+def test_size_of_work_is_told_once(as_user, cluster, members, said):
+    fields = {"gpus": 8000, "min_members": members, "max_members": members, "user": "m.okafor"}
+    make_workload(Queue.objects.get(name="pretraining"), name="sized", **fields)
+    page = as_user("m.okafor").get(f"{MINE}?name=sized").content.decode()
+    [cell] = re.findall(r'<td class="num size".*?</td>', page, flags=re.S)
+    assert " ".join(re.sub(r"<[^>]+>", " ", cell).split()) == said
+
+
 def test_finished_work_stands_under_its_own_tab(as_user, cluster):
     Workload.objects.filter(name="pretraining-run-1").update(state=State.FINISHED)
     assert "pretraining-run-1" not in names(as_user("m.okafor").get(MINE))
