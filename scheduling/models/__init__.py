@@ -37,6 +37,7 @@ from scheduling.models.predictions import (
     Predictor,
     PredictorKind,
     PredictorState,
+    RunTimeQuestion,
 )
 from scheduling.models.queues import PodSecurity, Queue, Quota, QuotaChange
 from scheduling.models.workloads import (
@@ -81,6 +82,7 @@ __all__ = [
     "Quota",
     "QuotaChange",
     "Reason",
+    "RunTimeQuestion",
     "Share",
     "Standing",
     "StartForecast",

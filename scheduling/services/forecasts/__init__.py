@@ -1,6 +1,7 @@
 """The doors to learned run times."""
 
-from .expecting import Expected, expected
+from .asked import answer, answer_of, ask
+from .expecting import Expected
 from .learning import learn
 from .predicting import predict
 from .serving import demote, promote, serving
@@ -9,8 +10,10 @@ from .told import Rest, rests
 __all__ = [
     "Expected",
     "Rest",
+    "answer",
+    "answer_of",
+    "ask",
     "demote",
-    "expected",
     "learn",
     "predict",
     "promote",

@@ -1,4 +1,4 @@
-"""How long work would run that nobody has submitted yet, class by class."""
+"""How long work would run, class by class, as the model in this process says."""
 
 from __future__ import annotations
 
@@ -28,8 +28,13 @@ class Expected:
     here: int
     paced: bool
 
+    @property
+    def compares(self) -> bool:
+        """Whether it may be held against what is expected on another class."""
+        return bool(self.here) or self.paced
 
-def expected(
+
+def expected_on(
     *, cluster: Cluster, work: Workload, gpu_classes: Sequence[str]
 ) -> dict[str, Expected]:
     """By class; empty before anything was learned. ``work`` need not be saved."""
