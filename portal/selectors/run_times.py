@@ -65,11 +65,16 @@ def source_of(evidence: dict[str, Any], user: str) -> str:
 def expected_words(one: Expected, user: str, gpu_class: str) -> tuple[str, str]:
     """Quantiles, and what they rest on."""
     source = source_of({"runs": one.runs, "group": one.group}, user)
-    if one.runs and not one.here:
+    if one.pace is not None:
+        pace = one.pace
         source += (
-            f"; none of them on {gpu_class}: moved by how such work compares there"
-            if one.paced
-            else f"; none of them on {gpu_class}, and nobody knows how it compares"
+            f"; {pace.ratio:.2g} times as fast as on {pace.against}, by {number(pace.runs)} runs of"
+            f" {number(pace.groups)} names, {number(pace.own)} of its own"
+        )
+    if one.runs and one.here < one.runs and not one.paced:
+        ran = "none" if not one.here else number(one.here)
+        source += (
+            f"; {ran} of them on {gpu_class}, and nobody knows how it compares with the others"
         )
     return quantiles(one.p10_s, one.p50_s, one.p90_s), source
 

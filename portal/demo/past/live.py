@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
+from portal.demo import organisation as org
 from portal.demo.cluster.furnish import Played
 from portal.demo.past.foretold import Foretold
 from portal.demo.past.handover import hand_over
@@ -173,7 +174,13 @@ def _live(
     outcome = simulate(
         template,
         submissions,
-        options=Options(cycle_s=PLAN_EVERY_S, leave_s=LEAVE_S, until=until, spell_s=SPELL_S),
+        options=Options(
+            cycle_s=PLAN_EVERY_S,
+            leave_s=LEAVE_S,
+            until=until,
+            spell_s=SPELL_S,
+            speeds={pool.gpu_class: pool.speed for pool in org.POOLS},
+        ),
         observer=history,
     )
     history.close(until)

@@ -22,7 +22,7 @@ from kombu.exceptions import OperationalError
 
 from scheduling.models import Cluster, RunTimeQuestion, Workload
 
-from .expecting import Expected, expected_on
+from .expecting import Compared, Expected, expected_on
 from .serving import serving
 
 log = logging.getLogger(__name__)
@@ -121,4 +121,6 @@ def _work(row: RunTimeQuestion) -> Workload:
 
 
 def _expected(one: dict[str, Any]) -> Expected:
-    return Expected(**{field.name: one[field.name] for field in fields(Expected)})
+    known = {field.name: one[field.name] for field in fields(Expected)}
+    pace = known.pop("pace")
+    return Expected(**known, pace=Compared(**pace) if pace else None)

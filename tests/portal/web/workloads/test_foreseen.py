@@ -85,7 +85,7 @@ def test_class_where_work_ends_first_is_named(as_user, kube, learned):
 def test_class_that_nothing_ran_on_is_not_compared(as_user, kube, learned):
     rows = {r.gpu_class.name: r for r in answered(as_user("researcher")).context["outlook"].rows}
     assert rows["l4"].end is None
-    assert "nobody knows how it compares" in rows["l4"].run_time[1]
+    assert "nobody knows how it compares with the others" in rows["l4"].run_time[1]
     assert rows["l4"].cost.endswith("an hour")
 
 
