@@ -94,10 +94,11 @@ def _told(said: Prediction) -> str:
 
 def _paces(said: Prediction) -> list[str]:
     """'on h100-80gb P50 2 h: 1.8 times as fast as on a100-40gb, from 24 runs of 5 names'."""
-    first = next(iter(said.by_class), "")
+    ordered = sorted(said.by_class.items(), key=lambda pair: pair[1].get("place", 0))
+    first = ordered[0][0] if ordered else ""
     return [
         f"on {name} P50 {duration(one['p50_s'])}: {one['ratio']:.2g} times as fast as on {first}, from"
         f" {number(one['runs'])} runs of {number(one['groups'])} names, {number(one['own_runs'])} of its own"
-        for name, one in said.by_class.items()
+        for name, one in ordered
         if name != first
     ]

@@ -3,6 +3,7 @@
 from scheduling.engine.model import MILLI, Action, Reason, StepKind, Stop, WorkloadType
 from scheduling.engine.reasons.catalogue import headline
 from scheduling.models.clusters import (
+    ClassOrder,
     Cluster,
     ClusterMode,
     GpuClass,
@@ -55,6 +56,7 @@ __all__ = [
     "Announcement",
     "Cause",
     "CheckpointHabit",
+    "ClassOrder",
     "Cluster",
     "ClusterMode",
     "Consolidation",

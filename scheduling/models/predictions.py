@@ -91,7 +91,8 @@ class Prediction(models.Model):
     p90_s = models.FloatField()
     """Of the rest from ``at`` on, on the class that it runs on, else on the first it asks for."""
     by_class = models.JSONField(default=dict)
-    """{class: {p10_s, p50_s, p90_s, evidence}} for each class that it may run on, where a pace is known."""
+    """{class: {place, p10_s, p50_s, p90_s, ratio, runs, groups, own_runs}} for each class that it may run on,
+    where all paces are known; ``place`` in its author's order."""
     evidence = models.JSONField(default=dict)
     """What it was learned from: {group, name, runs, ran_s, shortest_s, longest_s}."""
     told_by = models.ForeignKey(

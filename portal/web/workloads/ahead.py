@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from decimal import Decimal
-from math import hypot
 
 from portal.accounts.models import User
 from portal.display.entitlement import Axis, Bar, axis, bar
 from portal.display.format import duration, gpus, money, number, reason_inside
+from portal.selectors.ends import end_after
 from portal.selectors.overview import figures_of
 from portal.selectors.run_times import expected_words
 from portal.teams import submission
@@ -194,7 +194,7 @@ class _Telling:
             leaving=self._leaving(answer) if runs else (),
             run_time=expected_words(one, self.user_name, gpu_class.name) if one else None,
             begin=begin,
-            end=end_of(begin, one) if begin and one and one.compares else None,
+            end=end_after(begin, one.p50_s, one.p90_s) if begin and one and one.compares else None,
         )
 
     @property
@@ -274,14 +274,6 @@ class _Telling:
         if not (most := self.most_cost(gpu_class)):
             return on
         return f"{on}; at most {most} in {duration(self.asked.observed.run_time_limit_s)}"
-
-
-def end_of(begin: tuple[datetime, datetime], one: Expected) -> tuple[datetime, datetime]:
-    """P50 and P90 of the end: the medians one after the other, and the doubts of start and run added as those
-    of things that have nothing to do with each other."""
-    p50 = begin[0] + timedelta(seconds=one.p50_s)
-    doubt_s = hypot((begin[1] - begin[0]).total_seconds(), one.p90_s - one.p50_s)
-    return p50, p50 + timedelta(seconds=doubt_s)
 
 
 def _axis(answers: Sequence[Answer], asked: Asked) -> Axis | None:

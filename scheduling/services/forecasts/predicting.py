@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -84,10 +84,12 @@ def _prediction(
     submitted = _numbers(noted) if noted else models.submissions.note(work)
     gone_s = ran_s(row, now)
     told = _told(models, row, "", submitted, gone_s, now)
+    by_class = _by_class(models, row, submitted, gone_s, now)
     if (
         before is not None
         and before.predictor_id == predictor.pk
         and _is_same(before, told.rest, now)
+        and _are_same(before.by_class, by_class)
     ):
         return None
     made = before or Prediction(workload=row, told_at=now, told_by=predictor)
@@ -99,7 +101,7 @@ def _prediction(
         "as_submitted": _plain(submitted),
         "by": told.said.by,
     }
-    made.by_class = _by_class(models, row, submitted, gone_s, now)
+    made.by_class = by_class
     return made
 
 
@@ -124,14 +126,14 @@ def _by_class(
         return {}
     first = row.gpu_classes[0]
     found: dict[str, Any] = {}
-    for name in row.gpu_classes:
+    for place, name in enumerate(row.gpu_classes):
         pace = models.history.paces.between(work_of(row), first, name)
         if pace is None:
             return {}
         p10, p50, p90 = _told(models, row, name, submitted, gone_s, now).rest
         found[name] = {
-            "p10_s": p10, "p50_s": p50, "p90_s": p90, "ratio": round(pace.ratio, 3), "runs": pace.runs,
-            "groups": pace.groups, "own_runs": pace.own,
+            "place": place, "p10_s": p10, "p50_s": p50, "p90_s": p90, "ratio": round(pace.ratio, 3),
+            "runs": pace.runs, "groups": pace.groups, "own_runs": pace.own,
         }  # fmt: skip
     return found
 
@@ -154,6 +156,13 @@ def _is_same(before: Prediction, rest: Sequence[float], now: datetime) -> bool:
     return all(
         abs(new + passed_s - was) <= SAME * max(was, 60.0)
         for new, was in zip(rest, old, strict=True)
+    )
+
+
+def _are_same(before: Mapping[str, Any], by_class: Mapping[str, Any]) -> bool:
+    return before.keys() == by_class.keys() and all(
+        abs(one["p50_s"] - before[name]["p50_s"]) <= SAME * max(before[name]["p50_s"], 60.0)
+        for name, one in by_class.items()
     )
 
 

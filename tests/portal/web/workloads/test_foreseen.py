@@ -1,12 +1,16 @@
 """How long work would run, when it would end and what that costs, as the submit page tells it."""
 
 import sys
+from datetime import timedelta
 
 import pytest
 
-from scheduling.models import RunTimeQuestion, Workload
+from portal.selectors.ends import elsewhere
+from portal.web.workloads import sooner
+from scheduling.models import MILLI, RunTimeQuestion, StartForecast, Workload
 from scheduling.prediction import boosted, stored
 from scheduling.services import forecasts
+from tests.factories import make_workload
 from tests.foresight import with_past
 from tests.portal.web.workloads.test_submit import FORM, PREVIEW
 
@@ -96,3 +100,66 @@ def test_answer_serves_until_the_model_is_another(as_user, cluster, kube, learne
     forecasts.serving(cluster).delete()
     forecasts.learn(cluster=cluster)
     assert asked(client).context["outlook"].awaits_run_times
+
+
+@pytest.fixture
+def waiting(cluster, learned):
+    """It waits for h100 for an hour yet."""
+    work = make_workload(
+        cluster.queues.get(name="pretraining"),
+        name="run-77",
+        user="researcher",
+        gpus=MILLI,
+        gpu_classes=["h100-80gb"],
+        submitted_at=cluster.now(),
+    )
+    begin = cluster.now() + timedelta(hours=1)
+    StartForecast.objects.create(
+        workload=work,
+        at=cluster.now(),
+        p50_at=begin,
+        p90_at=begin + timedelta(minutes=30),
+        gpu_class=cluster.gpu_classes.get(name="h100-80gb"),
+    )
+    return work
+
+
+def answered_elsewhere(work, *names):
+    elsewhere(work, names, work.cluster.now())
+    for question in RunTimeQuestion.objects.filter(answer__isnull=True):
+        forecasts.answer(question.pk)
+    return elsewhere(work, names, work.cluster.now())
+
+
+def test_start_now_on_the_slow_is_held_against_waiting_for_the_fast(waiting):
+    one = answered_elsewhere(waiting, "a100-40gb")["a100-40gb"]
+    runs_slow = one.ends[0] - waiting.cluster.now()
+    runs_fast = one.waits_ends[0] - one.waits[0]
+    assert runs_slow / runs_fast == pytest.approx(SLOWER, rel=0.3)
+    assert one.is_sooner == (one.ends[0] < one.waits_ends[0])
+    assert "times as fast as on h100-80gb" in one.evidence
+
+
+def test_class_that_nothing_ran_on_has_no_end_and_says_why(waiting):
+    one = answered_elsewhere(waiting, "l4")["l4"]
+    assert (one.ends, one.is_sooner) == (None, None)
+    assert "nobody knows" in one.evidence
+
+
+def test_what_starts_it_sooner_says_when_it_ends_either_way(as_user, waiting, monkeypatch):
+    change = {"change": "gpu_class", "value": "a100-40gb", "queue": "", "sentence": "On a100-40gb."}
+    monkeypatch.setattr(sooner, "what_would_start", lambda *_args, **_more: [change])
+    answered_elsewhere(waiting, "a100-40gb")
+    text = as_user("researcher").get(f"/c/fra1/w/{waiting.uid}/sooner/").content.decode()
+    assert "It would end there about" in text
+    assert "Waiting instead, it starts" in text
+    assert "ends first" in text
+
+
+def test_workload_page_prices_the_run_on_each_class_that_is_known(as_user, cluster, waiting):
+    waiting.gpu_classes = ["h100-80gb", "a100-40gb"]
+    waiting.save()
+    forecasts.predict(cluster=cluster)
+    text = as_user("researcher").get(f"/c/fra1/w/{waiting.uid}/").content.decode()
+    assert "Whole run, expected, h100-80gb" in text
+    assert "Whole run, expected, a100-40gb" in text
