@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from django.db.models import F
+from django.db.models import F, QuerySet
 
 from portal.accounts.models import User
 from portal.selectors.queue import subtree
@@ -17,6 +17,7 @@ from scheduling.models.workloads import HOLDING, WAITING
 from scheduling.services.starts.held import HORIZONS, Share, held_of
 
 MOST = 40
+MOST_MOVES = 6
 Point = tuple[float, float]
 
 
@@ -37,6 +38,18 @@ class Start:
     forecast: StartForecast | None
     box: Box | None
     after: Workload | None
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """If ``run`` (None: one that the reader does not see) ends late, about ``ends``, the P50 of the start of
+    ``work`` goes from ``begin`` to ``to``."""
+
+    work: Workload
+    run: Workload | None
+    ends: datetime
+    begin: datetime
+    to: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +74,7 @@ class Future:
     top: float
     trust: Sequence[tuple[str, Share]]
     trust_all: Share | None
+    moves: Sequence[Move]
     run: ForecastRun | None
 
 
@@ -110,6 +124,7 @@ def future(cluster: Cluster, queue: Queue, user: User, gpu_class: GpuClass, read
             if (gpu_class.name, i) in shares
         ],
         trust_all=shares.get((gpu_class.name, -1)),
+        moves=_moves(cluster, run, told, waiting, visible_workloads(user)),
         run=run,
     )
 
@@ -135,6 +150,39 @@ def _spans(
         for work in running
         if work.uid in run.ends
     }
+
+
+def _moves(
+    cluster: Cluster,
+    run: ForecastRun | None,
+    told: dict[int, StartForecast],
+    waiting: Sequence[Workload],
+    seen: QuerySet[Workload],
+) -> list[Move]:
+    """Of those shown here, the largest first. The told P50 moves by the factor that the futures have."""
+    by_uid = {work.uid: work for work in waiting}
+    kept = [one for one in (run.moves if run else ()) if one["workload"] in by_uid]
+    runs = {
+        work.uid: work
+        for work in seen.filter(cluster=cluster, uid__in=[one["run"] for one in kept])
+    }
+    found = []
+    for one in kept:
+        work = by_uid[one["workload"]]
+        row = told.get(work.pk)
+        if row is None or row.p50_at is None or run is None:
+            continue
+        times = one["late_start_s"] / max(1, one["start_s"])
+        found.append(
+            Move(
+                work=work,
+                run=runs.get(one["run"]),
+                ends=run.at + timedelta(seconds=one["late_end_s"]),
+                begin=row.p50_at,
+                to=row.at + times * (row.p50_at - row.at),
+            )
+        )
+    return sorted(found, key=lambda move: move.begin - move.to)[:MOST_MOVES]
 
 
 def _ends(
