@@ -171,22 +171,22 @@ def _live(
     history = Foretold(played.cluster, until - FORETOLD)
     for gpu_class, (installed, ready) in capacity(template).items():
         history.usage.capacity(gpu_class, installed=installed, ready=ready)
-    outcome = simulate(
-        template,
-        submissions,
-        options=Options(
-            cycle_s=PLAN_EVERY_S,
-            leave_s=LEAVE_S,
-            until=until,
-            spell_s=SPELL_S,
-            speeds={pool.gpu_class: pool.speed for pool in org.POOLS},
-        ),
-        observer=history,
-    )
+    outcome = simulate(template, submissions, options=options(until), observer=history)
     history.close(until)
     hand_over(played, history, unfinished(outcome.jobs))
     history.save()
     return len(outcome.jobs)
+
+
+def options(until: datetime) -> Options:
+    """How time passes in the past of a demo."""
+    return Options(
+        cycle_s=PLAN_EVERY_S,
+        leave_s=LEAVE_S,
+        until=until,
+        spell_s=SPELL_S,
+        speeds={pool.gpu_class: pool.speed for pool in org.POOLS},
+    )
 
 
 def capacity(snapshot: Snapshot) -> dict[str, tuple[int, int]]:

@@ -18,6 +18,7 @@ from scheduling.services.starts.held import HORIZONS, Share, held_of
 
 MOST = 40
 MOST_MOVES = 6
+PANEL_PX = 96
 Point = tuple[float, float]
 
 
@@ -72,6 +73,10 @@ class Future:
     ready: float
     ready_y: float
     top: float
+    now_y: float
+    end_y: float
+    ready_label_y: float
+    """Where the labels of the planned line stand, in pixels."""
     trust: Sequence[tuple[str, Share]]
     trust_all: Share | None
     moves: Sequence[Move]
@@ -118,6 +123,9 @@ def future(cluster: Cluster, queue: Queue, user: User, gpu_class: GpuClass, read
         ready=ready,
         ready_y=100 - 100 * ready / top,
         top=top,
+        now_y=_label_y(allocated, top),
+        end_y=_label_y(planned[-1][1], top),
+        ready_label_y=_label_y(ready, top),
         trust=[
             (label, shares[gpu_class.name, i])
             for i, label in enumerate(HORIZONS)
@@ -127,6 +135,12 @@ def future(cluster: Cluster, queue: Queue, user: User, gpu_class: GpuClass, read
         moves=_moves(cluster, run, told, waiting, visible_workloads(user)),
         run=run,
     )
+
+
+def _label_y(value: float, top: float) -> float:
+    """Just below the line at ``value``, within the panel."""
+    at = PANEL_PX * (1 - value / top)
+    return min(PANEL_PX - 4.0, max(11.0, at + 14))
 
 
 def _waiting(mine: Iterable[Workload], gpu_class: GpuClass) -> list[Workload]:

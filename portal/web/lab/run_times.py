@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from django.db.models import F, Q
-
 from portal.display.format import number
 from portal.web.lab.versions import Figure, figure
 from scheduling.models import Cluster, Prediction, Predictor, PredictorState
+from scheduling.services.forecasts import due
 
 LATEST = 200
-"""Told live and over: the last of which it is said how they held."""
+"""Told live and due by now: the last of which it is said how they held."""
 VERSIONS = 6
 SIMPLE = {
     "history": "History alone",
@@ -175,9 +174,7 @@ def _simple(one: Predictor) -> list[tuple[str, float]]:
 
 
 def _live(cluster: Cluster) -> tuple[int, int]:
-    """Of the last that were told here and ran to their end: how many, and how many within P10 to P90."""
-    told = Prediction.objects.filter(workload__cluster=cluster, ran_s__gt=0, cut_short=False)
-    latest = told.order_by("-at").values("pk")[:LATEST]
-    within = Q(ran_s__gte=F("told_p10_s"), ran_s__lte=F("told_p90_s"))
-    kept = Prediction.objects.filter(pk__in=list(latest.values_list("pk", flat=True)))
-    return kept.count(), kept.filter(within).count()
+    """Of the last that were told here and have come due: how many, and how many held."""
+    told = Prediction.objects.filter(workload__cluster=cluster)
+    latest = due(told, cluster.now(), LATEST)
+    return len(latest), sum(latest)

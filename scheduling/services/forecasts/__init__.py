@@ -2,6 +2,7 @@
 
 from .asked import answer, answer_of, ask
 from .expecting import Expected
+from .kept_promises import due
 from .learning import learn
 from .predicting import predict
 from .serving import demote, promote, serving
@@ -14,6 +15,7 @@ __all__ = [
     "answer_of",
     "ask",
     "demote",
+    "due",
     "learn",
     "predict",
     "promote",

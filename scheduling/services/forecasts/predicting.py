@@ -17,6 +17,7 @@ from scheduling.prediction.quantiles import rest_s, seconds
 
 from .budget import Budget
 from .holding import held
+from .kept_promises import due
 from .runs import NEEDED, ran_s, run_of, work_of
 from .serving import demote, serving
 
@@ -48,7 +49,7 @@ def predict(*, cluster: Cluster) -> int:
 
 def _predicted(cluster: Cluster, now: datetime) -> int:
     _judge(cluster)
-    _watch(cluster)
+    _watch(cluster, now)
     predictor = serving(cluster)
     if predictor is None:
         return 0
@@ -88,7 +89,7 @@ def _prediction(
     if (
         before is not None
         and before.predictor_id == predictor.pk
-        and _is_same(before, told.rest, now)
+        and _is_same(before, told.rest, row.state, now)
         and _are_same(before.by_class, by_class)
     ):
         return None
@@ -149,9 +150,9 @@ def _evidence(estimate: Estimate, gone_s: float) -> dict[str, Any]:
     }
 
 
-def _is_same(before: Prediction, rest: Sequence[float], now: datetime) -> bool:
+def _is_same(before: Prediction, rest: Sequence[float], state: str, now: datetime) -> bool:
     """Whether what was said then, with the time that has passed for one that runs, still says it."""
-    passed_s = (now - before.at).total_seconds() if before.workload.state == State.RUNNING else 0.0
+    passed_s = (now - before.at).total_seconds() if state == State.RUNNING else 0.0
     old = (before.p10_s, before.p50_s, before.p90_s)
     return all(
         abs(new + passed_s - was) <= SAME * max(was, 60.0)
@@ -199,13 +200,12 @@ def _judge(cluster: Cluster) -> None:
     Prediction.objects.bulk_update(judged, ["ran_s", "cut_short"], batch_size=BATCH)
 
 
-def _watch(cluster: Cluster) -> None:
+def _watch(cluster: Cluster, now: datetime) -> None:
     """Step back where the boosted model that serves has lost its hold."""
     predictor = serving(cluster)
     if predictor is None or predictor.kind != "boosted":
         return
-    told = predictor.first_predictions.filter(ran_s__gt=0, cut_short=False).order_by("-at")
-    latest = list(told.values_list("ran_s", "told_p10_s", "told_p90_s")[:DRIFT_RUNS])
-    held = sum(took is not None and low <= took <= high for took, low, high in latest)
+    latest = due(predictor.first_predictions.all(), now, DRIFT_RUNS)
+    held = sum(latest)
     if len(latest) == DRIFT_RUNS and held < DRIFT_LEAST * DRIFT_RUNS:
         demote(cluster=cluster, why=f"P10 to P90 held {held} of the last {DRIFT_RUNS} runs.")
