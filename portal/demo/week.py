@@ -53,7 +53,8 @@ def lived(days: int, say: Say) -> list[Day]:
     organisation = live.demand_of(cluster, template, **DEMAND)
     demand = live.sensible(cluster, generate(organisation, BEGIN, days, live.SEED))
     say(f"Living {days} days, told and judged as they go")
-    simulate(template, demand, options=live.options(until), observer=past)
+    lived = replace(template, queues=tuple(map(live.unplayed, template.queues)))
+    simulate(lived, demand, options=live.options(until), observer=past)
     return list(by_day(past.judged, past.starts(), days, ZoneInfo(cluster.display_time_zone)))
 
 

@@ -1,6 +1,6 @@
 """What is queued, decided and enforced."""
 
-from scheduling.engine.model import MILLI, Action, Reason, StepKind, Stop, WorkloadType
+from scheduling.engine.model import MILLI, Action, Reason, Sharing, StepKind, Stop, WorkloadType
 from scheduling.engine.reasons.catalogue import headline
 from scheduling.models.clusters import (
     ClassOrder,
@@ -86,6 +86,7 @@ __all__ = [
     "Reason",
     "RunTimeQuestion",
     "Share",
+    "Sharing",
     "Standing",
     "StartForecast",
     "State",

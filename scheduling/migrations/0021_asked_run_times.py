@@ -7,7 +7,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('scheduling', '0019_consolidations_ordered'),
+        ('scheduling', '0020_own_quota_and_sharing'),
     ]
 
     operations = [
