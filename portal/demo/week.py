@@ -78,7 +78,7 @@ def snapshot(cluster: Cluster) -> m.Snapshot:
         ),
         queues=policy.engine_queues(rows),
         priority_classes=policy.engine_priority_classes(rows),
-        policy=policy.engine_policy(cluster),
+        policy=policy.engine_policy(rows),
     )
 
 
