@@ -173,6 +173,12 @@ def predict(cluster_id: int) -> None:
     forecasts.predict(cluster=cluster)
 
 
+@shared_task(name="scheduling.tasks.answer_run_time")
+def answer_run_time(question_id: int) -> None:
+    """How long work would run that somebody is about to submit; not on the queue of the cluster's cycles."""
+    forecasts.answer(question_id)
+
+
 @shared_task(name="scheduling.tasks.retention")
 def retention() -> None:
     """Drop what is older than it is kept."""

@@ -39,6 +39,7 @@ class ClusterSerializer(serializers.ModelSerializer[Cluster]):
             "eviction_cap",
             "placement",
             "order",
+            "class_order",
             "stale_gang_grace_s",
             "user_history_strength",
             "charge_s",

@@ -15,6 +15,7 @@ from rest_framework.response import Response
 from portal.accounts.models import User
 from portal.api.scope import ClusterView
 from portal.display.format import zone
+from portal.reports.fairness import fairness
 from portal.reports.filters import PRESETS, ReportFilters
 from portal.reports.forms import FilterForm
 from portal.reports.preemptions import preemptions
@@ -73,6 +74,13 @@ class Waits(ReportView):
     def get(self, request: Request, cluster: str) -> Response:
         """Queue waits: percentiles over time, by size, by hour of the week."""
         return self.report(waits, request.query_params)
+
+
+class Fairness(ReportView):
+    @SCHEMA
+    def get(self, request: Request, cluster: str) -> Response:
+        """How far work was ahead of the quota of its queue alone, and who ended later than alone."""
+        return self.report(fairness, request.query_params)
 
 
 class Preemptions(ReportView):

@@ -8,6 +8,7 @@ from datetime import datetime
 from portal.display.format import counted, duration, gpus_counted, hours, number, percent, when
 from portal.display.periods import HOUR_S
 from portal.display.sentences import and_list
+from portal.reports.fairness import FairnessReport
 from portal.reports.filters import PRESETS, ReportFilters
 from portal.reports.preemptions import PreemptionsReport
 from portal.reports.utilization import QueueRow, UtilizationReport
@@ -161,6 +162,24 @@ def preemptions_finding(report: PreemptionsReport) -> Finding:
         bold += f", {percent(report.lost_share)} of what was allocated"
     bold += f"; {percent(report.rule_count('reclaim') / report.count)} were reclaims."
     return Finding(bold, _givers(report))
+
+
+def lead_of(seconds: float) -> str:
+    """'2 h 10 min', '2 h 10 min behind'."""
+    return duration(abs(seconds)) + (" behind" if seconds < 0 else "")
+
+
+def fairness_finding(report: FairnessReport) -> Finding:
+    ahead = "ahead of" if report.lead_s >= 0 else "behind"
+    bold = (
+        f"On average work was {duration(abs(report.lead_s))} {ahead} the quota of its queue alone"
+    )
+    bold += f"; {number(report.late_all)} of {number(report.ended)} ended later than alone."
+    losers = [row.name for row in report.queues if row.lead_s < 0]
+    if not losers:
+        return Finding(bold, "No queue is behind on average.")
+    verb = "is" if len(losers) == 1 else "are"
+    return Finding(bold, f"{and_list(losers[:3])} {verb} behind on average.")
 
 
 def _givers(report: PreemptionsReport, count: int = 2) -> str:

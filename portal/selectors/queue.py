@@ -14,7 +14,7 @@ from django.db.models.functions import Cast
 from portal.accounts.models import User
 from portal.display.division import Division
 from portal.display.entitlement import Axis, Figures, axis
-from portal.display.format import gpus, zone
+from portal.display.format import duration, gpus, zone
 from portal.display.spread import Spread
 from portal.display.steps import Frame, Sample, apart, area, line
 from portal.selectors.overview import Since, visible_evictions, waiting_since
@@ -32,11 +32,14 @@ from scheduling.models import (
 from scheduling.models.ledger import Resolution
 from scheduling.models.queues import below
 from scheduling.models.workloads import HOLDING
+from scheduling.services.merit import leads
 
 if TYPE_CHECKING:
     from django_stubs_ext import WithAnnotations
 
 DAYS = 7
+EVEN_S = 60.0
+"""Less than that is neither ahead nor behind."""
 ROWS = 50
 SIZES = ((2, "1–2 GPUs"), (8, "3–8 GPUs"), (32, "9–32 GPUs"), (None, "33 and more"))
 """Upper bounds in GPUs of the whole gang."""
@@ -45,6 +48,31 @@ SIZES = ((2, "1–2 GPUs"), (8, "3–8 GPUs"), (32, "9–32 GPUs"), (None, "33 a
 def subtree(queue: Queue) -> Q:
     """Condition on ``queue``: itself or below."""
     return below(queue.cluster_id, queue.path, on="queue__")
+
+
+@dataclass(frozen=True, slots=True)
+class Lead:
+    """How far what ended in a subtree was ahead of the quota of its own queue alone, on average."""
+
+    ended: int
+    late: int
+    lead_s: float
+
+    @property
+    def text(self) -> str:
+        if abs(self.lead_s) < EVEN_S:
+            return "As on its own quota"
+        word = "ahead of" if self.lead_s > 0 else "behind"
+        return f"{duration(abs(self.lead_s))} {word} its own quota"
+
+
+def lead(cluster: Cluster, queue: Queue, now: datetime) -> Lead:
+    """Of the last days. One query."""
+    works = leads.ended(cluster, now - timedelta(days=DAYS), now).filter(subtree(queue))
+    found = leads.by_queue(works).values()
+    ended = sum(one.ended for one in found)
+    total_s = sum(one.lead_s * one.ended for one in found)
+    return Lead(ended, sum(one.late for one in found), total_s / ended if ended else 0.0)
 
 
 def division(cluster: Cluster, user: User, gpu_class: GpuClass) -> Division:

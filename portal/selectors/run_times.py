@@ -65,11 +65,16 @@ def source_of(evidence: dict[str, Any], user: str) -> str:
 def expected_words(one: Expected, user: str, gpu_class: str) -> tuple[str, str]:
     """Quantiles, and what they rest on."""
     source = source_of({"runs": one.runs, "group": one.group}, user)
-    if one.runs and not one.here:
+    if one.pace is not None:
+        pace = one.pace
         source += (
-            f"; none of them on {gpu_class}: moved by how such work compares there"
-            if one.paced
-            else f"; none of them on {gpu_class}, and nobody knows how it compares"
+            f"; {pace.ratio:.2g} times as fast as on {pace.against}, by {number(pace.runs)} runs of"
+            f" {number(pace.groups)} names, {number(pace.own)} of its own"
+        )
+    if one.runs and one.here < one.runs and not one.paced:
+        ran = "none" if not one.here else number(one.here)
+        source += (
+            f"; {ran} of them on {gpu_class}, and nobody knows how it compares with the others"
         )
     return quantiles(one.p10_s, one.p50_s, one.p90_s), source
 
@@ -89,10 +94,11 @@ def _told(said: Prediction) -> str:
 
 def _paces(said: Prediction) -> list[str]:
     """'on h100-80gb P50 2 h: 1.8 times as fast as on a100-40gb, from 24 runs of 5 names'."""
-    first = next(iter(said.by_class), "")
+    ordered = sorted(said.by_class.items(), key=lambda pair: pair[1].get("place", 0))
+    first = ordered[0][0] if ordered else ""
     return [
         f"on {name} P50 {duration(one['p50_s'])}: {one['ratio']:.2g} times as fast as on {first}, from"
         f" {number(one['runs'])} runs of {number(one['groups'])} names, {number(one['own_runs'])} of its own"
-        for name, one in said.by_class.items()
+        for name, one in ordered
         if name != first
     ]

@@ -3,6 +3,7 @@
 from scheduling.engine.model import MILLI, Action, Reason, Sharing, StepKind, Stop, WorkloadType
 from scheduling.engine.reasons.catalogue import headline
 from scheduling.models.clusters import (
+    ClassOrder,
     Cluster,
     ClusterMode,
     GpuClass,
@@ -37,6 +38,7 @@ from scheduling.models.predictions import (
     Predictor,
     PredictorKind,
     PredictorState,
+    RunTimeQuestion,
 )
 from scheduling.models.processes import Lane, Process, Role
 from scheduling.models.queues import PodSecurity, Queue, Quota, QuotaChange
@@ -55,6 +57,7 @@ __all__ = [
     "Announcement",
     "Cause",
     "CheckpointHabit",
+    "ClassOrder",
     "Cluster",
     "ClusterMode",
     "Consolidation",
@@ -85,6 +88,7 @@ __all__ = [
     "QuotaChange",
     "Reason",
     "Role",
+    "RunTimeQuestion",
     "Share",
     "Sharing",
     "Standing",

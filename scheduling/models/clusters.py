@@ -26,6 +26,13 @@ class ClusterMode(models.TextChoices):
     PAUSED = "paused", "Paused"
 
 
+class ClassOrder(models.TextChoices):
+    """As its author lists them, or first where it would end first, as learned."""
+
+    LISTED = "listed", "As listed"
+    ENDS_FIRST = "ends_first", "Ends first"
+
+
 class Cluster(models.Model):
     """A Kubernetes cluster, how to reach it, and the policy its engine runs with.
 
@@ -63,6 +70,10 @@ class Cluster(models.Model):
     fair_share_delay_s = models.PositiveIntegerField(default=3600)
     max_evictions = models.PositiveIntegerField(null=True, blank=True, default=3)
     max_moves = models.PositiveIntegerField(default=0)
+    class_order = models.CharField(
+        max_length=10, choices=ClassOrder.choices, default=ClassOrder.ENDS_FIRST
+    )
+    """Of several GPU classes that work may use, which is tried first."""
     cycle_interval_s = models.FloatField(default=5, validators=[MinValueValidator(0.1)])
 
     clock_real = models.DateTimeField(null=True, blank=True, editable=False)

@@ -28,6 +28,8 @@ class ForecastRun(models.Model):
     known_arrivals = models.PositiveIntegerField(default=0)
     ends = models.JSONField(default=dict)
     """uid of what runs -> [P50, P90] of the seconds from ``at`` until it ends."""
+    moves = models.JSONField(default=list)
+    """What would move a start: as ``services.starts.movers``, uids in place of names."""
 
     def __str__(self) -> str:
         return f"forecasts of {self.cluster}"

@@ -53,6 +53,10 @@ class Predictor(models.Model):
     a ratio of 2 is in half the time."""
     served_from = models.DateTimeField(null=True, blank=True)
     served_until = models.DateTimeField(null=True, blank=True)
+    weighs = models.JSONField(default=dict)
+    """What matters to it: {"runs": judged, "known": [{name, loss_pct}]}, by how much larger the loss were on
+    runs that its trees had not seen, did it not know this; {"groups": [{name, runs, error}]}, what its
+    predictions rested on and how far they were off."""
     why = models.CharField(max_length=200, blank=True)
     """Why it serves, waits, or had to go, in one sentence."""
 
@@ -87,7 +91,8 @@ class Prediction(models.Model):
     p90_s = models.FloatField()
     """Of the rest from ``at`` on, on the class that it runs on, else on the first it asks for."""
     by_class = models.JSONField(default=dict)
-    """{class: {p10_s, p50_s, p90_s, evidence}} for each class that it may run on, where a pace is known."""
+    """{class: {place, p10_s, p50_s, p90_s, ratio, runs, groups, own_runs}} for each class that it may run on,
+    where all paces are known; ``place`` in its author's order."""
     evidence = models.JSONField(default=dict)
     """What it was learned from: {group, name, runs, ran_s, shortest_s, longest_s}."""
     told_by = models.ForeignKey(
@@ -114,3 +119,29 @@ class Prediction(models.Model):
 
     def __str__(self) -> str:
         return f"{self.workload}: {self.p10_s:.0f} to {self.p90_s:.0f} s"
+
+
+class RunTimeQuestion(models.Model):
+    """How long work would run that nobody has submitted yet, and the answer once there is one. Times are
+    real ones."""
+
+    cluster = models.ForeignKey(
+        Cluster, on_delete=models.CASCADE, related_name="run_time_questions"
+    )
+    digest = models.CharField(max_length=64)
+    """Of what is asked and the version of the model."""
+    asked = models.JSONField()
+    asked_at = models.DateTimeField()
+    answer = models.JSONField(null=True, blank=True)
+    """By class, as ``services.forecasts.Expected``."""
+    answered_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["cluster", "-asked_at"]
+        constraints = [
+            models.UniqueConstraint(fields=["cluster", "digest"], name="run_time_question_unique")
+        ]
+        indexes = [models.Index(fields=["cluster", "asked_at"], name="run_time_question_asked")]
+
+    def __str__(self) -> str:
+        return f"{self.asked.get('name') or 'unnamed'} on {self.cluster}"

@@ -41,18 +41,26 @@ class Forest:
 
     def predict(self, row: Sequence[float]) -> Floats:
         """The correction of history's median at each of ``LEVELS``."""
-        x = np.asarray(row, dtype=np.float64)
+        values = self._values(np.asarray(row, dtype=np.float64)[np.newaxis])[0]
+        return self.base + np.bincount(self.of_level, weights=values, minlength=len(LEVELS))
+
+    def predict_all(self, rows: Floats) -> Floats:
+        """The same of many rows, a line each."""
+        is_of = self.of_level[:, np.newaxis] == np.arange(len(LEVELS))
+        return self.base + self._values(rows) @ is_of.astype(np.float64)
+
+    def _values(self, rows: Floats) -> Floats:
+        """What each tree says of each row."""
+        line = np.arange(len(rows))[:, np.newaxis]
         tree = np.arange(len(self.value))
-        node = np.zeros(len(self.value), dtype=np.int32)
+        node = np.zeros((len(rows), len(self.value)), dtype=np.int32)
         for _ in range(self.depth):
-            seen = x[self.feature[tree, node]]
+            seen = rows[line, self.feature[tree, node]]
             goes_left = np.where(
                 np.isnan(seen), self.missing_left[tree, node], seen <= self.threshold[tree, node]
             )
             node = np.where(goes_left, self.left[tree, node], self.right[tree, node])
-        return self.base + np.bincount(
-            self.of_level, weights=self.value[tree, node], minlength=len(LEVELS)
-        )
+        return self.value[tree, node]
 
 
 def fit(rows: Floats, targets: Floats) -> Forest:

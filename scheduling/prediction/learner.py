@@ -72,12 +72,18 @@ class Learner:
     )
     by_class: dict[str, Score] = field(default_factory=dict)
     """Of what was told, by the GPU class that it ran on."""
+    by_group: dict[str, Score] = field(default_factory=dict)
+    """Of what was told, by the group of history that it rested on."""
     rows: deque[tuple[list[float], float]] = field(default_factory=lambda: deque(maxlen=ROWS))
     waiting: dict[int, Said] = field(default_factory=dict)
     ended: int = 0
     censored: int = 0
     fitted_at: int = 0
     fits: int = 0
+    unseen: int = 0
+    """The last of ``rows``, which the trees were not fitted to."""
+    before: tuple[Forest, list[tuple[list[float], float]]] | None = None
+    """The trees of the fit before, and what had ended between the two."""
     boosting: bool = True
     again: float = AGAIN
 
@@ -108,7 +114,9 @@ class Learner:
         if not run.censored:
             self.scores["told"].note(said.told, took)
             self.by_class.setdefault(run.work.gpu_class, Score()).note(said.told, took)
+            self.by_group.setdefault(said.estimate.group, Score()).note(said.told, took)
         self.rows.append((said.row, target_of(said, took, censored=run.censored)))
+        self.unseen = min(self.unseen + 1, len(self.rows))
         self.models.serving = self._better()
 
     def _better(self) -> str:
@@ -128,7 +136,9 @@ class Learner:
         table = np.array([row for row, _ in self.rows])
         table[:, np.isnan(table).all(axis=0)] = 0.0  # A column of nothing cannot be put into bins.
         targets = np.array([target for _, target in self.rows])
-        self.models.forest = boosted.fit(table, targets)
+        if self.models.forest is not None:
+            self.before = self.models.forest, list(self.rows)[-self.unseen :]
+        self.models.forest, self.unseen = boosted.fit(table, targets), 0
         self.fitted_at, self.fits = self.ended, self.fits + 1
 
 

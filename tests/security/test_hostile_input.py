@@ -34,7 +34,8 @@ EVERY = 1 if os.environ.get("HYPOTHESIS_PROFILE") == "nightly" else 3
 """One text in so many goes alone into a parameter, another for the next; all of them at night."""
 SKIPPED = {"csrfmiddlewaretoken"}
 TWINS = {"web:my_work", "web:queues", "reports:waits", "reports:preemptions"} | {
-    "api:waits", "api:preemptions", "reports:waits_csv", "reports:waits_json",
+    "api:waits", "api:preemptions", "api:fairness", "reports:fairness", "reports:fairness_csv",
+    "reports:fairness_json", "reports:waits_csv", "reports:waits_json",
     "reports:preemptions_csv", "reports:preemptions_json", "reports:utilization_csv",
 }  # fmt: skip
 """Read what another address reads, with the same code: tried with all parameters at once only."""

@@ -211,7 +211,7 @@ ADDRESSES = {
     "web:cluster_mode": PLAIN,
     **{
         f"reports:{name}{ending}": Address(REPORT, shows=name != "waits")
-        for name in ("utilization", "waits", "preemptions")
+        for name in ("utilization", "waits", "preemptions", "fairness")
         for ending in ("", "_csv", "_json")
     },
     "api:me": PLAIN,
@@ -258,7 +258,7 @@ ADDRESSES = {
     "api:evictions": Address((*LEDGER, *OFFSETS), shows=True),
     **{
         f"api:{name}": Address(REPORT, shows=name != "waits")
-        for name in ("utilization", "waits", "preemptions")
+        for name in ("utilization", "waits", "preemptions", "fairness")
     },
     "api:schema": PLAIN,
     "api:docs": PLAIN,

@@ -15,7 +15,7 @@ from scheduling.engine.model import Action, Phase, Plan, Snapshot
 from scheduling.models import Cluster, ForecastOutcome, Workload
 from scheduling.services.starts import outcomes
 from scheduling.services.starts.futures import look_ahead
-from scheduling.services.starts.known import known_from
+from scheduling.services.starts.known import Known, known_from
 from scheduling.services.starts.refresh import why_not
 from scheduling.simulation.ahead.bands import Band, Came, Correction
 
@@ -46,9 +46,13 @@ class Foretold(History):
             self._next = now + EVERY
             self._tell(now, snapshot, waiting)
 
+    def known(self, now: datetime) -> Known:
+        """What futures are drawn from at ``now``."""
+        return known_from(self.workloads.values(), now)
+
     def _tell(self, now: datetime, snapshot: Snapshot, waiting: set[str]) -> None:
         self._learn(now)
-        known = known_from(self.workloads.values(), now)
+        known = self.known(now)
         ahead = look_ahead(snapshot, known, futures=FUTURES, ahead_s=AHEAD_S)
         correction = self._correction.with_waiting(
             Came(Band(o.raw_p50_s, o.raw_p90_s), (now - o.told_at).total_seconds())

@@ -13,6 +13,7 @@ from uuid import NAMESPACE_URL, uuid5
 from django.db import transaction
 
 from portal.demo.past.hourly import HourlyUsage
+from portal.demo.work.arrivals import IMAGE, RUN_TIME_LIMIT_S
 from scheduling.engine.model import Action, Phase, Plan, Snapshot
 from scheduling.engine.model import Decision as Line
 from scheduling.models import (
@@ -215,6 +216,8 @@ class History(Observer):
             elastic=work.elastic,
             gpu_classes=list(work.gpu_classes),
             checkpoint_interval_s=job.submission.checkpoint_s,
+            image=IMAGE,
+            run_time_limit_s=RUN_TIME_LIMIT_S,
             submitted_at=work.submitted,
         )
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
+from portal.demo import organisation as org
 from portal.demo.cluster.furnish import Played
 from portal.demo.past.foretold import Foretold
 from portal.demo.past.handover import hand_over
@@ -173,17 +174,24 @@ def _live(
     history = Foretold(played.cluster, until - FORETOLD)
     for gpu_class, (installed, ready) in capacity(template).items():
         history.usage.capacity(gpu_class, installed=installed, ready=ready)
-    outcome = simulate(
-        replace(template, queues=tuple(map(_unplayed, template.queues))),
-        submissions,
-        options=Options(cycle_s=PLAN_EVERY_S, leave_s=LEAVE_S, until=until, spell_s=SPELL_S),
-        observer=history,
-    )
+    lived = replace(template, queues=tuple(map(unplayed, template.queues)))
+    outcome = simulate(lived, submissions, options=options(until), observer=history)
     history.close(until)
     _play_back(played.cluster, template, history)
     hand_over(played, history, unfinished(outcome.jobs))
     history.save()
     return len(outcome.jobs)
+
+
+def options(until: datetime) -> Options:
+    """How time passes in the past of a demo."""
+    return Options(
+        cycle_s=PLAN_EVERY_S,
+        leave_s=LEAVE_S,
+        until=until,
+        spell_s=SPELL_S,
+        speeds={pool.gpu_class: pool.speed for pool in org.POOLS},
+    )
 
 
 def _play_back(cluster: Cluster, template: Snapshot, history: Foretold) -> None:
@@ -193,7 +201,7 @@ def _play_back(cluster: Cluster, template: Snapshot, history: Foretold) -> None:
     play_back(history.workloads.values(), layout, cluster)
 
 
-def _unplayed(queue: m.Queue) -> m.Queue:
+def unplayed(queue: m.Queue) -> m.Queue:
     """The simulator that lives the past plays nobody's own quota along."""
     return replace(queue, played_along=False, evictions_left=None)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from django.db.models import F
+from django.db.models import F, QuerySet
 
 from portal.accounts.models import User
 from portal.selectors.queue import subtree
@@ -17,6 +17,8 @@ from scheduling.models.workloads import HOLDING, WAITING
 from scheduling.services.starts.held import HORIZONS, Share, held_of
 
 MOST = 40
+MOST_MOVES = 6
+PANEL_PX = 96
 Point = tuple[float, float]
 
 
@@ -40,6 +42,18 @@ class Start:
 
 
 @dataclass(frozen=True, slots=True)
+class Move:
+    """If ``run`` (None: one that the reader does not see) ends late, about ``ends``, the P50 of the start of
+    ``work`` goes from ``begin`` to ``to``."""
+
+    work: Workload
+    run: Workload | None
+    ends: datetime
+    begin: datetime
+    to: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class Future:
     now: datetime
     axis: Ahead
@@ -59,8 +73,13 @@ class Future:
     ready: float
     ready_y: float
     top: float
+    now_y: float
+    end_y: float
+    ready_label_y: float
+    """Where the labels of the planned line stand, in pixels."""
     trust: Sequence[tuple[str, Share]]
     trust_all: Share | None
+    moves: Sequence[Move]
     run: ForecastRun | None
 
 
@@ -104,14 +123,24 @@ def future(cluster: Cluster, queue: Queue, user: User, gpu_class: GpuClass, read
         ready=ready,
         ready_y=100 - 100 * ready / top,
         top=top,
+        now_y=_label_y(allocated, top),
+        end_y=_label_y(planned[-1][1], top),
+        ready_label_y=_label_y(ready, top),
         trust=[
             (label, shares[gpu_class.name, i])
             for i, label in enumerate(HORIZONS)
             if (gpu_class.name, i) in shares
         ],
         trust_all=shares.get((gpu_class.name, -1)),
+        moves=_moves(cluster, run, told, waiting, visible_workloads(user)),
         run=run,
     )
+
+
+def _label_y(value: float, top: float) -> float:
+    """Just below the line at ``value``, within the panel."""
+    at = PANEL_PX * (1 - value / top)
+    return min(PANEL_PX - 4.0, max(11.0, at + 14))
 
 
 def _waiting(mine: Iterable[Workload], gpu_class: GpuClass) -> list[Workload]:
@@ -136,6 +165,39 @@ def _spans(
         for work in running
         if work.uid in run.ends
     }
+
+
+def _moves(
+    cluster: Cluster,
+    run: ForecastRun | None,
+    told: dict[int, StartForecast],
+    waiting: Sequence[Workload],
+    seen: QuerySet[Workload],
+) -> list[Move]:
+    """Of those shown here, the largest first. The told P50 moves by the factor that the futures have."""
+    by_uid = {work.uid: work for work in waiting}
+    kept = [one for one in (run.moves if run else ()) if one["workload"] in by_uid]
+    runs = {
+        work.uid: work
+        for work in seen.filter(cluster=cluster, uid__in=[one["run"] for one in kept])
+    }
+    found = []
+    for one in kept:
+        work = by_uid[one["workload"]]
+        row = told.get(work.pk)
+        if row is None or row.p50_at is None or run is None:
+            continue
+        times = one["late_start_s"] / max(1, one["start_s"])
+        found.append(
+            Move(
+                work=work,
+                run=runs.get(one["run"]),
+                ends=run.at + timedelta(seconds=one["late_end_s"]),
+                begin=row.p50_at,
+                to=row.at + times * (row.p50_at - row.at),
+            )
+        )
+    return sorted(found, key=lambda move: move.begin - move.to)[:MOST_MOVES]
 
 
 def _ends(

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from django.db.models import F, Q
-
-from scheduling.models import Cluster, Prediction, Predictor
-from scheduling.services.forecasts import serving
+from portal.display.format import number
+from portal.web.lab.versions import Figure, figure
+from scheduling.models import Cluster, Prediction, Predictor, PredictorState
+from scheduling.services.forecasts import due
 
 LATEST = 200
-"""Told live and over: the last of which it is said how they held."""
+"""Told live and due by now: the last of which it is said how they held."""
 VERSIONS = 6
 SIMPLE = {
     "history": "History alone",
@@ -20,6 +20,67 @@ SIMPLE = {
     "global_median": "Median of all",
     "requested_time": "Requested limit",
 }
+KNOWN = {
+    "limit": ("Run-time limit", "as its author asks for"),
+    "size": ("Size", "GPUs and memory"),
+    "time": ("Hour and day", "of the submission"),
+    "type": ("Type", "training, inference, interactive"),
+    "user_open": ("User’s open work", "how much, and since when the last"),
+    "recipe_open": ("Open work like it", "how much, and how old"),
+    "history": ("What history says", "P10, P50, P90 of runs like it"),
+    "last_recipe": ("Last runs of its recipe", "same user, name, size and limit, in its queue"),
+    "last_shape": ("Last runs of its shape", "same user, name, size and limit, in any queue"),
+    "last_place": ("Last runs of user and size", "in its queue"),
+    "last_user": ("Last runs of the user", "whatever they were"),
+    "last_size": ("Last runs of the size", "in its queue"),
+    "last_queue": ("Last runs of the queue", "whatever they were"),
+}
+"""By the names of ``prediction.weighing``."""
+GROUPS = {
+    "recipe": "User, name, size, limit and queue",
+    "shape": "User, name, size and limit",
+    "name": "User and name",
+    "place": "User, queue and size",
+    "user": "User",
+    "image": "Name and image",
+    "size": "Queue and size",
+    "queue": "Queue",
+    "all": "All of the cluster",
+    "": "Nothing yet",
+}
+"""By the groups of ``prediction.history``."""
+LEAST_LOSS_PCT = 0.05
+"""What is worth less is noise of the shuffling, and stands at zero."""
+
+
+@dataclass(frozen=True, slots=True)
+class Weight:
+    """``loss_pct``: how much worse the model were without it; ``width`` of its bar, percent."""
+
+    name: str
+    means: str
+    loss_pct: float
+    before: float | None
+    """Of the version before."""
+    width: float
+
+    @property
+    def loss(self) -> str:
+        return "0" if self.is_nothing else f"+{number(self.loss_pct, 1)}"
+
+    @property
+    def is_nothing(self) -> bool:
+        return self.loss_pct < LEAST_LOSS_PCT
+
+
+@dataclass(frozen=True, slots=True)
+class Rests:
+    """Share of predictions that rested on runs of the same ``group``, and by how much they were off."""
+
+    group: str
+    runs: int
+    pct: float
+    error: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,25 +99,61 @@ class Page:
     classes: Sequence[ClassRow]
     simple: Sequence[tuple[str, float]]
     versions: Sequence[Predictor]
+    """The latest."""
+    all_versions: int
+    figure: Figure | None
+    weights: Sequence[Weight]
+    weighed_runs: int
+    weighed_before: Predictor | None
+    rests: Sequence[Rests]
     live: int
     live_held_pct: float
 
 
 def page(cluster: Cluster) -> Page | None:
     """None before anything was learned."""
-    serves = serving(cluster)
+    versions = list(Predictor.objects.filter(cluster=cluster).defer("state").order_by("-version"))
+    serves = next((one for one in versions if one.status == PredictorState.SERVING), None)
     if serves is None:
         return None
-    versions = Predictor.objects.filter(cluster=cluster).defer("state")
+    weighed = [one for one in versions if one.weighs.get("known")]
     live, held = _live(cluster)
     return Page(
         serving=serves,
         classes=_classes(serves),
         simple=_simple(serves),
-        versions=list(versions[:VERSIONS]),
+        versions=versions[:VERSIONS],
+        all_versions=len(versions),
+        figure=figure(versions, cluster.now(), cluster.display_time_zone),
+        weights=_weights(weighed),
+        weighed_runs=weighed[0].weighs["runs"] if weighed else 0,
+        weighed_before=weighed[1] if len(weighed) > 1 else None,
+        rests=_rests(serves),
         live=live,
         live_held_pct=100 * held / live if live else 0.0,
     )
+
+
+def _weights(weighed: Sequence[Predictor]) -> list[Weight]:
+    """Of the newest of those, the largest first, beside the one before."""
+    if not weighed:
+        return []
+    now, *earlier = ({k["name"]: k["loss_pct"] for k in one.weighs["known"]} for one in weighed[:2])
+    before = earlier[0] if earlier else {}
+    most = max(1.0, *now.values())
+    return [
+        Weight(*KNOWN.get(name, (name, "")), loss, before.get(name), max(0.0, 100 * loss / most))
+        for name, loss in now.items()
+    ]
+
+
+def _rests(one: Predictor) -> list[Rests]:
+    groups = one.weighs.get("groups", ())
+    total = sum(of["runs"] for of in groups)
+    return [
+        Rests(GROUPS.get(of["name"], of["name"]), of["runs"], 100 * of["runs"] / total, of["error"])
+        for of in groups
+    ]
 
 
 def _classes(one: Predictor) -> list[ClassRow]:
@@ -77,9 +174,7 @@ def _simple(one: Predictor) -> list[tuple[str, float]]:
 
 
 def _live(cluster: Cluster) -> tuple[int, int]:
-    """Of the last that were told here and ran to their end: how many, and how many within P10 to P90."""
-    told = Prediction.objects.filter(workload__cluster=cluster, ran_s__gt=0, cut_short=False)
-    latest = told.order_by("-at").values("pk")[:LATEST]
-    within = Q(ran_s__gte=F("told_p10_s"), ran_s__lte=F("told_p90_s"))
-    kept = Prediction.objects.filter(pk__in=list(latest.values_list("pk", flat=True)))
-    return kept.count(), kept.filter(within).count()
+    """Of the last that were told here and have come due: how many, and how many held."""
+    told = Prediction.objects.filter(workload__cluster=cluster)
+    latest = due(told, cluster.now(), LATEST)
+    return len(latest), sum(latest)

@@ -17,7 +17,7 @@ from portal.boundary.reading import whole_or
 from portal.teams.access import is_operator, visible_workloads
 from portal.web.frame.requests import PersonRequest
 from portal.web.frame.shell import get_cluster
-from portal.web.lab import forecasts, forms, run_times, what_if
+from portal.web.lab import drafts, forecasts, forms, run_times, what_if
 from portal.web.operations.mode import operated
 from portal.web.overview.views import chosen_class
 from scheduling.models import Cluster, PriorityClass, Queue, WhatIf
@@ -136,6 +136,7 @@ def one(request: PersonRequest, cluster: str, pk: int) -> HttpResponse:
         "chosen": chosen,
         "wait_ticks": what_if.wait_ticks(),
         "again": forms.as_query(changes),
+        "draft": drafts.quota_draft(request.user, question) if page else None,
         "others": list(WhatIf.objects.filter(cluster=found, is_kept=True).exclude(pk=pk)[:4]),
         "tab": "what_if",
     }

@@ -6,9 +6,10 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from decimal import Decimal
 from typing import Any
 
-from portal.display.format import duration, hmin, number, reason_inside
+from portal.display.format import duration, hmin, money, number, reason_inside
 from portal.web.ahead import Ahead, Box
 from scheduling.models import Cluster, Queue, WhatIf, Workload
 from scheduling.services.explain.asking import rows_of
@@ -26,6 +27,7 @@ WORDS = {
     "policy": "Policy",
     "arrival": "Arrival",
 }
+HOURS_A_WEEK = 168
 LEAST_WAIT_S, MOST_WAIT_S = 60.0, 86400.0
 WAIT_TICKS = ((60, "1 min"), (600, "10 min"), (3600, "1 h"), (6 * 3600, "6 h"), (86400, "24 h"))
 SAME_S = 120.0
@@ -111,6 +113,8 @@ class Page:
     shares: Sequence[ShareRow]
     waits: Sequence[WaitRow]
     figures: Sequence[tuple[str, str, str]]
+    prices: Sequence[tuple[str, str]]
+    """(what, a week of it)."""
     alone: Sequence[Json]
     finding: str
     finding_rest: str
@@ -134,6 +138,7 @@ def page(question: WhatIf, gpu_class: str) -> Page | None:
         shares=_shares(question.cluster, answer, gpu_class),
         waits=waits,
         figures=_figures(answer, gpu_class),
+        prices=_prices(question.cluster, answer),
         alone=answer.get("alone", ()),
         finding=bold,
         finding_rest=rest,
@@ -255,6 +260,19 @@ def _figures(answer: Json, gpu_class: str) -> list[tuple[str, str, str]]:
     for name, side in answer.get("replay", {}).get("figures", {}).items():
         rows.append((words[name], number(side["before"], 1), number(side["after"], 1)))
     return rows
+
+
+def _prices(cluster: Cluster, answer: Json) -> list[tuple[str, str]]:
+    """Of GPUs that are there only with the changes, or no more, at the price of their class."""
+    prices = dict(cluster.gpu_classes.values_list("name", "price_per_gpu_hour"))
+    found = []
+    for name, (before, after) in answer["ready"].items():
+        more = Decimal(str(after)) - Decimal(str(before))
+        if more and prices.get(name):
+            word = "more" if more > 0 else "fewer"
+            what = f"{number(float(abs(more)), 1)} {name} {word}, a week"
+            found.append((what, money(more * prices[name] * HOURS_A_WEEK, cluster.currency)))
+    return found
 
 
 def _finding(

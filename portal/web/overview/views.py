@@ -157,6 +157,7 @@ def _entitlement(cluster: Cluster, user: User, queue: Queue, chosen: GpuClass) -
         "running": queue_figures.running(queue, user, chosen, division, now),
         # Weeks of rows: read for the page, not for each of its refreshes.
         "waits": SimpleLazyObject(partial(queue_figures.waits, queue, chosen, now)),
+        "lead": SimpleLazyObject(partial(queue_figures.lead, cluster, queue, now)),
         "history": SimpleLazyObject(
             partial(queue_figures.history, queue, chosen, now, cluster.display_time_zone)
         ),

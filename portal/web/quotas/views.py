@@ -5,21 +5,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
+from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.exceptions import ValidationError
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_safe
 
 from portal.accounts.models import User
 from portal.accounts.views import person
 from portal.boundary.reading import instant, whole
 from portal.display.format import counted, when
-from portal.teams.access import dividable_queues, visible_queues
+from portal.teams.access import dividable_queues, is_operator, visible_queues
 from portal.web.frame.context import Shell
 from portal.web.frame.shell import get_cluster
+from portal.web.lab import drafts
+from portal.web.lab.forms import as_query
 from portal.web.quotas.changes import backwards, entries
 from portal.web.quotas.table import make_table
 from portal.web.quotas.typed import Typed, read
@@ -70,7 +74,11 @@ def quotas(request: HttpRequest, cluster: str, queue: str) -> HttpResponse:
     top = get_queue(request, found, queue)
     if request.method == "POST":
         return _save(request, top)
-    return _page(request, top, grid(top, found.now()))
+    shown = grid(top, found.now())
+    if drafts.DRAFT not in request.GET or not may_divide(request, top):
+        return _page(request, top, shown)
+    typed = read(request.GET, shown, Shell(request).zone)
+    return _page(request, top, shown, typed=typed, faults=typed.faults)
 
 
 def _save(request: HttpRequest, top: Queue) -> HttpResponse:
@@ -79,6 +87,10 @@ def _save(request: HttpRequest, top: Queue) -> HttpResponse:
     now = top.cluster.now()
     typed = read(request.POST, grid(top, _shown_at(request, now)), Shell(request).zone)
     faults = list(typed.faults)
+    if not faults and "what_if" in request.POST and is_operator(request.user):
+        asked = drafts.changes_of(typed.cells)
+        page = reverse("web:what_ifs", args=[top.cluster.name])
+        return redirect(f"{page}?{as_query(asked)}")
     if not faults:
         try:
             return _saved(request, top, _store(request, top, typed))
@@ -126,7 +138,13 @@ def _saved(request: HttpRequest, top: Queue, change: QuotaChange) -> HttpRespons
     if any(map(_lowers, change.cells)):
         grace = f" What it lowers evicts nobody before {when(spared, change.at, zone)}."
     messages.success(request, f"Saved {edits}, in force {start}.{grace}")
-    return redirect(request.get_full_path())
+    return redirect(_here(request))
+
+
+def _here(request: HttpRequest) -> str:
+    """The address of the grid as it is in force, of the classes that are shown."""
+    classes = urlencode([("class", name) for name in request.GET.getlist("class")])
+    return f"{request.path}?{classes}" if classes else request.path
 
 
 def _lowers(cell: dict[str, Any]) -> bool:
@@ -165,6 +183,9 @@ def _page(
         "crumbs": crumbs(request, top),
         "table": table,
         "typed": typed or Typed(),
+        "is_draft": drafts.DRAFT in request.GET and typed is not None and not request.POST,
+        "here": _here(request),
+        "is_operator": is_operator(request.user),
         "faults": faults,
         "is_stale": any(fault.code == STALE for fault in faults),
         "by_field": {f.field: f for f in faults if f.queue is None},

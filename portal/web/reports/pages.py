@@ -9,9 +9,10 @@ from typing import Any, Protocol
 
 from django.urls import reverse
 
-from portal.display.format import class_number, number
+from portal.display.format import class_number, duration, number
 from portal.display.spread import LEAST
 from portal.reports import words
+from portal.reports.fairness import FairnessReport
 from portal.reports.figures import preemptions as preemption_figures
 from portal.reports.figures import theme
 from portal.reports.figures import utilization as utilization_figures
@@ -231,6 +232,24 @@ def preemptions_page(report: PreemptionsReport, **_: bool) -> dict[str, Any]:
         "matrix_rows": _matrix_rows(report.matrix),
         "queue_rows": [(row, Meter(_part(row.lost, most))) for row in report.queues],
     }
+
+
+def fairness_page(report: FairnessReport, **_: bool) -> dict[str, Any]:
+    most = max((abs(row.lead_s) for row in report.queues), default=0.0)
+    return {
+        "finding": words.fairness_finding(report),
+        "lead": words.lead_of(report.lead_s),
+        "late_share": report.late_all / report.ended,
+        "queue_rows": [
+            (row, _lead_meter(row.lead_s, most), duration(abs(row.lead_s))) for row in report.queues
+        ],
+    }
+
+
+def _lead_meter(lead_s: float, most: float) -> Meter:
+    """Full is ahead, pale behind."""
+    part = _part(abs(lead_s), most)
+    return Meter(part, part) if lead_s >= 0 else Meter(0.0, part)
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from django.views.decorators.http import require_safe
 from portal.accounts.models import User
 from portal.display.csv import Table, csv_lines
 from portal.display.format import zone
+from portal.reports.fairness import fairness
 from portal.reports.filters import ReportFilters
 from portal.reports.forms import FilterForm
 from portal.reports.preemptions import preemptions
@@ -56,6 +57,7 @@ KINDS = {
         Kind("utilization", "Utilization", utilization, pages.utilization_page),
         Kind("waits", "Queue waits", waits, pages.waits_page),
         Kind("preemptions", "Preemptions", preemptions, pages.preemptions_page),
+        Kind("fairness", "Fairness", fairness, pages.fairness_page),
     )
 }
 

@@ -8,25 +8,30 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from decimal import Decimal
 
 from portal.accounts.models import User
 from portal.display.entitlement import Axis, Bar, axis, bar
 from portal.display.format import duration, gpus, money, number, reason_inside
+from portal.selectors.ends import end_after
 from portal.selectors.overview import figures_of
 from portal.selectors.run_times import expected_words
 from portal.teams import submission
 from portal.teams.access import visible_workloads
 from scheduling.models import Cluster, GpuClass, Workload
+from scheduling.services import forecasts
 from scheduling.services.errors import ServiceError
 from scheduling.services.explain import asking
 from scheduling.services.explain.asking import Answer, Asked
 from scheduling.services.forecasts import Expected
 from scheduling.services.words.told import Reader, name_of, tell
 
+NEVER = (datetime.max.replace(tzinfo=UTC),) * 2
 NAMED = 3
 """Of those who go before, so many are named; the others are counted."""
+RUN_TIME_S = 0.3
+"""So long the page waits for how long it would run, after the plans; who types on has it with the next."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +62,11 @@ class Row:
     leaving: Sequence[str] = ()
     run_time: tuple[str, str] | None = None
     """How long it would run there, and what that rests on."""
+    end: tuple[datetime, datetime] | None = None
+    """P50 and P90 of when it would have ended there; None where its start or its pace there is not known."""
+
+    begin: tuple[datetime, datetime] | None = None
+    """P50 and P90 of its start there, now where it starts at once; None where no time is worth telling."""
 
     @property
     def starts(self) -> bool:
@@ -80,16 +90,31 @@ class Outlook:
     axis: Axis | None = None
     at: datetime | None = None
     fault: str = ""
+    first: FirstEnd | None = None
+    awaits_run_times: bool = False
+    """The worker has not said yet how long it would run."""
+
+
+@dataclass(frozen=True, slots=True)
+class FirstEnd:
+    """Of the classes that it accepts the one where it would end first, and the one where it would start
+    first, where that is another."""
+
+    ends: Row
+    starts: Row | None
 
 
 def outlook(asked: Asked, classes: Sequence[GpuClass], user: User, reader: Reader) -> Outlook:
     """Each of ``classes``, those that it accepts first in their order."""
+    names = [c.name for c in classes]
+    question = asking.ask_run_times(asked, names)
     try:
-        answers = asking.ask(asked, [c.name for c in classes])
+        answers = asking.ask(asked, names)
     except ServiceError as fault:
         return Outlook(size=size_of(asked), fault=str(fault))
     whole, *single = answers
-    telling = _Telling(asked, user, reader, asking.run_times(asked, [c.name for c in classes]))
+    said = forecasts.answer_of(question, wait_s=RUN_TIME_S) if question else {}
+    telling = _Telling(asked, user, reader, said or {})
     on = _axis(answers, asked)
     rank = {name: i + 1 for i, name in enumerate(asked.observed.gpu_classes)}
     rows = [
@@ -105,7 +130,20 @@ def outlook(asked: Asked, classes: Sequence[GpuClass], user: User, reader: Reade
         rows=sorted(rows, key=lambda row: row.choice or len(rows) + 1),
         axis=on,
         at=asked.cluster.now(),
+        first=_first_end(rows),
+        awaits_run_times=said is None,
     )
+
+
+def _first_end(rows: Sequence[Row]) -> FirstEnd | None:
+    """None unless at least two that it accepts can be compared."""
+    known = [row for row in rows if row.choice and row.end]
+    if len(known) < 2:
+        return None
+    ends = min(known, key=lambda row: (row.end or NEVER, row.choice))
+    starts = min(known, key=lambda row: (row.begin or NEVER, row.choice))
+    earlier = (starts.begin or NEVER) < (ends.begin or NEVER)
+    return FirstEnd(ends, starts if earlier else None)
 
 
 def size_of(asked: Asked) -> str:
@@ -142,22 +180,30 @@ class _Telling:
             verdict = Verdict("err", "error", "Not allowed", said)
         runs = verdict.tone != "err"
         behind = self._behind(answer) if runs else []
+        one = self.run_times.get(gpu_class.name) if runs else None
+        begin = self._begin(answer) if runs else None
         return Row(
             gpu_class=gpu_class,
             choice=choice,
             verdict=verdict,
             bar=self._bar(answer, on),
-            cost=f"{self._cost(gpu_class, self._held(answer), 3600)} an hour" if runs else "–",
-            cost_note=self._cost_note(gpu_class, answer) if runs else "",
+            cost=self._cost_words(gpu_class, answer, one) if runs else "–",
+            cost_note=self._cost_note(gpu_class, answer, one) if runs else "",
             behind=behind,
             behind_others=len(answer.ahead) - len(behind) if runs else 0,
             leaving=self._leaving(answer) if runs else (),
-            run_time=self._run_time(gpu_class) if runs else None,
+            run_time=expected_words(one, self.user_name, gpu_class.name) if one else None,
+            begin=begin,
+            end=end_after(begin, one.p50_s, one.p90_s) if begin and one and one.compares else None,
         )
 
-    def _run_time(self, gpu_class: GpuClass) -> tuple[str, str] | None:
-        one = self.run_times.get(gpu_class.name)
-        return expected_words(one, self.asked.observed.user, gpu_class.name) if one else None
+    @property
+    def user_name(self) -> str:
+        return self.asked.observed.user
+
+    def _begin(self, answer: Answer) -> tuple[datetime, datetime] | None:
+        now = self.cluster.now()
+        return (now, now) if answer.starts else answer.start
 
     def verdict(self, answer: Answer) -> Verdict:
         decision, text = answer.decision, self._text(answer)
@@ -214,9 +260,17 @@ class _Telling:
         hours = Decimal(held) / 1000 * Decimal(seconds) / 3600
         return money(gpu_class.price_per_gpu_hour * hours, self.cluster.currency)
 
-    def _cost_note(self, gpu_class: GpuClass, answer: Answer) -> str:
+    def _cost_words(self, gpu_class: GpuClass, answer: Answer, one: Expected | None) -> str:
+        """Of the run as it is expected there, else of an hour."""
+        if one is None or not one.compares:
+            return f"{self._cost(gpu_class, self._held(answer), 3600)} an hour"
+        return f"about {self._cost(gpu_class, self._held(answer), one.p50_s)}"
+
+    def _cost_note(self, gpu_class: GpuClass, answer: Answer, one: Expected | None) -> str:
         held = gpus(self._held(answer))
         on = f"on {held} GPU{'' if held == '1' else 's'}"
+        if one is not None and one.compares:
+            on += f" in {duration(one.p50_s)}, P50"
         if not (most := self.most_cost(gpu_class)):
             return on
         return f"{on}; at most {most} in {duration(self.asked.observed.run_time_limit_s)}"

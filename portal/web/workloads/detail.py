@@ -18,6 +18,7 @@ from portal.accounts.models import User
 from portal.display import timeline
 from portal.selectors import history, run_times
 from portal.selectors.costs import cost_of, gpu_seconds, may_read_cost
+from portal.selectors.ends import expected_costs
 from portal.selectors.workloads import gang
 from portal.teams.access import may_operate_workload, visible_workloads
 from portal.teams.reading import reader_of
@@ -25,7 +26,7 @@ from portal.web.frame.requests import PersonRequest
 from portal.web.frame.shell import get_cluster
 from portal.web.workloads.ahead_of_quota import standing_of
 from portal.web.workloads.bars import LargeBar, large
-from scheduling.models import Cluster, Decision, Eviction, GpuClass, Queue, Share, State, Workload
+from scheduling.models import Cluster, Decision, Eviction, Queue, Share, State, Workload
 from scheduling.services.starts.tell import said_of
 from scheduling.services.words.told import home_of
 from scheduling.services.workloads.checkpoints import Learned, Source, outlook
@@ -80,6 +81,8 @@ def context(request: PersonRequest, cluster: Cluster, work: Workload) -> dict[st
     expected = outlook(work, now)
     reader = reader_of(request)
     home = home_of(work, reader)
+    classes = {c.name: c for c in cluster.gpu_classes.all()}
+    reads_cost = may_read_cost(user, work)
     return {
         "cluster": cluster,
         "work": work,
@@ -91,14 +94,15 @@ def context(request: PersonRequest, cluster: Cluster, work: Workload) -> dict[st
         "line": _line(cluster, user, work, now),
         "entries": history.entries(work, transitions, evictions, decisions, reader, now=now),
         "decision": decisions[-1] if decisions else None,
-        "classes": _classes(cluster, work),
+        "classes": [classes[name] for name in work.gpu_classes if name in classes],
         "entitlement": _entitlement(work, home),
         "checkpoints": expected,
         "standing": standing_of(work, now),
         "run_time": run_times.learned_of(work),
         "learned_from": learned_from(work, expected.learned) if expected else "",
         "used_gpu_s": gpu_seconds(work, now),
-        "cost": cost_of(work, now) if may_read_cost(user, work) else None,
+        "cost": cost_of(work, now) if reads_cost else None,
+        "expected_costs": expected_costs(work, classes, now) if reads_cost else [],
         "may_cancel": may_operate and work.state != State.FINISHED,
         "may_hold": may_operate and work.is_waiting and not work.held,
         "may_release": may_operate and work.is_waiting and work.held,
@@ -178,12 +182,6 @@ def _decisions(work: Workload) -> list[Decision]:
     for one in newest:
         one.workload = work  # its queue is at hand
     return newest[::-1]
-
-
-def _classes(cluster: Cluster, work: Workload) -> list[GpuClass]:
-    """Those it asked for, in its order of preference."""
-    known = {c.name: c for c in cluster.gpu_classes.all()}
-    return [known[name] for name in work.gpu_classes if name in known]
 
 
 def learned_from(work: Workload, learned: Learned) -> str:

@@ -7,6 +7,7 @@ from django.http import Http404, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
+from portal.selectors.ends import elsewhere
 from portal.teams.access import submittable_queues
 from portal.teams.reading import reader_of
 from portal.teams.submission import usable_priority_classes
@@ -24,7 +25,8 @@ from scheduling.services.words.told import answers
 def sooner(request: PersonRequest, cluster: str, uid: str) -> HttpResponse:
     """The fragment that the workload page loads once it stands."""
     found = get_cluster(request, cluster)
-    work = seen(request.user, found).filter(uid=uid).first()
+    rows = seen(request.user, found).select_related("start_forecast__gpu_class")
+    work = rows.filter(uid=uid).first()
     if work is None or not work.is_waiting:
         raise Http404
     shown = {"cluster": found, "work": work, **_answer(request, found, work)}
@@ -43,4 +45,7 @@ def _answer(request: PersonRequest, cluster: Cluster, work: Workload) -> dict[st
         )
     except ServiceError as error:
         return {"fault": str(error)}
-    return {"found": answers(found, work, reader_of(request))}
+    told = answers(found, work, reader_of(request))
+    names = [one["value"] for one in told if one["change"] == "gpu_class"]
+    ends = elsewhere(work, names, cluster.now())
+    return {"found": [(one, ends.get(one["value"])) for one in told]}

@@ -10,6 +10,7 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST
 
+from portal.boundary.reading import whole_or
 from portal.teams import submission, templates
 from portal.teams.models import SubmitTemplate
 from portal.teams.reading import reader_of
@@ -163,6 +164,7 @@ def _shown(request: PersonRequest, cluster: Cluster, form: AnyForm) -> dict[str,
         "form": form,
         "pasted": isinstance(form, PasteForm),
         "form_url": reverse("web:submit", args=[cluster.name]),
+        "tries": whole_or(request.POST.get("tries", "0"), 0),
         "faults": _faults(form) if form.is_bound else [],
         "lines": texts.lines(text),
         "yaml": text,

@@ -10,6 +10,7 @@ from django.conf import settings
 
 from scheduling.benches.engine.outcomes import Outcome, Progress
 from scheduling.benches.engine.registry import Bench
+from scheduling.benches.worker.foreseen import bench_foreseen
 from scheduling.benches.worker.foresight import bench_eta, bench_what_if
 from scheduling.benches.worker.managers import Start, start_reference, start_worker
 from scheduling.benches.worker.pages import run_pages
@@ -56,4 +57,5 @@ SERVICE_BENCHES: Mapping[str, Bench] = {
     "live": partial(_bench, LIVE, latency),
     "what-if": bench_what_if,
     "eta": bench_eta,
+    "foreseen": bench_foreseen,
 }

@@ -22,12 +22,12 @@ from scheduling.cluster.connection.client import ApiError
 from scheduling.engine import Outline, Planner
 from scheduling.engine import model as m
 from scheduling.engine import plan as engine_plan
-from scheduling.models import Cluster, Queue, State, Workload
+from scheduling.models import Cluster, Queue, RunTimeQuestion, State, Workload
+from scheduling.services import forecasts
 from scheduling.services.clusters.connection import Address, address_of
 from scheduling.services.consolidation.moves import Freed
 from scheduling.services.consolidation.moves import freed as engine_freed
 from scheduling.services.errors import ServiceError
-from scheduling.services.forecasts import Expected, expected
 from scheduling.services.policy.rows import PolicyRows
 from scheduling.services.snapshot import build as snapshots
 from scheduling.services.starts.futures import look_ahead
@@ -126,16 +126,15 @@ def ask(asked: Asked, gpu_classes: Sequence[str] = ()) -> list[Answer]:
         return [reading.answer(asked.observed, name) for name in ("", *gpu_classes)]
 
 
-def run_times(asked: Asked, gpu_classes: Sequence[str]) -> dict[str, Expected]:
-    """How long it would run on each of ``gpu_classes``, as learned; empty before anything was."""
+def ask_run_times(asked: Asked, gpu_classes: Sequence[str]) -> RunTimeQuestion | None:
+    """The question how long it would run on each of ``gpu_classes``; None before anything was learned."""
     one = asked.observed
     work = Workload(
         cluster=asked.cluster, queue=asked.queue, name=one.name, user=one.user, image=one.image,
         gpus=one.gpus, memory_mib=one.memory_mib, min_members=one.min_members,
-        run_time_limit_s=one.run_time_limit_s, submitted_at=asked.cluster.now(),
-        gpu_classes=list(one.gpu_classes),
+        run_time_limit_s=one.run_time_limit_s, gpu_classes=list(one.gpu_classes),
     )  # fmt: skip
-    return expected(cluster=asked.cluster, work=work, gpu_classes=gpu_classes)
+    return forecasts.ask(cluster=asked.cluster, work=work, gpu_classes=gpu_classes)
 
 
 def can_never_start(asked: Asked) -> m.Decision | None:

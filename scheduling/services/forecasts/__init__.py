@@ -1,6 +1,8 @@
 """The doors to learned run times."""
 
-from .expecting import Expected, expected
+from .asked import answer, answer_of, ask
+from .expecting import Expected
+from .kept_promises import due
 from .learning import learn
 from .predicting import predict
 from .serving import demote, promote, serving
@@ -9,8 +11,11 @@ from .told import Rest, rests
 __all__ = [
     "Expected",
     "Rest",
+    "answer",
+    "answer_of",
+    "ask",
     "demote",
-    "expected",
+    "due",
     "learn",
     "predict",
     "promote",

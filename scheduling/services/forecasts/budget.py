@@ -22,6 +22,10 @@ class Budget:
     def allows(self, cluster_id: int) -> bool:
         return self.clock() >= self._until.get(cluster_id, 0.0)
 
+    def forgive(self, cluster_id: int) -> None:
+        """The next pass may begin at once."""
+        self._until.pop(cluster_id, None)
+
     @contextmanager
     def spend(self, cluster_id: int) -> Iterator[None]:
         """A pass that takes c CPU seconds is followed by a rest until c / ``SHARE`` have gone by since it

@@ -7,7 +7,9 @@ nothing is lost by a kill, and learning twice gives the same.
 from __future__ import annotations
 
 import time
+from dataclasses import asdict
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.db import transaction
 from django.db.models import QuerySet
@@ -15,7 +17,9 @@ from django.db.models import QuerySet
 from scheduling.models import Cluster, Predictor, PredictorKind, State, Workload
 from scheduling.prediction import stored
 from scheduling.prediction.baselines import Baselines
+from scheduling.prediction.history import GROUPS
 from scheduling.prediction.learner import Learner
+from scheduling.prediction.weighing import weights
 
 from .budget import Budget
 from .runs import NEEDED, run_of, work_of
@@ -43,7 +47,7 @@ def learn(*, cluster: Cluster) -> Predictor | None:
     if not BUDGET.allows(cluster.pk):
         return None
     now = cluster.now()
-    latest = Predictor.objects.filter(cluster=cluster).order_by("-version").first()
+    latest = Predictor.objects.filter(cluster=cluster).order_by("-version").defer("state").first()
     if not _is_due(cluster, latest, now):
         return None
     with BUDGET.spend(cluster.pk):
@@ -135,8 +139,26 @@ def _predictor(
             }
             for quick, slow, pace in learner.models.history.paces.pairs()
         ],
+        weighs=_weighs(learner),
         why=_why(learner),
     )
+
+
+def _weighs(learner: Learner) -> dict[str, Any]:
+    runs, found = weights(learner)
+    groups = (
+        (group, learner.by_group[group].figures())
+        for group in (*GROUPS, "")
+        if group in learner.by_group
+    )
+    return {
+        "runs": runs,
+        "known": [asdict(one) for one in found],
+        "groups": [
+            {"name": group, "runs": of["runs"], "error": of["median_abs_log2_error"]}
+            for group, of in groups
+        ],
+    }
 
 
 def _why(learner: Learner) -> str:

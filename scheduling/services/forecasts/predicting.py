@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -17,6 +17,7 @@ from scheduling.prediction.quantiles import rest_s, seconds
 
 from .budget import Budget
 from .holding import held
+from .kept_promises import due
 from .runs import NEEDED, ran_s, run_of, work_of
 from .serving import demote, serving
 
@@ -48,7 +49,7 @@ def predict(*, cluster: Cluster) -> int:
 
 def _predicted(cluster: Cluster, now: datetime) -> int:
     _judge(cluster)
-    _watch(cluster)
+    _watch(cluster, now)
     predictor = serving(cluster)
     if predictor is None:
         return 0
@@ -84,10 +85,12 @@ def _prediction(
     submitted = _numbers(noted) if noted else models.submissions.note(work)
     gone_s = ran_s(row, now)
     told = _told(models, row, "", submitted, gone_s, now)
+    by_class = _by_class(models, row, submitted, gone_s, now)
     if (
         before is not None
         and before.predictor_id == predictor.pk
-        and _is_same(before, told.rest, now)
+        and _is_same(before, told.rest, row.state, now)
+        and _are_same(before.by_class, by_class)
     ):
         return None
     made = before or Prediction(workload=row, told_at=now, told_by=predictor)
@@ -99,7 +102,7 @@ def _prediction(
         "as_submitted": _plain(submitted),
         "by": told.said.by,
     }
-    made.by_class = _by_class(models, row, submitted, gone_s, now)
+    made.by_class = by_class
     return made
 
 
@@ -124,14 +127,14 @@ def _by_class(
         return {}
     first = row.gpu_classes[0]
     found: dict[str, Any] = {}
-    for name in row.gpu_classes:
+    for place, name in enumerate(row.gpu_classes):
         pace = models.history.paces.between(work_of(row), first, name)
         if pace is None:
             return {}
         p10, p50, p90 = _told(models, row, name, submitted, gone_s, now).rest
         found[name] = {
-            "p10_s": p10, "p50_s": p50, "p90_s": p90, "ratio": round(pace.ratio, 3), "runs": pace.runs,
-            "groups": pace.groups, "own_runs": pace.own,
+            "place": place, "p10_s": p10, "p50_s": p50, "p90_s": p90, "ratio": round(pace.ratio, 3),
+            "runs": pace.runs, "groups": pace.groups, "own_runs": pace.own,
         }  # fmt: skip
     return found
 
@@ -147,13 +150,20 @@ def _evidence(estimate: Estimate, gone_s: float) -> dict[str, Any]:
     }
 
 
-def _is_same(before: Prediction, rest: Sequence[float], now: datetime) -> bool:
+def _is_same(before: Prediction, rest: Sequence[float], state: str, now: datetime) -> bool:
     """Whether what was said then, with the time that has passed for one that runs, still says it."""
-    passed_s = (now - before.at).total_seconds() if before.workload.state == State.RUNNING else 0.0
+    passed_s = (now - before.at).total_seconds() if state == State.RUNNING else 0.0
     old = (before.p10_s, before.p50_s, before.p90_s)
     return all(
         abs(new + passed_s - was) <= SAME * max(was, 60.0)
         for new, was in zip(rest, old, strict=True)
+    )
+
+
+def _are_same(before: Mapping[str, Any], by_class: Mapping[str, Any]) -> bool:
+    return before.keys() == by_class.keys() and all(
+        abs(one["p50_s"] - before[name]["p50_s"]) <= SAME * max(before[name]["p50_s"], 60.0)
+        for name, one in by_class.items()
     )
 
 
@@ -190,13 +200,12 @@ def _judge(cluster: Cluster) -> None:
     Prediction.objects.bulk_update(judged, ["ran_s", "cut_short"], batch_size=BATCH)
 
 
-def _watch(cluster: Cluster) -> None:
+def _watch(cluster: Cluster, now: datetime) -> None:
     """Step back where the boosted model that serves has lost its hold."""
     predictor = serving(cluster)
     if predictor is None or predictor.kind != "boosted":
         return
-    told = predictor.first_predictions.filter(ran_s__gt=0, cut_short=False).order_by("-at")
-    latest = list(told.values_list("ran_s", "told_p10_s", "told_p90_s")[:DRIFT_RUNS])
-    held = sum(took is not None and low <= took <= high for took, low, high in latest)
+    latest = due(predictor.first_predictions.all(), now, DRIFT_RUNS)
+    held = sum(latest)
     if len(latest) == DRIFT_RUNS and held < DRIFT_LEAST * DRIFT_RUNS:
         demote(cluster=cluster, why=f"P10 to P90 held {held} of the last {DRIFT_RUNS} runs.")

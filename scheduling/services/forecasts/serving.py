@@ -9,7 +9,9 @@ from scheduling.prediction import stored
 
 
 def serving(cluster: Cluster) -> Predictor | None:
-    return Predictor.objects.filter(cluster=cluster, status=PredictorState.SERVING).first()
+    """Without its ``state``, which only who holds the model reads."""
+    rows = Predictor.objects.filter(cluster=cluster, status=PredictorState.SERVING)
+    return rows.defer("state").first()
 
 
 @transaction.atomic

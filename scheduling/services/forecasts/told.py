@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from typing import Any
+
+from django.db.models import QuerySet
 
 from scheduling.cluster.adapters import key_of
 from scheduling.models import Cluster, Prediction, State
 
 LEAST_KEPT = 1000
+SAME = 1.1
+"""Factor between run times below which two classes are taken to be as fast."""
 NEVER = datetime.min.replace(tzinfo=UTC)
 
 
@@ -21,6 +27,8 @@ class Rest:
     p10_s: float
     p50_s: float
     p90_s: float
+    classes: tuple[str, ...] = ()
+    """That it may run on, those where it would end first first; empty where nobody knows."""
 
     def whole_s(self, started: datetime | None) -> tuple[float, float]:
         """P50 and P90 of the time from ``started`` to its end, as a plan counts it; of one that waits, from
@@ -47,8 +55,7 @@ def rests(cluster: Cluster, *, uids: Collection[str] | None = None) -> dict[str,
     said = said.exclude(workload__state=State.FINISHED).order_by()
     if uids is not None:
         said = said.filter(workload__uid__in=uids)
-    columns = said.values_list("workload__uid", "at", "p10_s", "p50_s", "p90_s")
-    return {uid: Rest(at, p10, p50, p90) for uid, at, p10, p50, p90 in columns}
+    return _by_uid(said)
 
 
 def rests_by_name(cluster: Cluster) -> dict[str, Rest]:
@@ -80,13 +87,32 @@ class Foreseen:
         """
         new = Prediction.objects.filter(predictor__cluster=cluster, at__gt=self._seen).order_by()
         new = new.exclude(workload__state=State.FINISHED)
-        columns = new.values_list("workload__uid", "at", "p10_s", "p50_s", "p90_s")
-        found = {uid: Rest(at, p10, p50, p90) for uid, at, p10, p50, p90 in columns}
+        found = _by_uid(new)
         self.by_uid |= found
         self._seen = max([self._seen, *(rest.at for rest in found.values())])
         if len(self.by_uid) > LEAST_KEPT + 2 * len(present):
             self.by_uid = {uid: self.by_uid[uid] for uid in _both(self.by_uid, present)}
         return iter(found)
+
+
+def _by_uid(said: QuerySet[Prediction]) -> dict[str, Rest]:
+    columns = said.values_list("workload__uid", "at", "p10_s", "p50_s", "p90_s", "by_class")
+    return {
+        uid: Rest(at, p10, p50, p90, by_end(classes) if classes else ())
+        for uid, at, p10, p50, p90, classes in columns
+    }
+
+
+def by_end(by_class: Mapping[str, Any]) -> tuple[str, ...]:
+    """Classes by the P50 of a run that starts at once, the quickest first; of those whose P50 differ by less
+    than ``SAME`` the one that its author puts first."""
+    quickest = max(1.0, min(one["p50_s"] for one in by_class.values()))
+
+    def rank(name: str) -> tuple[int, int]:
+        longer = max(1.0, by_class[name]["p50_s"]) / quickest
+        return int(math.log(longer) / math.log(SAME) + 1e-9), by_class[name].get("place", 0)
+
+    return tuple(sorted(by_class, key=rank))
 
 
 def _both(first: Iterable[str], second: Collection[str]) -> Iterator[str]:

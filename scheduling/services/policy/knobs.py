@@ -88,6 +88,15 @@ KNOBS = (
         choices=("arrival", "shortest_predicted", "rank"),
     ),
     Knob(
+        "class_order",
+        WAITING,
+        "Order of GPU classes",
+        "Of several classes that work may use, which is tried first: as listed, or where it would end first,"
+        " as learned; as listed where nobody knows.",
+        "Work that may use several classes.",
+        choices=("listed", "ends_first"),
+    ),
+    Knob(
         "reserve_after_s",
         WAITING,
         "Room is kept after",

@@ -17,7 +17,7 @@ from scheduling.cluster.picture.compose import Orphans, Picture, Seat
 from scheduling.cluster.picture.node_sets import NodeSets
 from scheduling.cluster.picture.nodes import ObservedNode
 from scheduling.engine import model as m
-from scheduling.models import Cluster, ClusterMode, Workload
+from scheduling.models import ClassOrder, Cluster, ClusterMode, Workload
 from scheduling.services.forecasts.told import NONE, Rests, rests
 from scheduling.services.merit.standings import standing_in
 from scheduling.services.policy import rows as policies
@@ -239,7 +239,7 @@ def _workload(
         cpus=observed.cpus if observed.gpus else 0,
         memory_mib=observed.memory_mib if observed.gpus else 0,
         members=m.Members(observed.min_members, observed.max_members),
-        gpu_classes=observed.gpu_classes if known.gpu_classes is None else known.gpu_classes,
+        gpu_classes=_wishes(observed, known, rows, foreseen),
         topology=m.Topology(**observed.topology),
         elastic=observed.min_members < observed.max_members,
         predicted=_predicted(observed, running, foreseen),
@@ -249,6 +249,16 @@ def _workload(
         node_set=_set_name(observed.bounds) if observed.bounds and observed.gpus else None,
         **(running or {}),
     )
+
+
+def _wishes(observed: Observed, known: Known, rows: PolicyRows, foreseen: Rests) -> tuple[str, ...]:
+    """The classes that it may use: as its author prefers them, or those first where it would end first."""
+    left = observed.gpu_classes if known.gpu_classes is None else known.gpu_classes
+    rest = foreseen.get(observed.uid)
+    if rest is None or not rest.classes or rows.cluster.class_order != ClassOrder.ENDS_FIRST:
+        return left
+    place = {name: number for number, name in enumerate(rest.classes)}
+    return tuple(sorted(left, key=lambda name: place.get(name, len(place))))
 
 
 def _predicted(

@@ -15,6 +15,7 @@ import math
 import time
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.db import transaction
 from django.utils import timezone
@@ -27,6 +28,7 @@ from scheduling.services.snapshot import build as snapshots
 from scheduling.services.starts import outcomes
 from scheduling.services.starts.futures import AHEAD_S, Ahead, look_ahead
 from scheduling.services.starts.known import Known, known_of
+from scheduling.services.starts.movers import movers
 from scheduling.simulation.ahead.bands import Band, Correction
 
 SHARE = 0.25
@@ -78,7 +80,8 @@ def _rest(cluster: Cluster, began_at: datetime, began_s: float) -> int:
     """Nothing waits: there is nothing to tell."""
     StartForecast.objects.filter(workload__cluster=cluster).delete()
     cpu_s = time.thread_time() - began_s
-    values = {"at": cluster.now(), "began_at": began_at, "cpu_s": cpu_s, "pending": 0, "ends": {}}
+    values = {"at": cluster.now(), "began_at": began_at, "cpu_s": cpu_s, "pending": 0}
+    values |= {"ends": {}, "moves": []}
     ForecastRun.objects.update_or_create(cluster=cluster, defaults=values)
     return 0
 
@@ -132,7 +135,13 @@ def keep(
         if not row.why_not
     ]
     outcomes.note(cluster, scored, now)
-    _note_run(cluster, known, ahead, rows, now, began_at, cpu_s)
+    holds = {w.name: w.gpus * sum(w.placement.values()) for w in snapshot.workloads}
+    moves = [
+        one.document() | {"workload": rows[one.workload].uid, "run": rows[one.run].uid}
+        for one in movers(ahead, holds)
+        if one.workload in rows and one.run in rows
+    ]
+    _note_run(cluster, known, ahead, rows, now, began_at, cpu_s, moves)
     return len(told)
 
 
@@ -209,6 +218,7 @@ def _note_run(
     now: datetime,
     began_at: datetime,
     cpu_s: float,
+    moves: Sequence[Mapping[str, Any]],
 ) -> None:
     ends = {
         rows[name].uid: [round(band.p50_s), round(band.p90_s)]
@@ -224,5 +234,6 @@ def _note_run(
         "known_runs": known.ended,
         "known_arrivals": len(known.arrivals),
         "ends": ends,
+        "moves": list(moves),
     }
     ForecastRun.objects.update_or_create(cluster=cluster, defaults=values)

@@ -73,7 +73,8 @@ def start_embedded_worker(
     ticker = beat.EmbeddedService(app, thread=True, scheduler_cls=beat.Scheduler)
     if beat_schedule:
         ticker.start()
-    app.send_task("scheduling.tasks.request_cycles")
+    for first in ("request_cycles", "request_learning", "request_predictions"):
+        app.send_task(f"scheduling.tasks.{first}")
     return EmbeddedWorker(worker, thread, ticker)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -42,6 +44,12 @@ class Run:
     restart_s: int = 0
     end_s: int | None = None
     members: int = 1
+    speed: float = 1.0
+    """Of the class that it runs on."""
+
+    def done(self, seconds: int) -> int:
+        """Member-seconds of work in so many seconds."""
+        return math.floor(seconds * self.members * self.speed)
 
     @property
     def warm_s(self) -> int:
@@ -53,7 +61,8 @@ class Run:
 class Job:
     """One submission on its way: ``workload`` is what the engine sees, seconds count from the origin.
 
-    Work that is ``left`` is counted in member-seconds: half the members take twice as long.
+    Work that is ``left`` is counted in member-seconds: half the members take twice as long, a class of twice
+    the speed half as long.
     """
 
     number: int
@@ -64,13 +73,21 @@ class Job:
     runs: list[Run] = field(default_factory=list)
     evictions: int = 0
     end_s: int | None = None
+    speeds: Mapping[str, float] = field(default_factory=dict)
+    """By GPU class."""
 
     @classmethod
-    def of(cls, number: int, submission: Submission, origin: datetime) -> Job:
+    def of(
+        cls,
+        number: int,
+        submission: Submission,
+        origin: datetime,
+        speeds: Mapping[str, float] | None = None,
+    ) -> Job:
         workload = replace(submission.workload, restart_cost_s=submission.restart_s)
         submit_s = round((submission.submitted - origin).total_seconds())
         left = submission.duration_s * workload.members.max
-        return cls(number, submission, workload, submit_s, left)
+        return cls(number, submission, workload, submit_s, left, speeds=speeds or {})
 
     @property
     def name(self) -> str:
@@ -83,11 +100,11 @@ class Job:
     @property
     def ends_s(self) -> int:
         """When the current run will have done all the work, if nothing comes between."""
-        return self.run.warm_s + -(-self.left // self.run.members)
+        return self.run.warm_s + math.ceil(self.left / self.run.members / self.run.speed)
 
     @property
     def left_s(self) -> int:
-        """Seconds that all members would still take."""
+        """Seconds that all members would still take on a class of speed 1."""
         return -(-self.left // self.workload.members.max)
 
     @property
@@ -101,9 +118,10 @@ class Job:
 
     @property
     def lost_gpu_s(self) -> float:
-        """GPU-seconds held beyond the useful run time, once it has ended."""
+        """GPU-seconds held beyond the useful run time at the speed of its last run, once it has ended."""
         work = self.workload
         useful = work.gpus * work.members.max / 1000 * self.submission.duration_s
+        useful /= self.run.speed if self.runs else 1.0
         return max(0.0, self.held_gpu_s - useful) if self.runs else 0.0
 
     def saved_s(self, now_s: int) -> int:
@@ -113,7 +131,7 @@ class Job:
 
     def start(self, now_s: int, now: datetime, decision: Decision) -> None:
         restart_s = self.submission.restart_s if self.runs else 0
-        self._run(now_s, decision.members, restart_s)
+        self._run(now_s, decision.members, restart_s, decision.gpu_class)
         self.workload = replace(
             self.workload,
             phase=Phase.RUNNING,
@@ -128,9 +146,10 @@ class Job:
     def resize(self, now_s: int, now: datetime, decision: Decision) -> None:
         """It goes on with other members from where it is, which is as good as a checkpoint."""
         run = self.run
-        self.left -= max(0, now_s - run.warm_s) * run.members
+        self.left -= run.done(max(0, now_s - run.warm_s))
         run.end_s = now_s
-        self._run(now_s, decision.members, max(0, run.warm_s - now_s))
+        rest_s = max(0, run.warm_s - now_s)
+        self._run(now_s, decision.members, rest_s, self.workload.gpu_class)
         self.workload = replace(
             self.workload,
             checkpointed=now,
@@ -146,11 +165,11 @@ class Job:
 
     def _lose(self, now_s: int) -> None:
         """What the last checkpoint does not hold has to be done again."""
-        self.left -= min(self.left, self.saved_s(now_s) * self.run.members)
+        self.left -= min(self.left, self.run.done(self.saved_s(now_s)))
 
-    def _run(self, now_s: int, members: int, restart_s: int) -> None:
-        gpus = self.workload.gpus * members
-        self.runs.append(Run(now_s, gpus, restart_s, members=members))
+    def _run(self, now_s: int, members: int, restart_s: int, gpu_class: str | None) -> None:
+        gpus, speed = self.workload.gpus * members, self.speeds.get(gpu_class or "", 1.0)
+        self.runs.append(Run(now_s, gpus, restart_s, members=members, speed=speed))
 
     def promise(self, decision: Decision) -> bool:
         """It waits for its victims to leave these seats; whether that is new."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 
 MAX_PLANS_AT_ONCE = 1000
@@ -25,6 +26,8 @@ class Options:
     checked: bool = False
     spell_s: int = 0
     """What an observer hears of shares and waits, at most so often; acts always come at once."""
+    speeds: Mapping[str, float] = field(default_factory=dict)
+    """GPU class -> how many times sooner work ends there than it says; 1 for what is not named."""
 
 
 EVERY_EVENT = Options()

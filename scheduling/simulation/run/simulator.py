@@ -110,7 +110,7 @@ class Simulator:
         """Writes down the next arrival only, so that a stream without end can be followed."""
         submission = next(arrivals, None)
         if submission is not None:
-            job = Job.of(len(self.outcome.jobs), submission, self._origin)
+            job = Job.of(len(self.outcome.jobs), submission, self._origin, self._options.speeds)
             self._agenda.add(job.submit_s, Turn.ARRIVE, job)
 
     def _arrive(self, now_s: int, job: Job) -> None:

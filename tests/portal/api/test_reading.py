@@ -153,7 +153,7 @@ def test_personas_are_those_of_own_teams(api, cluster):
     assert len(api("admin").get("/api/v1/personas").data["results"]) > 1
 
 
-@pytest.mark.parametrize("report", ["utilization", "waits", "preemptions"])
+@pytest.mark.parametrize("report", ["utilization", "waits", "preemptions", "fairness"])
 def test_report_is_the_one_of_its_page(api, report):
     data = api("lead").get(f"{FRA1}/reports/{report}?range=7d&class=h100-80gb").data
     assert data["report"] == report

@@ -13,10 +13,11 @@ from django.urls import reverse
 from scheduling.models import Cluster, EvictionRule
 from tests.factories import make_user
 from tests.portal.reports.conftest import END, HOUR, Small
+from tests.portal.reports.test_fairness import over
 from tests.portal.reports.test_preemptions import evict
 from tests.portal.reports.test_waits import started
 
-KINDS = ("utilization", "waits", "preemptions")
+KINDS = ("utilization", "waits", "preemptions", "fairness")
 
 
 @pytest.fixture
@@ -33,6 +34,8 @@ def filled(small: Small) -> Small:
         small.sample(small.platform, small.h100, nominal=4, allocated=4, used=1, **at)
     started(small.vision, small.h100, wait_s=60, user="ann")
     started(small.platform, small.h100, wait_s=7200, user="=cmd()")
+    over(small, small.vision, ahead_s=7200, user="ann")
+    over(small, small.platform, ahead_s=-1800, user="=cmd()")
     evict(small, small.vision, small.platform)
     evict(small, small.platform, small.vision, rule=EvictionRule.PREEMPT)
     return small

@@ -54,7 +54,7 @@ def test_figures_of_a_page_are_for_people(as_user, odd, url):
     assert faults(read(as_user("admin").get(url))) == []
 
 
-@pytest.mark.parametrize("kind", ["utilization", "waits", "preemptions"])
+@pytest.mark.parametrize("kind", ["utilization", "waits", "preemptions", "fairness"])
 def test_figures_of_a_report_are_for_people(as_user, cluster, kind):
     history.write_samples(cluster, NOW, hours=30)
     history.write_workloads(cluster, NOW, count=100)

@@ -333,3 +333,22 @@ def test_replay_with_a_fifo_planner_agrees_with_the_fifo_rival() -> None:
     assert ours.wait_s.mean() == pytest.approx(rival.wait_s.mean(), rel=0.15)
     assert ours.evictions.sum() == 0
     assert (ours.end_s - ours.start_s == trace.duration_s).all()
+
+
+def test_work_ends_sooner_on_a_faster_class() -> None:
+    options = Options(speeds={"gpu": 2.0})
+    [job] = simulate(cluster(), [work("a", 0, 101)], plan=first_come, options=options).jobs
+    assert job.end_s == 51
+
+
+def test_eviction_on_a_faster_class_keeps_what_was_done_there() -> None:
+    outcome = simulate(
+        cluster(),
+        [work("a", 0, 8000), work("b", 2000, 10)],
+        plan=Evicting({at(2000): "a"}),
+        options=Options(speeds={"gpu": 2.0}),
+    )
+    job = outcome.jobs[0]
+    ran_s = sum(run.end_s - run.start_s for run in job.runs)
+    assert job.evictions == 1
+    assert ran_s == 4000 + 200 + job.submission.restart_s

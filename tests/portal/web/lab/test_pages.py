@@ -1,13 +1,23 @@
 """What-if, start forecasts, the future of a queue, and where a predicted start is said."""
 
+import html
 import json
+import re
 
 import pytest
 from django.test import Client
 from django.urls import reverse
 
 from portal.accounts.models import ApiToken, User
-from scheduling.models import StartForecast, WhatIf, WhatIfState, Workload
+from scheduling.models import (
+    ForecastRun,
+    Queue,
+    Quota,
+    StartForecast,
+    WhatIf,
+    WhatIfState,
+    Workload,
+)
 from scheduling.services.snapshot import build as snapshots
 from scheduling.services.whatif import kept
 from tests.factories import example_cluster
@@ -162,3 +172,61 @@ def test_workload_of_the_api_has_its_forecast(cluster):
     told = client.get(reverse("api:workload", args=["fra1", row.workload.uid])).json()
     assert told["start_forecast"]["p50_at"].startswith(f"{row.p50_at:%Y-%m-%dT%H:%M}")
     assert Workload.objects.get(pk=row.workload_id).is_waiting
+
+
+def test_added_capacity_has_its_price_of_a_week(cluster, admin, monkeypatch):
+    with_past(cluster)
+    question = asked(cluster, monkeypatch)
+    _, text = page(admin, "what_if", question.pk)
+    assert "16 h100-80gb more, a week" in text
+    assert "€5,644.80" in text
+
+
+def test_quota_of_an_answer_opens_typed_into_the_grid_and_is_not_saved(cluster, admin, monkeypatch):
+    with_past(cluster)
+    _, text = page(admin, "what_if", asked(cluster, monkeypatch).pk)
+    address = html.unescape(re.search(r'href="([^"]*draft=1[^"]*)"', text)[1])
+    before = Quota.objects.count()
+    grid = admin.get(address).content.decode()
+    assert "Typed in from a what-if, and not saved yet." in grid
+    speech, h100 = Queue.objects.get(name="speech"), cluster.gpu_classes.get(name="h100-80gb")
+    cell = re.search(rf'<input[^>]*name="cell-{speech.pk}-{h100.pk}-nominal"[^>]*>', grid)[0]
+    assert 'value="4"' in cell
+    assert Quota.objects.count() == before
+
+
+def test_edit_of_the_grid_is_asked_about_before_it_is_saved(cluster, admin):
+    speech, h100 = Queue.objects.get(name="speech"), cluster.gpu_classes.get(name="h100-80gb")
+    typed = {f"cell-{speech.pk}-{h100.pk}-nominal": "4", "what_if": "1"}
+    answer = admin.post(reverse("web:quotas", args=["fra1", "research"]), typed)
+    assert answer.headers["Location"].startswith(reverse("web:what_ifs", args=["fra1"]))
+    assert "speech h100-80gb: nominal 4" in admin.get(answer.headers["Location"]).content.decode()
+
+
+def test_edit_with_a_fault_is_shown_again_instead(cluster, admin):
+    speech, h100 = Queue.objects.get(name="speech"), cluster.gpu_classes.get(name="h100-80gb")
+    typed = {f"cell-{speech.pk}-{h100.pk}-nominal": "four", "what_if": "1"}
+    answer = admin.post(reverse("web:quotas", args=["fra1", "research"]), typed)
+    assert answer.status_code == 400
+    assert "is not a figure" in answer.content.decode()
+
+
+def test_who_does_not_operate_is_not_led_from_the_grid_to_a_what_if(cluster):
+    client = Client()
+    client.force_login(User.objects.get(username="lead"))
+    address = reverse("web:quotas", args=["fra1", "research"])
+    assert 'name="what_if"' not in client.get(address).content.decode()
+
+
+def test_future_names_the_run_that_a_start_hangs_on(cluster, admin):
+    with_past(cluster)
+    forecast(cluster)
+    told = StartForecast.objects.exclude(p50_at=None).select_related("workload").first()
+    run = Workload.objects.filter(cluster=cluster, state="running").first()
+    move = {"end_s": 3600, "late_end_s": 7200, "start_s": 3600, "late_start_s": 7200}
+    ForecastRun.objects.update(moves=[{"workload": told.workload.uid, "run": run.uid, **move}])
+    gpu_class = told.workload.gpu_classes[0]
+    _, text = page(admin, "queue_future", "fra1", **{"class": gpu_class})
+    assert "What would move a start" in text
+    moved = told.at + 2 * (told.p50_at - told.at)
+    assert moved.isoformat() in text

@@ -19,6 +19,7 @@ from scheduling.services import forecasts
 from tests import factories
 
 pytestmark = pytest.mark.django_db
+QUERIES = 8
 
 
 @pytest.fixture
@@ -119,3 +120,47 @@ def test_boosted_model_that_is_demoted_leaves_history_serving(queue: Queue) -> N
     assert forecasts.serving(queue.cluster) == made
     assert Predictor.objects.get(pk=learned.pk).status == PredictorState.RETIRED
     assert forecasts.demote(cluster=queue.cluster, why="Again.") is None
+
+
+@pytest.mark.parametrize("count", [3, 30])
+def test_pass_over_what_is_predicted_already_asks_as_often_however_much_lives(
+    queue: Queue, django_assert_num_queries, count: int
+) -> None:
+    past(queue)
+    for number in range(count):
+        factories.make_workload(
+            queue, name=f"train-{100 + number}", user="ada", submitted_at=queue.cluster.now()
+        )
+    forecasts.learn(cluster=queue.cluster)
+    forecasts.predict(cluster=queue.cluster)
+    with django_assert_num_queries(QUERIES):
+        assert forecasts.predict(cluster=queue.cluster) == 0
+
+
+def told(queue: Queue, number: int, *, hours_ago: float, ran_s: float | None) -> Prediction:
+    """Told 600 to 1,200 s before it ran, and how long it took."""
+    started = queue.cluster.now() - timedelta(hours=hours_ago)
+    work = factories.make_workload(
+        queue, name=f"told-{number}", state=State.RUNNING, submitted_at=started,
+        started_at=started, first_started_at=started,
+    )  # fmt: skip
+    rest = {"p10_s": 600, "p50_s": 900, "p90_s": 1200}
+    said = {f"told_{name}": value for name, value in rest.items()}
+    return Prediction.objects.create(
+        workload=work, at=started, told_at=started, ran_s=ran_s, **rest, **said
+    )
+
+
+def test_run_counts_once_it_is_due_whether_it_has_ended_or_not(queue: Queue) -> None:
+    told(queue, 1, hours_ago=0.1, ran_s=60)
+    told(queue, 2, hours_ago=2, ran_s=700)
+    told(queue, 3, hours_ago=3, ran_s=None)
+    told(queue, 4, hours_ago=4, ran_s=30)
+    held = forecasts.due(Prediction.objects.all(), queue.cluster.now(), 10)
+    assert held == [True, False, False]
+
+
+def test_what_was_told_while_it_ran_already_is_not_judged(queue: Queue) -> None:
+    said = told(queue, 1, hours_ago=2, ran_s=700)
+    Prediction.objects.filter(pk=said.pk).update(told_at=said.told_at + timedelta(minutes=5))
+    assert forecasts.due(Prediction.objects.all(), queue.cluster.now(), 10) == []

@@ -9,8 +9,8 @@ import pytest
 
 from scheduling.cluster.connection.client import Client
 from scheduling.engine import model as m
-from scheduling.models import Cluster, Prediction, Predictor, PredictorKind, Workload
-from scheduling.services.forecasts.told import Foreseen, Rest
+from scheduling.models import ClassOrder, Cluster, Prediction, Predictor, PredictorKind, Workload
+from scheduling.services.forecasts.told import Foreseen, Rest, by_end
 from scheduling.services.snapshot import build as snapshots
 from scheduling.services.worker import held as workers
 from scheduling.testbed.server import Clock, EmbeddedServer
@@ -104,6 +104,41 @@ def test_second_reading_finds_only_what_was_predicted_since(world: World) -> Non
     predict(rows[0], p50_s=900)
     assert list(foreseen.renew(world.cluster, ())) == [rows[0].uid]
     assert foreseen.by_uid[rows[1].uid].p50_s == 600
+
+
+def on(place: int, p50_s: float) -> dict[str, float]:
+    return {"place": place, "p50_s": p50_s}
+
+
+@pytest.mark.parametrize(
+    ("by_class", "order"),
+    [
+        ({"slow": on(0, 1000), "quick": on(1, 500)}, ("quick", "slow")),
+        ({"slow": on(0, 1000), "hardly": on(1, 950)}, ("slow", "hardly")),
+        ({"b": on(1, 60), "a": on(0, 60), "c": on(2, 30)}, ("c", "a", "b")),
+        ({"a": on(0, 0.0), "b": on(1, 0.0)}, ("a", "b")),
+    ],
+)
+def test_classes_are_ordered_by_the_end_and_those_alike_as_listed(by_class, order) -> None:
+    assert by_end(by_class) == order
+
+
+@pytest.mark.parametrize(
+    ("class_order", "first"), [(ClassOrder.ENDS_FIRST, "quick"), (ClassOrder.LISTED, "h100")]
+)
+def test_plan_tries_the_class_first_where_work_would_end_first(
+    world: World, class_order: str, first: str
+) -> None:
+    world.cluster.class_order = class_order
+    world.cluster.save()
+    world.cluster.gpu_classes.create(name="quick", node_labels={"c": "q"}, resource_name="q/gpu")
+    job = world.manifest("choosy", gpus=16)
+    job["metadata"].setdefault("annotations", {})["weir.dev/gpu-classes"] = "h100,quick"
+    world.kube.create("/apis/batch/v1/namespaces/default/jobs", job)
+    world.cycle()
+    predict(world.row("choosy"))
+    Prediction.objects.update(by_class={"h100": on(0, 900), "quick": on(1, 300)})
+    assert planned(world.cluster, "choosy").gpu_classes[0] == first
 
 
 def test_rest_counts_from_the_start_that_came_after_it() -> None:

@@ -1,0 +1,136 @@
+"""When work would end, class by class, and what its run would cost there: starts and learned run times put
+together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from decimal import Decimal
+from math import hypot
+from typing import Any
+
+from portal.display.format import number
+from portal.selectors.costs import gpu_seconds
+from scheduling.models import MILLI, GpuClass, Prediction, State, Workload
+from scheduling.services import forecasts
+from scheduling.services.forecasts import Expected
+
+Span = tuple[datetime, datetime]
+"""P50 and P90."""
+WAIT_S = 0.5
+"""A fragment that is loaded on its own waits so long for the worker's word."""
+
+
+@dataclass(frozen=True, slots=True)
+class Elsewhere:
+    """Work that waits, held against a start now on another class: when either would end. ``evidence`` says
+    how it is known, or why it is not; ``waits`` is None where no start is forecast."""
+
+    gpu_class: str
+    ends: Span | None
+    waits: Span | None
+    waits_ends: Span | None
+    evidence: str
+
+    @property
+    def is_sooner(self) -> bool | None:
+        """Whether the start now ends first, by the P50; None where either end is unknown."""
+        if self.ends is None or self.waits_ends is None:
+            return None
+        return self.ends[0] < self.waits_ends[0]
+
+
+def end_after(begin: Span, p50_s: float, p90_s: float) -> Span:
+    """The medians one after the other, and the doubts of start and run added as those of things that have
+    nothing to do with each other."""
+    p50 = begin[0] + timedelta(seconds=p50_s)
+    doubt_s = hypot((begin[1] - begin[0]).total_seconds(), p90_s - p50_s)
+    return p50, p50 + timedelta(seconds=doubt_s)
+
+
+def elsewhere(work: Workload, gpu_classes: Sequence[str], now: datetime) -> dict[str, Elsewhere]:
+    """By class, what a start now on each of ``gpu_classes`` would mean for the end of ``work``, which waits.
+    Empty before anything was learned, and where the worker does not answer in time."""
+    if not gpu_classes:
+        return {}
+    names = list(dict.fromkeys([*work.gpu_classes, *gpu_classes]))
+    question = forecasts.ask(cluster=work.cluster, work=work, gpu_classes=names)
+    said = forecasts.answer_of(question, wait_s=WAIT_S) if question else None
+    if not said:
+        return {}
+    waits, there = _forecast(work)
+    waiting = said.get(there)
+    waits_ends = end_after(waits, waiting.p50_s, waiting.p90_s) if waits and waiting else None
+    return {
+        name: Elsewhere(
+            name, _end(said.get(name), now), waits, waits_ends, evidence(said.get(name))
+        )
+        for name in gpu_classes
+    }
+
+
+def _end(one: Expected | None, now: datetime) -> Span | None:
+    return end_after((now, now), one.p50_s, one.p90_s) if one and one.compares else None
+
+
+def _forecast(work: Workload) -> tuple[Span | None, str]:
+    """When it is told to start, and on which class; the first that it wishes where none is told."""
+    row = getattr(work, "start_forecast", None)
+    first = next(iter(work.gpu_classes), "")
+    if row is None or row.p50_at is None or row.p90_at is None:
+        return None, first
+    return (row.p50_at, row.p90_at), row.gpu_class.name if row.gpu_class else first
+
+
+def evidence(one: Expected | None) -> str:
+    """How it is known how fast it is there."""
+    if one is None or not one.compares:
+        return "nothing has run on both, so nobody knows how long it would take there"
+    if one.pace is None:
+        return f"by {number(one.runs)} runs like it"
+    pace = one.pace
+    return (
+        f"{pace.ratio:.2g} times as fast as on {pace.against}, by {number(pace.runs)} runs of"
+        f" {number(pace.groups)} names seen on both"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectedCost:
+    """Of the whole run at its P50, on one class."""
+
+    gpu_class: str
+    amount: Decimal
+
+
+def expected_costs(
+    work: Workload, classes: Mapping[str, GpuClass], now: datetime
+) -> list[ExpectedCost]:
+    """What the run is expected to cost: of one that runs with what it has cost so far, of one that waits on
+    each class whose pace is known, in its order of preference. Empty where nothing was learned."""
+    said: Prediction | None = getattr(work, "prediction", None)
+    if said is None or work.state == State.FINISHED:
+        return []
+    if not work.is_waiting:
+        held = classes.get(work.gpu_class.name) if work.gpu_class else None
+        rest_s = max(
+            0.0, said.p50_s - (now - max(said.at, work.started_at or said.at)).total_seconds()
+        )
+        return [_cost(work, held, rest_s, gpu_seconds(work, now))] if held else []
+    runs = {name: of["p50_s"] for name, of in in_order(said.by_class)}
+    runs = runs or dict.fromkeys(work.gpu_classes[:1], said.p50_s)
+    used = gpu_seconds(work, now)
+    return [_cost(work, classes[name], s, used) for name, s in runs.items() if name in classes]
+
+
+def in_order(by_class: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """As its author prefers them, whatever order the database keeps keys in."""
+    return sorted(by_class.items(), key=lambda pair: pair[1].get("place", 0))
+
+
+def _cost(work: Workload, gpu_class: GpuClass, rest_s: float, used_gpu_s: float) -> ExpectedCost:
+    gpus = (work.allocated_gpus or work.requested_gpus) / MILLI
+    hours = Decimal(str(round((gpus * rest_s + used_gpu_s) / 3600, 6)))
+    amount = (gpu_class.price_per_gpu_hour * hours).quantize(Decimal("0.01"))
+    return ExpectedCost(gpu_class.name, amount)
