@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('scheduling', '0020_own_quota_and_sharing'),
+        ('scheduling', '0021_asked_run_times'),
     ]
 
     operations = [
