@@ -58,6 +58,7 @@ INSTALLED_APPS = [
     "portal.accounts",
     "portal.teams",
     "portal.audit",
+    "portal.approvals",
     "portal.setup",
     "portal.reports",
     "portal.api",
@@ -130,7 +131,7 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 AUTH_USER_MODEL = "accounts.User"
 # Who keeps the people whose classes of service the engine's worker and the guardrails follow.
-WEIR_SERVICE_CLASSES = "portal.teams.service.service_classes"
+WEIR_SERVICE_CLASSES = "portal.approvals.access.service_classes"
 # Who is told what happens: a function of one announcement, and the kinds it wants; "*" is all.
 WEIR_SUBSCRIBERS: dict[str, tuple[str, ...]] = {"portal.audit.chain.append": ("*",)}
 AUTHENTICATION_BACKENDS = [
@@ -346,6 +347,11 @@ CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
     },
     "deliver": {
         "task": "scheduling.tasks.deliver",
+        "schedule": 5.0,
+        "options": {"expires": 5.0},
+    },
+    "requests": {
+        "task": "portal.approvals.tasks.advance",
         "schedule": 5.0,
         "options": {"expires": 5.0},
     },
