@@ -14,6 +14,7 @@ from portal.api import (
     people,
     quotas,
     reports,
+    requests,
     setting_up,
     workloads,
 )
@@ -22,6 +23,7 @@ app_name = "api"
 
 CLUSTER = "clusters/<slug:cluster>"
 WORKLOAD = f"{CLUSTER}/workloads/<str:uid>"
+REQUEST = f"{CLUSTER}/requests/<int:pk>"
 ACCOUNTS = "teams/<str:team>/service-accounts"
 ACCOUNT = f"{ACCOUNTS}/<str:account>"
 
@@ -68,6 +70,24 @@ urlpatterns = [
     path(f"{CLUSTER}/queues/<str:name>", setting_up.OneQueue.as_view(), name="queue"),
     path(f"{CLUSTER}/quotas", quotas.QuotaList.as_view(), name="quotas"),
     path(f"{CLUSTER}/quota-changes", quotas.QuotaChangeList.as_view(), name="quota_changes"),
+    path(f"{CLUSTER}/requests", requests.RequestList.as_view(), name="requests"),
+    path(REQUEST, requests.RequestDetail.as_view(), name="request"),
+    path(f"{REQUEST}/preview", requests.RequestPreview.as_view(), name="request_preview"),
+    path(f"{REQUEST}/submit", requests.RequestSubmit.as_view(), name="request_submit"),
+    path(f"{REQUEST}/forward", requests.RequestForward.as_view(), name="request_forward"),
+    path(f"{REQUEST}/approve", requests.RequestApprove.as_view(), name="request_approve"),
+    path(
+        f"{REQUEST}/ask-changes", requests.RequestAskChanges.as_view(), name="request_ask_changes"
+    ),
+    path(f"{REQUEST}/reject", requests.RequestReject.as_view(), name="request_reject"),
+    path(f"{REQUEST}/revoke", requests.RequestRevoke.as_view(), name="request_revoke"),
+    path(f"{REQUEST}/withdraw", requests.RequestWithdraw.as_view(), name="request_withdraw"),
+    path(f"{REQUEST}/renew", requests.RequestRenew.as_view(), name="request_renew"),
+    path(f"{REQUEST}/comments", requests.RequestComments.as_view(), name="request_comments"),
+    path(f"{CLUSTER}/request-rules", requests.RuleList.as_view(), name="request_rules"),
+    path(
+        f"{CLUSTER}/request-rules/<str:queue>", requests.RuleDetail.as_view(), name="request_rule"
+    ),
     path(f"{CLUSTER}/workloads", workloads.WorkloadList.as_view(), name="workloads"),
     path(WORKLOAD, workloads.WorkloadDetail.as_view(), name="workload"),
     path(f"{WORKLOAD}/cancel", workloads.WorkloadCancel.as_view(), name="workload_cancel"),

@@ -68,12 +68,11 @@ def submit(*, by: User, request: QuotaRequest) -> QuotaRequest:
 
     Raises WishError where it asks for what cannot be, ServiceError ``forbidden``, ``moved_on``.
     """
-    wish = Wish.of(request)
-    check_wish(wish, request.cluster.now(), reader=by)
+    check(by, request, Verb.SUBMIT)
+    check_wish(Wish.of(request), request.cluster.now(), reader=by)
     # Outside of the transaction: planning takes its time, and holds no row meanwhile.
     preview = attached(request)
     with transaction.atomic():
-        check(by, request, Verb.SUBMIT)
         if _passes_at_once(request, preview):
             return request
         to = State.SUBMITTED if has_lead(request) else State.APPROVER

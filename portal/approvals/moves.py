@@ -85,13 +85,13 @@ def tell(
 
 
 def asked(request: QuotaRequest) -> dict[str, Any]:
-    """What it is about as an event tells it, what it does not say left out."""
+    """What it is about as an event tells it, what it does not say left out. The giver stands in the change
+    of quotas, for who may read of both sides."""
     told: dict[str, Any] = {
         "kind": request.kind,
         "gpu_class": request.gpu_class,
         "priority_class": request.priority_class,
         "gpus": request.amount / MILLI,
-        "giver": request.giver.path if request.giver else "",
         "name": request.name,
         "starts_at": request.starts_at.isoformat() if request.starts_at else "",
         "ends_at": request.ends_at.isoformat() if request.ends_at else "",

@@ -36,7 +36,23 @@ def attached(request: QuotaRequest) -> Json:
     try:
         return of_wish(Wish.of(request), request.cluster.now(), gpus=request.amount)
     except ServiceError as refused:
+        return fault(refused)
+
+
+PLAIN = ("cluster_unreachable", "gone", "no_class")
+"""Codes of refusals that name no queue but the one that asks."""
+POOR = "gives_too_much"
+
+
+def fault(refused: ServiceError) -> Json:
+    """What is kept where no plan can be made: without a name that not everybody who reads it may see."""
+    if refused.code in PLAIN:
         return {"fault": str(refused)}
+    if refused.code == POOR:
+        return {
+            "fault": "The queue that it is taken from has too little to give. Name another one."
+        }
+    return {"fault": "As things are now, it cannot be planned. Decide without a plan, and say why."}
 
 
 def of_wish(wish: Wish, now: datetime, *, gpus: int | None = None) -> Json:
@@ -299,3 +315,42 @@ def _told_lesser(kept: Mapping[str, Any], about: str) -> Iterable[Lesser]:
     kinds = [line["kind"] for line in kept["lines"]]
     if kept["lesser"]:
         yield Lesser(kept["gpus"], own, kinds.count(STARTS), kinds.count(LEAVES), is_asked=True)
+
+
+def document(seen: Seen) -> Json:
+    """What one person may read of a preview, as the API tells it."""
+    return {
+        "at": seen.at,
+        "took_s": seen.took_s,
+        "lines": [
+            {
+                "kind": line.kind,
+                "workload": line.work.uid if line.work else None,
+                "name": line.work.name if line.work else "",
+                "queue": line.queue,
+                "gpus": line.gpus,
+                "lost_gpu_hours": line.lost_gpu_hours,
+                "sentence": line.sentence,
+            }
+            for line in seen.lines
+        ],
+        "queues": [
+            {
+                "queue": row.queue.name,
+                "nominal": [row.nominal, row.nominal_after],
+                "fair_share": [row.before, row.after],
+                "potential": list(row.potential),
+                "allocated": row.allocated,
+            }
+            for row in seen.shares
+        ],
+        "lesser": [
+            {
+                "gpus": one.gpus,
+                "fair_share": one.fair_share,
+                "starts": one.starts,
+                "evicted": one.leaves,
+            }
+            for one in seen.lesser
+        ],
+    }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 from django.db.models import Q, QuerySet
 from django.utils import timezone
@@ -24,9 +25,11 @@ def visible_requests(user: Person) -> QuerySet[QuotaRequest]:
     is its author's alone."""
     if not isinstance(user, User):
         return QuotaRequest.objects.none()
-    near = Queue.objects.filter(places(user, Capability.SEE) | places(user, Capability.APPROVE))
-    told = (Q(queue__in=near) | Q(giver__in=near)) & ~Q(state=State.DRAFT)
-    rows = QuotaRequest.objects.filter(Q(author=user) | told)
+    told = Q(pk__in=[])
+    for capability in (Capability.SEE, Capability.APPROVE):
+        near = Queue.objects.filter(places(user, capability))
+        told |= Q(queue__in=near) | Q(giver__in=near)
+    rows = QuotaRequest.objects.filter(Q(author=user) | (told & ~Q(state=State.DRAFT)))
     return rows.select_related(
         "cluster", "queue__parent", "giver", "author", "forwarder", "decider"
     )
@@ -63,41 +66,53 @@ class Bound:
         return request.kind != Kind.ACCESS and gpus <= self.most
 
 
-def bound_at(user: User, queue: Queue) -> Bound | None:
-    """The widest that their personas give for ``queue``; None where they approve nothing there."""
-    if user.is_superuser:
-        return Bound(None)
-    found: list[int | None] = []
-    rows = user.memberships.in_force(timezone.now()).select_related("persona", "team__queue")
-    for membership in rows:
-        if _reaches(membership, queue):
-            found.append(membership.persona.approves_gpus)
-    if not found:
-        return None
-    return Bound(None if None in found else max(most for most in found if most is not None))
+class Decider:
+    """One person as who decides: their personas are read once, for as long as it lives."""
+
+    def __init__(self, user: User) -> None:
+        self.user = user
+
+    @cached_property
+    def memberships(self) -> list[Membership]:
+        rows = self.user.memberships.in_force(timezone.now())
+        return list(rows.select_related("persona", "team__queue"))
+
+    def bound_at(self, queue: Queue) -> Bound | None:
+        """The widest that their personas give for ``queue``; None where they approve nothing there."""
+        if self.user.is_superuser:
+            return Bound(None)
+        found = [m.persona.approves_gpus for m in self.memberships if _reaches(m, queue)]
+        if not found:
+            return None
+        return Bound(None if None in found else max(most for most in found if most is not None))
+
+    def approves(self, request: QuotaRequest, gpus: int | None = None) -> bool:
+        """Whether their persona lets them approve it, on both sides, four eyes apart."""
+        amount = request.amount if gpus is None else gpus
+        bounds = [self.bound_at(queue) for queue in _sides(request)]
+        return bool(bounds) and all(b is not None and b.covers(request, amount) for b in bounds)
+
+    def forwards(self, request: QuotaRequest) -> bool:
+        """Whether they decide requests there but not one of this size: their part is to forward it."""
+        at = request.queue
+        return at is not None and self.bound_at(at) is not None and not self.approves(request)
+
+    def has_turn(self, request: QuotaRequest) -> bool:
+        if request.state not in DECIDABLE or acted(self.user, request):
+            return False
+        if self.approves(request):
+            return True
+        return request.state == State.SUBMITTED and self.forwards(request)
+
+
+def _sides(request: QuotaRequest) -> list[Queue]:
+    return [queue for queue in (request.queue, request.giver) if queue is not None]
 
 
 def _reaches(membership: Membership, queue: Queue) -> bool:
     """Whether it lets its person approve requests of ``queue``."""
     reach = membership.persona.grants.get(Capability.APPROVE)
     return reach == "all" or (reach == "subtree" and queue.is_within(membership.team.queue))
-
-
-def approves(user: User, request: QuotaRequest, gpus: int | None = None) -> bool:
-    """Whether their persona lets them approve it, on both sides, four eyes apart."""
-    amount = request.amount if gpus is None else gpus
-    sides = [queue for queue in (request.queue, request.giver) if queue is not None]
-    bounds = [bound_at(user, queue) for queue in sides]
-    return bool(bounds) and all(b is not None and b.covers(request, amount) for b in bounds)
-
-
-def forwards(user: User, request: QuotaRequest) -> bool:
-    """Whether they decide requests there but not one of this size: their part is to forward it."""
-    return (
-        request.queue is not None
-        and decides_at(user, request.queue)
-        and not approves(user, request)
-    )
 
 
 def acted(user: User, request: QuotaRequest) -> str:
@@ -111,23 +126,23 @@ def acted(user: User, request: QuotaRequest) -> str:
 
 def deciders(request: QuotaRequest) -> Iterator[User]:
     """Everybody whose turn it is: in the lead's step who forwards, then who approves."""
-    if request.queue is None or request.state not in DECIDABLE:
-        return
+    if request.queue is not None and request.state in DECIDABLE:
+        yield from (user for user in _deciding() if Decider(user).has_turn(request))
+
+
+def approvers(request: QuotaRequest) -> list[User]:
+    """Everybody who could approve it: with its author as one of them, they are another."""
+    mine = [user for user in _deciding() if user.pk != request.author_id]
+    return [user for user in mine if Decider(user).approves(request)]
+
+
+def _deciding() -> QuerySet[User]:
+    """Whose personas decide on requests somewhere."""
     holding = Membership.objects.in_force(timezone.now()).filter(
-        persona__grants__has_key=Capability.APPROVE.value, user__is_active=True
+        persona__grants__has_key=Capability.APPROVE.value
     )
-    people = User.objects.filter(Q(pk__in=holding.values("user")) | Q(is_superuser=True))
-    for user in people.filter(is_active=True).order_by("username"):
-        if is_turn_of(user, request):
-            yield user
-
-
-def is_turn_of(user: User, request: QuotaRequest) -> bool:
-    if request.state not in DECIDABLE or acted(user, request):
-        return False
-    if approves(user, request):
-        return True
-    return request.state == State.SUBMITTED and forwards(user, request)
+    deciding = Q(pk__in=holding.values("user")) | Q(is_superuser=True)
+    return User.objects.filter(deciding, is_active=True).order_by("username")
 
 
 def has_lead(request: QuotaRequest) -> bool:
@@ -135,15 +150,7 @@ def has_lead(request: QuotaRequest) -> bool:
     author = request.author
     if author is not None and request.queue is not None and decides_at(author, request.queue):
         return False
-    return any(forwards(user, request) for user in _at_the_lead(request))
-
-
-def _at_the_lead(request: QuotaRequest) -> QuerySet[User]:
-    holding = Membership.objects.in_force(timezone.now()).filter(
-        persona__grants__has_key=Capability.APPROVE.value
-    )
-    people = User.objects.filter(pk__in=holding.values("user"), is_active=True)
-    return people.exclude(username=request.author.username) if request.author else people
+    return any(Decider(user).forwards(request) for user in _deciding() if user != author)
 
 
 def verbs(user: User, request: QuotaRequest) -> set[Verb]:
@@ -157,7 +164,7 @@ def verbs(user: User, request: QuotaRequest) -> set[Verb]:
         found.add(Verb.WITHDRAW)
     if request.state in DECIDABLE and decides_at(user, request.queue) and not acted(user, request):
         found |= {Verb.ASK_CHANGES, Verb.REJECT}
-        if approves(user, request):
+        if Decider(user).approves(request):
             found.add(Verb.APPROVE)
         if request.state == State.SUBMITTED:
             found.add(Verb.FORWARD)
@@ -179,7 +186,7 @@ def may_renew(user: User, request: QuotaRequest) -> bool:
 
 
 def check(user: User, request: QuotaRequest, verb: Verb, *, gpus: int | None = None) -> None:
-    """Raises ServiceError where the person may not do that: ``four_eyes``, ``too_large`` or ``forbidden``.
+    """Raises ServiceError where the person may not do that: ``four_eyes``, ``beyond_bound`` or ``forbidden``.
 
     Whether the request still is where the verb begins is for ``moves.move`` to find out.
     """
@@ -196,7 +203,7 @@ def check(user: User, request: QuotaRequest, verb: Verb, *, gpus: int | None = N
         raise ServiceError(
             "four_eyes", f"{done} Two people decide on a request.", "Leave it to somebody else."
         )
-    if verb == Verb.APPROVE and not approves(user, request, gpus):
+    if verb == Verb.APPROVE and not Decider(user).approves(request, gpus):
         raise _too_large(user, request)
 
 
@@ -212,18 +219,17 @@ def _forbidden(sentence: str) -> ServiceError:
 
 
 def _too_large(user: User, request: QuotaRequest) -> ServiceError:
-    sides = [queue for queue in (request.queue, request.giver) if queue is not None]
-    out = next((queue for queue in sides if bound_at(user, queue) is None), None)
-    if out is not None:
-        sentence = f"You do not decide on quota of {out.name}."
-        return ServiceError("too_large", sentence, "Forward it to an approver.", field="giver")
+    sides, decider = _sides(request), Decider(user)
+    if any(decider.bound_at(queue) is None for queue in sides):
+        sentence = "You do not decide on the quota that it is taken from."
+        return ServiceError("beyond_bound", sentence, "Forward it to an approver.", field="giver")
     if request.kind == Kind.ACCESS:
         sentence = "Access is given by an approver of any amount."
-        return ServiceError("too_large", sentence, "Forward it.")
-    bounds = [bound for queue in sides if (bound := bound_at(user, queue)) is not None]
+        return ServiceError("beyond_bound", sentence, "Forward it.")
+    bounds = [bound for queue in sides if (bound := decider.bound_at(queue)) is not None]
     most = min((b.most for b in bounds if b.most is not None), default=0) / MILLI
     return ServiceError(
-        "too_large",
+        "beyond_bound",
         f"You approve up to {most:g} GPU{'' if most == 1 else 's'}.",
         f"Grant {most:g} at most, or forward it.",
         field="gpus",

@@ -286,6 +286,8 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
     "ENUM_NAME_OVERRIDES": {
         "StateEnum": "scheduling.models.workloads.State",
         "WorkloadTypeEnum": "scheduling.models.WorkloadType",
+        "RequestKindEnum": "portal.approvals.states.Kind",
+        "RequestStateEnum": "portal.approvals.states.State",
     },
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",

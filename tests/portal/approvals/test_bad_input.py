@@ -152,7 +152,7 @@ def test_access_to_a_priority_reaches_submission_and_ends_by_the_clock(cluster, 
     made = doors.submit_new(by=people.asker, wish=asked)
     with pytest.raises(ServiceError) as caught:
         doors.approve(by=people.lead, request=made, note="Yes")
-    assert caught.value.code == "too_large"
+    assert caught.value.code == "beyond_bound"
     doors.forward(by=people.lead, request=made)
     doors.approve(by=people.approver, request=made, note="Yes")
     assert allowed("s.marchetti")

@@ -47,7 +47,7 @@ def test_lead_approves_no_more_than_the_bound(cluster, people, wish):
     made = doors.submit_new(by=people.asker, wish=wish())
     with pytest.raises(ServiceError) as caught:
         doors.approve(by=people.lead, request=made, note="All")
-    assert (caught.value.code, caught.value.field) == ("too_large", "gpus")
+    assert (caught.value.code, caught.value.field) == ("beyond_bound", "gpus")
     assert "Grant 3 at most, or forward it." in str(caught.value)
     assert doors.approve(by=people.lead, request=made, note="3", gpus=3 * MILLI).state == "active"
 
