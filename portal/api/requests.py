@@ -89,7 +89,8 @@ class RequestSerializer(serializers.ModelSerializer[QuotaRequest]):
         return title(request)
 
     def get_giver(self, request: QuotaRequest) -> str:
-        return queue_of(request.giver, reader_of(self.context["request"])) or ""
+        told = queue_of(request.giver, reader_of(self.context["request"])) or ""
+        return told.rpartition("/")[2]
 
     @extend_schema_field(serializers.ListField(child=serializers.CharField()))
     def get_may(self, request: QuotaRequest) -> list[str]:
@@ -271,7 +272,7 @@ class RequestPreview(RequestsView):
     )
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         asked = self.get_object()
-        gpus = serializers.FloatField(min_value=0.001, required=False, default=None)
+        gpus = serializers.FloatField(min_value=0.001, allow_null=True)
         most = gpus.run_validation(request.query_params.get("gpus") or None)
         milli = min(asked.gpus or 0, round(most * MILLI)) if most else None
         kept = previews.of_wish(Wish.of(asked), self.cluster.now(), gpus=milli)

@@ -12,7 +12,7 @@ from portal.approvals import automatic, effects
 from portal.approvals.models import Comment, QuotaRequest, Step
 from portal.approvals.moves import move, tell
 from portal.approvals.previews import attached
-from portal.approvals.states import Kind, State, Verb
+from portal.approvals.states import EDITABLE, Kind, State, Verb
 from portal.approvals.who import check, has_lead, may_ask, may_renew
 from portal.approvals.wishes import Wish, WishError, check_draft, refuse
 from portal.approvals.wishes import check as check_wish
@@ -37,7 +37,9 @@ def save_draft(*, by: User, wish: Wish, request: QuotaRequest | None = None) -> 
     if request is None:
         return _new(by, wish, now)
     check(by, request, Verb.SAVE)
-    return move(request, Verb.SAVE, State(request.state), by=by, **wish.columns())
+    now_is = State(QuotaRequest.objects.values_list("state", flat=True).get(pk=request.pk))
+    to = now_is if now_is in EDITABLE else State.DRAFT
+    return move(request, Verb.SAVE, to, by=by, **wish.columns())
 
 
 def _check_asks(by: User, queue: Queue) -> None:
