@@ -11,6 +11,7 @@ urlpatterns = [
     path("help/", include("portal.web.help.urls")),
     path("", include("portal.web.people.urls")),
     path("", include("portal.web.audit.urls")),
+    path("", include("portal.web.notices.urls")),
     path("", include("portal.web.setup.urls")),
     path("c/<slug:cluster>/", include("portal.web.overview.urls")),
     path("c/<slug:cluster>/", include("portal.web.workloads.urls")),

@@ -25,6 +25,7 @@ from django.utils import timezone
 from portal.accounts.models import ApiToken, Persona, Session, User
 from portal.approvals.models import ApprovalRule, Comment, QuotaRequest, Step
 from portal.demo.organisation import H100
+from portal.notices.models import Notice
 from portal.teams.models import GroupRule, Membership, ServiceAccount, SubmitTemplate, Team
 from scheduling.models import (
     MILLI,
@@ -205,6 +206,9 @@ ROWS = {
     "web:set_up": Row(ADMINS),
     "web:set_up_step": Row(ADMINS, ADMINS, {"step": "connect"}),
     "web:policy": Row(OPERATORS, ADMINS),
+    "web:notices": Row(ANYBODY),
+    "web:notices_read": Row(None, ANYBODY),
+    "web:notice_preferences": Row(None, ANYBODY),
     "web:audit": Row(AUDITORS),
     "web:audit_csv": Row(AUDITORS),
     **{
@@ -235,6 +239,9 @@ ROWS = {
     "api:gpu_class": Row(None, ADMINS, {"name": H100}, by="PUT"),
     "api:policy": Row(OPERATORS, ADMINS, by="PUT"),
     "api:tree": Row(None, ADMINS, by="PUT"),
+    "api:notices": Row(ANYBODY),
+    "api:notices_read": Row(None, ANYBODY),
+    "api:notice_preferences": Row(ANYBODY, ANYBODY, by="PUT"),
     "api:audit": Row(AUDITORS),
     "api:audit_verdict": Row(ALL_AUDITORS),
     "api:priority_classes": Row(ANYBODY, ADMINS),
@@ -403,6 +410,7 @@ def build() -> World:
         "what_if": question.pk,
         "consolidation": ordered.pk,
     }
+    told_to(owner, cluster)
     real |= programs(queues["pretraining"], owner)
     return World(cluster, sessions, real)
 
@@ -418,6 +426,14 @@ def asked_for(queue: Queue, author: User) -> QuotaRequest:
     Comment.objects.create(request=asked, at=NOW, by=author, text="vermilion-comment")
     ApprovalRule.objects.create(queue=queue.parent, below_gpus=MILLI, at=NOW)
     return asked
+
+
+def told_to(owner: User, cluster: Cluster) -> None:
+    """Somebody else's notice."""
+    Notice.objects.create(
+        user=owner, kind="evicted", cluster=cluster, at=NOW, due_at=NOW, source="eviction 0",
+        about="vermilion-work", title="vermilion-notice",
+    )  # fmt: skip
 
 
 def programs(queue: Queue, owner: User) -> dict[str, int]:

@@ -13,7 +13,9 @@ from django.db.models import Sum
 from django.http import HttpRequest
 from django.utils import timezone
 
+from portal.accounts.models import User
 from portal.display.units import gpus_each
+from portal.notices.inbox import unread
 from portal.teams.access import is_operator, submittable_queues, visible_clusters
 from portal.web.frame.menu import Section, begin, sections
 from portal.web.frame.remembered import remembered
@@ -103,6 +105,11 @@ class Shell:
     @property
     def operates(self) -> bool:
         return is_operator(self.request.user)
+
+    @cached_property
+    def unread(self) -> int:
+        """Notices that the person has not read."""
+        return unread(self.request.user) if isinstance(self.request.user, User) else 0
 
     @cached_property
     def may_submit(self) -> bool:
