@@ -30,6 +30,7 @@ LONG_WAIT = timedelta(hours=2)
 AT_ONCE = 500
 """Rows of the ledger that are told in one pass."""
 
+SENT = {"submit": "asked", "forward": "forwarded it"}
 SAID = {
     "approve": "was approved",
     "ask_changes": "was sent back: changes are asked for",
@@ -53,6 +54,8 @@ def hear(announcement: Announcement) -> None:
         return
     verb = announcement.kind.partition(".")[2]
     source = f"event {announcement.pk}"
+    if verb != "comment":
+        _settle(request)
     for user, kind, said, lines in _of_request(request, verb, announcement):
         if user.get_username() == announcement.actor:
             continue
@@ -62,14 +65,21 @@ def hear(announcement: Announcement) -> None:
         )  # fmt: skip
 
 
+def _settle(request: QuotaRequest) -> None:
+    """It has moved on: whose turn it was has nothing to do any more."""
+    open_ = Notice.objects.filter(kind=Kind.NEEDS_ME, about=str(request), read_at=None)
+    open_.update(read_at=timezone.now())
+
+
 Told = tuple[User, Kind, str, list[list[str]]]
 
 
 def _of_request(request: QuotaRequest, verb: str, announcement: Announcement) -> Iterable[Told]:
     by = f" by {announcement.actor}" if announcement.actor else ""
-    lines = [["Reason", announcement.reason]] if announcement.reason else []
+    word = "Said" if verb in ("comment", "forward") else "Reason"
+    lines = [[word, announcement.reason]] if announcement.reason else []
     if verb in ("submit", "forward"):
-        yield from _turns(request, by, lines)
+        yield from _turns(request, announcement.actor, SENT[verb], lines)
     if verb == "submit" and request.granted_at is not None:
         yield from _to_parties(request, Kind.DECIDED, "was approved at once", lines)
     elif verb in SAID:
@@ -83,9 +93,10 @@ def _of_request(request: QuotaRequest, verb: str, announcement: Announcement) ->
         yield from _to_parties(request, Kind.COMMENT, f"was commented{by}", lines)
 
 
-def _turns(request: QuotaRequest, by: str, lines: list[list[str]]) -> Iterable[Told]:
+def _turns(request: QuotaRequest, actor: str, did: str, lines: list[list[str]]) -> Iterable[Told]:
+    said = f"{request}, {title(request)}: {actor or 'Weir'} {did}, and it is your turn."
     for user in deciders(request):
-        yield user, Kind.NEEDS_ME, f"{request}, {title(request)}: it is your turn{by}", lines
+        yield user, Kind.NEEDS_ME, said, lines
 
 
 def _to_parties(

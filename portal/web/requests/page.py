@@ -18,7 +18,7 @@ from portal.approvals.previews import Seen, seen_by
 from portal.approvals.states import DECIDABLE, GRANTED, IN_FORCE, OPEN, Kind, State, Verb
 from portal.approvals.who import acted, approvers
 from portal.approvals.wishes import Wish
-from portal.display.format import gpus_counted, number
+from portal.display.format import gpus_counted, money, number
 from portal.teams.reading import Reading
 from portal.web.frame.remembered import remembered
 from scheduling.models import MILLI, GpuClass, Queue, UsageSample
@@ -183,7 +183,7 @@ def _most(request: QuotaRequest, found: GpuClass, now: datetime) -> Iterator[tup
     start = request.starts_at or request.granted_at or now
     hours = max(0.0, (request.ends_at - start).total_seconds()) / 3600 * request.amount / MILLI
     cost = Decimal(hours) * found.price_per_gpu_hour
-    price = f", {request.cluster.currency} {cost:,.2f}" if cost else ""
+    price = f", {money(cost, request.cluster.currency)}" if cost else ""
     yield "At most", f"{number(hours)} GPU-h{price}"
 
 

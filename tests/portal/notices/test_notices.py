@@ -31,13 +31,22 @@ def test_each_step_is_told_to_whom_it_concerns(cluster, people, wish):
     made = doors.submit_new(by=people.asker, wish=wish())
     assert [kind for kind, _ in told("lead")] == ["needs_me"]
     doors.forward(by=people.lead, request=made)
-    assert "it is your turn by lead" in told("approver")[-1][1]
+    assert "lead forwarded it, and it is your turn" in told("approver")[-1][1]
     doors.approve(by=people.approver, request=made, note="Yes")
     assert told("s.marchetti")[-1] == (
         "decided", f"R-{made.pk}, alignment +8 h100-80gb, was approved by approver."
     )  # fmt: skip
     assert told("lead")[-1][0] == "decided"
     assert told("p.rossi") == []
+
+
+def test_turn_that_somebody_else_took_is_no_news_any_more(cluster, people, wish):
+    made = doors.submit_new(by=people.asker, wish=wish(gpus=2))
+    told("lead")
+    assert inbox.unread(people.approver) == 1
+    doors.reject(by=people.lead, request=made, note="No")
+    told("lead")
+    assert inbox.unread(people.approver) == 0
 
 
 def test_nobody_is_told_of_what_they_did(cluster, people, wish):
