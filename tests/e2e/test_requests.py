@@ -28,6 +28,7 @@ JOB = {
     "spec": {
         "parallelism": 1,
         "completions": 1,
+        "activeDeadlineSeconds": 3600,
         "template": {
             "spec": {
                 "restartPolicy": "Never",

@@ -25,8 +25,8 @@ WORDS: Final[Sequence[tuple[str, str]]] = (
     ),
     (
         "Request",
-        "What somebody asks for: quota, a boost that ends, a queue, or access to a GPU class or a priority. Its "
-        "lead forwards it, an approver decides.",
+        "What somebody asks for: quota, a boost that ends, a queue, or access to a GPU class or a "
+        "priority. Its lead forwards it, an approver decides.",
     ),
     ("Giver", "The queue from whose nominal quota a request is granted."),
     ("Nominal quota", "What a queue is guaranteed of a class."),

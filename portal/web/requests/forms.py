@@ -134,8 +134,8 @@ class RequestForm(WeirForm):
             names = self.cluster.gpu_classes.values_list("name", flat=True)
             fields["gpu_class"].choices = [*optional, *((name, name) for name in names)]
         if "priority_class" in fields:
-            names = PriorityClass.objects.order_by("-value").values_list("name", flat=True)
-            fields["priority_class"].choices = [*optional, *((name, name) for name in names)]
+            priorities = PriorityClass.objects.order_by("-value").values_list("name", flat=True)
+            fields["priority_class"].choices = [*optional, *((one, one) for one in priorities)]
         if self.kind == Kind.BOOST:
             fields["ends_at"].help_text = "A boost ends"
 
@@ -216,7 +216,7 @@ class DecisionForm(WeirForm):
         else:
             seen = visible_queues(user).filter(cluster=request.cluster, parent__isnull=False)
             field: Any = self.fields["giver"]
-            field.queryset = seen.exclude(pk=request.queue_id).order_by("path")
+            field.queryset = seen.exclude(path=request.place).order_by("path")
         if request.ends_at is None or request.kind == Kind.QUEUE:
             del self.fields["ends_at"]
 
