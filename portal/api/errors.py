@@ -72,11 +72,13 @@ STATUS_OF_CODE: Mapping[str, int] = {
             "one_open",
             "not_enforcing",
             "taken",
+            "moved_on",
+            "renewed",
         ),
         status.HTTP_409_CONFLICT,
     ),
     "gone": status.HTTP_404_NOT_FOUND,
-    "forbidden": status.HTTP_403_FORBIDDEN,
+    **dict.fromkeys(("forbidden", "four_eyes", "beyond_bound"), status.HTTP_403_FORBIDDEN),
     **dict.fromkeys(("no_connection", "no_answer"), status.HTTP_503_SERVICE_UNAVAILABLE),
 }
 """Service errors that are not the caller's input."""

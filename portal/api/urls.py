@@ -11,10 +11,12 @@ from portal.api import (
     foresight,
     ledger,
     members,
+    notices,
     people,
     processes,
     quotas,
     reports,
+    requests,
     setting_up,
     workloads,
 )
@@ -23,6 +25,7 @@ app_name = "api"
 
 CLUSTER = "clusters/<slug:cluster>"
 WORKLOAD = f"{CLUSTER}/workloads/<str:uid>"
+REQUEST = f"{CLUSTER}/requests/<int:pk>"
 ACCOUNTS = "teams/<str:team>/service-accounts"
 ACCOUNT = f"{ACCOUNTS}/<str:account>"
 
@@ -49,6 +52,9 @@ urlpatterns = [
     path("personas", members.Personas.as_view(), name="personas"),
     path("personas/<str:name>", members.PersonaDetail.as_view(), name="persona"),
     path("processes", processes.ProcessList.as_view(), name="processes"),
+    path("notices", notices.NoticeList.as_view(), name="notices"),
+    path("notices/read", notices.NoticesRead.as_view(), name="notices_read"),
+    path("notices/preferences", notices.NoticePreferences.as_view(), name="notice_preferences"),
     path("audit", audit.AuditList.as_view(), name="audit"),
     path("audit/verdict", audit.AuditVerdict.as_view(), name="audit_verdict"),
     path("priority-classes", setting_up.PriorityClasses.as_view(), name="priority_classes"),
@@ -70,6 +76,24 @@ urlpatterns = [
     path(f"{CLUSTER}/queues/<str:name>", setting_up.OneQueue.as_view(), name="queue"),
     path(f"{CLUSTER}/quotas", quotas.QuotaList.as_view(), name="quotas"),
     path(f"{CLUSTER}/quota-changes", quotas.QuotaChangeList.as_view(), name="quota_changes"),
+    path(f"{CLUSTER}/requests", requests.RequestList.as_view(), name="requests"),
+    path(REQUEST, requests.RequestDetail.as_view(), name="request"),
+    path(f"{REQUEST}/preview", requests.RequestPreview.as_view(), name="request_preview"),
+    path(f"{REQUEST}/submit", requests.RequestSubmit.as_view(), name="request_submit"),
+    path(f"{REQUEST}/forward", requests.RequestForward.as_view(), name="request_forward"),
+    path(f"{REQUEST}/approve", requests.RequestApprove.as_view(), name="request_approve"),
+    path(
+        f"{REQUEST}/ask-changes", requests.RequestAskChanges.as_view(), name="request_ask_changes"
+    ),
+    path(f"{REQUEST}/reject", requests.RequestReject.as_view(), name="request_reject"),
+    path(f"{REQUEST}/revoke", requests.RequestRevoke.as_view(), name="request_revoke"),
+    path(f"{REQUEST}/withdraw", requests.RequestWithdraw.as_view(), name="request_withdraw"),
+    path(f"{REQUEST}/renew", requests.RequestRenew.as_view(), name="request_renew"),
+    path(f"{REQUEST}/comments", requests.RequestComments.as_view(), name="request_comments"),
+    path(f"{CLUSTER}/request-rules", requests.RuleList.as_view(), name="request_rules"),
+    path(
+        f"{CLUSTER}/request-rules/<str:queue>", requests.RuleDetail.as_view(), name="request_rule"
+    ),
     path(f"{CLUSTER}/workloads", workloads.WorkloadList.as_view(), name="workloads"),
     path(WORKLOAD, workloads.WorkloadDetail.as_view(), name="workload"),
     path(f"{WORKLOAD}/cancel", workloads.WorkloadCancel.as_view(), name="workload_cancel"),

@@ -58,6 +58,8 @@ INSTALLED_APPS = [
     "portal.accounts",
     "portal.teams",
     "portal.audit",
+    "portal.approvals",
+    "portal.notices",
     "portal.setup",
     "portal.reports",
     "portal.api",
@@ -131,9 +133,16 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 AUTH_USER_MODEL = "accounts.User"
 # Who keeps the people whose classes of service the engine's worker and the guardrails follow.
-WEIR_SERVICE_CLASSES = "portal.teams.service.service_classes"
+WEIR_SERVICE_CLASSES = "portal.approvals.access.service_classes"
 # Who is told what happens: a function of one announcement, and the kinds it wants; "*" is all.
-WEIR_SUBSCRIBERS: dict[str, tuple[str, ...]] = {"portal.audit.chain.append": ("*",)}
+WEIR_SUBSCRIBERS: dict[str, tuple[str, ...]] = {
+    "portal.audit.chain.append": ("*",),
+    "portal.notices.outbox.hear": (
+        "request.submit", "request.forward", "request.approve", "request.ask_changes",
+        "request.reject", "request.revoke", "request.begin", "request.fail", "request.near_end",
+        "request.expire", "request.comment",
+    ),
+}  # fmt: skip
 AUTHENTICATION_BACKENDS = [
     "rules.permissions.ObjectPermissionBackend",
     "django.contrib.auth.backends.ModelBackend",
@@ -288,6 +297,8 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
     "ENUM_NAME_OVERRIDES": {
         "StateEnum": "scheduling.models.workloads.State",
         "WorkloadTypeEnum": "scheduling.models.WorkloadType",
+        "RequestKindEnum": "portal.approvals.states.Kind",
+        "RequestStateEnum": "portal.approvals.states.State",
     },
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
@@ -356,6 +367,21 @@ CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
         "task": "scheduling.tasks.deliver",
         "schedule": 5.0,
         "options": {"expires": 5.0},
+    },
+    "requests": {
+        "task": "portal.approvals.tasks.advance",
+        "schedule": 5.0,
+        "options": {"expires": 5.0},
+    },
+    "notices": {
+        "task": "portal.notices.tasks.look",
+        "schedule": 10.0,
+        "options": {"expires": 10.0},
+    },
+    "old-notices": {
+        "task": "portal.notices.tasks.forget",
+        "schedule": 3600.0,
+        "options": {"expires": 3600.0},
     },
     "learning": {
         "task": "scheduling.tasks.request_learning",

@@ -30,7 +30,7 @@ ARGUMENTS = {
     "team": "language", "username": "m.okafor", "persona": "researcher", "step": "connect",
 }  # fmt: skip
 TOPICS = ("waiting", "evicted", "glossary", "keyboard")
-UNREADABLE = ("csv", "json", "live", "password", "search", "submit_preview", "sooner", "revert")
+UNREADABLE = ("csv", "json", "live", "password", "search", "preview", "sooner", "revert")
 """Parts of names whose answers are no page of their own, or need something posted before."""
 PERSONAS = ("m.okafor", "lead", "admin")
 FIRST_LOAD = 250_000

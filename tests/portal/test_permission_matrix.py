@@ -23,7 +23,9 @@ from django.urls import URLPattern, URLResolver, get_resolver, reverse
 from django.utils import timezone
 
 from portal.accounts.models import ApiToken, Persona, Session, User
+from portal.approvals.models import ApprovalRule, Comment, QuotaRequest, Step
 from portal.demo.organisation import H100
+from portal.notices.models import Notice
 from portal.teams.models import GroupRule, Membership, ServiceAccount, SubmitTemplate, Team
 from scheduling.models import (
     MILLI,
@@ -105,6 +107,10 @@ PROGRAM_TOKEN = {**PROGRAM, "pk": "program_token"}
 WHAT_IF = {"pk": "what_if"}
 CONSOLIDATION = {"pk": "consolidation"}
 
+REQUEST = {"pk": "request"}
+ASKERS = frozenset({"neighbour", "researcher", "scientist", "lead", "admin"})
+DECIDERS = frozenset({"lead", "approver", "admin"})
+
 ROWS = {
     "accounts:sign_out": Row(None, ANYBODY),
     "accounts:account": Row(ANYBODY),
@@ -157,6 +163,19 @@ ROWS = {
     "web:quota_revert": Row(LEADS, LEADS, {**DIVIDED, **CHANGE}),
     "web:queue_add": Row(LEADS, LEADS, DIVIDED),
     "web:queue_edit": Row(LEADS, LEADS, QUEUE),
+    "web:requests": Row(HERE),
+    "web:request_new": Row(ASKERS, ASKERS),
+    "web:request_preview": Row(ASKERS),
+    "web:request_rules": Row(LEADS, LEADS),
+    "web:request": Row(TEAM, args=REQUEST),
+    "web:request_edit": Row(NOBODY, NOBODY, REQUEST),
+    **{f"web:request_{verb}": Row(None, NOBODY, REQUEST) for verb in ("submit", "withdraw")},
+    **{
+        f"web:request_{verb}": Row(None, DECIDERS, REQUEST)
+        for verb in ("forward", "approve", "ask_changes", "reject", "revoke")
+    },
+    "web:request_renew": Row(None, ASKERS - {"neighbour"}, REQUEST),
+    "web:request_comment": Row(None, TEAM, REQUEST),
     "web:nodes": Row(HERE),
     "web:node": Row(HERE, args={"node": "h100-01"}),
     "web:consolidation": Row(OPERATORS, OPERATORS),
@@ -187,6 +206,9 @@ ROWS = {
     "web:set_up": Row(ADMINS),
     "web:set_up_step": Row(ADMINS, ADMINS, {"step": "connect"}),
     "web:policy": Row(OPERATORS, ADMINS),
+    "web:notices": Row(ANYBODY),
+    "web:notices_read": Row(None, ANYBODY),
+    "web:notice_preferences": Row(None, ANYBODY),
     "web:audit": Row(AUDITORS),
     "web:audit_csv": Row(AUDITORS),
     **{
@@ -218,6 +240,9 @@ ROWS = {
     "api:policy": Row(OPERATORS, ADMINS, by="PUT"),
     "api:tree": Row(None, ADMINS, by="PUT"),
     "api:processes": Row(OPERATORS),
+    "api:notices": Row(ANYBODY),
+    "api:notices_read": Row(None, ANYBODY),
+    "api:notice_preferences": Row(ANYBODY, ANYBODY, by="PUT"),
     "api:audit": Row(AUDITORS),
     "api:audit_verdict": Row(ALL_AUDITORS),
     "api:priority_classes": Row(ANYBODY, ADMINS),
@@ -236,6 +261,18 @@ ROWS = {
     "api:workload_cancel": Row(None, ACTORS, WORK),
     "api:workload_hold": Row(None, ACTORS, WORK),
     "api:workload_release": Row(None, ACTORS, WORK),
+    "api:requests": Row(HERE, HERE),
+    "api:request": Row(TEAM, NOBODY, REQUEST, by="PUT"),
+    "api:request_preview": Row(TEAM, args=REQUEST),
+    **{f"api:request_{verb}": Row(None, NOBODY, REQUEST) for verb in ("submit", "withdraw")},
+    **{
+        f"api:request_{verb}": Row(None, DECIDERS, REQUEST)
+        for verb in ("forward", "approve", "ask_changes", "reject", "revoke")
+    },
+    "api:request_renew": Row(None, ASKERS - {"neighbour"}, REQUEST),
+    "api:request_comments": Row(None, TEAM, REQUEST),
+    "api:request_rules": Row(HERE),
+    "api:request_rule": Row(None, LEADS, DIVIDED, by="PUT"),
     "api:cycles": Row(HERE),
     "api:cycle": Row(HERE, args={"number": 48213}),
     "api:decisions": Row(HERE),
@@ -367,14 +404,37 @@ def build() -> World:
         asked_at=NOW,
     )
     real = {
+        "request": asked_for(queues["pretraining"], owner).pk,
         "token": token.pk,
         "change": change.pk,
         "template": template.pk,
         "what_if": question.pk,
         "consolidation": ordered.pk,
     }
+    told_to(owner, cluster)
     real |= programs(queues["pretraining"], owner)
     return World(cluster, sessions, real)
+
+
+def asked_for(queue: Queue, author: User) -> QuotaRequest:
+    """What somebody of pretraining asks for, taken from the queue that its members do not see."""
+    asked = QuotaRequest.objects.create(
+        cluster=queue.cluster, kind="quota", state="approver", queue=queue, place=queue.path,
+        gpu_class=H100, gpus=2 * MILLI, giver=Queue.objects.get(name=HIDDEN.decode()),
+        reason="vermilion-ask", author=author, created_at=NOW, since=NOW,
+    )  # fmt: skip
+    Step.objects.create(request=asked, at=NOW, verb="submit", by=author, after="approver")
+    Comment.objects.create(request=asked, at=NOW, by=author, text="vermilion-comment")
+    ApprovalRule.objects.create(queue=queue.parent, below_gpus=MILLI, at=NOW)
+    return asked
+
+
+def told_to(owner: User, cluster: Cluster) -> None:
+    """Somebody else's notice."""
+    Notice.objects.create(
+        user=owner, kind="evicted", cluster=cluster, at=NOW, due_at=NOW, source="eviction 0",
+        about="vermilion-work", title="vermilion-notice",
+    )  # fmt: skip
 
 
 def programs(queue: Queue, owner: User) -> dict[str, int]:

@@ -145,6 +145,7 @@ def test_worker_for_all_consumes_every_clusters_queue(cluster: Cluster) -> None:
 
 
 def test_every_beat_entry_names_a_task_and_expires_before_the_next() -> None:
+    current_app.loader.import_default_modules()
     for entry in settings.CELERY_BEAT_SCHEDULE.values():
         assert entry["task"] in current_app.tasks
         assert entry["options"]["expires"] <= entry["schedule"]

@@ -13,7 +13,9 @@ from django.db.models import Sum
 from django.http import HttpRequest
 from django.utils import timezone
 
+from portal.accounts.models import User
 from portal.display.units import gpus_each
+from portal.notices.inbox import unread
 from portal.teams.access import is_operator, submittable_queues, visible_clusters
 from portal.teams.factors import asked_of, must_have
 from portal.web.frame.menu import Section, begin, sections
@@ -115,6 +117,11 @@ class Shell:
         """Whether it asks the person."""
         user = self.request.user
         return user.is_authenticated and must_have(user)
+
+    @cached_property
+    def unread(self) -> int:
+        """Notices that the person has not read."""
+        return unread(self.request.user) if isinstance(self.request.user, User) else 0
 
     @cached_property
     def may_submit(self) -> bool:

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from django.http import HttpRequest
 from django.urls import NoReverseMatch, reverse
 
+from portal.accounts.models import User
+from portal.approvals.waiting import needing
 from portal.audit.reading import may_audit
 from portal.teams.access import editable_queues, is_admin, is_operator, visible_queues
 from portal.teams.rights import Person, rights_of
@@ -39,10 +41,12 @@ class Known:
     queues: int
     quota_queue: str
     """The queue whose children the person divides, the highest of them; empty where there is none."""
+    requests: int
+    """Requests that wait for the person."""
 
 
 def known(user: Person, cluster: Cluster) -> Known:
-    """Read once a revision. Three queries."""
+    """Read once a revision. Four queries, and one more where requests are open."""
     whose = (user.pk, rights_of(user).sight)
     return remembered.of(cluster, ("menu", whose), lambda: _read(user, cluster))
 
@@ -56,6 +60,7 @@ def _read(user: Person, cluster: Cluster) -> Known:
         own_work=mine.exclude(state=State.FINISHED).count(),
         queues=queues.count(),
         quota_queue=top.parent.name if top and top.parent else "",
+        requests=needing(user, cluster) if isinstance(user, User) else 0,
     )
 
 
@@ -109,6 +114,13 @@ class _Menu:
         yield from self.entry("Queues", "tree", "web:queues", below=below, count=self.known.queues)
         if queue := self.known.quota_queue:
             yield from self.entry("Quotas", "sliders", "web:quotas", queue, below=("quotas",))
+        yield from self.entry(
+            "Requests",
+            "inbox",
+            "web:requests",
+            below=("requests",),
+            count=self.known.requests or None,
+        )
         inside = self.path.startswith(("/teams/", "/people/", "/personas/"))
         yield Entry("Teams", "people", reverse("web:teams"), current=inside)
 

@@ -23,6 +23,12 @@ WORDS: Final[Sequence[tuple[str, str]]] = (
         "A part of a GPU that was cut by MIG, with a class of its own. Where classes are added up, seven "
         "slices of 1g are one GPU.",
     ),
+    (
+        "Request",
+        "What somebody asks for: quota, a boost that ends, a queue, or access to a GPU class or a "
+        "priority. Its lead forwards it, an approver decides.",
+    ),
+    ("Giver", "The queue from whose nominal quota a request is granted."),
     ("Nominal quota", "What a queue is guaranteed of a class."),
     ("Borrowing limit", "The most that a queue may hold above its nominal quota."),
     ("Lending limit", "The most of its idle nominal quota that others may use."),

@@ -1,0 +1,107 @@
+"""Notices of the person who asks: what they were told, and how they want to be told."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db.models import QuerySet
+from drf_spectacular.utils import extend_schema
+from rest_framework import generics, serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from portal.accounts.models import Scope
+from portal.api.scope import PersonView
+from portal.notices import inbox
+from portal.notices.models import Kind, Notice, When
+from portal.notices.times import hours_of, preferences_of
+
+
+class NoticeSerializer(serializers.ModelSerializer[Notice]):
+    cluster: Any = serializers.SlugRelatedField(slug_field="name", read_only=True)
+    lines: Any = serializers.ListField(
+        child=serializers.ListField(child=serializers.CharField()),
+        read_only=True,
+        help_text="Pairs of a word and a sentence: why, what is lost, what comes next.",
+    )
+
+    class Meta:
+        model = Notice
+        fields = [
+            "id", "kind", "cluster", "at", "read_at", "about", "title", "lines", "address",
+        ]  # fmt: skip
+        read_only_fields = fields
+
+
+class MarkReadSerializer(serializers.Serializer[Any]):
+    """Which: those of a thing, those of these numbers; all where neither is said."""
+
+    about = serializers.CharField(max_length=300, required=False)
+    ids = serializers.ListField(
+        child=serializers.IntegerField(min_value=1), required=False, max_length=1000
+    )
+
+
+class MarkedSerializer(serializers.Serializer[Any]):
+    marked = serializers.IntegerField()
+
+
+class NoticeList(PersonView, generics.ListAPIView[Notice]):
+    """What you were told, the newest first."""
+
+    serializer_class = NoticeSerializer
+    queryset = Notice.objects.none()
+
+    def get_queryset(self) -> QuerySet[Notice]:
+        return Notice.objects.none() if self.is_schema else inbox.shown(self.person)
+
+
+class NoticesRead(PersonView):
+    serializer_class = MarkReadSerializer
+    write_scope = Scope.ALL
+
+    @extend_schema(request=MarkReadSerializer, responses=MarkedSerializer)
+    def post(self, request: Request) -> Response:
+        """Mark notices as read."""
+        asked = MarkReadSerializer(data=request.data)
+        asked.is_valid(raise_exception=True)
+        told = asked.validated_data
+        marked = inbox.mark_read(self.person, about=told.get("about"), pks=told.get("ids"))
+        return Response({"marked": marked})
+
+
+class PreferencesSerializer(serializers.Serializer[Any]):
+    """When to be told of which kind; hours are local, null is no quiet."""
+
+    preferences: Any = serializers.DictField(child=serializers.ChoiceField(choices=When.choices))
+    digest_hour = serializers.IntegerField(min_value=0, max_value=23)
+    quiet_from = serializers.IntegerField(min_value=0, max_value=23, allow_null=True)
+    quiet_until = serializers.IntegerField(min_value=0, max_value=23, allow_null=True)
+
+
+class NoticePreferences(PersonView):
+    serializer_class = PreferencesSerializer
+    write_scope = Scope.ALL
+
+    def _told(self) -> Response:
+        hours = hours_of(self.person)
+        preferences = preferences_of(self.person)
+        return Response(
+            {
+                "preferences": {kind.value: preferences[kind].value for kind in Kind},
+                "digest_hour": hours.digest_hour,
+                "quiet_from": hours.quiet_from,
+                "quiet_until": hours.quiet_until,
+            }
+        )
+
+    @extend_schema(responses=PreferencesSerializer)
+    def get(self, request: Request) -> Response:
+        return self._told()
+
+    @extend_schema(request=PreferencesSerializer, responses=PreferencesSerializer)
+    def put(self, request: Request) -> Response:
+        asked = PreferencesSerializer(data=request.data)
+        asked.is_valid(raise_exception=True)
+        inbox.set_preferences(self.person, **asked.validated_data)
+        return self._told()

@@ -1,0 +1,79 @@
+"""Classes of service with what requests in force add: GPU classes and priorities beyond the persona's.
+
+The engine's worker, the guardrails and the submit form all ask here, by the setting
+``WEIR_SERVICE_CLASSES``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from django.db.models import Q
+
+from portal.approvals.models import QuotaRequest
+from portal.approvals.states import GRANTED, Kind
+from portal.teams import service
+from scheduling.models import Cluster
+from scheduling.services.policy.service_classes import ServiceClass, ServiceClasses, is_within
+
+Given = tuple[str, str, str]
+"""Path of the queue, GPU class, priority class; one of the classes is empty."""
+
+
+def service_classes(cluster: Cluster) -> ServiceClasses:
+    """Of everybody who may submit, each where a request gives more with one class of service more."""
+    found = service.service_classes(cluster)
+    given = in_force(cluster)
+    if not given:
+        return found
+    more = [wide for held in found.held for wide in _widened(held, given)]
+    return replace(found, held=(*found.held, *more))
+
+
+def in_force(cluster: Cluster) -> list[Given]:
+    """What requests give now, by the cluster's clock: a worker that is late ends none too late."""
+    now = cluster.now()
+    rows = QuotaRequest.objects.filter(
+        Q(starts_at=None) | Q(starts_at__lte=now),
+        Q(ends_at=None) | Q(ends_at__gt=now),
+        cluster=cluster,
+        kind=Kind.ACCESS,
+        state__in=GRANTED,
+        queue__isnull=False,
+    )
+    return [
+        (path, gpu_class, priority)
+        for path, gpu_class, priority in rows.order_by("pk").values_list(
+            "queue__path", "gpu_class", "priority_class"
+        )
+    ]
+
+
+def _widened(held: ServiceClass, given: Iterable[Given]) -> Iterable[ServiceClass]:
+    """The same person's class of service in each queue that was given something."""
+    for path in sorted({place for place, _, _ in given}):
+        where = _common(held, path)
+        if where is None:
+            continue
+        mine = [one for one in given if is_within(where, one[0])]
+        gpus = frozenset(gpu_class for _, gpu_class, _ in mine if gpu_class)
+        priorities = frozenset(priority for _, _, priority in mine if priority)
+        wide = replace(
+            held,
+            path=where,
+            below=held.below,
+            gpu_classes=None if held.gpu_classes is None else held.gpu_classes | gpus,
+            priority_classes=None
+            if held.priority_classes is None
+            else held.priority_classes | priorities,
+        )
+        if (wide.gpu_classes, wide.priority_classes) != (held.gpu_classes, held.priority_classes):
+            yield wide
+
+
+def _common(held: ServiceClass, path: str) -> str | None:
+    """The highest queue where both hold; None where they never meet."""
+    if is_within(held.path, path):
+        return held.path
+    return path if held.reaches(path) else None

@@ -1,0 +1,107 @@
+"""What a person reads of their notices, and the doors by which they are read and ruled."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from django.db import transaction
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from portal.accounts.models import User
+from portal.notices.models import Hours, Kind, Notice, Preference, When
+from portal.notices.times import DEFAULTS
+from scheduling.services.errors import ServiceError
+
+KEPT = timedelta(days=90)
+MOST = 200
+
+
+@dataclass(slots=True)
+class Group:
+    """Notices of one thing, the newest first."""
+
+    about: str
+    notices: list[Notice] = field(default_factory=list)
+
+    @property
+    def new(self) -> int:
+        return sum(one.read_at is None for one in self.notices)
+
+    @property
+    def needs_me(self) -> bool:
+        return any(one.read_at is None and one.kind == Kind.NEEDS_ME for one in self.notices)
+
+
+def shown(user: User) -> QuerySet[Notice]:
+    """Theirs, those that are due."""
+    rows = Notice.objects.filter(user=user, due_at__lte=timezone.now())
+    return rows.select_related("cluster")
+
+
+def unread(user: User) -> int:
+    return shown(user).filter(read_at=None).count()
+
+
+def grouped(notices: Iterable[Notice]) -> list[Group]:
+    """Those that need the reader first, then those with news, then the rest; each the newest first."""
+    groups: dict[str, Group] = {}
+    for one in notices:
+        groups.setdefault(one.about, Group(one.about)).notices.append(one)
+    return sorted(groups.values(), key=lambda group: (not group.needs_me, not group.new))
+
+
+def mark_read(user: User, *, about: str | None = None, pks: Iterable[int] | None = None) -> int:
+    """Those of one thing, those of these numbers, or all; how many were new."""
+    rows = shown(user).filter(read_at=None)
+    if about is not None:
+        rows = rows.filter(about=about)
+    if pks is not None:
+        rows = rows.filter(pk__in=list(pks))
+    return rows.update(read_at=timezone.now())
+
+
+@transaction.atomic
+def set_preferences(
+    user: User,
+    *,
+    preferences: Mapping[str, str],
+    digest_hour: int,
+    quiet_from: int | None,
+    quiet_until: int | None,
+) -> None:
+    """How the person wants to be told. Raises ServiceError at the field."""
+    for kind, when in preferences.items():
+        if kind not in Kind.values or when not in When.values:
+            raise ServiceError(
+                "bad_preference",
+                "That is no way of telling.",
+                "Choose at once, digest or off.",
+                field=kind,
+            )
+    for name, hour in (
+        ("digest_hour", digest_hour),
+        ("quiet_from", quiet_from),
+        ("quiet_until", quiet_until),
+    ):
+        if hour is not None and not 0 <= hour <= 23:
+            raise ServiceError("bad_hour", "That is no hour.", "Write 0 to 23.", field=name)
+    if (quiet_from is None) != (quiet_until is None):
+        raise ServiceError(
+            "half_quiet", "Quiet hours have two ends.", "Set both, or none.", field="quiet_until"
+        )
+    for kind, when in preferences.items():
+        if DEFAULTS[Kind(kind)] == when:
+            Preference.objects.filter(user=user, kind=kind).delete()
+        else:
+            Preference.objects.update_or_create(user=user, kind=kind, defaults={"when": when})
+    Hours.objects.update_or_create(
+        user=user,
+        defaults={"digest_hour": digest_hour, "quiet_from": quiet_from, "quiet_until": quiet_until},
+    )
+
+
+def forget() -> int:
+    return Notice.objects.filter(due_at__lt=timezone.now() - KEPT).delete()[0]

@@ -1,0 +1,84 @@
+"""The inbox of a person, and how they want to be told."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_POST, require_safe
+
+from portal.boundary.reading import whole_or
+from portal.notices import inbox
+from portal.notices.models import Kind, When
+from portal.notices.times import hours_of, preferences_of
+from portal.web.frame.requests import PersonRequest
+from scheduling.services.errors import ServiceError
+
+BADGES = {
+    Kind.EVICTED: ("evicted", "warn"),
+    Kind.STARTED: ("running", "ok"),
+    Kind.NEEDS_ME: ("mark", "info"),
+    Kind.DECIDED: ("finished", "ok"),
+    Kind.COMMENT: ("list", "neutral"),
+    Kind.ENDS: ("clock", "warn"),
+}
+NOTES = {
+    Kind.EVICTED: "in quiet hours too",
+    Kind.STARTED: "of 2 h and more",
+    Kind.ENDS: "3 d before",
+}
+HOURS = range(24)
+NO_HOUR = -1
+
+
+@login_required
+@require_safe
+def notices(request: PersonRequest) -> HttpResponse:
+    """Grouped by the thing: what needs the reader first, then what is new."""
+    rows = inbox.shown(request.user)
+    chosen = "new" if request.GET.get("show") == "new" else "all"
+    listed = rows.filter(read_at=None) if chosen == "new" else rows
+    preferences = preferences_of(request.user)
+    context = {
+        "groups": inbox.grouped(listed[: inbox.MOST]),
+        "badges": BADGES,
+        "chosen": chosen,
+        "total": rows.count(),
+        "new": inbox.unread(request.user),
+        "preferences": [(kind, NOTES.get(kind, ""), preferences[kind]) for kind in Kind],
+        "whens": When.choices,
+        "hours": hours_of(request.user),
+        "hour_choices": HOURS,
+    }
+    return render(request, "web/notices/notices.html", context)
+
+
+@login_required
+@require_POST
+def read(request: PersonRequest) -> HttpResponse:
+    """Mark as read: those of one thing, or all."""
+    about = request.POST.get("about")
+    inbox.mark_read(request.user, about=about or None)
+    return redirect("web:notices")
+
+
+@login_required
+@require_POST
+def preferences(request: PersonRequest) -> HttpResponse:
+    """When to be told of which kind, and the hours of the digest and of quiet."""
+    post = request.POST
+    quiet = [whole_or(post.get(name, ""), NO_HOUR) for name in ("quiet_from", "quiet_until")]
+    try:
+        inbox.set_preferences(
+            request.user,
+            preferences={kind: post[kind] for kind in Kind.values if kind in post},
+            digest_hour=whole_or(post.get("digest_hour", "8"), 8),
+            quiet_from=None if quiet[0] == NO_HOUR else quiet[0],
+            quiet_until=None if quiet[1] == NO_HOUR else quiet[1],
+        )
+    except ServiceError as refused:
+        messages.error(request, str(refused))
+    else:
+        messages.success(request, "Saved. It holds for what comes from now on.")
+    return redirect("web:notices")

@@ -1,0 +1,190 @@
+"""Asking: the form, what it would do as it is filled in, and who would have to agree."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpResponse, QueryDict
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_http_methods, require_safe
+
+from portal.accounts.models import User
+from portal.approvals import automatic, doors
+from portal.approvals.models import QuotaRequest
+from portal.approvals.states import Kind, State
+from portal.approvals.who import approvers, askable_queues, has_lead, may_ask
+from portal.approvals.wishes import Wish, WishError
+from portal.approvals.wishes import check as check_wish
+from portal.display.format import number
+from portal.web.frame.context import Shell
+from portal.web.frame.requests import PersonRequest
+from portal.web.frame.shell import get_cluster
+from portal.web.requests import lists, page, views
+from portal.web.requests.forms import RequestForm, initial_of
+from scheduling.models import MILLI, Cluster
+from scheduling.services.errors import ServiceError
+
+
+def _kind(query: QueryDict, otherwise: str = Kind.QUOTA) -> Kind:
+    text = query.get("kind", otherwise)
+    return Kind(text) if text in Kind.values else Kind(otherwise)
+
+
+def _form(
+    request: PersonRequest, cluster: Cluster, kind: Kind, data: Any = None, initial: Any = None
+) -> RequestForm:
+    return RequestForm(
+        data,
+        user=request.user,
+        cluster=cluster,
+        kind=kind,
+        zone_name=Shell(request).zone,
+        initial=initial,
+    )
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def new(request: PersonRequest, cluster: str) -> HttpResponse:
+    """The address may say what to begin with; a POST keeps a draft, or submits."""
+    found = get_cluster(request, cluster)
+    if not askable_queues(request.user).filter(cluster=found).exists():
+        raise Http404
+    if request.method == "POST":
+        return _keep(request, found, None)
+    kind = _kind(request.GET)
+    return _page(request, found, _form(request, found, kind, initial=request.GET.dict()), None)
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def edit(request: PersonRequest, cluster: str, pk: int) -> HttpResponse:
+    """A draft, or what was sent back for changes. Its author's alone."""
+    found = get_cluster(request, cluster)
+    asked = views.get_request(request, found, pk)
+    if (
+        asked.author != request.user
+        or asked.queue is None
+        or not may_ask(request.user, asked.queue)
+    ):
+        raise Http404
+    if request.method == "POST":
+        return _keep(request, found, asked)
+    if not asked.is_editable:
+        messages.info(request, f"{asked} is no longer yours to edit.")
+        return redirect("web:request", found.name, asked.pk)
+    kind = _kind(request.GET, asked.kind)
+    initial = initial_of(asked, Shell(request).zone) | request.GET.dict()
+    return _page(request, found, _form(request, found, kind, initial=initial), asked)
+
+
+def _keep(request: PersonRequest, cluster: Cluster, asked: QuotaRequest | None) -> HttpResponse:
+    form = _form(request, cluster, _kind(request.POST), data=request.POST)
+    if not form.is_valid():
+        return _page(request, cluster, form, asked, status=400)
+    try:
+        made = _kept(request, form.wish(), asked)
+    except ServiceError as refused:
+        form.refuse_all(refused)
+        return _page(request, cluster, form, asked, status=400)
+    return redirect("web:request", cluster.name, made.pk)
+
+
+def _kept(request: PersonRequest, wish: Wish, asked: QuotaRequest | None) -> QuotaRequest:
+    """A draft where that was the button, else submitted."""
+    user = request.user
+    if "draft" in request.POST:
+        made = doors.save_draft(by=user, wish=wish, request=asked)
+        messages.success(request, f"{made} is kept as a draft. Nobody else sees it.")
+        return made
+    if asked is None:
+        made = doors.submit_new(by=user, wish=wish)
+    else:
+        check_wish(wish, wish.queue.cluster.now(), reader=user)
+        made = doors.submit(by=user, request=doors.save_draft(by=user, wish=wish, request=asked))
+    messages.success(request, _said(made))
+    return made
+
+
+def _said(made: QuotaRequest) -> str:
+    if made.state in (State.SUBMITTED, State.APPROVER):
+        whom = "the lead" if made.state == State.SUBMITTED else "the approvers"
+        return f"{made} is with {whom}. You are told of each step."
+    return f"{made} was approved at once. {made.decision}"
+
+
+def _page(
+    request: PersonRequest,
+    cluster: Cluster,
+    form: RequestForm,
+    asked: QuotaRequest | None,
+    status: int = 200,
+) -> HttpResponse:
+    context = {
+        "cluster": cluster,
+        "form": form,
+        "asked": asked,
+        "kinds": Kind.choices,
+        "kind": form.kind,
+        "zone": Shell(request).zone,
+        "told": None,
+    }
+    return render(request, "web/requests/new.html", context, status=status)
+
+
+@login_required
+@require_safe
+def preview(request: PersonRequest, cluster: str) -> HttpResponse:
+    """What the form as it is filled in would do. Reads, and keeps nothing."""
+    found = get_cluster(request, cluster)
+    if not askable_queues(request.user).filter(cluster=found).exists():
+        raise Http404
+    form = _form(request, found, _kind(request.GET), data=request.GET)
+    context: dict[str, Any] = {"cluster": found, "told": None, "zone": Shell(request).zone}
+    if form.is_valid():
+        context["told"] = told(request.user, form.wish())
+    return render(request, "web/requests/_outcome.html", context)
+
+
+def told(user: User, wish: Wish) -> dict[str, Any]:
+    """What it would do, who has to agree, and what would be quicker; or what is wrong with it."""
+    cluster, now = wish.queue.cluster, wish.queue.cluster.now()
+    try:
+        check_wish(replace(wish, reason=wish.reason or "to be written"), now, reader=user)
+    except WishError as error:
+        return {"faults": [str(fault) for fault in error.faults]}
+    asked = QuotaRequest(cluster=cluster, author=user, **wish.columns())
+    plan = page.seen(asked, user, page.planned(wish))
+    rule = automatic.passing(asked, now)
+    return {
+        "asked": asked,
+        "plan": plan,
+        "outcome": page.outcome(plan) if plan and not plan.fault else "",
+        "passes": rule.passes,
+        "rule": rule.rule,
+        "missed": rule.least_missed,
+        "has_lead": has_lead(asked),
+        "approvers": len(approvers(asked)),
+        "below": _below(asked, rule),
+        "enough": plan.enough if plan else None,
+        "ended": lists.ended_boost(user, cluster, wish.queue.pk, now),
+    }
+
+
+def _below(asked: QuotaRequest, passing: automatic.Passing) -> str:
+    """The whole amount that the rule would let pass at once, where this one is too large for it."""
+    rule = passing.rule
+    if rule is None or passing.passes:
+        return ""
+    left = rule.below_gpus - automatic.given_by_rule(asked)
+    most = (left - 1) // MILLI
+    smaller = QuotaRequest(
+        cluster=asked.cluster, author=asked.author, queue=asked.queue, kind=asked.kind,
+        gpu_class=asked.gpu_class, figure=asked.figure, giver=asked.giver, gpus=most * MILLI,
+        starts_at=asked.starts_at, ends_at=asked.ends_at,
+    )  # fmt: skip
+    passes = most > 0 and automatic.passing(smaller, asked.cluster.now()).passes
+    return number(most) if passes else ""

@@ -1,0 +1,100 @@
+"""What queues give without asking: a threshold for each queue that the person divides."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_http_methods
+
+from portal.approvals.automatic import MOST_DAYS, set_rule, settable_queues
+from portal.approvals.models import ApprovalRule
+from portal.web.frame.requests import PersonRequest
+from portal.web.frame.shell import get_cluster
+from portal.web.people.forms import WeirForm
+from portal.web.requests.forms import gpus_field
+from scheduling.models import MILLI, Cluster, Queue
+from scheduling.services.errors import ServiceError
+
+
+class RuleForm(WeirForm):
+    below_gpus = gpus_field("Below, GPUs")
+    most_days = forms.IntegerField(
+        required=False,
+        min_value=1,
+        max_value=MOST_DAYS,
+        label="For at most, days",
+        error_messages={"invalid": "Write a whole number of days, or leave it empty."},
+    )
+    from_siblings = forms.BooleanField(required=False, label="May take from a queue beside it")
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def rules(request: PersonRequest, cluster: str) -> HttpResponse:
+    """The thresholds; a POST sets that of one queue, empty takes it away."""
+    found = get_cluster(request, cluster)
+    queues = [queue for queue in settable_queues(request.user) if queue.cluster_id == found.pk]
+    if not queues:
+        raise Http404
+    posted = None
+    if request.method == "POST":
+        queue = next((one for one in queues if one.name == request.POST.get("queue")), None)
+        if queue is None:
+            messages.error(request, "Name one of the listed queues.")
+            return _page(request, found, _rows(queues, {}), status=400)
+        posted = RuleForm(request.POST, auto_id=f"id_{queue.pk}_%s")
+        if posted.is_valid() and _set(request, queue, posted):
+            return redirect("web:request_rules", found.name)
+        rows = _rows(queues, {queue.pk: posted})
+        return _page(request, found, rows, status=400)
+    return _page(request, found, _rows(queues, {}))
+
+
+def _page(
+    request: PersonRequest, cluster: Cluster, rows: list[Any], status: int = 200
+) -> HttpResponse:
+    context = {"cluster": cluster, "rows": rows}
+    return render(request, "web/requests/rules.html", context, status=status)
+
+
+def _set(request: PersonRequest, queue: Queue, form: RuleForm) -> bool:
+    typed = form.cleaned_data
+    below = typed["below_gpus"]
+    try:
+        made = set_rule(
+            by=request.user,
+            queue=queue,
+            below_gpus=None if below is None else int(below * MILLI),
+            most_days=typed["most_days"],
+            from_siblings=typed["from_siblings"],
+        )
+    except ServiceError as refused:
+        form.refuse(refused)
+        return False
+    what = f"approves below {below:g} at once" if made else "asks people for everything"
+    messages.success(request, f"{queue.name} {what}.")
+    return True
+
+
+def _rows(queues: list[Queue], typed: dict[int, RuleForm]) -> list[tuple[Queue, RuleForm, Any]]:
+    known = {rule.queue_id: rule for rule in ApprovalRule.objects.filter(queue__in=queues)}
+    return [
+        (queue, typed.get(queue.pk) or _form(queue, known.get(queue.pk)), known.get(queue.pk))
+        for queue in queues
+    ]
+
+
+def _form(queue: Queue, rule: ApprovalRule | None) -> RuleForm:
+    initial = {}
+    if rule is not None:
+        initial = {
+            "below_gpus": f"{rule.below_gpus / MILLI:g}",
+            "most_days": rule.most_days,
+            "from_siblings": rule.from_siblings,
+        }
+    return RuleForm(initial=initial, auto_id=f"id_{queue.pk}_%s")

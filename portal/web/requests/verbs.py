@@ -1,0 +1,200 @@
+"""What is done to a request from its page, each by POST. A refusal gives back what was typed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpResponse
+from django.shortcuts import redirect
+from django.views.decorators.http import require_POST
+
+from portal.approvals import doors
+from portal.approvals.models import QuotaRequest
+from portal.approvals.moves import MOVED_ON
+from portal.approvals.who import decides_at, may_ask, verbs
+from portal.web.frame.context import Shell
+from portal.web.frame.requests import PersonRequest
+from portal.web.frame.shell import get_cluster
+from portal.web.requests import page, views
+from portal.web.requests.forms import DecisionForm
+from scheduling.services.errors import ServiceError
+
+Act = Callable[[QuotaRequest], object]
+
+
+def _asked(request: PersonRequest, cluster: str, pk: int) -> QuotaRequest:
+    return views.get_request(request, get_cluster(request, cluster), pk)
+
+
+def _may(request: PersonRequest, asked: QuotaRequest, verb: str) -> None:
+    """Who sees it and could never do that gets what is absent; who comes too late is told by the door."""
+    if verb not in verbs(request.user, asked) and not _acts_on(request, asked, verb):
+        raise Http404
+
+
+def _acts_on(request: PersonRequest, asked: QuotaRequest, verb: str) -> bool:
+    """Whether the verb would be theirs in another state of the request."""
+    if verb in ("submit", "withdraw"):
+        return asked.author_id == request.user.pk
+    return asked.queue is not None and decides_at(request.user, asked.queue)
+
+
+def _done(asked: QuotaRequest) -> HttpResponse:
+    return redirect("web:request", asked.cluster.name, asked.pk)
+
+
+def _plainly(request: PersonRequest, asked: QuotaRequest, act: Act, said: str) -> HttpResponse:
+    """A verb without a form."""
+    try:
+        act(asked)
+    except ServiceError as refused:
+        asked.refresh_from_db()
+        return _refused(request, asked, refused, None)
+    messages.success(request, said)
+    return _done(asked)
+
+
+def _refused(
+    request: PersonRequest, asked: QuotaRequest, refused: ServiceError, form: DecisionForm | None
+) -> HttpResponse:
+    status = 409 if refused.code == MOVED_ON else 400
+    fault = "" if form is not None and form.errors else str(refused)
+    return views.show(request, asked, form=form, fault=fault, status=status)
+
+
+@login_required
+@require_POST
+def submit(request: PersonRequest, cluster: str, pk: int) -> HttpResponse:
+    """A draft as it stands."""
+    asked = _asked(request, cluster, pk)
+    _may(request, asked, "submit")
+    return _plainly(
+        request, asked, lambda one: doors.submit(by=request.user, request=one), "Submitted."
+    )
+
+
+@login_required
+@require_POST
+def withdraw(request: PersonRequest, cluster: str, pk: int) -> HttpResponse:
+    asked = _asked(request, cluster, pk)
+    _may(request, asked, "withdraw")
+    return _plainly(
+        request, asked, lambda one: doors.withdraw(by=request.user, request=one), "Withdrawn."
+    )
+
+
+@login_required
+@require_POST
+def renew(request: PersonRequest, cluster: str, pk: int) -> HttpResponse:
+    """One click: the same again, for as long, from where it ends."""
+    asked = _asked(request, cluster, pk)
+    if asked.queue is None or not may_ask(request.user, asked.queue):
+        raise Http404
+    try:
+        made = doors.renew(by=request.user, request=asked)
+    except ServiceError as refused:
+        return _refused(request, asked, refused, None)
+    messages.success(request, f"Asked for again as {made}.")
+    return _done(made)
+
+
+def _decide(
+    request: PersonRequest, cluster: str, pk: int, verb: str, act: Callable[..., object], said: str
+) -> HttpResponse:
+    """A verb with the form of a decision."""
+    asked = _asked(request, cluster, pk)
+    _may(request, asked, verb)
+    form = DecisionForm(
+        _with_defaults(request, asked),
+        request=asked,
+        user=request.user,
+        zone_name=Shell(request).zone,
+    )
+    if not form.is_valid():
+        return views.show(request, asked, form=form, status=400)
+    try:
+        act(asked, form)
+    except ServiceError as refused:
+        form.refuse(refused)
+        asked = _asked(request, cluster, pk)
+        return _refused(request, asked, refused, form)
+    messages.success(request, said)
+    return _done(asked)
+
+
+def _with_defaults(request: PersonRequest, asked: QuotaRequest) -> dict[str, str]:
+    """What was posted; a field that was not is as it was asked."""
+    known = views.decision_of(asked, Shell(request).zone)
+    posted = {name: str(value) for name, value in request.POST.items()}
+    return {name: str(value or "") for name, value in known.items()} | posted
+
+
+@login_required
+@require_POST
+def forward(request: PersonRequest, cluster: str, pk: int) -> HttpResponse:
+    def act(asked: QuotaRequest, form: DecisionForm) -> None:
+        typed = form.cleaned_data
+        doors.forward(by=request.user, request=asked, giver=typed.get("giver"), note=typed["note"])
+
+    return _decide(request, cluster, pk, "forward", act, "Forwarded to the approvers.")
+
+
+@login_required
+@require_POST
+def approve(request: PersonRequest, cluster: str, pk: int) -> HttpResponse:
+    """Grant it, or what the form leaves of it; the plan of the moment is kept with it."""
+
+    def act(asked: QuotaRequest, form: DecisionForm) -> None:
+        granted = form.granted()
+        expected = page.fresh(asked, gpus=granted["gpus"], giver=granted["giver"])
+        doors.approve(
+            by=request.user,
+            request=asked,
+            note=form.cleaned_data["note"],
+            expected=expected,
+            **granted,
+        )
+
+    return _decide(request, cluster, pk, "approve", act, "Approved. The next cycle sees it.")
+
+
+@login_required
+@require_POST
+def ask_changes(request: PersonRequest, cluster: str, pk: int) -> HttpResponse:
+    def act(asked: QuotaRequest, form: DecisionForm) -> None:
+        doors.ask_changes(by=request.user, request=asked, note=form.cleaned_data["note"])
+
+    return _decide(request, cluster, pk, "ask_changes", act, "Sent back with your words.")
+
+
+@login_required
+@require_POST
+def reject(request: PersonRequest, cluster: str, pk: int) -> HttpResponse:
+    def act(asked: QuotaRequest, form: DecisionForm) -> None:
+        doors.reject(by=request.user, request=asked, note=form.cleaned_data["note"])
+
+    return _decide(request, cluster, pk, "reject", act, "Rejected.")
+
+
+@login_required
+@require_POST
+def revoke(request: PersonRequest, cluster: str, pk: int) -> HttpResponse:
+    def act(asked: QuotaRequest, form: DecisionForm) -> None:
+        doors.revoke(by=request.user, request=asked, note=form.cleaned_data["note"])
+
+    return _decide(request, cluster, pk, "revoke", act, "Revoked. The next cycle sees it.")
+
+
+@login_required
+@require_POST
+def comment(request: PersonRequest, cluster: str, pk: int) -> HttpResponse:
+    """A word of anybody who sees it."""
+    asked = _asked(request, cluster, pk)
+    text = request.POST.get("text", "")
+    try:
+        doors.comment(by=request.user, request=asked, text=text)
+    except ServiceError as refused:
+        return views.show(request, asked, comment=text, fault=str(refused), status=400)
+    return _done(asked)

@@ -1,0 +1,157 @@
+"""The list of requests, and one of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, render
+from django.views.decorators.http import require_safe
+
+from portal.accounts.models import User
+from portal.approvals.automatic import settable_queues
+from portal.approvals.models import QuotaRequest
+from portal.approvals.states import DECIDABLE, GRANTED, Verb
+from portal.approvals.who import Decider, askable_queues, may_renew, verbs, visible_requests
+from portal.display.format import number
+from portal.teams.access import visible_queues
+from portal.web.frame.context import Shell
+from portal.web.frame.requests import PersonRequest
+from portal.web.frame.shell import get_cluster
+from portal.web.requests import lists, page
+from portal.web.requests.forms import DecisionForm, local
+from scheduling.models import MILLI, Cluster, Queue
+from scheduling.services.quotas.shift import givers
+
+MOST_GIVERS = 3
+
+
+@login_required
+@require_safe
+def index(request: PersonRequest, cluster: str) -> HttpResponse:
+    found = get_cluster(request, cluster)
+    context = {
+        "cluster": found,
+        "listed": lists.listed(request.user, found, request.GET.get("state", "open")),
+        "filters": lists.FILTERS,
+        "may_ask": askable_queues(request.user).filter(cluster=found).exists(),
+        "sets_rules": any(queue.cluster_id == found.pk for queue in settable_queues(request.user)),
+    }
+    return render(request, "web/requests/requests.html", context)
+
+
+def get_request(request: HttpRequest, cluster: Cluster, pk: int) -> QuotaRequest:
+    """The request of that number if the person may see it, else Http404."""
+    assert isinstance(request.user, User)  # noqa: S101 - behind login_required
+    return get_object_or_404(visible_requests(request.user), cluster=cluster, pk=pk)
+
+
+@login_required
+@require_safe
+def one(request: PersonRequest, cluster: str, pk: int) -> HttpResponse:
+    found = get_cluster(request, cluster)
+    return show(request, get_request(request, found, pk))
+
+
+def show(
+    request: PersonRequest,
+    asked: QuotaRequest,
+    *,
+    form: DecisionForm | None = None,
+    comment: str = "",
+    fault: str = "",
+    status: int = 200,
+) -> HttpResponse:
+    """The page of one request; ``form`` and ``comment`` hold what was typed, ``fault`` what is wrong."""
+    user, shell = request.user, Shell(request)
+    may = verbs(user, asked)
+    now = asked.cluster.now()
+    plan, before = _plans(request, asked, form)
+    gpus = _granting(request, asked, form)
+    decider = Decider(user)
+    context = {
+        "cluster": asked.cluster,
+        "asked": asked,
+        "heading": page.heading(asked),
+        "lead": page.lead(asked, user, plan),
+        "badge": lists.badge(asked, user, turn=decider.has_turn(asked)),
+        "life": page.life(asked, list(asked.steps.select_related("by")), user),
+        "plan": plan,
+        "since": page.since(before, plan) if asked.state in DECIDABLE else "",
+        "is_decidable": asked.state in DECIDABLE,
+        "is_granted": asked.state in GRANTED,
+        "facts": page.facts(asked, user, now),
+        "may": {verb.value for verb in may},
+        "form": form or _decision(request, asked),
+        "eyes": page.four_eyes(asked, user),
+        "label": page.approve_label(asked, plan, gpus),
+        "gpus": number(gpus / MILLI, 3),
+        "able": _able(asked, user) if Verb.FORWARD in may or Verb.APPROVE in may else [],
+        "renews": may_renew(user, asked),
+        "renewals": visible_requests(user).filter(renews=asked),
+        "comments": asked.comments.select_related("by"),
+        "comment": comment,
+        "fault": fault,
+        "giver": page.giver_of(asked, user),
+        "grace_s": asked.cluster.lowering_grace_s,
+        "listed": lists.listed(user, asked.cluster, "open"),
+        "zone": shell.zone,
+    }
+    return render(request, "web/requests/request.html", context, status=status)
+
+
+def _plans(request: PersonRequest, asked: QuotaRequest, form: DecisionForm | None) -> Any:
+    """(what is told as its effect, what was told on submission)."""
+    before = page.seen(asked, request.user, asked.preview)
+    if asked.state in DECIDABLE:
+        kept = page.fresh(
+            asked, gpus=_granting(request, asked, form) or None, giver=_giver(request, asked)
+        )
+        return page.seen(asked, request.user, kept), before
+    return page.seen(asked, request.user, asked.expected or asked.preview), before
+
+
+def _granting(request: PersonRequest, asked: QuotaRequest, form: DecisionForm | None) -> int:
+    """Milli-GPU that the page plans with: what is typed, or what the address says, up to what is asked."""
+    most = asked.gpus or 0
+    text = request.GET.get("gpus", "") or (form.data.get("gpus", "") if form else "")
+    try:
+        typed = round(float(text) * MILLI)
+    except (ValueError, OverflowError):
+        return most
+    return typed if 0 < typed <= most else most
+
+
+def _giver(request: PersonRequest, asked: QuotaRequest) -> Queue | None:
+    name = request.GET.get("giver", "")
+    if not name:
+        return None
+    return visible_queues(request.user).filter(cluster=asked.cluster, name=name).first()
+
+
+def decision_of(asked: QuotaRequest, zone_name: str) -> dict[str, Any]:
+    return {
+        "gpus": f"{(asked.gpus or 0) / MILLI:g}",
+        "ends_at": local(asked.ends_at, zone_name),
+        "giver": asked.giver.name if asked.giver else "",
+    }
+
+
+def _decision(request: PersonRequest, asked: QuotaRequest) -> DecisionForm:
+    zone_name = Shell(request).zone
+    given = {name: request.GET[name] for name in ("gpus", "giver") if request.GET.get(name)}
+    initial = decision_of(asked, zone_name) | given
+    return DecisionForm(request=asked, user=request.user, zone_name=zone_name, initial=initial)
+
+
+def _able(asked: QuotaRequest, user: User) -> list[Any]:
+    """Queues that could give it, where nobody was named: the one with most idle first."""
+    found = asked.cluster.gpu_classes.filter(name=asked.gpu_class).first()
+    if not asked.is_about_quota or asked.giver or asked.queue is None or found is None:
+        return []
+    if asked.figure != "nominal":
+        return []
+    seen = set(visible_queues(user).filter(cluster=asked.cluster).values_list("pk", flat=True))
+    able = givers(asked.queue, found, asked.gpus or 0, asked.cluster.now())
+    return [giver for giver in able if giver.queue.pk in seen][:MOST_GIVERS]

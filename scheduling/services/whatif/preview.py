@@ -1,0 +1,123 @@
+"""What changes would do, before they are made: the live snapshot planned as it is and with them, in one
+document that can be kept. GPUs are numbers.
+
+Plans alone: no futures are drawn and no past is lived again, so that an answer comes while somebody looks.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Container, Mapping, Sequence
+from typing import Any
+
+from scheduling.cluster.connection.client import ApiError
+from scheduling.engine import model as m
+from scheduling.models import Cluster
+from scheduling.services.errors import ServiceError
+from scheduling.services.snapshot import build as snapshots
+from scheduling.services.whatif.changes import read
+from scheduling.services.whatif.now import AtOnce, Line, at_once
+from scheduling.services.words.told import sealed_of
+
+Json = dict[str, Any]
+Document = Sequence[Mapping[str, Any]]
+STARTS, LEAVES, WAITS = "starts", "leaves", "waits"
+
+
+def preview(
+    cluster: Cluster, document: Document, *, lesser: Mapping[float, Document] | None = None
+) -> Json:
+    """Who starts, leaves and waits longer, and every share of the classes it is about, before and after.
+
+    ``lesser`` are smaller forms of the same, by their amount: what each would do, in figures. Raises
+    ServiceError ``cluster_unreachable``, ChangeError at a name that is gone, ``cannot_plan``.
+    """
+    began = time.monotonic()
+    changes = read(document)
+    snapshot = _live(cluster)
+    planned = at_once(snapshot, changes)
+    classes = {str(one.get("gpu_class")) for one in document if one.get("gpu_class")}
+    gpus = {work.name: work.gpus * work.members.max for work in snapshot.workloads}
+    answer: Json = {
+        "at": snapshot.now.isoformat(),
+        "lines": [_line(line, kind, gpus) for line, kind in _moved(planned)],
+        "shares": _shares(planned, classes),
+        "lesser": [
+            _lesser(amount, at_once(snapshot, read(one)), classes)
+            for amount, one in sorted((lesser or {}).items())
+        ],
+    }
+    answer["took_s"] = round(time.monotonic() - began, 2)
+    return answer
+
+
+def _live(cluster: Cluster) -> m.Snapshot:
+    try:
+        return snapshots.live(cluster)
+    except (ApiError, OSError) as error:
+        raise ServiceError(
+            "cluster_unreachable",
+            f"Cluster {cluster.name} does not answer, so nothing can be planned.",
+            "Try again in a moment, or decide without it and say why.",
+        ) from error
+
+
+def _moved(planned: AtOnce) -> list[tuple[Line, str]]:
+    """What is otherwise, and how. For whom others leave starts as soon as they have left."""
+    heirs = {line.after.for_workload for line in planned.leaves if line.after} - {None}
+    told = ((line, _kind(line, heirs)) for line in planned.lines)
+    return [(line, kind) for line, kind in told if kind]
+
+
+def _kind(line: Line, heirs: Container[str | None]) -> str:
+    if line.starts or line.workload in heirs:
+        return STARTS
+    if line.leaves:
+        return LEAVES
+    return WAITS if line.stays_out else ""
+
+
+def _line(line: Line, kind: str, gpus: Mapping[str, int]) -> Json:
+    decision = line.after or line.before
+    assert decision is not None  # noqa: S101 - a line is of one plan or the other
+    return {
+        "kind": kind,
+        "workload": line.workload,
+        "queue": line.queue,
+        "gpus": gpus.get(line.workload, 0) / m.MILLI,
+        "lost_gpu_hours": round(decision.lost_gpu_s / 3600, 3) if kind == LEAVES else 0,
+        "reason": decision.reason.value,
+        "sentence": decision.sentence,
+        "sealed": sealed_of(decision),
+        "numbers": dict(decision.numbers),
+    }
+
+
+def _shares(planned: AtOnce, classes: set[str]) -> list[Json]:
+    return [
+        {
+            "queue": queue,
+            "gpu_class": gpu_class,
+            "fair_share": [_of(before, "fair_share"), _of(after, "fair_share")],
+            "potential": [_of(before, "potential"), _of(after, "potential")],
+            "allocated": _of(before, "allocated"),
+        }
+        for queue, by_class in planned.shares.items()
+        for gpu_class, (before, after) in by_class.items()
+        if gpu_class in classes or not classes
+    ]
+
+
+def _of(share: m.Share | None, name: str) -> float:
+    return 0.0 if share is None else round(getattr(share, name) / m.MILLI, 3)
+
+
+def _lesser(amount: float, planned: AtOnce, classes: set[str]) -> Json:
+    kinds = [kind for _, kind in _moved(planned)]
+    return {
+        "gpus": amount,
+        "starts": kinds.count(STARTS),
+        "leaves": kinds.count(LEAVES),
+        "lost_gpu_hours": round(planned.lost_gpu_s / 3600, 3),
+        "fair_share": {row["queue"]: row["fair_share"][1] for row in _shares(planned, classes)},
+    }

@@ -1,0 +1,201 @@
+"""Asking and deciding in the browser's forms, and what each page says."""
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from portal.approvals import doors
+from portal.approvals.models import ApprovalRule, QuotaRequest
+from portal.approvals.states import State
+from scheduling.models import MILLI
+from tests.portal.approvals.conftest import nominal
+
+pytestmark = pytest.mark.django_db
+
+
+def client_of(user) -> Client:
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+def url(name: str, *args) -> str:
+    return reverse(f"web:{name}", args=["fra1", *args])
+
+
+TYPED = {
+    "kind": "quota", "queue": "alignment", "gpu_class": "h100-80gb", "figure": "nominal", "gpus": "8",
+    "giver": "", "starts_at": "", "ends_at": "2026-12-31T00:00", "reason": "DPO runs",
+}  # fmt: skip
+
+
+def test_form_submits_what_was_typed_in_the_readers_zone(cluster, people):
+    answer = client_of(people.asker).post(url("request_new"), TYPED)
+    made = QuotaRequest.objects.get()
+    assert answer.headers["Location"] == url("request", made.pk)
+    assert (made.state, made.gpus, made.giver) == (State.SUBMITTED, 8 * MILLI, None)
+    assert made.ends_at.isoformat() == "2026-12-30T23:00:00+00:00"
+
+
+def test_draft_is_kept_edited_and_submitted(cluster, people):
+    client = client_of(people.asker)
+    client.post(url("request_new"), TYPED | {"draft": "1", "gpus": ""})
+    made = QuotaRequest.objects.get()
+    assert made.state == State.DRAFT
+    text = client.get(url("request_edit", made.pk)).content.decode()
+    assert "DPO runs" in text
+    assert 'value="2026-12-31T00:00"' in text
+    client.post(url("request_edit", made.pk), TYPED)
+    made.refresh_from_db()
+    assert (made.state, made.gpus) == (State.SUBMITTED, 8 * MILLI)
+
+
+def test_bad_input_comes_back_with_its_faults(cluster, people):
+    answer = client_of(people.asker).post(
+        url("request_new"), TYPED | {"gpus": "25", "ends_at": "2020-01-01T00:00"}
+    )
+    text = answer.content.decode()
+    assert answer.status_code == 400
+    assert "Ask for 24 at most" in text
+    assert "has passed" in text
+    assert "DPO runs" in text
+    assert not QuotaRequest.objects.exists()
+
+
+def test_edit_of_what_was_decided_meanwhile_loses_nothing_typed(cluster, people, wish):
+    made = doors.submit_new(by=people.asker, wish=wish(gpus=2))
+    doors.approve(by=people.lead, request=made, note="Yes")
+    answer = client_of(people.asker).post(
+        url("request_edit", made.pk), TYPED | {"reason": "Typed for long"}
+    )
+    text = answer.content.decode()
+    assert answer.status_code == 400
+    assert "has moved on" in text
+    assert "Typed for long" in text
+
+
+def test_outcome_says_who_starts_who_agrees_and_what_is_quicker(cluster, people):
+    client = client_of(people.lead)
+    text = client.get(url("request_preview"), TYPED | {"giver": "vision"}).content.decode()
+    assert "Approved now," in text
+    assert "An approver" in text
+    assert "nominal 12 → <b>20</b>" in text
+    assert not QuotaRequest.objects.exists()
+
+
+def test_lead_sees_the_plan_and_forwards_and_approver_grants_less(cluster, people, wish):
+    made = doors.submit_new(by=people.asker, wish=wish(giver=None))
+    lead, approver = client_of(people.lead), client_of(people.approver)
+    text = lead.get(url("request", made.pk)).content.decode()
+    assert "Your turn" in text
+    assert "Forward to an approver" in text
+    assert "Could give it:" in text
+    lead.post(url("request_forward", made.pk), {"giver": "vision", "note": "Take it from vision"})
+    text = approver.get(url("request", made.pk)).content.decode()
+    for told in ("Take it from vision", "Four eyes hold.", "Takes from and gives to", "Approve 8"):
+        assert told in text
+    answer = approver.post(
+        url("request_approve", made.pk), {"note": "Half", "gpus": "4", "giver": "vision"}
+    )
+    assert answer.status_code == 302
+    assert nominal(cluster, "alignment") == 16
+    made.refresh_from_db()
+    assert made.expected["gpus"] == 4
+
+
+def test_decision_without_reason_gives_the_page_back(cluster, people, wish):
+    made = doors.submit_new(by=people.asker, wish=wish(gpus=2))
+    answer = client_of(people.lead).post(url("request_approve", made.pk), {"note": "", "gpus": "1"})
+    text = answer.content.decode()
+    assert answer.status_code == 400
+    assert "A decision needs a reason." in text
+    assert 'value="1"' in text
+
+
+def test_late_decision_is_told_what_became_of_it(cluster, people, wish):
+    made = doors.submit_new(by=people.asker, wish=wish(gpus=2))
+    doors.approve(by=people.lead, request=made, note="Yes")
+    answer = client_of(people.approver).post(url("request_reject", made.pk), {"note": "No"})
+    assert answer.status_code == 409
+    assert "has moved on: it is active now by lead" in answer.content.decode()
+
+
+def test_sum_that_would_not_hold_stands_at_the_giver(cluster, people, wish):
+    made = doors.submit_new(by=people.asker, wish=wish(giver=None, gpus=2))
+    answer = client_of(people.lead).post(url("request_approve", made.pk), {"note": "Yes"})
+    assert answer.status_code == 400
+    assert "its queues would hold 38" in answer.content.decode()
+
+
+def test_nothing_is_changed_by_get(cluster, people, wish):
+    made = doors.submit_new(by=people.asker, wish=wish(gpus=2))
+    client = client_of(people.lead)
+    for verb in ("approve", "reject", "forward", "ask_changes", "revoke", "comment", "submit"):
+        assert client.get(url(f"request_{verb}", made.pk)).status_code == 405
+    made.refresh_from_db()
+    assert made.state == State.APPROVER
+
+
+def test_researcher_sees_no_button_that_is_not_theirs(cluster, people, wish):
+    made = doors.submit_new(by=people.asker, wish=wish())
+    text = client_of(people.asker).get(url("request", made.pk)).content.decode()
+    assert "Withdraw" in text
+    assert "Reject" not in text
+    assert "You asked for it." in text
+
+
+def test_renewal_is_one_click(cluster, people, wish):
+    made = doors.submit_new(by=people.asker, wish=wish(gpus=2))
+    doors.approve(by=people.lead, request=made, note="Yes")
+    client = client_of(people.asker)
+    assert "Renew" in client.get(url("request", made.pk)).content.decode()
+    client.post(url("request_renew", made.pk))
+    again = QuotaRequest.objects.get(renews=made)
+    assert again.starts_at == made.ends_at
+    assert f"R-{again.pk}" in client.get(url("request", made.pk)).content.decode()
+
+
+def test_comment_is_read_by_the_other_side(cluster, people, wish):
+    made = doors.submit_new(by=people.asker, wish=wish())
+    novak = client_of(type(people.asker).objects.get(username="a.novak"))
+    novak.post(url("request_comment", made.pk), {"text": "Fine until <January>"})
+    text = client_of(people.lead).get(url("request", made.pk)).content.decode()
+    assert "Fine until &lt;January&gt;" in text
+
+
+def test_list_puts_first_what_needs_the_reader(cluster, people, wish):
+    doors.submit_new(by=people.asker, wish=wish(gpus=2))
+    mine = doors.save_draft(by=people.lead, wish=wish(queue="language"))
+    text = client_of(people.lead).get(url("requests")).content.decode()
+    assert text.index("Need you") < text.index("Drafts")
+    assert f"R-{mine.pk}" in text
+
+
+def test_list_without_requests_says_what_to_do(cluster, people):
+    assert "Ask for quota" in client_of(people.asker).get(url("requests")).content.decode()
+    text = client_of(people.approver).get(url("requests")).content.decode()
+    assert "No request here" in text
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_list_asks_no_more_for_more_rows(
+    cluster, people, wish, count, django_assert_max_num_queries
+):
+    for _ in range(count):
+        doors.submit_new(by=people.asker, wish=wish(gpus=2))
+    client = client_of(people.lead)
+    client.get(url("requests"))
+    with django_assert_max_num_queries(24):
+        client.get(url("requests"))
+
+
+def test_rule_is_set_and_taken_away_on_its_page(cluster, people):
+    client = client_of(people.lead)
+    client.post(url("request_rules"), {"queue": "language", "below_gpus": "4", "most_days": "30"})
+    rule = ApprovalRule.objects.get()
+    assert (rule.below_gpus, rule.most_days, rule.from_siblings) == (4000, 30, False)
+    assert "below 4 GPUs at once" in client.get(url("request_rules")).content.decode()
+    answer = client.post(url("request_rules"), {"queue": "language", "below_gpus": "-1"})
+    assert answer.status_code == 400
+    client.post(url("request_rules"), {"queue": "language", "below_gpus": ""})
+    assert not ApprovalRule.objects.exists()
