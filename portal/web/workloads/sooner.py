@@ -7,16 +7,12 @@ from django.http import Http404, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from portal.teams.access import submittable_queues
-from portal.teams.reading import reader_of
-from portal.teams.submission import usable_priority_classes
+from portal.selectors import sooner as selectors
 from portal.web.frame.requests import PersonRequest
 from portal.web.frame.shell import get_cluster
 from portal.web.workloads.detail import seen
-from scheduling.models import Cluster, Workload
+from scheduling.models import Workload
 from scheduling.services.errors import ServiceError
-from scheduling.services.explain.why import what_would_start
-from scheduling.services.words.told import answers
 
 
 @login_required
@@ -27,20 +23,12 @@ def sooner(request: PersonRequest, cluster: str, uid: str) -> HttpResponse:
     work = seen(request.user, found).filter(uid=uid).first()
     if work is None or not work.is_waiting:
         raise Http404
-    shown = {"cluster": found, "work": work, **_answer(request, found, work)}
+    shown = {"cluster": found, "work": work, **_answer(request, work)}
     return render(request, "web/workloads/_sooner_found.html", shown)
 
 
-def _answer(request: PersonRequest, cluster: Cluster, work: Workload) -> dict[str, object]:
-    user = request.user
-    queues = list(submittable_queues(user).filter(cluster=cluster))
-    classes = {
-        priority.name for queue in queues for priority in usable_priority_classes(user, queue)
-    }
+def _answer(request: PersonRequest, work: Workload) -> dict[str, object]:
     try:
-        found = what_would_start(
-            work, queues=[queue.name for queue in queues], priority_classes=sorted(classes)
-        )
+        return {"found": selectors.sooner(request.user, work)}
     except ServiceError as error:
         return {"fault": str(error)}
-    return {"found": answers(found, work, reader_of(request))}
