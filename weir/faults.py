@@ -26,7 +26,8 @@ class Fault(click.ClickException):
         exit_code: int = REFUSED,
     ) -> None:
         super().__init__(sentence)
-        self.remedy, self.code, self.fields, self.exit_code = remedy, code, fields or {}, exit_code
+        self.remedy, self.code, self.fields = remedy, code, fields or {}
+        self.exit_code = exit_code  # type: ignore[misc] # click declares it of the class
 
     def show(self, file: IO[Any] | None = None) -> None:
         click.echo(f"weir: {safe(self.message)}", err=True)

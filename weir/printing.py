@@ -72,7 +72,7 @@ def duration(seconds: float | None) -> str:
     """The two largest units, as ``2 h 10 min``."""
     if seconds is None:
         return "–"
-    left, parts = round(abs(seconds)), []
+    left, parts = round(abs(seconds)), list[str]()
     for unit, size in (("d", 86400), ("h", 3600), ("min", 60), ("s", 1)):
         if left >= size or (unit == "s" and not parts):
             parts.append(f"{left // size} {unit}")

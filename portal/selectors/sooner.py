@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from portal.accounts.models import User
 from portal.teams.access import submittable_queues
 from portal.teams.reading import Reading
-from portal.teams.rights import Person
 from portal.teams.submission import usable_priority_classes
 from scheduling.models import Workload
 from scheduling.services.explain.why import what_would_start
@@ -15,7 +15,7 @@ from scheduling.services.words.told import answers
 Json = dict[str, Any]
 
 
-def sooner(person: Person, work: Workload) -> list[Json]:
+def sooner(person: User, work: Workload) -> list[Json]:
     """Each change of one input within the person's reach that would start it, planned on the live cluster.
 
     Raises ServiceError where the cluster does not answer.

@@ -6,11 +6,12 @@ import yaml
 from portal.approvals.models import QuotaRequest
 from scheduling.models import Quota, State, Workload
 from tests.factories import make_workload
+from tests.portal.kubernetes import job
 from tests.weir.conftest import lines
 
 pytestmark = pytest.mark.django_db
 JOB = ("submit", "--name", "probe", "--queue", "pretraining", "--image", "registry.example.org/probe:1",
-       "--class", "h100-80gb", "--gpus", "8")  # fmt: skip
+       "--class", "h100-80gb", "--limit", "3600", "--gpus", "8")  # fmt: skip
 
 
 def test_ls_shows_what_the_person_may_see(weir, cluster):
@@ -69,7 +70,7 @@ def test_eta_of_what_nobody_foretold_says_so(weir, cluster):
 def test_submit_of_fields_makes_the_job(weir, kube):
     done = weir(*JOB, "--", "python", "-m", "train", user="researcher")
     assert done.exit_code == 0, done.output
-    made = kube.read("/apis/batch/v1/namespaces/pretraining/jobs/probe")
+    made = kube.get(job("pretraining", "probe"))
     assert made["spec"]["template"]["spec"]["containers"][0]["command"] == ["python", "-m", "train"]
 
 
@@ -95,12 +96,12 @@ def test_submit_without_what_it_needs_is_not_understood(weir, cluster):
     assert "--queue is missing" in done.stderr
 
 
-def test_cancel_asks_first_and_touches_nothing_on_no(weir, kube):
+def test_cancel_asks_first_and_touches_nothing_on_no(weir, kube, cluster):
     weir(*JOB, user="researcher")
-    make_workload(None, name="probe")
+    make_workload(cluster.queues.get(name="pretraining"), name="probe")
     done = weir("cancel", "probe", user="researcher", input="n\n")
     assert done.exit_code == 1
-    assert kube.read("/apis/batch/v1/namespaces/pretraining/jobs/probe")
+    assert kube.get(job("pretraining", "probe"))
 
 
 def test_cancel_of_one_that_is_not_there_cancels_none(weir, cluster):
@@ -190,7 +191,7 @@ def test_request_is_asked_for_forwarded_and_approved(weir, kube):
 
 
 def test_decision_without_a_note_is_not_understood(weir, cluster):
-    assert weir("request", "approve", "1", user="approver").exit_code == 2
+    assert weir("request", "approve", "1", user="admin").exit_code == 2
 
 
 def test_what_if_of_the_live_cluster_answers_at_once(weir, kube, tmp_path):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import click
 
 from weir import account
@@ -20,7 +22,7 @@ def login(url: str, token_stdin: bool, cluster: str, ca_file: str | None) -> Non
     """Keep the address of the portal and a token, which you make on your account's page there."""
     server = account.checked(url)
     if token_stdin:
-        token = click.get_text_stream("stdin").readline().strip()
+        token = sys.stdin.readline().strip()
     else:
         click.echo(f"Make a token on {server}/account/.", err=True)
         token = click.prompt("Token", hide_input=True, err=True).strip()

@@ -26,7 +26,7 @@ def quota() -> None:
 @click.option("--class", "gpu_class")
 @click.option("--at", help="As of an instant, such as 2026-01-05T10:00:00Z.")
 @click.pass_obj
-def get(given: Given, **query: Any) -> None:
+def get(given: Given, /, **query: Any) -> None:
     """Quotas in force."""
     api = given.api()
     rows = api.pages(api.within("quotas"), **query)
@@ -53,7 +53,7 @@ def _limit(value: float | None) -> str:
 @click.argument("queue")
 @EDITS
 @click.pass_obj
-def preview(given: Given, queue: str, edits: Sequence[str]) -> None:
+def preview(given: Given, /, queue: str, edits: Sequence[str]) -> None:
     """What an edit of QUEUE would do now: who starts, who leaves, whose share moves. Nothing is saved.
 
     \b
@@ -95,7 +95,7 @@ def _pair(pair: Sequence[float]) -> str:
 @click.option("--until", "end", help="An instant; else for good.")
 @YES
 @click.pass_obj
-def set_(given: Given, queue: str, edits: Sequence[str], reason: str, start: str | None,
+def set_(given: Given, /, queue: str, edits: Sequence[str], reason: str, start: str | None,
          end: str | None, yes: bool) -> None:  # fmt: skip
     """Change quotas of QUEUE, all or nothing."""
     api = given.api()
@@ -123,7 +123,7 @@ def set_(given: Given, queue: str, edits: Sequence[str], reason: str, start: str
 @click.option("--reason", required=True)
 @YES
 @click.pass_obj
-def apply(given: Given, file: IO[str], reason: str, yes: bool) -> None:
+def apply(given: Given, /, file: IO[str], reason: str, yes: bool) -> None:
     """Make and change the queues of a file with their figures, all or nothing; others stay."""
     told = read_yaml(file)
     queues = told.get("queues") if isinstance(told, Mapping) else None

@@ -25,7 +25,7 @@ from weir.printing import facts, number, safe, table
     help="One table of the report; else its figures and the names of its tables.",
 )
 @click.pass_obj
-def report(given: Given, name: str, span: str, start: str | None, end: str | None,
+def report(given: Given, /, name: str, span: str, start: str | None, end: str | None,
            classes: tuple[str, ...], kind: str | None, wanted: str | None, **query: Any) -> None:  # fmt: skip
     """A report over a range: how well GPUs were used, how long work waited, who was evicted."""
     api = given.api()

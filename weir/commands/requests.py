@@ -21,7 +21,7 @@ def request() -> None:
 @click.option("--state", default="open", show_default=True,
               type=click.Choice(["open", "decide", "mine", "ended", "all"]))  # fmt: skip
 @click.pass_obj
-def ls(given: Given, state: str) -> None:
+def ls(given: Given, /, state: str) -> None:
     """Requests that you may see, the last moved first."""
     api = given.api()
     rows = api.pages(api.within("requests"), state=state)
@@ -41,7 +41,7 @@ def ls(given: Given, state: str) -> None:
 @request.command("show")
 @NUMBER
 @click.pass_obj
-def show(given: Given, number: int) -> None:
+def show(given: Given, /, number: int) -> None:
     """One request with its life and its comments."""
     api = given.api()
     _tell(given, api.get(api.within(f"requests/{number}")))
@@ -61,7 +61,7 @@ def show(given: Given, number: int) -> None:
 @click.option("--reason", required=True)
 @click.option("--draft", is_flag=True, help="Keep it to yourself; submit it later.")
 @click.pass_obj
-def new(given: Given, **asked: Any) -> None:
+def new(given: Given, /, **asked: Any) -> None:
     """Ask. It is submitted at once unless it is a draft.
 
     \b
@@ -79,7 +79,7 @@ def new(given: Given, **asked: Any) -> None:
     "--gpus", type=click.FloatRange(min=0, min_open=True), help="As if so many were granted."
 )
 @click.pass_obj
-def preview(given: Given, number: int, gpus: float | None) -> None:
+def preview(given: Given, /, number: int, gpus: float | None) -> None:
     """What it would do, planned now."""
     api = given.api()
     told = api.get(api.within(f"requests/{number}/preview"), gpus=gpus)
@@ -98,7 +98,7 @@ def preview(given: Given, number: int, gpus: float | None) -> None:
 @NUMBER
 @click.argument("text")
 @click.pass_obj
-def comment(given: Given, number: int, text: str) -> None:
+def comment(given: Given, /, number: int, text: str) -> None:
     """Say something to whoever sees it."""
     api = given.api()
     made = api.post(api.within(f"requests/{number}/comments"), {"text": text})
@@ -109,7 +109,7 @@ def comment(given: Given, number: int, text: str) -> None:
 def _verb(name: str, told: str, *, note: str = "") -> None:
     """A command that does one thing to one request. ``note``: ``may`` or ``must`` be given."""
 
-    def act(given: Given, number: int, **typed: Any) -> None:
+    def act(given: Given, /, number: int, **typed: Any) -> None:
         api = given.api()
         body = {key: value for key, value in typed.items() if value is not None}
         _tell(given, api.post(api.within(f"requests/{number}/{name}"), body))

@@ -25,7 +25,7 @@ CHANGES = [
 @click.command()
 @click.option("--all", "everyone", is_flag=True, help="Those too in which nothing runs or waits.")
 @click.pass_obj
-def queues(given: Given, everyone: bool) -> None:
+def queues(given: Given, /, everyone: bool) -> None:
     """Queues that you may see, with their shares by GPU class."""
     api = given.api()
     rows = api.pages(api.within("queues"))
@@ -78,7 +78,7 @@ def _figure(name: str) -> Any:
 )
 @click.argument("command", nargs=-1)
 @click.pass_obj
-def submit(given: Given, file: IO[str] | None, even_if_never: bool, **fields: Any) -> None:
+def submit(given: Given, /, file: IO[str] | None, even_if_never: bool, **fields: Any) -> None:
     """Submit a manifest, or a job made of options and a COMMAND after --.
 
     \b
@@ -134,7 +134,7 @@ def _of_options(fields: Mapping[str, Any]) -> dict[str, Any]:
 @click.option("--limit", default=200, type=click.IntRange(1, 100_000), show_default=True)
 @click.pass_obj
 def ls(
-    given: Given, over: bool, state: tuple[str, ...], mine: bool, limit: int, **query: Any
+    given: Given, /, over: bool, state: tuple[str, ...], mine: bool, limit: int, **query: Any
 ) -> None:
     """Workloads, the last submitted first."""
     api = given.api()
@@ -160,7 +160,7 @@ def ls(
 @click.command()
 @click.argument("name")
 @click.pass_obj
-def why(given: Given, name: str) -> None:
+def why(given: Given, /, name: str) -> None:
     """Why a workload (NAME or uid) waits, runs or was evicted."""
     found = workload(given.api(), name)
     if printed(given, found):
@@ -183,7 +183,7 @@ def why(given: Given, name: str) -> None:
 @click.command()
 @click.argument("name")
 @click.pass_obj
-def eta(given: Given, name: str) -> None:
+def eta(given: Given, /, name: str) -> None:
     """When a waiting workload starts: the forecast, P50 to P90."""
     found = workload(given.api(), name)
     if printed(given, {"uid": found["uid"], "start_forecast": found["start_forecast"]}):
@@ -209,7 +209,7 @@ def _no_forecast(found: Row) -> str:
 @click.command()
 @click.argument("name")
 @click.pass_obj
-def sooner(given: Given, name: str) -> None:
+def sooner(given: Given, /, name: str) -> None:
     """What would start a waiting workload now, each change planned by the engine."""
     api = given.api()
     found = workload(api, name)
@@ -232,7 +232,7 @@ def _act(given: Given, verb: str, names: tuple[str, ...], done: str) -> None:
 @click.argument("names", nargs=-1, required=True)
 @YES
 @click.pass_obj
-def cancel(given: Given, names: tuple[str, ...], yes: bool) -> None:
+def cancel(given: Given, /, names: tuple[str, ...], yes: bool) -> None:
     """Cancel workloads (names or uids). It can't be undone."""
     sure(f"Cancel {', '.join(names)}? It can't be undone.", yes=yes)
     _act(given, "cancel", names, "it ends")
@@ -241,7 +241,7 @@ def cancel(given: Given, names: tuple[str, ...], yes: bool) -> None:
 @click.command()
 @click.argument("names", nargs=-1, required=True)
 @click.pass_obj
-def hold(given: Given, names: tuple[str, ...]) -> None:
+def hold(given: Given, /, names: tuple[str, ...]) -> None:
     """Keep waiting workloads from being started."""
     _act(given, "hold", names, "held")
 
@@ -249,6 +249,6 @@ def hold(given: Given, names: tuple[str, ...]) -> None:
 @click.command()
 @click.argument("names", nargs=-1, required=True)
 @click.pass_obj
-def release(given: Given, names: tuple[str, ...]) -> None:
+def release(given: Given, /, names: tuple[str, ...]) -> None:
     """Undo a hold."""
     _act(given, "release", names, "released")
