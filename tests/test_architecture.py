@@ -13,7 +13,7 @@ from django.core.management import call_command
 ROOT = settings.BASE_DIR
 SOURCES = sorted(
     path
-    for top in ("portal", "scheduling")
+    for top in ("portal", "scheduling", "weir")
     for path in (ROOT / top).rglob("*.py")
     if "migrations" not in path.parts
 )

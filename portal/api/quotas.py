@@ -14,14 +14,14 @@ from rest_framework import generics, serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from portal.accounts.models import Scope
+from portal.accounts.models import Scope, User
 from portal.api.errors import NotAllowed, refuse
 from portal.api.scope import ClusterView
 from portal.boundary.reading import MOST, instant, one_line, within_calendar
 from portal.display.filters import QuotaFilter
 from portal.selectors.fields import GpusField
 from portal.teams.access import editable_queues, own_queues, visible_queues
-from scheduling.models import Queue, Quota, QuotaChange
+from scheduling.models import Cluster, Queue, Quota, QuotaChange
 from scheduling.services.quotas.save import Field, QuotaCell, QuotaError, save_quotas
 
 
@@ -166,7 +166,7 @@ class QuotaList(ClusterView, generics.ListAPIView[Quota]):
     def _save(self, asked: dict[str, Any]) -> QuotaChange:
         seen = visible_queues(self.person).filter(cluster=self.cluster)
         queue = get_object_or_404(seen, name=asked["queue"])
-        self._check_editable(queue, asked["cells"])
+        check_cells(self.person, self.cluster, asked["cells"])
         try:
             return save_quotas(
                 queue=queue,
@@ -180,16 +180,17 @@ class QuotaList(ClusterView, generics.ListAPIView[Quota]):
         except QuotaError as refused:
             raise serializers.ValidationError(_faults(refused, asked["cells"])) from refused
 
-    def _check_editable(self, queue: Queue, cells: list[dict[str, Any]]) -> None:
-        """Every cell names a queue the person edits; a name they can't see counts the same."""
-        mine = editable_queues(self.person).filter(cluster=self.cluster)
-        names = set(mine.values_list("name", flat=True))
-        wrong = next((cell["queue"] for cell in cells if cell["queue"] not in names), None)
-        if wrong is not None:
-            raise NotAllowed(
-                f"You may not edit quotas of a queue called '{wrong}'.",
-                "Ask the lead of the team above it.",
-            )
+
+def check_cells(person: User, cluster: Cluster, cells: list[dict[str, Any]]) -> None:
+    """Every cell names a queue the person edits; a name they can't see counts the same. Raises NotAllowed."""
+    mine = editable_queues(person).filter(cluster=cluster)
+    names = set(mine.values_list("name", flat=True))
+    wrong = next((cell["queue"] for cell in cells if cell["queue"] not in names), None)
+    if wrong is not None:
+        raise NotAllowed(
+            f"You may not edit quotas of a queue called '{wrong}'.",
+            "Ask the lead of the team above it.",
+        )
 
 
 def read_instant(name: str, text: str) -> datetime:

@@ -1,0 +1,107 @@
+"""Planned on the live cluster: what would start a workload, and what an edit of quotas would do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from django.shortcuts import get_object_or_404
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from portal.accounts.models import Scope
+from portal.api.quotas import CellSerializer, check_cells
+from portal.api.scope import ClusterView
+from portal.api.workloads import WorkloadView
+from portal.approvals.previews import document, seen_by
+from portal.selectors.sooner import sooner
+from scheduling.services.errors import ServiceError
+from scheduling.services.quotas.values import Field
+from scheduling.services.whatif.preview import preview
+
+Json = dict[str, Any]
+COLUMNS = {
+    Field.NOMINAL: "nominal_gpus",
+    Field.BORROWING_LIMIT: "borrowing_limit_gpus",
+    Field.LENDING_LIMIT: "lending_limit_gpus",
+    Field.WEIGHT: "weight",
+}
+"""A budget of GPU-hours decides nothing at this moment."""
+
+
+class RelaxationSerializer(serializers.Serializer[Any]):
+    """One change that would start it now."""
+
+    change = serializers.CharField(help_text="What is changed, as `gpu_class`.")
+    value: Any = serializers.JSONField(allow_null=True)
+    gpu_class = serializers.CharField(help_text="On which it would start.")
+    queue = serializers.CharField(help_text="Whose limit it is; empty where it is none.")
+    evicts_gpus = serializers.FloatField(help_text="That others would give up first.")
+    sentence = serializers.CharField()
+
+
+class SoonerSerializer(serializers.Serializer[Any]):
+    changes = RelaxationSerializer(many=True)
+
+
+class WorkloadSooner(WorkloadView):
+    serializer_class = SoonerSerializer
+    pagination_class = None
+
+    @extend_schema(responses=SoonerSerializer)
+    def get(self, request: Request, cluster: str, uid: str) -> Response:
+        """What would start it now: each change of one input within your reach, planned anew, the cheapest
+        first. Empty where nothing would."""
+        work = get_object_or_404(self.get_queryset(), uid=uid)
+        if not work.is_waiting:
+            raise ServiceError("not_waiting", f"{work.name} does not wait.", "See its state.")
+        return Response(SoonerSerializer({"changes": sooner(self.person, work)}).data)
+
+
+class EditSerializer(serializers.Serializer[Any]):
+    cells = CellSerializer(many=True, allow_empty=False)
+
+
+class QuotaPreview(ClusterView):
+    serializer_class = EditSerializer
+    write_scope = Scope.READ
+
+    @extend_schema(
+        request=EditSerializer,
+        responses={200: {"type": "object", "additionalProperties": True}},
+    )
+    def post(self, request: Request, cluster: str) -> Response:
+        """What an edit of quotas would do now: who starts, leaves or waits longer, and whose fair share
+        moves. Nothing is saved; others' workloads are not named."""
+        asked = EditSerializer(data=request.data)
+        asked.is_valid(raise_exception=True)
+        cells = asked.validated_data["cells"]
+        check_cells(self.person, self.cluster, cells)
+        kept = preview(self.cluster, changes(cells))
+        return Response(self._told(kept, cells))
+
+    def _told(self, kept: Json, cells: Iterable[Mapping[str, Any]]) -> Json:
+        about = {cell["gpu_class"]: cell["queue"] for cell in cells}
+        told: Json = {}
+        for name, queue in about.items():
+            seen = seen_by(self.person, self.cluster, kept, about=queue, gpu_class=name)
+            if seen is None:
+                continue
+            one = document(seen)
+            rows = [{**row, "gpu_class": name} for row in one.pop("queues")]
+            told = {**one, "queues": [*told.get("queues", []), *rows]}
+        return told
+
+
+def changes(cells: Iterable[Mapping[str, Any]]) -> list[Json]:
+    """The change document of cells, one change for each queue and class."""
+    found: dict[tuple[str, str], Json] = {}
+    for cell in cells:
+        at = (cell["queue"], cell["gpu_class"])
+        one = found.setdefault(at, {"kind": "quota", "queue": at[0], "gpu_class": at[1]})
+        column = COLUMNS.get(Field(cell["field"]))
+        if column is not None:
+            one[column] = None if cell["value"] is None else float(cell["value"])
+    return list(found.values())

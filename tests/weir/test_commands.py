@@ -1,0 +1,223 @@
+import json
+
+import pytest
+import yaml
+
+from portal.approvals.models import QuotaRequest
+from scheduling.models import Quota, State, Workload
+from tests.factories import make_workload
+from tests.portal.kubernetes import job
+from tests.weir.conftest import lines
+
+pytestmark = pytest.mark.django_db
+JOB = ("submit", "--name", "probe", "--queue", "pretraining", "--image", "registry.example.org/probe:1",
+       "--class", "h100-80gb", "--limit", "3600", "--gpus", "8")  # fmt: skip
+
+
+def test_ls_shows_what_the_person_may_see(weir, cluster):
+    heads, *rows = lines(weir("ls", user="researcher"))
+    assert heads[:4] == ["NAME", "QUEUE", "USER", "STATE"]
+    assert {row[1] for row in rows} <= {"pretraining", "alignment"}
+
+
+def test_ls_leaves_out_what_is_over_unless_it_is_asked_for(weir, cluster):
+    queue = cluster.queues.get(name="pretraining")
+    make_workload(queue, name="gone", state=State.FINISHED)
+    assert "gone" not in weir("ls", user="researcher").stdout
+    assert "gone" in weir("ls", "--all", user="researcher").stdout
+
+
+def test_ls_for_a_script_is_what_the_api_answers(weir, cluster):
+    done = weir("-o", "json", "ls", user="researcher")
+    assert {"uid", "reason", "sentence"} <= json.loads(done.stdout)[0].keys()
+    done = weir("-o", "yaml", "ls", "--limit", "1", user="researcher")
+    assert len(yaml.safe_load(done.stdout)) == 1
+
+
+def test_why_tells_the_sentence_of_the_engine(weir, cluster):
+    work = Workload.objects.filter(queue__name="pretraining").exclude(sentence="").first()
+    done = weir("why", work.name, user="researcher")
+    assert done.exit_code == 0, done.output
+    assert done.stdout.splitlines()[0]
+    assert done.stdout == weir("why", work.uid, user="researcher").stdout or work.uid.startswith(
+        "uid"
+    )
+
+
+def test_why_of_what_one_may_not_see_is_as_of_what_is_not_there(weir, cluster):
+    other = Workload.objects.filter(queue__name="assistant").first()
+    sealed, absent = (
+        weir("why", other.name, user="researcher"),
+        weir("why", "nobody", user="researcher"),
+    )
+    assert sealed.exit_code == absent.exit_code == 4
+    assert sealed.stderr.replace(other.name, "nobody") == absent.stderr
+
+
+def test_name_that_two_workloads_have_asks_for_the_uid(weir, cluster):
+    queue = cluster.queues.get(name="pretraining")
+    twins = [make_workload(queue, name="twin", namespace=space) for space in ("one", "two")]
+    done = weir("why", "twin", user="researcher")
+    assert done.exit_code == 1
+    assert all(twin.uid in done.stderr for twin in twins)
+
+
+def test_eta_of_what_nobody_foretold_says_so(weir, cluster):
+    waiting = Workload.objects.filter(queue__name="pretraining", state=State.PENDING).first()
+    assert "Nothing is foretold of it." in weir("eta", waiting.name, user="researcher").stdout
+
+
+def test_submit_of_fields_makes_the_job(weir, kube):
+    done = weir(*JOB, "--", "python", "-m", "train", user="researcher")
+    assert done.exit_code == 0, done.output
+    made = kube.get(job("pretraining", "probe"))
+    assert made["spec"]["template"]["spec"]["containers"][0]["command"] == ["python", "-m", "train"]
+
+
+def test_submit_that_is_refused_names_every_field(weir, kube):
+    done = weir(*JOB[:-1], "9000", user="researcher")
+    assert done.exit_code == 2
+    done = weir(*(word.replace("h100-80gb", "k80") for word in JOB), user="researcher")
+    assert done.exit_code == 1
+    assert "gpu_classes: There is no GPU class k80" in done.stderr
+
+
+def test_submit_of_a_manifest_that_is_no_yaml_names_file_and_line(weir, cluster, tmp_path):
+    file = tmp_path / "job.yaml"
+    file.write_text("kind: Job\nmetadata: [\n")
+    done = weir("submit", "-f", str(file), user="researcher")
+    assert done.exit_code == 1
+    assert f"{file}:3:" in done.stderr
+
+
+def test_submit_without_what_it_needs_is_not_understood(weir, cluster):
+    done = weir("submit", "--name", "probe", user="researcher")
+    assert done.exit_code == 2
+    assert "--queue is missing" in done.stderr
+
+
+def test_cancel_asks_first_and_touches_nothing_on_no(weir, kube, cluster):
+    weir(*JOB, user="researcher")
+    make_workload(cluster.queues.get(name="pretraining"), name="probe")
+    done = weir("cancel", "probe", user="researcher", input="n\n")
+    assert done.exit_code == 1
+    assert kube.get(job("pretraining", "probe"))
+
+
+def test_cancel_of_one_that_is_not_there_cancels_none(weir, cluster):
+    mine = Workload.objects.filter(queue__name="pretraining", user="researcher").first()
+    done = weir("cancel", "-y", mine.name if mine else "x", "nobody", user="researcher")
+    assert done.exit_code == 4
+
+
+def test_sooner_tells_what_the_engine_finds(weir, kube):
+    waiting = Workload.objects.filter(queue__name="pretraining", state=State.PENDING).first()
+    done = weir("sooner", waiting.name, user="researcher")
+    assert done.exit_code == 0, done.output
+    assert done.stdout
+
+
+def test_queues_shows_shares(weir, cluster):
+    heads, *rows = lines(weir("queues", user="lead"))
+    assert heads == ["QUEUE", "CLASS", "NOMINAL", "ALLOCATED", "FAIR SHARE", "POTENTIAL", "PENDING"]
+    assert "research/language/pretraining" in {row[0].removeprefix("fra1/") for row in rows}
+
+
+def test_quota_get_shows_what_is_in_force(weir, cluster):
+    heads, *rows = lines(weir("quota", "get", "--queue", "pretraining", user="lead"))
+    assert heads[:3] == ["QUEUE", "CLASS", "NOMINAL"]
+    assert {row[0] for row in rows} == {"pretraining"}
+
+
+def test_quota_preview_saves_nothing(weir, kube):
+    before = Quota.objects.count()
+    done = weir("quota", "preview", "pretraining", "h100-80gb.nominal=1", user="lead")
+    assert done.exit_code == 0, done.output
+    assert Quota.objects.count() == before
+
+
+def test_quota_set_changes_the_named_figures(weir, cluster):
+    done = weir("quota", "set", "pretraining", "h100-80gb.borrowing_limit=3", "--reason", "less", "-y",
+                user="lead")  # fmt: skip
+    assert done.exit_code == 0, done.output
+    assert "pretraining h100-80gb borrowing_limit:" in done.stdout
+    newest = Quota.objects.filter(queue__name="pretraining").order_by("-pk").first()
+    assert newest.borrowing_limit_gpus == 3000
+
+
+@pytest.mark.parametrize(
+    "edit", ["h100-80gb.nominal", "nominal=4", "h100-80gb.rank=4", "h100-80gb.nominal=many"]
+)
+def test_quota_edit_that_is_not_understood_is_quoted(weir, cluster, edit):
+    done = weir("quota", "set", "pretraining", edit, "--reason", "x", "-y", user="lead")
+    assert done.exit_code == 2
+    assert edit in done.stderr
+
+
+def test_quota_set_without_the_right_is_refused(weir, cluster):
+    done = weir(
+        "quota",
+        "set",
+        "pretraining",
+        "h100-80gb.nominal=4",
+        "--reason",
+        "x",
+        "-y",
+        user="researcher",
+    )
+    assert done.exit_code == 1
+    assert "You may not edit quotas" in done.stderr
+
+
+def test_quota_apply_of_a_file_without_queues_says_how_to_begin(weir, cluster, tmp_path):
+    file = tmp_path / "tree.yaml"
+    file.write_text("tree: []\n")
+    done = weir("quota", "apply", "-f", str(file), "--reason", "x", "-y", user="admin")
+    assert done.exit_code == 1
+    assert "Begin it with: queues:" in done.stderr
+
+
+def test_request_is_asked_for_forwarded_and_approved(weir, kube):
+    done = weir("request", "new", "boost", "--queue", "pretraining", "--class", "h100-80gb", "--gpus", "2",
+                "--until", "2126-12-01T00:00:00Z", "--reason", "Paper deadline", "--draft",
+                user="researcher")  # fmt: skip
+    assert done.exit_code == 0, done.output
+    kept = QuotaRequest.objects.get()
+    assert str(kept.pk) in weir("request", "ls", "--state", "mine", user="researcher").stdout
+    assert "draft" in weir("request", "show", str(kept.pk), user="researcher").stdout
+    assert weir("request", "withdraw", str(kept.pk), user="researcher").exit_code == 0
+    kept.refresh_from_db()
+    assert kept.state == "withdrawn"
+
+
+def test_decision_without_a_note_is_not_understood(weir, cluster):
+    assert weir("request", "approve", "1", user="admin").exit_code == 2
+
+
+def test_what_if_of_the_live_cluster_answers_at_once(weir, kube, tmp_path):
+    file = tmp_path / "changes.yaml"
+    file.write_text("- {kind: quota, queue: pretraining, gpu_class: h100-80gb, nominal_gpus: 4}\n")
+    done = weir("what-if", "-f", str(file), "--now", user="admin")
+    assert done.exit_code == 0, done.output
+    assert yaml.safe_load(done.stdout)["state"] == "done"
+
+
+@pytest.mark.parametrize("name", ["utilization", "waits", "preemptions"])
+def test_report_names_its_tables_and_shows_one(weir, cluster, name):
+    done = weir("report", name, user="admin")
+    assert done.exit_code == 0, done.output
+    table = done.stdout.rpartition("shows one of: ")[2].split(", ")[0].strip()
+    assert weir("report", name, "--table", table, user="admin").exit_code == 0
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_is_that_of_the_shell(weir, shell):
+    assert "_WEIR_COMPLETE" in weir("completion", shell).stdout
+
+
+def test_every_command_has_a_help(weir):
+    from weir.cli import main
+
+    for name, command in main.commands.items():
+        assert command.help, name
+        assert weir(name, "--help").exit_code == 0

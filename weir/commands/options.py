@@ -1,0 +1,55 @@
+"""What commands share: the context they are given, files they read, questions they ask."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import IO, Any, Protocol, TypeVar
+
+import click
+import yaml
+
+from weir.api import Api
+from weir.faults import Fault
+from weir.printing import TABLE, document
+
+F = TypeVar("F", bound=Callable[..., Any])
+MOST_BYTES = 2 << 20
+
+
+class Given(Protocol):
+    """``form`` is how to print."""
+
+    form: str
+
+    def api(self) -> Api: ...
+
+
+def printed(given: Given, data: Any) -> bool:
+    """Whether a script reads: ``data`` is printed as it came, and there is nothing left to tell."""
+    if given.form == TABLE:
+        return False
+    document(data, given.form)
+    return True
+
+
+def read_yaml(file: IO[str]) -> Any:
+    """One document. Raises Fault that names file and line."""
+    text = file.read(MOST_BYTES + 1)
+    if len(text) > MOST_BYTES:
+        raise Fault(f"{file.name} is larger than {MOST_BYTES >> 20} MiB.")
+    try:
+        return yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f"{file.name}:{mark.line + 1}" if mark else file.name
+        said = getattr(error, "problem", None) or "it is no YAML"
+        raise Fault(f"{where}: {said}.") from error
+
+
+def sure(question: str, *, yes: bool) -> None:
+    """Ends the command where the person does not confirm."""
+    if not yes:
+        click.confirm(question, abort=True, err=True)
+
+
+YES = click.option("-y", "--yes", is_flag=True, help="Do not ask.")

@@ -1,0 +1,162 @@
+"""Quotas: in force, what an edit would do, and the edit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import IO, Any
+
+import click
+
+from weir.commands.options import YES, Given, printed, read_yaml, sure
+from weir.faults import Fault
+from weir.printing import facts, moment, number, safe, table
+
+FIELDS = ("nominal", "borrowing_limit", "lending_limit", "weight", "budget_gpu_hours")
+EDITS = click.argument("edits", nargs=-1, required=True, metavar="CLASS.FIELD=VALUE...")
+KINDS = {"starts": "starts", "leaves": "is evicted", "waits": "waits longer"}
+
+
+@click.group()
+def quota() -> None:
+    """Read and change quotas."""
+
+
+@quota.command("get")
+@click.option("--queue", help="With everything below it.")
+@click.option("--class", "gpu_class")
+@click.option("--at", help="As of an instant, such as 2026-01-05T10:00:00Z.")
+@click.pass_obj
+def get(given: Given, /, **query: Any) -> None:
+    """Quotas in force."""
+    api = given.api()
+    rows = api.pages(api.within("quotas"), **query)
+    if printed(given, rows):
+        return
+    columns = [
+        ("QUEUE", lambda row: row["queue"]),
+        ("CLASS", lambda row: row["gpu_class"]),
+        ("NOMINAL", lambda row: number(row["nominal_gpus"])),
+        ("BORROWS", lambda row: _limit(row["borrowing_limit_gpus"])),
+        ("LENDS", lambda row: _limit(row["lending_limit_gpus"])),
+        ("WEIGHT", lambda row: f"{row['weight']:g}"),
+        ("SINCE", lambda row: moment(row["effective_from"])),
+        ("UNTIL", lambda row: moment(row["effective_until"])),
+    ]
+    table(rows, columns, "There is no quota that you may see.")
+
+
+def _limit(value: float | None) -> str:
+    return "no limit" if value is None else number(value)
+
+
+@quota.command("preview")
+@click.argument("queue")
+@EDITS
+@click.pass_obj
+def preview(given: Given, /, queue: str, edits: Sequence[str]) -> None:
+    """What an edit of QUEUE would do now: who starts, who leaves, whose share moves. Nothing is saved.
+
+    \b
+    weir quota preview speech h100-80gb.nominal=8 h100-80gb.borrowing_limit=none
+    """
+    api = given.api()
+    told = api.post(api.within("quotas/preview"), {"cells": _cells(queue, edits)})
+    if printed(given, told):
+        return
+    lines = told["lines"]
+    columns = [
+        ("WORKLOAD", lambda row: row["name"] or "one of another team"),
+        ("QUEUE", lambda row: row["queue"]),
+        ("GPUS", lambda row: number(row["gpus"])),
+        ("THEN", lambda row: KINDS[row["kind"]]),
+        ("GPU-HOURS LOST", lambda row: number(row["lost_gpu_hours"])),
+    ]
+    table(lines, columns, "Nobody would start, leave or wait longer now.")
+    click.echo()
+    shares = [
+        ("QUEUE", lambda row: row["queue"]),
+        ("CLASS", lambda row: row["gpu_class"]),
+        ("NOMINAL", lambda row: _pair(row["nominal"])),
+        ("FAIR SHARE", lambda row: _pair(row["fair_share"])),
+    ]
+    table(told["queues"], shares, "No fair share would move.")
+
+
+def _pair(pair: Sequence[float]) -> str:
+    before, after = number(pair[0]), number(pair[1])
+    return before if before == after else f"{before} → {after}"
+
+
+@quota.command("set")
+@click.argument("queue")
+@EDITS
+@click.option("--reason", required=True)
+@click.option("--from", "start", help="An instant; else now.")
+@click.option("--until", "end", help="An instant; else for good.")
+@YES
+@click.pass_obj
+def set_(given: Given, /, queue: str, edits: Sequence[str], reason: str, start: str | None,
+         end: str | None, yes: bool) -> None:  # fmt: skip
+    """Change quotas of QUEUE, all or nothing."""
+    api = given.api()
+    cells = _cells(queue, edits)
+    above = api.get(api.within(f"queues/{queue}"))["parent"]
+    if above is None:
+        raise Fault(f"{queue} is the root; it has what the cluster has.", "Name a queue below it.")
+    sure(f"Save {len(cells)} figures of {queue}?", yes=yes)
+    body = {"queue": above, "cells": cells, "reason": reason,
+            "effective_from": start, "effective_until": end}  # fmt: skip
+    made = api.post(api.within("quotas"), body)
+    if printed(given, made):
+        return
+    facts([("Change", made["id"]), ("From", moment(made["effective_from"])),
+           ("Until", moment(made["effective_until"]))])  # fmt: skip
+    for cell in made["cells"]:
+        name = f"{cell['queue']} {cell['gpu_class']} {cell['field']}"
+        click.echo(safe(f"{name}: {_limit(cell['before'])} → {_limit(cell['after'])}"))
+
+
+@quota.command("apply")
+@click.option(
+    "-f", "--file", type=click.File(), required=True, help="The tree as YAML; - is standard input."
+)
+@click.option("--reason", required=True)
+@YES
+@click.pass_obj
+def apply(given: Given, /, file: IO[str], reason: str, yes: bool) -> None:
+    """Make and change the queues of a file with their figures, all or nothing; others stay."""
+    told = read_yaml(file)
+    queues = told.get("queues") if isinstance(told, Mapping) else None
+    if not isinstance(queues, list) or not queues:
+        raise Fault(f"{file.name} names no queues.", "Begin it with: queues:")
+    sure(f"Apply {len(queues)} queues of {file.name}?", yes=yes)
+    api = given.api()
+    made = api.put(api.within("tree"), {"queues": queues, "reason": reason})
+    if not printed(given, made):
+        for path in made["queues"]:
+            click.echo(safe(path))
+
+
+def _cells(queue: str, edits: Sequence[str]) -> list[dict[str, Any]]:
+    """Raises a usage error that quotes the edit that is not understood."""
+    return [_cell(queue, edit) for edit in edits]
+
+
+def _cell(queue: str, edit: str) -> dict[str, Any]:
+    name, equals, value = edit.partition("=")
+    gpu_class, dot, field = name.rpartition(".")
+    if not (equals and dot) or field not in FIELDS:
+        raise click.UsageError(
+            f"{edit}: write CLASS.FIELD=VALUE, where FIELD is one of {', '.join(FIELDS)}."
+        )
+    return {"queue": queue, "gpu_class": gpu_class, "field": field, "value": _value(edit, value)}
+
+
+def _value(edit: str, value: str) -> str | None:
+    if value == "none":
+        return None
+    try:
+        float(value)
+    except ValueError as error:
+        raise click.UsageError(f"{edit}: {value} is no number; none is no limit.") from error
+    return value

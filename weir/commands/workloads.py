@@ -1,0 +1,254 @@
+"""Work: submit it, list it, why it waits, when it starts, cancel it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import IO, Any
+
+import click
+
+from weir.api import workload
+from weir.commands.options import YES, Given, printed, read_yaml, sure
+from weir.faults import Fault
+from weir.printing import facts, moment, number, safe, table
+
+Row = Mapping[str, Any]
+LIVE = ("waiting", "holding")
+CHANGES = [
+    ("CHANGE", lambda row: row["change"].replace("_", " ")),
+    ("TO", lambda row: row["value"]),
+    ("EVICTS GPUS", lambda row: number(row["evicts_gpus"])),
+    ("", lambda row: row["sentence"]),
+]
+
+
+@click.command()
+@click.option("--all", "everyone", is_flag=True, help="Those too in which nothing runs or waits.")
+@click.pass_obj
+def queues(given: Given, /, everyone: bool) -> None:
+    """Queues that you may see, with their shares by GPU class."""
+    api = given.api()
+    rows = api.pages(api.within("queues"))
+    if printed(given, rows):
+        return
+    lines = [
+        {"queue": row["path"], **share}
+        for row in rows
+        for share in row["shares"]
+        if everyone or share["allocated"] or share["pending"] or share["nominal"]
+    ]
+    columns = [
+        ("QUEUE", lambda row: row["queue"]),
+        ("CLASS", lambda row: row["gpu_class"]),
+        *((name.upper().replace("_", " "), _figure(name))
+          for name in ("nominal", "allocated", "fair_share", "potential", "pending")),
+    ]  # fmt: skip
+    table(lines, columns, "You may see no queue with quota or work.")
+
+
+def _figure(name: str) -> Any:
+    return lambda row: number(row[name])
+
+
+@click.command(context_settings={"ignore_unknown_options": True})
+@click.option(
+    "-f",
+    "--file",
+    type=click.File(),
+    help="A manifest, as kubectl apply takes it; - is standard input.",
+)
+@click.option("--name")
+@click.option("--queue")
+@click.option("--image")
+@click.option(
+    "--class", "classes", multiple=True, help="GPU class; several in order of preference."
+)
+@click.option("--gpus", type=click.IntRange(1, 1024), help="Per pod.  [default: 1]")
+@click.option("--pods", type=click.IntRange(1, 100_000), help="Of the gang.  [default: 1]")
+@click.option("--pods-max", type=click.IntRange(1, 100_000), help="Above --pods: elastic.")
+@click.option("--cpus", type=click.FloatRange(min=0), help="Per pod.")
+@click.option("--memory", type=click.FloatRange(min=0), help="GiB per pod.")
+@click.option("--priority", help="Priority class.")
+@click.option("--limit", type=click.IntRange(min=1), metavar="SECONDS", help="Longest run time.")
+@click.option(
+    "--checkpoint", type=click.IntRange(min=1), metavar="SECONDS", help="Between checkpoints."
+)
+@click.option(
+    "--even-if-never", is_flag=True, help="Even what can't start as limits and nodes are."
+)
+@click.argument("command", nargs=-1)
+@click.pass_obj
+def submit(given: Given, /, file: IO[str] | None, even_if_never: bool, **fields: Any) -> None:
+    """Submit a manifest, or a job made of options and a COMMAND after --.
+
+    \b
+    weir submit --name probe --queue speech --image registry/probe:1 \\
+        --class h100-80gb --gpus 8 -- python train.py
+    """
+    body = _of_file(file, fields) if file is not None else _of_options(fields)
+    if even_if_never:
+        body["even_if_never"] = True
+    api = given.api()
+    made = api.post(api.within("workloads"), body)
+    if not printed(given, made):
+        click.echo(f"{made['namespace']}/{made['name']} is submitted; its uid is {made['uid']}.")
+
+
+def _of_file(file: IO[str], fields: Mapping[str, Any]) -> dict[str, Any]:
+    if any(fields.values()):
+        raise click.UsageError("Give a manifest or options, not both.")
+    manifest = read_yaml(file)
+    if not isinstance(manifest, dict):
+        raise Fault(f"{file.name} holds no manifest.", "Give one object of Kubernetes.")
+    return {"manifest": manifest}
+
+
+SENT_AS = {
+    "name": "name", "queue": "queue", "image": "image", "classes": "gpu_classes", "gpus": "gpus_per_pod",
+    "pods": "pods_min", "pods_max": "pods_max", "cpus": "cpus_per_pod", "memory": "memory_gib_per_pod",
+    "priority": "priority_class", "limit": "run_time_limit_s", "checkpoint": "checkpoint_interval_s",
+    "command": "command",
+}  # fmt: skip
+
+
+def _of_options(fields: Mapping[str, Any]) -> dict[str, Any]:
+    missing = [name for name in ("name", "queue", "image", "classes") if not fields[name]]
+    if missing:
+        option = "--" + missing[0].replace("classes", "class")
+        raise click.UsageError(f"{option} is missing; or give a manifest with -f.")
+    return {
+        SENT_AS[name]: list(value) if isinstance(value, tuple) else value
+        for name, value in fields.items()
+        if value not in (None, ())
+    }
+
+
+@click.command()
+@click.option("--all", "over", is_flag=True, help="What has finished too.")
+@click.option("--state", multiple=True, help="One of the states, or waiting, holding.")
+@click.option("--queue", help="With everything below it.")
+@click.option("--user")
+@click.option("--mine", is_flag=True, help="Your own.")
+@click.option("--class", "gpu_class", help="GPU class held, or asked for.")
+@click.option("--name", help="Contains this.")
+@click.option("--limit", default=200, type=click.IntRange(1, 100_000), show_default=True)
+@click.pass_obj
+def ls(
+    given: Given, /, over: bool, state: tuple[str, ...], mine: bool, limit: int, **query: Any
+) -> None:
+    """Workloads, the last submitted first."""
+    api = given.api()
+    if mine:
+        query["user"] = api.get("me")["username"]
+    query["state"] = list(state) or ([] if over else list(LIVE))
+    rows = api.pages(api.within("workloads"), limit, ordering="-submitted_at", **query)
+    if printed(given, rows):
+        return
+    columns = [
+        ("NAME", lambda row: row["name"]),
+        ("QUEUE", lambda row: row["queue"] or row["queue_label"]),
+        ("USER", lambda row: row["user"]),
+        ("STATE", lambda row: row["outcome"] or row["state"]),
+        ("GPUS", lambda row: number(row["allocated_gpus"] or row["requested_gpus"])),
+        ("CLASS", lambda row: row["gpu_class"] or ",".join(row["gpu_classes"])),
+        ("SUBMITTED", lambda row: moment(row["submitted_at"])),
+        ("WHY", lambda row: row["reason"].replace("_", " ")),
+    ]
+    table(rows, columns, "There is no such workload.")
+
+
+@click.command()
+@click.argument("name")
+@click.pass_obj
+def why(given: Given, /, name: str) -> None:
+    """Why a workload (NAME or uid) waits, runs or was evicted."""
+    found = workload(given.api(), name)
+    if printed(given, found):
+        return
+    click.echo(safe(found["sentence"] or "Nothing was decided about it yet."))
+    facts(
+        [
+            ("State", found["outcome"] or found["state"]),
+            ("Queue", found["queue_path"] or found["queue_label"]),
+            ("Place in line", found["position"]),
+            ("Needs", f"{number(found['requested_gpus'])} of {', '.join(found['gpu_classes'])}"),
+            ("Submitted", moment(found["submitted_at"])),
+            ("Started", moment(found["started_at"]) if found["started_at"] else None),
+            ("Evicted", f"{found['eviction_count']} times" if found["eviction_count"] else None),
+            ("Starts", _forecast(found)),
+        ]
+    )
+
+
+@click.command()
+@click.argument("name")
+@click.pass_obj
+def eta(given: Given, /, name: str) -> None:
+    """When a waiting workload starts: the forecast, P50 to P90."""
+    found = workload(given.api(), name)
+    if printed(given, {"uid": found["uid"], "start_forecast": found["start_forecast"]}):
+        return
+    click.echo(safe(_forecast(found) or _no_forecast(found)))
+
+
+def _forecast(found: Row) -> str:
+    told = found["start_forecast"]
+    if not told or not told["p50_at"]:
+        return ""
+    return f"{moment(told['p50_at'])} to {moment(told['p90_at'])} (told {moment(told['at'])})"
+
+
+def _no_forecast(found: Row) -> str:
+    if found["started_at"]:
+        return f"It started {moment(found['started_at'])}."
+    told = found["start_forecast"]
+    place = f" It is number {found['position']} in line." if found["position"] else ""
+    return ((told and told["why_not"]) or "Nothing is foretold of it.") + place
+
+
+@click.command()
+@click.argument("name")
+@click.pass_obj
+def sooner(given: Given, /, name: str) -> None:
+    """What would start a waiting workload now, each change planned by the engine."""
+    api = given.api()
+    found = workload(api, name)
+    rows = api.get(api.within(f"workloads/{found['uid']}/sooner"))["changes"]
+    if not printed(given, rows):
+        table(rows, CHANGES, "Nothing that you could change would start it now.")
+
+
+def _act(given: Given, verb: str, names: tuple[str, ...], done: str) -> None:
+    """All are found before the first is touched."""
+    api = given.api()
+    found = [workload(api, name) for name in names]
+    rows = [api.post(api.within(f"workloads/{row['uid']}/{verb}")) for row in found]
+    if not printed(given, rows):
+        for row in rows:
+            click.echo(safe(f"{row['name']}: {done}."))
+
+
+@click.command()
+@click.argument("names", nargs=-1, required=True)
+@YES
+@click.pass_obj
+def cancel(given: Given, /, names: tuple[str, ...], yes: bool) -> None:
+    """Cancel workloads (names or uids). It can't be undone."""
+    sure(f"Cancel {', '.join(names)}? It can't be undone.", yes=yes)
+    _act(given, "cancel", names, "it ends")
+
+
+@click.command()
+@click.argument("names", nargs=-1, required=True)
+@click.pass_obj
+def hold(given: Given, /, names: tuple[str, ...]) -> None:
+    """Keep waiting workloads from being started."""
+    _act(given, "hold", names, "held")
+
+
+@click.command()
+@click.argument("names", nargs=-1, required=True)
+@click.pass_obj
+def release(given: Given, /, names: tuple[str, ...]) -> None:
+    """Undo a hold."""
+    _act(given, "release", names, "released")
