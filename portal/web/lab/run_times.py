@@ -141,10 +141,12 @@ def _weights(weighed: Sequence[Predictor]) -> list[Weight]:
     now, *earlier = ({k["name"]: k["loss_pct"] for k in one.weighs["known"]} for one in weighed[:2])
     before = earlier[0] if earlier else {}
     most = max(1.0, *now.values())
-    return [
-        Weight(*KNOWN.get(name, (name, "")), loss, before.get(name), max(0.0, 100 * loss / most))
-        for name, loss in now.items()
-    ]
+    return [_weight(name, loss, before.get(name), most) for name, loss in now.items()]
+
+
+def _weight(name: str, loss_pct: float, before: float | None, most: float) -> Weight:
+    words, means = KNOWN.get(name, (name, ""))
+    return Weight(words, means, loss_pct, before, max(0.0, 100 * loss_pct / most))
 
 
 def _rests(one: Predictor) -> list[Rests]:

@@ -27,7 +27,7 @@ from .serving import promote
 
 WINDOW = timedelta(days=90)
 MOST_RUNS = 20_000
-"""The latest: bounds CPU (about half a minute) and memory (about 100 MiB)."""
+"""The latest: bounds CPU (about a minute) and memory (``bench foreseen``)."""
 LEAST_RUNS = 20
 DUE = 0.05
 """A new version is due when so many times the runs of the last one have ended since it."""

@@ -21,7 +21,6 @@ from .model import Kind, Organisation, Source
 from .rhythm import factor
 
 HOUR_S = 3600
-DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +82,7 @@ def hour_of(
         mean = flow.per_hour * factor(flow.kind.rhythm, hour, organisation.zone)
         for _ in range(int(dice.poisson(mean))):
             at = hour + timedelta(seconds=int(dice.integers(HOUR_S)))
-            drawn += submitted_at(flow, at, f"{base36(number)}{base36(len(drawn)).zfill(2)}", dice)
+            drawn += submitted_at(flow, at, f"{number:x}{len(drawn):02x}", dice)
     return sorted(drawn, key=lambda s: (s.submitted, s.workload.name))
 
 
@@ -133,11 +132,3 @@ def choose(weights: list[float], dice: Generator) -> int:
 def falling(count: int, dice: Generator) -> int:
     """A position with chance in proportion to 1, 1/2, 1/3 … (Zipf): few people submit most work."""
     return choose([1 / (rank + 1) for rank in range(count)], dice)
-
-
-def base36(number: int) -> str:
-    text = ""
-    while number:
-        number, digit = divmod(number, 36)
-        text = DIGITS[digit] + text
-    return text or "0"

@@ -200,3 +200,8 @@ def test_image_is_the_same_whatever_its_registry_and_tag() -> None:
     assert image_of("a.example.org:5000/team/train:1.2") == image_of(
         "b.example.org/team/train@sha256:00"
     )
+
+
+def test_counters_of_simulated_work_are_told_from_its_name() -> None:
+    assert stem_of("ablate-lr-799a10b") == "ablate-lr"
+    assert stem_of("sweep-aug-799a10b-12") == "sweep-aug"
