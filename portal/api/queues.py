@@ -74,6 +74,11 @@ class QueueSerializer(serializers.ModelSerializer[Queue]):
         read_only=True, help_text="Level of its namespace; empty: as the nearest queue above says."
     )
     max_cpus = CpusField(read_only=True, allow_null=True, help_text="Null: derived from its GPUs.")
+    sharing = serializers.CharField(
+        read_only=True,
+        help_text="How what is above nominal is given out below it: fair_share, promise or throughput; "
+        "empty: as the queue above.",
+    )
     shares = ShareSerializer(many=True, read_only=True)
 
     class Meta:
@@ -85,6 +90,7 @@ class QueueSerializer(serializers.ModelSerializer[Queue]):
             "depth",
             "priority",
             "stop",
+            "sharing",
             "namespace",
             "eviction_budget_gpus",
             "max_running",

@@ -22,6 +22,7 @@ from portal.selectors.costs import Cost, cost_of, may_read_cost
 from portal.selectors.fields import GpuHoursField, GpusField
 from portal.teams.access import may_operate_workload, visible_workloads
 from scheduling.models import Eviction, Prediction, StartForecast, Transition, Workload
+from scheduling.services.merit.leads import standing
 from scheduling.services.words.told import home_of
 from scheduling.services.workloads import submit as workloads
 from scheduling.services.workloads.checkpoints import Outlook, Source, outlook
@@ -81,6 +82,10 @@ class WorkloadSerializer(ToldSerializer):
     start_forecast = StartForecastSerializer(
         read_only=True, allow_null=True, default=None, help_text="While it waits, once it was told."
     )
+    lead_s = serializers.SerializerMethodField(
+        help_text="Seconds ahead of the nominal quota of its queue alone, negative when behind; null "
+        "before it would have begun there."
+    )
     run_time = RunTimeSerializer(
         source="prediction", read_only=True, allow_null=True, default=None,
         help_text="As learned, once anything was.",
@@ -134,8 +139,8 @@ class WorkloadSerializer(ToldSerializer):
             "eviction_count",
             "used_gpu_hours",
             "lost_gpu_hours",
-            "image",
             "start_forecast",
+            "lead_s",
             "run_time",
         ]
         read_only_fields = fields
@@ -148,6 +153,9 @@ class WorkloadSerializer(ToldSerializer):
 
     def get_cpus(self, workload: Workload) -> float:
         return workload.cpus / 1000
+
+    def get_lead_s(self, workload: Workload) -> float | None:
+        return standing(workload, workload.cluster.now())
 
 
 class TransitionSerializer(ToldSerializer):

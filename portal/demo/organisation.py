@@ -46,6 +46,8 @@ class QueueSpec:
     name: str
     parent: str | None
     quotas: Mapping[str, tuple[int, int | None, int | None, int]]
+    sharing: str = ""
+    """How what is above nominal is given out below it; empty is as the queue above says."""
 
 
 CLASSES = (
@@ -83,7 +85,9 @@ QUEUES = (
     QueueSpec("inference", "platform", _quotas((16, 8, 2, 2), (8, 4, 1), (4, 8, 1), (28, 16, 2))),
     QueueSpec("ci", "platform", _quotas((8, 0, 1), (4, 4, 1), (8, 8, 1), (6, 6, 1))),
     QueueSpec("notebooks", "platform", _quotas((0, 4, 1), (4, 4, 1), (12, 16, 1), (6, 6, 1))),
-    QueueSpec("products", None, _quotas((32, 24, 1), (24, 24, 1), (8, 12, 1), (28, 20, 1))),
+    QueueSpec(
+        "products", None, _quotas((32, 24, 1), (24, 24, 1), (8, 12, 1), (28, 20, 1)), "promise"
+    ),
     QueueSpec("search", "products", _quotas((12, 12, 1), (8, 8, 1), (2, 4, 1), (10, 8, 1))),
     QueueSpec("recommend", "products", _quotas((12, 8, 1), (12, 24, 2), (2, 4, 1), (8, 8, 1))),
     QueueSpec("translate", "products", _quotas((4, 4, 1), (2, 4, 1), (2, 4, 1), (4, 4, 1))),

@@ -77,6 +77,7 @@ def _queues(cluster: Cluster) -> dict[str | None, Queue]:
             defaults={
                 "parent": queues[spec.parent],
                 "position": position,
+                "sharing": spec.sharing,
                 "namespace": spec.name if spec.name in leaves else "",
                 "access_group": f"weir:{spec.name}",
             },

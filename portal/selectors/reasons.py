@@ -89,6 +89,12 @@ REASONS: Final[Sequence[Waiting]] = (
         "between.",
     ),
     Waiting(
+        Reason.KEPT_FOR_SHORT,
+        Ends.ROOM,
+        "The last free GPUs are kept for short work. It starts when more are free, or when it falls behind "
+        "what its own quota would give it.",
+    ),
+    Waiting(
         Reason.AWAITS_VICTIMS,
         Ends.OTHER,
         "GPUs were taken back for it; it starts when their pods have stopped.",

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from scheduling.engine.model import Action, Reason, Stop
+from scheduling.engine.model import Action, Reason, Sharing, Stop
 
 ACTIONS: tuple[Action, ...] = tuple(Action)
 REASONS: tuple[Reason, ...] = tuple(Reason)
 STOPS: tuple[Stop, ...] = (Stop.NONE, Stop.HOLD, Stop.DRAIN)
 """The laxest first: of a queue and all above it the strictest counts."""
+SHARINGS: tuple[Sharing, ...] = tuple(Sharing)
+FAIR, PROMISE, THROUGHPUT = range(3)
 DRAINS = STOPS.index(Stop.DRAIN)
 
 UNDECIDED = -1
@@ -33,6 +35,7 @@ FITS_NOMINAL = _reason(Reason.FITS_NOMINAL)
 BORROWS = _reason(Reason.BORROWS)
 RECLAIMED = _reason(Reason.RECLAIMED)
 PREEMPTED = _reason(Reason.PREEMPTED)
+GIVES_WAY = _reason(Reason.GIVES_WAY)
 STALE_GANG = _reason(Reason.STALE_GANG)
 DRAINED = _reason(Reason.DRAINED)
 GROWS = _reason(Reason.GROWS)
@@ -56,6 +59,7 @@ NO_FREE_CPUS = _reason(Reason.NO_FREE_CPUS)
 NO_FREE_MEMORY = _reason(Reason.NO_FREE_MEMORY)
 NO_ROOM_ON_ITS_NODES = _reason(Reason.NO_ROOM_ON_ITS_NODES)
 RESERVED_FOR_OTHER = _reason(Reason.RESERVED_FOR_OTHER)
+KEPT_FOR_SHORT = _reason(Reason.KEPT_FOR_SHORT)
 VICTIMS_PROTECTED = _reason(Reason.VICTIMS_PROTECTED)
 BUDGET_SPENT = _reason(Reason.BUDGET_SPENT)
 EVICTION_CAP = _reason(Reason.EVICTION_CAP)

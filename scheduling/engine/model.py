@@ -32,6 +32,17 @@ class Stop(StrEnum):
     """Nothing new is admitted and what runs is evicted."""
 
 
+class Sharing(StrEnum):
+    """By what rule a subtree gives out among its leaves what is above nominal."""
+
+    FAIR_SHARE = "fair_share"
+    """By weight."""
+    PROMISE = "promise"
+    """Nobody later than on their own quota: who is behind goes first, and may evict for it."""
+    THROUGHPUT = "throughput"
+    """Shortest expected work first; who waits may evict what would run far longer."""
+
+
 class WorkloadType(StrEnum):
     TRAINING = "training"
     INFERENCE = "inference"
@@ -64,6 +75,7 @@ class Reason(StrEnum):
     # evict
     RECLAIMED = "reclaimed"
     PREEMPTED = "preempted"
+    GIVES_WAY = "gives_way"
     STALE_GANG = "stale_gang"
     DRAINED = "drained"
     # reserve
@@ -90,6 +102,7 @@ class Reason(StrEnum):
     NO_FREE_MEMORY = "no_free_memory"
     NO_ROOM_ON_ITS_NODES = "no_room_on_its_nodes"
     RESERVED_FOR_OTHER = "reserved_for_other"
+    KEPT_FOR_SHORT = "kept_for_short"
     VICTIMS_PROTECTED = "victims_protected"
     BUDGET_SPENT = "budget_spent"
     EVICTION_CAP = "eviction_cap"
@@ -189,6 +202,12 @@ class Queue:
     """Shields its work, instead of the time of the priority class, from whom it meets directly above this
     queue; None is as in the queue above.
     """
+    sharing: Sharing | None = None
+    """None is as in the queue above. Below a queue that shares by promise or throughput everybody does."""
+    evictions_left: float | None = None
+    """How many more its subtree may evict to keep its promise, or for throughput; None is unlimited."""
+    played_along: bool = False
+    """Its own partition is: who has no virtual start there would still wait."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,6 +295,12 @@ class Workload:
     leaving_devices: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     node_set: str | None = None
     """Name of the nodes that it may use; without one, all of its classes that are not dedicated."""
+    rank_s: float | None = None
+    """Gittins index of its run time at the time it has had: least expected seconds to an end."""
+    virtual_start: datetime | None = None
+    """When it would have started on the nominal quota of its queue alone."""
+    saved_s: float = 0.0
+    """Seconds of work that checkpoints of earlier runs hold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,8 +312,9 @@ class Policy:
     first ``charge_s`` seconds at once. Nodes are kept for a gang among work without predicted run times
     only after ``reserve_after_s``. Within ``cooldown_s`` who was evicted evicts not in return. Above its
     nominal a queue takes its fair share back only for work that waited ``fair_share_delay_s``, and not
-    from who was evicted ``max_evictions`` times, who in turn starts again only inside fair share. At most
-    ``max_moves`` workloads move to make room for one.
+    from who was evicted ``max_evictions`` times, who in turn starts again only inside fair share; where a
+    subtree gives out by merit, that one leaves for nobody. At most ``max_moves`` workloads move to make room
+    for one.
     """
 
     history_strength: float = 0.0
@@ -305,6 +331,10 @@ class Policy:
     fair_share_delay_s: int = 3600
     max_evictions: int | None = 3
     max_moves: int = 0
+    sharing: Sharing = Sharing.FAIR_SHARE
+    """Of the whole tree, for queues that say nothing else."""
+    evictions_left: float | None = None
+    """As of a queue, for the whole tree."""
 
 
 @dataclass(frozen=True, slots=True)

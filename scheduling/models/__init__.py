@@ -1,6 +1,6 @@
 """What is queued, decided and enforced."""
 
-from scheduling.engine.model import MILLI, Action, Reason, StepKind, Stop, WorkloadType
+from scheduling.engine.model import MILLI, Action, Reason, Sharing, StepKind, Stop, WorkloadType
 from scheduling.engine.reasons.catalogue import headline
 from scheduling.models.clusters import (
     Cluster,
@@ -82,6 +82,7 @@ __all__ = [
     "QuotaChange",
     "Reason",
     "Share",
+    "Sharing",
     "Standing",
     "StartForecast",
     "State",

@@ -98,6 +98,7 @@ class Decision(models.Model):
 class EvictionRule(models.TextChoices):
     RECLAIM = "reclaim", "reclaim"
     PREEMPT = "preempt", "preempt"
+    GIVE_WAY = "give_way", "give way"
     CONSOLIDATE = "consolidate", "consolidate"
     STALE_GANG = "stale_gang", "stale gang"
     DRAIN = "drain", "drain"

@@ -18,7 +18,7 @@ from django.db.models import Q
 from simple_history.models import HistoricalRecords
 from tree_queries.query import TreeQuerySet
 
-from scheduling.engine.model import Stop
+from scheduling.engine.model import Sharing, Stop
 from scheduling.models.clusters import Cluster, GpuClass, dns_label
 
 SYSTEM_NAMESPACE = "weir-system"
@@ -83,6 +83,12 @@ class Queue(models.Model):
     stop = models.CharField(
         max_length=5, choices=[(s.value, s.value.title()) for s in Stop], default=Stop.NONE.value
     )
+    sharing = models.CharField(
+        max_length=10,
+        choices=[(s.value, s.value.replace("_", " ").capitalize()) for s in Sharing],
+        blank=True,
+    )
+    """How what is above nominal is given out below it; empty is as the queue above says."""
     namespace = models.CharField(max_length=63, blank=True, validators=[dns_label])
     """Kubernetes namespace in which the portal creates this queue's workloads."""
     access_group = models.CharField(max_length=200, blank=True)

@@ -142,6 +142,10 @@ class Workload(models.Model):
     used_gpu_s = models.FloatField(default=0)
     """GPU-seconds held by runs that ended; the current run comes on top."""
     lost_gpu_s = models.FloatField(default=0)
+    virtual_start_at = models.DateTimeField(null=True, blank=True)
+    """When it would have started on the nominal quota of its queue alone; NULL before."""
+    saved_s = models.FloatField(default=0)
+    """Seconds of work that checkpoints of runs hold that were evicted."""
 
     stepped_at: datetime | None = None
     """Of its last step, as far as this process made it; not a column."""

@@ -39,6 +39,7 @@ from scheduling.simulation.run.simulator import Observer
 RULES: Mapping[Reason, EvictionRule] = {
     Reason.RECLAIMED: EvictionRule.RECLAIM,
     Reason.PREEMPTED: EvictionRule.PREEMPT,
+    Reason.GIVES_WAY: EvictionRule.GIVE_WAY,
     Reason.STALE_GANG: EvictionRule.STALE_GANG,
     Reason.DRAINED: EvictionRule.DRAIN,
     Reason.CONSOLIDATES: EvictionRule.CONSOLIDATE,

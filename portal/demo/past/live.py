@@ -13,8 +13,11 @@ from portal.demo.past.foretold import Foretold
 from portal.demo.past.handover import hand_over
 from portal.demo.past.history import unfinished
 from portal.demo.work.arrivals import Arrival, manifest_of
+from scheduling.engine import model as m
 from scheduling.engine.model import MILLI, Snapshot
 from scheduling.models import Cluster, Queue, Quota
+from scheduling.services.merit.own_quotas import Layout, node_gpus, play_back
+from scheduling.services.policy import rows as policies
 from scheduling.services.snapshot import build as snapshots
 from scheduling.simulation.run.jobs import Submission
 from scheduling.simulation.run.options import Options
@@ -171,15 +174,28 @@ def _live(
     for gpu_class, (installed, ready) in capacity(template).items():
         history.usage.capacity(gpu_class, installed=installed, ready=ready)
     outcome = simulate(
-        template,
+        replace(template, queues=tuple(map(_unplayed, template.queues))),
         submissions,
         options=Options(cycle_s=PLAN_EVERY_S, leave_s=LEAVE_S, until=until, spell_s=SPELL_S),
         observer=history,
     )
     history.close(until)
+    _play_back(played.cluster, template, history)
     hand_over(played, history, unfinished(outcome.jobs))
     history.save()
     return len(outcome.jobs)
+
+
+def _play_back(cluster: Cluster, template: Snapshot, history: Foretold) -> None:
+    """When each would have begun on its own quota."""
+    rows = policies.load(cluster, at=cluster.now())
+    layout = Layout.of(rows, node_gpus((node.gpu_class, node.gpus) for node in template.nodes))
+    play_back(history.workloads.values(), layout, cluster)
+
+
+def _unplayed(queue: m.Queue) -> m.Queue:
+    """The simulator that lives the past plays nobody's own quota along."""
+    return replace(queue, played_along=False, evictions_left=None)
 
 
 def capacity(snapshot: Snapshot) -> dict[str, tuple[int, int]]:

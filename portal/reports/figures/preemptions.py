@@ -13,6 +13,7 @@ TOP, BOTTOM = 16, 32
 COLOURS = {
     EvictionRule.RECLAIM.value: "var(--series-1)",
     EvictionRule.PREEMPT.value: "var(--series-4)",
+    EvictionRule.GIVE_WAY.value: "var(--series-2)",
     EvictionRule.CONSOLIDATE.value: "var(--series-3)",
     EvictionRule.STALE_GANG.value: "var(--series-6)",
     EvictionRule.DRAIN.value: "var(--class-5)",

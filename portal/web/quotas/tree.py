@@ -19,7 +19,7 @@ from portal.teams.reading import reader_of
 from portal.web.frame.shell import get_cluster
 from portal.web.quotas.draining import CONFIRMED, Draining, draining
 from portal.web.quotas.views import crumbs, get_queue, may_divide, may_edit_queue
-from scheduling.models import MILLI, PodSecurity, Queue, Stop
+from scheduling.models import MILLI, PodSecurity, Queue, Sharing, Stop
 from scheduling.services.errors import ServiceError, name_refused
 from scheduling.services.quotas.faults import figure
 from scheduling.services.quotas.tree import (
@@ -39,6 +39,12 @@ STOPS = [
 ]
 
 
+SHARINGS = [
+    ("", "As the queue above"),
+    (Sharing.FAIR_SHARE.value, "Fair share: by weight"),
+    (Sharing.PROMISE.value, "Promise: nobody later than on their own quota"),
+    (Sharing.THROUGHPUT.value, "Throughput: shortest expected work first"),
+]
 SECURITY = [
     ("", "As the queue above says; baseline where none does"),
     (PodSecurity.PRIVILEGED.value, "Privileged: pods may do all that the node can"),
@@ -79,6 +85,7 @@ class QueueForm(forms.Form):
         },
     )
     stop = forms.ChoiceField(choices=STOPS)
+    sharing = forms.ChoiceField(choices=SHARINGS, required=False)
     namespace = forms.CharField(max_length=63, required=False)
     access_group = forms.CharField(max_length=200, required=False)
     max_running = forms.IntegerField(
@@ -211,6 +218,7 @@ def edit(request: HttpRequest, cluster: str, queue: str) -> HttpResponse:
         "parent": found.parent.name if found.parent else "",
         "priority": found.priority,
         "stop": found.stop,
+        "sharing": found.sharing,
         "namespace": found.namespace,
         "access_group": found.access_group,
         "max_running": found.max_running,

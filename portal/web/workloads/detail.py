@@ -23,6 +23,7 @@ from portal.teams.access import may_operate_workload, visible_workloads
 from portal.teams.reading import reader_of
 from portal.web.frame.requests import PersonRequest
 from portal.web.frame.shell import get_cluster
+from portal.web.workloads.ahead_of_quota import standing_of
 from portal.web.workloads.bars import LargeBar, large
 from scheduling.models import Cluster, Decision, Eviction, GpuClass, Queue, Share, State, Workload
 from scheduling.services.starts.tell import said_of
@@ -93,6 +94,7 @@ def context(request: PersonRequest, cluster: Cluster, work: Workload) -> dict[st
         "classes": _classes(cluster, work),
         "entitlement": _entitlement(work, home),
         "checkpoints": expected,
+        "standing": standing_of(work, now),
         "run_time": run_times.learned_of(work),
         "learned_from": learned_from(work, expected.learned) if expected else "",
         "used_gpu_s": gpu_seconds(work, now),

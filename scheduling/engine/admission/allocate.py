@@ -5,7 +5,13 @@ from __future__ import annotations
 from scheduling.engine.compile.kernel import inner, once
 from scheduling.engine.placement.node_index import row_of
 from scheduling.engine.placement.place import is_free
-from scheduling.engine.quota.fair_share import levels_over, over_limit, over_nominal, takes_kept
+from scheduling.engine.quota.fair_share import (
+    levels_over,
+    over_limit,
+    over_nominal,
+    sharer,
+    takes_kept,
+)
 from scheduling.engine.quota.limits import full_queue, user_limit
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import BACKFILL, GPUS
@@ -28,8 +34,11 @@ def quota_allows(world: Session, w: int, c: int, gpus: int, turn: int) -> bool:
 def share_allows(world: Session, w: int, c: int, gpus: int, turn: int) -> bool:
     """Limits and nominal allow ``gpus`` more, and at no more than ``turn`` levels they pass the share."""
     q = world.work.queue[w]
-    over = levels_over(world.tree, world.queues, world.division, q, c, gpus)
-    if over > turn or over_limit(world, q, c, gpus) >= 0:
+    tree, queues, division = world.tree, world.queues, world.division
+    over = levels_over(tree, queues, division, q, c, gpus)
+    top = sharer(tree, q)
+    beside = over if top == q else levels_over(tree, queues, division, top, c, gpus)
+    if beside > turn or over_limit(world, q, c, gpus) >= 0:
         return False
     if over > 0 and takes_kept(world, q, c, gpus) >= 0:
         return False

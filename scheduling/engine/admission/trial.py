@@ -6,7 +6,7 @@ from scheduling.engine.admission.allocate import fills_what_leaves, quota_allows
 from scheduling.engine.admission.reserve import backfills
 from scheduling.engine.compile.kernel import inner, once
 from scheduling.engine.placement.place import place
-from scheduling.engine.quota.fair_share import levels_over
+from scheduling.engine.quota.fair_share import levels_over, sharer
 from scheduling.engine.quota.limits import eviction_limit_reached
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import BACKFILL, GPUS, LATER, NOW
@@ -20,7 +20,9 @@ def try_class(world: Session, w: int, c: int, turn: int) -> int:
     """Start on class ``c`` now, or claim what is about to come free."""
     work, q = world.work, world.work.queue[w]
     gpus = work.need[GPUS, w]
-    over = levels_over(world.tree, world.queues, world.division, q, c, work.least[w] * gpus)
+    over = levels_over(
+        world.tree, world.queues, world.division, sharer(world.tree, q), c, work.least[w] * gpus
+    )
     if eviction_limit_reached(world, w):
         turn = 0
     if over > turn:

@@ -17,7 +17,7 @@ from scheduling.engine.eviction.regain import regain_member, settled_classes
 from scheduling.engine.order.queues import neediest
 from scheduling.engine.placement.node_index import free_to
 from scheduling.engine.placement.node_room import free_of, pick_device, sit, slots_on, take_open
-from scheduling.engine.quota.fair_share import levels_over
+from scheduling.engine.quota.fair_share import levels_over, sharer
 from scheduling.engine.quota.limits import user_gpu_limit
 from scheduling.engine.quota.usage import charge
 from scheduling.engine.reasons.figures import GROWTH
@@ -113,7 +113,7 @@ def _is_owed(world: Session) -> Flags:
 def _list(world: Session, first: Ints, after: Ints, left: Ints, owed: Flags, w: int) -> None:
     """``w`` joins those of its queue that may grow: ``first``, then ``after`` each, -1 ends."""
     if _may_grow(world, w, owed):
-        q = world.work.queue[w]
+        q = sharer(world.tree, world.work.queue[w])
         after[w], first[q] = first[q], w
         _count(world, left, q, 1)
 

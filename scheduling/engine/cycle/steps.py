@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from scheduling.engine import codes
 from scheduling.engine.admission.allocate import need_of
+from scheduling.engine.admission.kept_room import keeps_off, tell_kept_off
 from scheduling.engine.admission.promise import seat_the_promised
 from scheduling.engine.admission.reserve import reserve
 from scheduling.engine.admission.trial import DONE, NOT_YET, REFUSED, try_class
@@ -27,10 +28,17 @@ from scheduling.engine.compile.kernel import inner, once
 from scheduling.engine.cycle.grow import grow_all
 from scheduling.engine.cycle.rounds import must_ask_again, reopen_waits
 from scheduling.engine.division.share_out import share_out_again
+from scheduling.engine.eviction.giving_way import clear_searches_by_merit
 from scheduling.engine.eviction.spared import spare_the_needless
 from scheduling.engine.eviction.unwanted import evict_the_unwanted
 from scheduling.engine.eviction.ways import gets_room, others_move, takes_what_is_its_own
 from scheduling.engine.explain.diagnose import conclude
+from scheduling.engine.order.by_merit import (
+    begin_by_merit,
+    by_merit,
+    line_up_by_merit,
+    next_by_merit,
+)
 from scheduling.engine.order.pending import next_workload, note_usage_changed
 from scheduling.engine.order.queues import neediest
 from scheduling.engine.order.refusals import note_cells, note_refusal, refused_alike
@@ -53,6 +61,8 @@ def decide_all(world: Session) -> None:
     evict_the_unwanted(world)
     seat_the_promised(world)
     note_cells(world)
+    line_up_by_merit(world)
+    clear_searches_by_merit(world.tree, world.candidates.merit)
     rounds = world.queues.round
     rounds.moves = rounds.starts = rounds.trials = rounds.stretched = rounds.mixed = 0
     for again in range(MOST_ROUNDS - 1, -1, -1):
@@ -101,15 +111,19 @@ def _one_pass(world: Session, turn: int) -> None:
             note_usage_changed(ordering)
         if stirs or left[leaf] == 0:
             leaf = neediest(tree, world.queues, left)
-            if 0 <= turn < lowest_pass(world, leaf):
+            if not by_merit(tree, leaf) and 0 <= turn < lowest_pass(world, leaf):
                 _count(world, left, tree.parent[leaf], -1)
                 left[leaf] = 0
                 continue
-        k = next_workload(ordering, world.work, world.queues, leaf, world.rules.shortest)
+        if by_merit(tree, leaf):
+            k = next_by_merit(ordering, leaf)
+        else:
+            k = next_workload(ordering, world.work, world.queues, leaf, world.rules.shortest)
         stirs = consider(world, ordering.pending.slot[k], ordering.pending.cell[k], turn)
-        left[leaf] -= 1
-        if left[leaf] == 0:
-            _count(world, left, tree.parent[leaf], -1)
+        q = world.work.queue[ordering.pending.slot[k]]
+        left[q] -= 1
+        if left[q] == 0:
+            _count(world, left, tree.parent[q], -1)
 
 
 @once
@@ -130,6 +144,7 @@ def _begin_pass(world: Session) -> None:
             _count(world, left, tree.parent[q], 1)
     for g in range(ordering.pending.queue_begin[left.size]):
         at[g] = start[g]
+    begin_by_merit(ordering.merit)
 
 
 @inner
@@ -192,6 +207,8 @@ def _refused(world: Session, w: int, turn: int) -> bool:
         first = c if first < 0 else first
     if world.out.action[w] == codes.UNDECIDED:
         conclude(world, w, first if first >= 0 else work.wish[0, w], ahead if first < 0 else -1)
+        if tell_kept_off(world, w):
+            return False
     if first < 0 or not _hold_on(world, w, first):
         note_refusal(world, w, True)
     return False
@@ -203,6 +220,8 @@ def _hold_on(world: Session, w: int, c: int) -> bool:
     others have fewer to choose from. Returns whether it does.
     """
     keep_turn(world, w)
+    if by_merit(world.tree, world.work.queue[w]):
+        return False
     reason = world.out.reason[w]
     if reason in (
         codes.AT_LIMIT,
@@ -237,6 +256,8 @@ def _try_all(world: Session, w: int, turn: int) -> int:
         if ahead_of(world, w, c) >= 0:
             if turn < world.tree.depth.max():
                 state = NOT_YET
+            continue
+        if keeps_off(world, w, c):
             continue
         now = try_class(world, w, c, turn)
         if now == DONE:

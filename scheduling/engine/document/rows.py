@@ -73,6 +73,9 @@ def _queue(doc: QueueDoc) -> m.Queue:
         user_usage={user: _milli(gpus) for user, gpus in doc.user_usage.items()},
         eviction_budget_until=doc.eviction_budget_until,
         min_run_time_s=doc.min_run_time_s,
+        sharing=doc.sharing,
+        evictions_left=doc.evictions_left,
+        played_along=doc.played_along,
     )
 
 
@@ -130,4 +133,7 @@ def _workload(doc: WorkloadDoc) -> m.Workload:
         leaving_members=dict(doc.leaving_members),
         leaving_devices={node: tuple(d) for node, d in doc.leaving_devices.items()},
         node_set=doc.node_set,
+        rank_s=doc.rank_s,
+        virtual_start=doc.virtual_start,
+        saved_s=doc.saved_s,
     )

@@ -67,7 +67,7 @@ class PolicyDoc(_Strict):
     preemption_delay_s: WholeSeconds = 0
     eviction_cap: Annotated[float, Field(gt=0, le=MOST)] | None = None
     placement: Literal["pack", "spread"] = "pack"
-    order: Literal["arrival", "shortest_predicted"] = "arrival"
+    order: Literal["arrival", "shortest_predicted", "rank"] = "arrival"
     stale_gang_grace_s: WholeSeconds = 60
     user_history_strength: Strength = 1
     usage_half_life_s: Annotated[int, Field(ge=1, le=MOST)] = 7 * 86400
@@ -77,6 +77,8 @@ class PolicyDoc(_Strict):
     fair_share_delay_s: WholeSeconds = 3600
     max_evictions: Count | None = 3
     max_moves: Count = 0
+    sharing: Annotated[m.Sharing, Field(strict=False)] = m.Sharing.FAIR_SHARE
+    evictions_left: Number | None = None
 
 
 class GpuClassDoc(_Strict):
@@ -140,6 +142,16 @@ class QueueDoc(_Strict):
     user_usage: dict[Text, HeldGpus] = {}
     eviction_budget_until: Instant | None = None
     min_run_time_s: WholeSeconds | None = None
+    sharing: Annotated[
+        m.Sharing | None,
+        Field(strict=False, description="How what is above nominal is given out below it."),
+    ] = None
+    evictions_left: Annotated[
+        Number | None, Field(description="How many more its subtree may evict by merit.")
+    ] = None
+    played_along: Annotated[
+        bool, Field(description="Who has no virtual start would still wait on its nominal alone.")
+    ] = False
 
 
 class PriorityClassDoc(_Strict):
@@ -203,6 +215,16 @@ class WorkloadDoc(_Strict):
         Text | None,
         Field(description="The nodes it may use; without one, all that are not dedicated."),
     ] = None
+    rank_s: Annotated[
+        Seconds | None, Field(description="Gittins index of its run time at the time it has had.")
+    ] = None
+    virtual_start: Annotated[
+        Instant | None,
+        Field(description="When it would have started on its queue's nominal alone."),
+    ] = None
+    saved_s: Annotated[
+        Seconds, Field(description="Work that checkpoints of earlier runs hold.")
+    ] = 0
 
 
 class SnapshotDoc(_Strict):

@@ -119,6 +119,9 @@ def _queue_doc(queue: m.Queue) -> QueueDoc:
         user_usage={_text(user): _held_gpus(milli) for user, milli in queue.user_usage.items()},
         eviction_budget_until=queue.eviction_budget_until,
         min_run_time_s=queue.min_run_time_s,
+        sharing=queue.sharing,
+        evictions_left=queue.evictions_left,
+        played_along=queue.played_along,
     )
 
 
@@ -177,4 +180,7 @@ def _workload_doc(work: m.Workload) -> WorkloadDoc:
         leaving_members=dict(work.leaving_members),
         leaving_devices={node: list(d) for node, d in work.leaving_devices.items()},
         node_set=work.node_set,
+        rank_s=work.rank_s,
+        virtual_start=_instant(work.virtual_start),
+        saved_s=work.saved_s,
     )

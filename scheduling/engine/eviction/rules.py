@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from scheduling.engine.codes import SHRINK
 from scheduling.engine.compile.kernel import inner, once
+from scheduling.engine.order.by_merit import by_merit
 from scheduling.engine.quota.fair_share import (
     LENT,
     ROUNDED,
@@ -107,7 +108,8 @@ def allowed(world: Session, request: VictimRequest, v: int) -> bool:
     spares = not is_own(world, request, v) and not _is_owed(world, request, v)
     if spares and world.candidates.held.takeable[work.queue[v]] < gpus:
         return False  # What stands in its way was noted when its queue was summed up.
-    limit_reached = (spares or request.stretch == ROUNDED) and eviction_limit_reached(world, v)
+    capped = spares or request.stretch == ROUNDED or by_merit(world.tree, work.queue[v])
+    limit_reached = capped and eviction_limit_reached(world, v)
     if work.gpu_class[v] != request.c or limit_reached or not rule_allows(world, request, v, gpus):
         return False
     if request.overlook != PROTECTED and _is_protected(world, request, v):
@@ -174,13 +176,13 @@ def rule_allows(world: Session, request: VictimRequest, v: int, gpus: int) -> bo
     if not is_own(world, request, v):
         return request.rule != PREEMPT and _reclaimable(world, request, v, gpus, False)
     value, rank = world.ranks.value, world.work.priority
-    if request.rule == RECLAIM or _had_risen(world, v):
+    if request.rule == RECLAIM or had_risen(world, v):
         return False
     return value[rank[v]] < value[rank[request.w]]
 
 
-@once
-def _had_risen(world: Session, v: int) -> bool:
+@inner
+def had_risen(world: Session, v: int) -> bool:
     """It had waited past the bound of its class when it started, so it went before any priority."""
     waited = world.work.started[v] - world.work.submitted[v]
     return waited >= world.ranks.max_wait[world.work.priority[v]]
@@ -208,7 +210,9 @@ def _reclaimable(world: Session, request: VictimRequest, v: int, gpus: int, grac
     if meet == q or tree.depth[meet] < tree.depth[request.top]:
         return False
     owed = world.candidates.owing[meet]
-    if request.hasty and not owed:
+    if (request.hasty or by_merit(tree, meet)) and not owed:
+        return False
+    if by_merit(tree, meet) and world.candidates.merit.calm[request.w]:
         return False
     while q != meet:
         keeps = left_by(world, request.c, q, request.stretch)

@@ -13,6 +13,7 @@ from scheduling.engine.compile.structs import Ints
 from scheduling.engine.division.share_out import share_out_before_search
 from scheduling.engine.eviction.borrowers import goes_before_borrowers
 from scheduling.engine.eviction.bounds import displaceable
+from scheduling.engine.eviction.giving_way import gives_way, may_make_room
 from scheduling.engine.eviction.precedence import (
     OWN,
     ask_again,
@@ -24,6 +25,7 @@ from scheduling.engine.eviction.precedence import (
     start_again,
 )
 from scheduling.engine.eviction.rooming import ensure_candidates, make_room, move_others
+from scheduling.engine.order.by_merit import by_merit
 from scheduling.engine.placement.node_index import row_of
 from scheduling.engine.quota.fair_share import levels_over
 from scheduling.engine.state.session import Session
@@ -35,8 +37,12 @@ from scheduling.engine.statement.statement import search_afresh
 
 @inner
 def gets_room(world: Session, w: int, c: int, turn: int) -> bool:
-    """Nobody is evicted for what somebody has just borrowed."""
+    """Nobody is evicted for what somebody has just borrowed; where a subtree gives out by merit, nobody
+    steps back for a share.
+    """
     share_out_before_search(world)
+    if by_merit(world.tree, world.work.queue[w]):
+        return gives_way(world, w, c) or (may_make_room(world, w, c) and make_room(world, w, c))
     if goes_before_borrowers(world, w, c) or make_room(world, w, c):
         return True
     return _goes_before_the_new(world, w, c, turn)

@@ -13,10 +13,10 @@ def neediest(tree: Tree, queues: Queues, left: Ints) -> int:
     """Walk down from the root to the leaf that goes first, among those with workloads ``left``.
 
     Ladder at each level: lowest dominant ratio, highest tier, largest fair share, who has waited longest,
-    lowest name.
+    lowest name. Ends at a queue that gives out by merit among all below it.
     """
     q = 0
-    while tree.kid_start[q] < tree.kid_start[q + 1]:
+    while tree.sharing.top[q] < 0 and tree.kid_start[q] < tree.kid_start[q + 1]:
         best = -1
         for i in range(tree.kid_start[q], tree.kid_start[q + 1]):
             kid = tree.kids[i]

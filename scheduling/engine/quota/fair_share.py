@@ -27,6 +27,12 @@ def levels_over(tree: Tree, queues: Queues, division: Division, q: int, c: int, 
     return over
 
 
+@once
+def sharer(tree: Tree, q: int) -> int:
+    """The queue whose share a start in ``q`` is held against: that which gives out by merit, else ``q``."""
+    return int(tree.sharing.top[q] if tree.sharing.top[q] >= 0 else q)
+
+
 @inner
 def reach(tree: Tree, queues: Queues, division: Division, q: int, c: int, gpus: int) -> int:
     """The highest queue below which ``gpus`` more stay inside fair share on the way to ``q``.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from scheduling.engine.model import UNLIMITED
 from scheduling.engine.reasons.facts import Facts
 from scheduling.engine.reasons.wording import amount, span
 
@@ -46,6 +47,22 @@ def preempted(f: Facts) -> str:
         f"{f.opening} has a higher priority in {f.queue} and needs {amount(f.figures.requested)}"
         f" {f.gpu_class}. {_loss(f)}"
     )
+
+
+def gives_way(f: Facts) -> str:
+    mine, others = f.figures.expected_gpu_s, f.figures.other_expected_gpu_s
+    if f.figures.is_ahead:
+        ahead = f.figures.ahead_s
+        far = f"is {span(ahead)} ahead of" if ahead < UNLIMITED else "would still wait on"
+        why = f"this workload {far} its own quota"
+    else:
+        why = f"it is expected to end after {_gpu_hours(others)}, this workload after {_gpu_hours(mine)}"
+    needs = f"{amount(f.figures.requested)} {f.gpu_class}"
+    return f"{f.opening} goes first and needs {needs}; {why}. {_loss(f)}"
+
+
+def _gpu_hours(gpu_s: float) -> str:
+    return f"{gpu_s / 3600:.1f} GPU-hours"
 
 
 def shrinks(f: Facts) -> str:

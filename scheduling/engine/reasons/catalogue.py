@@ -56,6 +56,12 @@ ACTS: Final[Mapping[Reason, Declared]] = {
         "higher priority of its own queue needs its GPUs",
         general="A workload of higher priority took its place.",
     ),
+    Reason.GIVES_WAY: Declared(
+        "Gives way", of.Yield, acts.gives_way,
+        "its subtree shares by promise or throughput, and another goes first: it is well ahead of its own"
+        " quota, or expected to take far longer",
+        general=f"It made way for {OTHERS_WORK}, which goes first.",
+    ),
     Reason.STALE_GANG: Declared(
         "Stale gang", of.StaleGang, acts.stale_gang,
         "fewer than its least members have been running for longer than the grace",
@@ -157,6 +163,10 @@ WAITS: Final[Mapping[Reason, Declared]] = {
         "Reserved for another", of.FreeForOther, waits.reserved_for_other,
         "the free GPUs that it could use are kept for a workload that goes first",
         general=f"The free GPUs that it could use are kept for {OTHERS_WORK}.",
+    ),
+    Reason.KEPT_FOR_SHORT: Declared(
+        "Kept for short work", of.ShortKept, waits.kept_for_short,
+        "its subtree shares by promise or throughput, and keeps the last free GPUs for who expects less work",
     ),
     Reason.VICTIMS_PROTECTED: Declared(
         "Reclaim is on its way", of.WouldLeave, waits.victims_protected,

@@ -34,6 +34,7 @@ Count = Annotated[Any, Unit.COUNT]
 Mib = Annotated[Any, Unit.COUNT]
 Seconds = Annotated[Any, Unit.COUNT]
 GpuHours = Annotated[Any, Unit.COUNT]
+GpuSeconds = Annotated[Any, Unit.COUNT]
 Hidden = Annotated[Any, Unit.COUNT, Shown.HIDDEN]
 
 
@@ -65,6 +66,18 @@ class Taken(NamedTuple):
     fair_share: Gpus
     keeps: Gpus
     requested: Gpus
+
+
+class Yield(NamedTuple):
+    """How what makes way by merit, and whom it makes way for, stood. ``is_ahead``: that of its own quota is
+    why, else that it is expected to take longer.
+    """
+
+    ahead_s: Seconds
+    expected_gpu_s: GpuSeconds
+    other_expected_gpu_s: GpuSeconds
+    requested: Gpus
+    is_ahead: Hidden
 
 
 class Shrunk(NamedTuple):
@@ -185,6 +198,15 @@ class Free(NamedTuple):
     fits_members: Count
 
 
+class ShortKept(NamedTuple):
+    """What is free, and what of it no long work is given."""
+
+    free: Gpus
+    needs: Gpus
+    kept_free: Gpus
+    expected_gpu_s: GpuSeconds
+
+
 class FreeTogether(NamedTuple):
     free: Gpus
     needs: Gpus
@@ -298,6 +320,7 @@ def units(kind: Any) -> dict[str, tuple[Unit, Shown | None]]:
 START = places(Start)
 GROWTH = places(Growth)
 TAKEN = places(Taken)
+YIELD = places(Yield)
 SHRUNK = places(Shrunk)
 MOVERS = places(Moved)
 SHORT_GANG = places(StaleGang)
@@ -312,6 +335,7 @@ FAIR_SHARE = places(FairShare)
 NOT_PREEMPTIBLE = places(Fixed)
 TURN = places(Turn)
 FREE_GPUS = places(Free)
+SHORT_KEPT = places(ShortKept)
 TOGETHER = places(FreeTogether)
 FREE_KEPT = places(FreeKept)
 FOR_OTHER = places(FreeForOther)

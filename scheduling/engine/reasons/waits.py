@@ -278,6 +278,15 @@ def _others(free: float) -> str:
     return "1 other is" if amount(free) == "1" else f"{amount(free)} others are"
 
 
+def kept_for_short(f: Facts) -> str:
+    free, need, kept = f.figures.free, f.figures.needs, f.figures.kept_free
+    return (
+        f"{amount(free)} {f.gpu_class} {are(free)} free, of which {amount(kept)} {are(kept)} kept for short"
+        f" work; {_this(f)} needs {amount(need)} and is expected to take"
+        f" {f.figures.expected_gpu_s / 3600:.0f} GPU-hours."
+    )
+
+
 PROTECTIONS = {
     MIN_RUN_TIME: "min run time",
     GRACE: "the grace of its lowered quota",

@@ -12,8 +12,8 @@ from scheduling.engine import model as m
 from scheduling.engine.compile.structs import Flags, Floats, Ints
 from scheduling.engine.model import UNLIMITED
 from scheduling.engine.snapshot.frame import Frame
-from scheduling.engine.snapshot.workload_columns import Numbers, Roster, seconds
-from scheduling.engine.state.input import Nodes, Quotas, Ranks, Rules, Tree
+from scheduling.engine.snapshot.workload_columns import Columns, Numbers, Roster, seconds
+from scheduling.engine.state.input import Nodes, Quotas, Ranks, Rules, Sharing, Tree
 from scheduling.engine.state.units import ANYWHERE, CPUS, GPUS, MEMORY, RUNNING
 from scheduling.engine.validate import check
 
@@ -35,7 +35,7 @@ def encode(snapshot: m.Snapshot, roster: Roster | None = None) -> Frame:
     queues = _parents_first(snapshot.queues)
     nodes = sorted(snapshot.nodes, key=lambda n: (n.name, n.gpu_class))
     priorities = sorted(snapshot.priority_classes, key=lambda p: p.name)
-    tree = _tree(queues)
+    tree = _tree(queues, snapshot.policy)
     node_sets = sorted(snapshot.node_sets, key=lambda s: s.name)
     allowed, where = _allowed(node_sets, nodes)
     roster.follow(snapshot.workloads, _numbers(tree, queues, classes, priorities, node_sets))
@@ -65,7 +65,8 @@ def encode(snapshot: m.Snapshot, roster: Roster | None = None) -> Frame:
         for user, gpus in sorted(queue.user_usage.items()):
             frame.note_usage(i, user, gpus)
     frame.open_to_all = int(where[-1])
-    _add_workloads(frame, roster, nodes, where)
+    by_rank = snapshot.policy.order == "rank"
+    _add_workloads(frame, _ordered(roster.columns, by_rank), roster, nodes, where)
     frame.source = snapshot
     return frame
 
@@ -81,7 +82,7 @@ def _parents_first(queues: tuple[m.Queue, ...]) -> list[m.Queue]:
     return ordered
 
 
-def _tree(queues: list[m.Queue]) -> Tree:
+def _tree(queues: list[m.Queue], policy: m.Policy) -> Tree:
     number = {q.name: i + 1 for i, q in enumerate(queues)}
     parent = np.array([-1, *(number[q.parent] if q.parent else 0 for q in queues)], np.int64)
     size = parent.size
@@ -98,8 +99,23 @@ def _tree(queues: list[m.Queue]) -> Tree:
         _bounds([q.max_running_per_user for q in queues]),
         _bounds([q.max_gpus_per_user for q in queues]),
         np.array([0.0, *(seconds(q.eviction_budget_until, 0.0) for q in queues)]),
-        _min_run(queues, parent),
+        _min_run(queues, parent), _sharing(queues, parent, policy),
     )  # fmt: skip
+
+
+def _sharing(queues: list[m.Queue], parent: Ints, policy: m.Policy) -> Sharing:
+    """Below a queue that gives out by merit everybody does, as it does."""
+    rule, top = np.zeros(parent.size, np.int64), np.full(parent.size, -1, np.int64)
+    for i, stated in enumerate((policy.sharing, *(q.sharing for q in queues))):
+        above = int(parent[i])
+        if above >= 0 and (top[above] >= 0 or stated is None):
+            rule[i], top[i] = rule[above], top[above]
+        else:
+            rule[i] = codes.SHARINGS.index(stated or policy.sharing)
+            top[i] = -1 if rule[i] == codes.FAIR else i
+    left = [_or_endless(policy.evictions_left), *(_or_endless(q.evictions_left) for q in queues)]
+    played = [False, *(q.played_along for q in queues)]
+    return Sharing(rule, top, np.array(left), np.array(played, np.bool_))
 
 
 def _min_run(queues: list[m.Queue], parent: Ints) -> Floats:
@@ -226,14 +242,23 @@ def _rules(policy: m.Policy, now: float) -> Rules:
         fair_delay=float(policy.fair_share_delay_s),
         max_evictions=_or_endless(policy.max_evictions),
         max_moves=policy.max_moves,
-        shortest=policy.order == "shortest_predicted",
+        shortest=policy.order != "arrival",
     )
 
 
-def _add_workloads(frame: Frame, roster: Roster, nodes: list[m.Node], where: Ints) -> None:
+def _ordered(columns: Columns, by_rank: bool) -> Columns:
+    """With what a leaf goes by in the place of the predicted run time."""
+    if not by_rank:
+        return columns
+    gpus = np.maximum(1, columns["need"][GPUS] * columns["least"])
+    return {**columns, "predicted": columns["rank"] * gpus}
+
+
+def _add_workloads(
+    frame: Frame, columns: Columns, roster: Roster, nodes: list[m.Node], where: Ints
+) -> None:
     """All workloads at once, by name: their slots are 0, 1, 2 …"""
-    columns = dict(roster.columns)
-    columns["where"] = where[columns["where"]]
+    columns = {**columns, "where": where[columns["where"]]}
     phase = columns.pop("phase")
     frame.load(roster.names, columns, list(roster.holders))
     classes = {name: i for i, name in enumerate(frame.class_names)}

@@ -122,6 +122,9 @@ class Frame:
         claims: bool = False,
         restart: float = 0.0,
         tie: int | None = None,
+        rank: float = np.inf,
+        virtual: float = np.inf,
+        saved: float = 0.0,
     ) -> None:
         """Write a pending workload into ``slot`` of a table, the frame's own or one of work to come.
 
@@ -146,6 +149,7 @@ class Frame:
         w.predicted_p90[slot] = predicted_p90
         w.evictions[slot], w.evicted[slot], w.evicted_for[slot] = 0, -np.inf, -1
         w.part_of[slot] = -1
+        w.rank[slot], w.virtual[slot], w.saved[slot] = rank, virtual, saved
         w.started[slot] = w.checkpointed[slot] = -np.inf
         w.stale[slot] = np.inf
         w.leaving[slot] = False

@@ -170,6 +170,9 @@ class Roster:
             "restart": [w.restart_cost_s for w in works],
             "evictions": [w.evictions for w in works],
             "evicted": [seconds(w.last_evicted, -np.inf) for w in works],
+            "rank": [np.inf if w.rank_s is None else w.rank_s for w in works],
+            "virtual": [seconds(w.virtual_start, np.inf) for w in works],
+            "saved": [w.saved_s for w in works],
         }
         return {name: np.array(column, DTYPES[name]) for name, column in columns.items()}
 

@@ -15,6 +15,16 @@ from scheduling.engine.state.units import GPUS
 
 
 @declare
+class Sharing(NamedTuple):
+    """By what rule what is above nominal is given out, by queue (``order.by_merit``)."""
+
+    rule: Ints  # codes.FAIR and so on
+    top: Ints  # the highest queue that gives out by merit with it, -1 where shares are by weight
+    evictions_left: Floats  # that the subtree may order by merit
+    played: Flags  # its own partition is played along
+
+
+@declare
 class Tree(NamedTuple):
     """Queues: ``kids[kid_start[q]:kid_start[q + 1]]`` are the children of ``q``, by name."""
 
@@ -30,6 +40,7 @@ class Tree(NamedTuple):
     most_gpus_per_user: Ints
     budget_until: Floats  # when more may be evicted again, 0 unknown
     min_run: Floats  # its own or that of the nearest queue above that states one, -1 if none does
+    sharing: Sharing
 
 
 @declare
@@ -114,6 +125,9 @@ class Work(NamedTuple):
     evictions: Ints
     evicted: Floats  # when last; minus infinity if never
     evicted_for: Ints  # tie of whom the last eviction made room for, -1 if gone
+    rank: Floats  # seconds, see ``merit.gittins``; infinite if unknown
+    virtual: Floats  # start on its queue's own nominal, infinite before
+    saved: Floats  # seconds of work in checkpoints of earlier runs
     part_of: (
         Ints  # members that leave: slot of the gang they were of, ``evicted_for`` its tie; else -1
     )

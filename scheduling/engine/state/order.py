@@ -86,8 +86,25 @@ class Changes(NamedTuple):
 
 
 @declare
+class MeritLine(NamedTuple):
+    """Who waits where a subtree gives out by merit: ``position[begin[q]:end[q]]`` are places in ``Pending``
+    of those below its top queue ``q``, who goes first first (``order.by_merit``).
+    """
+
+    expected: Annotated[Floats, per("slot")]  # GPU-seconds, or seconds by the root of GPUs
+    due: Annotated[Flags, per("slot")]
+    position: Annotated[Ints, per("slot+1")]
+    scratch: Annotated[Ints, per("slot+1")]
+    begin: Annotated[Ints, per("queue")]
+    end: Annotated[Ints, per("queue")]
+    cursor: Annotated[Ints, per("queue")]  # whom a pass has come to
+    next_due: Annotated[Floats, per("1")]  # when the first of the others is
+
+
+@declare
 class Ordering(NamedTuple):
     pending: Pending
+    merit: MeritLine
     walk: Pass
     running: Running
     changes: Changes

@@ -123,4 +123,5 @@ def empty_work(slots: int, wishes: int) -> Work:
         started=floats(-np.inf), checkpointed=floats(-np.inf), restart=floats(), stale=floats(np.inf),
         leaving=flags(), gpu_class=ints(-1), members=ints(), predicted_p90=floats(np.inf),
         evictions=ints(), evicted=floats(-np.inf), evicted_for=ints(-1), part_of=ints(-1),
+        rank=floats(np.inf), virtual=floats(np.inf), saved=floats(),
     )  # fmt: skip

@@ -99,6 +99,27 @@ class FailedSearches(NamedTuple):
 
 
 @declare
+class MeritSearches(NamedTuple):
+    """What searches by merit remember of each other (``eviction.giving_way``)."""
+
+    evictions_left: Annotated[Floats, per("queue")]  # that the subtree may still order
+    calm: Annotated[Flags, per("slot")]  # what its subtree lends comes back to it later
+    price: Annotated[
+        Floats, per("slot")
+    ]  # GPU-seconds that its eviction is weighed with, infinite where it may not go
+    node_price: Annotated[Floats, per("node")]  # of freeing it wholly
+    taken_by: Annotated[Ints, per("slot")]  # number of the search that chose it last
+    chosen: Annotated[Ints, per("slot+1")]  # whom the search at work would evict, their number last
+    asked: Annotated[Ints, per("1")]  # searches of this plan
+    number: Annotated[Ints, per("1")]  # of searches
+    asks_again: Annotated[Floats, per("1")]  # when somebody may evict who may not now
+    failed: Annotated[
+        Ints, per("class")
+    ]  # the least that was sought in vain, right while ``failed_at`` is the epoch
+    failed_at: Annotated[Ints, per("class")]
+
+
+@declare
 class Candidates(NamedTuple):
     """Running preemptible work by leaf (``eviction.candidates``)."""
 
@@ -122,3 +143,4 @@ class Candidates(NamedTuple):
     bounds: NodeBounds
     held: QueueBounds
     failed: FailedSearches
+    merit: MeritSearches

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from scheduling.cluster.picture.memo import Memo
 from scheduling.engine import Planner
@@ -16,6 +17,8 @@ from scheduling.services.cycle.record.shares import ShareRows
 from scheduling.services.cycle.record.throttle import Telling
 from scheduling.services.forecasts.told import Foreseen
 from scheduling.services.ledger.booking import Ledger
+from scheduling.services.merit.own_quotas import OwnQuotas
+from scheduling.services.merit.standings import RunTimes, Standings
 from scheduling.services.snapshot.blocked import Refusals
 from scheduling.services.snapshot.situations import Known
 from scheduling.services.snapshot.waiting import Waiting
@@ -56,6 +59,9 @@ class Memory:
     """Fit the quotas of namespaces."""
     etas: Etas = field(default_factory=Etas)
     """What is told of starts."""
+    own: OwnQuotas | None = None
+    standings: Standings | None = None
+    """Play along what everybody would have on their own quota; goes on from the rows."""
     spoken: Spoken = field(default_factory=Spoken)
     """Enforce: what was said of whom when."""
 
@@ -66,6 +72,21 @@ class Memory:
             self.rows = Rows(cluster)
         return self.rows
 
+    def own_of(self, cluster: Cluster) -> OwnQuotas:
+        """The partitions of own quotas; from the rows where there are none in memory."""
+        self.own = self.own or OwnQuotas(cluster)
+        return self.own
+
+    def standings_of(self, cluster: Cluster, now: datetime) -> Standings:
+        """How work stands; from the ledger as it is at ``now`` where nothing is in memory."""
+        self.standings = self.standings or Standings(RunTimes.of(cluster, now))
+        return self.standings
+
+    def drop_rows(self) -> None:
+        """Others may have written them since."""
+        self.rows, self.own, self.standings = None, None, None
+
     def forget(self) -> None:
         """Drop what may be ahead of what was committed."""
-        self.rows, self.memo, self.causes = None, Memo(), Causes()
+        self.drop_rows()
+        self.memo, self.causes = Memo(), Causes()

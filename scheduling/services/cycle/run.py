@@ -34,7 +34,7 @@ from scheduling.cluster.enforcement.enforcer import Report
 from scheduling.cluster.picture import compose as pictures
 from scheduling.cluster.picture.compose import Picture
 from scheduling.engine import Outline, Snapshot, outline, plan_frame
-from scheduling.models import Cluster, ClusterMode
+from scheduling.models import Cluster, ClusterMode, Workload
 from scheduling.services.clusters.connection import ClusterLink
 from scheduling.services.consolidation import orders
 from scheduling.services.consolidation.orders import Due, TakenError
@@ -48,6 +48,8 @@ from scheduling.services.cycle.record import plan as recording
 from scheduling.services.cycle.record import records
 from scheduling.services.cycle.record.plan import Pass, Recorded
 from scheduling.services.cycle.record.records import Watch
+from scheduling.services.merit import own_quotas
+from scheduling.services.merit.own_quotas import Layout, node_gpus
 from scheduling.services.policy import rows as policies
 from scheduling.services.policy.rows import PolicyRows
 from scheduling.services.snapshot import build as snapshots
@@ -103,6 +105,8 @@ class _Planned:
     plan: Outline
     is_whole: bool
     took_ms: float
+    began: list[Workload]
+    """Those that begin on the nominal quota of their queue alone."""
     ordered: Due | None = None
     """The consolidation whose moves are in it."""
 
@@ -187,7 +191,7 @@ def run(
 def _excuse(link: ClusterLink, memory: Memory, *, enforce: bool) -> str:
     """Why there is no cycle now; empty when there is one."""
     if enforce and not link.lease.hold():
-        memory.rows = None
+        memory.drop_rows()
         return "lease"
     if not link.mirror.wait_synced(SYNC_S):
         return "not synced"
@@ -202,7 +206,7 @@ def _policy(one: _Pass, now: datetime) -> PolicyRows:
 
 
 def _plan(one: _Pass, view: _View, watch: Watch) -> _Planned:
-    began = time.monotonic()
+    since = time.monotonic()
     foreseen = one.memory.foreseen
     one.memory.waiting.drop(foreseen.renew(view.cluster, view.picture.by_uid.keys()))
     snapshot = snapshots.build(
@@ -214,6 +218,9 @@ def _plan(one: _Pass, view: _View, watch: Watch) -> _Planned:
         heirs=one.rows.projection.heirs(view.picture),
         foreseen=foreseen.by_uid,
     )
+    began = _play_along(one, view)
+    standings = one.memory.standings_of(view.cluster, view.now)
+    snapshot = standings.put(snapshot, view.rows, one.rows.projection.by_name)
     watch.lap("Make the snapshot")
     enforce, is_whole = view.cluster.mode == ClusterMode.ENFORCE, True
     ordered = orders.due(view.cluster, snapshot) if enforce else None
@@ -228,7 +235,20 @@ def _plan(one: _Pass, view: _View, watch: Watch) -> _Planned:
         most = max(ADMISSIONS, one.link.enforcer.writable(watch.passed_s()))
         plan, is_whole = portion(plan, most, _priorities(view, one.rows.projection))
         watch.lap("Fit namespace quotas")
-    return _Planned(snapshot, plan, is_whole, _ms_since(began), ordered)
+    return _Planned(snapshot, plan, is_whole, _ms_since(since), began, ordered)
+
+
+def _play_along(one: _Pass, view: _View) -> list[Workload]:
+    """Bring up to now what everybody would have on the nominal quota of their queue alone."""
+    own, standings = (
+        one.memory.own_of(view.cluster),
+        one.memory.standings_of(view.cluster, view.now),
+    )
+    sizes = node_gpus((node.gpu_class, node.gpus) for node in view.picture.nodes)
+    layout = Layout.of(view.rows, sizes)
+    began = own.follow(one.rows.projection.rows, view.changes.stepped, layout, view.now)
+    standings.times.note(own.take_ended())
+    return began
 
 
 def _decide(one: _Pass, snapshot: Snapshot, watch: Watch) -> Outline:
@@ -267,6 +287,7 @@ def _commit(one: _Pass, view: _View, planned: _Planned) -> tuple[Recorded, bool]
     # The span that ends now was spent under the division that still stands in the rows.
     one.memory.ledger.book(view.rows, one.rows.projection.rows.values(), now=view.now)
     save(view.changes)
+    own_quotas.save(planned.began)
     moved = one.rows.nodes.save(planned.snapshot, view.rows, view.picture.nodes)
     one.memory.causes.hear_of_nodes(one.rows.nodes.turned, view.now)
     recorded = _record(one, view, planned)

@@ -13,6 +13,7 @@ from scheduling.models import Decision, Eviction, EvictionRule, Workload
 RULES = {
     m.Reason.RECLAIMED: EvictionRule.RECLAIM,
     m.Reason.PREEMPTED: EvictionRule.PREEMPT,
+    m.Reason.GIVES_WAY: EvictionRule.GIVE_WAY,
     m.Reason.STALE_GANG: EvictionRule.STALE_GANG,
     m.Reason.DRAINED: EvictionRule.DRAIN,
     m.Reason.CONSOLIDATES: EvictionRule.CONSOLIDATE,

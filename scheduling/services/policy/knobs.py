@@ -85,7 +85,7 @@ KNOBS = (
         "Order inside a queue",
         "Which of a queue's work of one priority goes first.",
         "Everybody who waits.",
-        choices=("arrival", "shortest_predicted"),
+        choices=("arrival", "shortest_predicted", "rank"),
     ),
     Knob(
         "reserve_after_s",

@@ -26,6 +26,7 @@ from scheduling.services.policy import service_classes, user_usage
 from scheduling.services.policy.entitlements import Entitlements
 from scheduling.services.policy.judge import Judgement, Rules, judge, misrouted
 from scheduling.services.policy.service_classes import ServiceClasses, is_within
+from scheduling.services.policy.sharing import evictions_left
 from scheduling.services.tables.unchanged import Unchanged
 
 Key = tuple[int, int]
@@ -55,6 +56,8 @@ class PolicyRows:
     user_usage: Mapping[tuple[int, str], float]
     """(queue id, user) -> milli-GPU that the user held there of late."""
     service_classes: ServiceClasses = field(default_factory=ServiceClasses)
+    evictions_left: Mapping[int, float] = field(default_factory=dict)
+    """Top of a subtree that shares by merit -> how many more it may evict."""
 
     @cached_property
     def class_by_name(self) -> dict[str, GpuClass]:
@@ -154,6 +157,7 @@ def load(
         evicted_today=_evicted(queues, at),
         user_usage=user_usage.at(cluster, at),
         service_classes=service_classes.load(cluster),
+        evictions_left=evictions_left(queues, at),
     )
 
 
@@ -196,6 +200,9 @@ def engine_queues(rows: PolicyRows) -> tuple[m.Queue, ...]:
             max_running_per_user=queue.max_running_per_user,
             max_gpus_per_user=queue.max_gpus_per_user,
             user_usage=users.get(queue.pk, {}),
+            sharing=m.Sharing(queue.sharing) if queue.sharing else None,
+            evictions_left=rows.evictions_left.get(queue.pk),
+            played_along=True,
         )
         for queue in rows.queues
         if queue.parent_id is not None
@@ -228,7 +235,8 @@ def engine_priority_classes(rows: PolicyRows) -> tuple[m.PriorityClass, ...]:
     return known if rows.default_priority else (*known, NO_PRIORITY_CLASS)
 
 
-def engine_policy(cluster: Cluster) -> m.Policy:
+def engine_policy(rows: PolicyRows) -> m.Policy:
+    cluster, root = rows.cluster, rows.root
     return m.Policy(
         history_strength=cluster.history_strength,
         preemption_delay_s=cluster.preemption_delay_s,
@@ -244,4 +252,6 @@ def engine_policy(cluster: Cluster) -> m.Policy:
         fair_share_delay_s=cluster.fair_share_delay_s,
         max_evictions=cluster.max_evictions,
         max_moves=cluster.max_moves,
+        sharing=m.Sharing(root.sharing) if root and root.sharing else m.Sharing.FAIR_SHARE,
+        evictions_left=rows.evictions_left.get(root.pk) if root else None,
     )

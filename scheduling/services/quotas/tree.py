@@ -82,6 +82,7 @@ def create_queue(
     author: AbstractBaseUser | None,
     priority: int = 0,
     stop: Stop = Stop.NONE,
+    sharing: str = "",
     namespace: str = "",
     access_group: str = "",
     limits: Limits | None = None,
@@ -97,6 +98,7 @@ def create_queue(
         position=0 if last is None else last + 1,
         priority=priority,
         stop=stop.value,
+        sharing=sharing,
         namespace=namespace,
         access_group=access_group,
         **asdict(limits or Limits()),
@@ -117,12 +119,14 @@ def change_queue(
     parent: Queue | None = None,
     priority: int | None = None,
     stop: Stop | None = None,
+    sharing: str | None = None,
     namespace: str | None = None,
     access_group: str | None = None,
     limits: Limits | None = None,
     bounds: Bounds | None = None,
 ) -> Queue:
-    """Rename, move, set tier, stop policy, namespace, access group, limits, bounds; None leaves as it is.
+    """Rename, move, set tier, stop policy, sharing ("": as the queue above), namespace, access group,
+    limits, bounds; None leaves as it is.
 
     Raises ServiceError at ``name`` (taken, malformed, carried by workloads) or at ``parent`` (below
     the queue itself, of another cluster, holding workloads, or given too little for what arrives).
@@ -141,6 +145,7 @@ def change_queue(
         _refuse_excess(queue, queue.parent)
     queue.priority = queue.priority if priority is None else priority
     queue.stop = queue.stop if stop is None else stop.value
+    queue.sharing = queue.sharing if sharing is None else sharing
     queue.namespace = queue.namespace if namespace is None else namespace
     queue.access_group = queue.access_group if access_group is None else access_group
     told = {**(asdict(limits) if limits else {}), **(asdict(bounds) if bounds else {})}

@@ -10,7 +10,7 @@ from hashlib import sha256
 from operator import attrgetter
 from typing import Any
 
-from scheduling.cluster.adapters import Observed
+from scheduling.cluster.adapters import Observed, key_of
 from scheduling.cluster.connection.client import Client
 from scheduling.cluster.picture import compose as pictures
 from scheduling.cluster.picture.compose import Orphans, Picture, Seat
@@ -19,6 +19,7 @@ from scheduling.cluster.picture.nodes import ObservedNode
 from scheduling.engine import model as m
 from scheduling.models import Cluster, ClusterMode, Workload
 from scheduling.services.forecasts.told import NONE, Rests, rests
+from scheduling.services.merit.standings import standing_in
 from scheduling.services.policy import rows as policies
 from scheduling.services.policy.rows import NO_PRIORITY_CLASS, PolicyRows
 from scheduling.services.snapshot.at_once import at_limit, hindered
@@ -91,7 +92,7 @@ def build(
             *_left_behind(changed, picture, known, rows, class_by_node, now),
             *_orphans(picture, rows, class_by_node, now, heirs=heirs),
         ),
-        policy=policies.engine_policy(rows.cluster),
+        policy=policies.engine_policy(rows),
         node_sets=_node_sets(picture, waiting.node_sets),
     )
 
@@ -159,7 +160,9 @@ def live_under(cluster: Cluster) -> tuple[PolicyRows, m.Snapshot]:
         known[observed.uid] = _judged(observed, row, known[observed.uid], rows, now)
     hindered(known, at_limit(picture.workloads, known, rows), {})
     heirs = {uid: Heir(row.queue_label, row.user) for uid, row in held.items()}
-    return rows, build(rows, picture, known, now=now, heirs=heirs, foreseen=rests(cluster))
+    snapshot = build(rows, picture, known, now=now, heirs=heirs, foreseen=rests(cluster))
+    by_name = {key_of(w.kind, w.namespace, w.name): w for w in held.values()}
+    return rows, standing_in(snapshot, rows, by_name)
 
 
 def newcomer(observed: Observed, rows: PolicyRows, now: datetime) -> m.Workload:

@@ -53,6 +53,8 @@ HELD_BY_STEP = [
     "eviction_count",
     "used_gpu_s",
     "lost_gpu_s",
+    "virtual_start_at",
+    "saved_s",
 ]
 """Columns that a step may change."""
 
@@ -122,14 +124,28 @@ def _run(workload: Workload, at: datetime) -> None:
 
 def _evict(workload: Workload, at: datetime, lost_gpu_s: float) -> None:
     _charge(workload, at)
+    workload.saved_s += _checkpointed_s(workload, at)
     workload.eviction_count += 1
     workload.lost_gpu_s += lost_gpu_s
+
+
+def _checkpointed_s(workload: Workload, at: datetime) -> float:
+    """Seconds of the run that ends at ``at`` which its last checkpoint holds, as far as it told of any."""
+    started, last = workload.started_at, workload.checkpointed_at
+    if started is None:
+        return 0.0
+    ran_s = max(0.0, (at - started).total_seconds())
+    held_s = (last - started).total_seconds() if last else 0.0
+    if every := workload.checkpoint_interval_s:
+        held_s = max(held_s, ran_s // every * every)
+    return min(ran_s, max(0.0, held_s))
 
 
 def _requeue(workload: Workload, at: datetime, before: str) -> None:
     workload.gpu_class, workload.members, workload.placement = None, 0, {}
     workload.outcome, workload.finished_at = "", None
     if before == State.FINISHED:
+        workload.virtual_start_at, workload.saved_s = None, 0.0
         workload.admitted_at = at  # What it held before that is booked.
 
 

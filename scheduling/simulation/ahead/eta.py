@@ -53,9 +53,9 @@ class Walk(Course):
     def go_to(self, stop_s: int) -> None:
         state = SHORT
         while state == SHORT:
-            jobs, cast, clock, usage, entries = self._life
+            jobs, cast, clock, usage, outlook, entries = self._life
             state, _, ends, _ = live(
-                self._frame.world, cast, jobs, clock, usage, entries, self._ends, self._job_in,
+                self._frame.world, cast, jobs, clock, usage, outlook, entries, self._ends, self._job_in,
                 self._plan, stop_s,
             )  # fmt: skip
             self._grow(ends)

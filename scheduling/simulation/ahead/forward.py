@@ -13,6 +13,7 @@ from scheduling.engine.cycle.one_pass import plan_world
 from scheduling.simulation.compiled.life import NEVER, Clock, empty_entries, joined
 from scheduling.simulation.compiled.lives import DRAIN, LEDGER_PAGE, Course, Life
 from scheduling.simulation.compiled.loop import SHORT, UNSETTLED, live
+from scheduling.simulation.compiled.outlook import no_outlook
 from scheduling.simulation.run.options import MAX_PLANS_AT_ONCE, Options, UnsettledError
 
 from .opening import LEAVE_S, Newcomers, Opening, jobs_of, twin, usage_of
@@ -31,6 +32,7 @@ class Forward(Course):
         frame = twin(opening.frame)
         jobs, cast = jobs_of(opening, rest_s, coming)
         self._frame, self._jobs = frame, jobs
+        frame.tree.sharing.played[:] = False  # Nobody plays along who begins to be due.
         frame.make_room(slots=1, wishes=cast.wish.shape[0])
         usage = usage_of(frame)
         plan_frame(frame)
@@ -49,7 +51,9 @@ class Forward(Course):
             float(frame.now), options.cycle_s, options.leave_s, not restless,
             0, opening.slots.size, int(opening.waits.sum()), due.size, -NEVER, 0, 0, 0,
         )  # fmt: skip
-        self._life = [as_struct(part) for part in (jobs, cast, clock, usage, self._entries)]
+        self._life = [
+            as_struct(part) for part in (jobs, cast, clock, usage, no_outlook(), self._entries)
+        ]
 
     def live_until(self, awaited: Ints) -> Life:
         """Until each of ``awaited`` has started, or the stop. Raises UnsettledError."""
@@ -62,9 +66,9 @@ class Forward(Course):
     def _go_to(self, stop_s: int) -> None:
         state = SHORT
         while state == SHORT:
-            jobs, cast, clock, usage, entries = self._life
+            jobs, cast, clock, usage, outlook, entries = self._life
             state, now_s, ends, _ = live(
-                self._frame.world, cast, jobs, clock, usage, entries, self._ends, self._job_in,
+                self._frame.world, cast, jobs, clock, usage, outlook, entries, self._ends, self._job_in,
                 self._plan, stop_s,
             )  # fmt: skip
             self._grow(ends)

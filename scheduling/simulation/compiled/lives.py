@@ -16,6 +16,7 @@ from scheduling.engine.cycle.one_pass import plan_world
 from scheduling.engine.model import Action, Reason, Snapshot
 from scheduling.engine.state.input import Work
 from scheduling.engine.state.tables import empty_work
+from scheduling.simulation.compiled.outlook import Outlook, no_outlook
 from scheduling.simulation.run.frames import Scribe
 from scheduling.simulation.run.jobs import Submission
 from scheduling.simulation.run.options import (
@@ -65,9 +66,20 @@ class Life:
 class Course:
     """The tables of one life and what makes them grow."""
 
-    def __init__(self, frame: Frame, cast: Work, jobs: Jobs, options: Options) -> None:
-        """``frame`` is empty, its ``now`` the origin; ``cast`` describes the jobs."""
+    def __init__(
+        self,
+        frame: Frame,
+        cast: Work,
+        jobs: Jobs,
+        options: Options,
+        outlook: Outlook | None = None,
+    ) -> None:
+        """``frame`` is empty, its ``now`` the origin; ``cast`` describes the jobs. Without an ``outlook``
+        nobody plays own partitions along.
+        """
         self._frame, self._jobs = frame, jobs
+        if outlook is None:
+            frame.tree.sharing.played[:] = False
         frame.make_room(slots=1, wishes=cast.wish.shape[0])
         plan_frame(frame)
         self._plan = address_of(plan_world, frame.world)
@@ -82,17 +94,18 @@ class Course:
             0, 0, 0, 0, -NEVER, NEVER, 0, 0,
         )  # fmt: skip
         self._life = [
-            as_struct(part) for part in (jobs, cast, clock, no_usage(frame), self._entries)
+            as_struct(part)
+            for part in (jobs, cast, clock, no_usage(frame), outlook or no_outlook(), self._entries)
         ]
 
     def live(self) -> Life:
         """To the end. Raises UnsettledError."""
         state = SHORT
         while state == SHORT:
-            jobs, cast, clock, usage, entries = self._life
+            jobs, cast, clock, usage, outlook, entries = self._life
             state, now_s, ends, plans = live(
-                self._frame.world, cast, jobs, clock, usage, entries, self._ends, self._job_in,
-                self._plan, self._stop,
+                self._frame.world, cast, jobs, clock, usage, outlook, entries, self._ends,
+                self._job_in, self._plan, self._stop,
             )  # fmt: skip
             self._grow(ends)
         if state == UNSETTLED:
@@ -118,9 +131,11 @@ def _stop_s(frame: Frame, options: Options) -> int:
     return math.ceil(options.until.timestamp() - frame.now)
 
 
-def live_through(frame: Frame, cast: Work, jobs: Jobs, options: Options) -> Life:
+def live_through(
+    frame: Frame, cast: Work, jobs: Jobs, options: Options, outlook: Outlook | None = None
+) -> Life:
     """Lives on ``frame``, which must be empty; its ``now`` is the origin. Raises UnsettledError."""
-    return Course(frame, cast, jobs, options).live()
+    return Course(frame, cast, jobs, options, outlook).live()
 
 
 def live_submissions(

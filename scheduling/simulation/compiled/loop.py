@@ -28,6 +28,14 @@ from scheduling.engine.snapshot.events import (
     take_slot,
 )
 from scheduling.engine.state.units import GPUS, RUNNING
+from scheduling.simulation.compiled.outlook import (
+    foresee,
+    next_virtual_end,
+    note_arrival,
+    note_end,
+    play_before,
+    play_on,
+)
 from scheduling.simulation.run.options import MAX_PLANS_AT_ONCE
 from scheduling.simulation.run.usage import count_up, note_held
 
@@ -39,40 +47,43 @@ OVER, SHORT, UNSETTLED = 0, 1, 2
 
 @kernel
 def live(
-    world: Any, cast: Any, jobs: Any, clock: Any, usage: Any, entries: Any, ends: Ints, job_in: Ints,
-    plan: int, stop: int,
+    world: Any, cast: Any, jobs: Any, clock: Any, usage: Any, outlook: Any, entries: Any, ends: Ints,
+    job_in: Ints, plan: int, stop: int,
 ) -> tuple[int, int, int, int]:  # fmt: skip
-    """Live until ``stop`` (included). ``cast`` describes the jobs as ``Work``, ``ends`` is a heap of runs by
-    their end, ``job_in`` the job of each slot, ``plan`` the planner's address.
+    """Live until ``stop`` (included). ``cast`` describes the jobs as ``Work``, ``outlook`` is foreseen of
+    them, ``ends`` a heap of runs by their end, ``job_in`` the job of each slot, ``plan`` the planner's
+    address.
 
     Returns why it stopped, the time, the entries of the heap and the plans made. After SHORT the caller
     grows what is short and calls again with the same life.
     """
-    state = _go_on(world, cast, jobs, clock, usage, entries, ends, job_in, plan, stop)
+    state = _go_on(world, cast, jobs, clock, usage, outlook, entries, ends, job_in, plan, stop)
     return state, clock.now, clock.ends, clock.plans
 
 
 @inner
 def _go_on(
-    world: Any, cast: Any, jobs: Any, clock: Any, usage: Any, entries: Any, ends: Ints, job_in: Ints,
-    plan: int, stop: int,
+    world: Any, cast: Any, jobs: Any, clock: Any, usage: Any, outlook: Any, entries: Any, ends: Ints,
+    job_in: Ints, plan: int, stop: int,
 ) -> int:  # fmt: skip
     while True:
         if _is_short(world, jobs, clock, entries, ends):
             return SHORT
-        now = _next(jobs, clock, ends)
+        now = min(_next(jobs, clock, ends), next_virtual_end(outlook))
         if now >= NEVER or now > stop:
             clock.now = min(now, stop) if stop < NEVER else clock.now
             return OVER
         clock.now = now
+        play_before(outlook, now)
         while clock.ends > 0 and ends[0] // jobs.submit.size == now:
             job = ends[0] % jobs.submit.size
             clock.ends = pop(ends, 0, clock.ends)
-            _end(world, jobs, clock, usage, job)
+            _end(world, jobs, clock, usage, outlook, job)
         while clock.arrived < jobs.submit.size and jobs.submit[clock.arrived] == now:
             if world.pool.left[SLOTS] == 0:
                 return SHORT
-            _arrive(world, cast, jobs, clock, job_in)
+            _arrive(world, cast, jobs, clock, outlook, job_in)
+        _ask_for_plan(clock, play_on(world, jobs, outlook, clock.origin, now))
         if clock.due == now:
             clock.at_once = clock.at_once + 1 if clock.planned == now else 0
             if clock.at_once > MAX_PLANS_AT_ONCE:
@@ -82,12 +93,14 @@ def _go_on(
             if clock.waiting == 0 and clock.patient:
                 continue
             _save(world, jobs, clock, job_in)
+            if outlook.on:
+                foresee(world, jobs, outlook, clock.origin, now, clock.arrived, job_in)
             plan_at(plan, world, clock.origin + now, True)
             if world.out.pool.size[0] > min(world.pool.left[HOLDS], world.out.pool.node.size):
                 clock.due = now
                 return SHORT
             clock.plans += 1
-            _carry_out(world, jobs, clock, usage, entries, ends, job_in)
+            _carry_out(world, jobs, clock, usage, outlook, entries, ends, job_in)
 
 
 @inner
@@ -113,7 +126,7 @@ def _ask_for_plan(clock: Any, at: int) -> None:
 
 
 @inner
-def _arrive(world: Any, cast: Any, jobs: Any, clock: Any, job_in: Ints) -> None:
+def _arrive(world: Any, cast: Any, jobs: Any, clock: Any, outlook: Any, job_in: Ints) -> None:
     job = clock.arrived
     clock.arrived += 1
     clock.waiting += 1
@@ -121,14 +134,15 @@ def _arrive(world: Any, cast: Any, jobs: Any, clock: Any, job_in: Ints) -> None:
     jobs.slot[job], job_in[w] = w, job
     copy_row(cast, job, world.work, w)
     arrive(world, w)
+    note_arrival(outlook, job)
     # Between plans that keep a distance one left out would move those after it.
-    asks = clock.cycle > 0 or clock.plans == 0
+    asks = clock.cycle > 0 or clock.plans == 0 or outlook.on
     if asks or not waits_like_another(world, w):
         _ask_for_plan(clock, clock.now)
 
 
 @inner
-def _end(world: Any, jobs: Any, clock: Any, usage: Any, job: int) -> None:
+def _end(world: Any, jobs: Any, clock: Any, usage: Any, outlook: Any, job: int) -> None:
     """A run has done all the work, or an evicted one is gone; nothing if it was evicted in between."""
     if jobs.due[job] != clock.now:
         return
@@ -137,6 +151,7 @@ def _end(world: Any, jobs: Any, clock: Any, usage: Any, job: int) -> None:
         _release(world, jobs, clock, usage, job)
         return
     _stop(world, jobs, clock, usage, job)
+    note_end(world, outlook, job, w, jobs.duration[job], clock.now)
     jobs.end[job], jobs.slot[job], jobs.left[job] = clock.now, -1, 0
     finish(world, w)
     _ask_for_plan(clock, clock.now)
@@ -184,7 +199,14 @@ def _save_one(world: Any, jobs: Any, clock: Any, w: int, job_in: Ints) -> None:
 
 @inner
 def _carry_out(
-    world: Any, jobs: Any, clock: Any, usage: Any, entries: Any, ends: Ints, job_in: Ints
+    world: Any,
+    jobs: Any,
+    clock: Any,
+    usage: Any,
+    outlook: Any,
+    entries: Any,
+    ends: Ints,
+    job_in: Ints,
 ) -> None:
     """Do what the plan says, in its order; look again when the first of the blocks passes by itself."""
     out, work, alarm = world.out, world.work, float(NEVER)
@@ -196,6 +218,7 @@ def _carry_out(
             _start(world, jobs, clock, usage, ends, w, job)
         elif out.action[w] == codes.EVICT:
             _note(world, clock, entries, w, job)
+            outlook.evicted[0] += 1
             _evict(world, jobs, clock, usage, ends, w, job)
         elif out.action[w] == codes.GROW or out.action[w] == codes.SHRINK:
             _note(world, clock, entries, w, job)
@@ -213,6 +236,9 @@ def _carry_out(
                 forget_promise(world, w)
             if out.until[w] > clock.origin + clock.now:
                 alarm = min(alarm, out.until[w] - clock.origin)
+    if outlook.on:
+        next_due, again = world.ordering.merit.next_due[0], world.candidates.merit.asks_again[0]
+        alarm = min(alarm, next_due - clock.origin, again - clock.origin)
     if alarm < NEVER:
         _ask_for_plan(clock, max(clock.now + 1, -int(-alarm // 1)))
 
@@ -304,6 +330,8 @@ def _evict(world: Any, jobs: Any, clock: Any, usage: Any, ends: Ints, w: int, jo
     """The GPUs stay held while the workload leaves."""
     _lose(jobs, clock.now, job, world.work.members[w])
     jobs.evictions[job] += 1
+    most = max(1, world.work.most[w])
+    world.work.saved[w] = jobs.duration[job] - jobs.left[job] / most
     leave(world, w, world.out.rival[w], clock.origin + clock.now)
     if clock.leave == 0:
         _release(world, jobs, clock, usage, job)

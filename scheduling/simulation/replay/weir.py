@@ -18,14 +18,16 @@ from scheduling.engine.model import (
     PriorityClass,
     Queue,
     Quota,
+    Sharing,
     Snapshot,
     Workload,
 )
 from scheduling.engine.state.input import Work
 from scheduling.engine.state.tables import empty_work
 from scheduling.engine.state.units import GPUS, PENDING
-from scheduling.simulation.compiled.life import new_jobs
+from scheduling.simulation.compiled.life import Jobs, new_jobs
 from scheduling.simulation.compiled.lives import Life, live_through
+from scheduling.simulation.compiled.outlook import Outlook, outlook_on
 from scheduling.simulation.result import Replay
 from scheduling.simulation.rivals.queues import check_size
 from scheduling.simulation.run.jobs import CHECKPOINT_S, RESTART_S, Job, Submission
@@ -124,7 +126,20 @@ class EngineRun:
         checkpoint_s = np.full(len(trace), self.checkpoint_s or 0, np.int64)
         restart_s = np.full(len(trace), self.restart_s, np.int64)
         jobs = new_jobs(trace.submit_s, trace.duration_s, checkpoint_s, restart_s, cast.most)
-        return live_through(frame, cast, jobs, self.options)
+        return live_through(
+            frame, cast, jobs, self.options, self._outlook(trace, frame, cast, jobs)
+        )
+
+    def _outlook(self, trace: Trace, frame: Frame, cast: Work, jobs: Jobs) -> Outlook | None:
+        """Where the policy looks at it: own partitions are the static ones that the pool is made of."""
+        by_rank = self.policy.order == "rank"
+        if self.policy.sharing is Sharing.FAIR_SHARE and not by_rank:
+            return None
+        own, nodes = np.zeros(frame.quotas.nominal.shape, np.int64), static_nodes(trace)
+        for name in trace.queues:
+            gpus = nodes[name] * trace.gpus_per_node * MILLI
+            own[:, frame.queue_names.index(name)] = gpus
+        return outlook_on(frame, cast, jobs, own, by_rank)
 
 
 SHIPPED = EngineRun()

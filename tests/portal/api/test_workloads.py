@@ -211,6 +211,8 @@ EXCUSED = {
     "sealed": "what sentences are told from, for each reader",
     "used_gpu_s": "told in GPU-hours",
     "lost_gpu_s": "told in GPU-hours",
+    "virtual_start_at": "told as lead_s",
+    "saved_s": "told as lead_s",
 }
 
 

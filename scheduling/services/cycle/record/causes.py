@@ -106,7 +106,7 @@ def _changed(before: PolicyRows, now: PolicyRows) -> Iterator[str]:
     yield from (name for name, old, new in pairs if old is not new)
     if before.service_classes != now.service_classes:
         yield "what people may have run"
-    if engine_policy(before.cluster) != engine_policy(now.cluster):
+    if engine_policy(before) != engine_policy(now):
         yield "settings of the engine"
     if before.cluster.mode != now.cluster.mode:
         yield "mode of the engine"

@@ -285,3 +285,10 @@ def test_drain_is_confirmed_where_nobody_can_say_whom_it_evicts(lead):
     assert "does not answer" in drain(lead).content.decode()
     assert Queue.objects.get(name="pretraining").stop == "none"
     assert drain(lead, confirm_drain="1").status_code == 302
+
+
+def test_lead_chooses_how_what_is_above_nominal_is_given_out(lead):
+    lead.post(url("speech", "edit"), fields("speech", "research", sharing="promise"))
+
+    assert Queue.objects.get(name="speech").sharing == "promise"
+    assert 'value="promise" selected' in lead.get(url("speech", "edit")).content.decode()

@@ -1,0 +1,69 @@
+"""Room for the short: where a subtree gives out by merit, no long work starts on the last free GPUs
+unless it is due.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from scheduling.engine import codes
+from scheduling.engine.admission.allocate import need_of
+from scheduling.engine.compile.kernel import inner, once
+from scheduling.engine.order.by_merit import by_merit
+from scheduling.engine.order.pending import RISEN
+from scheduling.engine.reasons.figures import SHORT_KEPT
+from scheduling.engine.state.input import Tree
+from scheduling.engine.state.queues import Queues
+from scheduling.engine.state.session import Session
+from scheduling.engine.state.shares import Division
+
+KEPT_SHARE, LONG_GPU_S = 1 / 24, 100_000.0
+"""The part of the GPUs that is kept from who expects longer work."""
+
+
+@inner
+def keeps_off(world: Session, w: int, c: int) -> bool:
+    """Whether the last free GPUs of class ``c`` are kept from ``w``: it is not due, has not waited past the
+    bound of its class, and expects much work.
+    """
+    merit = world.ordering.merit
+    if not by_merit(world.tree, world.work.queue[w]) or merit.due[w]:
+        return False
+    if world.ordering.pending.rank[w] == RISEN or not LONG_GPU_S < merit.expected[w] < np.inf:
+        return False
+    need, free = need_of(world, w), _free(world.queues, c)
+    kept = _kept_for_short(world.tree, world.division, world.queues, world.work.queue[w], c)
+    return bool(need <= free and free - need < kept)
+
+
+@inner
+def _kept_for_short(tree: Tree, division: Division, queues: Queues, q: int, c: int) -> int:
+    """Milli-GPU of class ``c`` that are kept where ``q`` shares, whole GPUs."""
+    top = tree.sharing.top[q]
+    whole = division.fair[c, top] if top > 0 else float(queues.demand.supply[c])
+    return int(whole * KEPT_SHARE / 1000.0 + 1e-6) * 1000
+
+
+@once
+def _free(queues: Queues, c: int) -> int:
+    return int(queues.demand.supply[c] - queues.usage.held[c, 0])
+
+
+@once
+def tell_kept_off(world: Session, w: int) -> bool:
+    """Whether that is why ``w`` waits, on the first class of its wish of which it is; its line says so."""
+    out, q, c = world.out, world.work.queue[w], -1
+    for k in range(world.work.wish.shape[0] - 1, -1, -1):
+        if world.work.wish[k, w] >= 0 and keeps_off(world, w, world.work.wish[k, w]):
+            c = world.work.wish[k, w]
+    if c < 0:
+        return False
+    out.reason[w], out.blame[w], out.rival[w], out.until[w] = codes.KEPT_FOR_SHORT, q, -1, 0.0
+    for i in range(out.figures.shape[1]):
+        out.figures[w, i] = 0.0
+    kept = _kept_for_short(world.tree, world.division, world.queues, q, c)
+    out.figures[w, SHORT_KEPT.free] = _free(world.queues, c)
+    out.figures[w, SHORT_KEPT.needs] = need_of(world, w)
+    out.figures[w, SHORT_KEPT.kept_free] = kept
+    out.figures[w, SHORT_KEPT.expected_gpu_s] = world.ordering.merit.expected[w]
+    return True

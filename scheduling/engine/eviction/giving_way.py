@@ -1,0 +1,187 @@
+"""Making room by merit: who is due, or for throughput who waits, evicts what is well ahead or far longer.
+
+Nobody evicts past what the subtree may still evict; who may leave: ``price_by_merit``.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from scheduling.engine import codes
+from scheduling.engine.admission.allocate import (
+    need_of,
+    passes_nominal,
+    share_allows,
+    start_or_promise,
+)
+from scheduling.engine.compile.kernel import inner, once
+from scheduling.engine.compile.structs import Flags
+from scheduling.engine.eviction.bounds import note_loss
+from scheduling.engine.eviction.cheapest_set import cheapest_set
+from scheduling.engine.eviction.price_by_merit import AHEAD_S, price_all
+from scheduling.engine.eviction.rooming import ensure_candidates
+from scheduling.engine.eviction.rules import RECLAIM, STRICT, VictimRequest
+from scheduling.engine.model import UNLIMITED
+from scheduling.engine.order.by_merit import expected_of, lead_of
+from scheduling.engine.order.pending import RISEN
+from scheduling.engine.placement.place import place
+from scheduling.engine.quota.fair_share import PLAIN, inside_nominal
+from scheduling.engine.reasons.figures import PROMISE, YIELD
+from scheduling.engine.state.input import Ranks, Tree, Work
+from scheduling.engine.state.order import Running
+from scheduling.engine.state.session import Session
+from scheduling.engine.state.units import LATER
+from scheduling.engine.state.victims import MeritSearches
+from scheduling.engine.statement.changed import EVERY, ROOM, changed
+from scheduling.engine.statement.operations import evict
+from scheduling.engine.statement.statement import begin, let_go, undo_all
+
+MOST_SEARCHES = 64
+"""In a cycle; this bounds its time."""
+PATIENCE_S = 30.0
+"""For throughput who waits less evicts nobody."""
+RETRY_S = 60.0
+"""Victims come past a checkpoint, so who may evict asks again."""
+
+
+@once
+def clear_searches_by_merit(tree: Tree, merit: MeritSearches) -> None:
+    """A cycle begins."""
+    merit.asks_again[0], merit.asked[0] = np.inf, 0
+    for c in range(merit.failed_at.size):
+        merit.failed_at[c] = -1
+    for q in range(merit.evictions_left.size):
+        merit.evictions_left[q] = tree.sharing.evictions_left[q]
+
+
+@inner
+def gives_way(world: Session, w: int, c: int) -> bool:
+    """Others leave for ``w`` on class ``c``, by merit."""
+    tree, work, merit, need = world.tree, world.work, world.candidates.merit, need_of(world, w)
+    due, epoch = world.ordering.merit.due, world.shapes.refusals.epoch
+    if not _may_search(tree, work, merit, due, w, world.rules.now):
+        return False
+    if _fails_like_another(merit, epoch, c, need) or passes_nominal(world, w, c):
+        return False
+    ensure_candidates(world)
+    top = tree.sharing.top[work.queue[w]]
+    request = VictimRequest(w, c, RECLAIM, top, False, STRICT, need, False, PLAIN)
+    merit.asked[0] += 1
+    if price_all(world, request) and _choose(world, request):
+        return _carry_out(world, request)
+    return False
+
+
+@once
+def _may_search(
+    tree: Tree, work: Work, merit: MeritSearches, due: Flags, w: int, now: float
+) -> bool:
+    """By what it waits for; and whether any search is left. Who may, asks again before long."""
+    q = work.queue[w]
+    promises = tree.sharing.rule[q] == codes.PROMISE
+    if promises and not due[w]:
+        return False
+    since = work.evicted[w] if promises else max(work.submitted[w], work.evicted[w])
+    patient = now >= since + PATIENCE_S
+    again = now + RETRY_S if patient else since + PATIENCE_S
+    merit.asks_again[0] = min(merit.asks_again[0], again)
+    left = merit.evictions_left[tree.sharing.top[q]] > 0.0
+    return bool(patient and left and merit.asked[0] < MOST_SEARCHES)
+
+
+@inner
+def _fails_like_another(merit: MeritSearches, epoch: int, c: int, need: int) -> bool:
+    """Whether one that asked for no more was refused before: it had more of them to choose from, since the
+    due, and who waits patiently, are asked in order of expected work.
+    """
+    return bool(merit.failed_at[c] == epoch and need >= merit.failed[c])
+
+
+@inner
+def _note_failure(merit: MeritSearches, epoch: int, c: int, need: int) -> None:
+    """No GPUs would do for one that may run anywhere, of the only subtree."""
+    least = merit.failed[c] if merit.failed_at[c] == epoch else need
+    merit.failed[c], merit.failed_at[c] = min(least, need), epoch
+
+
+@inner
+def _choose(world: Session, request: VictimRequest) -> bool:
+    """The cheapest victims whose seats and what is free take the workload; they are in the log, and its
+    seats taken.
+    """
+    work, w, many = world.work, request.w, cheapest_set(world, request)
+    if many == 0:
+        if work.where[w] < 0 and request.top == world.tree.sharing.top[0]:
+            epoch = world.shapes.refusals.epoch
+            _note_failure(world.candidates.merit, epoch, request.c, request.need)
+        return False
+    begin(world)
+    for i in range(many):
+        let_go(world, world.candidates.merit.chosen[i])
+    capped = world.queues.search.evicted[0] > world.rules.eviction_cap * request.need
+    lawful = not capped and share_allows(world, w, request.c, request.need, UNLIMITED)
+    if lawful and place(world, w, request.c, work.least[w], LATER) > 0:
+        return True
+    undo_all(world)
+    return False
+
+
+@once
+def _carry_out(world: Session, request: VictimRequest) -> bool:
+    """The chosen leave, the workload keeps the seats it has claimed."""
+    candidates, out, gone = world.candidates, world.out, 0
+    for k in range(candidates.log.first, candidates.log.size):
+        v = candidates.log.slot[k]
+        note_loss(world, k)
+        evict(world, v, codes.GIVES_WAY)
+        _quote(world, request, v)
+        gone += 1
+    world.candidates.merit.evictions_left[request.top] -= gone
+    changed(world, ROOM, request.c, EVERY)
+    start_or_promise(world, request.w, request.c, world.work.least[request.w])
+    if out.action[request.w] == codes.RESERVE:
+        out.figures[request.w, PROMISE.victims] = gone
+    return True
+
+
+@inner
+def _quote(world: Session, request: VictimRequest, v: int) -> None:
+    out, candidates, work = world.out, world.candidates, world.work
+    ahead, most = lead_of(work, v, world.rules.now), float(UNLIMITED)
+    out.rival[v], out.blame[v], out.lost[v] = request.w, request.top, candidates.lost_gpu_s[v]
+    out.starts.served[request.w] = True
+    out.figures[v, YIELD.ahead_s] = min(ahead, most)
+    out.figures[v, YIELD.expected_gpu_s] = min(expected_of(world.tree, work, v), most)
+    other = world.ordering.merit.expected[request.w]
+    out.figures[v, YIELD.other_expected_gpu_s] = min(other, most)
+    out.figures[v, YIELD.requested] = request.need
+    promises = world.tree.sharing.rule[work.queue[v]] == codes.PROMISE
+    out.figures[v, YIELD.is_ahead] = promises and ahead > AHEAD_S
+    candidates.bounds.rated[0] += 1
+
+
+@inner
+def may_make_room(world: Session, w: int, c: int) -> bool:
+    """Whether the other ways of making room are open to ``w`` where its subtree gives out by merit: across
+    its border, by priority, and for its nominal once it has waited past the bound of its class, or at once
+    where nobody plays along.
+    """
+    q = world.work.queue[w]
+    entitled = world.ordering.pending.rank[w] == RISEN or not world.tree.sharing.played[q]
+    world.candidates.merit.calm[w] = not entitled
+    if world.tree.sharing.top[q] > 0 or _is_above_others(
+        world.ordering.running, world.ranks, world.work, w
+    ):
+        return True
+    return bool(entitled and inside_nominal(world, q, -1, c, need_of(world, w)))
+
+
+@once
+def _is_above_others(running: Running, ranks: Ranks, work: Work, w: int) -> bool:
+    """Whether lower priority runs in its leaf."""
+    value, rank, q = ranks.value, work.priority, work.queue[w]
+    for k in range(running.queue_begin[q + 1], running.queue_begin[q + 2]):
+        v = running.slot[k]
+        if rank[v] >= 0 and value[rank[v]] < value[rank[w]]:
+            return True
+    return False

@@ -1,0 +1,54 @@
+"""Subtrees that give out by merit what is above nominal: which they are, and what they may still evict."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from scheduling.engine.merit.lead import EVICTIONS_PER_ARRIVAL
+from scheduling.engine.model import Sharing
+from scheduling.models import Eviction, Queue, Workload
+
+WINDOW = timedelta(days=7)
+"""Of which arrivals and evictions are counted."""
+
+
+def sharing_of(queues: Sequence[Queue]) -> dict[int, tuple[Sharing, int | None]]:
+    """By queue how it shares, and the highest queue that shares by merit with it, as ``encode`` reads it."""
+    known = {q.pk: q for q in queues}
+    found: dict[int, tuple[Sharing, int | None]] = {}
+
+    def of(queue: Queue) -> tuple[Sharing, int | None]:
+        if queue.pk not in found:
+            parent = known.get(queue.parent_id or 0)
+            above = of(parent) if parent else (Sharing.FAIR_SHARE, None)
+            own = Sharing(queue.sharing) if queue.sharing else above[0]
+            is_own = above[1] is None and own is not Sharing.FAIR_SHARE
+            found[queue.pk] = (own, queue.pk) if is_own else (above if above[1] else (own, None))
+        return found[queue.pk]
+
+    for queue in queues:
+        of(queue)
+    return found
+
+
+def evictions_left(queues: Sequence[Queue], at: datetime) -> dict[int, float]:
+    """By the top of each subtree that shares by merit. Queries only where there is one."""
+    tops = {top for _, top in sharing_of(queues).values() if top is not None}
+    return {q.pk: _left_in(q, at) for q in queues if q.pk in tops}
+
+
+def _left_in(top: Queue, at: datetime) -> float:
+    inside: dict[str, Any] = {"queue__cluster": top.cluster_id}
+    if top.path:
+        inside["queue__path__startswith"] = top.path
+    arrived = Workload.objects.filter(**inside, submitted_at__gt=at - WINDOW).count()
+    evicted = Eviction.objects.filter(**inside, at__gt=at - WINDOW).count()
+    return max(0.0, EVICTIONS_PER_ARRIVAL * arrived - evicted)
+
+
+def leaves_by_merit(queues: Sequence[Queue]) -> Mapping[str, Sharing]:
+    """By name, of those whose subtree shares by merit."""
+    shares = sharing_of(queues)
+    return {q.name: shares[q.pk][0] for q in queues if shares[q.pk][1] is not None}
