@@ -36,7 +36,7 @@ def live_of(cluster: Cluster) -> m.Snapshot:
         queues=policy.engine_queues(rows),
         priority_classes=tuple(policy.engine_priority_classes(rows)),
         workloads=tuple(_works(cluster)),
-        policy=policy.engine_policy(cluster),
+        policy=policy.engine_policy(rows),
     )
 
 

@@ -275,7 +275,10 @@ class RequestPreview(RequestsView):
         gpus = serializers.FloatField(min_value=0.001, allow_null=True)
         most = gpus.run_validation(request.query_params.get("gpus") or None)
         milli = min(asked.gpus or 0, round(most * MILLI)) if most else None
-        kept = previews.of_wish(Wish.of(asked), self.cluster.now(), gpus=milli)
+        try:
+            kept = previews.of_wish(Wish.of(asked), self.cluster.now(), gpus=milli)
+        except ServiceError as refused:
+            raise ServiceError("cannot_plan", previews.fault(refused)["fault"]) from refused
         seen = previews.seen_by(
             self.person,
             self.cluster,

@@ -16,6 +16,7 @@ from portal.approvals.states import Figure, Kind
 from portal.boundary.reading import printable
 from portal.teams.access import visible_queues
 from portal.teams.models import Membership
+from portal.teams.reading import Reading
 from scheduling.models import MILLI, GpuClass, PriorityClass, Queue, State, Workload
 from scheduling.models.clusters import dns_label
 from scheduling.services.errors import ServiceError, name_refused
@@ -212,9 +213,11 @@ def _giver_faults(
 ) -> Iterator[ServiceError]:
     giver, queue = wish.giver, wish.queue
     assert giver is not None  # noqa: S101 - asked before
+    sees = Reading(reader).sees_queue(giver.cluster_id, giver.path)
+    name = giver.name if sees else "The queue that gives"
     if giver.cluster_id != queue.cluster_id or giver.is_within(queue) or queue.is_within(giver):
         yield _at(
-            "giver", "no_giver", f"{giver.name} is no queue beside {queue.name}.",
+            "giver", "no_giver", f"{name} is no queue beside {queue.name}.",
             _whom(wish, found, now, reader) or "Leave it to the lead.",
         )  # fmt: skip
         return
@@ -224,8 +227,9 @@ def _giver_faults(
         yield _at(
             "gpus",
             "gives_too_much",
-            f"{giver.name} has {figure(has)} {found.name}.",
-            f"Ask for {figure(has)} at most" + (f", or: {other}" if other else "."),
+            f"{name} has {figure(has) if sees else 'too little'} {found.name}.",
+            (f"Ask for {figure(has)} at most" if sees else "Ask for less")
+            + (f", or {other}." if other else "."),
         )
 
 

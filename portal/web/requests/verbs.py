@@ -126,7 +126,7 @@ def _decide(
 
 def _with_defaults(request: PersonRequest, asked: QuotaRequest) -> dict[str, str]:
     """What was posted; a field that was not is as it was asked."""
-    known = views.decision_of(asked, Shell(request).zone)
+    known = views.decision_of(asked, request.user, Shell(request).zone)
     posted = {name: str(value) for name, value in request.POST.items()}
     return {name: str(value or "") for name, value in known.items()} | posted
 

@@ -130,18 +130,20 @@ def _giver(request: PersonRequest, asked: QuotaRequest) -> Queue | None:
     return visible_queues(request.user).filter(cluster=asked.cluster, name=name).first()
 
 
-def decision_of(asked: QuotaRequest, zone_name: str) -> dict[str, Any]:
+def decision_of(asked: QuotaRequest, user: User, zone_name: str) -> dict[str, Any]:
+    """What is asked, as the form of a decision begins with; a giver out of sight is left as it is."""
+    seen = asked.giver is not None and page.giver_of(asked, user) == asked.giver.name
     return {
         "gpus": f"{(asked.gpus or 0) / MILLI:g}",
         "ends_at": local(asked.ends_at, zone_name),
-        "giver": asked.giver.name if asked.giver else "",
+        "giver": asked.giver.name if asked.giver is not None and seen else "",
     }
 
 
 def _decision(request: PersonRequest, asked: QuotaRequest) -> DecisionForm:
     zone_name = Shell(request).zone
     given = {name: request.GET[name] for name in ("gpus", "giver") if request.GET.get(name)}
-    initial = decision_of(asked, zone_name) | given
+    initial = decision_of(asked, request.user, zone_name) | given
     return DecisionForm(request=asked, user=request.user, zone_name=zone_name, initial=initial)
 
 

@@ -8,7 +8,7 @@ from portal.approvals import doors
 from portal.approvals.models import ApprovalRule, QuotaRequest
 from portal.approvals.states import State
 from scheduling.models import MILLI
-from tests.portal.approvals.conftest import nominal
+from tests.portal.approvals.conftest import nominal, queue_of
 
 pytestmark = pytest.mark.django_db
 
@@ -199,3 +199,15 @@ def test_rule_is_set_and_taken_away_on_its_page(cluster, people):
     assert answer.status_code == 400
     client.post(url("request_rules"), {"queue": "language", "below_gpus": ""})
     assert not ApprovalRule.objects.exists()
+
+
+def test_lead_takes_back_what_another_department_gave_without_reading_its_name(
+    cluster, people, wish
+):
+    made = doors.submit_new(by=people.asker, wish=wish(giver=None))
+    doors.approve(by=people.approver, request=made, note="Yes", giver=queue_of(cluster, "ci"))
+    lead = client_of(people.lead)
+    text = lead.get(url("request", made.pk)).content.decode()
+    assert "taken from ci" not in text
+    assert lead.post(url("request_revoke", made.pk), {"note": "Over"}).status_code == 302
+    assert nominal(cluster, "ci") == 8
