@@ -8,148 +8,32 @@ from typing import Any
 from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
-from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_field
+from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import generics, serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from portal.accounts.models import Scope
+from portal.api.requested import (
+    ForwardSerializer,
+    GrantSerializer,
+    NoteSerializer,
+    RequestCommentSerializer,
+    RequestSerializer,
+    WishSerializer,
+)
 from portal.api.scope import ClusterView
-from portal.approvals import automatic, doors, previews
-from portal.approvals.models import ApprovalRule, Comment, QuotaRequest, Step
-from portal.approvals.moves import title
+from portal.approvals import doors, previews
+from portal.approvals.models import QuotaRequest
 from portal.approvals.states import Figure, Kind, Verb
 from portal.approvals.waiting import narrowed
-from portal.approvals.who import askable_queues, check, verbs, visible_requests
-from portal.approvals.wishes import MOST_REASON, Wish, WishError
-from portal.boundary.reading import one_line, printable, within_calendar
-from portal.selectors.fields import GpusField
+from portal.approvals.who import askable_queues, check, visible_requests
+from portal.approvals.wishes import Wish, WishError
 from portal.teams.access import visible_queues
-from portal.teams.reading import reader_of
 from scheduling.models import MILLI, Queue
 from scheduling.services.errors import ServiceError
-from scheduling.services.words.told import queue_of
 
 CHOSEN = ("open", "decide", "mine", "ended", "all")
-
-
-class RequestStepSerializer(serializers.ModelSerializer[Step]):
-    by: Any = serializers.SlugRelatedField(slug_field="username", read_only=True, allow_null=True)
-
-    class Meta:
-        model = Step
-        fields = ["at", "verb", "by", "before", "after", "note"]
-        read_only_fields = fields
-
-
-class RequestCommentSerializer(serializers.ModelSerializer[Comment]):
-    by: Any = serializers.SlugRelatedField(slug_field="username", read_only=True, allow_null=True)
-    text = serializers.CharField(max_length=doors.MOST_COMMENT, validators=[printable])
-
-    class Meta:
-        model = Comment
-        fields = ["id", "at", "by", "text"]
-        read_only_fields = ["id", "at", "by"]
-
-
-class RequestSerializer(serializers.ModelSerializer[QuotaRequest]):
-    """What is asked for, and how it stands. Null ends are open; `may` is what you may do to it now."""
-
-    title = serializers.SerializerMethodField()
-    queue: Any = serializers.SlugRelatedField(
-        slug_field="name", read_only=True, allow_null=True, help_text="Null: it is gone."
-    )
-    giver = serializers.SerializerMethodField(help_text="Empty: none is named.")
-    gpus = GpusField(read_only=True, allow_null=True)
-    granted_gpus = GpusField(read_only=True, allow_null=True)
-    author: Any = serializers.SlugRelatedField(
-        slug_field="username", read_only=True, allow_null=True
-    )
-    forwarder: Any = serializers.SlugRelatedField(
-        slug_field="username", read_only=True, allow_null=True
-    )
-    decider: Any = serializers.SlugRelatedField(
-        slug_field="username", read_only=True, allow_null=True
-    )
-    may = serializers.SerializerMethodField()
-    steps: Any = RequestStepSerializer(many=True, read_only=True)
-    comments: Any = RequestCommentSerializer(many=True, read_only=True)
-
-    class Meta:
-        model = QuotaRequest
-        fields = [
-            "id", "title", "kind", "state", "queue", "place", "gpu_class", "priority_class", "figure",
-            "gpus", "granted_gpus", "giver", "name", "starts_at", "ends_at", "reason", "author",
-            "forwarder", "decider", "decision", "created_at", "since", "granted_at", "outcome", "renews",
-            "may", "steps", "comments",
-        ]  # fmt: skip
-        read_only_fields = fields
-
-    def get_title(self, request: QuotaRequest) -> str:
-        return title(request)
-
-    def get_giver(self, request: QuotaRequest) -> str:
-        told = queue_of(request.giver, reader_of(self.context["request"])) or ""
-        return told.rpartition("/")[2]
-
-    @extend_schema_field(serializers.ListField(child=serializers.CharField()))
-    def get_may(self, request: QuotaRequest) -> list[str]:
-        return sorted(verbs(self.context["request"].user, request))
-
-
-class WishSerializer(serializers.Serializer[Any]):
-    """What is asked for. A quota or a boost names queue, class and GPUs; a queue its name and the one above;
-    access one class."""
-
-    kind = serializers.ChoiceField(choices=Kind.choices)
-    queue = serializers.CharField(
-        max_length=63, help_text="That gets it; of a new queue, the one above."
-    )
-    gpu_class = serializers.CharField(max_length=63, required=False, allow_blank=True)
-    priority_class = serializers.CharField(max_length=63, required=False, allow_blank=True)
-    figure = serializers.ChoiceField(
-        choices=Figure.choices, required=False, default=Figure.NOMINAL.value
-    )
-    gpus = GpusField(required=False, allow_null=True, help_text="How many more.")
-    giver = serializers.CharField(
-        max_length=63, required=False, allow_blank=True, help_text="A queue beside it that gives."
-    )
-    name = serializers.CharField(max_length=63, required=False, allow_blank=True)
-    starts_at = serializers.DateTimeField(
-        required=False, allow_null=True, help_text="Null: with the approval.",
-        validators=[within_calendar],
-    )  # fmt: skip
-    ends_at = serializers.DateTimeField(
-        required=False, allow_null=True, help_text="Null: no end.", validators=[within_calendar]
-    )
-    reason = serializers.CharField(
-        max_length=MOST_REASON, required=False, allow_blank=True, validators=[printable]
-    )
-    draft = serializers.BooleanField(
-        required=False, default=False, help_text="Keep it to yourself; submit it later."
-    )
-
-
-class GrantSerializer(serializers.Serializer[Any]):
-    """Why, and of what is granted how much, until when and from whom; left out: as it is asked."""
-
-    note = serializers.CharField(max_length=doors.MOST_NOTE, validators=[one_line])
-    gpus = GpusField(required=False, allow_null=True)
-    ends_at = serializers.DateTimeField(
-        required=False, allow_null=True, validators=[within_calendar]
-    )
-    giver = serializers.CharField(max_length=63, required=False, allow_blank=True)
-
-
-class NoteSerializer(serializers.Serializer[Any]):
-    note = serializers.CharField(max_length=doors.MOST_NOTE, validators=[one_line])
-
-
-class ForwardSerializer(serializers.Serializer[Any]):
-    note = serializers.CharField(
-        max_length=doors.MOST_NOTE, required=False, allow_blank=True, validators=[one_line]
-    )
-    giver = serializers.CharField(max_length=63, required=False, allow_blank=True)
 
 
 class RequestsView(ClusterView):
@@ -439,59 +323,3 @@ class RequestComments(RequestsView):
         typed.is_valid(raise_exception=True)
         made = doors.comment(by=self.person, request=asked, text=typed.validated_data["text"])
         return Response(RequestCommentSerializer(made).data, status=status.HTTP_201_CREATED)
-
-
-class RuleSerializer(serializers.ModelSerializer[ApprovalRule]):
-    queue: Any = serializers.SlugRelatedField(slug_field="name", read_only=True)
-    below_gpus = GpusField(read_only=True)
-    author: Any = serializers.SlugRelatedField(
-        slug_field="username", read_only=True, allow_null=True
-    )
-
-    class Meta:
-        model = ApprovalRule
-        fields = ["queue", "below_gpus", "most_days", "from_siblings", "author", "at"]
-        read_only_fields = fields
-
-
-class SetRuleSerializer(serializers.Serializer[Any]):
-    """What queues directly below are given at once; null takes the rule away."""
-
-    below_gpus = GpusField(allow_null=True)
-    most_days = serializers.IntegerField(
-        required=False, allow_null=True, min_value=1, max_value=automatic.MOST_DAYS
-    )
-    from_siblings = serializers.BooleanField(required=False, default=False)
-
-
-class RuleList(ClusterView, generics.ListAPIView[ApprovalRule]):
-    """Approval rules of the queues that you see."""
-
-    serializer_class = RuleSerializer
-    queryset = ApprovalRule.objects.none()
-
-    def get_queryset(self) -> QuerySet[ApprovalRule]:
-        if self.is_schema:
-            return ApprovalRule.objects.none()
-        seen = visible_queues(self.person).filter(cluster=self.cluster)
-        rows = ApprovalRule.objects.filter(queue__in=seen)
-        return rows.select_related("queue", "author").order_by("queue__path")
-
-
-class RuleDetail(ClusterView):
-    serializer_class = SetRuleSerializer
-    write_scope = Scope.QUOTAS
-
-    @extend_schema(request=SetRuleSerializer, responses={200: RuleSerializer, 204: None})
-    def put(self, request: Request, cluster: str, queue: str) -> Response:
-        """Set the rule of a queue that you divide; 204 where it was taken away."""
-        mine = [one for one in automatic.settable_queues(self.person) if one.name == queue]
-        found = next((one for one in mine if one.cluster_id == self.cluster.pk), None)
-        if found is None:
-            raise ServiceError("gone", "There is no such queue, or you do not divide it.")
-        typed = SetRuleSerializer(data=request.data)
-        typed.is_valid(raise_exception=True)
-        made = automatic.set_rule(by=self.person, queue=found, **typed.validated_data)
-        if made is None:
-            return Response(status=status.HTTP_204_NO_CONTENT)
-        return Response(RuleSerializer(made).data)

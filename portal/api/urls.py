@@ -17,6 +17,7 @@ from portal.api import (
     processes,
     quotas,
     reports,
+    request_rules,
     requests,
     setting_up,
     workloads,
@@ -92,9 +93,11 @@ urlpatterns = [
     path(f"{REQUEST}/withdraw", requests.RequestWithdraw.as_view(), name="request_withdraw"),
     path(f"{REQUEST}/renew", requests.RequestRenew.as_view(), name="request_renew"),
     path(f"{REQUEST}/comments", requests.RequestComments.as_view(), name="request_comments"),
-    path(f"{CLUSTER}/request-rules", requests.RuleList.as_view(), name="request_rules"),
+    path(f"{CLUSTER}/request-rules", request_rules.RuleList.as_view(), name="request_rules"),
     path(
-        f"{CLUSTER}/request-rules/<str:queue>", requests.RuleDetail.as_view(), name="request_rule"
+        f"{CLUSTER}/request-rules/<str:queue>",
+        request_rules.RuleDetail.as_view(),
+        name="request_rule",
     ),
     path(f"{CLUSTER}/workloads", workloads.WorkloadList.as_view(), name="workloads"),
     path(WORKLOAD, workloads.WorkloadDetail.as_view(), name="workload"),

@@ -1,0 +1,138 @@
+"""What is told of a request, and what may be sent of one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from portal.approvals import doors
+from portal.approvals.models import Comment, QuotaRequest, Step
+from portal.approvals.moves import title
+from portal.approvals.states import Figure, Kind
+from portal.approvals.who import verbs
+from portal.approvals.wishes import MOST_REASON
+from portal.boundary.reading import one_line, printable, within_calendar
+from portal.selectors.fields import GpusField
+from portal.teams.reading import reader_of
+from scheduling.services.words.told import queue_of
+
+
+class RequestStepSerializer(serializers.ModelSerializer[Step]):
+    by: Any = serializers.SlugRelatedField(slug_field="username", read_only=True, allow_null=True)
+
+    class Meta:
+        model = Step
+        fields = ["at", "verb", "by", "before", "after", "note"]
+        read_only_fields = fields
+
+
+class RequestCommentSerializer(serializers.ModelSerializer[Comment]):
+    by: Any = serializers.SlugRelatedField(slug_field="username", read_only=True, allow_null=True)
+    text = serializers.CharField(max_length=doors.MOST_COMMENT, validators=[printable])
+
+    class Meta:
+        model = Comment
+        fields = ["id", "at", "by", "text"]
+        read_only_fields = ["id", "at", "by"]
+
+
+class RequestSerializer(serializers.ModelSerializer[QuotaRequest]):
+    """What is asked for, and how it stands. Null ends are open; `may` is what you may do to it now."""
+
+    title = serializers.SerializerMethodField()
+    queue: Any = serializers.SlugRelatedField(
+        slug_field="name", read_only=True, allow_null=True, help_text="Null: it is gone."
+    )
+    giver = serializers.SerializerMethodField(help_text="Empty: none is named.")
+    gpus = GpusField(read_only=True, allow_null=True)
+    granted_gpus = GpusField(read_only=True, allow_null=True)
+    author: Any = serializers.SlugRelatedField(
+        slug_field="username", read_only=True, allow_null=True
+    )
+    forwarder: Any = serializers.SlugRelatedField(
+        slug_field="username", read_only=True, allow_null=True
+    )
+    decider: Any = serializers.SlugRelatedField(
+        slug_field="username", read_only=True, allow_null=True
+    )
+    may = serializers.SerializerMethodField()
+    steps: Any = RequestStepSerializer(many=True, read_only=True)
+    comments: Any = RequestCommentSerializer(many=True, read_only=True)
+
+    class Meta:
+        model = QuotaRequest
+        fields = [
+            "id", "title", "kind", "state", "queue", "place", "gpu_class", "priority_class", "figure",
+            "gpus", "granted_gpus", "giver", "name", "starts_at", "ends_at", "reason", "author",
+            "forwarder", "decider", "decision", "created_at", "since", "granted_at", "outcome", "renews",
+            "may", "steps", "comments",
+        ]  # fmt: skip
+        read_only_fields = fields
+
+    def get_title(self, request: QuotaRequest) -> str:
+        return title(request)
+
+    def get_giver(self, request: QuotaRequest) -> str:
+        told = queue_of(request.giver, reader_of(self.context["request"])) or ""
+        return told.rpartition("/")[2]
+
+    @extend_schema_field(serializers.ListField(child=serializers.CharField()))
+    def get_may(self, request: QuotaRequest) -> list[str]:
+        return sorted(verbs(self.context["request"].user, request))
+
+
+class WishSerializer(serializers.Serializer[Any]):
+    """What is asked for. A quota or a boost names queue, class and GPUs; a queue its name and the one above;
+    access one class."""
+
+    kind = serializers.ChoiceField(choices=Kind.choices)
+    queue = serializers.CharField(
+        max_length=63, help_text="That gets it; of a new queue, the one above."
+    )
+    gpu_class = serializers.CharField(max_length=63, required=False, allow_blank=True)
+    priority_class = serializers.CharField(max_length=63, required=False, allow_blank=True)
+    figure = serializers.ChoiceField(
+        choices=Figure.choices, required=False, default=Figure.NOMINAL.value
+    )
+    gpus = GpusField(required=False, allow_null=True, help_text="How many more.")
+    giver = serializers.CharField(
+        max_length=63, required=False, allow_blank=True, help_text="A queue beside it that gives."
+    )
+    name = serializers.CharField(max_length=63, required=False, allow_blank=True)
+    starts_at = serializers.DateTimeField(
+        required=False, allow_null=True, help_text="Null: with the approval.",
+        validators=[within_calendar],
+    )  # fmt: skip
+    ends_at = serializers.DateTimeField(
+        required=False, allow_null=True, help_text="Null: no end.", validators=[within_calendar]
+    )
+    reason = serializers.CharField(
+        max_length=MOST_REASON, required=False, allow_blank=True, validators=[printable]
+    )
+    draft = serializers.BooleanField(
+        required=False, default=False, help_text="Keep it to yourself; submit it later."
+    )
+
+
+class GrantSerializer(serializers.Serializer[Any]):
+    """Why, and of what is granted how much, until when and from whom; left out: as it is asked."""
+
+    note = serializers.CharField(max_length=doors.MOST_NOTE, validators=[one_line])
+    gpus = GpusField(required=False, allow_null=True)
+    ends_at = serializers.DateTimeField(
+        required=False, allow_null=True, validators=[within_calendar]
+    )
+    giver = serializers.CharField(max_length=63, required=False, allow_blank=True)
+
+
+class NoteSerializer(serializers.Serializer[Any]):
+    note = serializers.CharField(max_length=doors.MOST_NOTE, validators=[one_line])
+
+
+class ForwardSerializer(serializers.Serializer[Any]):
+    note = serializers.CharField(
+        max_length=doors.MOST_NOTE, required=False, allow_blank=True, validators=[one_line]
+    )
+    giver = serializers.CharField(max_length=63, required=False, allow_blank=True)
