@@ -66,7 +66,7 @@ class EditSerializer(serializers.Serializer[Any]):
 
 class QuotaPreview(ClusterView):
     serializer_class = EditSerializer
-    write_scope = Scope.READ
+    write_scope = Scope.QUOTAS
 
     @extend_schema(
         request=EditSerializer,

@@ -66,7 +66,11 @@ class RuleDetail(ClusterView):
         mine = [one for one in automatic.settable_queues(self.person) if one.name == queue]
         found = next((one for one in mine if one.cluster_id == self.cluster.pk), None)
         if found is None:
-            raise ServiceError("gone", "There is no such queue, or you do not divide it.")
+            raise ServiceError(
+                "gone",
+                "There is no such queue, or you do not divide it.",
+                "Name one that you divide.",
+            )
         typed = SetRuleSerializer(data=request.data)
         typed.is_valid(raise_exception=True)
         made = automatic.set_rule(by=self.person, queue=found, **typed.validated_data)

@@ -162,7 +162,11 @@ class RequestPreview(RequestsView):
         try:
             kept = previews.of_wish(Wish.of(asked), self.cluster.now(), gpus=milli)
         except ServiceError as refused:
-            raise ServiceError("cannot_plan", previews.fault(refused)["fault"]) from refused
+            raise ServiceError(
+                "cannot_plan",
+                previews.fault(refused)["fault"],
+                "Have its author change it, or decide without a plan and say why.",
+            ) from refused
         seen = previews.seen_by(
             self.person,
             self.cluster,

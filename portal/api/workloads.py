@@ -139,6 +139,7 @@ class WorkloadSerializer(ToldSerializer):
             "eviction_count",
             "used_gpu_hours",
             "lost_gpu_hours",
+            "image",
             "start_forecast",
             "lead_s",
             "run_time",

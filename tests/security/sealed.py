@@ -16,6 +16,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from portal.accounts.models import ApiToken, User
+from portal.approvals.models import ApprovalRule, Comment, QuotaRequest, Step
 from portal.teams.models import Membership, ServiceAccount, Team
 from scheduling.engine import model as m
 from scheduling.engine.reasons import catalogue as reasons
@@ -138,7 +139,7 @@ def organisation() -> Organisation:
                 "uid-nlp", "uid-moved", "uid-runs", "uid-old", "uid-evicted", "uid-vision",
                 "uid-search", "uid-nowhere",
             ],
-            "pk": [change, token.pk, _what_if(cluster), 999_999],
+            "pk": [change, token.pk, _what_if(cluster), _asked_for(queues), 999_999],
             "number": [cycle.number, 999_999],
             "team": [*teams, "nowhere"],
             "account": ["svc-okapi", "svc-nowhere"],
@@ -152,6 +153,20 @@ def organisation() -> Organisation:
             "topic": ["share", "waiting", "evicted", "glossary", "keyboard", "nowhere"],
         },
     )  # fmt: skip
+
+
+def _asked_for(queues: dict[str, Queue]) -> int:
+    """What somebody of zebra asks for, and a word on it; taken from quokka."""
+    author = User.objects.get(username="zebra-user")
+    asked = QuotaRequest.objects.create(
+        cluster=queues["zebra-vision"].cluster, kind="quota", state="approver", queue=queues["zebra-vision"],
+        place=queues["zebra-vision"].path, gpu_class=GPUS, gpus=1000, giver=queues["quokka-search"],
+        reason="zebra-ask", author=author, created_at=NOW, since=NOW,
+    )  # fmt: skip
+    Step.objects.create(request=asked, at=NOW, verb="submit", by=author, after="approver")
+    Comment.objects.create(request=asked, at=NOW, by=author, text="zebra-comment")
+    ApprovalRule.objects.create(queue=queues["zebra-vision"].parent, below_gpus=1000, at=NOW)
+    return int(asked.pk)
 
 
 def _queues(cluster: Cluster) -> dict[str, Queue]:

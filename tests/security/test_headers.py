@@ -50,6 +50,7 @@ def test_every_answer_to_a_person_stays_out_of_caches(admin):
         "passkey",
         "what_if",
         "consolidation",
+        "request",
     )
     world = World(Cluster.objects.get(), {"admin": session}, dict.fromkeys(kept, 1))
     client = world.client("admin")

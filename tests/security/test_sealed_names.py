@@ -40,6 +40,7 @@ PROBE = "PROBE"
 SUBMIT = {"name": "x", "queue": PROBE, "image": "i", "gpu_classes": GPUS}
 CELL = {"gpu_class": GPUS, "field": "nominal", "value": 1}
 TREE = {"name": "fresh", "parent": "nlp", "priority": 0, "stop": "none"}
+WISH = {"kind": "quota", "queue": PROBE, "gpu_class": GPUS, "gpus": 1, "reason": "r"}
 MANIFEST = {
     "apiVersion": "batch/v1", "kind": "Job",
     "metadata": {"name": "x", "namespace": PROBE, "labels": {"weir.dev/queue": "nlp"}},
@@ -210,10 +211,46 @@ ADDRESSES = {
     "web:cycle_snapshot": SHOWN,
     "web:cluster_mode": PLAIN,
     **{
-        f"reports:{name}{ending}": Address(REPORT, shows=name != "waits")
+        f"reports:{name}{ending}": Address(REPORT, shows=name not in ("waits", "fairness"))
         for name in ("utilization", "waits", "preemptions", "fairness")
         for ending in ("", "_csv", "_json")
     },
+    **{
+        f"web:request_{verb}": Address(probes=({"note": "n", "giver": PROBE},))
+        for verb in ("forward", "approve")
+    },
+    **{
+        f"{part}:request_{verb}": PLAIN
+        for part in ("web", "api")
+        for verb in ("submit", "ask_changes", "reject", "withdraw", "revoke", "renew")
+    },
+    **{
+        f"api:request_{verb}": Address(probes=({"note": "n", "giver": PROBE},))
+        for verb in ("forward", "approve")
+    },
+    "web:requests": Address(("?state=all", "?state=decide"), shows=True),
+    "web:request": SHOWN,
+    "web:request_new": Address(("?queue=zebra-vision",), (WISH, {**WISH, "queue": "nlp", "giver": PROBE})),
+    "web:request_preview": Address(probes=(WISH, {**WISH, "queue": "nlp", "giver": PROBE})),
+    "web:request_edit": PLAIN,
+    "web:request_comment": PLAIN,
+    "web:request_rules": PLAIN,
+    "web:notices": PLAIN,
+    "web:notices_read": PLAIN,
+    "web:notice_preferences": PLAIN,
+    "api:requests": Address(
+        ("?state=all", "?state=decide"), (WISH, {**WISH, "queue": "nlp", "giver": PROBE}), shows=True
+    ),
+    "api:request": Address(probes=(WISH,), by="PUT", shows=True),
+    "api:request_preview": PLAIN,
+    "api:request_comments": PLAIN,
+    "api:request_rules": PLAIN,
+    "api:request_rule": Address(by="PUT"),
+    "api:notices": PLAIN,
+    "api:notices_read": PLAIN,
+    "api:notice_preferences": Address(by="PUT"),
+    "api:quota_preview": Address(probes=({"cells": [{**CELL, "queue": PROBE}]},)),
+    "api:workload_sooner": PLAIN,
     "api:me": PLAIN,
     "api:tokens": Address(probes=({"name": PROBE},)),
     "api:token": PLAIN,
@@ -257,7 +294,7 @@ ADDRESSES = {
     "api:decisions": Address((*LEDGER, *OFFSETS), shows=True),
     "api:evictions": Address((*LEDGER, *OFFSETS), shows=True),
     **{
-        f"api:{name}": Address(REPORT, shows=name != "waits")
+        f"api:{name}": Address(REPORT, shows=name not in ("waits", "fairness"))
         for name in ("utilization", "waits", "preemptions", "fairness")
     },
     "api:schema": PLAIN,

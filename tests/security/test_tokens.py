@@ -19,7 +19,7 @@ WRITES = ("POST", "PUT", "PATCH", "DELETE")
 GIVEN = {
     "cluster": "fra1", "name": "pretraining", "uid": "uid-there", "number": 48213, "pk": 1,
     "team": "pretraining", "account": "svc-there", "key": "nowhere",
-    "username": "m.okafor",
+    "username": "m.okafor", "queue": "pretraining",
 }  # fmt: skip
 
 
@@ -92,6 +92,10 @@ def test_writing_operations_are_those_we_know():
         "POST consolidations", "DELETE consolidation",
         "POST people", "PUT person", "POST teams", "PUT team", "DELETE team", "PUT team_member",
         "DELETE team_member", "POST personas", "PUT persona", "DELETE persona",
+        "POST quota_preview", "POST requests", "PUT request", "POST request_submit", "POST request_forward",
+        "POST request_approve", "POST request_ask_changes", "POST request_reject", "POST request_revoke",
+        "POST request_withdraw", "POST request_renew", "POST request_comments",
+        "PUT request_rule", "POST notices_read", "PUT notice_preferences",
     }  # fmt: skip
 
 

@@ -23,6 +23,7 @@ ROOM = SCATTERED | {
     Reason.NO_FREE_GPUS,
     Reason.NO_ROOM_ON_ITS_NODES,
     Reason.NO_ROOM_IN_TOPOLOGY,
+    Reason.KEPT_FOR_SHORT,
     Reason.RESERVED_FOR_OTHER,
     Reason.RESERVED,
 }

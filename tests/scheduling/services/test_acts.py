@@ -9,9 +9,12 @@ from typing import Any
 import pytest
 
 from scheduling.cluster.enforcement.enforcer import Act, Enforcer, Report
-from scheduling.engine import Outline, Planner
+from scheduling.engine import Outline
 from scheduling.engine import model as m
+from scheduling.engine.snapshot.frame import Frame
+from scheduling.engine.state.array_plan import ArrayPlan
 from scheduling.models import Cluster, GpuClass, Queue, State
+from scheduling.services.cycle import run as cycle
 from scheduling.services.cycle.project import missing
 from scheduling.services.snapshot import blocked
 from scheduling.testbed.kubelets import STOPPED
@@ -20,7 +23,7 @@ from tests.scheduling.kube import JOBS, World, add_node, eventually, node
 from tests.scheduling.manifests import node_affinity
 
 S = State
-PLAN = Planner.plan
+OUTLINE = cycle.outline
 CARRY_OUT = Enforcer.carry_out
 
 
@@ -32,18 +35,18 @@ def decide(monkeypatch: pytest.MonkeyPatch, *decisions: m.Decision) -> None:
     """The next plans say ``decisions`` for these workloads, whatever the engine thinks."""
     spoken_for = {d.workload for d in decisions}
 
-    def plan(planner: Planner, snapshot: m.Snapshot) -> Outline:
-        made = PLAN(planner, snapshot)
+    def outline(frame: Frame, plan: ArrayPlan) -> Outline:
+        made = OUTLINE(frame, plan)
         rest = tuple(d for d in made.acts if d.workload not in spoken_for)
         assert spoken_for.isdisjoint(made.waits.names)
         return replace(made, acts=(*decisions, *rest))
 
-    monkeypatch.setattr(Planner, "plan", plan)
+    monkeypatch.setattr(cycle, "outline", outline)
 
 
 def decide_freely(monkeypatch: pytest.MonkeyPatch) -> None:
     """The next plans are the engine's own again."""
-    monkeypatch.setattr(Planner, "plan", PLAN)
+    monkeypatch.setattr(cycle, "outline", OUTLINE)
 
 
 def sized(action: m.Action, name: str, **placement: int) -> m.Decision:

@@ -5,8 +5,8 @@ from datetime import timedelta
 
 import pytest
 
+from portal.selectors import sooner
 from portal.selectors.ends import elsewhere
-from portal.web.workloads import sooner
 from scheduling.models import MILLI, RunTimeQuestion, StartForecast, Workload
 from scheduling.prediction import boosted, stored
 from scheduling.services import forecasts

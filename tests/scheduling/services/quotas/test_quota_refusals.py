@@ -101,7 +101,7 @@ def test_sum_that_breaks_later_names_the_moment(cluster, research):
     (fault,) = faults(research, cell("speech", 16))
 
     assert fault.sentence == (
-        "research was given 64 and its queues would hold 72 from 29 Nov 2026 09:42 UTC."
+        "research was given 64 and its queues would hold 72 from 2026-11-29 09:42 UTC."
     )
     save(research, cell("speech", 16), effective_until=later)
 
