@@ -228,7 +228,7 @@ ADDRESSES = {
         f"api:request_{verb}": Address(probes=({"note": "n", "giver": PROBE},))
         for verb in ("forward", "approve")
     },
-    "web:requests": Address(("?state=all", "?state=decide"), shows=True),
+    "web:requests": Address(("?state=all", "?state=decide")),
     "web:request": SHOWN,
     "web:request_new": Address(("?queue=zebra-vision",), (WISH, {**WISH, "queue": "nlp", "giver": PROBE})),
     "web:request_preview": Address(probes=(WISH, {**WISH, "queue": "nlp", "giver": PROBE})),

@@ -10,6 +10,8 @@ import time
 from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
+from kubernetes.config import ConfigException
+
 from scheduling.cluster.connection.client import ApiError
 from scheduling.engine import model as m
 from scheduling.models import Cluster
@@ -54,7 +56,7 @@ def preview(
 def _live(cluster: Cluster) -> m.Snapshot:
     try:
         return snapshots.live(cluster)
-    except (ApiError, OSError) as error:
+    except (ApiError, ConfigException, OSError) as error:
         raise ServiceError(
             "cluster_unreachable",
             f"Cluster {cluster.name} does not answer, so nothing can be planned.",
