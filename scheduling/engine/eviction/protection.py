@@ -53,22 +53,32 @@ def is_lawful(world: Session, request: VictimRequest) -> bool:
 
 
 @inner
+def ends_sooner(world: Session, request: VictimRequest) -> bool:
+    """Whether the protection of the chosen ends before what the workload is told to wait for by time."""
+    out, w = world.out, request.w
+    if out.action[w] != codes.WAIT or out.reason[w] != codes.VICTIMS_PROTECTED:
+        return False
+    return bool(world.rules.now < last_release(world, request) < out.until[w])
+
+
+@inner
 def blame_protection(world: Session, request: VictimRequest) -> None:
     """Quote the first victim that would go, its queue, and until when it is safe."""
     w, v, out = request.w, world.candidates.log.slot[world.candidates.log.first], world.out
-    reason, overlook = codes.VICTIMS_PROTECTED, request.overlook
+    reason, overlook, until = codes.VICTIMS_PROTECTED, request.overlook, 0.0
     if overlook == PROTECTED and last_release(world, request) <= world.rules.now:
         overlook = DELAY
     if overlook == DELAY:
-        out.until[w] = patient_until(world, w, request.rule, _is_urgent(world, request))
+        until = patient_until(world, w, request.rule, _is_urgent(world, request))
     elif overlook == PROTECTED:
-        out.until[w] = last_release(world, request)
+        until = last_release(world, request)
     elif overlook == BUDGET:
         reason = codes.BUDGET_SPENT
-        out.until[w] = _budgets_until(world)
+        until = _budgets_until(world)
     else:
         reason = codes.EVICTION_CAP
     decide(out, w, codes.WAIT, reason, request.c, 0)
+    out.until[w] = until
     q = world.work.queue[v]
     fair = world.division.fair[request.c, q]
     held = world.queues.usage.held[request.c, q] + _chosen_of(world, q)
@@ -85,7 +95,7 @@ def blame_protection(world: Session, request: VictimRequest) -> None:
         figures[w, WOULD_LEAVE.waits_itself] = overlook == DELAY
         figures[w, WOULD_LEAVE.protection] = 0.0
         if overlook == PROTECTED:
-            figures[w, WOULD_LEAVE.protection] = _what_protects(world, request, out.until[w])
+            figures[w, WOULD_LEAVE.protection] = _what_protects(world, request, until)
 
 
 @once

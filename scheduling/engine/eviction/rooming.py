@@ -2,31 +2,31 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from scheduling.engine import codes
 from scheduling.engine.admission.allocate import (
     need_of,
     only_reserved,
     passes_nominal,
-    start_or_promise,
 )
 from scheduling.engine.admission.reserve import forget_reservation, hold_nodes_again, let_nodes_of
 from scheduling.engine.compile.kernel import inner, once
-from scheduling.engine.compile.structs import Ints
 from scheduling.engine.eviction.bounds import (
     fails_like_another,
     first_of_both,
     is_promising,
     lent_at_most,
     note_failure,
-    note_loss,
 )
 from scheduling.engine.eviction.candidates import list_candidates
+from scheduling.engine.eviction.carry_out import carry_out
 from scheduling.engine.eviction.consolidation import consolidate, move_beside_victims, moving
 from scheduling.engine.eviction.free_seats import find_victims, give_up, lost_so_far
-from scheduling.engine.eviction.lines import evict_for, is_shrunk, move_for, shrink_for
-from scheduling.engine.eviction.protection import blame_protection, is_lawful, patient_until
+from scheduling.engine.eviction.protection import (
+    blame_protection,
+    ends_sooner,
+    is_lawful,
+    patient_until,
+)
 from scheduling.engine.eviction.rules import (
     ALL,
     BOTH,
@@ -41,16 +41,14 @@ from scheduling.engine.eviction.rules import (
     SOME,
     STRICT,
     VictimRequest,
-    is_own,
     note_owed,
 )
-from scheduling.engine.quota.fair_share import LENT, PLAIN, ROUNDED, branch_of, reach
-from scheduling.engine.reasons.figures import PROMISE
+from scheduling.engine.quota.fair_share import LENT, PLAIN, ROUNDED, reach
 from scheduling.engine.state.session import Session
-from scheduling.engine.state.units import EPS, GPUS
-from scheduling.engine.statement.changed import EVERY, REACH, ROOM, changed
+from scheduling.engine.state.units import EPS
+from scheduling.engine.statement.changed import EVERY, REACH, changed
 from scheduling.engine.statement.lines import note_bound
-from scheduling.engine.statement.statement import LEAVES, MOVES, how_many
+from scheduling.engine.statement.statement import how_many
 
 NOBODY, RESERVED_FREE = 0, -1
 """In place of what a search needs: it failed, or free GPUs that are kept for another would do."""
@@ -67,7 +65,7 @@ def move_others(world: Session, w: int, c: int) -> bool:
     """Step c, without evictions: others move on class ``c`` where that gives ``w`` room."""
     if world.rules.max_moves == 0 or not _may_gain(world, w, c) or not consolidate(world, w, c):
         return False
-    _carry_out(world, moving(world, w, c))
+    carry_out(world, moving(world, w, c))
     return True
 
 
@@ -129,7 +127,7 @@ def make_room_below(world: Session, w: int, c: int, meet: int) -> bool:
         world, VictimRequest(w, c, BOTH, top, True, STRICT, need, False, PLAIN), True
     )
     if request.need > 0:
-        _carry_out(world, request)
+        carry_out(world, request)
     return request.need > 0
 
 
@@ -190,13 +188,26 @@ def _search_overlooking(world: Session, w: int, c: int, need: int, stretch: int)
         if request.need == NOBODY:
             continue
         if overlook == STRICT or is_lawful(world, request):
-            _carry_out(world, request)
+            carry_out(world, request)
             return DONE
         if world.out.action[w] == codes.UNDECIDED:
             blame_protection(world, request)
         give_up(world, request)
+        if overlook == DELAY and forbidden[PROTECTED] == 1:
+            _tell_of_sooner(world, request)
         return WAITS
     return NOBODY
+
+
+@once
+def _tell_of_sooner(world: Session, told: VictimRequest) -> None:
+    """Who waits for what others hold may preempt in its own queue before, once a protection ends."""
+    w, c, need, top = told.w, told.c, told.need, told.top
+    request = VictimRequest(w, c, PREEMPT, top, True, PROTECTED, need, False, PLAIN)
+    if is_promising(world, request) and find_victims(world, request):
+        if ends_sooner(world, request):
+            blame_protection(world, request)
+        give_up(world, request)
 
 
 @once
@@ -367,50 +378,3 @@ def _search_both(world: Session, ask: VictimRequest, entitled: bool) -> VictimRe
                 return request
         top = world.tree.parent[top]
     return VictimRequest(w, c, BOTH, top, True, overlook, NOBODY, False, PLAIN)
-
-
-@inner
-def _carry_out(world: Session, request: VictimRequest) -> None:
-    """The chosen leave, the workload keeps the seats it has claimed.
-
-    They may be free already, held for a gang that goes first: that one gets what the victims leave.
-    """
-    candidates, out, gone = world.candidates, world.out, 0
-    leaves = leaves_by_queue(world, request)
-    for k in range(candidates.log.first, candidates.log.size):
-        v = candidates.log.slot[k]
-        note_loss(world, k)
-        if candidates.log.part[k] == MOVES:
-            move_for(world, request, v)
-            world.queues.round.moves += 1
-            gone += 1
-        elif candidates.log.part[k] == LEAVES:
-            reason = codes.PREEMPTED if is_own(world, request, v) else codes.RECLAIMED
-            evict_for(world, request, v, reason, leaves)
-            gone += 1
-        elif not candidates.log.leaves[v] and not is_shrunk(world, v):
-            shrink_for(world, request, v, leaves)
-            gone += 1
-    changed(world, ROOM, request.c, EVERY)
-    start_or_promise(world, request.w, request.c, world.work.least[request.w])
-    if out.action[request.w] == codes.RESERVE:
-        out.figures[request.w, PROMISE.victims] = gone
-
-
-@inner
-def leaves_by_queue(world: Session, request: VictimRequest) -> Ints:
-    """Milli-GPU of the chosen, by their queue just below the common ancestor."""
-    candidates, leaves = world.candidates, np.zeros(world.tree.parent.size, np.int64)
-    for k in range(candidates.log.first, candidates.log.size):
-        v = candidates.log.slot[k]
-        if candidates.log.part[k] == MOVES:
-            continue
-        members = (
-            1
-            if candidates.log.part[k] >= 0
-            else world.work.members[v] - candidates.log.members_given[v]
-        )
-        leaves[branch_of(world.tree, world.work.queue[v], world.work.queue[request.w])] += (
-            members * world.work.need[GPUS, v]
-        )
-    return leaves

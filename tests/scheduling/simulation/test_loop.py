@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scheduling.engine import MILLI, Action, Members, Policy, Reason, Workload
+from scheduling.engine import MILLI, Action, Members, Policy, Queue, Reason, Workload
 from scheduling.simulation.compiled.lives import live_submissions
 from scheduling.simulation.replay.weir import EngineRun, lived_replay
 from scheduling.simulation.run.jobs import Submission
@@ -76,6 +76,17 @@ def test_compiled_loop_lives_the_same_life_as_the_simulator(
     compiled = live_submissions(cluster, submissions, options)
 
     assert fates_of_life(compiled) == fates(spelled_out.jobs)
+
+
+def test_preemption_once_a_protection_ends_waits_for_no_other_event() -> None:
+    cluster = replace(small_cluster(), queues=(Queue("a"), Queue("b")))
+    loans = [Submission(pending(f"loan-{i}", 0, gpus=8), 9000, None) for i in range(3)]
+    own = Submission(pending("own", 198, queue="b", gpus=8), 9000, None)
+    urgent = replace(pending("urgent", 206, queue="b", gpus=8), priority_class="high")
+
+    life = live_submissions(cluster, [*loans, own, Submission(urgent, 100)])
+
+    assert life.jobs.first[-1] == 198 + 600
 
 
 def test_life_ends_at_until_with_the_rest_unfinished() -> None:
