@@ -239,7 +239,7 @@ def _workload(
         cpus=observed.cpus if observed.gpus else 0,
         memory_mib=observed.memory_mib if observed.gpus else 0,
         members=m.Members(observed.min_members, observed.max_members),
-        gpu_classes=_wishes(observed, known, rows, foreseen),
+        gpu_classes=_wishes(observed, known, rows, foreseen, now),
         topology=m.Topology(**observed.topology),
         elastic=observed.min_members < observed.max_members,
         predicted=_predicted(observed, running, foreseen),
@@ -251,14 +251,21 @@ def _workload(
     )
 
 
-def _wishes(observed: Observed, known: Known, rows: PolicyRows, foreseen: Rests) -> tuple[str, ...]:
-    """The classes that it may use: as its author prefers them, or those first where it would end first."""
+def _wishes(
+    observed: Observed, known: Known, rows: PolicyRows, foreseen: Rests, now: datetime
+) -> tuple[str, ...]:
+    """The classes that it may use: as its author prefers them, or those first where it would end first; none
+    that is slower while waiting for the faster is worth it."""
     left = observed.gpu_classes if known.gpu_classes is None else known.gpu_classes
-    rest = foreseen.get(observed.uid)
-    if rest is None or not rest.classes or rows.cluster.class_order != ClassOrder.ENDS_FIRST:
+    rest, order = foreseen.get(observed.uid), rows.cluster.class_order
+    if rest is None or not rest.classes or order == ClassOrder.LISTED:
         return left
     place = {name: number for number, name in enumerate(rest.classes)}
-    return tuple(sorted(left, key=lambda name: place.get(name, len(place))))
+    left = tuple(sorted(left, key=lambda name: place.get(name, len(place))))
+    if order != ClassOrder.WAITS or known.situation is not Situation.WAITING:
+        return left
+    later = {name for name, until in rest.not_before if now < until}
+    return tuple(name for name in left if name not in later) or left
 
 
 def _predicted(
