@@ -43,13 +43,15 @@ class Elsewhere:
 
 @dataclass(frozen=True, slots=True)
 class HeldBack:
-    """Work that may use ``slower`` too and waits for ``faster`` alone ``until`` then: at the P50 its run there is
-    shorter by ``longer_s`` seconds, and starts there have waited ``wait_s`` of late."""
+    """Work that may use ``slower`` too and waits for ``faster`` alone ``until`` then.
+
+    At the P50 its run there is shorter by ``shorter_s`` seconds, and starts there have waited ``wait_s`` of late.
+    """
 
     slower: str
     faster: str
     until: datetime
-    longer_s: float
+    shorter_s: float
     wait_s: float
 
 
