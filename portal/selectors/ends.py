@@ -45,7 +45,7 @@ class Elsewhere:
 class HeldBack:
     """Work that may use ``slower`` too and waits for ``faster`` alone ``until`` then.
 
-    At the P50 its run there is shorter by ``shorter_s`` seconds, and starts there have waited ``wait_s`` of late.
+    At the P50 its run there is ``shorter_s`` seconds shorter; starts there waited ``wait_s`` of late.
     """
 
     slower: str
