@@ -26,11 +26,27 @@ SUITES = (
     "tests/scheduling/services/test_ledger.py",
     "tests/scheduling/services/test_lifecycle.py",
     "tests/scheduling/services/test_quotas_at_once.py",
+    "tests/security/test_guesses_at_once.py",
     "tests/security/test_sessions.py",
+    "tests/security/test_sign_in.py",
     "tests/security/test_throttles.py",
+    "tests/security/test_tokens.py",
 )
 MOVES_THE_CLOCK = "not process_that_died"
 """The one test that moves a clock which Redis does not follow."""
+PARTLY = (
+    (
+        ("tests/scheduling/services/test_checkpoints.py", "tests/scheduling/services/quotas"),
+        "two_saves or save or revert or fit or grid or outlive",
+    ),
+    (
+        ("tests/security/test_hostile_input.py",),
+        "sign_in or (at_once and (nobody or lead)) or (in_the_path and lead) or (each_place and lead)",
+    ),
+)
+"""Suites of which some tests touch rows, with the words that name those. Hostile texts are others here:
+PostgreSQL refuses what SQLite stores, such as NUL and what is too long for a column.
+"""
 WHOLE = ("tests/parts/test_whole.py",)
 
 
@@ -48,6 +64,8 @@ def main() -> int:
         # The broker of these stays in the process: who sends and who takes a task are in one there.
         environment = {"DATABASE_URL": database.url, "WEIR_CACHE_URL": cache.url}
         suites = pytest(SUITES, environment, "-n", "2", "-k", MOVES_THE_CLOCK)
+        for part, words in PARTLY:
+            suites = pytest(part, environment, "-n", "2", "-k", words) or suites
     whole = pytest(WHOLE, {"WEIR_TEST_PARTS": "1"}, "-s")
     return suites or whole
 

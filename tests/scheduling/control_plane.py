@@ -37,6 +37,8 @@ def control_plane() -> Iterator[ControlPlane]:
 def _sweep() -> None:
     for folder in FOLDER.glob("*"):
         owner = Identity.read(folder / _OWNER)
-        if owner is None or not owner.is_alive:
+        # Another worker may have made its folder and not yet said whose it is.
+        is_new = owner is None and Path("/proc", folder.name).exists()
+        if not is_new and (owner is None or not owner.is_alive):
             forget(folder)
             shutil.rmtree(folder, ignore_errors=True)

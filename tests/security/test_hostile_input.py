@@ -1,7 +1,7 @@
 """Hostile values in every parameter of every address: refused in words, never by a 5xx.
 
 As nobody, researcher, lead and operator, on the database that the settings name (SQLite here, and
-PostgreSQL by `test_on_postgresql.py`). Below /api/ every refusal is JSON of the one shape.
+PostgreSQL by `make test-services`). Below /api/ every refusal is JSON of the one shape.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ def day(number):
 
 
 class TestConstraints:
-    """On the database of the settings; ``test_on_postgresql`` runs them there as well."""
+    """On the database of the settings; ``make test-services`` runs them on PostgreSQL as well."""
 
     @pytest.fixture
     def tree(self, db):
