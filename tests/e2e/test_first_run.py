@@ -17,7 +17,10 @@ from tests.portal.setup.conftest import PASSWORD
 from tests.scheduling.control_plane import ON
 from tests.scheduling.kube import eventually
 
-TREE = "queues:\n  - {{name: vision, namespace: {namespace}, nominal: {{l4: 8}}}}\n"
+TREE = """
+queues:
+  - {{name: vision, namespace: {namespace}, access_group: vision-people, nominal: {{l4: 8}}}}
+"""
 WITHIN_S = 300
 """From the link to a Job that runs."""
 

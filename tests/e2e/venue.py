@@ -11,8 +11,9 @@ from pathlib import Path
 
 import yaml
 
-from scheduling.cluster.connection.client import Client, NotFoundError
+from scheduling.cluster.connection.client import Client, ConflictError, NotFoundError
 from scheduling.cluster.connection.kubeconfig import configuration_from
+from scheduling.cluster.guardrails.manifests import MEMBER_ROLE
 from scheduling.models import Cluster
 from scheduling.testbed.control_plane.access import Access
 from scheduling.testbed.control_plane.plane import ControlPlane
@@ -21,6 +22,7 @@ from tests.portal.setup.test_first_run import LABEL, kubeconfig
 from tests.scheduling.kube import add_node, node
 
 NODE = "l4-1"
+DEPLOYED = Path(__file__).parents[2] / "docker" / "kubernetes"
 PRODUCT = {LABEL: "NVIDIA-L4"}
 
 
@@ -47,6 +49,7 @@ def real(plane: ControlPlane) -> Iterator[Venue]:
     client = Client(configuration_from(plane.access.kubeconfig))
     namespace = f"vision-{secrets.token_hex(4)}"
     try:
+        _let_members_work(client)
         _furnish(client, namespace)
         yield Venue(flattened(plane.access), namespace)
     finally:
@@ -54,6 +57,14 @@ def real(plane: ControlPlane) -> Iterator[Venue]:
             with suppress(NotFoundError):
                 client.delete(path)
         client.close()
+
+
+def _let_members_work(client: Client) -> None:
+    """The role that teams get, as an admin applies it with the file."""
+    objects = yaml.safe_load_all((DEPLOYED / "enforce.yaml").read_text())
+    role = next(o for o in objects if o["metadata"]["name"] == MEMBER_ROLE)
+    with suppress(ConflictError):
+        client.create("/apis/rbac.authorization.k8s.io/v1/clusterroles", role)
 
 
 def flattened(access: Access) -> str:
