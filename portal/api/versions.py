@@ -29,7 +29,7 @@ class VersionMismatch(APIException):
 
     status_code = status.HTTP_412_PRECONDITION_FAILED
     default_code = "changed_since_read"
-    remedy = "GET it again, look at what is there now, and send your change with the ETag of that answer."
+    remedy = "Read it again, look at what is there now, and send your change with the ETag of that answer."
 
     def __init__(self, changed: list[str]) -> None:
         what = ", ".join(changed)

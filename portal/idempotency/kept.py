@@ -53,18 +53,19 @@ def claim(user: User, key: str, asked: str) -> Claim:
             "The Idempotency-Key is no key.",
             "Send 8 to 200 letters, digits or signs without spaces, such as a new UUID.",
         )
-    digests = {"key": _digest("key", key), "asked": _digest("asked", asked)}
-    KeptAnswer.objects.filter(user=user, key=digests["key"], at__lt=_oldest()).delete()
+    name, meant = _digest("key", key), _digest("asked", asked)
+    mine = KeptAnswer.objects.filter(user=user, key=name)
+    mine.filter(at__lt=_oldest()).delete()
     try:
         with transaction.atomic():
-            row = KeptAnswer.objects.create(user=user, at=timezone.now(), **digests)
+            row = KeptAnswer.objects.create(user=user, at=timezone.now(), key=name, asked=meant)
     except IntegrityError:
-        return _held(user, key, **digests)
+        return _held(mine.first(), key, meant)
     return Claim(row, key)
 
 
-def _held(user: User, key: str, *, asked: str, **named: str) -> Claim:
-    row = KeptAnswer.objects.filter(user=user, **named).first()
+def _held(row: KeptAnswer | None, key: str, asked: str) -> Claim:
+    """What is known of a key that is taken; without a ``row`` it was freed this moment."""
     if row is not None and row.asked != asked:
         raise ServiceError(
             "key_reused",
