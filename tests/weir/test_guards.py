@@ -1,5 +1,7 @@
 """What a command sends so that nothing is done twice, and nothing of others is overwritten."""
 
+from decimal import Decimal
+
 import pytest
 import requests
 
@@ -18,7 +20,7 @@ def at_once(monkeypatch):
 
 def save_beside(*_, **__):
     """Somebody else's edit, while a person looks at the question."""
-    cell = QuotaCell("pretraining", "h100-80gb", Field.NOMINAL, 21)
+    cell = QuotaCell("pretraining", "h100-80gb", Field.NOMINAL, Decimal(21))
     save_quotas(
         queue=Queue.objects.get(name="language"), cells=[cell], author=None, reason="beside"
     )

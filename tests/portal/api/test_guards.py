@@ -22,6 +22,8 @@ from tests.factories import example_cluster, make_user
 
 pytestmark = pytest.mark.django_db
 FRA1 = "/api/v1/clusters/fra1"
+CELL = {"queue": "pretraining", "gpu_class": "h100-80gb", "field": "nominal", "value": 20}
+FEWER = {"queue": "language", "cells": [CELL], "reason": "less for now"}
 NEW = {"name": "urgent", "value": 500, "type": "training"}
 
 
@@ -201,16 +203,9 @@ def test_shares_of_a_queue_are_no_edit(admin, cluster):
 def test_version_of_quotas_moves_with_a_change(admin, cluster):
     url = f"{FRA1}/quotas"
     former = admin.get(url)["ETag"]
-    cell = {
-        "queue": "pretraining",
-        "gpu_class": str(GpuClass.objects.first()),
-        "field": "weight",
-        "value": 3,
-    }
-    body = {"queue": "research", "cells": [cell], "reason": "x"}
-    changed = admin.post(url, body, format="json", HTTP_IF_MATCH=former)
+    changed = admin.post(url, FEWER, format="json", HTTP_IF_MATCH=former)
     assert changed.status_code == 201, changed.json()
-    assert admin.post(url, body, format="json", HTTP_IF_MATCH=former).status_code == 412
+    assert admin.post(url, FEWER, format="json", HTTP_IF_MATCH=former).status_code == 412
 
 
 def test_tree_that_is_read_changes_nothing_when_it_is_put_back(admin, cluster):
@@ -313,16 +308,9 @@ def test_secret_that_is_shown_once_is_not_kept_in_the_clear(admin):
 
 def test_retried_edit_of_a_version_gets_its_first_answer(admin, cluster):
     url = f"{FRA1}/quotas"
-    cell = {
-        "queue": "pretraining",
-        "gpu_class": str(GpuClass.objects.first()),
-        "field": "weight",
-        "value": 3,
-    }
-    body = {"queue": "research", "cells": [cell], "reason": "x"}
     more = {**key(), "HTTP_IF_MATCH": admin.get(url)["ETag"]}
-    first, again = (admin.post(url, body, format="json", **more) for _ in range(2))
-    assert (first.status_code, again.status_code) == (201, 201)
+    first, again = (admin.post(url, FEWER, format="json", **more) for _ in range(2))
+    assert (first.status_code, again.status_code) == (201, 201), first.json()
     assert again.json() == first.json()
 
 
