@@ -6,6 +6,7 @@ from unittest import mock
 from uuid import uuid4
 
 import pytest
+from django.db import connection
 from django.urls import get_resolver
 from django.utils import timezone
 from drf_spectacular.generators import SchemaGenerator
@@ -314,25 +315,38 @@ def test_retried_edit_of_a_version_gets_its_first_answer(admin, cluster):
     assert again.json() == first.json()
 
 
-@pytest.mark.django_db(transaction=True)
-def test_two_at_once_are_carried_out_once():
-    example_cluster()
-    user, once = User.objects.get(username="admin"), key()
-    met, answers = threading.Barrier(2), []
+def at_once(call, *values):
+    """What ``call`` gives for each of the values, in threads with connections of their own."""
+    met, answers = threading.Barrier(len(values)), []
 
-    def send():
-        client = APIClient()
-        client.force_authenticate(user)
-        met.wait()
-        answers.append(post(client, once))
+    def run(value):
+        try:
+            met.wait()
+            answers.append(call(value))
+        finally:
+            connection.close()
 
-    threads = [threading.Thread(target=send) for _ in range(2)]
+    threads = [threading.Thread(target=run, args=[value]) for value in values]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
+    return answers
+
+
+def signed_in(user):
+    client = APIClient()
+    client.force_authenticate(user)
+    return client
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_at_once_are_carried_out_once():
+    example_cluster()
+    user, once = User.objects.get(username="admin"), key()
+    answers = at_once(lambda _: post(signed_in(user), once).status_code, 1, 2)
     assert PriorityClass.objects.filter(name="urgent").count() == 1
-    assert sorted(a.status_code for a in answers) in ([201, 201], [201, 409])
+    assert sorted(answers) in ([201, 201], [201, 409])
 
 
 @pytest.mark.django_db(transaction=True)
@@ -340,19 +354,9 @@ def test_of_two_edits_of_one_version_one_is_kept():
     cluster = example_cluster()
     user = User.objects.get(username="admin")
     url = f"{FRA1}/gpu-classes/{GpuClass.objects.filter(cluster=cluster).first()}"
-    client = APIClient()
-    client.force_authenticate(user)
-    version, met, answers = client.get(url)["ETag"], threading.Barrier(2), []
+    version = signed_in(user).get(url)["ETag"]
 
     def edit(rate):
-        one = APIClient()
-        one.force_authenticate(user)
-        met.wait()
-        answers.append(put(one, url, version, exchange_rate=rate).status_code)
+        return put(signed_in(user), url, version, exchange_rate=rate).status_code
 
-    threads = [threading.Thread(target=edit, args=[rate]) for rate in ("0.3", "0.4")]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert sorted(answers) == [200, 412]
+    assert sorted(at_once(edit, "0.3", "0.4")) == [200, 412]
