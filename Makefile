@@ -16,7 +16,7 @@ CLUSTER_TESTS ?= $(addprefix tests/scheduling/cluster/,contract kubelets real) \
 		cycle_faults.py divided.py dra.py ends.py faults.py grown.py kinds.py least_privilege.py nonsense.py \
 		odd.py pod_groups.py real.py runtimes.py stages.py two_clusters.py unplaced.py workloads.py) \
 	$(addprefix tests/scheduling/services/,benches guardrails) tests/scheduling/test_end_to_end.py \
-	tests/security/cluster
+	tests/security/cluster tests/e2e/test_first_run.py
 BIN := .venv/bin
 # One thread per numeric library: two cores are shared by portal, worker and cluster.
 export OMP_NUM_THREADS := 1
@@ -69,7 +69,7 @@ browser:
 test: .venv/.dev browser ## Every test; TESTS=path narrows
 	$(BIN)/python -m pytest -p no:rerunfailures -n 2 --dist loadfile --no-loadscope-reorder $(TESTS)
 
-test-cluster: .venv/.dev ## Contract, enforcement and faults on a real control plane
+test-cluster: .venv/.dev browser ## Contract, enforcement and faults on a real control plane, the first run in a browser
 	@# A machine shared with etcd and an API server stalls at times: what failed is tried once more, and counted.
 	WEIR_TEST_CLUSTER=real $(BIN)/python -m pytest --reruns 1 $(CLUSTER_TESTS)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import uuid
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -14,6 +15,7 @@ from weir.faults import NOT_FOUND, NOT_SIGNED_IN, REFUSED, UNREACHABLE, Fault
 TIMEOUT_S = (10, 120)
 """To connect, and to wait for an answer: a plan of a large cluster takes its time."""
 PAGE = 500
+TRIES, BETWEEN_S = 3, 1.0
 EXITS = {401: NOT_SIGNED_IN, 404: NOT_FOUND, **dict.fromkeys(range(500, 600), UNREACHABLE)}
 Json = Any
 
@@ -30,14 +32,19 @@ class Api:
         self._session.headers["Authorization"] = f"Bearer {account.token}"
         self._session.headers["Accept"] = "application/json"
         self._session.verify = account.ca_file or True
+        self._versions: dict[str, str] = {}
+        """Path -> the version of what was read there."""
 
     def get(self, path: str, **query: Any) -> Json:
         return self._call("GET", path, params=_given(query))
 
     def post(self, path: str, body: Json = None) -> Json:
-        return self._call("POST", path, json={} if body is None else body)
+        """A call whose answer was lost is sent again under its key, and carried out once."""
+        sent = {"json": {} if body is None else body}
+        return self._call("POST", path, headers={"Idempotency-Key": str(uuid.uuid4())}, **sent)
 
     def put(self, path: str, body: Json) -> Json:
+        """Refused where another has changed what was read at ``path`` before; so are the other writes."""
         return self._call("PUT", path, json=body)
 
     def delete(self, path: str) -> None:
@@ -76,11 +83,24 @@ class Api:
             self._cluster = names[0]
         return self._cluster
 
-    def _call(self, method: str, path: str, **sent: Any) -> Json:
+    def _call(
+        self, method: str, path: str, *, headers: Mapping[str, str] | None = None, **sent: Any
+    ) -> Json:
+        given = dict(headers or {})
+        # Whoever writes after another has written read what is there no more.
+        if method != "GET" and (version := self._versions.pop(path, "")):
+            given["If-Match"] = version
+        answer = self._answer(method, path, headers=given, **sent)
+        if method == "GET" and "ETag" in answer.headers:
+            self._versions[path] = answer.headers["ETag"]
+        if not answer.ok or answer.is_redirect:
+            raise _fault(answer)
+        return answer.json() if answer.content else None
+
+    def _answer(self, method: str, path: str, **sent: Any) -> requests.Response:
+        """Raises Fault where there is none."""
         try:
-            answer = self._session.request(
-                method, self._base + path, timeout=TIMEOUT_S, allow_redirects=False, **sent
-            )
+            return self._sent(method, path, **sent)
         except requests.exceptions.SSLError as error:
             raise Fault(
                 "The portal's certificate is not trusted.",
@@ -93,9 +113,35 @@ class Api:
                 "Check the address and the network, then try again.",
                 exit_code=UNREACHABLE,
             ) from error
-        if not answer.ok or answer.is_redirect:
-            raise _fault(answer)
-        return answer.json() if answer.content else None
+
+    def _sent(self, method: str, path: str, **sent: Any) -> requests.Response:
+        """Sent again where no answer came to a call with a key, or the first is still carried out."""
+        tries = TRIES if "Idempotency-Key" in sent["headers"] else 1
+        for left in reversed(range(tries)):
+            try:
+                answer = self._session.request(
+                    method, self._base + path, timeout=TIMEOUT_S, allow_redirects=False, **sent
+                )
+            except (requests.exceptions.ConnectionError, requests.exceptions.Timeout) as error:
+                if isinstance(error, requests.exceptions.SSLError) or not left:
+                    raise
+            else:
+                if not left or not _is_under_way(answer):
+                    break
+            time.sleep(BETWEEN_S)
+        return answer
+
+
+def _is_under_way(answer: requests.Response) -> bool:
+    return answer.status_code == 409 and _told(answer).get("code") == "under_way"
+
+
+def _told(answer: requests.Response) -> Mapping[str, Any]:
+    try:
+        told = answer.json()
+    except ValueError:
+        return {}
+    return told if isinstance(told, dict) else {}
 
 
 def _given(query: Mapping[str, Any]) -> dict[str, Any]:
@@ -103,18 +149,17 @@ def _given(query: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _fault(answer: requests.Response) -> Fault:
-    try:
-        told = answer.json()
-        sentence, remedy = told["sentence"], told.get("remedy", "")
-    except (ValueError, KeyError, TypeError):
+    told = _told(answer)
+    if "sentence" not in told:
         return Fault(
             f"The address answers {answer.status_code}, not as a portal of Weir does.",
             "Check the address: weir login URL.",
             exit_code=UNREACHABLE,
         )
+    changed = answer.status_code == 412
     return Fault(
-        sentence,
-        remedy,
+        told["sentence"],
+        "Look at it again, then run the command again." if changed else told.get("remedy", ""),
         code=told.get("code", ""),
         fields=told.get("fields"),
         exit_code=EXITS.get(answer.status_code, REFUSED),

@@ -100,8 +100,8 @@ class GroupRuleList(GroupRuleView, generics.ListCreateAPIView[GroupRule]):
         serializer.instance = directory.add_rule(self.person, request=self.request, **given)
 
 
-class GroupRuleDetail(GroupRuleView, generics.DestroyAPIView[GroupRule]):
-    """Delete a rule, and with it the memberships that it gave."""
+class GroupRuleDetail(GroupRuleView, generics.RetrieveDestroyAPIView[GroupRule]):
+    """One rule. DELETE takes with it the memberships that it gave."""
 
     def perform_destroy(self, instance: GroupRule) -> None:
         directory.delete_rule(self.person, instance, request=self.request)
@@ -173,8 +173,8 @@ class ServiceAccountList(TeamAccountsView, generics.ListAPIView[ServiceAccount])
         return Response(ServiceAccountSerializer(account).data, status=status.HTTP_201_CREATED)
 
 
-class ServiceAccountDetail(TeamAccountsView, generics.DestroyAPIView[ServiceAccount]):
-    """Delete a service account with its tokens; what it submitted goes on."""
+class ServiceAccountDetail(TeamAccountsView, generics.RetrieveDestroyAPIView[ServiceAccount]):
+    """One service account. DELETE takes its tokens with it; what it submitted goes on."""
 
     def get_object(self) -> ServiceAccount:
         return self.account

@@ -74,9 +74,12 @@ STATUS_OF_CODE: Mapping[str, int] = {
             "taken",
             "moved_on",
             "renewed",
+            "under_way",
+            "outcome_unknown",
         ),
         status.HTTP_409_CONFLICT,
     ),
+    "key_reused": status.HTTP_422_UNPROCESSABLE_ENTITY,
     "gone": status.HTTP_404_NOT_FOUND,
     **dict.fromkeys(("forbidden", "four_eyes", "beyond_bound"), status.HTTP_403_FORBIDDEN),
     **dict.fromkeys(("no_connection", "no_answer"), status.HTTP_503_SERVICE_UNAVAILABLE),
@@ -153,11 +156,19 @@ def _body(error: Exception) -> dict[str, Any]:
     code = _code(error)
     sentence, remedy = REMEDIES.get(code, REMEDIES["permission_denied"])
     own = str(error.detail) if code in SPEAKING else sentence
-    return {"code": code, "sentence": own, "remedy": getattr(error, "remedy", remedy)}
+    body = {"code": code, "sentence": own, "remedy": getattr(error, "remedy", remedy)}
+    return {**body, "fields": named} if (named := getattr(error, "fields", None)) else body
 
 
 SPEAKING = frozenset(
-    {"not_allowed", "out_of_scope", "parse_error", "authentication_failed", "permission_denied"}
+    {
+        "not_allowed",
+        "out_of_scope",
+        "parse_error",
+        "authentication_failed",
+        "permission_denied",
+        "changed_since_read",
+    }
 )
 """Codes whose exception says more than the table does."""
 

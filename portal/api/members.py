@@ -31,7 +31,7 @@ from portal.teams import people as doors
 from portal.teams.access import is_admin, visible_queues
 from portal.teams.may import Answer, answer_about, may, may_not
 from portal.teams.memberships import remove_member, set_member
-from portal.teams.models import Team
+from portal.teams.models import Membership, Team
 from portal.teams.people import led_teams, may_add_people, visible_people, visible_teams
 from portal.teams.personas import PersonaValues, delete_persona, save_persona
 from portal.teams.sight import memberships_for
@@ -283,6 +283,13 @@ class TeamMember(PersonView):
         seen = visible_teams(self.person) & led_teams(self.person)
         return get_object_or_404(seen.select_related("queue__cluster"), name=name)
 
+    @extend_schema(responses=MemberSerializer)
+    def get(self, request: Request, name: str, username: str) -> Response:
+        return Response(MemberSerializer(self._membership(name, username)).data)
+
+    def _membership(self, name: str, username: str) -> Membership:
+        return get_object_or_404(self._team(name).memberships, user__username=username)
+
     @extend_schema(request=GivenSerializer, responses=MemberSerializer)
     def put(self, request: Request, name: str, username: str) -> Response:
         """Give the persona, in place of one they have there."""
@@ -304,8 +311,7 @@ class TeamMember(PersonView):
     @extend_schema(responses={204: None})
     def delete(self, request: Request, name: str, username: str) -> Response:
         """Take the persona away."""
-        membership = get_object_or_404(self._team(name).memberships, user__username=username)
-        remove_member(by=self.person, membership=membership)
+        remove_member(by=self.person, membership=self._membership(name, username))
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 

@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 from django.core.exceptions import ValidationError
-from django.db.models import Q, QuerySet
+from django.db.models import Max, Q, QuerySet
 from django.shortcuts import get_object_or_404
 from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_field
 from rest_framework import generics, serializers, status
@@ -144,6 +144,12 @@ class QuotaList(ClusterView, generics.ListAPIView[Quota]):
         return rows.select_related("queue", "gpu_class").order_by(
             "queue__path", "gpu_class__position", "effective_from"
         )
+
+    def version(self) -> dict[str, int]:
+        """The newest change that rows which the person sees come from; filters do not matter."""
+        mine = visible_queues(self.person).filter(cluster=self.cluster)
+        newest = Quota.objects.filter(queue__in=mine).aggregate(at=Max("change"))["at"]
+        return {"change": newest or 0}
 
     def _at(self) -> datetime:
         text = self.request.query_params.get("at")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.db.models import QuerySet
+from django.shortcuts import get_object_or_404
 from drf_spectacular.utils import extend_schema
 from rest_framework import generics, serializers, status
 from rest_framework.request import Request
@@ -42,10 +43,7 @@ class SetRuleSerializer(serializers.Serializer[Any]):
     from_siblings = serializers.BooleanField(required=False, default=False)
 
 
-class RuleList(ClusterView, generics.ListAPIView[ApprovalRule]):
-    """Approval rules of the queues that you see."""
-
-    serializer_class = RuleSerializer
+class RuleView(ClusterView):
     queryset = ApprovalRule.objects.none()
 
     def get_queryset(self) -> QuerySet[ApprovalRule]:
@@ -56,9 +54,21 @@ class RuleList(ClusterView, generics.ListAPIView[ApprovalRule]):
         return rows.select_related("queue", "author").order_by("queue__path")
 
 
-class RuleDetail(ClusterView):
+class RuleList(RuleView, generics.ListAPIView[ApprovalRule]):
+    """Approval rules of the queues that you see."""
+
+    serializer_class = RuleSerializer
+
+
+class RuleDetail(RuleView):
     serializer_class = SetRuleSerializer
     write_scope = Scope.QUOTAS
+
+    @extend_schema(responses=RuleSerializer)
+    def get(self, request: Request, cluster: str, queue: str) -> Response:
+        """The rule of a queue that you see."""
+        found = get_object_or_404(self.get_queryset(), queue__name=queue)
+        return Response(RuleSerializer(found).data)
 
     @extend_schema(request=SetRuleSerializer, responses={200: RuleSerializer, 204: None})
     def put(self, request: Request, cluster: str, queue: str) -> Response:

@@ -10,6 +10,7 @@ from rest_framework.generics import GenericAPIView
 from rest_framework.request import Request
 
 from portal.accounts.models import User
+from portal.api.guards import guarded
 from portal.teams.access import visible_clusters
 from portal.teams.rights import keep_rights
 from scheduling.models import Cluster
@@ -27,6 +28,11 @@ class PersonView(GenericAPIView[Any]):
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)
         keep_rights(request.user)
+        method = request.method or ""
+        if method.lower() in self.http_method_names and hasattr(self, method.lower()):
+            # The framework asks the view for its handler after this.
+            handler = getattr(self, method.lower())
+            setattr(self, method.lower(), guarded(self, method, handler))
 
     @property
     def person(self) -> User:

@@ -39,7 +39,7 @@ from scheduling.services.clusters.classes import save_gpu_class, save_priority_c
 from scheduling.services.clusters.connecting import Credentials, connect
 from scheduling.services.policy import knobs
 from scheduling.services.quotas.tree import create_queue, delete_queue
-from scheduling.services.quotas.tree_files import apply_tree, parse
+from scheduling.services.quotas.tree_files import apply_tree, parse, tree_of
 
 LONGEST = 131_072
 TYPES: Any = PriorityClass._meta.get_field("type").choices
@@ -122,6 +122,11 @@ class OneGpuClass(ClusterAdminView):
 
     serializer_class = GpuClassSerializer
 
+    @extend_schema(responses=GpuClassSerializer)
+    def get(self, request: Request, cluster: str, name: str) -> Response:
+        found = get_object_or_404(self.cluster.gpu_classes, name=name)
+        return Response(GpuClassSerializer(found).data)
+
     @extend_schema(request=GpuClassWriteSerializer, responses=GpuClassSerializer)
     def put(self, request: Request, cluster: str, name: str) -> Response:
         """Change what is sent of it. For who administers."""
@@ -159,6 +164,10 @@ class OnePriorityClass(AdminView):
     """One priority class."""
 
     serializer_class = PriorityClassSerializer
+
+    @extend_schema(responses=PriorityClassSerializer)
+    def get(self, request: Request, name: str) -> Response:
+        return Response(PriorityClassSerializer(get_object_or_404(PriorityClass, name=name)).data)
 
     @extend_schema(request=PriorityClassWriteSerializer, responses=PriorityClassSerializer)
     def put(self, request: Request, name: str) -> Response:
@@ -236,6 +245,12 @@ class Tree(ClusterAdminView):
     """The queue tree as one: all of what is sent, or nothing."""
 
     serializer_class = TreeSerializer
+
+    @extend_schema(responses=TreeSerializer)
+    def get(self, request: Request, cluster: str) -> Response:
+        """Every queue below the root with the figures in force, as PUT takes them. For who administers."""
+        self.check()
+        return Response({"queues": tree_of(self.cluster)})
 
     @extend_schema(request=TreeSerializer, responses=MadeSerializer)
     def put(self, request: Request, cluster: str) -> Response:

@@ -60,6 +60,7 @@ INSTALLED_APPS = [
     "portal.audit",
     "portal.approvals",
     "portal.notices",
+    "portal.idempotency",
     "portal.setup",
     "portal.reports",
     "portal.api",
@@ -380,6 +381,11 @@ CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
     },
     "old-notices": {
         "task": "portal.notices.tasks.forget",
+        "schedule": 3600.0,
+        "options": {"expires": 3600.0},
+    },
+    "old-answers": {
+        "task": "portal.idempotency.tasks.forget",
         "schedule": 3600.0,
         "options": {"expires": 3600.0},
     },

@@ -185,10 +185,11 @@ def _team_name(queue: Queue) -> str:
 
 def make_personas() -> dict[str, Persona]:
     """The shipped ones by name. Those who submit may ask for as much as the example's work does; its lead
-    and its admin submit too, so that one sign-in shows everything."""
+    and its admin submit too, so that one sign-in shows everything. Its lead hands larger requests to the
+    admin, as leads do."""
     members = {"max_gpus_per_workload": 32 * MILLI, "max_run_time_s": 7 * 86400}
     everywhere: Grants = {Capability.SUBMIT: SUBTREE, Capability.ASK: SUBTREE}
-    found = ensure_personas(researcher=members, service_owner=members, team_lead={}, admin={})
+    found = ensure_personas(researcher=members, service_owner=members, admin={})
     researcher = found["researcher"]
     if not researcher.priority_classes.exists():
         researcher.priority_classes.set(PriorityClass.objects.exclude(name="inference"))

@@ -120,7 +120,8 @@ class GpuClass(models.Model):
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="gpu_classes")
     name = models.CharField(max_length=63, validators=[dns_label])
     resource_name = models.CharField(max_length=200, default="nvidia.com/gpu")
-    node_labels = models.JSONField(default=dict)
+    node_labels = models.JSONField(default=dict, blank=True)
+    """Empty: every node that offers the resource and is of no class with labels."""
     exchange_rate = models.DecimalField(
         max_digits=9, decimal_places=4, default=1, validators=[MinValueValidator(0)]
     )

@@ -1,5 +1,6 @@
 """An admin on an empty installation reaches the first admitted Job, by clicks alone."""
 
+import re
 import time
 
 import pytest
@@ -12,11 +13,14 @@ from scheduling.models import Cluster, Guardrail, Standing, Workload
 from scheduling.services.worker.cycles import run_cycle
 from scheduling.services.worker.held import close_all
 from tests.e2e import venue
-from tests.portal.setup.test_first_run import PASSWORD
+from tests.portal.setup.conftest import PASSWORD
 from tests.scheduling.control_plane import ON
 from tests.scheduling.kube import eventually
 
-TREE = "queues:\n  - {{name: vision, namespace: {namespace}, nominal: {{l4: 8}}}}\n"
+TREE = """
+queues:
+  - {{name: vision, namespace: {namespace}, access_group: vision-people, nominal: {{l4: 8}}}}
+"""
 WITHIN_S = 300
 """From the link to a Job that runs."""
 
@@ -65,7 +69,8 @@ def connect(page, kubeconfig):
 
 def price_and_divide(page, namespace):
     page.get_by_role("button", name="Go to classes").click()
-    page.get_by_label("price per gpu hour of l4").fill("0.45")
+    for price in page.get_by_label(re.compile("^price per gpu hour of ")).all():
+        price.fill("0.45")
     page.get_by_role("button", name="Keep, go to queues").click()
     page.get_by_label("Queues as YAML").fill(TREE.format(namespace=namespace))
     page.get_by_role("button", name="Apply the file").click()

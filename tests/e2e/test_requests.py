@@ -8,7 +8,7 @@ from portal.accounts.models import Persona, User
 from portal.demo.organisation import H100
 from portal.teams.models import Membership, Team
 from portal.teams.submission import submit
-from scheduling.models import MILLI, Cluster, Quota, Workload
+from scheduling.models import Cluster, Quota, Workload
 from scheduling.services import events
 from scheduling.services.worker import held as workers
 from scheduling.services.worker.cycles import run_cycle
@@ -52,7 +52,6 @@ def cluster(live):
     Workload.objects.all().delete()
     Cluster.objects.update(clock_real=None, clock_start=None)
     cluster.refresh_from_db()
-    Persona.objects.filter(name="team lead").update(approves_gpus=3 * MILLI)
     approver = make_user("approver")
     Membership.objects.create(
         user=approver,

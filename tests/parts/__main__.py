@@ -18,6 +18,7 @@ from tests.parts.servers import postgres, redis_server
 ROOT = Path(__file__).resolve().parents[2]
 SUITES = (
     "tests/portal/accounts",
+    "tests/portal/api/test_guards.py",
     "tests/portal/audit",
     "tests/portal/teams/test_access.py",
     "tests/portal/teams/test_service_accounts.py",

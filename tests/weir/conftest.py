@@ -13,6 +13,7 @@ from tests.factories import example_cluster
 from tests.portal.kubernetes import serving
 from weir.cli import main
 
+SENT = ("Accept", "Authorization", "If-Match", "Idempotency-Key")
 SERVER = "https://weir.example.org"
 
 
@@ -26,7 +27,7 @@ class Portal(requests.adapters.BaseAdapter):
             f"{parts.path}?{parts.query}",
             request.body or b"",
             content_type=request.headers.get("Content-Type", ""),
-            headers={name: request.headers[name] for name in ("Accept", "Authorization")},
+            headers={name: request.headers[name] for name in SENT if name in request.headers},
             secure=True,
             SERVER_NAME="testserver",
         )

@@ -103,6 +103,8 @@ def set_(given: Given, /, queue: str, edits: Sequence[str], reason: str, start: 
     above = api.get(api.within(f"queues/{queue}"))["parent"]
     if above is None:
         raise Fault(f"{queue} is the root; it has what the cluster has.", "Name a queue below it.")
+    # What others change from here on is not overwritten.
+    api.get(api.within("quotas"), page_size=1)
     sure(f"Save {len(cells)} figures of {queue}?", yes=yes)
     body = {"queue": above, "cells": cells, "reason": reason,
             "effective_from": start, "effective_until": end}  # fmt: skip
@@ -129,8 +131,9 @@ def apply(given: Given, /, file: IO[str], reason: str, yes: bool) -> None:
     queues = told.get("queues") if isinstance(told, Mapping) else None
     if not isinstance(queues, list) or not queues:
         raise Fault(f"{file.name} names no queues.", "Begin it with: queues:")
-    sure(f"Apply {len(queues)} queues of {file.name}?", yes=yes)
     api = given.api()
+    api.get(api.within("tree"))
+    sure(f"Apply {len(queues)} queues of {file.name}?", yes=yes)
     made = api.put(api.within("tree"), {"queues": queues, "reason": reason})
     if not printed(given, made):
         for path in made["queues"]:

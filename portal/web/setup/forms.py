@@ -10,6 +10,7 @@ from portal.web.people.forms import WeirForm
 from scheduling.models import GpuClass
 from scheduling.models.clusters import dns_label
 from scheduling.services.clusters.connecting import Credentials
+from scheduling.services.clusters.naming import name_origin
 
 AREA = forms.Textarea(attrs={"rows": 8, "spellcheck": "false", "autocomplete": "off"})
 WAYS = (
@@ -95,6 +96,7 @@ class ClassForm(WeirForm):
 
     def __init__(self, typed: Any, *, gpu_class: GpuClass) -> None:
         self.gpu_class = gpu_class
+        self.origin = name_origin(gpu_class)
         begins = {name: getattr(gpu_class, name) for name in self.base_fields}
         super().__init__(typed, initial=begins, prefix=f"class-{gpu_class.pk}")
         for name, field in self.fields.items():

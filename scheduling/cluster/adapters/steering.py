@@ -166,9 +166,10 @@ def to_hosts(pod: Json, original: Json, admission: Admission, *, fixed: bool) ->
     narrow += [_in(labels.HOSTNAME, sorted(admission.nodes))] if fixed else []
     terms = [
         {**term, "matchExpressions": _joined(_expressions(term), narrow)}
-        for term in original["terms"] or [{}]
+        # A term that asks for nothing would match no node.
+        for term in original["terms"] or ([{}] if narrow else [])
     ]
-    rules: Json = {REQUIRED: {"nodeSelectorTerms": terms}}
+    rules: Json = {REQUIRED: {"nodeSelectorTerms": terms}} if terms else {}
     if preferred:
         rules[PREFERRED] = preferred
     pod["affinity"] = {**(pod.get("affinity") or {}), "nodeAffinity": rules}

@@ -64,7 +64,7 @@ def rows_of(
     meta, offers = node["metadata"], node["status"].get("allocatable") or {}
     held = _held(foreign, counted)
     node_labels = meta.get("labels") or {}
-    own = _own(node_labels, classes)
+    own = closest(node_labels, classes)
     resources = [c.resource_name for c in classes if own.get(c.resource_name) is c]
     devices_here = counted.offered(meta["name"], resources)
     rows: dict[str, ObservedNode] = {}
@@ -97,7 +97,7 @@ def bare_of(node: Json, classes: Sequence[ClassSpec]) -> list[ObservedNode]:
     node_labels = meta.get("labels") or {}
     told = [
         (spec.name, trouble)
-        for spec in _own(node_labels, classes).values()
+        for spec in closest(node_labels, classes).values()
         if (trouble := without_gpus(node, spec.resource_name))
     ]
     counted = [(name, trouble) for name, trouble in told if trouble.gpus]
@@ -119,7 +119,9 @@ def bare_of(node: Json, classes: Sequence[ClassSpec]) -> list[ObservedNode]:
     ]
 
 
-def _own(node_labels: Mapping[str, str], classes: Sequence[ClassSpec]) -> Mapping[str, ClassSpec]:
+def closest(
+    node_labels: Mapping[str, str], classes: Sequence[ClassSpec]
+) -> Mapping[str, ClassSpec]:
     """The class of each resource that describes a node with these labels most closely."""
     matching = (s for s in reversed(classes) if node_labels.items() >= s.node_labels.items())
     return {s.resource_name: s for s in sorted(matching, key=lambda s: len(s.node_labels))}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from django.contrib.auth.base_user import AbstractBaseUser
@@ -13,21 +13,16 @@ from django.db import transaction
 from scheduling.cluster.adapters.fitting import GPU_RESOURCE
 from scheduling.cluster.connection.client import Client
 from scheduling.cluster.picture.compose import count_devices
-from scheduling.cluster.vocabulary.devices import PREFIX
 from scheduling.cluster.vocabulary.quantities import quantity
 from scheduling.models import Cluster, ClusterMode, GpuClass, Queue
+from scheduling.services.clusters.naming import name_for, product_label
 from scheduling.services.errors import ServiceError
 from scheduling.services.events import announce
 
 Json = dict[str, Any]
+Kind = tuple[str, tuple[tuple[str, str], ...]]
+"""A resource, and the product label of the nodes that offer it."""
 
-PRODUCT_LABELS = (
-    "nvidia.com/gpu.product",
-    "amd.com/gpu.product-name",
-    "cloud.google.com/gke-accelerator",
-    "node.kubernetes.io/instance-type",
-)
-"""Node labels that tell GPUs of one resource apart, the best first."""
 LABEL_KEY = re.compile(
     r"([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
 )
@@ -110,7 +105,7 @@ def find_classes(cluster: Cluster) -> list[GpuClass]:
     """Make a GPU class for each kind of GPU that the nodes show and no class covers yet.
 
     A kind is a resource name (of a device plugin, or of a DeviceClass that a GPU driver's devices are of)
-    and the value of a product label. Raises ApiError.
+    and the value of a product label; of nodes without one, the resource alone. Raises ApiError.
     """
     client = Client.connect(cluster)
     try:
@@ -118,16 +113,12 @@ def find_classes(cluster: Cluster) -> list[GpuClass]:
         counted = count_devices(client, drivers=GPU_DRIVERS)
     finally:
         client.close()
-    known = {
-        (c.resource_name, tuple(sorted(c.node_labels.items()))) for c in cluster.gpu_classes.all()
-    }
-    names = set(cluster.gpu_classes.values_list("name", flat=True))
-    made = []
-    kinds = {k for n in nodes for k in _kinds(n, counted.offered(n["metadata"]["name"]))}
-    for resource, label in sorted(kinds):
-        if (resource, tuple(sorted(label))) in known:
-            continue
-        name = _name(resource, dict(label), names)
+    made: list[GpuClass] = []
+    known = list(cluster.gpu_classes.all())
+    names = {c.name for c in known}
+    offers = [(n, counted.offered(n["metadata"]["name"])) for n in nodes]
+    for resource, label in sorted({k for n, devices in offers for k in _kinds(n, devices, known)}):
+        name = name_for(resource, dict(label), names)
         names.add(name)
         made.append(
             GpuClass.objects.create(
@@ -141,31 +132,14 @@ def find_classes(cluster: Cluster) -> list[GpuClass]:
     return made
 
 
-def _kinds(
-    node: Json, devices: Mapping[str, int]
-) -> Iterator[tuple[str, tuple[tuple[str, str], ...]]]:
-    """(resource, its product label) of everything on ``node`` that is a GPU."""
+def _kinds(node: Json, devices: Mapping[str, int], known: Sequence[GpuClass]) -> Iterator[Kind]:
+    """Of everything on ``node`` that is a GPU, what no class of ``known`` covers."""
     held = node["metadata"].get("labels") or {}
-    key = next((k for k in PRODUCT_LABELS if k in held), None)
-    label = ((key, held[key]),) if key else ()
+    label = product_label(held)
     allocatable = (node.get("status") or {}).get("allocatable") or {}
-    for resource, amount in allocatable.items():
-        if GPU_RESOURCE.match(resource) and quantity(amount) > 0:
-            yield resource, label
-    for resource in devices:
-        yield resource, label
-
-
-def _name(resource: str, label: dict[str, str], taken: set[str]) -> str:
-    """``a100-sxm4-80gb`` for a product, with the profile of a MIG slice behind it.
-
-    Devices are called as their class is: it tells them apart, and its prefix belongs to who wrote it.
-    """
-    if resource.startswith(PREFIX):
-        label = {}
-    product = next(iter(label.values()), resource.rpartition("/")[2]).lower()
-    parts = [re.sub(r"^(nvidia|amd|tesla)-", "", re.sub(r"[^a-z0-9.]+", "-", product)).strip("-.")]
-    if "/mig-" in resource:
-        parts.append(resource.partition("/")[2])
-    name = "-".join(parts)[:60].strip("-.")
-    return name if name not in taken else f"{name}-{len(taken)}"
+    offered = [r for r, n in allocatable.items() if GPU_RESOURCE.match(r) and quantity(n) > 0]
+    for resource in (*offered, *devices):
+        of_it = (c.node_labels for c in known if c.resource_name == resource)
+        # A class without labels leaves a product that a label names to a class of its own.
+        if not any(own.items() <= held.items() and (own or not label) for own in of_it):
+            yield resource, tuple(label.items())

@@ -11,10 +11,12 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
+from scheduling.cluster.adapters import ClassSpec
 from scheduling.cluster.connection.client import Client
-from scheduling.cluster.picture.nodes import trim_node
+from scheduling.cluster.picture.nodes import closest, trim_node
 from scheduling.cluster.vocabulary.quantities import quantity
 from scheduling.models import Cluster, GpuClass
+from scheduling.services.clusters.naming import name_origin
 from scheduling.services.clusters.talking import talking_to
 from scheduling.services.quotas.tree_files import QueueSpec
 
@@ -41,8 +43,17 @@ class ClassSeen:
         return self.gpus - self.ready_gpus
 
     @property
+    def spec(self) -> ClassSpec:
+        found = self.gpu_class
+        return ClassSpec(found.name, found.resource_name, dict(found.node_labels))
+
+    @property
     def product(self) -> str:
         return ", ".join(self.gpu_class.node_labels.values()) or self.gpu_class.resource_name
+
+    @property
+    def origin(self) -> str:
+        return name_origin(self.gpu_class)
 
 
 @dataclass(slots=True)
@@ -121,15 +132,16 @@ def _list(client: Client, resource: str) -> list[Json]:
 def _count_nodes(nodes: Iterable[Json], classes: Sequence[ClassSeen]) -> dict[str, list[ClassSeen]]:
     """Node -> the classes of its GPUs, which are counted on the way."""
     where: dict[str, list[ClassSeen]] = defaultdict(list)
+    by_name = {seen.gpu_class.name: seen for seen in classes}
     for node in nodes:
         labels, status = node["metadata"].get("labels") or {}, node["status"]
         ready = any(
             c.get("type") == "Ready" and c.get("status") == "True" for c in status["conditions"]
         )
-        for seen in classes:
-            gpu_class = seen.gpu_class
-            gpus = int(quantity(status["capacity"].get(gpu_class.resource_name, "0")))
-            if gpus and gpu_class.node_labels.items() <= labels.items():
+        for spec in closest(labels, [seen.spec for seen in classes]).values():
+            seen = by_name[spec.name]
+            gpus = int(quantity(status["capacity"].get(spec.resource_name, "0")))
+            if gpus:
                 where[node["metadata"]["name"]].append(seen)
                 seen.nodes, seen.gpus = seen.nodes + 1, seen.gpus + gpus
                 seen.ready, seen.ready_gpus = seen.ready + ready, seen.ready_gpus + gpus * ready

@@ -21,7 +21,7 @@ from scheduling.files import BrokenFileError, Fault, lines_of, read
 from scheduling.models import Cluster, Queue
 from scheduling.services.errors import ServiceError
 from scheduling.services.quotas.faults import QuotaCell, shown
-from scheduling.services.quotas.save import grid, save_quotas
+from scheduling.services.quotas.save import GridRow, Values, grid, save_quotas
 from scheduling.services.quotas.tree import change_queue, create_queue
 from scheduling.services.quotas.values import Field
 
@@ -180,6 +180,34 @@ def apply_tree(
     if cells:
         save_quotas(queue=root, cells=cells, author=author, reason=reason)
     return made
+
+
+def tree_of(cluster: Cluster) -> list[dict[str, Any]]:
+    """What a file says of every queue below the root with the figures in force, as ``parse`` reads it."""
+    rows = grid(cluster.queues.get(parent=None), cluster.now()).rows
+    below: dict[int | None, list[dict[str, Any]]] = {}
+    for row in reversed(rows):
+        below.setdefault(row.queue.parent_id, []).insert(0, _told(row, below.get(row.queue.pk, [])))
+    root = rows[0].queue.pk
+    return below.get(root, [])
+
+
+def _told(row: GridRow, queues: list[dict[str, Any]]) -> dict[str, Any]:
+    """Without what is empty, and without figures that are the default."""
+    queue, told = row.queue, {"name": row.queue.name}
+    said: dict[str, Any] = {
+        key: getattr(queue, key) for key in ("namespace", "access_group", "priority")
+    }
+    for key, kind in FIGURES.items():
+        figures = {name: values.get(kind) for name, values in row.values.items()}
+        default = Values().get(kind)
+        said[key] = {name: _number(kind, v) for name, v in figures.items() if v != default}
+    return told | {key: value for key, value in {**said, "queues": queues}.items() if value}
+
+
+def _number(kind: Field, value: int | Decimal | None) -> float | None:
+    number = shown(kind, value)
+    return None if number is None else float(number)
 
 
 def _place(spec: QueueSpec, parent: Queue, author: AbstractBaseUser | None) -> Iterator[Queue]:

@@ -69,7 +69,10 @@ def turned_hostile(document):
     document = copy.deepcopy(document)
     for verbs in document["paths"].values():
         for operation in verbs.values():
-            for parameter in operation.get("parameters", ()):
+            # What guards a call keeps it from the view that is to read what is hostile.
+            given = [p for p in operation.get("parameters", ()) if p["in"] != "header"]
+            operation["parameters"] = given
+            for parameter in given:
                 if parameter["in"] == "query":
                     parameter["schema"] = _hostile(parameter["schema"], "hostile")
             content = operation.get("requestBody", {}).get("content", {})

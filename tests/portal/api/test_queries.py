@@ -58,7 +58,7 @@ QUERIES = {
     f"{AMS1}/gpu-classes": 4,
     f"{AMS1}/nodes": 4,
     f"{AMS1}/queues": 6,
-    f"{AMS1}/quotas": 4,
+    f"{AMS1}/quotas": 5,
     f"{AMS1}/quota-changes": 5,
     f"{AMS1}/workloads": 4,
     f"{AMS1}/decisions": 4,

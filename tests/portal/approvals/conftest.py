@@ -35,7 +35,6 @@ def cluster(db, monkeypatch) -> Cluster:
     monkeypatch.setattr(snapshots, "live", live_of)
     cluster = example_cluster()
     set_clock(cluster, NOW)
-    Persona.objects.filter(name="team lead").update(approves_gpus=3 * MILLI)
     return cluster
 
 

@@ -4,13 +4,15 @@ from itertools import islice
 
 import pytest
 
+from portal.accounts.models import User
+from portal.approvals.who import Bound, Decider
 from portal.demo import organisation as org
 from portal.demo.past import live as past
 from portal.demo.setting import DEMAND
 from portal.demo.work.arrivals import manifest_of
 from portal.teams.service import service_classes
 from scheduling.engine.model import GpuClass, Node, Snapshot
-from scheduling.models import PriorityClass, Quota, Workload
+from scheduling.models import PriorityClass, Queue, Quota, Workload
 from scheduling.services.policy.judge import Rules, judge
 from scheduling.services.workloads import submit as workloads
 from scheduling.simulation.scenario import stream
@@ -34,6 +36,14 @@ def test_example_cluster_seeds_every_queue_and_class():
     assert Quota.objects.count() == 16 * 4
     assert cluster.nodes.count() == 50
     assert sum(w.allocated_gpus for w in Workload.objects.all()) == 114_000
+
+
+@pytest.mark.django_db
+def test_lead_approves_a_few_gpus_and_the_admin_any_number():
+    example_cluster()
+    lead, admin = (Decider(User.objects.get(username=name)) for name in ("lead", "admin"))
+    place = Queue.objects.get(name="alignment")
+    assert (lead.bound_at(place), admin.bound_at(place)) == (Bound(3000), Bound(None))
 
 
 @pytest.mark.django_db

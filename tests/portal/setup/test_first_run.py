@@ -8,14 +8,12 @@ import pytest
 
 from portal.accounts.models import User
 from portal.setup import inviting
-from portal.teams.shipped import ensure_personas, ensure_priority_classes
 from scheduling.cluster.connection.client import Client
 from scheduling.models import Cluster, GpuClass, PriorityClass, Queue, Quota
 from scheduling.testbed.server import EmbeddedServer
 
 pytestmark = pytest.mark.django_db
 LABEL = "nvidia.com/gpu.product"
-PASSWORD = "a-long-enough-password"
 
 
 @pytest.fixture(scope="module")
@@ -68,17 +66,6 @@ def pod(name, owned):
         },
         "status": {"phase": "Running"},
     }
-
-
-@pytest.fixture
-def admin(client, settings, tmp_path):
-    settings.WEIR_CREDENTIALS = tmp_path / "clusters"
-    ensure_priority_classes()
-    ensure_personas()
-    typed = {"username": "boss", "password": PASSWORD}
-    answer = client.post(f"/set-up/first/{inviting.invite()}/", typed)
-    assert answer.status_code == 302
-    return client
 
 
 def kubeconfig(url, **user):

@@ -221,6 +221,17 @@ def test_size_lowered_by_a_person_counts_from_then_on() -> None:
     assert not observe(obj).overgrown
 
 
+def test_growing_work_of_a_class_without_labels_may_run_on_any_node() -> None:
+    """A required term that asks for nothing matches no node."""
+    anywhere = ClassSpec("nvidia-gpu", "nvidia.com/gpu", {})
+    obj = job(notes={"weir.dev/min-members": "1"}, parallelism=4)
+    place = Admission(anywhere, 3, {"host-1": 3}, {"node-1": 3}, NOW)
+    affinity = merged(obj, JobAdapter().admission(obj, place))["spec"]["template"]["spec"][
+        "affinity"
+    ]
+    assert list(affinity["nodeAffinity"]) == ["preferredDuringSchedulingIgnoredDuringExecution"]
+
+
 def test_size_raised_while_it_runs_is_overgrown_and_counts_once_it_waits() -> None:
     obj = admitted(job(notes={"weir.dev/min-members": "1"}, parallelism=4), members=2)
     obj["spec"]["parallelism"] = 6
