@@ -235,6 +235,7 @@ ROWS = {
     "api:team_member": Row(None, LEADS, {"name": "pretraining", "username": "sealed"}, by="DELETE"),
     "api:personas": Row(ANYBODY, ADMINS),
     "api:persona": Row(ADMINS, ADMINS, {"name": "researcher"}, by="PUT"),
+    "api:persona_preview": Row(None, ADMINS, {"name": "researcher"}),
     "api:priority_class": Row(None, ADMINS, {"name": "best-effort"}, by="PUT"),
     "api:gpu_class": Row(None, ADMINS, {"name": H100}, by="PUT"),
     "api:policy": Row(OPERATORS, ADMINS, by="PUT"),

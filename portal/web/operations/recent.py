@@ -64,10 +64,11 @@ def _seen(
     user: Person, causes: Mapping[int, Causes], acts: Mapping[int, Sequence[Decision]]
 ) -> dict[int, Workload]:
     """Of all the work that the rows are about, what ``user`` may see."""
-    named = {row.get("workload") for rows, _ in causes.values() for row in rows}
+    named: list[int | None] = [row.get("workload") for rows, _ in causes.values() for row in rows]
     for act in chain.from_iterable(acts.values()):
-        named |= {act.workload_id, act.for_workload_id}
-    return {one.pk: one for one in visible_workloads(user).filter(pk__in=named - {None})}
+        named += (act.workload_id, act.for_workload_id)
+    keys = {key for key in named if key}
+    return {one.pk: one for one in visible_workloads(user).filter(pk__in=keys)}
 
 
 def _causes(keys: set[int]) -> dict[int, Causes]:
