@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 
 from django.db.models import QuerySet
 
+from portal.display.adding_up import rounded
 from portal.display.format import duration, number, zone
 from portal.display.line_labels import Label, roomy
 from portal.web.ahead import Ahead, Box
@@ -159,12 +160,9 @@ def _miss(one: ForecastOutcome) -> Miss:
 def _causes(late: Sequence[ForecastOutcome]) -> list[tuple[str, int, float]]:
     """Cause, starts, share of all late ones in percent; they add up."""
     counts = Counter(one.cause or Cause.UNKNOWN for one in late)
-    order = sorted(Cause, key=lambda cause: -counts[cause])
-    return [
-        (cause.label, counts[cause], 100 * counts[cause] / len(late))
-        for cause in order
-        if counts[cause]
-    ]
+    order = [cause for cause in sorted(Cause, key=lambda cause: -counts[cause]) if counts[cause]]
+    shares = rounded([100 * counts[cause] / len(late) for cause in order])
+    return [(cause.label, counts[cause], share) for cause, share in zip(order, shares, strict=True)]
 
 
 def _days(rows: Sequence[ForecastOutcome], zone_name: str) -> list[Day]:
