@@ -13,7 +13,7 @@ from rest_framework.response import Response
 
 from portal.accounts.models import Scope
 from portal.api.foresight import OperatedView
-from scheduling.models import Consolidation
+from scheduling.models import PARTLY_DONE, Consolidation, ConsolidationState
 from scheduling.services.consolidation import orders
 from scheduling.services.consolidation.moves import MOST_MOVES, MOST_NODES
 from scheduling.services.errors import ServiceError
@@ -35,6 +35,12 @@ class ConsolidationSerializer(serializers.ModelSerializer[Consolidation]):
         slug_field="number", read_only=True, allow_null=True, help_text="That took it."
     )
     moves: Any = MoveSerializer(many=True, read_only=True)
+    state = serializers.ChoiceField(
+        source="stands",
+        choices=[*ConsolidationState.choices, PARTLY_DONE],
+        read_only=True,
+        help_text="Partly done: some of its moves were not made.",
+    )
 
     class Meta:
         model = Consolidation

@@ -27,6 +27,16 @@ class ProcessSerializer(serializers.Serializer[Any]):
     began_at = serializers.DateTimeField(source="process.began_at")
     seen_at = serializers.DateTimeField(source="process.seen_at")
     alive = serializers.BooleanField(help_text="False where it was not heard of lately.")
+    memory_mib = serializers.IntegerField(
+        source="process.memory_mib",
+        allow_null=True,
+        help_text="Of the process and what it started; null where the kernel does not tell.",
+    )
+    cpu = serializers.FloatField(
+        source="process.cpu",
+        allow_null=True,
+        help_text="Cores that it kept busy between its last two beats.",
+    )
     held: Any = serializers.DictField(
         source="process.held",
         child=HeldSerializer(),

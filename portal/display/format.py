@@ -61,6 +61,11 @@ def percent(part: Number | None) -> str:
     return f"{number(100 * value, 1)} %"
 
 
+def memory(mib: Number) -> str:
+    """'310 MiB', '1.4 GiB'."""
+    return f"{number(mib)} MiB" if mib < 1024 else f"{number(mib / 1024, 1)} GiB"
+
+
 def ratio(value: Number | None) -> str:
     """One amount for another, to a hundredth: '1.18'; None -> '–'."""
     return NONE if value is None else f"{float(value):.2f}"

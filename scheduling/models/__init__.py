@@ -12,7 +12,7 @@ from scheduling.models.clusters import (
     NodePool,
     Standing,
 )
-from scheduling.models.consolidation import Consolidation, ConsolidationState
+from scheduling.models.consolidation import PARTLY_DONE, Consolidation, ConsolidationState
 from scheduling.models.events import Announcement, Delivery
 from scheduling.models.foresight import (
     Cause,
@@ -53,6 +53,7 @@ from scheduling.models.workloads import (
 
 __all__ = [
     "MILLI",
+    "PARTLY_DONE",
     "Action",
     "Announcement",
     "Cause",

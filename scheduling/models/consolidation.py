@@ -22,6 +22,8 @@ class ConsolidationState(models.TextChoices):
     CANCELLED = "cancelled", "Cancelled"
 
 
+PARTLY_DONE = ("partly_done", "Partly done")
+"""How an order that is done stands where some of its moves were not made: told, not kept."""
 OPEN = (ConsolidationState.WAITING, ConsolidationState.MOVING)
 
 
@@ -58,6 +60,11 @@ class Consolidation(models.Model):
     def is_partial(self) -> bool:
         """Over, and some of its moves were not made: Weir was stopped in between, or one was refused."""
         return self.state == ConsolidationState.DONE and not all(m["moved"] for m in self.moves)
+
+    @property
+    def stands(self) -> str:
+        """Its state as people and programs are told it."""
+        return PARTLY_DONE[0] if self.is_partial else self.state
 
     def __str__(self) -> str:
         return f"{self.nodes} more whole nodes of {self.gpu_class} for {self.author}"

@@ -23,6 +23,10 @@ class Process(models.Model):
     seen_at = models.DateTimeField()
     held = models.JSONField(default=dict)
     """Of an engine worker: name of each cluster -> {lag_s, objects, leads, lease_s} of what it holds."""
+    memory_mib = models.PositiveIntegerField(null=True)
+    """Of the process and what it started; NULL where the kernel does not tell."""
+    cpu = models.FloatField(null=True)
+    """Cores that it kept busy between its last two beats; NULL before the second."""
 
     class Meta:
         ordering = ["role", "name"]

@@ -92,6 +92,7 @@
     });
     plots.forEach((plot) => resized.observe(plot));
     document.body.addEventListener("weir:theme", () => drawAll(plots));
+    document.body.addEventListener("weir:swapped", () => drawAll(plots));
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => drawAll(plots));
   }
 

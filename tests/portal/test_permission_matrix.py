@@ -237,6 +237,7 @@ ROWS = {
     ),
     "api:personas": Row(ANYBODY, ADMINS),
     "api:persona": Row(ADMINS, ADMINS, {"name": "researcher"}, by="PUT"),
+    "api:persona_preview": Row(None, ADMINS, {"name": "researcher"}),
     "api:priority_class": Row(ANYBODY, ADMINS, {"name": "best-effort"}, by="PUT"),
     "api:gpu_class": Row(HERE, ADMINS, {"name": H100}, by="PUT"),
     "api:policy": Row(OPERATORS, ADMINS, by="PUT"),

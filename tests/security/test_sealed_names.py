@@ -144,6 +144,7 @@ ADDRESSES = {
         probes=({"persona": PROBE}, {"persona": "elsewhere", "until": PROBE}), by="PUT"
     ),
     "api:persona": Address(probes=(PERSONA,), by="PUT"),
+    "api:persona_preview": Address(probes=(PERSONA,)),
     "api:priority_class": Address(probes=({"name": PROBE}, {"type": PROBE}), by="PUT"),
     "api:gpu_class": Address(probes=({"name": PROBE},), by="PUT"),
     "api:policy": Address(

@@ -92,6 +92,7 @@ def test_writing_operations_are_those_we_know():
         "POST consolidations", "DELETE consolidation",
         "POST people", "PUT person", "POST teams", "PUT team", "DELETE team", "PUT team_member",
         "DELETE team_member", "POST personas", "PUT persona", "DELETE persona",
+        "POST persona_preview",
         "POST quota_preview", "POST requests", "PUT request", "POST request_submit", "POST request_forward",
         "POST request_approve", "POST request_ask_changes", "POST request_reject", "POST request_revoke",
         "POST request_withdraw", "POST request_renew", "POST request_comments",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from datetime import timedelta
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 from portal.display.format import class_number
 from portal.display.periods import Floats
 from portal.reports.figures import Figure, theme
+from portal.reports.figures.labels import AWAY_PX, CHAR_PX
 from portal.reports.utilization import ClassSeries, UtilizationReport
 
 HEIGHT = 312
@@ -18,7 +20,9 @@ TOP, BOTTOM = 20, 32
 BAND_PX = 17
 """A band at least this thick carries its class's name inside."""
 STRETCHES = 12
-"""Parts of the width, each about as wide as a name."""
+"""Parts of the width; a name takes several of them on a narrow page."""
+NARROW_PX = 160
+"""Width of the plot on the narrowest page, between its margins."""
 
 
 def allocated_by_class(report: UtilizationReport) -> Figure:
@@ -102,9 +106,10 @@ def _labels(
     lower = np.zeros(len(capacity))
     for line in report.series:
         upper = lower + line.allocated
-        if (place := _place(lower, upper, line_used, BAND_PX * per_px)) is not None:
+        place = _place(lower, upper, line_used, BAND_PX * per_px, _stretches(line.name))
+        if place is not None:
             inside.append(theme.label(line.name, place[1], x=place[0], bold=True))
-        elif _ends(line.allocated)[1] > 0:
+        elif np.nansum(line.allocated) > 0:
             outside.append((line.name, (_ends(lower)[1] + _ends(upper)[1]) / 2, False))
         lower = upper
     below_last = _ends(lower)[1]
@@ -124,10 +129,18 @@ def _ends(values: Floats) -> tuple[float, float]:
     return (float(known[0]), float(known[-1])) if len(known) else (0.0, 0.0)
 
 
-def _place(lower: Floats, upper: Floats, used: Floats, least: float) -> tuple[float, float] | None:
-    """(x in plot widths, y) of the first stretch from the left where a band has room for its name."""
-    for i in range(STRETCHES * 3 // 4):
-        part = slice(len(lower) * i // STRETCHES, len(lower) * (i + 1) // STRETCHES + 2)
+def _stretches(name: str) -> int:
+    """How many a name takes where they are narrowest."""
+    return math.ceil((AWAY_PX + CHAR_PX * len(name)) / (NARROW_PX / STRETCHES))
+
+
+def _place(
+    lower: Floats, upper: Floats, used: Floats, least: float, wide: int
+) -> tuple[float, float] | None:
+    """(x in plot widths, y) of the first place from the left where a band has room for its name, ``wide``
+    stretches long."""
+    for i in range(STRETCHES - wide + 1):
+        part = slice(len(lower) * i // STRETCHES, len(lower) * (i + wide) // STRETCHES + 2)
         low, high = _room(lower[part], upper[part], used[part])
         if high - low >= least:
             return i / STRETCHES, (low + high) / 2

@@ -76,7 +76,7 @@ class Around:
         named = {row["workload"] for row in (*record.causes, *record.writes) if row.get("workload")}
         rows = visible_workloads(user).filter(pk__in=named).select_related("queue", "cluster")
         seen = {work.pk: work for work in rows}
-        causes = [cause for row in record.causes if (cause := _cause(row, seen))]
+        causes = [cause for row in record.causes if (cause := cause_of(row, seen))]
         writes = [write for row in record.writes if (write := _write(row, seen))]
         return cls(
             causes=causes,
@@ -88,7 +88,8 @@ class Around:
         )
 
 
-def _cause(row: Json, seen: Mapping[int, Workload]) -> Cause | None:
+def cause_of(row: Json, seen: Mapping[int, Workload]) -> Cause | None:
+    """A row of ``CycleRecord.causes``; None where it is about work that is not among ``seen``."""
     at = datetime.fromisoformat(row["at"])
     if row["what"] == What.POLICY:
         return Cause(at, POLICY_WORDS, policy=row["name"])

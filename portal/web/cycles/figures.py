@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from portal.accounts.models import User
+from portal.display.adding_up import rounded
 from portal.display.entitlement import Axis, Bar, Figures, axis, bar
 from portal.display.units import unit
 from portal.teams.access import visible_queues, visible_workloads
@@ -54,10 +55,11 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """A step of the cascade, places in percent of the whole."""
+    """A step of the cascade, places in percent of the whole; ``shown_ms`` add up as they are shown."""
 
     name: str
     ms: float
+    shown_ms: float
     x: str
     width: str
 
@@ -177,8 +179,10 @@ def cascade(phases: Sequence[Sequence[Any]]) -> list[Phase]:
     """Each phase begins where the one before ends."""
     total = sum(float(ms) for _, ms in phases) or 1.0
     found, passed = [], 0.0
-    for name, ms in phases:
-        found.append(Phase(name, ms, _percent(passed / total), _percent(max(0.005, ms / total))))
+    shown = rounded([float(ms) for _, ms in phases])
+    for (name, ms), shown_ms in zip(phases, shown, strict=True):
+        left, width = _percent(passed / total), _percent(max(0.005, ms / total))
+        found.append(Phase(name, ms, shown_ms, left, width))
         passed += ms
     return found
 

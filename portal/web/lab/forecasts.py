@@ -9,7 +9,9 @@ from datetime import datetime, timedelta
 
 from django.db.models import QuerySet
 
+from portal.display.adding_up import rounded
 from portal.display.format import duration, number, zone
+from portal.display.line_labels import Label, roomy
 from portal.web.ahead import Ahead, Box
 from scheduling.models import Cause, Cluster, ForecastOutcome, ForecastRun, Workload
 from scheduling.services.starts.held import Score, Share, groups, score, scored
@@ -17,6 +19,8 @@ from scheduling.services.starts.held import Score, Share, groups, score, scored
 RANGES = ("7", "30", "90")
 LOW, HIGH = 30.0, 100.0
 """Percent at the ends of the axis."""
+DAYS_PX, DAYS_NARROW_PX = 480, 240
+TICK_PARTS = (2, 4, 8)
 MISSES = 6
 FAR_S = 6 * 3600.0
 FEW_A_DAY = 3
@@ -78,6 +82,7 @@ class Page:
     lines: Sequence[tuple[str, str]]
     """(class of the line, points of a polyline 0-100 by 0-100) of the error by day."""
     most_pct: float
+    day_ticks: Sequence[Label]
     unscored: int
     run: ForecastRun | None
 
@@ -113,6 +118,7 @@ def page(cluster: Cluster, asked: Asked, seen: QuerySet[Workload]) -> Page | Non
             ("own", _line([d.error_pct for d in days], most)),
         ],
         most_pct=most,
+        day_ticks=_day_ticks(days),
         unscored=max(0, started.count() - len(rows)),
         run=ForecastRun.objects.filter(cluster=cluster).first(),
     )
@@ -154,12 +160,9 @@ def _miss(one: ForecastOutcome) -> Miss:
 def _causes(late: Sequence[ForecastOutcome]) -> list[tuple[str, int, float]]:
     """Cause, starts, share of all late ones in percent; they add up."""
     counts = Counter(one.cause or Cause.UNKNOWN for one in late)
-    order = sorted(Cause, key=lambda cause: -counts[cause])
-    return [
-        (cause.label, counts[cause], 100 * counts[cause] / len(late))
-        for cause in order
-        if counts[cause]
-    ]
+    order = [cause for cause in sorted(Cause, key=lambda cause: -counts[cause]) if counts[cause]]
+    shares = rounded([100 * counts[cause] / len(late) for cause in order])
+    return [(cause.label, counts[cause], share) for cause, share in zip(order, shares, strict=True)]
 
 
 def _days(rows: Sequence[ForecastOutcome], zone_name: str) -> list[Day]:
@@ -186,6 +189,20 @@ def _line(values: Sequence[float | None], most: float) -> str:
         if value is not None
     )
     return " ".join(points)
+
+
+def _day_ticks(days: Sequence[Day]) -> list[Label]:
+    """The first and the last day, then as many between as have room."""
+    last = len(days) - 1
+    if last < 1:
+        return []
+    ends = [Label(0, days[0].label), Label(100, days[-1].label, "end")]
+    between = [
+        Label(round(100 * i / last, 2), days[i].label, "middle")
+        for step in (max(1, round(last / parts)) for parts in TICK_PARTS)
+        for i in range(step, last, step)
+    ]
+    return roomy([*ends, *between], wide_px=DAYS_PX, narrow_px=DAYS_NARROW_PX)
 
 
 def pct(value: float | None) -> str:

@@ -117,7 +117,7 @@ def page(cluster: Cluster) -> Page | None:
     if serves is None:
         return None
     weighed = [one for one in versions if one.weighs.get("known")]
-    live, held = _live(cluster)
+    live, held = live_held(cluster)
     return Page(
         serving=serves,
         classes=_classes(serves),
@@ -175,7 +175,7 @@ def _simple(one: Predictor) -> list[tuple[str, float]]:
     return sorted(found, key=lambda pair: pair[1])
 
 
-def _live(cluster: Cluster) -> tuple[int, int]:
+def live_held(cluster: Cluster) -> tuple[int, int]:
     """Of the last that were told here and have come due: how many, and how many held."""
     told = Prediction.objects.filter(workload__cluster=cluster)
     latest = due(told, cluster.now(), LATEST)

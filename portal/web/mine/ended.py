@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 
 from portal.accounts.models import User
+from portal.display.adding_up import Column, hours_column
 from portal.web.mine.now import own
 from scheduling.models import Cluster, Eviction, GpuClass, Outcome, State, Transition, Workload
 
@@ -70,8 +71,18 @@ class Ended:
         return [row for row in self.rows if row.state == Outcome.FAILED]
 
     @property
-    def gpu_hours_s(self) -> float:
-        return sum(row.gpu_hours_s for row in self.rows)
+    def lines(self) -> list[tuple[Ending, str]]:
+        """Each with its GPU-hours as they are shown: they add up to ``hours_shown``."""
+        return list(zip(self.rows, self._hours.parts, strict=True))
+
+    @property
+    def hours_shown(self) -> str:
+        return self._hours.total
+
+    @property
+    def _hours(self) -> Column:
+        hours = [row.gpu_hours_s / 3600 for row in self.rows]
+        return hours_column(hours, sum(hours))
 
     @property
     def cost(self) -> Decimal:

@@ -12,6 +12,7 @@ from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods
 
+from portal.display.adding_up import hours_column
 from portal.web.frame.requests import PersonRequest
 from portal.web.nodes import ordering
 from portal.web.nodes.rooms import NOWHERE, Map
@@ -32,6 +33,8 @@ class Moving:
 
     work: Workload
     move: Move
+    lost_hours: str
+    """As shown: those of all add up."""
 
     @property
     def origin(self) -> str:
@@ -94,10 +97,16 @@ def _answer(
         return {"fault": str(fault)}
     names = [*(move.workload for move in answer.moves), *answer.starts]
     rows = {asking.name_in_plan(work): work for work in asking.rows_of(cluster, names)}
-    moving = [Moving(rows[m.workload], m) for m in answer.moves if m.workload in rows]
+    hours = hours_column([m.lost_gpu_s / 3600 for m in answer.moves], answer.lost_gpu_s / 3600)
+    moving = [
+        Moving(rows[m.workload], m, text)
+        for m, text in zip(answer.moves, hours.parts, strict=True)
+        if m.workload in rows
+    ]
     return {
         "answer": answer,
         "moving": moving,
+        "lost_hours": hours.total,
         "moved": {one.work.uid for one in moving},
         "starting": [rows[name] for name in answer.starts if name in rows],
         "changed": _changed(Map(cluster, request.user, [gpu_class]), moving, answer),

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_POST
 
 from portal.web.frame.requests import PersonRequest
 from portal.web.operations.mode import operated
-from scheduling.models import Cluster, Consolidation, ConsolidationState, GpuClass
+from scheduling.models import PARTLY_DONE, Cluster, Consolidation, ConsolidationState, GpuClass
 from scheduling.services.consolidation import orders
 from scheduling.services.consolidation.moves import Freed
 from scheduling.services.errors import ServiceError
@@ -41,7 +41,7 @@ class Ordered:
 
     @property
     def word(self) -> str:
-        return "Partly done" if self.order.is_partial else self.order.get_state_display()
+        return PARTLY_DONE[1] if self.order.is_partial else self.order.get_state_display()
 
     @property
     def glyph(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -44,6 +45,11 @@ class Row:
     seen_at: datetime | None
     does: str
     remedy: str = ""
+    cpu: float | None = None
+    """Cores that it keeps busy."""
+    memory_mib: int | None = None
+    roles: int = 1
+    """In how many roles the same process is told; what it spends is of all of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +61,17 @@ class Processes:
     """Of the engine worker that leads the cluster; None where none does."""
     objects: int
 
+    @property
+    def are_shared(self) -> bool:
+        """Whether a process is told in several roles."""
+        return any(row.roles > 1 for row in self.rows)
+
 
 def processes_of(cluster: Cluster, lanes: Sequence[LaneNow], now: datetime) -> Processes:
     """One query."""
     told = standings(now)
-    rows = [_row(one, cluster) for one in told]
+    roles = Counter(one.process.name for one in told)
+    rows = [_row(one, cluster, roles[one.process.name]) for one in told]
     absent = [_absent(role) for role in missing(told) if not _has(rows, role)]
     leader = _leader(told, cluster)
     return Processes(
@@ -72,7 +84,7 @@ def processes_of(cluster: Cluster, lanes: Sequence[LaneNow], now: datetime) -> P
     )
 
 
-def _row(one: Standing, cluster: Cluster) -> Row:
+def _row(one: Standing, cluster: Cluster, roles: int) -> Row:
     process, role = one.process, Role(one.process.role)
     return Row(
         role=role.label,
@@ -82,6 +94,9 @@ def _row(one: Standing, cluster: Cluster) -> Row:
         seen_at=process.seen_at,
         does=_does(process, cluster) if one.alive else WITHOUT[role],
         remedy="" if one.alive else STARTED_BY[role],
+        cpu=process.cpu if one.alive else None,
+        memory_mib=process.memory_mib if one.alive else None,
+        roles=roles,
     )
 
 

@@ -13,8 +13,12 @@ from django.views.decorators.http import require_safe
 
 from portal.audit.reading import may_audit
 from portal.web.frame.requests import PersonRequest
+from portal.web.operations.drawing import last_hours
 from portal.web.operations.health import changed_today, health_of
+from portal.web.operations.hours import hours_of
 from portal.web.operations.mode import MEANING, choices, last_set, operated
+from portal.web.operations.models import models_of
+from portal.web.operations.recent import recent
 from scheduling.models import Cluster, ClusterMode, Guardrail, Standing
 from scheduling.services.worker.lanes import lanes_of
 
@@ -52,6 +56,7 @@ def cluster(request: PersonRequest, cluster: str) -> HttpResponse:
     found = operated(request, cluster)
     rails = list(found.guardrails.all())
     lanes = lanes_of(found)
+    hours = hours_of(found)
     out = [rail for rail in rails if rail.standing != Standing.IN_STEP]
     context = {
         "cluster": found,
@@ -61,6 +66,10 @@ def cluster(request: PersonRequest, cluster: str) -> HttpResponse:
         "set": last_set(found),
         "health": health_of(found, lanes),
         "lanes": lanes,
+        "hours": hours,
+        "figure": None if hours.is_empty else last_hours(hours, found.display_time_zone),
+        "cycles": recent(found, request.user),
+        "models": models_of(found),
         "changed": changed_today(found, request.user),
         "may_audit": may_audit(request.user),
         "every_mode": ClusterMode.choices,

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from django.urls import reverse
 
+from portal.display.adding_up import hours_column, percent_column
 from portal.display.format import class_number, duration, number
 from portal.display.spread import LEAST
 from portal.reports import words
@@ -20,6 +21,7 @@ from portal.reports.figures import waits as wait_figures
 from portal.reports.filters import PRESETS, ReportFilters
 from portal.reports.forms import FilterForm
 from portal.reports.preemptions import OTHERS, OUTSIDE, Matrix, PreemptionsReport
+from portal.reports.usage import Usage
 from portal.reports.utilization import UtilizationReport
 from portal.reports.waits import WEEKDAYS, WaitsReport
 from scheduling.models import Cluster, Workload
@@ -120,6 +122,7 @@ def _part(value: float, of: float) -> float:
 
 def utilization_page(report: UtilizationReport, *, show_all: bool = False) -> dict[str, Any]:
     total = report.total
+    *parts, sums = _class_amounts(report)
     return {
         "finding": words.utilization_finding(report),
         "range_note": words.range_note(report.filters, report.until),
@@ -128,12 +131,36 @@ def utilization_page(report: UtilizationReport, *, show_all: bool = False) -> di
         "figure": utilization_figures.allocated_by_class(report),
         "step_label": _step_label(report.step_s),
         "class_rows": [
-            (row, class_number(row.position), _class_meter(row.position, row.usage))
-            for row in report.classes
+            (row, class_number(row.position), _class_meter(row.position, row.usage), amounts)
+            for row, amounts in zip(report.classes, parts, strict=True)
         ],
+        "sums": sums,
         "queue_rows": _queue_meters(report)[: None if show_all else ROWS],
         "chart_rows": _chart_rows(report),
     }
+
+
+MEASURED = ("used", "idle")
+AMOUNTS = ("capacity", "allocated", *MEASURED, "free", "lost")
+
+
+def _class_amounts(report: UtilizationReport) -> list[dict[str, str]]:
+    """GPU-hours of each class and of all, as they are shown: they add up."""
+    shown: list[dict[str, str]] = [{} for _ in (*report.classes, None)]
+    for name in AMOUNTS:
+        column = hours_column(
+            [_known(row.usage, name) for row in report.classes], getattr(report.total, name)
+        )
+        for amounts, text in zip(shown, [*column.parts, column.total], strict=True):
+            amounts[name] = text
+    return shown
+
+
+def _known(usage: Usage, name: str) -> float | None:
+    if name in MEASURED and not usage.is_measured:
+        return None
+    amount: float = getattr(usage, name)
+    return amount
 
 
 def _step_label(step_s: int) -> str:
@@ -219,6 +246,8 @@ def preemptions_page(report: PreemptionsReport, **_: bool) -> dict[str, Any]:
     days = report.filters.span.total_seconds() / 86400
     most = max((row.lost for row in report.queues), default=0.0)
     rules = [rule for rule in report.by_rule if report.rule_count(rule)]
+    lost = hours_column([row.lost for row in report.queues], report.lost)
+    shares = percent_column([row.share for row in report.queues])
     return {
         "finding": words.preemptions_finding(report),
         "per_day": number(report.count / days, 1),
@@ -230,7 +259,11 @@ def preemptions_page(report: PreemptionsReport, **_: bool) -> dict[str, Any]:
             for i, start in enumerate(report.periods.starts)
         ],
         "matrix_rows": _matrix_rows(report.matrix),
-        "queue_rows": [(row, Meter(_part(row.lost, most))) for row in report.queues],
+        "queue_rows": [
+            (row, Meter(_part(row.lost, most)), hours, of_all)
+            for row, hours, of_all in zip(report.queues, lost.parts, shares.parts, strict=True)
+        ],
+        "lost": lost.total,
     }
 
 

@@ -33,6 +33,7 @@ register.filter("counted", show.counted)
 register.filter("gpus_counted", show.gpus_counted)
 register.filter("hours", show.hours)
 register.filter("percent", show.percent)
+register.filter("memory", show.memory)
 register.filter("ratio", show.ratio)
 
 

@@ -15,6 +15,7 @@ from django.db import Error, connection
 from django.utils import timezone
 
 from scheduling.models import Process, Role
+from scheduling.services.worker.spending import Meter
 
 log = logging.getLogger(__name__)
 
@@ -34,7 +35,7 @@ def nothing() -> Told:
 class Heart:
     """Writes every ``EVERY_S`` seconds that this process lives in a role, from a thread of its own.
 
-    ``held`` says what an engine worker holds of clusters at that moment.
+    ``held`` says what an engine worker holds of clusters at that moment; what the process spends goes along.
     """
 
     def __init__(self, role: Role, held: Callable[[], Told] = nothing) -> None:
@@ -43,6 +44,7 @@ class Heart:
         self.name = f"{self.host}:{os.getpid()}"
         self._held = held
         self._began = timezone.now()
+        self._meter = Meter()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"heart {role}", daemon=True)
 
@@ -64,6 +66,7 @@ class Heart:
     def beat(self) -> None:
         """Write it down once. Raises what the database raises."""
         told = {"seen_at": timezone.now(), "held": self._held(), "began_at": self._began}
+        told |= self._meter.read()
         found = Process.objects.filter(role=self.role, name=self.name)
         if not found.update(**told):
             Process.objects.create(role=self.role, name=self.name, host=self.host, **told)

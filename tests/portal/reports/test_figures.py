@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import plotly.graph_objects as go
 import pytest
 
 from portal.reports.figures import Figure
+from portal.reports.figures.labels import CHAR_PX
+from portal.reports.figures.utilization import allocated_by_class
 from portal.reports.filters import PRESETS, ReportFilters
 from portal.reports.preemptions import preemptions
 from portal.reports.utilization import utilization
@@ -16,6 +19,8 @@ from portal.web.reports import pages
 from scheduling.models import Cluster
 from tests.factories import NOW, make_user
 from tests.portal.reports import history
+from tests.portal.reports.conftest import Small
+from tests.portal.reports.test_utilization import scattered
 
 REPORTS = (
     (utilization, pages.utilization_page),
@@ -78,3 +83,33 @@ def test_colours_are_names_of_the_theme(figures: list[Figure]) -> None:
         for trace in figure.data:
             colour = trace.get("line", trace.get("marker", {})).get("color")
             assert colour is None or colour.startswith("var(--")
+
+
+NARROW_PX = 390 - 2 * 16 - 48 - 136
+"""Between the margins of the chart on a narrow page."""
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("seed", range(6))
+def test_every_class_that_held_something_is_named_clear_of_the_right_edge(
+    small: Small, seed: int
+) -> None:
+    scattered(small, seed)
+    report = utilization(small.cluster, small.last(48), small.operator)
+    labels = allocated_by_class(report).layout["annotations"]
+    held = {line.name for line in report.series if np.nansum(line.allocated) > 0}
+    assert held <= {label["text"] for label in labels}
+    for label in labels:
+        if label["x"] < 1:
+            right = label["x"] * NARROW_PX + 8 + CHAR_PX * len(label["text"])
+            assert right <= NARROW_PX + 8, label["text"]
+
+
+@pytest.mark.django_db
+def test_class_that_holds_nothing_any_more_is_named_as_well(small: Small) -> None:
+    for hours_ago, allocated in ((3, 1), (2, 0), (1, 0)):
+        small.sample(small.root, small.h100, installed=16, ready=16, hours_ago=hours_ago)
+        small.sample(small.vision, small.h100, nominal=8, allocated=allocated, hours_ago=hours_ago)
+    report = utilization(small.cluster, small.last(3), small.operator)
+    texts = [label["text"] for label in allocated_by_class(report).layout["annotations"]]
+    assert small.h100.name in texts

@@ -11,6 +11,7 @@ from django.http import Http404
 
 from portal.reports.utilization import utilization
 from portal.reports.words import utilization_finding
+from portal.web.reports.pages import utilization_page
 from scheduling.models import Eviction, EvictionRule, Queue, State, Transition
 from scheduling.models.ledger import Resolution
 from tests.factories import make_user, make_workload
@@ -271,6 +272,18 @@ def test_every_total_is_the_sum_of_its_parts(
         assert parts == pytest.approx(getattr(report.total, name)), name
     held = sum(row.usage.allocated for row in report.queues)
     assert held == pytest.approx(report.total.allocated)
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("seed", range(8))
+def test_shown_hours_of_classes_add_up_to_the_shown_total(small: Small, seed: int) -> None:
+    scattered(small, seed)
+    worked(small, seed)
+    page = utilization_page(utilization(small.cluster, small.last(48), small.operator))
+    for name in ("capacity", "allocated", "free", "lost"):
+        shown = [amounts[name] for *_, amounts in page["class_rows"]]
+        parts = [0 if text.startswith("<") else float(text.replace(",", "")) for text in shown]
+        assert sum(parts) == pytest.approx(float(page["sums"][name].replace(",", ""))), name
 
 
 @pytest.mark.django_db

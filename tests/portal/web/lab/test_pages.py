@@ -3,6 +3,7 @@
 import html
 import json
 import re
+from datetime import timedelta
 
 import pytest
 from django.test import Client
@@ -10,6 +11,7 @@ from django.urls import reverse
 
 from portal.accounts.models import ApiToken, User
 from scheduling.models import (
+    ForecastOutcome,
     ForecastRun,
     Queue,
     Quota,
@@ -20,7 +22,7 @@ from scheduling.models import (
 )
 from scheduling.services.snapshot import build as snapshots
 from scheduling.services.whatif import kept
-from tests.factories import example_cluster
+from tests.factories import example_cluster, make_workload
 from tests.foresight import QUESTION, asked, forecast, live_of, with_past
 
 pytestmark = pytest.mark.django_db
@@ -128,6 +130,25 @@ def test_future_forecasts_and_workload_say_the_same(cluster, admin):
     _, text = page(admin, "start_forecasts")
     assert "workloads started before the P90 that they were told" in text
     assert "Why " in text
+
+
+def test_error_by_day_names_both_axes_and_its_ends(cluster, admin):
+    for day in range(8):
+        told = cluster.now() - timedelta(days=8 - day)
+        for number in range(6):
+            ForecastOutcome.objects.create(
+                workload=make_workload(cluster.queues.get(name="recommend"), name=f"w{day}-{number}"),
+                at_submission=True, told_at=told, p50_s=1800, p90_s=3600, raw_p50_s=1800,
+                raw_p90_s=3600, naive_s=900, started_at=told + timedelta(hours=1),
+            )  # fmt: skip
+    _, text = page(admin, "start_forecasts")
+    found = re.search(r'<p class="error-ticks".*?</p>', text)
+    assert found
+    assert re.findall(r"<span>(.*?)</span>", found[0]) == ["75 %", "38 %", "0 %"]
+    days = re.search(r'<svg class="chart axis error-days".*?</svg>', text)
+    assert days
+    assert re.findall(r">([^<>]+)</text>", days[0])[:2] == ["11 Nov", "18 Nov"]
+    assert "day of the start</p>" in text
 
 
 def test_place_alone_is_told_with_the_reason_where_too_little_is_known(cluster, admin):

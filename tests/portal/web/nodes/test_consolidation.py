@@ -134,9 +134,10 @@ def test_order_that_waits_is_cancelled_by_its_button(cluster, as_user, offered):
 
 
 @pytest.mark.parametrize(
-    ("moved", "said"), [([True, False], "Partly done"), ([True, True], "Done")]
+    ("moved", "said", "told"),
+    [([True, False], "Partly done", "partly_done"), ([True, True], "Done", "done")],
 )
-def test_consolidation_that_was_cut_off_reads_partly_done(cluster, as_user, moved, said):
+def test_consolidation_that_was_cut_off_reads_partly_done(cluster, as_user, moved, said, told):
     row = {"workload": 1, "uid": "u", "name": "w1", "origin": ["n1"], "target": ["n2"]}
     row |= {"gpus": 1000, "lost_gpu_s": 0, "why": ""}
     Consolidation.objects.create(
@@ -151,6 +152,8 @@ def test_consolidation_that_was_cut_off_reads_partly_done(cluster, as_user, move
     )
     text = shown(as_user)
     assert re.findall(r"</svg>(Partly done|Done)</span>", text) == [said]
+    (order,) = as_user("admin").get("/api/v1/clusters/fra1/consolidations").json()["results"]
+    assert order["state"] == told
 
 
 def test_live_fragment_lists_orders_and_asks_nobody(cluster, as_user, asked):

@@ -1,0 +1,10 @@
+from django.db import migrations, models
+
+
+class Migration(migrations.Migration):
+    dependencies = [("scheduling", "0022_processes")]
+
+    operations = [
+        migrations.AddField("process", "cpu", models.FloatField(null=True)),
+        migrations.AddField("process", "memory_mib", models.PositiveIntegerField(null=True)),
+    ]

@@ -1,0 +1,93 @@
+"""What a process spends: memory and CPU of itself and of what it started, as the kernel counts them."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+PROC = Path("/proc")
+TICK_S = 1 / os.sysconf("SC_CLK_TCK")
+PAGE = os.sysconf("SC_PAGE_SIZE")
+MIB = 1 << 20
+PARENT, USER, SYSTEM = 1, 11, 12
+"""Places in ``stat`` behind the name, which may hold blanks and brackets of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """``memory`` is bytes that stay in memory; ``cpu_s`` counts from the start of each process."""
+
+    memory: int
+    cpu_s: float
+
+
+def spent(pid: int, proc: Path = PROC) -> Spent | None:
+    """Of ``pid`` and all below it; memory that a child shares counts once. None where no kernel tells."""
+    family = list(_family(pid, proc))
+    if not family:
+        return None
+    memory = sum(_memory(one, proc, shared=one == pid) for one in family)
+    return Spent(memory, sum(_cpu_s(one, proc) for one in family))
+
+
+class Meter:
+    """Tells what was spent since it was asked last; not at all the first time."""
+
+    def __init__(self, proc: Path = PROC) -> None:
+        self._proc = proc
+        self._last: tuple[float, float] | None = None
+
+    def read(self, now: float | None = None) -> dict[str, float | int | None]:
+        """{memory_mib, cpu}: ``cpu`` is cores that were busy, on average; ``now`` is seconds of any clock
+        that does not jump."""
+        now = time.monotonic() if now is None else now
+        found = spent(os.getpid(), self._proc)
+        if found is None:
+            return {"memory_mib": None, "cpu": None}
+        cpu = self._since(found.cpu_s, now)
+        self._last = (found.cpu_s, now)
+        return {"memory_mib": round(found.memory / MIB), "cpu": cpu}
+
+    def _since(self, cpu_s: float, now: float) -> float | None:
+        if self._last is None or now <= self._last[1]:
+            return None
+        # a child that ended takes its seconds along
+        return round(max(0.0, cpu_s - self._last[0]) / (now - self._last[1]), 3)
+
+
+def _family(pid: int, proc: Path) -> Iterator[int]:
+    """``pid`` first. A process that ends meanwhile is left out."""
+    below: dict[int, list[int]] = {}
+    known = set()
+    for entry in proc.glob("[0-9]*"):
+        if fields := _stat(int(entry.name), proc):
+            known.add(int(entry.name))
+            below.setdefault(int(fields[PARENT]), []).append(int(entry.name))
+    waiting = [pid] if pid in known else []
+    while waiting:
+        one = waiting.pop()
+        yield one
+        waiting += below.get(one, ())
+
+
+def _stat(pid: int, proc: Path) -> list[str]:
+    try:
+        return (proc / str(pid) / "stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return []
+
+
+def _cpu_s(pid: int, proc: Path) -> float:
+    fields = _stat(pid, proc)
+    return (int(fields[USER]) + int(fields[SYSTEM])) * TICK_S if fields else 0.0
+
+
+def _memory(pid: int, proc: Path, *, shared: bool) -> int:
+    try:
+        resident, common = map(int, (proc / str(pid) / "statm").read_text().split()[1:3])
+    except OSError:
+        return 0
+    return (resident if shared else resident - common) * PAGE
