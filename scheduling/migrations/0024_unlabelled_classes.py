@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('scheduling', '0022_processes'),
+        ('scheduling', '0023_wait_for_class'),
     ]
 
     operations = [
