@@ -75,13 +75,13 @@ def set_preferences(
 ) -> None:
     """How the person wants to be told; kinds that are left out stay as they are. Raises ServiceError at the
     field."""
-    ways = {kind: frozenset(named) for kind, named in (ways or {}).items()}
-    _check_kinds(preferences, ways)
+    named = {kind: frozenset(chosen) for kind, chosen in (ways or {}).items()}
+    _check_kinds(preferences, named)
     _check_hours(digest_hour, quiet_from, quiet_until)
     whens, by = preferences_of(user), ways_of(user)
-    for kind in map(Kind, {**preferences, **ways}):
+    for kind in map(Kind, {**preferences, **named}):
         when = When(preferences.get(kind, whens[kind]))
-        _keep(user, kind, when, frozenset(map(Way, ways.get(kind, by[kind]))))
+        _keep(user, kind, when, frozenset(map(Way, named.get(kind, by[kind]))))
     Hours.objects.update_or_create(
         user=user,
         defaults={"digest_hour": digest_hour, "quiet_from": quiet_from, "quiet_until": quiet_until},

@@ -9,7 +9,7 @@ from django.conf import settings
 from django.utils import timezone
 
 from portal.accounts.models import User
-from portal.notices.models import Letter, LetterState, Notice, Way, Webhook, When
+from portal.notices.models import Kind, Letter, LetterState, Notice, Way, Webhook, When
 from portal.notices.times import preferences_of, ways_of
 
 KEPT = timedelta(days=30)
@@ -24,7 +24,7 @@ def is_mail_set_up() -> bool:
 
 def write(user: User, notice: Notice) -> None:
     """One letter a place, or one more notice in the digest's."""
-    kind = notice.kind
+    kind = Kind(notice.kind)
     places = [place for place in places_of(user) if place[0] in ways_of(user)[kind]]
     if not places:
         return
