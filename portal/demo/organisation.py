@@ -135,5 +135,11 @@ WORK: Mapping[str, Mapping[str, float]] = {
 }
 """Leaf -> kinds of work it submits, weighed by GPU time."""
 
+FALLBACKS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
+    "vision": {A100: (H100,)},
+    "recommend": {H100: (A100,), A100: (H100,)},
+}
+"""Leaf -> class -> further classes that its work may use as well."""
+
 LOAD = 0.8
 """Mean GPUs asked for over capacity: queues form on working days and drain at night."""

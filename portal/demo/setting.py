@@ -25,17 +25,28 @@ PAST_DAYS = 14
 CYCLE_INTERVAL_S = 2.0
 
 
-CALM = {"preemption_delay_s": 1200, "eviction_cap": 2.0}
-"""The organisation would rather wait twenty minutes than lose somebody's work."""
+CALM: Mapping[str, str | float] = {
+    "preemption_delay_s": 1200,
+    "eviction_cap": 2.0,
+    "class_order": "waits",
+}
+"""The organisation would rather wait twenty minutes than lose somebody's work, and wait for the class where
+work ends first."""
 
 
 class Demand(TypedDict):
     users: Mapping[str, Sequence[str]]
     work: Mapping[str, Mapping[str, float]]
+    fallbacks: Mapping[str, Mapping[str, tuple[str, ...]]]
     load: float
 
 
-DEMAND: Demand = {"users": org.USERS, "work": org.WORK, "load": org.LOAD}
+DEMAND: Demand = {
+    "users": org.USERS,
+    "work": org.WORK,
+    "fallbacks": org.FALLBACKS,
+    "load": org.LOAD,
+}
 
 
 class Setting(Protocol):

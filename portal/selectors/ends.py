@@ -12,7 +12,7 @@ from typing import Any
 
 from portal.display.format import number
 from portal.selectors.costs import gpu_seconds
-from scheduling.models import MILLI, GpuClass, Prediction, State, Workload
+from scheduling.models import MILLI, ClassOrder, GpuClass, Prediction, State, Workload
 from scheduling.services import forecasts
 from scheduling.services.forecasts import Expected
 
@@ -39,6 +39,40 @@ class Elsewhere:
         if self.ends is None or self.waits_ends is None:
             return None
         return self.ends[0] < self.waits_ends[0]
+
+
+@dataclass(frozen=True, slots=True)
+class HeldBack:
+    """Work that may use ``slower`` too and waits for ``faster`` alone ``until`` then.
+
+    At the P50 its run there is ``shorter_s`` seconds shorter; starts there waited ``wait_s`` of late.
+    """
+
+    slower: str
+    faster: str
+    until: datetime
+    shorter_s: float
+    wait_s: float
+
+
+def held_back(work: Workload, now: datetime) -> list[HeldBack]:
+    """By the policy of its cluster and what was learned of it; as its author prefers the slower classes."""
+    said: Prediction | None = getattr(work, "prediction", None)
+    if said is None or work.state != State.PENDING or work.cluster.class_order != ClassOrder.WAITS:
+        return []
+    untils = forecasts.not_before(said.by_class, work.submitted_at)
+    quickest = min(said.by_class, key=lambda name: said.by_class[name]["p50_s"], default="")
+    return [
+        HeldBack(
+            name,
+            quickest,
+            untils[name],
+            slow["p50_s"] - said.by_class[quickest]["p50_s"],
+            said.by_class[quickest]["wait_s"] or 0.0,
+        )
+        for name, slow in in_order(said.by_class)
+        if name in untils and now < untils[name]
+    ]
 
 
 def end_after(begin: Span, p50_s: float, p90_s: float) -> Span:

@@ -28,7 +28,8 @@ OF = {
 
 @dataclass(frozen=True, slots=True)
 class Learned:
-    """``text`` has the quantiles, ``source`` what they rest on; ``paces`` compare the classes it may use."""
+    """``text`` has the quantiles, ``source`` what they rest on; ``paces`` compare the classes that work which
+    waits may use."""
 
     label: str
     text: str
@@ -44,8 +45,10 @@ def learned_of(work: Workload) -> Learned | None:
     source = source_of(said.evidence, work.user)
     if work.state == State.FINISHED:
         return Learned("Run time, as first told", _told(said), source)
-    label = "Run time left" if work.state == State.RUNNING else "Expected to run"
-    return Learned(label, quantiles(said.p10_s, said.p50_s, said.p90_s), source, _paces(said))
+    told = quantiles(said.p10_s, said.p50_s, said.p90_s)
+    if work.state == State.RUNNING:
+        return Learned("Run time left", told, source)
+    return Learned("Expected to run", told, source, _paces(said))
 
 
 def quantiles(p10_s: float, p50_s: float, p90_s: float) -> str:

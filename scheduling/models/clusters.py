@@ -27,10 +27,12 @@ class ClusterMode(models.TextChoices):
 
 
 class ClassOrder(models.TextChoices):
-    """As its author lists them, or first where it would end first, as learned."""
+    """As its author lists them, or first where it would end first, as learned; or there alone, for as long as
+    it would still end sooner than by a start elsewhere."""
 
     LISTED = "listed", "As listed"
     ENDS_FIRST = "ends_first", "Ends first"
+    WAITS = "waits", "Ends first, and waits for it"
 
 
 class Cluster(models.Model):

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from scheduling.cluster.connection.mirror import Reflector, version_of
+from scheduling.cluster.connection.reflector import Reflector, version_of
 from scheduling.cluster.vocabulary import labels
 from scheduling.models import MILLI, Cluster, Queue, Quota
 from scheduling.testbed.server import EmbeddedServer

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from scheduling.cluster.connection.client import Client
-from scheduling.cluster.connection.mirror import version_of
+from scheduling.cluster.connection.reflector import version_of
 from scheduling.models import Cluster, GpuClass, PriorityClass, Queue, Quota, Workload
 from scheduling.services.cycle.run import CycleResult
 from scheduling.services.worker import held as workers

@@ -65,6 +65,8 @@ KINDS = {kind.name: kind for kind in (*LARGE, *map(_longer, SMALL))}
 
 Work = Mapping[str, Mapping[str, float]]
 """Leaf -> kind of work -> weight."""
+Fallbacks = Mapping[str, Mapping[str, tuple[str, ...]]]
+"""Leaf -> GPU class -> further classes that its work may use as well."""
 
 
 def demand_of(
@@ -72,6 +74,7 @@ def demand_of(
     snapshot: Snapshot,
     users: Mapping[str, Sequence[str]],
     work: Work,
+    fallbacks: Fallbacks,
     load: float,
 ) -> Organisation:
     """What ``cluster``'s leaves ask for: of each class in proportion to nominal and half of what they
@@ -88,6 +91,7 @@ def demand_of(
                 users=tuple(users[leaf]),
                 demand=demand[leaf],
                 kinds=tuple((KINDS[name], weight) for name, weight in work[leaf].items()),
+                fallback=fallbacks.get(leaf, {}),
             )
             for leaf in users
         ),
@@ -143,6 +147,7 @@ def live(
     *,
     users: Mapping[str, Sequence[str]],
     work: Work,
+    fallbacks: Fallbacks,
     load: float,
     since: datetime,
     until: datetime,
@@ -151,7 +156,7 @@ def live(
     hand what has not ended over to the cluster. Returns the number of workloads."""
     cluster = played.cluster
     template = replace(snapshots.live(cluster), now=since, workloads=())
-    organisation = demand_of(cluster, template, users, work, load)
+    organisation = demand_of(cluster, template, users, work, fallbacks, load)
     demand = sensible(cluster, generate(organisation, since, _days(since, until), SEED))
     return _live(played, template, demand, until)
 
@@ -220,12 +225,13 @@ def arrivals(
     *,
     users: Mapping[str, Sequence[str]],
     work: Work,
+    fallbacks: Fallbacks,
     load: float,
     since: datetime,
 ) -> Iterator[Arrival]:
     """The same organisation's submissions from ``since`` on, without end."""
     template = snapshots.live(cluster)
-    organisation = demand_of(cluster, template, users, work, load)
+    organisation = demand_of(cluster, template, users, work, fallbacks, load)
     queues = {q.name: q for q in Queue.objects.filter(cluster=cluster)}
     classes = {c.name: c for c in cluster.gpu_classes.all()}
     for number, submission in enumerate(sensible(cluster, stream(organisation, since, SEED))):

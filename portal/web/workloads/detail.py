@@ -18,7 +18,7 @@ from portal.accounts.models import User
 from portal.display import timeline
 from portal.selectors import history, run_times
 from portal.selectors.costs import cost_of, gpu_seconds, may_read_cost
-from portal.selectors.ends import expected_costs
+from portal.selectors.ends import expected_costs, held_back
 from portal.selectors.workloads import gang
 from portal.teams.access import may_operate_workload, visible_workloads
 from portal.teams.reading import reader_of
@@ -98,6 +98,7 @@ def context(request: PersonRequest, cluster: Cluster, work: Workload) -> dict[st
         "entitlement": _entitlement(work, home),
         "checkpoints": expected,
         "standing": standing_of(work, now),
+        "held_back": held_back(work, now),
         "run_time": run_times.learned_of(work),
         "learned_from": learned_from(work, expected.learned) if expected else "",
         "used_gpu_s": gpu_seconds(work, now),

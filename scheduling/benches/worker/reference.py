@@ -19,7 +19,7 @@ from typing import Any
 from scheduling.cluster.adapters.job import JobAdapter
 from scheduling.cluster.connection.client import CONNECTIONS, Client, ConflictError
 from scheduling.cluster.connection.kubeconfig import configuration_from
-from scheduling.cluster.connection.mirror import Reflector
+from scheduling.cluster.connection.reflector import Reflector
 from scheduling.cluster.vocabulary import labels
 
 from .runner import JOBS, NAMESPACE, READ_ON_S

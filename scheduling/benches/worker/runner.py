@@ -22,7 +22,7 @@ from typing import Any
 
 from scheduling.cluster.connection.client import Client, ConflictError
 from scheduling.cluster.connection.kubeconfig import configuration_from
-from scheduling.cluster.connection.mirror import Reflector
+from scheduling.cluster.connection.reflector import Reflector
 from scheduling.cluster.vocabulary import labels
 
 from .work import Arrival, Load

@@ -32,7 +32,8 @@ from scheduling.cluster.connection.client import (
     NotFoundError,
 )
 from scheduling.cluster.connection.lease import Lease, LeaseLostError
-from scheduling.cluster.connection.mirror import Mirror, key_of
+from scheduling.cluster.connection.mirror import Mirror
+from scheduling.cluster.connection.reflector import key_of
 from scheduling.cluster.enforcement.events import Event, Voice, post
 
 Json = dict[str, Any]

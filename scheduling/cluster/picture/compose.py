@@ -14,7 +14,8 @@ from scheduling.cluster.adapters import ADAPTERS, Adapter, ClassSpec, Observed, 
 from scheduling.cluster.adapters import pods as pods_of
 from scheduling.cluster.adapters.podgroup import gather
 from scheduling.cluster.connection.client import Client, ForbiddenError, NotFoundError
-from scheduling.cluster.connection.mirror import Mirror, untrimmed
+from scheduling.cluster.connection.mirror import Mirror
+from scheduling.cluster.connection.reflector import untrimmed
 from scheduling.cluster.picture.kinship import Kinship
 from scheduling.cluster.picture.memo import NO_DEVICES, NO_PODS, Circumstances, Memo
 from scheduling.cluster.picture.nodes import ObservedNode, bare_of, closed, rows_of, trim_node

@@ -208,7 +208,7 @@ def _policy(one: _Pass, now: datetime) -> PolicyRows:
 def _plan(one: _Pass, view: _View, watch: Watch) -> _Planned:
     since = time.monotonic()
     foreseen = one.memory.foreseen
-    one.memory.waiting.drop(foreseen.renew(view.cluster, view.picture.by_uid.keys()))
+    one.memory.waiting.drop(foreseen.renew(view.cluster, view.picture.by_uid.keys(), view.now))
     snapshot = snapshots.build(
         view.rows,
         view.picture,

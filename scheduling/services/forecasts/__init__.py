@@ -6,7 +6,7 @@ from .kept_promises import due
 from .learning import learn
 from .predicting import predict
 from .serving import demote, promote, serving
-from .told import Rest, rests
+from .told import Rest, not_before, rests
 
 __all__ = [
     "Expected",
@@ -17,6 +17,7 @@ __all__ = [
     "demote",
     "due",
     "learn",
+    "not_before",
     "predict",
     "promote",
     "rests",

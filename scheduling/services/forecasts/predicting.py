@@ -18,8 +18,10 @@ from scheduling.prediction.quantiles import rest_s, seconds
 from .budget import Budget
 from .holding import held
 from .kept_promises import due
+from .recent_waits import RecentWaits
 from .runs import NEEDED, ran_s, run_of, work_of
 from .serving import demote, serving
+from .told import NEVER, not_before
 
 MOST_LIVE = 20_000
 """Workloads that are predicted; those that wait longest, and what runs, first."""
@@ -58,7 +60,8 @@ def _predicted(cluster: Cluster, now: datetime) -> int:
         said = {
             p.workload_id: p for p in Prediction.objects.filter(workload__in=[r.pk for r in rows])
         }
-        made = [_prediction(models, predictor, row, said.get(row.pk), now) for row in rows]
+        waits = RecentWaits(cluster, now)
+        made = [_prediction(models, predictor, row, said.get(row.pk), waits, now) for row in rows]
     return _save([one for one in made if one is not None])
 
 
@@ -77,7 +80,12 @@ class _Told:
 
 
 def _prediction(
-    models: Models, predictor: Predictor, row: Workload, before: Prediction | None, now: datetime
+    models: Models,
+    predictor: Predictor,
+    row: Workload,
+    before: Prediction | None,
+    waits: RecentWaits,
+    now: datetime,
 ) -> Prediction | None:
     """The row to write; None where it stands already."""
     work = work_of(row)
@@ -85,7 +93,7 @@ def _prediction(
     submitted = _numbers(noted) if noted else models.submissions.note(work)
     gone_s = ran_s(row, now)
     told = _told(models, row, "", submitted, gone_s, now)
-    by_class = _by_class(models, row, submitted, gone_s, now)
+    by_class = _by_class(models, row, submitted, gone_s, waits, now)
     if (
         before is not None
         and before.predictor_id == predictor.pk
@@ -120,7 +128,12 @@ def _told(
 
 
 def _by_class(
-    models: Models, row: Workload, submitted: Sequence[float], gone_s: float, now: datetime
+    models: Models,
+    row: Workload,
+    submitted: Sequence[float],
+    gone_s: float,
+    waits: RecentWaits,
+    now: datetime,
 ) -> dict[str, Any]:
     """For each class that it may run on, where it may run on several and their pace is known of it."""
     if len(row.gpu_classes) < 2 or row.state in (State.ADMITTED, State.RUNNING, State.EVICTED):
@@ -135,6 +148,7 @@ def _by_class(
         found[name] = {
             "place": place, "p10_s": p10, "p50_s": p50, "p90_s": p90, "ratio": round(pace.ratio, 3),
             "runs": pace.runs, "groups": pace.groups, "own_runs": pace.own,
+            "wait_s": waits.typical_s(row, name),
         }  # fmt: skip
     return found
 
@@ -161,6 +175,8 @@ def _is_same(before: Prediction, rest: Sequence[float], state: str, now: datetim
 
 
 def _are_same(before: Mapping[str, Any], by_class: Mapping[str, Any]) -> bool:
+    if not_before(before, NEVER).keys() != not_before(by_class, NEVER).keys():
+        return False
     return before.keys() == by_class.keys() and all(
         abs(one["p50_s"] - before[name]["p50_s"]) <= SAME * max(before[name]["p50_s"], 60.0)
         for name, one in by_class.items()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from django.db.models import QuerySet
@@ -29,6 +29,8 @@ class Rest:
     p90_s: float
     classes: tuple[str, ...] = ()
     """That it may run on, those where it would end first first; empty where nobody knows."""
+    not_before: tuple[tuple[str, datetime], ...] = ()
+    """Slower classes, each with the moment until which waiting for a faster one is worth it."""
 
     def whole_s(self, started: datetime | None) -> tuple[float, float]:
         """P50 and P90 of the time from ``started`` to its end, as a plan counts it; of one that waits, from
@@ -79,9 +81,14 @@ class Foreseen:
 
     by_uid: dict[str, Rest] = field(default_factory=dict)
     _seen: datetime = NEVER
+    _waits: dict[str, datetime] = field(default_factory=dict)
+    """By uid, the next moment at which a slower class is worth a start."""
 
-    def renew(self, cluster: Cluster, present: Collection[str]) -> Iterator[str]:
-        """The uids whose prediction is another than before; those not ``present`` are dropped in time.
+    def renew(
+        self, cluster: Cluster, present: Collection[str], now: datetime = NEVER
+    ) -> Iterator[str]:
+        """The uids whose prediction is another than before, and those that wait for a faster class no longer
+        at ``now``; those not ``present`` are dropped in time.
 
         One query that finds no row where nothing was predicted since.
         """
@@ -92,15 +99,57 @@ class Foreseen:
         self._seen = max([self._seen, *(rest.at for rest in found.values())])
         if len(self.by_uid) > LEAST_KEPT + 2 * len(present):
             self.by_uid = {uid: self.by_uid[uid] for uid in _both(self.by_uid, present)}
-        return iter(found)
+        passed = [uid for uid, until in self._waits.items() if until <= now]
+        self._note_waits({*found, *passed}, now)
+        return iter({**found, **dict.fromkeys(passed)})
+
+    def _note_waits(self, uids: Iterable[str], now: datetime) -> None:
+        for uid in uids:
+            rest = self.by_uid.get(uid)
+            ahead = [until for _, until in rest.not_before if until > now] if rest else []
+            if ahead:
+                self._waits[uid] = min(ahead)
+            else:
+                self._waits.pop(uid, None)
 
 
 def _by_uid(said: QuerySet[Prediction]) -> dict[str, Rest]:
-    columns = said.values_list("workload__uid", "at", "p10_s", "p50_s", "p90_s", "by_class")
+    columns = said.values_list(
+        "workload__uid", "workload__submitted_at", "at", "p10_s", "p50_s", "p90_s", "by_class"
+    )
     return {
-        uid: Rest(at, p10, p50, p90, by_end(classes) if classes else ())
-        for uid, at, p10, p50, p90, classes in columns
+        uid: Rest(at, p10, p50, p90, by_end(classes), tuple(not_before(classes, submitted).items()))
+        if classes
+        else Rest(at, p10, p50, p90)
+        for uid, submitted, at, p10, p50, p90, classes in columns
     }
+
+
+def not_before(by_class: Mapping[str, Any], submitted: datetime) -> dict[str, datetime]:
+    """Slower classes, each with the moment until which work is held back from it: as long after ``submitted``
+    as its run is longer there than on a faster class, on which starts waited less than that of late.
+
+    Who waits so long and then starts on the slower after all ends later than by a start at once, but by no
+    more than the difference between both runs (rent until what was paid is the price: Karlin, Manasse,
+    Rudolph, Sleator, "Competitive snoopy caching", 1988).
+    """
+    found: dict[str, datetime] = {}
+    for name, slow in by_class.items():
+        gains_s = [
+            slow["p50_s"] - quick["p50_s"]
+            for quick in by_class.values()
+            if _is_worth_waiting(quick, slow)
+        ]
+        if gains_s:
+            found[name] = submitted + timedelta(seconds=max(gains_s))
+    return found
+
+
+def _is_worth_waiting(quick: Mapping[str, Any], slow: Mapping[str, Any]) -> bool:
+    wait_s = quick.get("wait_s")
+    if wait_s is None or slow["p50_s"] < SAME * max(1.0, quick["p50_s"]):
+        return False
+    return bool(wait_s + quick["p50_s"] < slow["p50_s"])
 
 
 def by_end(by_class: Mapping[str, Any]) -> tuple[str, ...]:

@@ -92,9 +92,10 @@ KNOBS = (
         WAITING,
         "Order of GPU classes",
         "Of several classes that work may use, which is tried first: as listed, or where it would end first,"
-        " as learned; as listed where nobody knows.",
+        " as learned; as listed where nobody knows. Or work waits for the faster alone, for as long as its"
+        " run is shorter there, where starts there have come soon enough of late.",
         "Work that may use several classes.",
-        choices=("listed", "ends_first"),
+        choices=("listed", "ends_first", "waits"),
     ),
     Knob(
         "reserve_after_s",

@@ -13,7 +13,7 @@ from typing import Any
 from scheduling.cluster.adapters import Observed, key_of
 from scheduling.cluster.connection.client import Client
 from scheduling.cluster.picture import compose as pictures
-from scheduling.cluster.picture.compose import Orphans, Picture, Seat
+from scheduling.cluster.picture.compose import Picture, Seat
 from scheduling.cluster.picture.node_sets import NodeSets
 from scheduling.cluster.picture.nodes import ObservedNode
 from scheduling.engine import model as m
@@ -24,8 +24,9 @@ from scheduling.services.policy import rows as policies
 from scheduling.services.policy.rows import NO_PRIORITY_CLASS, PolicyRows
 from scheduling.services.snapshot.at_once import at_limit, hindered
 from scheduling.services.snapshot.blocked import Refusals, blocked, forbidden
+from scheduling.services.snapshot.departing import left_behind, orphans_in
 from scheduling.services.snapshot.foreign import strange_gpus, vanished_nodes
-from scheduling.services.snapshot.lingering import Heir, Heirs, heir_of, kept, orphans_stay, stays
+from scheduling.services.snapshot.lingering import Heir, Heirs, kept, orphans_stay, stays
 from scheduling.services.snapshot.parts import BESIDE, Parts, divide, parts_of
 from scheduling.services.snapshot.situations import (
     Known,
@@ -41,7 +42,6 @@ from scheduling.services.snapshot.waiting import Waiting
 from scheduling.services.workloads.checkpoints import Habits, last_checkpoint
 
 NO_HEIRS: Heirs = {}
-NOBODY = Heir("")
 BOUNDS = attrgetter("bounds")
 
 
@@ -89,8 +89,8 @@ def build(
         workloads=(
             *waiting.works.values(),
             *works,
-            *_left_behind(changed, picture, known, rows, class_by_node, now),
-            *_orphans(picture, rows, class_by_node, now, heirs=heirs),
+            *left_behind(changed, picture, known, rows, class_by_node, now),
+            *orphans_in(picture, rows, class_by_node, now, heirs=heirs),
         ),
         policy=policies.engine_policy(rows),
         node_sets=_node_sets(picture, waiting.node_sets),
@@ -239,7 +239,7 @@ def _workload(
         cpus=observed.cpus if observed.gpus else 0,
         memory_mib=observed.memory_mib if observed.gpus else 0,
         members=m.Members(observed.min_members, observed.max_members),
-        gpu_classes=_wishes(observed, known, rows, foreseen),
+        gpu_classes=_wishes(observed, known, rows, foreseen, now),
         topology=m.Topology(**observed.topology),
         elastic=observed.min_members < observed.max_members,
         predicted=_predicted(observed, running, foreseen),
@@ -251,14 +251,21 @@ def _workload(
     )
 
 
-def _wishes(observed: Observed, known: Known, rows: PolicyRows, foreseen: Rests) -> tuple[str, ...]:
-    """The classes that it may use: as its author prefers them, or those first where it would end first."""
+def _wishes(
+    observed: Observed, known: Known, rows: PolicyRows, foreseen: Rests, now: datetime
+) -> tuple[str, ...]:
+    """The classes that it may use: as its author prefers them, or those first where it would end first; none
+    that is slower while waiting for the faster is worth it."""
     left = observed.gpu_classes if known.gpu_classes is None else known.gpu_classes
-    rest = foreseen.get(observed.uid)
-    if rest is None or not rest.classes or rows.cluster.class_order != ClassOrder.ENDS_FIRST:
+    rest, order = foreseen.get(observed.uid), rows.cluster.class_order
+    if rest is None or not rest.classes or order == ClassOrder.LISTED:
         return left
     place = {name: number for number, name in enumerate(rest.classes)}
-    return tuple(sorted(left, key=lambda name: place.get(name, len(place))))
+    left = tuple(sorted(left, key=lambda name: place.get(name, len(place))))
+    if order != ClassOrder.WAITS or known.situation is not Situation.WAITING:
+        return left
+    later = {name for name, until in rest.not_before if now < until}
+    return tuple(name for name in left if name not in later) or left
 
 
 def _predicted(
@@ -269,82 +276,6 @@ def _predicted(
         return m.Predicted(*observed.predicted_s)
     rest = foreseen.get(observed.uid)
     return m.Predicted(*rest.whole_s(running["started"] if running else None)) if rest else None
-
-
-def _orphans(
-    picture: Picture,
-    rows: PolicyRows,
-    class_by_node: Mapping[str, str],
-    now: datetime,
-    what: str = "deleted",
-    heirs: Heirs | None = None,
-) -> list[m.Workload]:
-    """What deleted objects left on nodes: work of their queues, without ``heirs`` of none."""
-    priority = rows.default_priority.name if rows.default_priority else NO_PRIORITY_CLASS.name
-    found: list[m.Workload] = []
-    parts = (part for orphans in picture.orphans for part in _by_class(orphans, class_by_node))
-    for number, (orphans, gpu_class) in enumerate(parts):
-        members = sum(orphans.placement.values())
-        heir = NOBODY if heirs is None else heir_of(orphans, heirs, rows)
-        work = m.Workload(
-            name=f"{orphans.namespace}/{orphans.name} ({what} {number})",
-            queue=heir.queue,
-            user=heir.user,
-            priority_class=priority,
-            submitted=now,
-            gpus=orphans.gpus,
-            cpus=orphans.cpus,
-            memory_mib=orphans.memory_mib,
-            members=m.Members(members, members),
-            phase=m.Phase.RUNNING,
-            leaving=True,
-            started=now,
-            gpu_class=gpu_class,
-            placement=orphans.placement,
-        )
-        found.append(kept(work) if heir.queue and orphans_stay(orphans, now) else work)
-    return found
-
-
-def _by_class(orphans: Orphans, class_by_node: Mapping[str, str]) -> list[tuple[Orphans, str]]:
-    """``orphans`` on nodes that are known, apart by the class of their nodes."""
-    placed: dict[str, dict[str, int]] = {}
-    for node, count in orphans.placement.items() if orphans.gpus else ():
-        if node in class_by_node:
-            placed.setdefault(class_by_node[node], {})[node] = count
-    return [(replace(orphans, placement=nodes), name) for name, nodes in placed.items()]
-
-
-def _left_behind(
-    workloads: Iterable[Observed],
-    picture: Picture,
-    known: Mapping[str, Known],
-    rows: PolicyRows,
-    class_by_node: Mapping[str, str],
-    now: datetime,
-) -> list[m.Workload]:
-    """What those of ``workloads`` on the move still hold on the nodes they leave, and stale gangs with
-    pods that do not run."""
-    left = (
-        Orphans(o.namespace, o.name, o.gpus, placement, o.uid, o.cpus, o.memory_mib)
-        for o in workloads
-        if (placement := _given_up(o, known[o.uid]))
-    )
-    going = replace(picture, orphans=tuple(left))
-    return _orphans(going, rows, class_by_node, now, what="leaving")
-
-
-def _given_up(observed: Observed, known: Known) -> Mapping[str, int]:
-    """Members by node whose pods hold GPUs there and do not count for it any more."""
-    if known.situation is Situation.MOVING:
-        return observed.placement
-    if known.stale_since is None or known.situation is not Situation.HOLDING:
-        return {}
-    return {
-        node: members - observed.up.get(node, 0)
-        for node, members in observed.placement.items()
-        if members > observed.up.get(node, 0)
-    }
 
 
 def _running(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from scheduling.cluster.connection.client import Client
-from scheduling.cluster.connection.mirror import Reflector, untrimmed, version_of
+from scheduling.cluster.connection.reflector import Reflector, untrimmed, version_of
 from scheduling.testbed.server.kinds.resources import NODES, Json, Resource
 from scheduling.testbed.server.store.store import Event, Record, Store
 

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from scheduling.cluster.connection import mirror as module
+from scheduling.cluster.connection import reflector as module
 from scheduling.cluster.connection.client import Client, ConflictError
-from scheduling.cluster.connection.mirror import Mirror, untrimmed
+from scheduling.cluster.connection.mirror import Mirror
+from scheduling.cluster.connection.reflector import untrimmed
 from scheduling.testbed.server import EmbeddedServer
 from tests.scheduling.kube import eventually
 

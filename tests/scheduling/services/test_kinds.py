@@ -337,7 +337,7 @@ def test_train_job_that_leaves_its_size_to_the_runtime_waits_with_a_remedy(site:
 def test_definition_installed_later_is_taken_up(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("scheduling.cluster.connection.mirror.UNSERVED_S", 0.05)
+    monkeypatch.setattr("scheduling.cluster.connection.reflector.UNSERVED_S", 0.05)
     world.cycle()
     install(world.kube)
     operator = submitted(world, "JobSet")

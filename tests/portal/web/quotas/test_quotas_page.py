@@ -256,6 +256,13 @@ def test_member_who_may_not_edit_reads(cluster, client):
     assert client.post(URL, {"reason": "x"}).status_code == 404
 
 
+def test_lead_of_a_leaf_is_told_to_add_a_queue_not_that_reading_is_all(lead):
+    page = lead.get("/c/fra1/quotas/vision/").content.decode()
+
+    assert "You may read this, not change it." not in page
+    assert "Add one to divide what it was given." in page
+
+
 def test_member_below_sees_neither_siblings_nor_a_sum_that_tells_of_them(cluster, client):
     client.force_login(make_member(cluster.queues.get(name="pretraining"), may_submit=True))
 

@@ -156,6 +156,26 @@ def test_what_starts_it_sooner_says_when_it_ends_either_way(as_user, waiting, mo
     assert "ends first" in text
 
 
+def test_workload_page_says_for_which_class_it_waits_and_until_when(as_user, cluster, waiting):
+    ways = {"h100-80gb": (0, 3600, 240), "a100-40gb": (1, 7200, 0)}
+    waiting.gpu_classes = list(ways)
+    waiting.save()
+    forecasts.predict(cluster=cluster)
+    waiting.prediction.by_class = {
+        name: {"place": place, "p50_s": p50_s, "wait_s": wait_s, "ratio": 1, "runs": 9, "groups": 2,
+               "own_runs": 1}
+        for name, (place, p50_s, wait_s) in ways.items()
+    }  # fmt: skip
+    waiting.prediction.save()
+    page = f"/c/fra1/w/{waiting.uid}/"
+    assert "does not start on a100-40gb" not in as_user("researcher").get(page).content.decode()
+    cluster.class_order = "waits"
+    cluster.save()
+    text = as_user("researcher").get(page).content.decode()
+    assert "does not start on a100-40gb: its run is 1 h shorter there" in text
+    assert "came after 4 min of late" in text
+
+
 def test_workload_page_prices_the_run_on_each_class_that_is_known(as_user, cluster, waiting):
     waiting.gpu_classes = ["h100-80gb", "a100-40gb"]
     waiting.save()

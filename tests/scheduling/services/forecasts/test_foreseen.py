@@ -10,7 +10,8 @@ import pytest
 from scheduling.cluster.connection.client import Client
 from scheduling.engine import model as m
 from scheduling.models import ClassOrder, Cluster, Prediction, Predictor, PredictorKind, Workload
-from scheduling.services.forecasts.told import Foreseen, Rest, by_end
+from scheduling.services.forecasts.recent_waits import RecentWaits
+from scheduling.services.forecasts.told import Foreseen, Rest, by_end, not_before
 from scheduling.services.snapshot import build as snapshots
 from scheduling.services.worker import held as workers
 from scheduling.testbed.server import Clock, EmbeddedServer
@@ -123,22 +124,116 @@ def test_classes_are_ordered_by_the_end_and_those_alike_as_listed(by_class, orde
     assert by_end(by_class) == order
 
 
+def choosy(world: World, class_order: str, *, gpus: int = 8) -> None:
+    """A job that may use h100, which has room, or quick, which has no node."""
+    world.cluster.gpu_classes.create(name="quick", node_labels={"c": "q"}, resource_name="q/gpu")
+    world.cluster.class_order = class_order
+    world.cluster.mode = "observe"
+    world.cluster.save()
+    job = world.manifest("choosy", gpus=gpus)
+    job["metadata"].setdefault("annotations", {})["weir.dev/gpu-classes"] = "h100,quick"
+    world.kube.create("/apis/batch/v1/namespaces/default/jobs", job)
+    world.cycle()
+    predict(world.row("choosy"))
+    world.cluster.mode = "enforce"
+    world.cluster.save()
+
+
+def began(world: World, name: str, waited_s: float, now: datetime, *, gpus: int = 8000) -> None:
+    """One that started a minute ago on h100 after such a wait."""
+    Workload.objects.create(
+        cluster=world.cluster,
+        uid=name,
+        namespace="default",
+        name=name,
+        queue=world.cluster.queues.get(name="research"),
+        gpus=gpus,
+        gpu_class=world.cluster.gpu_classes.get(name="h100"),
+        submitted_at=now - timedelta(seconds=60 + waited_s),
+        first_started_at=now - timedelta(seconds=60),
+    )
+
+
 @pytest.mark.parametrize(
     ("class_order", "first"), [(ClassOrder.ENDS_FIRST, "quick"), (ClassOrder.LISTED, "h100")]
 )
 def test_plan_tries_the_class_first_where_work_would_end_first(
     world: World, class_order: str, first: str
 ) -> None:
-    world.cluster.class_order = class_order
-    world.cluster.save()
-    world.cluster.gpu_classes.create(name="quick", node_labels={"c": "q"}, resource_name="q/gpu")
-    job = world.manifest("choosy", gpus=16)
-    job["metadata"].setdefault("annotations", {})["weir.dev/gpu-classes"] = "h100,quick"
-    world.kube.create("/apis/batch/v1/namespaces/default/jobs", job)
-    world.cycle()
-    predict(world.row("choosy"))
+    choosy(world, class_order, gpus=16)
     Prediction.objects.update(by_class={"h100": on(0, 900), "quick": on(1, 300)})
     assert planned(world.cluster, "choosy").gpu_classes[0] == first
+
+
+def after(place: int, p50_s: float, wait_s: float | None) -> dict[str, float | None]:
+    return {"place": place, "p50_s": p50_s, "wait_s": wait_s}
+
+
+@pytest.mark.parametrize(
+    ("by_class", "held_s"),
+    [
+        pytest.param({"a": after(0, 900, 0), "q": after(1, 300, 60)}, {"a": 600}, id="worth it"),
+        pytest.param(
+            {"a": after(0, 900, 0), "q": after(1, 300, 700)}, {}, id="starts come too late"
+        ),
+        pytest.param({"a": after(0, 900, 0), "q": after(1, 300, None)}, {}, id="too few starts"),
+        pytest.param({"a": after(0, 320, 0), "q": after(1, 300, 0)}, {}, id="hardly faster"),
+        pytest.param({"a": after(0, 900, 0), "q": after(1, 900, 0)}, {}, id="alike"),
+        pytest.param(
+            {"a": after(0, 900, 0), "m": after(1, 500, 0), "q": after(2, 300, 5000)},
+            {"a": 400},
+            id="the next best is worth it",
+        ),
+        pytest.param({}, {}, id="nobody knows"),
+    ],
+)
+def test_slower_class_is_held_back_while_the_faster_would_end_first(by_class, held_s) -> None:
+    until = {name: AT + timedelta(seconds=s) for name, s in held_s.items()}
+    assert not_before(by_class, AT) == until
+
+
+@pytest.mark.parametrize(
+    ("class_order", "passed_s", "classes"),
+    [
+        (ClassOrder.WAITS, 0, ("quick",)),
+        (ClassOrder.WAITS, 601, ("quick", "h100")),
+        (ClassOrder.ENDS_FIRST, 0, ("quick", "h100")),
+    ],
+)
+def test_work_waits_for_the_faster_class_as_long_as_that_is_worth_it(
+    world: World, class_order: str, passed_s: int, classes: tuple[str, ...]
+) -> None:
+    choosy(world, class_order)
+    row = world.row("choosy")
+    Prediction.objects.update(by_class={"h100": after(0, 900, 0), "quick": after(1, 300, 60)})
+    row.submitted_at -= timedelta(seconds=passed_s)
+    row.save()
+    assert planned(world.cluster, "choosy").gpu_classes == classes
+
+
+def test_cycle_starts_it_on_the_slower_class_once_waiting_is_not_worth_it(world: World) -> None:
+    choosy(world, ClassOrder.WAITS)
+    Prediction.objects.update(
+        by_class={"h100": after(0, 90, 0), "quick": after(1, 88 - 8, 0)}, at=world.cluster.now()
+    )
+    Workload.objects.update(submitted_at=world.cluster.now() - timedelta(seconds=8))
+    world.cycle()
+    assert world.row("choosy").started_at is None
+    world.cycles_until(lambda: world.row("choosy").started_at)
+    assert world.row("choosy").gpu_class.name == "h100"
+
+
+def test_recent_waits_are_of_the_queue_the_class_and_starts_as_large(world: World) -> None:
+    now = world.cluster.now()
+    for number, waited_s in enumerate([30, 60, 90, 600]):
+        began(world, f"like-{number}", waited_s, now)
+    began(world, "small", 1, now, gpus=1000)
+    waits = RecentWaits(world.cluster, now)
+    asking = world.row("like-0")
+    assert waits.typical_s(asking, "h100") == 75
+    assert waits.typical_s(asking, "quick") is None
+    asking.queue = None
+    assert waits.typical_s(asking, "h100") is None
 
 
 def test_rest_counts_from_the_start_that_came_after_it() -> None:
