@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from typing import Any
 
 from allauth.account.adapter import DefaultAccountAdapter
 from allauth.mfa.adapter import DefaultMFAAdapter
 from allauth.mfa.models import Authenticator
-from cryptography.fernet import Fernet, MultiFernet
-from django.conf import settings
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 
+from portal.accounts.ciphers import cipher
 from portal.accounts.models import User
+
+PURPOSE = "weir second factors"
 
 SAID = {
     "mfa/messages/totp_activated.txt": "Your app is set up. Signing in asks for its code from now.",
@@ -65,10 +64,10 @@ class FactorAdapter(DefaultMFAAdapter):
     }
 
     def encrypt(self, text: str) -> str:
-        return _cipher().encrypt(text.encode()).decode()
+        return cipher(PURPOSE).encrypt(text.encode()).decode()
 
     def decrypt(self, encrypted_text: str) -> str:
-        return _cipher().decrypt(encrypted_text.encode()).decode()
+        return cipher(PURPOSE).decrypt(encrypted_text.encode()).decode()
 
     def generate_authenticator_name(self, user: User, type: Authenticator.Type) -> str:
         number = Authenticator.objects.filter(user=user, type=type).count()
@@ -76,14 +75,3 @@ class FactorAdapter(DefaultMFAAdapter):
 
     def get_public_key_credential_rp_entity(self) -> dict[str, str]:
         return {**super().get_public_key_credential_rp_entity(), "name": "Weir"}
-
-
-def _cipher() -> MultiFernet:
-    """Of the secret key, and of those before it that ``SECRET_KEY_FALLBACKS`` still names."""
-    keys = [settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS]
-    return MultiFernet([Fernet(_key_of(secret)) for secret in keys])
-
-
-def _key_of(secret: str) -> bytes:
-    digest = hashlib.sha256(b"weir second factors:" + secret.encode()).digest()
-    return base64.urlsafe_b64encode(digest)

@@ -13,8 +13,8 @@ from rest_framework.response import Response
 from portal.accounts.models import Scope
 from portal.api.scope import PersonView
 from portal.notices import inbox
-from portal.notices.models import Kind, Notice, When
-from portal.notices.times import hours_of, preferences_of
+from portal.notices.models import Kind, Notice, Way, When
+from portal.notices.times import hours_of, preferences_of, ways_of
 
 
 class NoticeSerializer(serializers.ModelSerializer[Notice]):
@@ -74,6 +74,11 @@ class PreferencesSerializer(serializers.Serializer[Any]):
     """When to be told of which kind; hours are local, null is no quiet."""
 
     preferences: Any = serializers.DictField(child=serializers.ChoiceField(choices=When.choices))
+    ways: Any = serializers.DictField(
+        child=serializers.ListField(child=serializers.ChoiceField(choices=Way.choices)),
+        required=False,
+        help_text="By which ways each kind goes besides the inbox; kinds left out stay as they are.",
+    )
     digest_hour = serializers.IntegerField(min_value=0, max_value=23)
     quiet_from = serializers.IntegerField(min_value=0, max_value=23, allow_null=True)
     quiet_until = serializers.IntegerField(min_value=0, max_value=23, allow_null=True)
@@ -85,10 +90,11 @@ class NoticePreferences(PersonView):
 
     def _told(self) -> Response:
         hours = hours_of(self.person)
-        preferences = preferences_of(self.person)
+        preferences, ways = preferences_of(self.person), ways_of(self.person)
         return Response(
             {
                 "preferences": {kind.value: preferences[kind].value for kind in Kind},
+                "ways": {kind.value: sorted(ways[kind]) for kind in Kind},
                 "digest_hour": hours.digest_hour,
                 "quiet_from": hours.quiet_from,
                 "quiet_until": hours.quiet_until,

@@ -10,6 +10,7 @@ from portal.api import (
     docs,
     foresight,
     ledger,
+    letters,
     members,
     notices,
     people,
@@ -63,6 +64,14 @@ urlpatterns = [
     path("notices", notices.NoticeList.as_view(), name="notices"),
     path("notices/read", notices.NoticesRead.as_view(), name="notices_read"),
     path("notices/preferences", notices.NoticePreferences.as_view(), name="notice_preferences"),
+    path("notices/webhooks", letters.WebhookList.as_view(), name="webhooks"),
+    path("notices/webhooks/<int:pk>", letters.WebhookDetail.as_view(), name="webhook"),
+    path("notices/webhooks/<int:pk>/test", letters.WebhookTest.as_view(), name="webhook_test"),
+    path("dead-letters", letters.DeadLetters.as_view(), name="dead_letters"),
+    path(
+        "dead-letters/<int:pk>/again", letters.DeadLetterAgain.as_view(), name="dead_letter_again"
+    ),
+    path("dead-letters/<int:pk>/drop", letters.DeadLetterDrop.as_view(), name="dead_letter_drop"),
     path("audit", audit.AuditList.as_view(), name="audit"),
     path("audit/verdict", audit.AuditVerdict.as_view(), name="audit_verdict"),
     path("priority-classes", setting_up.PriorityClasses.as_view(), name="priority_classes"),

@@ -201,6 +201,24 @@ SOCIALACCOUNT_PROVIDERS = providers(env)
 WEIR_OIDC_USER_CLAIM = env.str("WEIR_OIDC_USER_CLAIM", default="preferred_username")
 WEIR_OIDC_GROUPS_CLAIM = env.str("WEIR_OIDC_GROUPS_CLAIM", default="groups")
 
+# Mail and webhooks of notices: docs/operations.md, "Requests and notices".
+WEIR_ADDRESS = env.str("WEIR_ADDRESS", default="").rstrip("/")
+WEIR_MAIL_HOST = env.str("WEIR_MAIL_HOST", default="")
+EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
+if DEMO:
+    EMAIL_BACKEND = "portal.notices.arrivals.MailBackend"
+EMAIL_HOST = WEIR_MAIL_HOST
+EMAIL_PORT = env.int("WEIR_MAIL_PORT", default=587)
+EMAIL_HOST_USER = env.str("WEIR_MAIL_USER", default="")
+EMAIL_HOST_PASSWORD = env.str("WEIR_MAIL_PASSWORD", default="")
+mail_tls = env.str("WEIR_MAIL_TLS", default="starttls")
+EMAIL_USE_TLS, EMAIL_USE_SSL = mail_tls == "starttls", mail_tls == "tls"
+EMAIL_TIMEOUT = 10
+DEFAULT_FROM_EMAIL = env.str("WEIR_MAIL_FROM", default="weir@localhost")
+# Hosts inside, as HOST or HOST:PORT, to which webhooks may go all the same; and whether over http.
+WEIR_WEBHOOK_INSIDE = env.list("WEIR_WEBHOOK_INSIDE", default=[])
+WEIR_WEBHOOK_HTTP = env.bool("WEIR_WEBHOOK_HTTP", default=False)
+
 SESSION_ENGINE = "portal.accounts.sessions"
 WEIR_SESSION_IDLE_S = env.int("WEIR_SESSION_IDLE_S", default=12 * 3600)
 SESSION_COOKIE_AGE = env.int("WEIR_SESSION_S", default=7 * 24 * 3600)
@@ -378,6 +396,16 @@ CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
         "task": "portal.notices.tasks.look",
         "schedule": 10.0,
         "options": {"expires": 10.0},
+    },
+    "letters": {
+        "task": "portal.notices.tasks.deliver",
+        "schedule": 5.0,
+        "options": {"expires": 5.0},
+    },
+    "budgets": {
+        "task": "portal.notices.tasks.look_at_budgets",
+        "schedule": 300.0,
+        "options": {"expires": 300.0},
     },
     "old-notices": {
         "task": "portal.notices.tasks.forget",

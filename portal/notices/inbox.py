@@ -11,8 +11,8 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from portal.accounts.models import User
-from portal.notices.models import Hours, Kind, Notice, Preference, When
-from portal.notices.times import DEFAULTS
+from portal.notices.models import Hours, Kind, Notice, Preference, Way, When
+from portal.notices.times import DEFAULTS, default_ways, preferences_of, ways_of
 from scheduling.services.errors import ServiceError
 
 KEPT = timedelta(days=90)
@@ -71,8 +71,24 @@ def set_preferences(
     digest_hour: int,
     quiet_from: int | None,
     quiet_until: int | None,
+    ways: Mapping[str, Iterable[str]] | None = None,
 ) -> None:
-    """How the person wants to be told. Raises ServiceError at the field."""
+    """How the person wants to be told; kinds that are left out stay as they are. Raises ServiceError at the
+    field."""
+    named = {kind: frozenset(chosen) for kind, chosen in (ways or {}).items()}
+    _check_kinds(preferences, named)
+    _check_hours(digest_hour, quiet_from, quiet_until)
+    whens, by = preferences_of(user), ways_of(user)
+    for kind in map(Kind, {**preferences, **named}):
+        when = When(preferences.get(kind, whens[kind]))
+        _keep(user, kind, when, frozenset(map(Way, named.get(kind, by[kind]))))
+    Hours.objects.update_or_create(
+        user=user,
+        defaults={"digest_hour": digest_hour, "quiet_from": quiet_from, "quiet_until": quiet_until},
+    )
+
+
+def _check_kinds(preferences: Mapping[str, str], ways: Mapping[str, frozenset[str]]) -> None:
     for kind, when in preferences.items():
         if kind not in Kind.values or when not in When.values:
             raise ServiceError(
@@ -81,6 +97,14 @@ def set_preferences(
                 "Choose at once, digest or off.",
                 field=kind,
             )
+    for kind, named in ways.items():
+        if kind not in Kind.values or not named <= set(Way.values):
+            raise ServiceError(
+                "bad_way", "That is no way of telling.", "Choose of mail and webhook.", field="ways"
+            )
+
+
+def _check_hours(digest_hour: int, quiet_from: int | None, quiet_until: int | None) -> None:
     for name, hour in (
         ("digest_hour", digest_hour),
         ("quiet_from", quiet_from),
@@ -92,15 +116,16 @@ def set_preferences(
         raise ServiceError(
             "half_quiet", "Quiet hours have two ends.", "Set both, or none.", field="quiet_until"
         )
-    for kind, when in preferences.items():
-        if DEFAULTS[Kind(kind)] == when:
-            Preference.objects.filter(user=user, kind=kind).delete()
-        else:
-            Preference.objects.update_or_create(user=user, kind=kind, defaults={"when": when})
-    Hours.objects.update_or_create(
-        user=user,
-        defaults={"digest_hour": digest_hour, "quiet_from": quiet_from, "quiet_until": quiet_until},
-    )
+
+
+def _keep(user: User, kind: Kind, when: When, by: frozenset[Way]) -> None:
+    """What is as the kind has it needs no row, so that a default that changes reaches it."""
+    usual = default_ways(kind)
+    if when == DEFAULTS[kind] and by == usual:
+        Preference.objects.filter(user=user, kind=kind).delete()
+        return
+    own = {way.value: None if (way in by) == (way in usual) else way in by for way in Way}
+    Preference.objects.update_or_create(user=user, kind=kind, defaults={"when": when, **own})
 
 
 def forget() -> int:

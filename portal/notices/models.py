@@ -12,16 +12,26 @@ from scheduling.models import Cluster
 class Kind(models.TextChoices):
     EVICTED = "evicted", "Evicted"
     STARTED = "started", "Started after a wait"
+    SOON = "soon", "Will start soon"
+    LATE = "late", "Waits longer than predicted"
     NEEDS_ME = "needs_me", "Request needs me"
     DECIDED = "decided", "Request decided"
     COMMENT = "comment", "Comment on a request"
     ENDS = "ends", "Boost ends"
+    BUDGET = "budget", "Budget 80, 100 %"
 
 
 class When(models.TextChoices):
     AT_ONCE = "at_once", "At once"
     DIGEST = "digest", "Digest"
     OFF = "off", "Off"
+
+
+class Way(models.TextChoices):
+    """By which a person is told besides the bell."""
+
+    MAIL = "mail", "Mail"
+    WEBHOOK = "webhook", "Webhook"
 
 
 class Notice(models.Model):
@@ -64,13 +74,16 @@ class Notice(models.Model):
 
 
 class Preference(models.Model):
-    """When a person wants to be told of one kind; without a row the kind's own default holds."""
+    """When and by which ways a person wants to be told of one kind; without a row its default holds."""
 
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="notice_preferences"
     )
     kind = models.CharField(max_length=8, choices=Kind.choices)
     when = models.CharField(max_length=7, choices=When.choices)
+    mail = models.BooleanField(null=True)
+    webhook = models.BooleanField(null=True)
+    """NULL, as for mail: as the kind's default has it."""
 
     class Meta:
         constraints = [
@@ -104,3 +117,96 @@ class Cursor(models.Model):
 
     def __str__(self) -> str:
         return f"{self.cluster}: {self.eviction}, {self.transition}"
+
+
+class Webhook(models.Model):
+    """An address outside to which a person's notices go, signed with a secret of its own."""
+
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="webhooks"
+    )
+    name = models.CharField(max_length=63)
+    address = models.CharField(max_length=500)
+    sealed_secret = models.CharField(max_length=300)
+    """Encrypted: it is shown once, and signing needs it again."""
+    made_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["name"]
+        constraints = [models.UniqueConstraint(fields=["user", "name"], name="webhook_one_a_name")]
+
+    def __str__(self) -> str:
+        return f"{self.user}: {self.name}"
+
+
+class LetterState(models.TextChoices):
+    WAITING = "waiting", "Waiting"
+    SENT = "sent", "Sent"
+    DEAD = "dead", "Dead"
+    DROPPED = "dropped", "Dropped"
+
+
+class Letter(models.Model):
+    """One message to one place: of one notice, of a digest's, or of none, which is a test.
+
+    Whoever sends it holds ``claim`` until ``claimed_until``, and only the holder of that very claim says what
+    came of it.
+    """
+
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="letters"
+    )
+    way = models.CharField(max_length=7, choices=Way.choices)
+    webhook = models.ForeignKey(
+        Webhook, on_delete=models.CASCADE, null=True, blank=True, related_name="letters"
+    )
+    key = models.CharField(max_length=63)
+    """What it is for, once a place: 'notice 12', 'digest 2026112508', 'test 5f…'."""
+    notices = models.ManyToManyField(Notice, related_name="letters")
+    made_at = models.DateTimeField()
+    due_at = models.DateTimeField()
+    state = models.CharField(max_length=7, choices=LetterState.choices, default=LetterState.WAITING)
+    tries = models.PositiveSmallIntegerField(default=0)
+    """Begun; one that a kill cut off counts."""
+    claim = models.CharField(max_length=32, blank=True)
+    claimed_until = models.DateTimeField(null=True, blank=True)
+    settled_at = models.DateTimeField(null=True, blank=True)
+    """When it was sent, died, or was dropped."""
+    fault = models.CharField(max_length=200, blank=True)
+    """Why the last try failed."""
+
+    class Meta:
+        ordering = ["-due_at", "-id"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["user", "key"], condition=Q(webhook=None), name="letter_once_by_mail"
+            ),
+            models.UniqueConstraint(fields=["webhook", "key"], name="letter_once_a_webhook"),
+        ]
+        indexes = [
+            models.Index(fields=["due_at"], condition=Q(state="waiting"), name="letter_waiting"),
+            models.Index(fields=["state", "settled_at"], name="letter_settled"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.user}: {self.way} {self.key}"
+
+
+class Arrival(models.Model):
+    """What a demo's mail and webhooks brought, instead of going anywhere."""
+
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="arrivals"
+    )
+    way = models.CharField(max_length=7, choices=Way.choices)
+    at = models.DateTimeField()
+    to = models.CharField(max_length=500)
+    subject = models.CharField(max_length=300, blank=True)
+    body = models.TextField()
+    headers = models.JSONField(default=dict)
+
+    class Meta:
+        ordering = ["-id"]
+
+    def __str__(self) -> str:
+        return f"{self.way} to {self.to}"

@@ -20,6 +20,7 @@ from portal.approvals.models import QuotaRequest
 from portal.approvals.moves import title
 from portal.approvals.who import deciders
 from portal.display.format import duration, hours
+from portal.notices import letters
 from portal.notices.models import Cursor, Kind, Notice
 from portal.notices.times import due_at
 from portal.teams.reading import Reading
@@ -122,7 +123,7 @@ def tell(
     due = due_at(user, kind, timezone.now(), cluster.display_time_zone)
     if due is None or not user.is_active:
         return
-    Notice.objects.get_or_create(
+    notice, made = Notice.objects.get_or_create(
         user=user,
         source=source,
         defaults={
@@ -130,6 +131,8 @@ def tell(
             "about": about[:300], "title": title[:300], "lines": lines, "address": address,
         },
     )  # fmt: skip
+    if made:
+        letters.write(user, notice)
 
 
 def look_all() -> int:

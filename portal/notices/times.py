@@ -7,16 +7,22 @@ from datetime import datetime, timedelta
 
 from portal.accounts.models import User
 from portal.display.format import zone
-from portal.notices.models import Hours, Kind, Preference, When
+from portal.notices.models import Hours, Kind, Preference, Way, When
 
 DEFAULTS: Mapping[Kind, When] = {
     Kind.EVICTED: When.AT_ONCE,
     Kind.STARTED: When.AT_ONCE,
+    Kind.SOON: When.AT_ONCE,
+    Kind.LATE: When.DIGEST,
     Kind.NEEDS_ME: When.AT_ONCE,
     Kind.DECIDED: When.AT_ONCE,
     Kind.COMMENT: When.AT_ONCE,
     Kind.ENDS: When.DIGEST,
+    Kind.BUDGET: When.AT_ONCE,
 }
+BY_MAIL = frozenset(Kind) - {Kind.STARTED, Kind.SOON, Kind.COMMENT}
+BY_WEBHOOK = frozenset({Kind.EVICTED, Kind.STARTED, Kind.SOON})
+"""What goes by which way unless the person says otherwise."""
 NEVER_QUIET = (Kind.EVICTED,)
 """Told in quiet hours too: somebody may want to act."""
 
@@ -24,6 +30,23 @@ NEVER_QUIET = (Kind.EVICTED,)
 def preferences_of(user: User) -> dict[Kind, When]:
     own = dict(Preference.objects.filter(user=user).values_list("kind", "when"))
     return {kind: When(own.get(kind, when)) for kind, when in DEFAULTS.items()}
+
+
+def default_ways(kind: Kind) -> frozenset[Way]:
+    by = {Way.MAIL: BY_MAIL, Way.WEBHOOK: BY_WEBHOOK}
+    return frozenset(way for way, kinds in by.items() if kind in kinds)
+
+
+def ways_of(user: User) -> dict[Kind, frozenset[Way]]:
+    """By which ways the person is told of each kind, besides the bell."""
+    own = {row.kind: row for row in Preference.objects.filter(user=user)}
+    return {kind: _ways(kind, own.get(kind)) for kind in Kind}
+
+
+def _ways(kind: Kind, row: Preference | None) -> frozenset[Way]:
+    ruled = {} if row is None else {Way.MAIL: row.mail, Way.WEBHOOK: row.webhook}
+    usual = default_ways(kind)
+    return frozenset(way for way in Way if (way in usual if ruled.get(way) is None else ruled[way]))
 
 
 def hours_of(user: User) -> Hours:

@@ -25,7 +25,7 @@ from django.utils import timezone
 from portal.accounts.models import ApiToken, Persona, Session, User
 from portal.approvals.models import ApprovalRule, Comment, QuotaRequest, Step
 from portal.demo.organisation import H100
-from portal.notices.models import Notice
+from portal.notices.models import Arrival, Letter, Notice, Webhook
 from portal.teams.models import GroupRule, Membership, ServiceAccount, SubmitTemplate, Team
 from scheduling.models import (
     MILLI,
@@ -108,6 +108,7 @@ WHAT_IF = {"pk": "what_if"}
 CONSOLIDATION = {"pk": "consolidation"}
 
 REQUEST = {"pk": "request"}
+WEBHOOK, LETTER = {"pk": "webhook"}, {"pk": "letter"}
 ASKERS = frozenset({"neighbour", "researcher", "scientist", "lead", "admin"})
 DECIDERS = frozenset({"lead", "approver", "admin"})
 
@@ -209,6 +210,14 @@ ROWS = {
     "web:notices": Row(ANYBODY),
     "web:notices_read": Row(None, ANYBODY),
     "web:notice_preferences": Row(None, ANYBODY),
+    "web:mail_test": Row(None, ANYBODY),
+    "web:webhook_add": Row(None, ANYBODY),
+    "web:webhook_remove": Row(None, NOBODY, WEBHOOK),
+    "web:webhook_test": Row(None, NOBODY, WEBHOOK),
+    "web:dead_letters": Row(OPERATORS),
+    "web:dead_letter_again": Row(None, OPERATORS, LETTER),
+    "web:dead_letter_drop": Row(None, OPERATORS, LETTER),
+    "web:sent": Row(NOBODY),
     "web:audit": Row(AUDITORS),
     "web:audit_csv": Row(AUDITORS),
     **{
@@ -246,6 +255,12 @@ ROWS = {
     "api:notices": Row(ANYBODY),
     "api:notices_read": Row(None, ANYBODY),
     "api:notice_preferences": Row(ANYBODY, ANYBODY, by="PUT"),
+    "api:webhooks": Row(ANYBODY, ANYBODY),
+    "api:webhook": Row(None, NOBODY, WEBHOOK, by="DELETE"),
+    "api:webhook_test": Row(None, NOBODY, WEBHOOK),
+    "api:dead_letters": Row(OPERATORS),
+    "api:dead_letter_again": Row(None, OPERATORS, LETTER),
+    "api:dead_letter_drop": Row(None, OPERATORS, LETTER),
     "api:audit": Row(AUDITORS),
     "api:audit_verdict": Row(ALL_AUDITORS),
     "api:priority_classes": Row(ANYBODY, ADMINS),
@@ -295,7 +310,7 @@ ROWS = {
 }
 OPEN = {
     "accounts:sign_in", "web:first_admin", "accounts:oidc", "account_login", "account_inactive",
-    "account_signup",
+    "account_signup", "web:sent_sink",
     "mfa_authenticate", "mfa_login_webauthn", "openid_connect_callback", "socialaccount_signup",
     "socialaccount_login_cancelled",
 }  # fmt: skip
@@ -416,7 +431,7 @@ def build() -> World:
         "what_if": question.pk,
         "consolidation": ordered.pk,
     }
-    told_to(owner, cluster)
+    real |= told_to(owner, cluster)
     real |= programs(queues["pretraining"], owner)
     return World(cluster, sessions, real)
 
@@ -434,12 +449,25 @@ def asked_for(queue: Queue, author: User) -> QuotaRequest:
     return asked
 
 
-def told_to(owner: User, cluster: Cluster) -> None:
-    """Somebody else's notice."""
-    Notice.objects.create(
+def told_to(owner: User, cluster: Cluster) -> dict[str, int]:
+    """Somebody else's notice, webhook, and a letter to it that did not arrive."""
+    notice = Notice.objects.create(
         user=owner, kind="evicted", cluster=cluster, at=NOW, due_at=NOW, source="eviction 0",
         about="vermilion-work", title="vermilion-notice",
     )  # fmt: skip
+    webhook = Webhook.objects.create(
+        user=owner,
+        name="vermilion-hook",
+        address="https://hooks.example.org/vermilion",
+        made_at=NOW,
+    )
+    letter = Letter.objects.create(
+        user=owner, way="webhook", webhook=webhook, key="notice 0", made_at=NOW, due_at=NOW,
+        state="dead", settled_at=NOW, fault="vermilion-fault",
+    )  # fmt: skip
+    letter.notices.add(notice)
+    Arrival.objects.create(user=owner, way="mail", at=NOW, to="vermilion-to", body="vermilion-body")
+    return {"webhook": webhook.pk, "letter": letter.pk}
 
 
 def programs(queue: Queue, owner: User) -> dict[str, int]:

@@ -17,6 +17,7 @@ from typing import Any
 
 from portal.accounts.models import ApiToken, User
 from portal.approvals.models import ApprovalRule, Comment, QuotaRequest, Step
+from portal.notices.models import Letter, Webhook
 from portal.teams.models import Membership, ServiceAccount, Team
 from scheduling.engine import model as m
 from scheduling.engine.reasons import catalogue as reasons
@@ -139,7 +140,7 @@ def organisation() -> Organisation:
                 "uid-nlp", "uid-moved", "uid-runs", "uid-old", "uid-evicted", "uid-vision",
                 "uid-search", "uid-nowhere",
             ],
-            "pk": [change, token.pk, _what_if(cluster), _asked_for(queues), 999_999],
+            "pk": [change, token.pk, _what_if(cluster), _asked_for(queues), *_letters(), 999_999],
             "number": [cycle.number, 999_999],
             "team": [*teams, "nowhere"],
             "account": ["svc-okapi", "svc-nowhere"],
@@ -167,6 +168,23 @@ def _asked_for(queues: dict[str, Queue]) -> int:
     Comment.objects.create(request=asked, at=NOW, by=author, text="zebra-comment")
     ApprovalRule.objects.create(queue=queues["zebra-vision"].parent, below_gpus=1000, at=NOW)
     return int(asked.pk)
+
+
+def _letters() -> tuple[int, int]:
+    """A letter of each that did not arrive, and where it was to go: keys of a webhook and of a letter."""
+    for name in ("zebra", "quokka"):
+        user = User.objects.get(username=f"{name}-user")
+        webhook = Webhook.objects.create(
+            user=user,
+            name=f"{name}-hook",
+            address=f"https://{name}.example.org/{name}-path",
+            made_at=NOW,
+        )
+        letter = Letter.objects.create(
+            user=user, way="webhook", webhook=webhook, key="notice 0", made_at=NOW, due_at=NOW,
+            state="dead", settled_at=NOW, fault="It answered 503.",
+        )  # fmt: skip
+    return webhook.pk, letter.pk
 
 
 def _queues(cluster: Cluster) -> dict[str, Queue]:

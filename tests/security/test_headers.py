@@ -51,6 +51,8 @@ def test_every_answer_to_a_person_stays_out_of_caches(admin):
         "what_if",
         "consolidation",
         "request",
+        "webhook",
+        "letter",
     )
     world = World(Cluster.objects.get(), {"admin": session}, dict.fromkeys(kept, 1))
     client = world.client("admin")

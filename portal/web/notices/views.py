@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Any
+
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpResponse
@@ -10,48 +13,73 @@ from django.views.decorators.http import require_POST, require_safe
 
 from portal.boundary.reading import whole_or
 from portal.notices import inbox
-from portal.notices.models import Kind, When
-from portal.notices.times import hours_of, preferences_of
+from portal.notices.models import Kind, Way, When
+from portal.notices.times import hours_of, preferences_of, ways_of
 from portal.web.frame.requests import PersonRequest
+from portal.web.notices.ways import ways_card
 from scheduling.services.errors import ServiceError
 
 BADGES = {
     Kind.EVICTED: ("evicted", "warn"),
     Kind.STARTED: ("running", "ok"),
+    Kind.SOON: ("clock", "info"),
+    Kind.LATE: ("clock", "neutral"),
     Kind.NEEDS_ME: ("mark", "info"),
     Kind.DECIDED: ("finished", "ok"),
     Kind.COMMENT: ("list", "neutral"),
     Kind.ENDS: ("clock", "warn"),
+    Kind.BUDGET: ("chart", "warn"),
 }
 NOTES = {
     Kind.EVICTED: "in quiet hours too",
     Kind.STARTED: "of 2 h and more",
+    Kind.SOON: "15 min before its median",
+    Kind.LATE: "past nine of ten cases",
     Kind.ENDS: "3 d before",
+    Kind.BUDGET: "GPU-hours of the month",
 }
 HOURS = range(24)
 NO_HOUR = -1
+
+
+@dataclass(frozen=True)
+class Row:
+    """How one kind is told."""
+
+    kind: Kind
+    note: str
+    when: When
+    ways: frozenset[Way]
 
 
 @login_required
 @require_safe
 def notices(request: PersonRequest) -> HttpResponse:
     """Grouped by the thing: what needs the reader first, then what is new."""
+    return page(request)
+
+
+def page(request: PersonRequest, status: int = 200, **more: Any) -> HttpResponse:
+    """The inbox, with the ways by which notices go; ``more`` is what a form brings back."""
     rows = inbox.shown(request.user)
     chosen = "new" if request.GET.get("show") == "new" else "all"
     listed = rows.filter(read_at=None) if chosen == "new" else rows
-    preferences = preferences_of(request.user)
+    whens, ways = preferences_of(request.user), ways_of(request.user)
     context = {
         "groups": inbox.grouped(listed[: inbox.MOST]),
         "badges": BADGES,
         "chosen": chosen,
         "total": rows.count(),
         "new": inbox.unread(request.user),
-        "preferences": [(kind, NOTES.get(kind, ""), preferences[kind]) for kind in Kind],
+        "preferences": [Row(kind, NOTES.get(kind, ""), whens[kind], ways[kind]) for kind in Kind],
         "whens": When.choices,
+        "ways": Way.choices,
         "hours": hours_of(request.user),
         "hour_choices": HOURS,
+        **ways_card(request),
+        **more,
     }
-    return render(request, "web/notices/notices.html", context)
+    return render(request, "web/notices/notices.html", context, status=status)
 
 
 @login_required
@@ -73,6 +101,7 @@ def preferences(request: PersonRequest) -> HttpResponse:
         inbox.set_preferences(
             request.user,
             preferences={kind: post[kind] for kind in Kind.values if kind in post},
+            ways={kind: post.getlist(f"ways_{kind}") for kind in Kind.values if kind in post},
             digest_hour=whole_or(post.get("digest_hour", "8"), 8),
             quiet_from=None if quiet[0] == NO_HOUR else quiet[0],
             quiet_until=None if quiet[1] == NO_HOUR else quiet[1],

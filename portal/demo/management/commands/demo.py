@@ -59,7 +59,7 @@ class Command(WeirCommand):
                 folder.open()
             except (ForeignFolderError, OSError) as error:
                 raise refusal(str(error)) from None
-            _start_again_in(folder)
+            _start_again_in(folder, options["port"])
         asked = ("port", "trace", "speed", "nodes", "cluster", "day")
         self._serve(folder, **{name: options[name] for name in asked})
 
@@ -75,7 +75,7 @@ class Command(WeirCommand):
         day: date | None,
     ) -> None:
         """Imports come late: the database's address is known only in the second process."""
-        from portal.demo import runner, setting
+        from portal.demo import runner, setting, ways
         from portal.demo.cluster.venue import Venue
         from scheduling.services.errors import ServiceError
 
@@ -95,6 +95,7 @@ class Command(WeirCommand):
             raise refusal(str(error)) from None
         try:
             arrivals = stage.fill(played, folder, PASSWORD, self._say)
+            ways.open_ways()
             runner.serve(
                 listener,
                 played,
@@ -118,6 +119,16 @@ class Command(WeirCommand):
         )
 
 
+def at_home(port: int) -> dict[str, str]:
+    """Where links lead, and that its webhooks may come back to the demo itself, which is on loopback."""
+    host = f"127.0.0.1:{port}"
+    return {
+        "WEIR_ADDRESS": f"http://{host}",
+        "WEIR_WEBHOOK_INSIDE": host,
+        "WEIR_WEBHOOK_HTTP": "1",
+    }
+
+
 def _default_folder(trace: Path | None, cluster: str, day: date | None = None) -> Path:
     """One for each trace, first day and cluster: their data would not go together."""
     parts = ["demo", trace.resolve().name if trace else "", cluster.removeprefix("embedded")]
@@ -126,7 +137,7 @@ def _default_folder(trace: Path | None, cluster: str, day: date | None = None) -
     return settings.VAR_DIR / "-".join(filter(None, names))
 
 
-def _start_again_in(folder: DemoFolder) -> None:
+def _start_again_in(folder: DemoFolder, port: int) -> None:
     """Replace this process: settings name the database, and they were read already."""
-    environment = {**folder.environment(), MARK: str(folder.path)}
+    environment = {**folder.environment(), **at_home(port), MARK: str(folder.path)}
     os.execve(sys.executable, [sys.executable, *sys.argv], environment)  # noqa: S606 - ourselves

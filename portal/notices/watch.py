@@ -1,0 +1,185 @@
+"""What is told of what has not happened yet: work that is about to start, or is past its forecast, and hours
+that run out. Nothing of it is an event, so each look asks what holds now; a notice's source tells it once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime, timedelta
+
+from django.db import transaction
+from django.db.models import Max, Q
+from django.urls import reverse
+
+from portal.accounts.models import User
+from portal.display.format import duration, hours, when
+from portal.notices.models import Kind, Notice
+from portal.notices.outbox import tell
+from portal.teams.models import Membership
+from scheduling.models import Cluster, ForecastOutcome, Quota, StartForecast, Workload
+from scheduling.models.workloads import WAITING
+from scheduling.services.policy.entitlements import month, used_gpu_hours
+
+SOON = timedelta(minutes=15)
+"""So long before its median; what has waited no longer than that is seen starting."""
+AT_ONCE = 500
+"""Notices that one look writes of a cluster."""
+SHARES = (100, 80)
+"""Per cent of a month's GPU-hours that are told, the highest first: past both, one is told."""
+
+
+def look_all() -> None:
+    for cluster in Cluster.objects.all():
+        look(cluster)
+
+
+@transaction.atomic
+def look(cluster: Cluster) -> None:
+    """Tell what is about to start, and what waits past its first forecast."""
+    people = {user.get_username(): user for user in User.objects.filter(is_active=True)}
+    now = cluster.now()
+    for forecast in _soon(cluster, people, now):
+        _tell_soon(people[forecast.workload.user], forecast, now)
+    for outcome in _late(cluster, people, now):
+        _tell_late(people[outcome.workload.user], outcome, now)
+
+
+def _soon(cluster: Cluster, people: Iterable[str], now: datetime) -> list[StartForecast]:
+    """Those not told of in this wait, each with ``since`` when it began to wait."""
+    waits = Q(workload__transitions__to_state__in=WAITING)
+    rows = StartForecast.objects.filter(
+        workload__cluster=cluster,
+        workload__state__in=WAITING,
+        workload__user__in=list(people),
+        workload__submitted_at__lt=now - SOON,
+        p50_at__lte=now + SOON,
+        p90_at__gt=now,
+    ).annotate(since=Max("workload__transitions__at", filter=waits))
+    found = [
+        row
+        for row in rows.select_related("workload__cluster").order_by("p50_at")[:AT_ONCE]
+        if _since(row) < now - SOON
+    ]
+    sources = Notice.objects.filter(source__in=[_soon_source(row) for row in found])
+    told = set(sources.values_list("source", flat=True))
+    return [row for row in found if _soon_source(row) not in told]
+
+
+def _since(forecast: StartForecast) -> datetime:
+    since: datetime | None = getattr(forecast, "since", None)
+    return since or forecast.workload.submitted_at
+
+
+def _soon_source(forecast: StartForecast) -> str:
+    return f"soon {forecast.workload_id} {_since(forecast):%Y%m%d%H%M%S}"
+
+
+def _late(cluster: Cluster, people: Iterable[str], now: datetime) -> list[ForecastOutcome]:
+    """By the first forecast that was told of it; later ones move with the wait."""
+    waiting = Workload.objects.filter(
+        cluster=cluster, state__in=WAITING, user__in=list(people), held=False
+    )
+    rows = ForecastOutcome.objects.filter(
+        at_submission=True, started_at=None, told_at__lt=now, workload__in=waiting
+    )
+    rows = rows.exclude(workload__pk__in=_told(cluster, Kind.LATE))
+    late = (row for row in rows.select_related("workload__cluster") if _due(row) < now)
+    return [row for row, _ in zip(late, range(AT_ONCE), strict=False)]
+
+
+def _due(outcome: ForecastOutcome) -> datetime:
+    return outcome.told_at + timedelta(seconds=outcome.p90_s)
+
+
+def _told(cluster: Cluster, kind: Kind) -> list[int]:
+    """Workloads of which it was told."""
+    sources = Notice.objects.filter(cluster=cluster, kind=kind).values_list("source", flat=True)
+    return [int(source.rpartition(" ")[2]) for source in sources]
+
+
+def _tell_soon(user: User, forecast: StartForecast, now: datetime) -> None:
+    work = forecast.workload
+    assert forecast.p50_at is not None  # noqa: S101 - asked for
+    assert forecast.p90_at is not None  # noqa: S101 - it has both or none
+    left = max(forecast.p50_at - now, timedelta())
+    said = f"in about {duration(left)}" if left else "any moment"
+    _tell(
+        user, Kind.SOON, work, source=_soon_source(forecast),
+        title=f"{work.name} starts {said}.",
+        lines=[["By", f"{_time(user, work.cluster, forecast.p90_at)} in nine of ten cases."]],
+    )  # fmt: skip
+
+
+def _tell_late(user: User, outcome: ForecastOutcome, now: datetime) -> None:
+    work, zone = outcome.workload, outcome.workload.cluster
+    first = outcome.told_at + timedelta(seconds=outcome.p50_s)
+    lines = [
+        ["Told", f"{_time(user, zone, first)}, by {_time(user, zone, _due(outcome))} in nine of ten cases."]
+    ]  # fmt: skip
+    forecast = StartForecast.objects.filter(workload=work).exclude(p50_at=None).first()
+    if forecast is not None and forecast.p50_at is not None and forecast.p50_at > now:
+        lines.append(["Next", f"It is expected to start in {duration(forecast.p50_at - now)}."])
+    _tell(
+        user, Kind.LATE, work, source=f"late {work.pk}",
+        title=f"{work.name} has waited {duration(now - work.submitted_at)}, longer than predicted.",
+        lines=lines,
+    )  # fmt: skip
+
+
+def _tell(
+    user: User, kind: Kind, work: Workload, *, source: str, title: str, lines: list[list[str]]
+) -> None:
+    tell(
+        user, kind, work.cluster, source=source, about=work.name, title=title, lines=lines,
+        address=reverse("web:workload", args=[work.cluster.name, work.uid]),
+    )  # fmt: skip
+
+
+def _time(user: User, cluster: Cluster, at: datetime) -> str:
+    return when(at, cluster.now(), user.display_time_zone or cluster.display_time_zone)
+
+
+def look_at_budgets() -> None:
+    """Tell the members of a queue's team that its GPU-hours of the month are nearly used, or are."""
+    for cluster in Cluster.objects.all():
+        with transaction.atomic():
+            for user, quota, used in _spent(cluster):
+                _tell_budget(user, cluster, quota, used)
+
+
+def _spent(cluster: Cluster) -> Iterator[tuple[User, Quota, float]]:
+    """(member, the quota, GPU-hours used) of the budgets that are past the lowest share."""
+    now = cluster.now()
+    rows = Quota.objects.filter(queue__cluster=cluster, budget_gpu_hours__gt=0).in_force(now)
+    quotas = list(rows.select_related("queue", "gpu_class"))
+    used = used_gpu_hours(quotas, month(now)[0], now) if quotas else {}
+    for quota in quotas:
+        spent = used.get((quota.queue_id, quota.gpu_class_id), 0.0)
+        if spent >= min(SHARES) / 100 * (quota.budget_gpu_hours or 0):
+            for user in _members(quota, now):
+                yield user, quota, spent
+
+
+def _members(quota: Quota, now: datetime) -> Iterable[User]:
+    held = Membership.objects.in_force(now).filter(team__queue=quota.queue)
+    return User.objects.filter(Q(pk__in=held.values("user")), is_active=True).order_by("pk")
+
+
+def _tell_budget(user: User, cluster: Cluster, quota: Quota, used: float) -> None:
+    budget, queue, name = quota.budget_gpu_hours or 0, quota.queue, quota.gpu_class.name
+    share = next(share for share in SHARES if used >= share / 100 * budget)
+    begin, end = month(cluster.now())
+    is_spent = share == max(SHARES)
+    tell(
+        user, Kind.BUDGET, cluster,
+        source=f"budget {queue.pk} {quota.gpu_class_id} {begin:%Y-%m} {share}",
+        about=queue.name,
+        title=f"{queue.name} has used {hours(used)} of its {hours(budget)} GPU-hours of {name} this month.",
+        lines=[["Next", _ahead(is_spent, _time(user, cluster, end))]],
+        address=reverse("web:queue", args=[cluster.name, queue.name]),
+    )  # fmt: skip
+
+
+def _ahead(is_spent: bool, until: str) -> str:
+    if is_spent:
+        return f"Nothing more starts there before {until}; what runs goes on inside the quota."
+    return f"Once they are used, nothing more starts there before {until}."

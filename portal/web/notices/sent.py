@@ -1,0 +1,39 @@
+"""What a demo's mail and webhooks brought. Outside of a demo there is no such page."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.http import require_POST, require_safe
+
+from portal.notices import arrivals
+from portal.web.frame.requests import PersonRequest
+
+MOST = 100
+
+
+@login_required
+@require_safe
+def sent(request: PersonRequest) -> HttpResponse:
+    """What was sent to the reader, the newest first."""
+    _check()
+    context = {"arrivals": arrivals.of(request.user)[:MOST]}
+    return render(request, "web/notices/sent.html", context)
+
+
+@csrf_exempt
+@require_POST
+def sink(request: HttpRequest) -> HttpResponse:
+    """The receiver: programs send here, so the signature stands for the session and its token."""
+    _check()
+    if not arrivals.take(request.headers, request.body):
+        raise Http404
+    return HttpResponse("ok", content_type="text/plain")
+
+
+def _check() -> None:
+    if not settings.DEMO:
+        raise Http404

@@ -1,0 +1,117 @@
+"""What is told before it happens: a start that is near, a wait past its forecast, hours that run out."""
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from portal.demo.organisation import H100
+from portal.notices import watch
+from portal.notices.models import Kind, Notice
+from scheduling.models import MILLI, ForecastOutcome, Quota, StartForecast, Transition, UsageSample
+from scheduling.models.ledger import Resolution
+from tests.factories import NOW, make_workload
+from tests.portal.approvals.conftest import queue_of
+
+pytestmark = pytest.mark.django_db
+
+HOUR, MINUTE = timedelta(hours=1), timedelta(minutes=1)
+
+
+def waiting(cluster, *, since=HOUR, **fields):
+    more = {"user": "s.marchetti", "name": "dpo-7", "submitted_at": NOW - since, **fields}
+    return make_workload(queue_of(cluster, "alignment"), **more)
+
+
+def foretold(cluster, in_=10 * MINUTE, **fields):
+    work = waiting(cluster, **fields)
+    return StartForecast.objects.create(
+        workload=work, at=NOW, p50_at=NOW + in_, p90_at=NOW + in_ + HOUR
+    )
+
+
+def outcome(work, p90_s, **fields):
+    return ForecastOutcome.objects.create(**{
+        "workload": work, "at_submission": True, "told_at": NOW - 2 * HOUR, "p50_s": p90_s / 2,
+        "p90_s": p90_s, "raw_p50_s": 1, "raw_p90_s": 2, **fields,
+    })  # fmt: skip
+
+
+def test_start_that_is_near_is_told_once_a_wait(cluster, people):
+    forecast = foretold(cluster)
+    watch.look(cluster)
+    watch.look(cluster)
+    one = Notice.objects.get(user=people.asker)
+    assert (one.kind, one.title) == ("soon", "dpo-7 starts in about 10 min.")
+    Transition.objects.create(workload=forecast.workload, at=NOW - 20 * MINUTE, to_state="requeued")
+    watch.look(cluster)
+    assert Notice.objects.filter(user=people.asker).count() == 2
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{"in_": 20 * MINUTE}, {"since": 5 * MINUTE}, {"in_": -2 * HOUR}, {"state": "running"},
+     {"user": "nobody"}],
+)  # fmt: skip
+def test_start_that_is_not_near_or_no_news_is_not_told(cluster, people, fields):
+    foretold(cluster, **fields)
+    watch.look(cluster)
+    assert not Notice.objects.exists()
+
+
+def test_wait_past_its_first_forecast_is_told_once(cluster, people):
+    outcome(waiting(cluster, since=3 * HOUR), 3600)
+    watch.look(cluster)
+    watch.look(cluster)
+    one = Notice.objects.get()
+    assert one.title == "dpo-7 has waited 3 h, longer than predicted."
+    assert one.kind == Kind.LATE
+    assert [word for word, _ in one.lines] == ["Told"]
+    assert one.due_at > timezone.now()
+
+
+@pytest.mark.parametrize(
+    ("p90_s", "work", "more"),
+    [(3 * 3600, {}, {}), (3600, {"held": True}, {}), (3600, {"state": "running"}, {}),
+     (3600, {}, {"at_submission": False}), (3600, {}, {"started_at": NOW})],
+)  # fmt: skip
+def test_wait_that_is_as_told_or_a_persons_own_is_not_told(cluster, people, p90_s, work, more):
+    outcome(waiting(cluster, **work), p90_s, **more)
+    watch.look(cluster)
+    assert not Notice.objects.exists()
+
+
+def spend(cluster, hours: float, budget: int = 100) -> None:
+    """So much of the month's GPU-hours of h100 that pretraining used."""
+    queue, gpu_class = queue_of(cluster, "pretraining"), cluster.gpu_classes.get(name=H100)
+    Quota.objects.filter(queue=queue, gpu_class=gpu_class).update(budget_gpu_hours=budget)
+    UsageSample.objects.all().delete()
+    UsageSample.objects.create(
+        queue=queue, gpu_class=gpu_class, resolution=Resolution.HOUR, seconds=3600,
+        start=NOW.replace(day=2, hour=1, minute=0, second=0), allocated_gpus=round(hours * MILLI),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(("hours", "shares"), [(79, []), (80, ["80"]), (100, ["100"])])
+def test_budget_is_told_at_its_shares_to_the_team(cluster, people, hours, shares):
+    spend(cluster, hours)
+    watch.look_at_budgets()
+    told = Notice.objects.filter(user__username="researcher", kind=Kind.BUDGET)
+    assert [one.source.split()[-1] for one in told] == shares
+
+
+def test_budget_says_what_comes_next_and_each_share_once(cluster, people):
+    for hours in (80, 85, 100, 110):
+        spend(cluster, hours)
+        watch.look_at_budgets()
+    last, first = Notice.objects.filter(user__username="researcher").order_by("-pk")
+    assert first.title == f"pretraining has used 80 of its 100 GPU-hours of {H100} this month."
+    assert first.lines[0][1].startswith("Once they are used, nothing more starts there before")
+    assert last.lines[0][1].startswith("Nothing more starts there before")
+
+
+def test_budget_is_told_to_nobody_outside_the_team(cluster, people):
+    spend(cluster, 100)
+    watch.look_at_budgets()
+    assert not Notice.objects.filter(user=people.neighbour).exists()
+    assert not Notice.objects.filter(user=people.asker).exists()
