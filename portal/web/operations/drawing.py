@@ -19,6 +19,8 @@ NEAR = 0.4
 """The bound is drawn to scale once a cycle took that much of it; below, it would press the line flat."""
 LEAST_S, LEAST_DECISIONS = 0.05, 4
 ROOM = 1.12
+CLEAR = "rgba(0,0,0,0)"
+"""Plotly draws areas over bars: what was only planned shows through."""
 BARS = (
     ("started", "starts", "var(--series-1)"),
     ("changed", "grow, shrink, move", "var(--series-4)"),
@@ -107,7 +109,8 @@ def _hatch(start: str, end: str, axis: str, top: float) -> dict[str, Any]:
         "y": [0, top, top, 0],
         "yaxis": axis,
         "fill": "toself",
-        "fillpattern": {"shape": "/", "fgcolor": theme.GRID, "bgcolor": theme.SURFACE, "size": 8},
+        "fillcolor": CLEAR,
+        "fillpattern": {"shape": "/", "fgcolor": theme.GRID, "bgcolor": CLEAR, "size": 8},
         "line": {"width": 0},
         "hoverinfo": "skip",
     }
