@@ -71,7 +71,7 @@ test: .venv/.dev browser ## Every test; TESTS=path narrows
 
 test-cluster: .venv/.dev browser ## Contract, enforcement and faults on a real control plane, the first run in a browser
 	@# A machine shared with etcd and an API server stalls at times: what failed is tried once more, and counted.
-	WEIR_TEST_CLUSTER=real $(BIN)/python -m pytest --reruns 1 $(CLUSTER_TESTS)
+	WEIR_TEST_CLUSTER=real $(BIN)/python -m pytest --reruns 1 -n 2 --dist loadfile $(CLUSTER_TESTS)
 
 services:
 	@docker/install-services.sh
