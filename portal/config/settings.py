@@ -11,6 +11,7 @@ import environ
 from portal.accounts.identity import providers
 from portal.boundary.bounds import MOST_BYTES, MOST_FIELDS
 from portal.config.proxies import networks
+from portal.config.schedule import EVERY
 
 BASE_DIR = Path(__file__).resolve().parents[2]
 VAR_DIR = BASE_DIR / "var"
@@ -357,81 +358,8 @@ CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_TIMEZONE = "UTC"
 CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
     # Every entry expires before the next is due, or ticks pile up behind a stall.
-    "cycles": {
-        "task": "scheduling.tasks.request_cycles",
-        "schedule": 5.0,
-        "options": {"expires": 5.0},
-    },
-    "guardrails": {
-        "task": "scheduling.tasks.request_guards",
-        "schedule": 30.0,
-        "options": {"expires": 30.0},
-    },
-    "forecasts": {
-        "task": "scheduling.tasks.request_forecasts",
-        "schedule": 10.0,
-        "options": {"expires": 10.0},
-    },
-    "heartbeat": {
-        "task": "scheduling.tasks.heartbeat",
-        "schedule": 10.0,
-        "options": {"expires": 10.0},
-    },
-    "roll-up": {
-        "task": "scheduling.tasks.roll_up",
-        "schedule": 60.0,
-        "options": {"expires": 60.0},
-    },
-    "deliver": {
-        "task": "scheduling.tasks.deliver",
-        "schedule": 5.0,
-        "options": {"expires": 5.0},
-    },
-    "requests": {
-        "task": "portal.approvals.tasks.advance",
-        "schedule": 5.0,
-        "options": {"expires": 5.0},
-    },
-    "notices": {
-        "task": "portal.notices.tasks.look",
-        "schedule": 10.0,
-        "options": {"expires": 10.0},
-    },
-    "letters": {
-        "task": "portal.notices.tasks.deliver",
-        "schedule": 5.0,
-        "options": {"expires": 5.0},
-    },
-    "budgets": {
-        "task": "portal.notices.tasks.look_at_budgets",
-        "schedule": 300.0,
-        "options": {"expires": 300.0},
-    },
-    "old-notices": {
-        "task": "portal.notices.tasks.forget",
-        "schedule": 3600.0,
-        "options": {"expires": 3600.0},
-    },
-    "old-answers": {
-        "task": "portal.idempotency.tasks.forget",
-        "schedule": 3600.0,
-        "options": {"expires": 3600.0},
-    },
-    "learning": {
-        "task": "scheduling.tasks.request_learning",
-        "schedule": 300.0,
-        "options": {"expires": 300.0},
-    },
-    "predictions": {
-        "task": "scheduling.tasks.request_predictions",
-        "schedule": 30.0,
-        "options": {"expires": 30.0},
-    },
-    "retention": {
-        "task": "scheduling.tasks.retention",
-        "schedule": 3600.0,
-        "options": {"expires": 3600.0},
-    },
+    name: {"task": task, "schedule": seconds, "options": {"expires": seconds}}
+    for name, (task, seconds) in EVERY.items()
 }
 
 # Where pasted credentials of clusters are kept; every process of one installation reads it.

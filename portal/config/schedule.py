@@ -1,0 +1,22 @@
+"""What beat asks for, and how often."""
+
+from __future__ import annotations
+
+EVERY: dict[str, tuple[str, float]] = {
+    "cycles": ("scheduling.tasks.request_cycles", 5.0),
+    "guardrails": ("scheduling.tasks.request_guards", 30.0),
+    "forecasts": ("scheduling.tasks.request_forecasts", 10.0),
+    "heartbeat": ("scheduling.tasks.heartbeat", 10.0),
+    "roll-up": ("scheduling.tasks.roll_up", 60.0),
+    "deliver": ("scheduling.tasks.deliver", 5.0),
+    "requests": ("portal.approvals.tasks.advance", 5.0),
+    "notices": ("portal.notices.tasks.look", 10.0),
+    "letters": ("portal.notices.tasks.deliver", 5.0),
+    "budgets": ("portal.notices.tasks.look_at_budgets", 300.0),
+    "old-notices": ("portal.notices.tasks.forget", 3600.0),
+    "old-answers": ("portal.idempotency.tasks.forget", 3600.0),
+    "learning": ("scheduling.tasks.request_learning", 300.0),
+    "predictions": ("scheduling.tasks.request_predictions", 30.0),
+    "retention": ("scheduling.tasks.retention", 3600.0),
+}
+"""Name -> task, and seconds from one to the next."""
