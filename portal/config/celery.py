@@ -8,4 +8,4 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "portal.config.settings")
 
 app = Celery("weir")
 app.config_from_object("django.conf:settings", namespace="CELERY")
-app.autodiscover_tasks(["scheduling", "portal.reports", "portal.approvals", "portal.notices"])
+app.autodiscover_tasks()
