@@ -2,6 +2,7 @@
 
 import os
 import tempfile
+from collections import OrderedDict
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from django.db.backends.base.operations import BaseDatabaseOperations
 from hypothesis import HealthCheck, settings
 
 from portal.audit.guard import unguarded
+from portal.web.frame.remembered import remembered
 from scheduling.services.forecasts import holding, learning, predicting
 from scheduling.services.forecasts.budget import Budget
 from tests.scheduling.control_plane import ON, control_plane
@@ -62,6 +64,7 @@ def unhurried(monkeypatch):
     monkeypatch.setattr(learning, "BUDGET", Budget())
     monkeypatch.setattr(predicting, "BUDGET", Budget())
     monkeypatch.setattr(django_settings, "WEIR_REMEMBERED_S", 0)
+    monkeypatch.setattr(remembered, "_slots", OrderedDict())
     monkeypatch.setattr(django_settings, "WEIR_API_RATE", 0)
     monkeypatch.setattr(django_settings, "WEIR_API_RATE_UNKNOWN", 0)
 
