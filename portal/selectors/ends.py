@@ -14,7 +14,7 @@ from portal.display.format import number
 from portal.selectors.costs import gpu_seconds
 from scheduling.models import MILLI, ClassOrder, GpuClass, Prediction, State, Workload
 from scheduling.services import forecasts
-from scheduling.services.forecasts import Expected
+from scheduling.services.forecasts import Expected, HeldBack
 
 Span = tuple[datetime, datetime]
 """P50 and P90."""
@@ -42,36 +42,24 @@ class Elsewhere:
 
 
 @dataclass(frozen=True, slots=True)
-class HeldBack:
-    """Work that may use ``slower`` too and waits for ``faster`` alone ``until`` then.
-
-    At the P50 its run there is ``shorter_s`` seconds shorter; starts there waited ``wait_s`` of late.
-    """
+class Held:
+    """Work that may use ``slower`` too waits for a faster class; starts there waited ``wait_s`` of late."""
 
     slower: str
-    faster: str
-    until: datetime
-    shorter_s: float
+    back: HeldBack
     wait_s: float
 
 
-def held_back(work: Workload, now: datetime) -> list[HeldBack]:
+def held_back(work: Workload, now: datetime) -> list[Held]:
     """By the policy of its cluster and what was learned of it; as its author prefers the slower classes."""
     said: Prediction | None = getattr(work, "prediction", None)
     if said is None or work.state != State.PENDING or work.cluster.class_order != ClassOrder.WAITS:
         return []
-    untils = forecasts.not_before(said.by_class, work.submitted_at)
-    quickest = min(said.by_class, key=lambda name: said.by_class[name]["p50_s"], default="")
+    held = forecasts.held_back(said.by_class, work.submitted_at)
     return [
-        HeldBack(
-            name,
-            quickest,
-            untils[name],
-            slow["p50_s"] - said.by_class[quickest]["p50_s"],
-            said.by_class[quickest]["wait_s"] or 0.0,
-        )
-        for name, slow in in_order(said.by_class)
-        if name in untils and now < untils[name]
+        Held(name, held[name], said.by_class[held[name].faster]["wait_s"])
+        for name, _ in in_order(said.by_class)
+        if name in held and now < held[name].until
     ]
 
 

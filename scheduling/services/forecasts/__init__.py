@@ -6,18 +6,19 @@ from .kept_promises import due
 from .learning import learn
 from .predicting import predict
 from .serving import demote, promote, serving
-from .told import Rest, not_before, rests
+from .told import HeldBack, Rest, held_back, rests
 
 __all__ = [
     "Expected",
+    "HeldBack",
     "Rest",
     "answer",
     "answer_of",
     "ask",
     "demote",
     "due",
+    "held_back",
     "learn",
-    "not_before",
     "predict",
     "promote",
     "rests",

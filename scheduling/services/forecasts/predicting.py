@@ -21,7 +21,7 @@ from .kept_promises import due
 from .recent_waits import RecentWaits
 from .runs import NEEDED, ran_s, run_of, work_of
 from .serving import demote, serving
-from .told import NEVER, not_before
+from .told import NEVER, held_back
 
 MOST_LIVE = 20_000
 """Workloads that are predicted; those that wait longest, and what runs, first."""
@@ -175,7 +175,7 @@ def _is_same(before: Prediction, rest: Sequence[float], state: str, now: datetim
 
 
 def _are_same(before: Mapping[str, Any], by_class: Mapping[str, Any]) -> bool:
-    if not_before(before, NEVER).keys() != not_before(by_class, NEVER).keys():
+    if held_back(before, NEVER).keys() != held_back(by_class, NEVER).keys():
         return False
     return before.keys() == by_class.keys() and all(
         abs(one["p50_s"] - before[name]["p50_s"]) <= SAME * max(before[name]["p50_s"], 60.0)

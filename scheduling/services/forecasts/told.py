@@ -118,30 +118,43 @@ def _by_uid(said: QuerySet[Prediction]) -> dict[str, Rest]:
         "workload__uid", "workload__submitted_at", "at", "p10_s", "p50_s", "p90_s", "by_class"
     )
     return {
-        uid: Rest(at, p10, p50, p90, by_end(classes), tuple(not_before(classes, submitted).items()))
+        uid: Rest(at, p10, p50, p90, by_end(classes), _not_before(classes, submitted))
         if classes
         else Rest(at, p10, p50, p90)
         for uid, submitted, at, p10, p50, p90, classes in columns
     }
 
 
-def not_before(by_class: Mapping[str, Any], submitted: datetime) -> dict[str, datetime]:
-    """Slower classes, each with the moment until which work is held back from it: as long after ``submitted``
-    as its run is longer there than on a faster class, on which starts waited less than that of late.
+def _not_before(
+    by_class: Mapping[str, Any], submitted: datetime
+) -> tuple[tuple[str, datetime], ...]:
+    return tuple((name, one.until) for name, one in held_back(by_class, submitted).items())
+
+
+@dataclass(frozen=True, slots=True)
+class HeldBack:
+    """From a slower class ``until`` then, for ``faster``: the run is ``shorter_s`` seconds shorter there."""
+
+    until: datetime
+    faster: str
+    shorter_s: float
+
+
+def held_back(by_class: Mapping[str, Any], submitted: datetime) -> dict[str, HeldBack]:
+    """Slower classes, each with how long work is held back from it: as long after ``submitted`` as its run is
+    longer there than on the fastest class on which starts waited less than that of late.
 
     Who waits so long and then starts on the slower after all ends later than by a start at once, but by no
     more than the difference between both runs (rent until what was paid is the price: Karlin, Manasse,
     Rudolph, Sleator, "Competitive snoopy caching", 1988).
     """
-    found: dict[str, datetime] = {}
+    found: dict[str, HeldBack] = {}
     for name, slow in by_class.items():
-        gains_s = [
-            slow["p50_s"] - quick["p50_s"]
-            for quick in by_class.values()
-            if _is_worth_waiting(quick, slow)
-        ]
-        if gains_s:
-            found[name] = submitted + timedelta(seconds=max(gains_s))
+        worth = [faster for faster, of in by_class.items() if _is_worth_waiting(of, slow)]
+        if worth:
+            faster = min(worth, key=lambda one: by_class[one]["p50_s"])
+            shorter_s = slow["p50_s"] - by_class[faster]["p50_s"]
+            found[name] = HeldBack(submitted + timedelta(seconds=shorter_s), faster, shorter_s)
     return found
 
 

@@ -11,7 +11,7 @@ from scheduling.cluster.connection.client import Client
 from scheduling.engine import model as m
 from scheduling.models import ClassOrder, Cluster, Prediction, Predictor, PredictorKind, Workload
 from scheduling.services.forecasts.recent_waits import RecentWaits
-from scheduling.services.forecasts.told import Foreseen, Rest, by_end, not_before
+from scheduling.services.forecasts.told import Foreseen, Rest, by_end, held_back
 from scheduling.services.snapshot import build as snapshots
 from scheduling.services.worker import held as workers
 from scheduling.testbed.server import Clock, EmbeddedServer
@@ -189,7 +189,12 @@ def after(place: int, p50_s: float, wait_s: float | None) -> dict[str, float | N
 )
 def test_slower_class_is_held_back_while_the_faster_would_end_first(by_class, held_s) -> None:
     until = {name: AT + timedelta(seconds=s) for name, s in held_s.items()}
-    assert not_before(by_class, AT) == until
+    assert {name: one.until for name, one in held_back(by_class, AT).items()} == until
+
+
+def test_faster_class_that_is_waited_for_is_the_one_that_is_worth_it() -> None:
+    ways = {"a": after(0, 900, 0), "m": after(1, 500, 0), "q": after(2, 300, 5000)}
+    assert held_back(ways, AT)["a"].faster == "m"
 
 
 @pytest.mark.parametrize(
