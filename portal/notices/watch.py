@@ -5,14 +5,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
+from itertools import islice
 
 from django.db import transaction
-from django.db.models import Max, Q
+from django.db.models import CharField, Exists, Max, OuterRef, Q, Value
+from django.db.models.functions import Cast, Concat
 from django.urls import reverse
 
 from portal.accounts.models import User
 from portal.display.format import duration, hours, when
-from portal.notices.models import Kind, Notice
+from portal.notices.models import Kind, Notice, Preference, When
 from portal.notices.outbox import tell
 from portal.teams.models import Membership
 from scheduling.models import Cluster, ForecastOutcome, Quota, StartForecast, Workload
@@ -21,6 +23,8 @@ from scheduling.services.policy.entitlements import month, used_gpu_hours
 
 SOON = timedelta(minutes=15)
 """So long before its median; what has waited no longer than that is seen starting."""
+LATE = "late "
+"""What the source of such a notice begins with, before the workload's key."""
 AT_ONCE = 500
 """Notices that one look writes of a cluster."""
 SHARES = (100, 80)
@@ -35,12 +39,20 @@ def look_all() -> None:
 @transaction.atomic
 def look(cluster: Cluster) -> None:
     """Tell what is about to start, and what waits past its first forecast."""
-    people = {user.get_username(): user for user in User.objects.filter(is_active=True)}
     now = cluster.now()
+    people = _wanting(Kind.SOON)
     for forecast in _soon(cluster, people, now):
         _tell_soon(people[forecast.workload.user], forecast, now)
+    people = _wanting(Kind.LATE)
     for outcome in _late(cluster, people, now):
         _tell_late(people[outcome.workload.user], outcome, now)
+
+
+def _wanting(kind: Kind) -> dict[str, User]:
+    """Who is told of that kind at all, by name: nobody else's work is looked at each time for nothing."""
+    off = Preference.objects.filter(kind=kind, when=When.OFF)
+    users = User.objects.filter(is_active=True).exclude(pk__in=off.values("user"))
+    return {user.get_username(): user for user in users}
 
 
 def _soon(cluster: Cluster, people: Iterable[str], now: datetime) -> list[StartForecast]:
@@ -59,9 +71,13 @@ def _soon(cluster: Cluster, people: Iterable[str], now: datetime) -> list[StartF
         for row in rows.select_related("workload__cluster").order_by("p50_at")[:AT_ONCE]
         if _since(row) < now - SOON
     ]
-    sources = Notice.objects.filter(source__in=[_soon_source(row) for row in found])
-    told = set(sources.values_list("source", flat=True))
+    told = _told(_soon_source(row) for row in found)
     return [row for row in found if _soon_source(row) not in told]
+
+
+def _told(sources: Iterable[str]) -> set[str]:
+    rows = Notice.objects.filter(source__in=list(sources))
+    return set(rows.values_list("source", flat=True))
 
 
 def _since(forecast: StartForecast) -> datetime:
@@ -74,26 +90,28 @@ def _soon_source(forecast: StartForecast) -> str:
 
 
 def _late(cluster: Cluster, people: Iterable[str], now: datetime) -> list[ForecastOutcome]:
-    """By the first forecast that was told of it; later ones move with the wait."""
+    """By the first forecast that was told of it; later ones move with the wait. Those told of stay late until
+    they start, so they are left out by the database.
+    """
     waiting = Workload.objects.filter(
         cluster=cluster, state__in=WAITING, user__in=list(people), held=False
     )
     rows = ForecastOutcome.objects.filter(
         at_submission=True, started_at=None, told_at__lt=now, workload__in=waiting
     )
-    rows = rows.exclude(workload__pk__in=_told(cluster, Kind.LATE))
-    late = (row for row in rows.select_related("workload__cluster") if _due(row) < now)
-    return [row for row, _ in zip(late, range(AT_ONCE), strict=False)]
+    source = Concat(Value(LATE), Cast("workload_id", CharField()))
+    told = Notice.objects.filter(
+        user__username=OuterRef("workload__user"), source=OuterRef("source")
+    )
+    rows = rows.annotate(source=source).exclude(Exists(told))
+    columns = rows.values_list("pk", "told_at", "p90_s")
+    due = (pk for pk, at, p90_s in columns if at + timedelta(seconds=p90_s) < now)
+    found = ForecastOutcome.objects.filter(pk__in=list(islice(due, AT_ONCE)))
+    return list(found.select_related("workload__cluster"))
 
 
 def _due(outcome: ForecastOutcome) -> datetime:
     return outcome.told_at + timedelta(seconds=outcome.p90_s)
-
-
-def _told(cluster: Cluster, kind: Kind) -> list[int]:
-    """Workloads of which it was told."""
-    sources = Notice.objects.filter(cluster=cluster, kind=kind).values_list("source", flat=True)
-    return [int(source.rpartition(" ")[2]) for source in sources]
 
 
 def _tell_soon(user: User, forecast: StartForecast, now: datetime) -> None:
@@ -119,7 +137,7 @@ def _tell_late(user: User, outcome: ForecastOutcome, now: datetime) -> None:
     if forecast is not None and forecast.p50_at is not None and forecast.p50_at > now:
         lines.append(["Next", f"It is expected to start in {duration(forecast.p50_at - now)}."])
     _tell(
-        user, Kind.LATE, work, source=f"late {work.pk}",
+        user, Kind.LATE, work, source=f"{LATE}{work.pk}",
         title=f"{work.name} has waited {duration(now - work.submitted_at)}, longer than predicted.",
         lines=lines,
     )  # fmt: skip

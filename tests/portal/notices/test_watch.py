@@ -5,9 +5,10 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
+from portal.accounts.models import User
 from portal.demo.organisation import H100
 from portal.notices import watch
-from portal.notices.models import Kind, Notice
+from portal.notices.models import Kind, Notice, Preference, When
 from scheduling.models import MILLI, ForecastOutcome, Quota, StartForecast, Transition, UsageSample
 from scheduling.models.ledger import Resolution
 from tests.factories import NOW, make_workload
@@ -15,6 +16,8 @@ from tests.portal.approvals.conftest import queue_of
 
 pytestmark = pytest.mark.django_db
 
+QUERIES = 7
+"""A look with its savepoint, where nothing is new."""
 HOUR, MINUTE = timedelta(hours=1), timedelta(minutes=1)
 
 
@@ -57,6 +60,21 @@ def test_start_that_is_not_near_or_no_news_is_not_told(cluster, people, fields):
     foretold(cluster, **fields)
     watch.look(cluster)
     assert not Notice.objects.exists()
+
+
+def test_what_was_told_or_is_not_wanted_is_looked_at_no_more(
+    cluster, people, django_assert_num_queries
+):
+    foretold(cluster)
+    outcome(waiting(cluster, name="dpo-8"), p90_s=3600)
+    outcome(waiting(cluster, name="dpo-9", user="d.okoye"), p90_s=3600)
+    okoye = User.objects.get(username="d.okoye")
+    Preference.objects.create(user=okoye, kind=Kind.LATE, when=When.OFF)
+    watch.look(cluster)
+    assert {n.kind for n in Notice.objects.all()} == {"soon", "late"}
+    with django_assert_num_queries(QUERIES):
+        watch.look(cluster)
+    assert Notice.objects.count() == 2
 
 
 def test_wait_past_its_first_forecast_is_told_once(cluster, people):
