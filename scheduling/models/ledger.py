@@ -21,7 +21,7 @@ class Cycle(models.Model):
     number = models.PositiveBigIntegerField()
     at = models.DateTimeField()
     took_ms = models.FloatField(default=0)
-    """Snapshot to committed plan, real milliseconds."""
+    """Snapshot to committed plan, real milliseconds; 0 where nobody measured it, as of a simulated past."""
     trigger = models.CharField(max_length=20, default="timer")
     mode = models.CharField(max_length=8, default="observe")
     pending = models.PositiveIntegerField(default=0)

@@ -157,6 +157,8 @@ def _names(hours: Hours, top_s: float, most: float) -> list[dict[str, Any]]:
         slow_y, half_y = theme.apart(ends, gap)
         if slow_y < half_y:
             slow_y, half_y = half_y, slow_y
+        # What stands below the axis is not drawn.
+        slow_y, half_y = slow_y + max(0.0, -half_y), max(0.0, half_y)
         labels = [
             theme.label("slowest", slow_y, font={"color": theme.MUTED}),
             theme.label(f"P50 {ends[1]:.2f}", half_y, bold=True, font={"color": theme.OWN}),

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from django.db.models import F, Sum
+from django.db.models import Count, F, Sum
 from django.utils import timezone
 
 from portal.audit.kinds import kind_of
@@ -74,12 +74,9 @@ class Health:
 def health_of(cluster: Cluster, lanes: Sequence[LaneNow]) -> Health:
     """Of the last day in the cluster's own time."""
     since = cluster.now() - DAY
-    took = sorted(
-        Cycle.objects.filter(cluster=cluster, at__gte=since).values_list("took_ms", flat=True)
-    )
-    sums = Cycle.objects.filter(cluster=cluster, at__gte=since).aggregate(
-        admitted=Sum("admitted"), evicted=Sum("evicted")
-    )
+    cycles = Cycle.objects.filter(cluster=cluster, at__gte=since)
+    took = sorted(cycles.filter(took_ms__gt=0).values_list("took_ms", flat=True))
+    sums = cycles.aggregate(count=Count("pk"), admitted=Sum("admitted"), evicted=Sum("evicted"))
     lost = Eviction.objects.filter(workload__cluster=cluster, at__gte=since).aggregate(
         lost=Sum("lost_gpu_s")
     )
@@ -99,7 +96,7 @@ def health_of(cluster: Cluster, lanes: Sequence[LaneNow]) -> Health:
         cycle_ms=last.took_ms if last else 0,
         half_ms=_share(took, 0.5),
         most_ms=_share(took, 0.99),
-        cycles=len(took),
+        cycles=sums["count"],
         started=sums["admitted"] or 0,
         evicted=sums["evicted"] or 0,
         lost_gpu_s=lost["lost"] or 0,

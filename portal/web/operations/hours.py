@@ -25,7 +25,9 @@ class Slot:
     """What cycles took and decided in ten minutes; ``changed`` is grown, shrunk, moved."""
 
     start: datetime
+    cycles: int = 0
     took_ms: list[float] = field(default_factory=list)
+    """Of those that were measured."""
     started: int = 0
     changed: int = 0
     evicted: int = 0
@@ -54,7 +56,7 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class Hours:
-    """``slowest`` is (milliseconds, when, number) of the slowest cycle; None where none was kept."""
+    """``slowest`` is (milliseconds, when, number) of the slowest cycle; None where none was measured."""
 
     start: datetime
     end: datetime
@@ -64,7 +66,7 @@ class Hours:
 
     @property
     def is_empty(self) -> bool:
-        return self.slowest is None
+        return not any(slot.cycles for slot in self.slots)
 
     @property
     def newest_first(self) -> list[Slot]:
@@ -81,12 +83,13 @@ def hours_of(cluster: Cluster) -> Hours:
     rows = list(cycles.values_list("took_ms", "at", "number", "admitted", "evicted"))
     for took_ms, at, _, admitted, evicted in rows:
         slot = slots[(at - start) // SLOT]
-        slot.took_ms.append(took_ms)
+        slot.cycles += 1
+        slot.took_ms += [took_ms] if took_ms else []
         slot.started += admitted
         slot.evicted += evicted
     for at, acts in _changes(cluster, start, end):
         slots[(at - start) // SLOT].changed += acts
-    slowest = max((row[:3] for row in rows), default=None)
+    slowest = max((row[:3] for row in rows if row[0]), default=None)
     return Hours(start, end, slots, list(_held(cluster, start, end)), slowest)
 
 

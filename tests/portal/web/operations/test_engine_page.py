@@ -63,6 +63,27 @@ def test_hours_add_up_cycles_of_ten_minutes(cluster):
     assert (slot.half_ms, slot.slowest_ms, slot.started, slot.evicted) == (300, 500, 6, 3)
 
 
+def test_cycle_that_nobody_measured_counts_and_has_no_time(operator, cluster):
+    cluster.cycles.all().delete()
+    cycle(cluster, 5, took_ms=0, admitted=2)
+    found = hours_of(cluster)
+    (slot,) = [slot for slot in found.slots if slot.cycles]
+    assert (slot.half_ms, slot.started, found.slowest) == (None, 2, None)
+    assert "None was measured." in page(operator)
+    cycle(cluster, 6, took_ms=400)
+    assert operator.get(URL).context["health"].half_ms == 400
+
+
+def test_names_of_lines_stand_inside_their_panel(cluster):
+    cluster.cycles.all().delete()
+    cycle(cluster, 5, minutes=5.0, took_ms=1700)
+    cycle(cluster, 6, minutes=5.01, took_ms=20)
+    cycle(cluster, 7, minutes=5.02, took_ms=20)
+    cycle(cluster, 8, minutes=0.1, took_ms=60)
+    notes = {note["text"]: note["y"] for note in figure(cluster).layout["annotations"]}
+    assert min(notes["slowest"], notes["P50 0.06"]) >= 0
+
+
 def test_growth_and_moves_are_counted_apart_from_starts(cluster):
     one = cycle(cluster, 5)
     work = make_workload(cluster.queues.get(name="recommend"))
