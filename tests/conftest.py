@@ -11,6 +11,7 @@ from django.core.cache import cache
 from django.db import connections
 from django.db.backends.base.operations import BaseDatabaseOperations
 from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
 
 from portal.audit.guard import unguarded
 from portal.web.frame.remembered import remembered
@@ -29,6 +30,9 @@ settings.register_profile(
 )
 settings.register_profile("nightly", max_examples=2000, deadline=None, suppress_health_check=QUIET)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+# It also draws constants out of whatever modules are loaded, so what else a worker has run would change
+# the examples; there is no setting for it.
+providers._get_local_constants = lambda: providers._local_constants
 
 
 @pytest.fixture(scope="session")

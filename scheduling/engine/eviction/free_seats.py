@@ -15,7 +15,7 @@ from scheduling.engine.eviction.cost_heap import change, push
 from scheduling.engine.eviction.exchange import exchange
 from scheduling.engine.eviction.minimal_set import (
     do_without,
-    first_unfair,
+    first_unfit,
     is_still_fair,
     is_within_cap,
     lacks_quota,
@@ -53,8 +53,7 @@ from scheduling.engine.statement.statement import (
 
 FOUND = -1
 MOST_SETS = 8
-"""Sets that one search chooses: where the fairness test fails, the next does without the first who fails it.
-"""
+"""Sets that one search chooses: where a test at the end fails, the next does without whoever fails it."""
 
 
 @inner
@@ -69,12 +68,12 @@ def find_victims(world: Session, request: VictimRequest) -> bool:
         if sat == FOUND:
             exchange(world, request)
             return True
-        unfair = first_unfair(world, request) if sat == world.work.least[request.w] else -1
-        if unfair >= 0:
-            world.candidates.barred[unfair] = world.candidates.bounds.search_number[0]
+        unfit = first_unfit(world, request) if sat == world.work.least[request.w] else -1
+        if unfit >= 0:
+            world.candidates.barred[unfit] = world.candidates.bounds.search_number[0]
         unseat(world.work, world.room, world.seats, request.w, sat)
         undo_all(world)
-        if unfair < 0:
+        if unfit < 0:
             return False
     return False
 

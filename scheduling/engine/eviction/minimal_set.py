@@ -21,6 +21,7 @@ from scheduling.engine.state.input import Tree
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import ANYWHERE, EPS, GPUS, LATER
 from scheduling.engine.statement.statement import (
+    LEAVES,
     MOVES,
     how_many,
     redo_one,
@@ -196,6 +197,22 @@ def _add_up(tree: Tree, sums: Floats, q: int, gpus: int) -> None:
     while q > 0:
         sums[q] += gpus
         q = tree.parent[q]
+
+
+@inner
+def first_unfit(world: Session, request: VictimRequest) -> int:
+    """The one of the chosen without whom another set may pass the tests that these fail: the first whose
+    queues need not do without it, else the largest where a stretch lets less go; -1 if it is none of them.
+    """
+    unfair = first_unfair(world, request)
+    if unfair >= 0 or request.stretch == PLAIN:
+        return int(unfair)
+    largest, most = -1, 0
+    for k in range(world.candidates.log.first, world.candidates.log.size):
+        v = world.candidates.log.slot[k]
+        if v >= 0 and world.candidates.log.part[k] == LEAVES and held_by(world, v) > most:
+            largest, most = v, held_by(world, v)
+    return int(largest)
 
 
 @inner
