@@ -63,10 +63,13 @@ functions is optimised again at each link, which made a first start take minutes
 
 
 def kernel(function: Callable[..., Any]) -> Any:
-    """Compiles a function that Python calls, with its machine code cached beside the source."""
+    """Compiles a function that Python calls, with its machine code cached beside the source.
+
+    Other threads of the process go on meanwhile: a world belongs to the thread that plans it.
+    """
     if PLAIN:
         return function
-    compiled = njit(cache=True)(function)
+    compiled = njit(cache=True, nogil=True)(function)
     compiled._cache._cache_file._source_stamp = _stamp(Path(function.__code__.co_filename).parent)
     return compiled
 
