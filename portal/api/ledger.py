@@ -51,6 +51,7 @@ class CycleSerializer(serializers.ModelSerializer[Cycle]):
             "number",
             "at",
             "took_ms",
+            "lag_s",
             "trigger",
             "mode",
             "pending",

@@ -22,6 +22,9 @@ class Cycle(models.Model):
     at = models.DateTimeField()
     took_ms = models.FloatField(default=0)
     """Snapshot to committed plan, real milliseconds; 0 where nobody measured it, as of a simulated past."""
+    lag_s = models.FloatField(null=True)
+    """How long the picture that it planned had been out of touch with the cluster, real seconds; NULL where
+    nobody measured it."""
     trigger = models.CharField(max_length=20, default="timer")
     mode = models.CharField(max_length=8, default="observe")
     pending = models.PositiveIntegerField(default=0)

@@ -1,23 +1,25 @@
-"""The figure of the last hours: cycle time above, decisions below, one axis of time."""
+"""The figure of the last hours: cycle time, decisions, lag of the mirror, one axis of time."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 from zoneinfo import ZoneInfo
 
 from portal.reports.figures import Figure, theme
 from portal.web.operations.bounds import SLOW_MS
 from portal.web.operations.hours import SLOT, Hours, Slot
+from scheduling.services.cycle.run import LAG_S
 
-HEIGHT = 312
-UPPER, LOWER = [0.56, 0.96], [0.0, 0.4]
-"""The two panels, in parts of the plot's height."""
+HEIGHT = 404
+UPPER, MIDDLE, LOWER = [0.67, 0.97], [0.29, 0.58], [0.0, 0.19]
+"""The panels, in parts of the plot's height."""
 TOP, BOTTOM = 16, 32
 BOUND_S = SLOW_MS / 1000
 NEAR = 0.4
-"""The bound is drawn to scale once a cycle took that much of it; below, it would press the line flat."""
-LEAST_S, LEAST_DECISIONS = 0.05, 4
+"""A bound is drawn to scale once that much of it was used; below, it would press the line flat."""
+LEAST_S, LEAST_DECISIONS, LEAST_LAG_S = 0.05, 4, 1.0
 ROOM = 1.12
 CLEAR = "rgba(0,0,0,0)"
 """Plotly draws areas over bars: what was only planned shows through."""
@@ -31,21 +33,57 @@ BARS = (
 def last_hours(hours: Hours, zone_name: str) -> Figure:
     """Three bars and two marks for each slot; hatched while nothing was written."""
     zone = ZoneInfo(zone_name)
-    slowest_s = hours.slowest[0] / 1000 if hours.slowest else 0.0
-    is_near = slowest_s >= NEAR * BOUND_S
-    top_s = max(LEAST_S, slowest_s, BOUND_S if is_near else 0) * ROOM
+    took = _Scale.of(hours.slowest[0] / 1000 if hours.slowest else 0.0, BOUND_S, LEAST_S)
+    lag = _Scale.of(max(slot.lag_s or 0.0 for slot in hours.slots), LAG_S, LEAST_LAG_S, axis="y3")
     most = max(LEAST_DECISIONS, *(slot.decisions for slot in hours.slots)) * ROOM
     layout = theme.layout(left=44, right=132, top=TOP, bottom=BOTTOM) | {"barmode": "stack"}
-    layout["xaxis"] = theme.time_axis(hours.start, hours.end, zone, anchor="y2")
-    layout["yaxis"] = theme.axis(domain=UPPER, range=[0, top_s], nticks=4, tickformat="~g")
-    layout["yaxis2"] = theme.axis(domain=LOWER, range=[0, most], nticks=4, tickformat=",d")
-    layout["annotations"] = [*_heads(), *_names(hours, top_s, most)]
-    layout["annotations"] += [_bound(is_near, top_s), *_modes(hours, zone)]
-    if is_near:
-        layout["shapes"] = [_bound_line()]
-    data = [*_hatches(hours, zone, top_s, most), *_times(hours, zone), *_bars(hours, zone)]
-    label = "Cycle time and decisions of the last six hours; the table holds the figures"
+    layout["xaxis"] = theme.time_axis(hours.start, hours.end, zone, anchor="y3")
+    layout["yaxis"] = theme.axis(domain=UPPER, range=[0, took.top], nticks=4, tickformat="~g")
+    layout["yaxis2"] = theme.axis(domain=MIDDLE, range=[0, most], nticks=4, tickformat=",d")
+    layout["yaxis3"] = theme.axis(domain=LOWER, range=[0, lag.top], nticks=3, tickformat="~g")
+    layout["annotations"] = [*_heads(), *_names(hours, took.top, most), *_last_lag(hours)]
+    layout["annotations"] += [took.label(), lag.label(), *_modes(hours, zone)]
+    if shapes := [scale.line() for scale in (took, lag) if scale.is_near]:
+        layout["shapes"] = shapes
+    hatches = _hatches(hours, zone, {"y": took.top, "y2": most, "y3": lag.top})
+    data = [*hatches, *_times(hours, zone), *_bars(hours, zone), _lags(hours, zone)]
+    label = (
+        "Cycle time, decisions and mirror lag of the last six hours; the table holds the figures"
+    )
     return Figure("engine-hours", label, HEIGHT, data, layout)
+
+
+@dataclass(frozen=True, slots=True)
+class _Scale:
+    """Of a panel with a bound: what its axis ends at, and whether the bound is on it."""
+
+    top: float
+    bound: float
+    is_near: bool
+    axis: str
+
+    @classmethod
+    def of(cls, worst: float, bound: float, least: float, axis: str = "y") -> _Scale:
+        is_near = worst >= NEAR * bound
+        return cls(max(least, worst, bound if is_near else 0) * ROOM, bound, is_near, axis)
+
+    def label(self) -> dict[str, Any]:
+        text = f"bound {self.bound:g} s" if self.is_near else f"↑ bound {self.bound:g} s"
+        y = self.bound if self.is_near else self.top
+        colour = "var(--err-text)" if self.is_near else theme.MUTED
+        return theme.label(text, y, yref=self.axis, font={"color": colour})
+
+    def line(self) -> dict[str, Any]:
+        return {
+            "type": "line",
+            "xref": "paper",
+            "x0": 0,
+            "x1": 1,
+            "yref": self.axis,
+            "y0": self.bound,
+            "y1": self.bound,
+            "line": {"color": "var(--err-text)", "width": 1.5, "dash": "4px,3px"},
+        }
 
 
 def _middles(slots: Sequence[Slot], zone: ZoneInfo) -> list[str]:
@@ -92,12 +130,26 @@ def _bars(hours: Hours, zone: ZoneInfo) -> list[dict[str, Any]]:
     ]
 
 
-def _hatches(hours: Hours, zone: ZoneInfo, top_s: float, most: float) -> list[dict[str, Any]]:
-    """Behind both panels, for each span in which nothing was written."""
+def _lags(hours: Hours, zone: ZoneInfo) -> dict[str, Any]:
+    return {
+        "type": "scatter",
+        "name": "mirror lag",
+        "mode": "lines+markers",
+        "x": _middles(hours.slots, zone),
+        "y": [slot.lag_s for slot in hours.slots],
+        "yaxis": "y3",
+        "line": {"color": theme.OWN, "width": 1.5},
+        "marker": {"color": theme.OWN, "size": 3},
+        "hovertemplate": "%{y} s",
+    }
+
+
+def _hatches(hours: Hours, zone: ZoneInfo, tops: Mapping[str, float]) -> list[dict[str, Any]]:
+    """Behind each panel (its axis and where that ends), for each span in which nothing was written."""
     return [
         _hatch(theme.local(span.start, zone), theme.local(span.end, zone), axis, top)
         for span in hours.held
-        for axis, top in (("y", top_s), ("y2", most))
+        for axis, top in tops.items()
     ]
 
 
@@ -140,7 +192,8 @@ def _heads() -> list[dict[str, Any]]:
     """What each panel shows, above it."""
     heads = (
         (UPPER[1], "Cycle time, s"),
-        (LOWER[1], "Decisions that changed something, per 10 min"),
+        (MIDDLE[1], "Decisions that changed something, per 10 min"),
+        (LOWER[1], "Mirror lag, s"),
     )
     return [
         theme.label(text, y, x=0, bold=True, xshift=0, yref="paper", yanchor="bottom")
@@ -163,7 +216,7 @@ def _names(hours: Hours, top_s: float, most: float) -> list[dict[str, Any]]:
             theme.label("slowest", slow_y, font={"color": theme.MUTED}),
             theme.label(f"P50 {ends[1]:.2f}", half_y, bold=True, font={"color": theme.OWN}),
         ]
-    step = 1.3 * theme.LABEL_GAP_PX * most / _panel_px(LOWER)
+    step = 1.3 * theme.LABEL_GAP_PX * most / _panel_px(MIDDLE)
     for i, (_, name, colour) in enumerate(BARS):
         y = most / 2 + (i - 1) * step
         labels.append(theme.label("■", y, yref="y2", font={"color": colour, "size": 14}))
@@ -171,24 +224,13 @@ def _names(hours: Hours, top_s: float, most: float) -> list[dict[str, Any]]:
     return labels
 
 
+def _last_lag(hours: Hours) -> list[dict[str, Any]]:
+    lags = [slot.lag_s for slot in hours.slots if slot.lag_s is not None]
+    text, colour = "last {:.1f}", {"color": theme.OWN}
+    return [
+        theme.label(text.format(lag), lag, yref="y3", bold=True, font=colour) for lag in lags[-1:]
+    ]
+
+
 def _panel_px(domain: Sequence[float]) -> float:
     return (HEIGHT - TOP - BOTTOM) * (domain[1] - domain[0])
-
-
-def _bound(is_near: bool, top_s: float) -> dict[str, Any]:
-    text = f"bound {BOUND_S:g} s" if is_near else f"↑ bound {BOUND_S:g} s"
-    y = BOUND_S if is_near else top_s
-    return theme.label(text, y, font={"color": "var(--err-text)" if is_near else theme.MUTED})
-
-
-def _bound_line() -> dict[str, Any]:
-    return {
-        "type": "line",
-        "xref": "paper",
-        "x0": 0,
-        "x1": 1,
-        "yref": "y",
-        "y0": BOUND_S,
-        "y1": BOUND_S,
-        "line": {"color": "var(--err-text)", "width": 1.5, "dash": "4px,3px"},
-    }

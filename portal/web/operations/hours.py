@@ -28,6 +28,8 @@ class Slot:
     cycles: int = 0
     took_ms: list[float] = field(default_factory=list)
     """Of those that were measured."""
+    lag_s: float | None = None
+    """The longest that the picture of one of them had been out of touch with the cluster."""
     started: int = 0
     changed: int = 0
     evicted: int = 0
@@ -80,13 +82,15 @@ def hours_of(cluster: Cluster) -> Hours:
     count = -(-(end - start) // SLOT)
     slots = [Slot(start + i * SLOT) for i in range(count)]
     cycles = Cycle.objects.filter(cluster=cluster, at__gte=start, at__lt=end).order_by("at")
-    rows = list(cycles.values_list("took_ms", "at", "number", "admitted", "evicted"))
-    for took_ms, at, _, admitted, evicted in rows:
+    rows = list(cycles.values_list("took_ms", "at", "number", "admitted", "evicted", "lag_s"))
+    for took_ms, at, _, admitted, evicted, lag_s in rows:
         slot = slots[(at - start) // SLOT]
         slot.cycles += 1
         slot.took_ms += [took_ms] if took_ms else []
         slot.started += admitted
         slot.evicted += evicted
+        if lag_s is not None:
+            slot.lag_s = max(lag_s, slot.lag_s or 0.0)
     for at, acts in _changes(cluster, start, end):
         slots[(at - start) // SLOT].changed += acts
     slowest = max((row[:3] for row in rows if row[0]), default=None)

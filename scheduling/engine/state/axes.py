@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, get_args, get_origin, get_type_hints
 
 import numpy as np
@@ -26,8 +27,13 @@ def per(*names: str, fill: float = 0) -> Axes:
 
 def laid_out(kind: Any, sizes: Mapping[str, int], **given: Any) -> Any:
     """A struct of ``kind`` and those inside it, of these sizes; what is ``given`` is taken as it is."""
-    hints = get_type_hints(kind, include_extras=True)
-    return kind(**{n: given[n] if n in given else _field(h, sizes) for n, h in hints.items()})
+    fields = _fields_of(kind).items()
+    return kind(**{n: given[n] if n in given else _field(h, sizes) for n, h in fields})
+
+
+@cache
+def _fields_of(kind: Any) -> Mapping[str, Any]:
+    return get_type_hints(kind, include_extras=True)
 
 
 def _field(hint: Any, sizes: Mapping[str, int]) -> Any:

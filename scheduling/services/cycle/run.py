@@ -95,6 +95,8 @@ class _View:
     changes: Changes
     blocked: Mapping[str, Blocked]
     """Engine name -> what keeps it from being started."""
+    lag_s: float
+    """How long the picture had been out of touch with the cluster."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,8 +294,8 @@ def _commit(one: _Pass, view: _View, planned: _Planned) -> tuple[Recorded, bool]
     moved = one.rows.nodes.save(planned.snapshot, view.rows, observed)
     one.memory.causes.hear_of_nodes(one.rows.nodes.turned, view.now)
     recorded = _record(one, view, planned)
-    recorded.cycle.took_ms = _ms_since(one.began)
-    recorded.cycle.save(update_fields=["took_ms"])
+    recorded.cycle.took_ms, recorded.cycle.lag_s = _ms_since(one.began), view.lag_s
+    recorded.cycle.save(update_fields=["took_ms", "lag_s"])
     if planned.ordered is not None:
         orders.claim(planned.ordered, recorded.cycle, one.rows.projection.by_name)
     return recorded, bool(view.changes or moved or recorded.visible)
@@ -305,10 +307,9 @@ def _ms_since(began: float) -> float:
 
 def _look(one: _Pass, rows: PolicyRows, now: datetime) -> _View:
     """What the mirror holds now, projected into the rows in memory."""
-    projection, memory = one.rows.projection, one.memory
-    picture = pictures.take(
-        one.link.mirror, rows.class_specs, memory.memo, awaited=projection.rows.keys()
-    )
+    projection, memory, mirror = one.rows.projection, one.memory, one.link.mirror
+    lag_s = round(mirror.lag_s(), 1)
+    picture = pictures.take(mirror, rows.class_specs, memory.memo, awaited=projection.rows.keys())
     enforce = rows.cluster.mode == ClusterMode.ENFORCE
     changes, known = projection.project(picture, rows, now=now, enforce=enforce)
     memory.causes.hear_of_work(changes, now)
@@ -322,7 +323,7 @@ def _look(one: _Pass, rows: PolicyRows, now: datetime) -> _View:
     full = at_limit(picture.workloads, known, rows)
     memory.at_limit = hindered(known, full, memory.at_limit)
     blocked_by = {observed.key: why for observed, why in (*found, *full)}
-    return _View(rows.cluster, picture, rows, known, now, changes, blocked_by)
+    return _View(rows.cluster, picture, rows, known, now, changes, blocked_by, lag_s)
 
 
 def _record(one: _Pass, view: _View, planned: _Planned) -> Recorded:

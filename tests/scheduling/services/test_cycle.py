@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from scheduling.cluster.connection.mirror import Mirror
 from scheduling.models import (
     Cluster,
     ClusterMode,
@@ -183,6 +184,15 @@ def test_quiet_cycles_leave_one_row_that_moves_on(world: World) -> None:
 
     last = Cycle.objects.get()
     assert (last.pk, last.number) == (first.pk, first.number + 3)
+
+
+def test_cycle_notes_how_far_behind_the_cluster_its_picture_was(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.job("w1", gpus=4)
+    monkeypatch.setattr(Mirror, "lag_s", lambda _: 2.64)
+    world.cycle()
+    assert Cycle.objects.get().lag_s == 2.6
 
 
 def test_observe_mode_plans_shows_and_writes_nothing(

@@ -111,6 +111,20 @@ def test_bound_is_drawn_to_scale_once_a_cycle_comes_near(cluster, took_ms, lines
     assert label in [note["text"] for note in layout["annotations"]]
 
 
+def test_lag_of_ten_minutes_is_the_longest_of_its_cycles(cluster):
+    cluster.cycles.all().delete()
+    cycle(cluster, 4, minutes=30)
+    for number, lag_s in enumerate((0.2, 2.6, 0.0), start=5):
+        cycle(cluster, number, minutes=5 + number / 1000, lag_s=lag_s)
+    lags = [slot.lag_s for slot in hours_of(cluster).slots if slot.cycles]
+    assert lags == [None, 2.6]
+    drawn = figure(cluster)
+    (line,) = [trace for trace in drawn.data if trace.get("name") == "mirror lag"]
+    assert [y for y in line["y"] if y is not None] == [2.6]
+    texts = [note["text"] for note in drawn.layout["annotations"]]
+    assert {"last 2.6", "↑ bound 30 s"} <= set(texts)
+
+
 def patterns(cluster):
     return [trace for trace in figure(cluster).data if "fillpattern" in trace]
 
@@ -122,8 +136,7 @@ def test_time_in_which_nothing_was_written_is_hatched(cluster, mode):
     assert not patterns(cluster)
     set_mode(cluster, mode)
     cluster.history.filter(mode=mode).update(history_date=timezone.now() - timedelta(hours=2))
-    upper, lower = patterns(cluster)
-    assert (upper["yaxis"], lower["yaxis"]) == ("y", "y2")
+    assert [trace["yaxis"] for trace in patterns(cluster)] == ["y", "y2", "y3"]
     (held,) = hours_of(cluster).held
     assert held.mode == mode
     assert held.end - held.start == pytest.approx(timedelta(hours=2), abs=timedelta(minutes=1))
