@@ -9,7 +9,7 @@ import click
 
 from weir.printing import safe
 
-REFUSED, NOT_SIGNED_IN, NOT_FOUND, UNREACHABLE = 1, 3, 4, 5
+REFUSED, NOT_SIGNED_IN, NOT_FOUND, UNREACHABLE, DIFFERS = 1, 3, 4, 5, 6
 """Exit codes; 0 is done, 2 a command that is not understood."""
 
 

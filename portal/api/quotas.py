@@ -140,7 +140,7 @@ class QuotaList(ClusterView, generics.ListAPIView[Quota]):
             queue__in=visible_queues(self.person).filter(cluster=self.cluster)
         )
         if self.request.query_params.get("all", "").lower() not in ("true", "1"):
-            rows = rows.in_force(self._at())
+            rows = rows.in_force(asked_at(self.request, self.cluster))
         return rows.select_related("queue", "gpu_class").order_by(
             "queue__path", "gpu_class__position", "effective_from"
         )
@@ -150,10 +150,6 @@ class QuotaList(ClusterView, generics.ListAPIView[Quota]):
         mine = visible_queues(self.person).filter(cluster=self.cluster)
         newest = Quota.objects.filter(queue__in=mine).aggregate(at=Max("change"))["at"]
         return {"change": newest or 0}
-
-    def _at(self) -> datetime:
-        text = self.request.query_params.get("at")
-        return self.cluster.now() if text is None else read_instant("at", text)
 
     @extend_schema(parameters=[AT, ALL])
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
@@ -197,6 +193,12 @@ def check_cells(person: User, cluster: Cluster, cells: list[dict[str, Any]]) -> 
             f"You may not edit quotas of a queue called '{wrong}'.",
             "Ask the lead of the team above it.",
         )
+
+
+def asked_at(request: Request, cluster: Cluster) -> datetime:
+    """What ``at`` in the query says, else now. Raises ValidationError."""
+    text = request.query_params.get("at")
+    return cluster.now() if text is None else read_instant("at", text)
 
 
 def read_instant(name: str, text: str) -> datetime:

@@ -25,6 +25,7 @@ from portal.api.clusters import (
 )
 from portal.api.errors import refuse
 from portal.api.queues import QueueDetail, QueueList, QueueSerializer
+from portal.api.quotas import AT, asked_at
 from portal.api.scope import ClusterView, PersonView
 from portal.boundary.reading import one_line
 from portal.teams.access import (
@@ -246,11 +247,12 @@ class Tree(ClusterAdminView):
 
     serializer_class = TreeSerializer
 
-    @extend_schema(responses=TreeSerializer)
+    @extend_schema(parameters=[AT], responses=TreeSerializer)
     def get(self, request: Request, cluster: str) -> Response:
-        """Every queue below the root with the figures in force, as PUT takes them. For who administers."""
+        """Every queue below the root that there is today, with the figures in force, as PUT takes them. For
+        who administers."""
         self.check()
-        return Response({"queues": tree_of(self.cluster)})
+        return Response({"queues": tree_of(self.cluster, asked_at(request, self.cluster))})
 
     @extend_schema(request=TreeSerializer, responses=MadeSerializer)
     def put(self, request: Request, cluster: str) -> Response:

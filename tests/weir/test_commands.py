@@ -177,6 +177,44 @@ def test_quota_apply_of_a_file_without_queues_says_how_to_begin(weir, cluster, t
     assert "Begin it with: queues:" in done.stderr
 
 
+def test_exported_tree_differs_in_nothing_from_what_is_in_force(weir, cluster, tmp_path):
+    file = tmp_path / "tree.yaml"
+    file.write_text(weir("quota", "export", user="admin").stdout)
+    done = weir("quota", "diff", "-f", str(file), user="admin")
+    assert (done.exit_code, done.stdout) == (0, "The file says what is in force.\n")
+
+
+def test_diff_names_each_figure_that_apply_would_change_and_then_there_is_none(
+    weir, cluster, tmp_path
+):
+    file = tmp_path / "tree.yaml"
+    file.write_text(
+        "queues:\n"
+        "  - name: research\n"
+        "    queues:\n"
+        "      - {name: vision, nominal: {h100-80gb: 9}, borrowing_limit: {h100-80gb: 2}}\n"
+        "      - {name: robots, weight: {h100-80gb: 2}}\n"
+    )
+    done = weir("-o", "json", "quota", "diff", "-f", str(file), user="admin")
+    lines = {(d["queue"], d["what"]): (d["before"], d["after"]) for d in json.loads(done.stdout)}
+    assert done.exit_code == 6
+    assert lines == {
+        ("vision", "h100-80gb nominal"): (16, 9),
+        ("vision", "h100-80gb borrowing limit"): (16, 2),
+        ("robots", "queue"): (None, "new, below research"),
+        ("robots", "h100-80gb weight"): (1, 2),
+    }
+    weir("quota", "apply", "-f", str(file), "--reason", "More robots", "-y", user="admin")
+    assert weir("quota", "diff", "-f", str(file), user="admin").exit_code == 0
+
+
+def test_tree_is_exported_as_of_a_day(weir, cluster):
+    now = yaml.safe_load(weir("quota", "export", user="admin").stdout)
+    before = weir("quota", "export", "--at", "1999-01-05T10:00:00Z", user="admin").stdout
+    assert "nominal" in yaml.safe_dump(now)
+    assert "nominal" not in before
+
+
 def test_request_is_asked_for_forwarded_and_approved(weir, kube):
     done = weir("request", "new", "boost", "--queue", "pretraining", "--class", "h100-80gb", "--gpus", "2",
                 "--until", "2126-12-01T00:00:00Z", "--reason", "Paper deadline", "--draft",

@@ -84,7 +84,7 @@ def test_tree_that_others_changed_meanwhile_is_not_overwritten(
 ):
     file = tmp_path / "tree.yaml"
     file.write_text("queues:\n  - name: research\n    priority: 3\n")
-    monkeypatch.setattr("weir.commands.quotas.sure", save_beside)
+    monkeypatch.setattr("weir.commands.trees.sure", save_beside)
     done = weir("quota", "apply", "-f", str(file), "--reason", "x", user="admin")
     assert done.exit_code == 1
     assert "changed since" in done.stderr

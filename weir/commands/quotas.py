@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import IO, Any
+from collections.abc import Sequence
+from typing import Any
 
 import click
 
-from weir.commands.options import YES, Given, printed, read_yaml, sure
+from weir.commands.options import YES, Given, printed, sure
+from weir.commands.trees import apply, diff, export
 from weir.faults import Fault
 from weir.printing import facts, moment, number, safe, table
 
@@ -118,26 +119,8 @@ def set_(given: Given, /, queue: str, edits: Sequence[str], reason: str, start: 
         click.echo(safe(f"{name}: {_limit(cell['before'])} → {_limit(cell['after'])}"))
 
 
-@quota.command("apply")
-@click.option(
-    "-f", "--file", type=click.File(), required=True, help="The tree as YAML; - is standard input."
-)
-@click.option("--reason", required=True)
-@YES
-@click.pass_obj
-def apply(given: Given, /, file: IO[str], reason: str, yes: bool) -> None:
-    """Make and change the queues of a file with their figures, all or nothing; others stay."""
-    told = read_yaml(file)
-    queues = told.get("queues") if isinstance(told, Mapping) else None
-    if not isinstance(queues, list) or not queues:
-        raise Fault(f"{file.name} names no queues.", "Begin it with: queues:")
-    api = given.api()
-    api.get(api.within("tree"))
-    sure(f"Apply {len(queues)} queues of {file.name}?", yes=yes)
-    made = api.put(api.within("tree"), {"queues": queues, "reason": reason})
-    if not printed(given, made):
-        for path in made["queues"]:
-            click.echo(safe(path))
+for command in (export, diff, apply):
+    quota.add_command(command)
 
 
 def _cells(queue: str, edits: Sequence[str]) -> list[dict[str, Any]]:

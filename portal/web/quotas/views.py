@@ -25,6 +25,7 @@ from portal.web.frame.shell import get_cluster
 from portal.web.lab import drafts
 from portal.web.lab.forms import as_query
 from portal.web.quotas.changes import backwards, entries
+from portal.web.quotas.moments import NOW, Moment, moment_of
 from portal.web.quotas.table import make_table
 from portal.web.quotas.typed import Typed, read
 from scheduling.models import Cluster, Queue, QuotaChange
@@ -74,7 +75,10 @@ def quotas(request: HttpRequest, cluster: str, queue: str) -> HttpResponse:
     top = get_queue(request, found, queue)
     if request.method == "POST":
         return _save(request, top)
-    shown = grid(top, found.now())
+    moment = moment_of(request)
+    shown = grid(top, moment.at or found.now())
+    if moment.text:
+        return _page(request, top, shown, moment=moment, status=400 if moment.fault else 200)
     if drafts.DRAFT not in request.GET or not may_divide(request, top):
         return _page(request, top, shown)
     typed = read(request.GET, shown, Shell(request).zone)
@@ -164,10 +168,12 @@ def _page(
     *,
     typed: Typed | None = None,
     faults: Sequence[Fault] = (),
+    moment: Moment = NOW,
     status: int = 200,
 ) -> HttpResponse:
-    editable = may_divide(request, top)
-    listed, count = entries(top, person(request), shown.at, most=LAST_CHANGES)
+    divides = may_divide(request, top)
+    editable = divides and moment.at is None
+    listed, count = entries(top, person(request), top.cluster.now(), most=LAST_CHANGES)
     table = make_table(
         shown,
         chosen=request.GET.getlist("class"),
@@ -182,6 +188,7 @@ def _page(
         "queue": top,
         "crumbs": crumbs(request, top),
         "table": table,
+        "moment": moment,
         "typed": typed or Typed(),
         "is_draft": drafts.DRAFT in request.GET and typed is not None and not request.POST,
         "here": _here(request),
@@ -190,7 +197,7 @@ def _page(
         "is_stale": any(fault.code == STALE for fault in faults),
         "by_field": {f.field: f for f in faults if f.queue is None},
         "editable": editable and len(table.rows) > 1,
-        "may_divide": editable,
+        "may_divide": divides,
         "may_edit_queue": may_edit_queue(request.user, top),
         "changes": listed,
         "change_count": count,

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
@@ -182,9 +183,10 @@ def apply_tree(
     return made
 
 
-def tree_of(cluster: Cluster) -> list[dict[str, Any]]:
-    """What a file says of every queue below the root with the figures in force, as ``parse`` reads it."""
-    rows = grid(cluster.queues.get(parent=None), cluster.now()).rows
+def tree_of(cluster: Cluster, at: datetime) -> list[dict[str, Any]]:
+    """What a file says of every queue below the root with the figures in force at ``at``, as ``parse``
+    reads it."""
+    rows = grid(cluster.queues.get(parent=None), at).rows
     below: dict[int | None, list[dict[str, Any]]] = {}
     for row in reversed(rows):
         below.setdefault(row.queue.parent_id, []).insert(0, _told(row, below.get(row.queue.pk, [])))

@@ -3,6 +3,7 @@
 import re
 from datetime import timedelta
 from decimal import Decimal
+from html import unescape
 
 import pytest
 from django.utils.html import escape
@@ -225,6 +226,38 @@ def test_history_shows_before_and_after_and_reverts(lead, name):
     assert nominal("vision") == 8
     assert lead.post(url, {"reason": "Undo"}).status_code == 302
     assert nominal("vision") == 16
+
+
+def test_page_as_of_a_day_shows_what_held_then_and_saves_nothing(lead, name, cluster):
+    before = cluster.now().isoformat()
+    cluster.tick(days=1)
+    post(lead, {name("vision"): "8"})
+    cluster.tick(days=1)
+
+    then = lead.get(URL, {"at": before})
+
+    rows = {row.queue.name: row for row in then.context["table"].rows if not row.children}
+    assert "quotas-form" not in then.content.decode()
+    assert "Show those of now" in then.content.decode()
+    assert [cell.text for cell in rows["vision"].groups[0].cells][:1] == ["16"]
+    assert nominal("vision", at=cluster.now()) == 8
+
+
+def test_change_leads_to_the_quotas_as_of_then(lead, name):
+    post(lead, {name("vision"): "8"}, effective_from="2026-11-25T00:00")
+
+    address = re.search(r'href="([^"]+)">As of then', lead.get(URL).content.decode())
+
+    assert address is not None
+    assert "The quotas in force at" in lead.get(unescape(address[1])).content.decode()
+
+
+def test_what_is_no_time_is_told_beside_the_quotas_of_now(lead):
+    page = lead.get(URL, {"at": "yesterday"})
+
+    assert page.status_code == 400
+    assert "“yesterday”: It is no time. Write one such as" in page.content.decode()
+    assert "quotas-form" in page.content.decode()
 
 
 def test_revert_without_reason_is_refused(lead, name):
