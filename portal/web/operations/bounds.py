@@ -45,9 +45,11 @@ class Bound:
         return f"{text} {self.unit}".strip()
 
     @property
-    def left(self) -> str:
-        digits = 0 if float(self.most - self.used).is_integer() else 1
-        return number(max(0, self.most - self.used), digits)
+    def standing(self) -> str:
+        """How near it is, or by how much past."""
+        left = self.most - self.used
+        text = number(abs(left), 0 if float(left).is_integer() else 1)
+        return f"Near, {text} left" if left >= 0 else f"Past by {text}"
 
 
 def bounds_of(cluster: Cluster, slowest_ms: float, lag_s: float | None) -> list[Bound]:
@@ -90,7 +92,8 @@ def _one_workload(cluster: Cluster) -> Iterator[Bound]:
     live = cluster.workloads.exclude(state=State.FINISHED).exclude(eviction_count=0)
     worst = live.order_by("-eviction_count", "pk").values_list("name", "eviction_count").first()
     name, used = worst or ("no live workload was evicted", 0)
-    yield Bound("Evictions of one workload", name, used, cluster.max_evictions)
+    note = f"{name}; past it leaves only what is owed" if used >= cluster.max_evictions else name
+    yield Bound("Evictions of one workload", note, used, cluster.max_evictions)
 
 
 def _per_asked(cluster: Cluster, since: datetime) -> Iterator[Bound]:

@@ -10,6 +10,7 @@ import plotly.graph_objects as go
 import pytest
 from django.utils import timezone
 
+from portal.web.operations.bounds import Bound
 from portal.web.operations.drawing import last_hours
 from portal.web.operations.hours import SPAN, hours_of
 from portal.web.operations.models import models_of
@@ -281,3 +282,10 @@ def test_silent_process_tells_no_old_figures(operator):
         memory_mib=1434,
     )
     assert "1.4 GiB" not in page(operator)
+
+
+@pytest.mark.parametrize(("used", "standing"), [
+    (8, "Near, 2 left"), (10, "Near, 0 left"), (10.5, "Past by 0.5"), (12, "Past by 2"),
+])  # fmt: skip
+def test_guardrail_says_what_is_left_or_how_far_it_was_passed(used, standing):
+    assert Bound("Evictions", "", used, 10).standing == standing
