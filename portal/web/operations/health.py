@@ -127,7 +127,8 @@ def _looks(
     cluster: Cluster, took: Sequence[float], refused: Sequence[WriteRow], bounds: Sequence[Bound]
 ) -> Iterator[str]:
     for bound in near_of(bounds):
-        yield f"{bound.name[0].lower()}{bound.name[1:]}: {bound.words}, near its bound"
+        side = "past" if bound.used > bound.most else "near"
+        yield f"{bound.name[0].lower()}{bound.name[1:]}: {bound.words}, {side} its bound"
     if refused:
         yield f"{counted(len(refused), 'write')} of the last day refused by the API server"
     rails = cluster.guardrails.exclude(standing=Standing.IN_STEP).count()
