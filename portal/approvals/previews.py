@@ -6,7 +6,7 @@ as another team's.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -256,13 +256,16 @@ def _shares(
     if found is None or not mine:
         return ()
     queues = [q for q in visible_queues(person).filter(cluster=cluster) if q.name in mine]
-    told = [q for q in _near(queues, changed, mine) if not q.is_root]
+    edited = {one["queue"] for one in kept.get("changes", ()) if one["gpu_class"] == gpu_class}
+    told = [q for q in _near(queues, changed.keys() | edited, mine) if not q.is_root]
     most = max((max(mine[q.name]["fair_share"]) for q in told), default=0.0) or 1.0
     least = min((q.path.count("/") for q in told), default=0)
     return tuple(_share(q, mine[q.name], changed, found, most, least) for q in told)
 
 
-def _near(queues: list[Queue], changed: Mapping[str, Any], mine: Mapping[str, Json]) -> list[Queue]:
+def _near(
+    queues: list[Queue], changed: Collection[str], mine: Mapping[str, Json]
+) -> list[Queue]:
     moved = {q.pk for q in queues if _moves(mine[q.name])}
     touched = {q.pk for q in queues if q.name in changed}
     parents = {q.parent_id for q in queues if q.pk in touched}

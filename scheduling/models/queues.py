@@ -190,6 +190,9 @@ class QuotaChange(models.Model):
     effective_until = models.DateTimeField(null=True, blank=True)
     cells = models.JSONField(default=list)
     """[{queue, gpu_class, field, before, after}], GPUs as numbers of GPUs, null = unlimited."""
+    expected = models.JSONField(default=dict)
+    """What a plan on the live cluster said before it was saved (``whatif.preview``); empty where none was
+    made."""
 
     class Meta:
         ordering = ["-at", "-id"]

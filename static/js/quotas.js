@@ -173,6 +173,7 @@
     why.classList.toggle("err", errors > 0);
     why.classList.toggle("muted", errors === 0);
     save.disabled = obstacle !== "";
+    save.toggleAttribute("data-edited", edits > 0 && errors === 0);
   }
 
   function refresh() {
@@ -278,10 +279,11 @@
   function touched() {
     serverFaults = 0;
     refresh();
+    if (save.hasAttribute("data-edited")) form.dispatchEvent(new Event("edited")); // its preview is planned anew
   }
 
   table.addEventListener("input", touched);
-  form.addEventListener("input", touched);
+  form.addEventListener("input", () => { serverFaults = 0; refresh(); });
 
   // GPU classes come and go without a request, so nothing typed is lost.
   const toggles = [...document.querySelectorAll("[data-toggle]")];

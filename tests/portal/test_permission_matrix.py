@@ -161,6 +161,7 @@ ROWS = {
     "web:quotas_index": Row(HERE),
     "web:quotas": Row(TEAM, LEADS, DIVIDED),
     "web:quota_changes": Row(TEAM, args=DIVIDED),
+    "web:quota_preview": Row(None, LEADS, DIVIDED),
     "web:quota_revert": Row(LEADS, LEADS, {**DIVIDED, **CHANGE}),
     "web:queue_add": Row(LEADS, LEADS, DIVIDED),
     "web:queue_edit": Row(LEADS, LEADS, QUEUE),

@@ -200,6 +200,7 @@ ADDRESSES = {
     "web:quotas_index": PLAIN,
     "web:quotas": Address(("?class=quokka",), ({f"nominal:{PROBE}:{GPUS}": "3", "reason": "r"},), shows=True),
     "web:quota_changes": SHOWN,
+    "web:quota_preview": Address(probes=({f"nominal:{PROBE}:{GPUS}": "3"},)),
     "web:quota_revert": Address(probes=({"reason": "r"},)),
     "web:queue_add": Address(
         probes=({**TREE, "parent": PROBE}, {**TREE, "namespace": PROBE}), shows=True

@@ -12,6 +12,7 @@ from django.db.models import QuerySet
 from portal.accounts.models import User
 from portal.display.format import number
 from portal.teams.access import dividable_queues, visible_cells, visible_queues
+from portal.web.quotas.preview import expectation
 from scheduling.models import Queue, QuotaChange
 from scheduling.services.quotas.faults import WORDS
 from scheduling.services.quotas.save import Field, history, may_revert
@@ -30,6 +31,10 @@ class Entry:
     change: QuotaChange
     lines: list[Line]
     may_revert: bool
+
+    @property
+    def expected(self) -> str:
+        return expectation(self.change.expected)
 
     @property
     def is_ahead(self) -> bool:

@@ -13,7 +13,7 @@ from django.core.exceptions import ValidationError
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
-from django.views.decorators.http import require_http_methods, require_safe
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from portal.accounts.models import User
 from portal.accounts.views import person
@@ -26,6 +26,7 @@ from portal.web.lab import drafts
 from portal.web.lab.forms import as_query
 from portal.web.quotas.changes import backwards, entries
 from portal.web.quotas.moments import NOW, Moment, moment_of
+from portal.web.quotas.preview import Told, planned, told
 from portal.web.quotas.table import make_table
 from portal.web.quotas.typed import Typed, read
 from scheduling.models import Cluster, Queue, QuotaChange
@@ -95,6 +96,9 @@ def _save(request: HttpRequest, top: Queue) -> HttpResponse:
         asked = drafts.changes_of(typed.cells)
         page = reverse("web:what_ifs", args=[top.cluster.name])
         return redirect(f"{page}?{as_query(asked)}")
+    if not faults and "preview" in request.POST:
+        seen = _told(request, top, typed)
+        return _page(request, top, grid(top, now), typed=typed, seen=seen)
     if not faults:
         try:
             return _saved(request, top, _store(request, top, typed))
@@ -103,6 +107,27 @@ def _save(request: HttpRequest, top: Queue) -> HttpResponse:
         except ServiceError as refused:
             faults = [Fault(refused.code, refused.field or "", refused.sentence, refused.remedy)]
     return _page(request, top, grid(top, now), typed=typed, faults=faults, status=400)
+
+
+@login_required
+@require_POST
+def preview(request: HttpRequest, cluster: str, queue: str) -> HttpResponse:
+    """What the grid as it is typed would do. Keeps nothing."""
+    found = get_cluster(request, cluster)
+    top = get_queue(request, found, queue)
+    if not may_divide(request, top):
+        raise Http404
+    typed = read(request.POST, grid(top, _shown_at(request, found.now())), Shell(request).zone)
+    return render(request, "web/quotas/_preview.html", {"told": _told(request, top, typed)})
+
+
+def _told(request: HttpRequest, top: Queue, typed: Typed) -> Told | None:
+    """None where nothing is edited."""
+    if typed.faults:
+        return Told(faults=typed.faults)
+    if not typed.cells:
+        return None
+    return told(person(request), top.cluster, planned(top.cluster, typed.cells))
 
 
 def _shown_at(request: HttpRequest, now: datetime) -> datetime:
@@ -122,6 +147,7 @@ def _store(request: HttpRequest, top: Queue, typed: Typed) -> QuotaChange:
         effective_from=typed.start,
         effective_until=typed.end,
         version=_version(request.POST.get("version", "")),
+        expected=planned(top.cluster, typed.cells),
     )
 
 
@@ -169,6 +195,7 @@ def _page(
     typed: Typed | None = None,
     faults: Sequence[Fault] = (),
     moment: Moment = NOW,
+    seen: Told | None = None,
     status: int = 200,
 ) -> HttpResponse:
     divides = may_divide(request, top)
@@ -189,6 +216,7 @@ def _page(
         "crumbs": crumbs(request, top),
         "table": table,
         "moment": moment,
+        "told": seen,
         "typed": typed or Typed(),
         "is_draft": drafts.DRAFT in request.GET and typed is not None and not request.POST,
         "here": _here(request),

@@ -84,11 +84,16 @@ def since(before: Seen | None, now: Seen | None) -> str:
 
 
 def outcome(plan: Seen) -> str:
-    """'1 starts, 1 is evicted and nobody waits longer'."""
-    starts = f"{plan.starts} {'starts' if plan.starts == 1 else 'start'}" if plan.starts else ""
-    leaves = f"{plan.leaves} {'is' if plan.leaves == 1 else 'are'} evicted" if plan.leaves else ""
-    waits = f"{plan.waits} {'waits' if plan.waits == 1 else 'wait'} longer" if plan.waits else ""
-    told = [part for part in (starts, leaves, waits) if part]
+    """'1 starts, 1 is evicted and 2 wait longer'."""
+    return outcome_of(plan.starts, plan.leaves, plan.waits)
+
+
+def outcome_of(starts: int, leaves: int, waits: int) -> str:
+    """The same of their numbers."""
+    start = f"{starts} {'starts' if starts == 1 else 'start'}" if starts else ""
+    leave = f"{leaves} {'is' if leaves == 1 else 'are'} evicted" if leaves else ""
+    wait = f"{waits} {'waits' if waits == 1 else 'wait'} longer" if waits else ""
+    told = [part for part in (start, leave, wait) if part]
     if not told:
         return "nobody starts and nobody leaves"
     return f"{', '.join(told[:-1])} and {told[-1]}" if len(told) > 1 else told[0]

@@ -111,8 +111,10 @@ def save_quotas(
     effective_from: datetime | None = None,
     effective_until: datetime | None = None,
     version: int | None = None,
+    expected: Mapping[str, Any] | None = None,
 ) -> QuotaChange:
-    """Change quotas strictly below ``queue`` during [from, until); None means now and no end.
+    """Change quotas strictly below ``queue`` during [from, until); None means now and no end. ``expected``,
+    what a plan said that it would do, is kept with it.
 
     In order: 1. lock the cluster's quotas; 2. refuse an edit of something that changed since
     ``version`` was read; 3. check every figure, the range and the sums; 4. keep who, when and why;
@@ -137,6 +139,9 @@ def save_quotas(
         _refuse([_NOTHING_CHANGES])
     _refuse([sum_fault(draft, excess) for excess in excesses(draft)])
     change = _record(draft, effective, author=author, reason=reason.strip(), at=now)
+    if expected:
+        change.expected = dict(expected)
+        change.save(update_fields=["expected"])
     for key in draft.edits:
         _write(key, draft.after[key], change)
     _tell(change, author)
