@@ -40,7 +40,7 @@ def test_preview_of_typed_edits_says_what_moves_and_saves_nothing(as_user, cell)
     )
 
     told = text(answer)
-    assert "Saved now," in told
+    assert "planned at" in told
     assert f"Fair share now of {H100}, before → after" in told
     assert not QuotaChange.objects.exists()
 
@@ -49,7 +49,7 @@ def test_preview_without_scripts_stands_beside_what_was_typed(as_user, cell):
     answer = as_user("lead").post(URL, {cell("vision"): "8", "reason": "Less", "preview": "1"})
 
     assert answer.status_code == 200
-    assert "Saved now," in text(answer)
+    assert "planned at" in text(answer)
     assert 'value="8"' in text(answer)
     assert not QuotaChange.objects.exists()
 
