@@ -26,6 +26,7 @@ from portal.web.frame.requests import PersonRequest
 from portal.web.frame.shell import get_cluster
 from portal.web.workloads.ahead_of_quota import standing_of
 from portal.web.workloads.bars import LargeBar, large
+from portal.web.workloads.kubectl import commands_for
 from scheduling.models import Cluster, Decision, Eviction, Queue, Share, State, Workload
 from scheduling.services.starts.tell import said_of
 from scheduling.services.words.told import home_of
@@ -89,6 +90,7 @@ def context(request: PersonRequest, cluster: Cluster, work: Workload) -> dict[st
         "home": home,
         "crumbs": _crumbs(cluster, home),
         "gang": gang(work),
+        "commands": commands_for(work),
         "waits_since": _waits_since(work, now),
         "start": said_of(work) if work.is_waiting else None,
         "line": _line(cluster, user, work, now),
