@@ -186,8 +186,9 @@ def usable_priority_classes(user: User, queue: Queue) -> list[PriorityClass]:
 def priority_classes_to_give(user: User, cluster: Cluster) -> list[PriorityClass]:
     """Every class that ``user`` may give to some work on ``cluster``: those of their personas, and all of them
     where they have none that bounds them. Of each workload the judge decides."""
-    mine = [s for s in service_classes.load(cluster).held if s.user == user.get_username()]
-    bounds = [service.priority_classes for service in mine]
+    name = user.get_username()
+    held = service_classes.load(cluster).held
+    bounds = [service.priority_classes for service in held if service.user == name]
     return [
         priority
         for priority in PriorityClass.objects.all()

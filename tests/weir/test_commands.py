@@ -119,9 +119,7 @@ def test_several_are_held_and_each_that_is_refused_is_named(weir, kube, cluster)
 def test_priority_gives_the_class_to_all_that_are_named(weir, kube, cluster):
     weir(*JOB, user="researcher")
     made = kube.get(job("pretraining", "probe"))["metadata"]["uid"]
-    make_workload(
-        cluster.queues.get(name="pretraining"), uid=made, name="probe", user="researcher"
-    )
+    make_workload(cluster.queues.get(name="pretraining"), uid=made, name="probe", user="researcher")
     name = PriorityClass.objects.order_by("value").first().name
     done = weir("priority", name, "probe", user="researcher")
     assert done.exit_code == 0, done.output

@@ -119,9 +119,10 @@ def cancel_effects(cluster: Cluster, work: Workload, reader: Reader) -> list[str
             "submitting it again puts it behind everything that waits now.",
         ]
     held = work.allocated_gpus / 1000
+    back_to = place_of(work, reader) or "the cluster"
     sentences = [
         f"{_pods(work)} stop{'s' if work.members == 1 else ''} after the grace; "
-        f"{gpus_in_words(held)} go{'es' if held == 1 else ''} back to {place_of(work, reader) or 'the cluster'}.",
+        f"{gpus_in_words(held)} go{'es' if held == 1 else ''} back to {back_to}.",
     ]
     if work.state == State.RUNNING and work.started_at is not None:
         what, since = _kept_until(work, work.started_at, cluster.now())

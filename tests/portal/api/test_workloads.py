@@ -412,9 +412,7 @@ def note_of(kube):
 def test_priority_class_of_one_is_changed_on_the_job(api, kube, submitted):
     name = PriorityClass.objects.order_by("value").first().name
     sent = {"priority_class": name}
-    response = api("researcher").post(
-        f"{WORKLOADS}/{submitted.uid}/priority", sent, format="json"
-    )
+    response = api("researcher").post(f"{WORKLOADS}/{submitted.uid}/priority", sent, format="json")
     assert response.status_code == 202
     labels = kube.get(job("pretraining", "probe"))["metadata"]["labels"]
     assert labels["weir.dev/priority-class"] == name

@@ -71,7 +71,9 @@ def test_cancel_asks_once_more_and_says_in_numbers_what_is_lost(as_user, make, k
     page = text(send(as_user("researcher"), "cancel", runs, waits))
     assert "Cancel 2 workloads?" in page
     assert "1 workload that waits leaves the queue." in page
-    assert "1 workload that holds GPUs stops; after the grace that frees 8 GPUs of h100-80gb" in page
+    assert (
+        "1 workload that holds GPUs stops; after the grace that frees 8 GPUs of h100-80gb" in page
+    )
     assert "12 GPU-hours in all" in page
     assert kube.get(job("pretraining", "runs"))
     assert kube.get(job("pretraining", "waits"))
@@ -87,7 +89,11 @@ def test_confirmed_cancel_deletes_all_of_them(as_user, make, kube):
 
 
 def test_question_names_what_is_left_out_and_why(as_user, make):
-    mine, over, theirs = make("mine"), make("over", state=State.FINISHED), make("theirs", "m.okafor")
+    mine, over, theirs = (
+        make("mine"),
+        make("over", state=State.FINISHED),
+        make("theirs", "m.okafor"),
+    )
     response = send(as_user("researcher"), "cancel", mine, over, theirs)
     page = text(response)
     assert "Cancel 1 workload?" in page
@@ -137,7 +143,9 @@ def test_lead_may_act_on_work_of_members(as_user, make, kube):
 
 def test_priority_class_changes_on_the_objects(as_user, make, kube):
     name = PriorityClass.objects.order_by("value").first().name
-    said = text(send(as_user("researcher"), "priority", make("one"), make("two"), priority_class=name))
+    said = text(
+        send(as_user("researcher"), "priority", make("one"), make("two"), priority_class=name)
+    )
     assert f"2 workloads are now of the priority class {name}" in said
     labels = kube.get(job("pretraining", "two"))["metadata"]["labels"]
     assert labels["weir.dev/priority-class"] == name
@@ -149,7 +157,9 @@ def test_priority_class_beyond_the_persona_is_neither_offered_nor_given(as_user,
     assert b"<option>board</option>" not in client.get(LIST).content
     page = text(send(client, "priority", work, priority_class="board"))
     assert "may not use the priority class board" in page
-    assert "weir.dev/priority-class" not in kube.get(job("pretraining", "one"))["metadata"]["labels"]
+    assert (
+        "weir.dev/priority-class" not in kube.get(job("pretraining", "one"))["metadata"]["labels"]
+    )
 
 
 def test_box_for_all_shown_needs_no_script(as_user, make, kube):
@@ -157,7 +167,9 @@ def test_box_for_all_shown_needs_no_script(as_user, make, kube):
     client = as_user("researcher")
     shown = re.findall(r'name="shown" value="([^"]+)"', client.get(LIST).content.decode())
     response = client.post(ACT, {"action": "hold", "all": "1", "shown": shown}, follow=True)
-    assert {"one", "two"} <= set(Workload.objects.filter(uid__in=shown).values_list("name", flat=True))
+    assert {"one", "two"} <= set(
+        Workload.objects.filter(uid__in=shown).values_list("name", flat=True)
+    )
     assert note_of(kube, "one") == note_of(kube, "two") == "true"
     assert response.status_code == 200
 
