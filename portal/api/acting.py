@@ -49,7 +49,7 @@ class RefusalSerializer(serializers.Serializer[Answer]):
     remedy = serializers.CharField(allow_blank=True)
 
 
-class AnswerSerializer(serializers.Serializer[Answer]):
+class WorkloadAnswerSerializer(serializers.Serializer[Answer]):
     """What came of one of them."""
 
     uid = serializers.CharField()
@@ -61,9 +61,9 @@ class AnswerSerializer(serializers.Serializer[Answer]):
         return answer.refused is None
 
 
-class ActedSerializer(serializers.Serializer[Answer]):
+class ActedSerializer(serializers.Serializer[Any]):
     done = serializers.IntegerField(help_text="How many were done.")
-    results = AnswerSerializer(many=True)
+    results = WorkloadAnswerSerializer(many=True)
 
 
 class WorkloadPriority(WorkloadAction):

@@ -184,7 +184,7 @@ def usable_priority_classes(user: User, queue: Queue) -> list[PriorityClass]:
 
 
 def priority_classes_to_give(user: User, cluster: Cluster) -> list[PriorityClass]:
-    """Every class that ``user`` may give to some work on ``cluster``: those of their personas, and all of them
+    """Every class that ``user`` may give to some work on ``cluster``: those of their personas, and all
     where they have none that bounds them. Of each workload the judge decides."""
     name = user.get_username()
     held = service_classes.load(cluster).held

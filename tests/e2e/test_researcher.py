@@ -181,6 +181,8 @@ def test_two_are_marked_and_cancelled_after_one_question(researcher, cluster):
         researcher.get_by_role("button", name="Submit", exact=True).click()
         expect(researcher.get_by_text("Waiting for the cluster to report it")).to_be_visible()
     run_cycle(cluster.pk, trigger="test")
+    # It reloads itself once the cluster has reported it.
+    expect(researcher.get_by_role("heading", name="Why it waits")).to_be_visible()
 
     researcher.goto("/c/fra1/work/list/")
     count = researcher.locator("#marked-count")

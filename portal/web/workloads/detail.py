@@ -26,11 +26,11 @@ from portal.web.frame.requests import PersonRequest
 from portal.web.frame.shell import get_cluster
 from portal.web.workloads.ahead_of_quota import standing_of
 from portal.web.workloads.bars import LargeBar, large
-from portal.web.workloads.kubectl import commands_for
 from scheduling.models import Cluster, Decision, Eviction, Queue, Share, State, Workload
 from scheduling.services.starts.tell import said_of
 from scheduling.services.words.told import home_of
 from scheduling.services.workloads.checkpoints import Learned, Source, outlook
+from scheduling.services.workloads.kubectl import commands_for
 
 SUBMITTED = "submitted"
 """Session key: {uid: {name, namespace, at}} of what the person submitted and no mirror has shown."""

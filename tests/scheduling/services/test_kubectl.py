@@ -2,8 +2,8 @@
 
 import pytest
 
-from portal.web.workloads.kubectl import commands_for
 from scheduling.models import State, Workload, WorkloadType
+from scheduling.services.workloads.kubectl import commands_for
 
 
 def said(**fields):
