@@ -58,6 +58,7 @@ for command in (
     login.login, login.logout, login.whoami, login.clusters,
     workloads.queues, workloads.submit, workloads.ls, workloads.why, workloads.sooner,
     workloads.eta, workloads.cancel, workloads.hold, workloads.release,
+    workloads.priority,
     quotas.quota, requests.request, what_if.what_if, reports.report,
 ):  # fmt: skip
     main.add_command(command)

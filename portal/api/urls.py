@@ -4,6 +4,7 @@ from django.urls import path, re_path
 
 from portal.api import (
     access,
+    acting,
     audit,
     clusters,
     consolidations,
@@ -115,11 +116,13 @@ urlpatterns = [
         name="request_rule",
     ),
     path(f"{CLUSTER}/workloads", workloads.WorkloadList.as_view(), name="workloads"),
+    path(f"{CLUSTER}/workload-actions", acting.WorkloadActions.as_view(), name="workload_actions"),
     path(WORKLOAD, workloads.WorkloadDetail.as_view(), name="workload"),
     path(f"{WORKLOAD}/sooner", previews.WorkloadSooner.as_view(), name="workload_sooner"),
     path(f"{WORKLOAD}/cancel", workloads.WorkloadCancel.as_view(), name="workload_cancel"),
     path(f"{WORKLOAD}/hold", workloads.WorkloadHold.as_view(), name="workload_hold"),
     path(f"{WORKLOAD}/release", workloads.WorkloadRelease.as_view(), name="workload_release"),
+    path(f"{WORKLOAD}/priority", acting.WorkloadPriority.as_view(), name="workload_priority"),
     path(f"{CLUSTER}/cycles", ledger.CycleList.as_view(), name="cycles"),
     path(f"{CLUSTER}/cycles/<int:number>", ledger.CycleDetail.as_view(), name="cycle"),
     path(f"{CLUSTER}/decisions", ledger.DecisionList.as_view(), name="decisions"),

@@ -21,6 +21,7 @@ from portal.display.filters import WorkloadFilter
 from portal.selectors.costs import Cost, cost_of, may_read_cost
 from portal.selectors.fields import GpuHoursField, GpusField
 from portal.teams.access import may_operate_workload, visible_workloads
+from portal.teams.several import not_theirs
 from scheduling.models import Eviction, Prediction, StartForecast, Transition, Workload
 from scheduling.services.merit.leads import standing
 from scheduling.services.words.told import home_of
@@ -296,10 +297,8 @@ class WorkloadAction(WorkloadView):
 def check_may_operate(user: User, workload: Workload) -> None:
     """Raises NotAllowed for a workload that ``user`` sees but may not touch."""
     if not may_operate_workload(user, workload):
-        raise NotAllowed(
-            f"{workload.name} belongs to {workload.user or 'nobody known'}.",
-            "Ask them, the lead of the queue's team, or somebody who operates the cluster.",
-        )
+        refused = not_theirs(workload)
+        raise NotAllowed(refused.sentence, refused.remedy)
 
 
 class WorkloadCancel(WorkloadAction):

@@ -319,6 +319,11 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
         "WorkloadTypeEnum": "scheduling.models.WorkloadType",
         "RequestKindEnum": "portal.approvals.states.Kind",
         "RequestStateEnum": "portal.approvals.states.State",
+        # Of decisions: the name that it had before others had actions too.
+        "ActionEnum": [
+            (name, name.title())
+            for name in ("admit", "evict", "grow", "shrink", "move", "reserve", "wait")
+        ],
     },
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",

@@ -8,13 +8,11 @@ from datetime import datetime
 
 from django.db.models import Max
 
-from portal.accounts.capabilities import Capability
 from portal.accounts.models import User
 from portal.display.filters import WAITING
 from portal.display.format import number
-from portal.teams.access import places
-from portal.teams.rights import rights_of
-from scheduling.models import Cluster, GpuClass, Queue, State, Transition, Workload
+from portal.teams.access import operable
+from scheduling.models import Cluster, GpuClass, State, Transition, Workload
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,18 +70,6 @@ def waiting_since(workloads: Iterable[Workload]) -> dict[int, datetime]:
     waiting = [work.pk for work in workloads if work.is_waiting]
     steps = Transition.objects.filter(workload__in=waiting, to_state__in=WAITING).order_by()
     return dict(steps.values_list("workload").annotate(Max("at")))
-
-
-def operable(user: User, workloads: Iterable[Workload]) -> set[int]:
-    """Ids of those that ``may_operate_workload`` allows, asked for all at once."""
-    workloads = list(workloads)
-    if rights_of(user).everywhere(Capability.ACT):
-        return {work.pk for work in workloads}
-    queues = {work.queue_id for work in workloads if work.queue_id is not None}
-    acted = Queue.objects.filter(places(user, Capability.ACT), pk__in=queues)
-    led = set(acted.values_list("pk", flat=True))
-    name = user.get_username()
-    return {work.pk for work in workloads if work.user == name or work.queue_id in led}
 
 
 def _row(

@@ -183,6 +183,19 @@ def usable_priority_classes(user: User, queue: Queue) -> list[PriorityClass]:
     ]
 
 
+def priority_classes_to_give(user: User, cluster: Cluster) -> list[PriorityClass]:
+    """Every class that ``user`` may give to some work on ``cluster``: those of their personas, and all
+    where they have none that bounds them. Of each workload the judge decides."""
+    name = user.get_username()
+    held = service_classes.load(cluster).held
+    bounds = [service.priority_classes for service in held if service.user == name]
+    return [
+        priority
+        for priority in PriorityClass.objects.all()
+        if not bounds or any(names is None or priority.name in names for names in bounds)
+    ]
+
+
 def _rules(cluster: Cluster) -> judge.Rules:
     return judge.Rules(service_classes.load(cluster), tuple(PriorityClass.objects.all()))
 

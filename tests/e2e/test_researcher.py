@@ -171,3 +171,37 @@ def test_answer_that_somebody_waits_for_comes_though_the_page_changes_meanwhile(
     expect(page.get_by_text("Another sentence now.")).to_be_visible()
     asked[0].fulfill(body="<p>With fewer GPUs.</p>", content_type="text/html")
     expect(page.locator("#sooner")).to_contain_text("With fewer GPUs.")
+
+
+def test_two_are_marked_and_cancelled_after_one_question(researcher, cluster):
+    cluster.queues.filter(name="pretraining").update(stop="hold")
+    for name in ("probe-a", "probe-b", "probe-c"):
+        fill(researcher)
+        researcher.get_by_label("Name", exact=True).fill(name)
+        researcher.get_by_role("button", name="Submit", exact=True).click()
+        expect(researcher.get_by_text("Waiting for the cluster to report it")).to_be_visible()
+    run_cycle(cluster.pk, trigger="test")
+    # It reloads itself once the cluster has reported it.
+    expect(researcher.get_by_role("heading", name="Why it waits")).to_be_visible()
+
+    researcher.goto("/c/fra1/work/list/")
+    count = researcher.locator("#marked-count")
+    researcher.get_by_label("All shown that you may change").press("Space")
+    expect(count).to_have_text("3 of 3 marked")
+    researcher.get_by_label("Mark probe-c").press("Space")
+    expect(count).to_have_text("2 of 3 marked")
+    assert axe(researcher) == []
+    researcher.get_by_role("button", name="Cancel…").click()
+    expect(researcher.locator(".effects")).to_contain_text("2 workloads that wait leave the queue")
+    assert axe(researcher) == []
+    researcher.get_by_role("button", name="Cancel all 2").click()
+    expect(researcher.get_by_text("2 workloads are being cancelled")).to_be_visible()
+
+    worker = workers.held_of(cluster, on_change=lambda: None)
+    worker.link.mirror.wait_synced(5)
+    for _ in range(50):
+        run_cycle(cluster.pk, trigger="test")
+        if Workload.objects.filter(state="finished").count() == 2:
+            break
+        researcher.wait_for_timeout(100)
+    assert Workload.objects.exclude(state="finished").get().name == "probe-c"

@@ -197,6 +197,13 @@ ADDRESSES = {
     "web:cancel": SHOWN,
     "web:hold": PLAIN,
     "web:release": PLAIN,
+    "web:workloads_act": Address(
+        probes=(
+            {"uid": PROBE, "action": "hold"},
+            {"uid": PROBE, "action": "cancel"},
+            {"uid": PROBE, "action": "priority", "priority_class": PROBE},
+        )
+    ),
     "web:quotas_index": PLAIN,
     "web:quotas": Address(("?class=quokka",), ({f"nominal:{PROBE}:{GPUS}": "3", "reason": "r"},), shows=True),
     "web:quota_changes": SHOWN,
@@ -306,6 +313,13 @@ ADDRESSES = {
     "api:workload_cancel": PLAIN,
     "api:workload_hold": PLAIN,
     "api:workload_release": PLAIN,
+    "api:workload_priority": Address(probes=({"priority_class": PROBE},)),
+    "api:workload_actions": Address(
+        probes=(
+            {"uids": [PROBE], "action": "hold"},
+            {"uids": [PROBE], "action": "priority", "priority_class": "normal"},
+        )
+    ),
     "api:cycles": PLAIN,
     "api:cycle": PLAIN,
     "api:decisions": Address((*LEDGER, *OFFSETS), shows=True),

@@ -4,7 +4,7 @@ import pytest
 import yaml
 
 from portal.approvals.models import QuotaRequest
-from scheduling.models import Quota, State, Workload
+from scheduling.models import PriorityClass, Quota, State, Workload
 from tests.factories import make_workload
 from tests.portal.kubernetes import job
 from tests.weir.conftest import lines
@@ -102,6 +102,29 @@ def test_cancel_asks_first_and_touches_nothing_on_no(weir, kube, cluster):
     done = weir("cancel", "probe", user="researcher", input="n\n")
     assert done.exit_code == 1
     assert kube.get(job("pretraining", "probe"))
+
+
+def test_several_are_held_and_each_that_is_refused_is_named(weir, kube, cluster):
+    weir(*JOB, user="researcher")
+    made = kube.get(job("pretraining", "probe"))["metadata"]["uid"]
+    queue = cluster.queues.get(name="pretraining")
+    make_workload(queue, uid=made, name="probe", user="researcher")
+    make_workload(queue, name="runs", user="researcher", state=State.RUNNING)
+    done = weir("hold", "runs", "probe", user="researcher")
+    assert done.exit_code == 1
+    assert "probe: held." in done.stdout
+    assert "runs: runs does not wait: it is running." in done.stderr
+
+
+def test_priority_gives_the_class_to_all_that_are_named(weir, kube, cluster):
+    weir(*JOB, user="researcher")
+    made = kube.get(job("pretraining", "probe"))["metadata"]["uid"]
+    make_workload(cluster.queues.get(name="pretraining"), uid=made, name="probe", user="researcher")
+    name = PriorityClass.objects.order_by("value").first().name
+    done = weir("priority", name, "probe", user="researcher")
+    assert done.exit_code == 0, done.output
+    labels = kube.get(job("pretraining", "probe"))["metadata"]["labels"]
+    assert labels["weir.dev/priority-class"] == name
 
 
 def test_cancel_of_one_that_is_not_there_cancels_none(weir, cluster):

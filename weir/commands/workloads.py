@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import IO, Any
 
 import click
@@ -13,6 +13,8 @@ from weir.faults import Fault
 from weir.printing import facts, moment, number, safe, table
 
 Row = Mapping[str, Any]
+AT_ONCE = 100
+"""Workloads that the portal acts on in one call."""
 LIVE = ("waiting", "holding")
 CHANGES = [
     ("CHANGE", lambda row: row["change"].replace("_", " ")),
@@ -218,14 +220,28 @@ def sooner(given: Given, /, name: str) -> None:
         table(rows, CHANGES, "Nothing that you could change would start it now.")
 
 
-def _act(given: Given, verb: str, names: tuple[str, ...], done: str) -> None:
-    """All are found before the first is touched."""
+def _act(given: Given, verb: str, names: tuple[str, ...], done: str, **more: str) -> None:
+    """All are found before the first is touched; one that is refused stops none of the others."""
     api = given.api()
-    found = [workload(api, name) for name in names]
-    rows = [api.post(api.within(f"workloads/{row['uid']}/{verb}")) for row in found]
+    uids = [workload(api, name)["uid"] for name in names]
+    rows: list[Row] = []
+    for at in range(0, len(uids), AT_ONCE):
+        body = {"action": verb, "uids": uids[at : at + AT_ONCE], **more}
+        rows += api.post(api.within("workload-actions"), body)["results"]
+    failed = [row for row in rows if not row["done"]]
     if not printed(given, rows):
         for row in rows:
-            click.echo(safe(f"{row['name']}: {done}."))
+            if row["done"]:
+                click.echo(safe(f"{row['name']}: {done}."))
+    if failed:
+        raise _not_done(failed)
+
+
+def _not_done(failed: Sequence[Row]) -> Fault:
+    """What stands on the error stream, and in the exit code, for those that were refused."""
+    said = [f"{row['name']}: {row['refused']['sentence']}" for row in failed]
+    remedy = failed[0]["refused"]["remedy"]
+    return Fault("\n".join(said), remedy, code=failed[0]["refused"]["code"])
 
 
 @click.command()
@@ -252,3 +268,13 @@ def hold(given: Given, /, names: tuple[str, ...]) -> None:
 def release(given: Given, /, names: tuple[str, ...]) -> None:
     """Undo a hold."""
     _act(given, "release", names, "released")
+
+
+@click.command()
+@click.argument("priority_class", metavar="CLASS")
+@click.argument("names", nargs=-1, required=True)
+@click.pass_obj
+def priority(given: Given, /, priority_class: str, names: tuple[str, ...]) -> None:
+    """Give workloads (names or uids) that wait or run the priority class CLASS."""
+    done = f"now of the priority class {priority_class}"
+    _act(given, "priority", names, done, priority_class=priority_class)

@@ -98,10 +98,16 @@ def _done(request: PersonRequest, cluster: Cluster, work: Workload, said: str) -
 
 def _back(request: PersonRequest, cluster: Cluster, work: Workload) -> HttpResponse:
     """To the list the button stood on, if it says so and is ours; else to the workload."""
-    there = request.POST.get("next", "")
-    if url_has_allowed_host_and_scheme(there, allowed_hosts=None):
+    there = came_from(request)
+    if there:
         return HttpResponseRedirect(there)
     return redirect("web:workload", cluster=cluster.name, uid=work.uid)
+
+
+def came_from(request: PersonRequest) -> str:
+    """The address of ours that the form says it stood on, or nothing."""
+    there = request.POST.get("next", "")
+    return there if url_has_allowed_host_and_scheme(there, allowed_hosts=None) else ""
 
 
 def cancel_effects(cluster: Cluster, work: Workload, reader: Reader) -> list[str]:
@@ -113,18 +119,27 @@ def cancel_effects(cluster: Cluster, work: Workload, reader: Reader) -> list[str
             "submitting it again puts it behind everything that waits now.",
         ]
     held = work.allocated_gpus / 1000
+    back_to = place_of(work, reader) or "the cluster"
     sentences = [
         f"{_pods(work)} stop{'s' if work.members == 1 else ''} after the grace; "
-        f"{_gpus(held)} go{'es' if held == 1 else ''} back to {place_of(work, reader) or 'the cluster'}.",
+        f"{gpus_in_words(held)} go{'es' if held == 1 else ''} back to {back_to}.",
     ]
     if work.state == State.RUNNING and work.started_at is not None:
         what, since = _kept_until(work, work.started_at, cluster.now())
         age = max(0.0, (cluster.now() - since).total_seconds())
         sentences.append(
-            f"The work since {what} is lost: {_gpus(held)} × {duration(age)} = "
+            f"The work since {what} is lost: {gpus_in_words(held)} × {duration(age)} = "
             f"{number(held * age / 3600, 1)} GPU-hours."
         )
     return [*sentences, "It can't be undone."]
+
+
+def lost_gpu_s(work: Workload, now: datetime) -> float:
+    """What cancelling loses: the GPUs that it holds, for as long as nothing was kept."""
+    if work.state != State.RUNNING or work.started_at is None:
+        return 0.0
+    _, since = _kept_until(work, work.started_at, now)
+    return work.allocated_gpus / 1000 * max(0.0, (now - since).total_seconds())
 
 
 def _kept_until(work: Workload, started: datetime, now: datetime) -> tuple[str, datetime]:
@@ -141,7 +156,7 @@ def _kept_until(work: Workload, started: datetime, now: datetime) -> tuple[str, 
     return f"the last checkpoint of those every {duration(work.checkpoint_interval_s or 0)}", at
 
 
-def _gpus(held: float) -> str:
+def gpus_in_words(held: float) -> str:
     return f"{number(held, 1)} GPU{'' if held == 1 else 's'}"
 
 

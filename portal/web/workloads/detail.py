@@ -30,6 +30,7 @@ from scheduling.models import Cluster, Decision, Eviction, Queue, Share, State, 
 from scheduling.services.starts.tell import said_of
 from scheduling.services.words.told import home_of
 from scheduling.services.workloads.checkpoints import Learned, Source, outlook
+from scheduling.services.workloads.kubectl import commands_for
 
 SUBMITTED = "submitted"
 """Session key: {uid: {name, namespace, at}} of what the person submitted and no mirror has shown."""
@@ -89,6 +90,7 @@ def context(request: PersonRequest, cluster: Cluster, work: Workload) -> dict[st
         "home": home,
         "crumbs": _crumbs(cluster, home),
         "gang": gang(work),
+        "commands": commands_for(work),
         "waits_since": _waits_since(work, now),
         "start": said_of(work) if work.is_waiting else None,
         "line": _line(cluster, user, work, now),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from django.contrib.auth.decorators import login_required
@@ -11,17 +12,20 @@ from django.core.paginator import Page, Paginator
 from django.db.models import Count, QuerySet
 from django.http import HttpResponse, QueryDict
 from django.shortcuts import render
+from django.utils.functional import SimpleLazyObject
 from django.views.decorators.http import require_safe
 
 from portal.display.filters import GROUPS, WorkloadFilter
 from portal.selectors.workloads import rows
 from portal.teams.access import visible_queues, visible_workloads
 from portal.teams.reading import reader_of
+from portal.teams.submission import priority_classes_to_give
 from portal.web.frame.requests import PersonRequest
 from portal.web.frame.shell import get_cluster
 from portal.web.sorting import PARAMETER, Sort, heads
 from portal.web.workloads import sorting
 from portal.web.workloads.export import csv_of
+from portal.web.workloads.sorting import FINISHED
 from scheduling.models import Cluster, Workload
 
 PAGE = 50
@@ -91,6 +95,7 @@ def _table(
             "filter": chosen,
             "is_filtered": any(request.GET.get(name) for name in WorkloadFilter.base_filters),
             "page": page,
+            "marking": state != FINISHED,
             "rows": rows(cluster, page.object_list, request.user),
             "tabs": _tabs(seen, query),
         },
@@ -107,6 +112,7 @@ def _choices(request: PersonRequest, cluster: Cluster, fragment: bool) -> dict[s
         "queues": [queue for queue in queues if not queue.is_root],
         "classes": classes,
         "typed": request.GET,
+        "priorities": SimpleLazyObject(partial(priority_classes_to_give, request.user, cluster)),
         "unknown": [
             _Unknown(field, request.GET.get(name, ""), _without(request.GET, name))
             for field, name, known in (

@@ -137,11 +137,27 @@ def _priority_faults(
     allowed = service.priority_classes
     if resolved is None or allowed is None or resolved.name in allowed:
         return
-    ordered = [p.name for p in rules.priority_classes if p.name in allowed]
     why = "" if observed.priority_class == resolved.name else ", which it gets as it names none"
-    yield ServiceError(
+    yield _priority_refused(service, resolved.name, rules, why)
+
+
+def priority_fault(user: str, path: str, name: str, rules: Rules) -> ServiceError | None:
+    """Why ``user`` may give no work in the queue at ``path`` the priority class ``name``; who has no class of
+    service there is not bounded by one."""
+    mine = rules.service_classes.of(user, path)
+    if not mine or any(s.priority_classes is None or name in s.priority_classes for s in mine):
+        return None
+    return _priority_refused(mine[0], name, rules)
+
+
+def _priority_refused(
+    service: ServiceClass, name: str, rules: Rules, why: str = ""
+) -> ServiceError:
+    allowed = service.priority_classes or frozenset()
+    ordered = [p.name for p in rules.priority_classes if p.name in allowed]
+    return ServiceError(
         "priority_class_not_allowed",
-        f"Persona {service.persona} may not use the priority class {resolved.name}{why}.",
+        f"Persona {service.persona} may not use the priority class {name}{why}.",
         f"Use {any_of(ordered)}.",
         field="priority_class",
     )

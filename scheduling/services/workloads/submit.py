@@ -32,7 +32,7 @@ from scheduling.services.clusters.talking import talking_to
 from scheduling.services.errors import ServiceError, name_refused
 from scheduling.services.events import announce
 from scheduling.services.policy import service_classes
-from scheduling.services.policy.judge import Rules, judge
+from scheduling.services.policy.judge import Rules, judge, priority_fault
 from scheduling.services.workloads import shapes
 from scheduling.services.workloads.written import as_written, unmark
 
@@ -199,10 +199,10 @@ def release(workload: Workload, *, user: str) -> None:
 
 
 def set_priority_class(workload: Workload, *, name: str, user: str) -> None:
-    """Give the workload another priority class.
+    """Give a workload that waits or runs another priority class.
 
     Raises ServiceError(field='priority_class') when there is none of that name, and when it is not one that
-    the workload's own user may have there.
+    both the workload's own user and ``user`` may have there.
     """
     _refuse_finished(workload)
     if not PriorityClass.objects.filter(name=name).exists():
@@ -212,9 +212,9 @@ def set_priority_class(workload: Workload, *, name: str, user: str) -> None:
             "Choose one of the list.",
             field="priority_class",
         )
-    forbidden = next((f for f in _faults_as(workload, name) if f.field == "priority_class"), None)
-    if forbidden is not None:
-        raise forbidden
+    for fault in _faults_as(workload, name, user):
+        if fault.field == "priority_class":
+            raise fault
     _patch(workload, {"labels": {labels.PRIORITY_CLASS: name}}, user)
     before = workload.priority_class.name if workload.priority_class else None
     _tell("work.priority_set", workload, user, before={"class": before}, after={"class": name})
@@ -232,13 +232,16 @@ def _tell(kind: str, workload: Workload, user: str, **changed: Any) -> None:
     )
 
 
-def _faults_as(workload: Workload, name: str) -> tuple[ServiceError, ...]:
-    """What would forbid it with the priority class ``name``; nothing does outside the queues."""
+def _faults_as(workload: Workload, name: str, user: str) -> tuple[ServiceError, ...]:
+    """What would forbid ``user`` to have it run with the priority class ``name``; nothing does outside the
+    queues."""
     cluster, queue = workload.cluster, workload.queue
     if queue is None:
         return ()
     rules = Rules(service_classes.load(cluster), tuple(PriorityClass.objects.all()))
-    return judge(replace(observed(workload), priority_class=name), queue.path, rules).faults
+    own = judge(replace(observed(workload), priority_class=name), queue.path, rules).faults
+    actors = priority_fault(user, queue.path, name, rules)
+    return own if actors is None else (*own, actors)
 
 
 def observed(workload: Workload) -> Observed:

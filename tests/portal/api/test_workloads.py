@@ -4,7 +4,7 @@ import pytest
 
 from portal.accounts.models import Persona
 from scheduling.cluster.connection.client import NotFoundError
-from scheduling.models import MILLI, CheckpointHabit, GpuClass, State, Workload
+from scheduling.models import MILLI, CheckpointHabit, GpuClass, PriorityClass, State, Workload
 from scheduling.services.cycle.changes import PROJECTED
 from scheduling.services.workloads.lifecycle import HELD_BY_STEP
 from tests.factories import make_cluster, make_member, make_workload
@@ -400,3 +400,73 @@ def test_unreachable_cluster_is_said_so(api, submitted, cluster):
     cluster.save(update_fields=["api_url"])
     response = api("researcher").post(f"{WORKLOADS}/{submitted.uid}/cancel")
     assert response.status_code == 503
+
+
+ACTIONS = "/api/v1/clusters/fra1/workload-actions"
+
+
+def note_of(kube):
+    return kube.get(job("pretraining", "probe"))["metadata"]["annotations"].get("weir.dev/hold")
+
+
+def test_priority_class_of_one_is_changed_on_the_job(api, kube, submitted):
+    name = PriorityClass.objects.order_by("value").first().name
+    sent = {"priority_class": name}
+    response = api("researcher").post(f"{WORKLOADS}/{submitted.uid}/priority", sent, format="json")
+    assert response.status_code == 202
+    labels = kube.get(job("pretraining", "probe"))["metadata"]["labels"]
+    assert labels["weir.dev/priority-class"] == name
+
+
+def test_priority_class_that_the_persona_does_not_give_is_refused_at_its_field(
+    api, kube, submitted
+):
+    PriorityClass.objects.create(name="board", value=9000)
+    response = api("researcher").post(
+        f"{WORKLOADS}/{submitted.uid}/priority", {"priority_class": "board"}, format="json"
+    )
+    assert (response.status_code, response.data["code"]) == (400, "priority_class_not_allowed")
+    assert list(response.data["fields"]) == ["priority_class"]
+
+
+def test_several_are_answered_each_by_itself(api, kube, submitted, cluster):
+    queue = cluster.queues.get(name="pretraining")
+    runs = make_workload(queue, name="runs", user="researcher", state=State.RUNNING)
+    theirs = make_workload(queue, name="theirs", user="m.okafor")
+    uids = [submitted.uid, runs.uid, theirs.uid, "nowhere", submitted.uid]
+    response = api("researcher").post(ACTIONS, {"action": "hold", "uids": uids}, format="json")
+    assert response.status_code == 200
+    assert response.data["done"] == 1
+    told = [(row["name"], (row["refused"] or {}).get("code")) for row in response.data["results"]]
+    assert told == [
+        ("probe", None), ("runs", "not_waiting"), ("theirs", "not_allowed"), ("nowhere", "not_found")
+    ]  # fmt: skip
+    assert note_of(kube) == "true"
+
+
+def test_same_call_again_with_its_key_acts_once(api, kube, submitted):
+    sent = {"action": "hold", "uids": [submitted.uid]}
+    client, key = api("researcher"), {"HTTP_IDEMPOTENCY_KEY": "several-held-once"}
+    first = client.post(ACTIONS, sent, format="json", **key)
+    client.post(f"{WORKLOADS}/{submitted.uid}/release")
+    again = client.post(ACTIONS, sent, format="json", **key)
+    assert again.headers["Idempotency-Replayed"] == "true"
+    assert again.data == first.data
+    assert note_of(kube) is None
+
+
+def test_more_than_a_hundred_are_refused_whole(api, kube, submitted):
+    uids = [submitted.uid, *(f"uid-{i}" for i in range(100))]
+    response = api("researcher").post(ACTIONS, {"action": "hold", "uids": uids}, format="json")
+    assert (response.status_code, response.data["code"]) == (400, "too_many_at_once")
+    assert note_of(kube) is None
+
+
+@pytest.mark.parametrize(
+    "more",
+    [{"action": "priority"}, {"action": "hold", "priority_class": "normal"}, {"action": "explode"}],
+)
+def test_action_that_makes_no_sense_is_refused_at_its_field(api, kube, submitted, more):
+    response = api("researcher").post(ACTIONS, {"uids": [submitted.uid], **more}, format="json")
+    assert response.status_code == 400
+    assert response.data["code"] == "invalid"

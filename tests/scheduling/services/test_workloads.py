@@ -209,6 +209,28 @@ def test_priority_class_that_its_user_may_not_have_is_refused_whoever_sets_it(
     assert labels.PRIORITY_CLASS not in world.read("w1")["metadata"]["labels"]
 
 
+def test_priority_class_that_who_sets_it_may_not_have_is_refused(
+    world: World, settings: Any
+) -> None:
+    PriorityClass.objects.create(name="urgent", value=100)
+    world.job("w1")
+    world.cycle()
+    settings.WEIR_SERVICE_CLASSES = f"{__name__}.helper_and_ann"
+
+    with pytest.raises(ServiceError) as refused:
+        workloads.set_priority_class(world.row("w1"), name="urgent", user="helper")
+
+    assert refused.value.code == "priority_class_not_allowed"
+    workloads.set_priority_class(world.row("w1"), name="urgent", user="ann")
+
+
+def helper_and_ann(cluster: Cluster) -> ServiceClasses:
+    """``ann`` may have every class, ``helper`` train alone."""
+    every = ServiceClass("ann", "research", "t", "p")
+    train = ServiceClass("helper", "research", "t", "q", priority_classes=frozenset({"train"}))
+    return ServiceClasses((every, train), frozenset({"research"}))
+
+
 def only_train(cluster: Cluster) -> ServiceClasses:
     nobody = ServiceClass("", "research", "t", "p", priority_classes=frozenset({"train"}))
     return ServiceClasses((nobody,), frozenset({"research"}))

@@ -93,8 +93,17 @@ def test_cost_of_the_run_so_far_is_gpu_hours_times_price(as_user, cluster):
 
 def test_pods_are_looked_up_with_kubectl(as_user, cluster):
     page = text(as_user("m.okafor").get(url("pretraining-run-1")))
-    assert "kubectl -n pretraining describe job pretraining-run-1" in page
+    assert "kubectl -n pretraining describe job/pretraining-run-1" in page
+    assert "kubectl -n pretraining events --for job/pretraining-run-1" in page
+    assert "kubectl -n pretraining logs job/pretraining-run-1 --all-containers" in page
+    assert " exec -it " not in page
     assert "h100-01" in page
+
+
+def test_each_command_has_a_button_that_copies_it(as_user, cluster):
+    page = as_user("m.okafor").get(url("pretraining-run-1")).content.decode()
+    assert page.count('data-copy="#command-') == page.count('id="command-') == 3
+    assert "js/copy.js" in page
 
 
 def test_misrouted_work_says_which_label(as_user, cluster):

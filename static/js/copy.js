@@ -1,4 +1,4 @@
-// Copies the manifest beside the submit form.
+// Copies what a button names: the manifest beside the submit form, a command line of the workload page.
 (() => {
   "use strict";
 
@@ -6,8 +6,8 @@
     const button = event.target.closest("[data-copy]");
     if (!button || !navigator.clipboard) return;
     await navigator.clipboard.writeText(document.querySelector(button.dataset.copy).textContent);
-    const label = button.textContent;
-    button.textContent = "Copied";
-    setTimeout(() => { button.textContent = label; }, 1500);
+    const label = [...button.childNodes];
+    button.replaceChildren("Copied");
+    setTimeout(() => button.replaceChildren(...label), 1500);
   });
 })();
