@@ -263,9 +263,7 @@ def _shares(
     return tuple(_share(q, mine[q.name], changed, found, most, least) for q in told)
 
 
-def _near(
-    queues: list[Queue], changed: Collection[str], mine: Mapping[str, Json]
-) -> list[Queue]:
+def _near(queues: list[Queue], changed: Collection[str], mine: Mapping[str, Json]) -> list[Queue]:
     moved = {q.pk for q in queues if _moves(mine[q.name])}
     touched = {q.pk for q in queues if q.name in changed}
     parents = {q.parent_id for q in queues if q.pk in touched}
