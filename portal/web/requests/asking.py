@@ -27,6 +27,9 @@ from portal.web.requests.forms import RequestForm, initial_of
 from scheduling.models import MILLI, Cluster
 from scheduling.services.errors import ServiceError
 
+TYPED_FIRST = {Kind.QUOTA: "gpus", Kind.BOOST: "gpus", Kind.QUEUE: "name"}
+"""What a request is about; of an access everything is chosen."""
+
 
 def _kind(query: QueryDict, otherwise: str = Kind.QUOTA) -> Kind:
     text = query.get("kind", otherwise)
@@ -142,9 +145,11 @@ def preview(request: PersonRequest, cluster: str) -> HttpResponse:
     found = get_cluster(request, cluster)
     if not askable_queues(request.user).filter(cluster=found).exists():
         raise Http404
-    form = _form(request, found, _kind(request.GET), data=request.GET)
+    kind = _kind(request.GET)
+    form = _form(request, found, kind, data=request.GET)
     context: dict[str, Any] = {"cluster": found, "told": None, "zone": Shell(request).zone}
-    if form.is_valid():
+    # A form that nothing was typed into yet is not wrong.
+    if form.is_valid() and request.GET.get(TYPED_FIRST.get(kind, "kind"), "").strip():
         context["told"] = told(request.user, form.wish())
     return render(request, "web/requests/_outcome.html", context)
 

@@ -211,3 +211,9 @@ def test_lead_takes_back_what_another_department_gave_without_reading_its_name(
     assert "taken from ci" not in text
     assert lead.post(url("request_revoke", made.pk), {"note": "Over"}).status_code == 302
     assert nominal(cluster, "ci") == 8
+
+
+def test_outcome_of_a_form_that_nothing_was_typed_into_is_no_fault(cluster, people):
+    told = client_of(people.lead).get(url("request_preview"), {**TYPED, "gpus": ""})
+    assert "Fill in what you ask for" in told.content.decode()
+    assert "It asks for no GPU" not in told.content.decode()
