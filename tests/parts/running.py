@@ -87,4 +87,8 @@ class Running:
         """The same on a machine that others use as well: loopback, a free port, a folder of its own."""
         swapped = {"0.0.0.0": "127.0.0.1", "8000": str(self.port)}  # noqa: S104 - it is replaced
         words = [swapped.get(word, word) for word in command]
-        return [word.replace("/tmp/", f"{self.folder}/") for word in words]  # noqa: S108 - replaced
+        # What lies in this tree stays where it is, though the tree may be in that folder.
+        return [
+            word if word.startswith(str(ROOT)) else word.replace("/tmp/", f"{self.folder}/")  # noqa: S108
+            for word in words
+        ]
