@@ -7,7 +7,7 @@ can never start. The latter is refused unless whoever asks confirms it, since no
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
 from typing import Any
@@ -18,7 +18,7 @@ from portal.accounts.models import User
 from portal.teams.access import submittable_queues
 from portal.teams.models import Submitted
 from portal.teams.reading import Reading
-from scheduling.models import Cluster, PriorityClass, Queue
+from scheduling.models import Cluster, PriorityClass, Queue, Workload
 from scheduling.services import events
 from scheduling.services.errors import ServiceError
 from scheduling.services.explain import asking
@@ -175,24 +175,23 @@ def barred_classes(asked: Asked) -> dict[str, str]:
 def usable_priority_classes(user: User, queue: Queue) -> list[PriorityClass]:
     """Every class that some class of service of ``user`` gives in ``queue``, highest value first."""
     mine = service_classes.load(queue.cluster).of(user.get_username(), queue.path)
-    given = [service.priority_classes for service in mine]
     return [
         priority
         for priority in PriorityClass.objects.all()
-        if any(names is None or priority.name in names for names in given)
+        if any(service.gives_priority(priority.name) for service in mine)
     ]
 
 
-def priority_classes_to_give(user: User, cluster: Cluster) -> list[PriorityClass]:
-    """Every class that ``user`` may give to some work on ``cluster``: those of their personas, and all
-    where they have none that bounds them. Of each workload the judge decides."""
-    name = user.get_username()
-    held = service_classes.load(cluster).held
-    bounds = [service.priority_classes for service in held if service.user == name]
+def priority_classes_to_give(
+    user: User, cluster: Cluster, works: Iterable[Workload]
+) -> list[PriorityClass]:
+    """Every class that ``user`` and the authors may give to all of ``works``, highest value first."""
+    rules, name = _rules(cluster), user.get_username()
+    places = {(who, w.queue.path) for w in works if w.queue for who in (name, w.user)}
     return [
         priority
-        for priority in PriorityClass.objects.all()
-        if not bounds or any(names is None or priority.name in names for names in bounds)
+        for priority in rules.priority_classes
+        if not any(judge.priority_fault(who, path, priority.name, rules) for who, path in places)
     ]
 
 

@@ -14,7 +14,6 @@ from django.utils.functional import SimpleLazyObject
 from django.views.decorators.http import require_safe
 
 from portal.accounts.models import User
-from portal.teams.submission import priority_classes_to_give
 from portal.web.frame.requests import PersonRequest
 from portal.web.frame.shell import get_cluster
 from portal.web.mine.ended import Ended, ended
@@ -42,8 +41,6 @@ def my_work(request: PersonRequest, cluster: str) -> HttpResponse:
         "ticks": now.axis.ticks(user.display_time_zone or found.display_time_zone),
         "ended": past,
         "marking": True,
-        # Asked for by the form alone, which is no part of what is refreshed.
-        "priorities": SimpleLazyObject(partial(priority_classes_to_give, user, found)),
         "needing": _needing(now, past),
         "again": again(found, user),
         "classes": classes,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from django.contrib.auth.decorators import login_required
@@ -12,14 +11,12 @@ from django.core.paginator import Page, Paginator
 from django.db.models import Count, QuerySet
 from django.http import HttpResponse, QueryDict
 from django.shortcuts import render
-from django.utils.functional import SimpleLazyObject
 from django.views.decorators.http import require_safe
 
 from portal.display.filters import GROUPS, WorkloadFilter
 from portal.selectors.workloads import rows
 from portal.teams.access import visible_queues, visible_workloads
 from portal.teams.reading import reader_of
-from portal.teams.submission import priority_classes_to_give
 from portal.web.frame.requests import PersonRequest
 from portal.web.frame.shell import get_cluster
 from portal.web.sorting import PARAMETER, Sort, heads
@@ -112,7 +109,6 @@ def _choices(request: PersonRequest, cluster: Cluster, fragment: bool) -> dict[s
         "queues": [queue for queue in queues if not queue.is_root],
         "classes": classes,
         "typed": request.GET,
-        "priorities": SimpleLazyObject(partial(priority_classes_to_give, request.user, cluster)),
         "unknown": [
             _Unknown(field, request.GET.get(name, ""), _without(request.GET, name))
             for field, name, known in (

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
@@ -15,6 +16,7 @@ from django.views.decorators.http import require_POST
 
 from portal.display.format import number
 from portal.teams.several import Answer, act, look_up
+from portal.teams.submission import priority_classes_to_give
 from portal.web.frame.requests import PersonRequest
 from portal.web.frame.shell import get_cluster
 from portal.web.workloads.actions import came_from, gpus_in_words, lost_gpu_s
@@ -42,7 +44,8 @@ class Line:
 @login_required
 @require_POST
 def act_on_marked(request: PersonRequest, cluster: str) -> HttpResponse:
-    """Cancelling asks once more. Where some were refused, a page names each with its reason."""
+    """Cancelling asks once more, a priority class is chosen of those that all may have. Where some were
+    refused, a page names each with its reason."""
     found = get_cluster(request, cluster)
     uids = marked_in(request.POST)
     if not uids:
@@ -55,6 +58,8 @@ def act_on_marked(request: PersonRequest, cluster: str) -> HttpResponse:
     if action == Action.CANCEL and "confirmed" not in request.POST:
         return _ask(request, found, answers)
     name = request.POST.get("priority_class", "")
+    if action == Action.PRIORITY and not name:
+        return _ask_which(request, found, answers)
     answers = act(request.user, answers, action, priority_class=name)
     return _told(request, found, answers, DONE[action].format(name))
 
@@ -82,18 +87,28 @@ def _back(request: PersonRequest, cluster: Cluster) -> str:
 
 def _ask(request: PersonRequest, cluster: Cluster, answers: Sequence[Answer]) -> HttpResponse:
     """The page that says what cancelling will do, and what of the marked is left out."""
-    now = cluster.now()
-    answers = [_unless_finished(answer) for answer in answers]
-    works = [one.workload for one in answers if one.workload and not one.refused]
+    works, shown, now = *_asked_of(request, cluster, answers), cluster.now()
     lines = [Line(work, lost_gpu_s(work, now)) for work in works]
-    shown = {
-        "cluster": cluster,
-        "lines": lines,
-        "effects": effects_of(lines),
-        "left_out": [one for one in answers if one.refused],
-        "back": _back(request, cluster),
-    }
+    shown |= {"lines": lines, "effects": effects_of(lines)}
     return render(request, "web/workloads/cancel_several.html", shown)
+
+
+def _ask_which(request: PersonRequest, cluster: Cluster, answers: Sequence[Answer]) -> HttpResponse:
+    """The page on which the priority class is chosen."""
+    works, shown = _asked_of(request, cluster, answers)
+    priorities = priority_classes_to_give(request.user, cluster, works) if works else []
+    shown |= {"works": works, "priorities": priorities}
+    return render(request, "web/workloads/priority_several.html", shown)
+
+
+def _asked_of(
+    request: PersonRequest, cluster: Cluster, answers: Sequence[Answer]
+) -> tuple[list[Workload], dict[str, Any]]:
+    """Those that a question is about, and what each question shows beside them."""
+    told = [_unless_finished(answer) for answer in answers]
+    works = [one.workload for one in told if one.workload and not one.refused]
+    left_out = [one for one in told if one.refused]
+    return works, {"cluster": cluster, "left_out": left_out, "back": _back(request, cluster)}
 
 
 def _unless_finished(answer: Answer) -> Answer:

@@ -134,8 +134,7 @@ def _priority_faults(
     observed: Observed, service: ServiceClass, rules: Rules
 ) -> Iterator[ServiceError]:
     resolved = rules.priority_of(observed.priority_class)
-    allowed = service.priority_classes
-    if resolved is None or allowed is None or resolved.name in allowed:
+    if resolved is None or service.gives_priority(resolved.name):
         return
     why = "" if observed.priority_class == resolved.name else ", which it gets as it names none"
     yield _priority_refused(service, resolved.name, rules, why)
@@ -145,7 +144,7 @@ def priority_fault(user: str, path: str, name: str, rules: Rules) -> ServiceErro
     """Why ``user`` may give no work in the queue at ``path`` the priority class ``name``; who has no class of
     service there is not bounded by one."""
     mine = rules.service_classes.of(user, path)
-    if not mine or any(s.priority_classes is None or name in s.priority_classes for s in mine):
+    if not mine or any(service.gives_priority(name) for service in mine):
         return None
     return _priority_refused(mine[0], name, rules)
 

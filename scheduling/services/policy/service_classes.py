@@ -38,6 +38,10 @@ class ServiceClass:
     below: bool = True
     """Whether it holds for the queues below ``path`` too."""
 
+    def gives_priority(self, name: str) -> bool:
+        """Whether work that it lets run may be of the priority class ``name``."""
+        return self.priority_classes is None or name in self.priority_classes
+
     def reaches(self, path: str) -> bool:
         """Whether it holds for the queue at ``path``."""
         return is_within(path, self.path) if self.below else path == self.path

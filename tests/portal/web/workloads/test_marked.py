@@ -151,10 +151,21 @@ def test_priority_class_changes_on_the_objects(as_user, make, kube):
     assert labels["weir.dev/priority-class"] == name
 
 
-def test_priority_class_beyond_the_persona_is_neither_offered_nor_given(as_user, make, kube):
+def test_priority_class_is_chosen_of_those_that_the_persona_allows(as_user, make, kube):
+    PriorityClass.objects.create(name="board", value=9000)
+    response = send(as_user("researcher"), "priority", make("one"), make("two"))
+    assert "Another priority class for 2 workloads" in text(response)
+    offered = re.findall(r"<option>([^<]+)</option>", response.content.decode())
+    assert offered
+    assert "board" not in offered
+    assert (
+        "weir.dev/priority-class" not in kube.get(job("pretraining", "one"))["metadata"]["labels"]
+    )
+
+
+def test_priority_class_beyond_the_persona_is_not_given(as_user, make, kube):
     PriorityClass.objects.create(name="board", value=9000)
     work, client = make("one"), as_user("researcher")
-    assert b"<option>board</option>" not in client.get(LIST).content
     page = text(send(client, "priority", work, priority_class="board"))
     assert "may not use the priority class board" in page
     assert (
