@@ -6,7 +6,6 @@ from dataclasses import asdict
 from datetime import timedelta
 from typing import Any
 
-from celery import current_app
 from django.db.models import QuerySet
 from django.http import Http404
 from django.urls import reverse
@@ -99,7 +98,7 @@ class WhatIfList(QuestionsView, generics.ListAPIView[WhatIf]):
             question.refresh_from_db()
             code = status.HTTP_201_CREATED
         else:
-            current_app.send_task("scheduling.tasks.answer_what_if", args=[question.pk])
+            kept.start(question)
         address = reverse("api:what_if", args=[self.cluster.name, question.pk])
         return Response(WhatIfSerializer(question).data, status=code, headers={"Location": address})
 

@@ -35,6 +35,9 @@ class Versioned:
     methods: frozenset[str] = frozenset({"PUT", "PATCH", "DELETE"})
 
 
+REQUEST = Versioned(apart=frozenset({"may"}))
+DECIDED = Versioned(apart=REQUEST.apart, methods=frozenset({"POST"}))
+"""A verb on a request takes the version of the request."""
 VERSIONED: Mapping[str, Versioned] = {
     "ConsolidationDetail": Versioned(),
     "GroupRuleDetail": Versioned(),
@@ -47,7 +50,15 @@ VERSIONED: Mapping[str, Versioned] = {
     "PersonaDetail": Versioned(),
     "PolicyView": Versioned(),
     "QuotaList": Versioned(methods=frozenset({"POST"})),
-    "RequestDetail": Versioned(apart=frozenset({"may"})),
+    "RequestApprove": DECIDED,
+    "RequestAskChanges": DECIDED,
+    "RequestDetail": REQUEST,
+    "RequestForward": DECIDED,
+    "RequestReject": DECIDED,
+    "RequestRenew": DECIDED,
+    "RequestRevoke": DECIDED,
+    "RequestSubmit": DECIDED,
+    "RequestWithdraw": DECIDED,
     "RuleDetail": Versioned(),
     "ServiceAccountDetail": Versioned(apart=frozenset({"tokens"})),
     "TeamMember": Versioned(),
@@ -106,7 +117,7 @@ def _conditional(view: Any, handler: Handler) -> Handler:
             answer = handler(request, *args, **kwargs)
         else:
             with transaction.atomic():
-                _take_turns(request.path)
+                _take_turns(getattr(view, "edited", request.path))
                 versions.check(wanted, fields())
                 answer = handler(request, *args, **kwargs)
         return _with_version(answer, fields)

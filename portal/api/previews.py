@@ -12,23 +12,16 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from portal.accounts.models import Scope
-from portal.api.quotas import CellSerializer, check_cells
+from portal.api.quotas import CellSerializer, as_cell, check_cells
 from portal.api.scope import ClusterView
 from portal.api.workloads import WorkloadView
 from portal.approvals.previews import document, seen_by
 from portal.selectors.sooner import sooner
 from scheduling.services.errors import ServiceError
-from scheduling.services.quotas.values import Field
+from scheduling.services.whatif.documents import changes_of
 from scheduling.services.whatif.preview import preview
 
 Json = dict[str, Any]
-COLUMNS = {
-    Field.NOMINAL: "nominal_gpus",
-    Field.BORROWING_LIMIT: "borrowing_limit_gpus",
-    Field.LENDING_LIMIT: "lending_limit_gpus",
-    Field.WEIGHT: "weight",
-}
-"""A budget of GPU-hours decides nothing at this moment."""
 
 
 class RelaxationSerializer(serializers.Serializer[Any]):
@@ -79,7 +72,7 @@ class QuotaPreview(ClusterView):
         asked.is_valid(raise_exception=True)
         cells = asked.validated_data["cells"]
         check_cells(self.person, self.cluster, cells)
-        kept = preview(self.cluster, changes(cells))
+        kept = preview(self.cluster, changes_of(map(as_cell, cells)))
         return Response(self._told(kept, cells))
 
     def _told(self, kept: Json, cells: Iterable[Mapping[str, Any]]) -> Json:
@@ -93,15 +86,3 @@ class QuotaPreview(ClusterView):
             rows = [{**row, "gpu_class": name} for row in one.pop("queues")]
             told = {**one, "queues": [*told.get("queues", []), *rows]}
         return told
-
-
-def changes(cells: Iterable[Mapping[str, Any]]) -> list[Json]:
-    """The change document of cells, one change for each queue and class."""
-    found: dict[tuple[str, str], Json] = {}
-    for cell in cells:
-        at = (cell["queue"], cell["gpu_class"])
-        one = found.setdefault(at, {"kind": "quota", "queue": at[0], "gpu_class": at[1]})
-        column = COLUMNS.get(Field(cell["field"]))
-        if column is not None:
-            one[column] = None if cell["value"] is None else float(cell["value"])
-    return list(found.values())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
@@ -17,12 +18,19 @@ from rest_framework.response import Response
 from portal.accounts.models import Scope, User
 from portal.api.errors import NotAllowed, refuse
 from portal.api.scope import ClusterView
+from portal.approvals.edits import expectation, revert, save
 from portal.boundary.reading import MOST, instant, one_line, within_calendar
 from portal.display.filters import QuotaFilter
 from portal.selectors.fields import GpusField
-from portal.teams.access import editable_queues, own_queues, visible_queues
+from portal.teams.access import (
+    dividable_queues,
+    editable_queues,
+    own_queues,
+    visible_cells,
+    visible_queues,
+)
 from scheduling.models import Cluster, Queue, Quota, QuotaChange
-from scheduling.services.quotas.save import Field, QuotaCell, QuotaError, save_quotas
+from scheduling.services.quotas.save import Field, QuotaCell, QuotaError
 
 
 class QuotaSerializer(serializers.ModelSerializer[Quota]):
@@ -100,6 +108,9 @@ class QuotaChangeSerializer(serializers.ModelSerializer[QuotaChange]):
         slug_field="username", read_only=True, allow_null=True
     )
     cells = serializers.SerializerMethodField(help_text="Those of queues you may see.")
+    expected = serializers.SerializerMethodField(
+        help_text="What a plan said that it would do, in numbers; empty where nothing was planned."
+    )
 
     class Meta:
         model = QuotaChange
@@ -112,8 +123,12 @@ class QuotaChangeSerializer(serializers.ModelSerializer[QuotaChange]):
             "effective_from",
             "effective_until",
             "cells",
+            "expected",
         ]
         read_only_fields = fields
+
+    def get_expected(self, change: QuotaChange) -> str:
+        return expectation(change.expected)
 
     @extend_schema_field(ChangedCellSerializer(many=True))
     def get_cells(self, change: QuotaChange) -> Any:
@@ -170,9 +185,9 @@ class QuotaList(ClusterView, generics.ListAPIView[Quota]):
         queue = get_object_or_404(seen, name=asked["queue"])
         check_cells(self.person, self.cluster, asked["cells"])
         try:
-            return save_quotas(
+            return save(
                 queue=queue,
-                cells=[_cell(cell) for cell in asked["cells"]],
+                cells=[as_cell(cell) for cell in asked["cells"]],
                 author=self.person,
                 reason=asked["reason"],
                 effective_from=asked.get("effective_from"),
@@ -210,7 +225,8 @@ def read_instant(name: str, text: str) -> datetime:
         refuse(name, f"'{text[:40]}': {said} Write one such as 2026-01-05T10:00:00Z.")
 
 
-def _cell(cell: dict[str, Any]) -> QuotaCell:
+def as_cell(cell: Mapping[str, Any]) -> QuotaCell:
+    """Of a validated ``CellSerializer``."""
     value: Decimal | None = cell["value"]
     return QuotaCell(cell["queue"], cell["gpu_class"], Field(cell["field"]), value)
 
@@ -250,3 +266,29 @@ class QuotaChangeList(ClusterView, generics.ListAPIView[QuotaChange]):
         seen = visible_queues(self.person) if not self.is_schema else Queue.objects.none()
         names = seen.filter(cluster__name=self.kwargs.get("cluster")).values_list("name", flat=True)
         return {**super().get_serializer_context(), "seen": set(names)}
+
+
+class RevertSerializer(serializers.Serializer[Any]):
+    reason = serializers.CharField(max_length=500, validators=[one_line])
+
+
+class QuotaRevert(ClusterView):
+    serializer_class = RevertSerializer
+    queryset = QuotaChange.objects.none()
+    write_scope = Scope.QUOTAS
+
+    @extend_schema(request=RevertSerializer, responses={201: QuotaChangeSerializer})
+    def post(self, request: Request, cluster: str, pk: int) -> Response:
+        """Put back what a change replaced: a new change, planned and checked like any other."""
+        mine = QuotaChange.objects.filter(
+            cluster=self.cluster, queue__in=dividable_queues(self.person)
+        )
+        change = get_object_or_404(mine.select_related("cluster", "queue"), pk=pk)
+        asked = RevertSerializer(data=request.data)
+        asked.is_valid(raise_exception=True)
+        try:
+            made = revert(change=change, author=self.person, reason=asked.validated_data["reason"])
+        except QuotaError as refused:
+            raise serializers.ValidationError(_faults(refused, [])) from refused
+        seen = {"seen": {cell["queue"] for cell in visible_cells(self.person, made)}}
+        return Response(QuotaChangeSerializer(made, context=seen).data, status=201)

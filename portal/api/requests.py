@@ -183,6 +183,14 @@ class _Verb(RequestsView):
     verb: Verb
     takes: type[serializers.Serializer[Any]] | None = None
 
+    @property
+    def edited(self) -> str:
+        """The address whose version it changes."""
+        return reverse("api:request", args=[self.cluster.name, self.kwargs["pk"]])
+
+    def version(self) -> Any:
+        return self.told(self.get_object()).data
+
     def may(self, asked: QuotaRequest) -> None:
         """Before what was sent is read. How much an approver grants is looked at by the door."""
         check(self.person, asked, self.verb, gpus=0)

@@ -95,6 +95,11 @@ urlpatterns = [
     path(f"{CLUSTER}/quotas", quotas.QuotaList.as_view(), name="quotas"),
     path(f"{CLUSTER}/quotas/preview", previews.QuotaPreview.as_view(), name="quota_preview"),
     path(f"{CLUSTER}/quota-changes", quotas.QuotaChangeList.as_view(), name="quota_changes"),
+    path(
+        f"{CLUSTER}/quota-changes/<int:pk>/revert",
+        quotas.QuotaRevert.as_view(),
+        name="quota_revert",
+    ),
     path(f"{CLUSTER}/requests", requests.RequestList.as_view(), name="requests"),
     path(REQUEST, requests.RequestDetail.as_view(), name="request"),
     path(f"{REQUEST}/preview", requests.RequestPreview.as_view(), name="request_preview"),

@@ -21,14 +21,13 @@ from portal.teams.rights import Person
 from scheduling.models import MILLI, Cluster, Queue, Workload
 from scheduling.services.errors import ServiceError
 from scheduling.services.quotas.shift import Shift, figures, given_to
-from scheduling.services.quotas.values import Field
+from scheduling.services.whatif.documents import COLUMNS
 from scheduling.services.whatif.preview import LEAVES, STARTS, WAITS, Document, preview
 from scheduling.services.words.told import Said, tell
 
 Json = dict[str, Any]
 PARTS = (4, 2)
 """Would a quarter, or a half, do as well?"""
-COLUMNS = {Field.NOMINAL: "nominal_gpus", Field.BORROWING_LIMIT: "borrowing_limit_gpus"}
 
 
 def attached(request: QuotaRequest) -> Json:
@@ -168,6 +167,11 @@ class Seen:
         return sum(line.lost_gpu_hours for line in self.lines if line.kind == LEAVES)
 
     @property
+    def outcome(self) -> str:
+        """'1 starts, 1 is evicted and 2 wait longer'."""
+        return outcome_of(self.starts, self.leaves, self.waits)
+
+    @property
     def enough(self) -> Lesser | None:
         """The smallest amount that gives the same fair share and as many starts today."""
         asked = next((one for one in self.lesser if one.is_asked), None)
@@ -181,6 +185,17 @@ class Seen:
             and one.starts == asked.starts
         )
         return next(same, None)
+
+
+def outcome_of(starts: int, leaves: int, waits: int) -> str:
+    """What moves, of its numbers."""
+    start = f"{starts} {'starts' if starts == 1 else 'start'}" if starts else ""
+    leave = f"{leaves} {'is' if leaves == 1 else 'are'} evicted" if leaves else ""
+    wait = f"{waits} {'waits' if waits == 1 else 'wait'} longer" if waits else ""
+    told = [part for part in (start, leave, wait) if part]
+    if not told:
+        return "nobody starts and nobody leaves"
+    return f"{', '.join(told[:-1])} and {told[-1]}" if len(told) > 1 else told[0]
 
 
 def seen_by(

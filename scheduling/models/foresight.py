@@ -136,6 +136,7 @@ class WhatIfState(models.TextChoices):
 class WhatIfKind(models.TextChoices):
     NOW = "now", "At once"
     REPLAY = "replay", "At once, and the last days again"
+    EDIT = "edit", "The last days again with an edit of quotas"
 
 
 class WhatIf(models.Model):
@@ -151,6 +152,7 @@ class WhatIf(models.Model):
     progress = models.PositiveIntegerField(default=0)
     """Percent."""
     answer = models.JSONField(default=dict)
+    """Of an edit also ``base``, the changes that put back what it replaces."""
     fault = models.CharField(max_length=300, blank=True)
     """Why it failed, and what to do about it."""
     asked_at = models.DateTimeField()

@@ -40,6 +40,7 @@ from scheduling.models import (
     StartForecast,
     Transition,
     WhatIf,
+    WhatIfKind,
     Workload,
 )
 from scheduling.services.events import announce, deliver_due
@@ -105,6 +106,7 @@ TEAM_OF = {"team": "pretraining"}
 PROGRAM = {**TEAM_OF, "account": "svc-vermilion"}
 PROGRAM_TOKEN = {**PROGRAM, "pk": "program_token"}
 WHAT_IF = {"pk": "what_if"}
+REPLAY = {"pk": "replay"}
 CONSOLIDATION = {"pk": "consolidation"}
 
 REQUEST = {"pk": "request"}
@@ -163,6 +165,10 @@ ROWS = {
     "web:quotas": Row(TEAM, LEADS, DIVIDED),
     "web:quota_changes": Row(TEAM, args=DIVIDED),
     "web:quota_preview": Row(None, LEADS, DIVIDED),
+    "web:quota_replay": Row(None, LEADS, DIVIDED),
+    "web:quota_replay_state": Row(frozenset({"lead"}), args={**DIVIDED, **REPLAY}),
+    "web:quota_replay_cancel": Row(None, frozenset({"lead"}), {**DIVIDED, **REPLAY}),
+    "web:quota_change": Row(TEAM, args={**DIVIDED, **CHANGE}),
     "web:quota_revert": Row(LEADS, LEADS, {**DIVIDED, **CHANGE}),
     "web:queue_add": Row(LEADS, LEADS, DIVIDED),
     "web:queue_edit": Row(LEADS, LEADS, QUEUE),
@@ -277,6 +283,7 @@ ROWS = {
     "api:quotas": Row(HERE, HERE),
     "api:quota_preview": Row(None, HERE),
     "api:quota_changes": Row(HERE),
+    "api:quota_revert": Row(None, LEADS, CHANGE),
     "api:workloads": Row(HERE, HERE),
     "api:workload": Row(TEAM, args=WORK),
     "api:workload_sooner": Row(TEAM, args=WORK),
@@ -419,6 +426,14 @@ def build() -> World:
         changes=[{"kind": "capacity", "gpu_class": H100, "nodes": 1}],
         asked_at=NOW,
     )
+    replay = WhatIf.objects.create(
+        cluster=cluster,
+        author="lead",
+        title="vermilion-edit",
+        kind=WhatIfKind.EDIT,
+        changes=[],
+        asked_at=NOW,
+    )
     ordered = Consolidation.objects.create(
         cluster=cluster,
         gpu_class=cluster.gpu_classes.get(name=H100),
@@ -433,6 +448,7 @@ def build() -> World:
         "change": change.pk,
         "template": template.pk,
         "what_if": question.pk,
+        "replay": replay.pk,
         "consolidation": ordered.pk,
     }
     real |= told_to(owner, cluster)

@@ -208,6 +208,10 @@ ADDRESSES = {
     "web:quotas": Address(("?class=quokka",), ({f"nominal:{PROBE}:{GPUS}": "3", "reason": "r"},), shows=True),
     "web:quota_changes": SHOWN,
     "web:quota_preview": Address(probes=({f"nominal:{PROBE}:{GPUS}": "3"},)),
+    "web:quota_replay": Address(probes=({f"nominal:{PROBE}:{GPUS}": "3"},)),
+    "web:quota_replay_state": PLAIN,
+    "web:quota_replay_cancel": PLAIN,
+    "web:quota_change": SHOWN,
     "web:quota_revert": Address(probes=({"reason": "r"},)),
     "web:queue_add": Address(
         probes=({**TREE, "parent": PROBE}, {**TREE, "namespace": PROBE}), shows=True
@@ -305,6 +309,7 @@ ADDRESSES = {
         shows=True,
     ),
     "api:quota_changes": SHOWN,
+    "api:quota_revert": Address(probes=({"reason": "r"},)),
     "api:workloads": Address((*LISTS, *OFFSETS), (
         {**SUBMIT, "gpu_classes": [GPUS]}, {"manifest": MANIFEST},
         {**SUBMIT, "queue": "nlp", "gpu_classes": [PROBE]},

@@ -192,6 +192,32 @@ def test_quota_set_without_the_right_is_refused(weir, cluster):
     assert "You may not edit quotas" in done.stderr
 
 
+def test_quota_change_is_listed_and_reverted_by_its_number(weir, cluster):
+    weir(
+        "quota",
+        "set",
+        "pretraining",
+        "h100-80gb.borrowing_limit=3",
+        "--reason",
+        "less",
+        "-y",
+        user="lead",
+    )
+    newest = json.loads(weir("-o", "json", "quota", "changes", user="lead").stdout)[0]
+    assert newest["reason"] == "less"
+
+    done = weir("quota", "revert", str(newest["id"]), "--reason", "back", "-y", user="lead")
+    assert done.exit_code == 0, done.output
+    assert "pretraining h100-80gb borrowing limit 3 → " in done.stdout
+
+
+def test_quota_apply_of_what_is_in_force_asks_nothing(weir, cluster, tmp_path):
+    file = tmp_path / "tree.yaml"
+    file.write_text(weir("quota", "export", user="admin").stdout)
+    done = weir("quota", "apply", "-f", str(file), "--reason", "same", user="admin")
+    assert (done.exit_code, done.stdout) == (0, "The file says what is in force.\n")
+
+
 def test_quota_apply_of_a_file_without_queues_says_how_to_begin(weir, cluster, tmp_path):
     file = tmp_path / "tree.yaml"
     file.write_text("tree: []\n")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
@@ -121,6 +121,46 @@ def set_(given: Given, /, queue: str, edits: Sequence[str], reason: str, start: 
 
 for command in (export, diff, apply):
     quota.add_command(command)
+
+
+@quota.command("changes")
+@click.pass_obj
+def changes(given: Given, /) -> None:
+    """Who changed which quotas, when and why, newest first, with what was expected of it."""
+    api = given.api()
+    rows = api.pages(api.within("quota-changes"))
+    if printed(given, rows):
+        return
+    columns = [
+        ("ID", lambda row: str(row["id"])),
+        ("AT", lambda row: moment(row["at"])),
+        ("BY", lambda row: row["author"] or "–"),
+        ("WHAT", lambda row: ", ".join(map(_move, row["cells"]))),
+        ("REASON", lambda row: row["reason"]),
+        ("EXPECTED", lambda row: row["expected"] or "–"),
+    ]
+    table(rows, columns, "Nobody changed a quota that you may see.")
+
+
+def _move(cell: Mapping[str, Any]) -> str:
+    before, after = (_limit(cell[side]) for side in ("before", "after"))
+    return (
+        f"{cell['queue']} {cell['gpu_class']} {cell['field'].replace('_', ' ')} {before} → {after}"
+    )
+
+
+@quota.command("revert")
+@click.argument("change", type=int)
+@click.option("--reason", required=True)
+@YES
+@click.pass_obj
+def revert(given: Given, /, change: int, reason: str, yes: bool) -> None:
+    """Put back what CHANGE replaced, as a new change. `quota changes` has its number."""
+    api = given.api()
+    sure(f"Revert change {change}?", yes=yes)
+    made = api.post(api.within(f"quota-changes/{change}/revert"), {"reason": reason})
+    if not printed(given, made):
+        click.echo(safe(", ".join(map(_move, made["cells"]))))
 
 
 def _cells(queue: str, edits: Sequence[str]) -> list[dict[str, Any]]:

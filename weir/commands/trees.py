@@ -56,9 +56,14 @@ def apply(given: Given, /, file: IO[str], reason: str, yes: bool) -> None:
     """Make and change the queues of a file with their figures, all or nothing; others stay."""
     queues, api = _queues(file), given.api()
     found = list(differences(api.get(api.within("tree"))["queues"], queues))
+    if not found:
+        if not printed(given, {"queues": []}):
+            _print(found)
+        return
     if not yes:
         _print(found)
-    sure(f"Apply {len(found)} changes of {file.name}?", yes=yes)
+    many = f"{len(found)} change{'' if len(found) == 1 else 's'}"
+    sure(f"Apply {many} of {file.name}?", yes=yes)
     made = api.put(api.within("tree"), {"queues": queues, "reason": reason})
     if not printed(given, made):
         for path in made["queues"]:

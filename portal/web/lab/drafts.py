@@ -1,4 +1,4 @@
-"""From a what-if to an edit that is not saved yet, and from such an edit to a what-if."""
+"""From a what-if to an edit of quotas that is not saved yet."""
 
 from __future__ import annotations
 
@@ -13,18 +13,11 @@ from portal.accounts.models import User
 from portal.teams.access import dividable_queues
 from portal.web.quotas.typed import cell_name
 from scheduling.models import Cluster, GpuClass, Queue, WhatIf
-from scheduling.services.quotas.faults import QuotaCell
-from scheduling.services.quotas.save import Field
+from scheduling.services.whatif.documents import COLUMNS
 
 Json = dict[str, Any]
 DRAFT = "draft"
 """Parameter of the address of the quotas page: what else is in it was typed and is not saved."""
-FIELDS: Mapping[str, Field] = {
-    "nominal_gpus": Field.NOMINAL,
-    "borrowing_limit_gpus": Field.BORROWING_LIMIT,
-    "lending_limit_gpus": Field.LENDING_LIMIT,
-    "weight": Field.WEIGHT,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,24 +68,8 @@ def _cells(
 ) -> Iterator[tuple[str, str]]:
     """Name and text of the inputs that the change fills."""
     gpu_class = classes.get(change["gpu_class"])
-    for name, field in FIELDS.items():
+    for field, name in COLUMNS.items():
         if gpu_class is not None and name in change:
             value = change[name]
             text = "all" if value is None else f"{value:g}"
             yield cell_name(queues[change["queue"]], gpu_class, field), text
-
-
-def changes_of(cells: Iterable[QuotaCell]) -> list[Json]:
-    """What cells of the grid say, as the changes of a what-if; budgets start and stop nobody by themselves
-    and are left out."""
-    names = {field: name for name, field in FIELDS.items()}
-    found: dict[tuple[str, str], Json] = {}
-    for cell in cells:
-        if cell.field not in names:
-            continue
-        key = (cell.queue, cell.gpu_class)
-        change = found.setdefault(
-            key, {"kind": "quota", "queue": cell.queue, "gpu_class": cell.gpu_class}
-        )
-        change[names[Field(cell.field)]] = None if cell.value is None else float(cell.value)
-    return list(found.values())

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from celery import current_app
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.db import transaction
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
@@ -20,7 +18,7 @@ from portal.web.frame.shell import get_cluster
 from portal.web.lab import drafts, forecasts, forms, run_times, what_if
 from portal.web.operations.mode import operated
 from portal.web.overview.views import chosen_class
-from scheduling.models import Cluster, PriorityClass, Queue, WhatIf
+from scheduling.models import Cluster, PriorityClass, Queue, WhatIf, WhatIfKind
 from scheduling.services.errors import ServiceError
 from scheduling.services.whatif import kept, told
 from scheduling.services.whatif.changes import read
@@ -65,15 +63,8 @@ def _ask(request: PersonRequest, cluster: Cluster, changes: list[dict[str, Any]]
         days=whole_or(days, 0),
         replays=days != "now",
     )
-    start(question)
+    kept.start(question)
     return redirect("web:what_if", cluster=cluster.name, pk=question.pk)
-
-
-def start(question: WhatIf) -> None:
-    """Have it worked out, once the row can be seen by whoever does."""
-    transaction.on_commit(
-        lambda: current_app.send_task("scheduling.tasks.answer_what_if", args=[question.pk])
-    )
 
 
 def _composing(
@@ -101,7 +92,9 @@ def _composing(
         "classes": list(cluster.gpu_classes.all()),
         "priorities": list(PriorityClass.objects.all()),
         "settings": SETTINGS,
-        "asked": list(WhatIf.objects.filter(cluster=cluster)[:LISTED]),
+        "asked": list(
+            WhatIf.objects.filter(cluster=cluster).exclude(kind=WhatIfKind.EDIT)[:LISTED]
+        ),
         "tab": "what_if",
     }
 

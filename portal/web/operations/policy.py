@@ -11,12 +11,18 @@ from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods
 
+from portal.approvals.previews import fault
 from portal.teams.access import is_admin
 from portal.web.frame.requests import PersonRequest
 from portal.web.operations.mode import operated
+from portal.web.quotas.preview import Told, told
 from scheduling.models import Cluster
 from scheduling.services.errors import ServiceError
 from scheduling.services.policy.knobs import KNOBS, Knob, check, policy_of, set_policy
+from scheduling.services.whatif.documents import changes_of_policy
+from scheduling.services.whatif.preview import preview
+
+NOTHING = "None of the edited fields changes what the engine plans at this moment."
 
 
 @login_required
@@ -25,16 +31,22 @@ def policy(request: PersonRequest, cluster: str) -> HttpResponse:
     """Operators read it; who administers changes it, with a reason."""
     found = operated(request, cluster)
     faults: dict[str, str] = {}
+    seen: Told | None = None
     if request.method == "POST":
         if not is_admin(request.user):
             raise Http404
-        faults = _save(request, found)
-        if not faults:
-            return redirect("web:policy", found.name)
+        values, faults = _typed(request)
+        if not faults and "preview" in request.POST:
+            seen = _preview(request, found, values)
+        elif not faults:
+            faults = _save(request, found, values)
+            if not faults:
+                return redirect("web:policy", found.name)
     context = {
         "cluster": found,
         "groups": _groups(found, request.POST, faults),
         "faults": faults,
+        "told": seen,
         "reason": request.POST.get("reason", ""),
         "may_set": is_admin(request.user),
         "changed": sum(getattr(found, knob.field) != knob.default for knob in KNOBS),
@@ -43,8 +55,8 @@ def policy(request: PersonRequest, cluster: str) -> HttpResponse:
     return render(request, "web/operations/policy.html", context, status=400 if faults else 200)
 
 
-def _save(request: PersonRequest, cluster: Cluster) -> dict[str, str]:
-    """Faults by field; none where it was saved."""
+def _typed(request: PersonRequest) -> tuple[dict[str, Any], dict[str, str]]:
+    """Values and faults by field."""
     values, faults = {}, {}
     for knob in KNOBS:
         if knob.field not in request.POST:
@@ -54,8 +66,22 @@ def _save(request: PersonRequest, cluster: Cluster) -> dict[str, str]:
             check(knob.field, values[knob.field])
         except ServiceError as error:
             faults[knob.field] = str(error)
-    if faults:
-        return faults
+    return values, faults
+
+
+def _preview(request: PersonRequest, cluster: Cluster, values: Mapping[str, Any]) -> Told:
+    """What the next plan would be by it."""
+    changes = changes_of_policy(cluster, values)
+    if not changes:
+        return Told(why=NOTHING)
+    try:
+        return told(request.user, cluster, preview(cluster, changes))
+    except ServiceError as refused:
+        return told(request.user, cluster, fault(refused))
+
+
+def _save(request: PersonRequest, cluster: Cluster, values: Mapping[str, Any]) -> dict[str, str]:
+    """Faults by field; none where it was saved."""
     reason = request.POST.get("reason", "")
     try:
         before = set_policy(cluster=cluster, values=values, author=request.user, reason=reason)

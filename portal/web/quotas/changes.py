@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -10,9 +10,9 @@ from typing import Any
 from django.db.models import QuerySet
 
 from portal.accounts.models import User
+from portal.approvals.edits import expectation
 from portal.display.format import number
 from portal.teams.access import dividable_queues, visible_cells, visible_queues
-from portal.web.quotas.preview import expectation
 from scheduling.models import Queue, QuotaChange
 from scheduling.services.quotas.faults import WORDS
 from scheduling.services.quotas.save import Field, history, may_revert
@@ -45,15 +45,34 @@ def entries(
     queue: Queue, user: User, now: datetime, *, most: int | None = None
 ) -> tuple[list[Entry], int]:
     """The newest ``most`` changes of the subtree that touch queues the user sees, and how many there are."""
-    seen = set(_in(visible_queues(user), queue).values_list("name", flat=True))
-    divided = set(_in(dividable_queues(user), queue).values_list("pk", flat=True))
-    listed = []
-    for change in history(queue):
-        lines = list(_lines(cell for cell in change.cells if cell["queue"] in seen))
-        if lines:
-            revertible = change.queue_id in divided and may_revert(change, now)
-            listed.append(Entry(change, lines, revertible))
+    reading = _Reading.of(queue, user, now)
+    listed = [shown for change in history(queue) if (shown := reading.entry(change))]
     return listed[:most], len(listed)
+
+
+def entry(change: QuotaChange, queue: Queue, user: User, now: datetime) -> Entry | None:
+    """None where it touches no queue that the user sees."""
+    return _Reading.of(queue, user, now).entry(change)
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """``seen`` are names of queues, ``divided`` their keys."""
+
+    seen: Collection[str]
+    divided: Collection[int]
+    now: datetime
+
+    @classmethod
+    def of(cls, queue: Queue, user: User, now: datetime) -> _Reading:
+        seen = _in(visible_queues(user), queue).values_list("name", flat=True)
+        divided = _in(dividable_queues(user), queue).values_list("pk", flat=True)
+        return cls(set(seen), set(divided), now)
+
+    def entry(self, change: QuotaChange) -> Entry | None:
+        lines = list(_lines(cell for cell in change.cells if cell["queue"] in self.seen))
+        revertible = change.queue_id in self.divided and may_revert(change, self.now)
+        return Entry(change, lines, revertible) if lines else None
 
 
 def _in(queues: QuerySet[Queue], queue: Queue) -> QuerySet[Queue]:

@@ -3,64 +3,115 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from decimal import Decimal
 from typing import Any
 
 from portal.accounts.models import User
-from portal.approvals.previews import Seen, ShareRow, fault, seen_by
-from portal.web.lab import drafts
-from portal.web.requests.page import outcome, outcome_of
-from scheduling.models import Cluster
+from portal.approvals import edits
+from portal.approvals.previews import Seen, ShareRow, seen_by
+from portal.display.format import number
+from portal.web.frame.remembered import remembered
+from portal.web.quotas.replayed import Replayed
+from scheduling.models import Cluster, Workload
 from scheduling.services.errors import ServiceError
-from scheduling.services.quotas.faults import QuotaCell
-from scheduling.services.quotas.save import Fault
-from scheduling.services.whatif.preview import LEAVES, STARTS, WAITS, preview
+from scheduling.services.quotas.faults import WORDS, QuotaCell, shown
+from scheduling.services.quotas.save import Fault, Field, Grid
+from scheduling.services.whatif.preview import LEAVES
 
 Json = dict[str, Any]
+SPARED = (Field.NOMINAL, Field.BORROWING_LIMIT, Field.WEIGHT)
+"""What a queue keeps of it for the grace, as ``services.policy.entitlements`` gives it to the engine."""
 NOTHING = "A budget of GPU-hours starts and stops nobody by itself."
 
 
 @dataclass(frozen=True, slots=True)
+class Lowered:
+    """``what`` a queue is lowered by, and who has to go once the grace is over."""
+
+    queue: str
+    gpu_class: str
+    what: str
+    until: datetime
+    leaving: Sequence[Workload] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Told:
-    """``plan`` has who moves, ``shares`` the queues of each class, ``outcome`` all in a sentence. None of
-    them where there is nothing to plan: then ``why`` says so, or ``faults`` what to mend first."""
+    """``plan`` has who moves, ``shares`` the queues of each class. None of them where there is nothing to
+    plan: then ``why`` says so, or ``faults`` what to mend first."""
 
     plan: Seen | None = None
     shares: Sequence[tuple[str, Sequence[ShareRow]]] = ()
-    outcome: str = ""
+    lowered: Sequence[Lowered] = ()
+    ends: datetime | None = None
+    replay: Replayed | None = None
+    refused: ServiceError | None = None
+    """Why the last days are not lived again."""
     why: str = ""
     faults: Sequence[Fault] = ()
 
+    @property
+    def outcome(self) -> str:
+        return self.plan.outcome if self.plan and not self.plan.fault else ""
 
-def planned(cluster: Cluster, cells: Iterable[QuotaCell]) -> Json:
-    """Everything that the edit would do if it held from now on, to be kept; where it can't be planned, the
-    sentence that says why; empty where it decides nothing."""
-    changes = drafts.changes_of(cells)
-    if not changes:
-        return {}
-    try:
-        return {**preview(cluster, changes), "changes": changes}
-    except ServiceError as refused:
-        return fault(refused)
+
+def planned(cluster: Cluster, cells: Sequence[QuotaCell]) -> Json:
+    """As ``edits.planned``, once for what is looked at and then saved."""
+    key = ("quotas", tuple((c.queue, c.gpu_class, c.field, c.value) for c in cells))
+    return remembered.of(cluster, key, lambda: edits.planned(cluster, cells))
 
 
 def told(person: User, cluster: Cluster, kept: Json) -> Told:
     """``kept`` as the person may read it."""
     if not kept:
         return Told(why=NOTHING)
-    changes = kept.get("changes", ())
+    changes = kept.get("changes")
     seen = {
         name: seen_by(person, cluster, kept, about="", gpu_class=name)
-        for name in dict.fromkeys(change["gpu_class"] for change in changes)
+        for name in dict.fromkeys(one["gpu_class"] for one in changes or kept.get("shares", ()))
     }
     plan = next(iter(seen.values()), None) or seen_by(person, cluster, kept, about="", gpu_class="")
-    shares = [(name, one.shares) for name, one in seen.items() if one and one.shares]
-    return Told(plan, shares, outcome(plan) if plan and not plan.fault else "")
+    return Told(plan, [(name, one.shares) for name, one in seen.items() if one and one.shares])
 
 
-def expectation(kept: Json) -> str:
-    """What was expected of a saved edit, in numbers; empty where nothing was planned."""
-    if "lines" not in kept:
+def with_grace(told: Told, lowered: Iterable[Lowered]) -> Told:
+    """``told`` with who has to go when."""
+    leaving = [line.work for line in told.plan.lines if line.kind == LEAVES] if told.plan else []
+    mine = [work for work in leaving if work is not None]
+    return replace(told, lowered=[replace(one, leaving=_of(one, mine)) for one in lowered])
+
+
+def _of(one: Lowered, leaving: Sequence[Workload]) -> list[Workload]:
+    """Those that run in the queue or below it."""
+    return [work for work in leaving if work.queue and one.queue in work.queue.path.split("/")]
+
+
+def lowered(grid: Grid, cells: Iterable[QuotaCell], start: datetime) -> list[Lowered]:
+    """The queues that ``cells`` give less from ``start`` on; nothing of theirs is evicted for it within the
+    cluster's grace."""
+    until = start + timedelta(seconds=grid.queue.cluster.lowering_grace_s)
+    held = {(row.queue.name, name): v for row in grid.rows for name, v in row.values.items()}
+    found: dict[tuple[str, str], Lowered] = {}
+    for cell in cells:
+        at = (cell.queue, cell.gpu_class)
+        what = _less(cell, shown(cell.field, held[at].get(cell.field))) if at in held else ""
+        if what and (at not in found or cell.field == Field.NOMINAL):
+            found[at] = Lowered(*at, what, until)
+    return list(found.values())
+
+
+def _less(cell: QuotaCell, before: Decimal | None) -> str:
+    """What is taken, in words; None is no limit. Empty where nothing is, or where it is none of what the
+    grace spares."""
+    if cell.field not in SPARED or cell.value is None:
         return ""
-    kinds = [line["kind"] for line in kept["lines"]]
-    return outcome_of(*(kinds.count(kind) for kind in (STARTS, LEAVES, WAITS)))
+    if before is None:
+        return f"bounded in what it borrows of {cell.gpu_class}"
+    if before <= cell.value:
+        return ""
+    by = number(float(before - cell.value), 3)
+    if cell.field == Field.NOMINAL:
+        return f"lowered by {by} {cell.gpu_class}"
+    return f"lowered in its {WORDS[cell.field]} of {cell.gpu_class} by {by}"

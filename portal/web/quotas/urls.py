@@ -2,14 +2,22 @@
 
 from django.urls import path
 
-from portal.web.quotas import tree, views
+from portal.web.quotas import history, looking, tree, views
 
 urlpatterns = [
     path("quotas/", views.index, name="quotas_index"),
     path("quotas/<str:queue>/", views.quotas, name="quotas"),
-    path("quotas/<str:queue>/preview/", views.preview, name="quota_preview"),
-    path("quotas/<str:queue>/changes/", views.changes, name="quota_changes"),
-    path("quotas/<str:queue>/changes/<int:pk>/revert/", views.revert, name="quota_revert"),
+    path("quotas/<str:queue>/preview/", looking.preview, name="quota_preview"),
+    path("quotas/<str:queue>/replay/", looking.replay, name="quota_replay"),
+    path("quotas/<str:queue>/replay/<int:pk>/", looking.replay_state, name="quota_replay_state"),
+    path(
+        "quotas/<str:queue>/replay/<int:pk>/cancel/",
+        looking.replay_cancel,
+        name="quota_replay_cancel",
+    ),
+    path("quotas/<str:queue>/changes/", history.changes, name="quota_changes"),
+    path("quotas/<str:queue>/changes/<int:pk>/", history.change, name="quota_change"),
+    path("quotas/<str:queue>/changes/<int:pk>/revert/", history.revert, name="quota_revert"),
     path("quotas/<str:queue>/add/", tree.add, name="queue_add"),
     path("quotas/<str:queue>/edit/", tree.edit, name="queue_edit"),
     path("quotas/<str:queue>/delete/", tree.delete, name="queue_delete"),

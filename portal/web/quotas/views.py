@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 from urllib.parse import urlencode
 
@@ -11,50 +11,35 @@ from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.exceptions import ValidationError
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_http_methods, require_safe
 
-from portal.accounts.models import User
 from portal.accounts.views import person
-from portal.boundary.reading import instant, whole
+from portal.approvals import edits
+from portal.boundary.reading import whole
 from portal.display.format import counted, when
 from portal.teams.access import dividable_queues, is_operator, visible_queues
 from portal.web.frame.context import Shell
 from portal.web.frame.shell import get_cluster
 from portal.web.lab import drafts
 from portal.web.lab.forms import as_query
-from portal.web.quotas.changes import backwards, entries
+from portal.web.quotas.changes import entries
+from portal.web.quotas.looking import shown_at, told_of
 from portal.web.quotas.moments import NOW, Moment, moment_of
-from portal.web.quotas.preview import Told, planned, told
+from portal.web.quotas.place import crumbs, get_queue, may_divide, may_edit_queue
+from portal.web.quotas.preview import Told, planned
 from portal.web.quotas.table import make_table
 from portal.web.quotas.typed import Typed, read
-from scheduling.models import Cluster, Queue, QuotaChange
+from scheduling.models import Queue, QuotaChange
 from scheduling.services.errors import ServiceError
-from scheduling.services.quotas.save import (
-    Fault,
-    Grid,
-    QuotaError,
-    grid,
-    history,
-    revert_change,
-    save_quotas,
-)
+from scheduling.services.quotas.save import Fault, Grid, QuotaError, grid
 from scheduling.services.quotas.values import Field
+from scheduling.services.whatif.documents import changes_of
 
 LAST_CHANGES = 3
 STALE = "stale"
 """Code of the fault that reading mends: the page that tells it shows what is in force now."""
-
-
-def get_queue(request: HttpRequest, cluster: Cluster, name: str) -> Queue:
-    """The queue of that name if the person may see it, else Http404."""
-    seen = visible_queues(request.user).filter(cluster=cluster)
-    return get_object_or_404(seen.select_related("cluster", "parent"), name=name)
-
-
-def may_divide(request: HttpRequest, queue: Queue) -> bool:
-    return dividable_queues(request.user).filter(pk=queue.pk).exists()
 
 
 @login_required
@@ -90,14 +75,15 @@ def _save(request: HttpRequest, top: Queue) -> HttpResponse:
     if not may_divide(request, top):
         raise Http404
     now = top.cluster.now()
-    typed = read(request.POST, grid(top, _shown_at(request, now)), Shell(request).zone)
+    shown = grid(top, shown_at(request, now))
+    typed = read(request.POST, shown, Shell(request).zone)
     faults = list(typed.faults)
     if not faults and "what_if" in request.POST and is_operator(request.user):
-        asked = drafts.changes_of(typed.cells)
+        asked = changes_of(typed.cells)
         page = reverse("web:what_ifs", args=[top.cluster.name])
         return redirect(f"{page}?{as_query(asked)}")
-    if not faults and "preview" in request.POST:
-        seen = _told(request, top, typed)
+    if not faults and {"preview", "replay"} & request.POST.keys():
+        seen = told_of(request, shown, typed, asks="replay" in request.POST)
         return _page(request, top, grid(top, now), typed=typed, seen=seen)
     if not faults:
         try:
@@ -109,37 +95,8 @@ def _save(request: HttpRequest, top: Queue) -> HttpResponse:
     return _page(request, top, grid(top, now), typed=typed, faults=faults, status=400)
 
 
-@login_required
-@require_POST
-def preview(request: HttpRequest, cluster: str, queue: str) -> HttpResponse:
-    """What the grid as it is typed would do. Keeps nothing."""
-    found = get_cluster(request, cluster)
-    top = get_queue(request, found, queue)
-    if not may_divide(request, top):
-        raise Http404
-    typed = read(request.POST, grid(top, _shown_at(request, found.now())), Shell(request).zone)
-    return render(request, "web/quotas/_preview.html", {"told": _told(request, top, typed)})
-
-
-def _told(request: HttpRequest, top: Queue, typed: Typed) -> Told | None:
-    """None where nothing is edited."""
-    if typed.faults:
-        return Told(faults=typed.faults)
-    if not typed.cells:
-        return None
-    return told(person(request), top.cluster, planned(top.cluster, typed.cells))
-
-
-def _shown_at(request: HttpRequest, now: datetime) -> datetime:
-    """When the page that is posted back was made; what stood there then tells edits from the rest."""
-    try:
-        return min(instant(request.POST.get("shown", "")), now)
-    except ValidationError:
-        return now
-
-
 def _store(request: HttpRequest, top: Queue, typed: Typed) -> QuotaChange:
-    return save_quotas(
+    return edits.save(
         queue=top,
         cells=typed.cells,
         author=person(request),
@@ -159,7 +116,7 @@ def _version(text: str) -> int | None:
 
 
 def _saved(request: HttpRequest, top: Queue, change: QuotaChange) -> HttpResponse:
-    edits, zone = counted(len(change.cells), "edit"), Shell(request).zone
+    count, zone = counted(len(change.cells), "edit"), Shell(request).zone
     start = "with the next cycle"
     if change.effective_from > change.at:
         start = f"from {when(change.effective_from, change.at, zone)}"
@@ -167,7 +124,7 @@ def _saved(request: HttpRequest, top: Queue, change: QuotaChange) -> HttpRespons
     grace = ""
     if any(map(_lowers, change.cells)):
         grace = f" What it lowers evicts nobody before {when(spared, change.at, zone)}."
-    messages.success(request, f"Saved {edits}, in force {start}.{grace}")
+    messages.success(request, f"Saved {count}, in force {start}.{grace}")
     return redirect(_here(request))
 
 
@@ -231,66 +188,3 @@ def _page(
         "change_count": count,
     }
     return render(request, "web/quotas/quotas.html", context, status=status)
-
-
-def may_edit_queue(user: Any, queue: Queue) -> bool:
-    """Its name, place and policy: whoever divides its parent."""
-    return dividable_queues(user).filter(children=queue).exists()
-
-
-def crumbs(request: HttpRequest, queue: Queue) -> list[Queue]:
-    """The queues from the highest one down to ``queue``, the root only when it is the page's own."""
-    parts = queue.path.split("/")
-    paths = ["/".join(parts[: i + 1]) for i in range(len(parts))]
-    seen = visible_queues(request.user).filter(cluster=queue.cluster, path__in=paths)
-    return sorted(seen, key=lambda q: len(q.path))
-
-
-@login_required
-@require_safe
-def changes(request: HttpRequest, cluster: str, queue: str) -> HttpResponse:
-    """Everything that changed the subtree's quotas."""
-    found = get_cluster(request, cluster)
-    top = get_queue(request, found, queue)
-    listed, count = entries(top, person(request), found.now())
-    context = {
-        "queue": top,
-        "crumbs": crumbs(request, top),
-        "changes": listed,
-        "change_count": count,
-    }
-    return render(request, "web/quotas/changes.html", context)
-
-
-@login_required
-@require_http_methods(["GET", "HEAD", "POST"])
-def revert(request: HttpRequest, cluster: str, queue: str, pk: int) -> HttpResponse:
-    """Say what a revert would do, then, by POST, do it."""
-    found = get_cluster(request, cluster)
-    top = get_queue(request, found, queue)
-    change = _revertible(request.user, top, pk)
-    fault: ServiceError | None = None
-    reason = request.POST.get("reason", f"Revert: {change.reason}"[:500])
-    if request.method == "POST":
-        try:
-            revert_change(change=change, author=person(request), reason=reason)
-        except ServiceError as refused:
-            fault = refused
-        else:
-            messages.success(request, "Reverted, in force with the next cycle.")
-            return redirect("web:quotas", found.name, top.name)
-    context = {
-        "queue": top,
-        "crumbs": crumbs(request, top),
-        "change": change,
-        "lines": backwards(change, person(request)),
-        "reason": reason,
-        "fault": fault,
-    }
-    return render(request, "web/quotas/revert.html", context, status=400 if fault else 200)
-
-
-def _revertible(user: User | Any, top: Queue, pk: int) -> QuotaChange:
-    """A change of this subtree whose own queue the person divides; anything else is absent."""
-    mine = history(top).filter(queue__in=dividable_queues(user))
-    return get_object_or_404(mine.select_related("cluster"), pk=pk)

@@ -167,7 +167,7 @@ def told(user: User, wish: Wish) -> dict[str, Any]:
     return {
         "asked": asked,
         "plan": plan,
-        "outcome": page.outcome(plan) if plan and not plan.fault else "",
+        "outcome": plan.outcome if plan and not plan.fault else "",
         "passes": rule.passes,
         "rule": rule.rule,
         "missed": rule.least_missed,

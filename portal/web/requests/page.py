@@ -80,23 +80,7 @@ def since(before: Seen | None, now: Seen | None) -> str:
     told = [(before.starts, before.leaves), (now.starts, now.leaves)]
     if told[0] == told[1]:
         return ""
-    return f"on submission {outcome(before)}."
-
-
-def outcome(plan: Seen) -> str:
-    """'1 starts, 1 is evicted and 2 wait longer'."""
-    return outcome_of(plan.starts, plan.leaves, plan.waits)
-
-
-def outcome_of(starts: int, leaves: int, waits: int) -> str:
-    """The same of their numbers."""
-    start = f"{starts} {'starts' if starts == 1 else 'start'}" if starts else ""
-    leave = f"{leaves} {'is' if leaves == 1 else 'are'} evicted" if leaves else ""
-    wait = f"{waits} {'waits' if waits == 1 else 'wait'} longer" if waits else ""
-    told = [part for part in (start, leave, wait) if part]
-    if not told:
-        return "nobody starts and nobody leaves"
-    return f"{', '.join(told[:-1])} and {told[-1]}" if len(told) > 1 else told[0]
+    return f"on submission {before.outcome}."
 
 
 def life(request: QuotaRequest, steps: list[Step], user: User) -> list[Stop]:
@@ -225,7 +209,7 @@ def lead(request: QuotaRequest, user: User, plan: Seen | None) -> str:
     if giver := giver_of(request, user):
         parts[0] += f", taken from {giver}"
     if request.state in DECIDABLE and plan is not None and not plan.fault:
-        parts.append(f"Approved now, {outcome(plan)}")
+        parts.append(f"Approved now, {plan.outcome}")
     if request.state in (*IN_FORCE, State.SCHEDULED) and request.decision:
         parts.append(request.decision.rstrip("."))
     if request.outcome:

@@ -42,6 +42,7 @@ __all__ = [
     "QuotaCell",
     "QuotaError",
     "Values",
+    "cells_back",
     "grid",
     "history",
     "may_revert",
@@ -286,7 +287,11 @@ def may_revert(change: QuotaChange, now: datetime) -> bool:
 
 @transaction.atomic
 def revert_change(
-    *, change: QuotaChange, author: AbstractBaseUser | None, reason: str
+    *,
+    change: QuotaChange,
+    author: AbstractBaseUser | None,
+    reason: str,
+    expected: Mapping[str, Any] | None = None,
 ) -> QuotaChange:
     """Put back what ``change`` replaced, from now (or its start, if ahead) to its own end.
 
@@ -301,12 +306,18 @@ def revert_change(
     _refuse_replaced(change, start)
     return save_quotas(
         queue=change.queue,
-        cells=[_old(cell) for cell in change.cells],
+        cells=cells_back(change),
         author=author,
         reason=reason,
         effective_from=None if start == now else start,
         effective_until=change.effective_until,
+        expected=expected,
     )
+
+
+def cells_back(change: QuotaChange) -> list[QuotaCell]:
+    """The figures that ``change`` replaced."""
+    return [_old(cell) for cell in change.cells]
 
 
 def _old(cell: Mapping[str, Any]) -> QuotaCell:

@@ -1,6 +1,7 @@
 """Questions that are asked, worked on, kept and found again.
 
-1. ``ask`` writes the question down after its document was read; a task answers it.
+1. ``ask`` writes the question down after its document was read, ``ask_of_edit`` one about an edit of quotas;
+   ``start`` has a task answer it.
 2. ``answer`` plans at once, looks ahead, then replays; it notes how far it is, and stops when cancelled.
 3. ``cancel``, ``keep`` and ``drop`` are the other doors.
 """
@@ -11,7 +12,9 @@ import logging
 from datetime import timedelta
 from typing import Any
 
+from celery import current_app
 from django.db import transaction
+from kombu.exceptions import OperationalError
 from kubernetes.config import ConfigException
 
 from scheduling.cluster.connection.client import ApiError
@@ -30,7 +33,7 @@ from scheduling.services.whatif.replay import CancelledError, replayed
 
 log = logging.getLogger(__name__)
 
-MOST_DAYS = 28
+DAYS, MOST_DAYS = 7, 28
 OPEN = (WhatIfState.WAITING, WhatIfState.RUNNING)
 MOST_OPEN = 20
 """Questions of a cluster that wait or run."""
@@ -41,7 +44,12 @@ AT_ONCE_PCT, AHEAD_PCT = 5, 25
 
 
 def ask(
-    *, cluster: Cluster, document: Any, author: str, days: int = 7, replays: bool = True
+    *,
+    cluster: Cluster,
+    document: Any,
+    author: str,
+    days: int = DAYS,
+    replays: bool = True,
 ) -> WhatIf:
     """Write a question down. Raises ChangeError; ServiceError where too many wait."""
     changes = read(document)
@@ -50,6 +58,26 @@ def ask(
             "bad_days", "So many days are not replayed.", f"Ask for 1 to {MOST_DAYS}.", field="days"
         )
     _check_names(cluster, changes)
+    kind = WhatIfKind.REPLAY if replays else WhatIfKind.NOW
+    return _write(cluster, changes, author=author, kind=kind, days=days)
+
+
+def ask_of_edit(*, cluster: Cluster, document: Any, base: Any, author: str) -> WhatIf:
+    """Ask what the last days had been with an edit of quotas; ``base`` puts back what it replaces, so that
+    the answer is the same whether or not the edit was saved by then. Raises as ``ask``."""
+    kind = WhatIfKind.EDIT
+    return _write(cluster, read(document), author=author, kind=kind, answer={"base": base})
+
+
+def _write(
+    cluster: Cluster,
+    changes: Changes,
+    *,
+    author: str,
+    kind: WhatIfKind,
+    days: int = DAYS,
+    answer: dict[str, Any] | None = None,
+) -> WhatIf:
     with transaction.atomic():
         if WhatIf.objects.filter(cluster=cluster, state__in=OPEN).count() >= MOST_OPEN:
             raise ServiceError(
@@ -60,10 +88,24 @@ def ask(
             author=author,
             changes=changes.document(),
             title=told.title(changes),
-            kind=WhatIfKind.REPLAY if replays else WhatIfKind.NOW,
+            kind=kind,
             days=days,
+            answer=answer or {},
             asked_at=cluster.now(),
         )
+
+
+def start(question: WhatIf) -> None:
+    """Have it answered, once its row can be seen by whoever does."""
+    transaction.on_commit(lambda: _send(question.pk))
+
+
+def _send(question_id: int) -> None:
+    try:
+        current_app.send_task("scheduling.tasks.answer_what_if", args=[question_id])
+    except OperationalError as error:
+        # What was saved with the question is saved; its page says that it waits, and it can be cancelled.
+        log.warning("what-if %s: the broker does not answer: %s", question_id, error)
 
 
 def _check_names(cluster: Cluster, changes: Changes) -> None:
@@ -101,29 +143,48 @@ def answer(question_id: int) -> None:
 
 def _work(question: WhatIf) -> None:
     changes = read(question.changes)
-    cluster = question.cluster
-    snapshot = snapshots.live(cluster)
+    snapshot = snapshots.live(question.cluster)
+    if question.kind == WhatIfKind.EDIT:
+        before = read(question.answer["base"]).applied(snapshot)
+        question.answer["at"] = snapshot.now.isoformat()
+        _live_again(question, before, changes, from_pct=0)
+    else:
+        _plan_and_look_ahead(question, snapshot, changes)
+    if question.kind == WhatIfKind.REPLAY:
+        _live_again(question, snapshot, changes, from_pct=AHEAD_PCT)
+        _compare_alone(question, snapshot, changes)
+    _end(question, WhatIfState.DONE)
+
+
+def _plan_and_look_ahead(question: WhatIf, snapshot: m.Snapshot, changes: Changes) -> None:
     planned = at_once(snapshot, changes)
     question.answer = {"at": snapshot.now.isoformat()} | told.of_plans(planned, snapshot)
     _progress(question, AT_ONCE_PCT)
-    question.answer["starts"] = told.of_futures(*_ahead(cluster, snapshot, changes), snapshot)
+    ahead = _ahead(question.cluster, snapshot, changes)
+    question.answer["starts"] = told.of_futures(*ahead, snapshot)
     _progress(question, AHEAD_PCT)
-    if question.kind == WhatIfKind.REPLAY:
-        past = past_of(cluster, days=question.days, snapshot=snapshot)
-        left = 100 - AHEAD_PCT
-        found = replayed(
-            snapshot,
-            past,
-            changes,
-            progress=lambda p: _progress(question, AHEAD_PCT + p * left // 100),
-        )
-        question.answer["replay"] = told.of_replay(found, past)
-        if len(changes.each) > 1:
-            question.answer["alone"] = [
-                told.alone(one, at_once(snapshot, one), replayed(snapshot, past, one, replays=0))
-                for one in changes.alone()
-            ]
-    _end(question, WhatIfState.DONE)
+
+
+def _live_again(question: WhatIf, snapshot: m.Snapshot, changes: Changes, *, from_pct: int) -> None:
+    past = past_of(question.cluster, days=question.days, snapshot=snapshot)
+    found = replayed(
+        snapshot,
+        past,
+        changes,
+        progress=lambda p: _progress(question, from_pct + p * (100 - from_pct) // 100),
+    )
+    question.answer["replay"] = told.of_replay(found, past)
+
+
+def _compare_alone(question: WhatIf, snapshot: m.Snapshot, changes: Changes) -> None:
+    """Where several things change: what each does by itself."""
+    if len(changes.each) < 2:
+        return
+    past = past_of(question.cluster, days=question.days, snapshot=snapshot)
+    question.answer["alone"] = [
+        told.alone(one, at_once(snapshot, one), replayed(snapshot, past, one, replays=0))
+        for one in changes.alone()
+    ]
 
 
 def _ahead(cluster: Cluster, snapshot: m.Snapshot, changes: Changes) -> tuple[Any, Any]:

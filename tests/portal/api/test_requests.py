@@ -57,6 +57,26 @@ def test_late_decision_is_a_conflict(cluster, people, api):
     assert (refused.status_code, refused.json()["code"]) == (409, "moved_on")
 
 
+@pytest.mark.parametrize("verb", ["approve", "ask-changes", "reject"])
+def test_decision_on_a_former_version_decides_nothing(cluster, people, api, verb):
+    one, approver = made(api, gpus=2), api("lead")
+    former, state = approver.get(one)["ETag"], approver.get(one).json()["state"]
+    api("s.marchetti").post(f"{one}/comments", {"text": "Less would do"}, format="json")
+
+    answer = approver.post(f"{one}/{verb}", {"note": "x"}, format="json", HTTP_IF_MATCH=former)
+    assert (answer.status_code, answer.json()["code"]) == (412, "changed_since_read")
+    assert approver.get(one).json()["state"] == state
+
+
+def test_decision_on_the_version_that_was_read_is_made(cluster, people, api):
+    one, lead = made(api, gpus=2), api("lead")
+    answer = lead.post(
+        f"{one}/reject", {"note": "No"}, format="json", HTTP_IF_MATCH=lead.get(one)["ETag"]
+    )
+    assert answer.json()["state"] == "rejected"
+    assert answer["ETag"] == lead.get(one)["ETag"]
+
+
 def test_preview_says_what_less_would_do_and_names_nobody_elses_work(cluster, people, api):
     one = made(api)
     answer = api("s.marchetti").get(f"{one}/preview")

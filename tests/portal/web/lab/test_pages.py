@@ -76,7 +76,7 @@ def test_bad_input_is_shown_again_with_its_field(cluster, admin):
 
 def test_asking_makes_a_row_and_leads_to_its_page(cluster, admin, monkeypatch):
     monkeypatch.setattr(snapshots, "live", live_of)
-    monkeypatch.setattr("portal.web.lab.views.start", lambda question: None)
+    monkeypatch.setattr("scheduling.services.whatif.kept.start", lambda question: None)
     url = reverse("web:what_ifs", args=["fra1"])
     answer = admin.post(url, {"change": [json.dumps(one) for one in QUESTION], "days": "7"})
     question = WhatIf.objects.get()
@@ -161,7 +161,7 @@ def test_place_alone_is_told_with_the_reason_where_too_little_is_known(cluster, 
 
 def test_api_answers_with_the_address_of_what_is_worked_out(cluster, monkeypatch):
     monkeypatch.setattr(snapshots, "live", live_of)
-    monkeypatch.setattr("portal.api.foresight.current_app.send_task", lambda *a, **k: None)
+    monkeypatch.setattr("scheduling.services.whatif.kept.start", lambda question: None)
     token = ApiToken.issue(User.objects.get(username="admin"), "test")[1]
     client = Client(headers={"Authorization": f"Bearer {token}"})
     url = reverse("api:what_ifs", args=["fra1"])

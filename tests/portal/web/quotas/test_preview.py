@@ -1,10 +1,13 @@
 """What edits of the grid would do, told before they are saved and kept with them."""
 
+from datetime import timedelta
+
 import pytest
 
 from portal.demo.organisation import H100
-from scheduling.models import Quota, QuotaChange
-from tests.factories import example_cluster
+from scheduling.models import Eviction, Quota, QuotaChange, State, Transition, WhatIf, WhatIfState
+from scheduling.services.whatif import kept
+from tests.factories import example_cluster, make_user, make_workload
 from tests.portal.kubernetes import serving
 
 pytestmark = pytest.mark.django_db
@@ -89,3 +92,119 @@ def test_edit_is_saved_though_the_cluster_does_not_answer(as_user, cell, cluster
 
 def test_who_divides_nothing_there_finds_no_preview(as_user, cell):
     assert as_user("researcher").post(f"{URL}preview/", {cell("vision"): "8"}).status_code == 404
+
+
+def test_preview_names_who_has_to_go_once_the_grace_is_over(as_user, cell, cluster):
+    cluster.lowering_grace_s = 3600
+    cluster.save()
+    told = text(as_user("lead").post(f"{URL}preview/", {cell("vision"): "8"}))
+    assert (
+        f"<b>vision</b> is lowered by 8 {H100}: nothing it runs is evicted for that before" in told
+    )
+
+
+def test_preview_of_a_higher_nominal_speaks_of_no_grace(as_user, cell):
+    told = text(as_user("lead").post(f"{URL}preview/", {cell("vision"): "24"}))
+    assert "nothing it runs is evicted" not in told
+
+
+def test_last_week_is_asked_once_for_an_edit_and_told_when_it_is_lived(as_user, cell, cluster):
+    lead, edit = as_user("lead"), {cell("vision"): "8"}
+    assert "Replay the last week" in text(lead.post(f"{URL}preview/", edit))
+
+    assert "Waits for its turn" in text(lead.post(f"{URL}replay/", edit))
+    lead.post(f"{URL}replay/", edit)
+    question = WhatIf.objects.get()
+    assert question.answer["base"] == [
+        {"kind": "quota", "queue": "vision", "gpu_class": H100, "nominal_gpus": 16.0}
+    ]
+    kept.answer(question.pk)
+
+    told = text(lead.get(f"{URL}replay/{question.pk}/"))
+    assert "Whole cluster" in told
+    assert "Whole cluster" in text(lead.post(f"{URL}preview/", edit))
+
+
+def test_last_week_without_scripts_stands_on_the_page(as_user, cell):
+    answer = as_user("lead").post(URL, {cell("vision"): "8", "replay": "1"})
+    assert "Waits for its turn" in text(answer)
+    assert not QuotaChange.objects.exists()
+
+
+def test_replay_that_its_author_cancels_is_asked_anew(as_user, cell):
+    lead, edit = as_user("lead"), {cell("vision"): "8"}
+    lead.post(f"{URL}replay/", edit)
+    first = WhatIf.objects.get()
+    assert lead.post(f"{URL}replay/{first.pk}/cancel/").status_code == 302
+
+    lead.post(f"{URL}replay/", edit)
+    states = set(WhatIf.objects.values_list("state", flat=True))
+    assert states == {WhatIfState.CANCELLED, WhatIfState.WAITING}
+
+
+def test_saved_edit_keeps_the_replay_that_was_asked_beside_it(as_user, cell):
+    lead, edit = as_user("lead"), {cell("vision"): "8"}
+    lead.post(f"{URL}replay/", edit)
+    lead.post(URL, {**edit, "reason": "Less"})
+
+    question = WhatIf.objects.get()
+    assert question.is_kept
+    assert QuotaChange.objects.get().expected["what_if"] == question.pk
+
+
+def test_replay_of_a_saved_edit_starts_from_what_it_replaced(as_user, cell):
+    as_user("lead").post(URL, {cell("vision"): "8", "reason": "Less"})
+
+    question = WhatIf.objects.get()
+    assert question.answer["base"][0]["nominal_gpus"] == 16.0
+    assert question.changes[0]["nominal_gpus"] == 8.0
+
+
+@pytest.fixture
+def change(as_user, cell, moving):
+    """A saved edit of which a start, an eviction and a longer wait were expected."""
+    as_user("lead").post(URL, {cell("vision"): "8", "reason": "Less"})
+    saved = QuotaChange.objects.get()
+    lines = [
+        {"kind": kind, "workload": f"{work.namespace}/{work.name}", "queue": work.queue.name, "gpus": 8.0,
+         "lost_gpu_hours": 0.0, "reason": "no_room", "sentence": "", "sealed": None, "numbers": {}}
+        for kind, work in moving.items()
+    ]  # fmt: skip
+    saved.expected = {**saved.expected, "lines": lines}
+    saved.save()
+    return saved
+
+
+@pytest.fixture
+def moving(cluster):
+    """Workloads by what was expected of them."""
+    queue = cluster.queues.get(name="vision")
+    return {kind: make_workload(queue, name=kind) for kind in ("starts", "leaves", "waits")}
+
+
+def test_change_says_what_was_expected_and_what_came(as_user, change, moving):
+    after = change.effective_from + timedelta(seconds=1)
+    change.effective_from -= timedelta(minutes=5)
+    change.save()
+    after -= timedelta(minutes=4)
+    Transition.objects.create(workload=moving["starts"], at=after, to_state=State.ADMITTED)
+    Eviction.objects.create(workload=moving["leaves"], at=after, rule="reclaim", gpus=8000)
+
+    told = text(as_user("lead").get(f"{URL}changes/{change.pk}/"))
+    assert "expected: 1 starts, 1 is evicted and 1 waits longer" in told
+    assert "started <time" in told
+    assert "evicted <time" in told
+
+
+def test_change_of_queues_that_one_does_not_see_is_absent(as_user, change):
+    make_user("outsider")
+    assert as_user("outsider").get(f"{URL}changes/{change.pk}/").status_code == 404
+
+
+def test_revert_says_what_it_would_do_and_keeps_it(as_user, change):
+    lead = as_user("lead")
+    page = f"{URL}changes/{change.pk}/revert/"
+    assert "planned at" in text(lead.get(page))
+
+    lead.post(page, {"reason": "Back"})
+    assert "lines" in QuotaChange.objects.get(reason="Back").expected

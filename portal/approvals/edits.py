@@ -1,0 +1,147 @@
+"""An edit of quotas with what is expected of it: planned before it is saved, and kept with the change."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from portal.accounts.models import User
+from portal.approvals.previews import fault, outcome_of
+from scheduling.models import Cluster, Queue, QuotaChange, WhatIf, WhatIfKind, WhatIfState
+from scheduling.services.errors import ServiceError
+from scheduling.services.quotas.faults import QuotaCell, shown
+from scheduling.services.quotas.save import cells_back, grid, revert_change, save_quotas
+from scheduling.services.whatif import kept as questions
+from scheduling.services.whatif.changes import read
+from scheduling.services.whatif.documents import changes_of
+from scheduling.services.whatif.preview import LEAVES, STARTS, WAITS, preview
+
+Json = dict[str, Any]
+STILL_TRUE = timedelta(days=1)
+"""So long the last days lived again with an edit answer for the same edit."""
+
+
+def planned(cluster: Cluster, cells: Iterable[QuotaCell]) -> Json:
+    """Everything that the edit would do if it held from now on, to be kept; where it can't be planned, the
+    sentence that says why; empty where it decides nothing."""
+    changes = changes_of(cells)
+    if not changes:
+        return {}
+    try:
+        return {**preview(cluster, changes), "changes": changes}
+    except ServiceError as refused:
+        return fault(refused)
+
+
+def expectation(kept: Mapping[str, Any]) -> str:
+    """What was expected of a saved edit, in numbers; empty where nothing was planned."""
+    if "lines" not in kept:
+        return ""
+    kinds = [line["kind"] for line in kept["lines"]]
+    return outcome_of(*(kinds.count(kind) for kind in (STARTS, LEAVES, WAITS)))
+
+
+def save(
+    *,
+    queue: Queue,
+    cells: Sequence[QuotaCell],
+    author: User,
+    reason: str,
+    effective_from: datetime | None = None,
+    effective_until: datetime | None = None,
+    version: int | None = None,
+    expected: Json | None = None,
+) -> QuotaChange:
+    """Save an edit with what is ``expected`` of it, by default planned now, and have the last days lived
+    again with it. Raises as ``save_quotas``."""
+    expected = planned(queue.cluster, cells) if expected is None else expected
+    base = _base(queue, cells)
+    change = save_quotas(
+        queue=queue,
+        cells=cells,
+        author=author,
+        reason=reason,
+        effective_from=effective_from,
+        effective_until=effective_until,
+        version=version,
+        expected=expected,
+    )
+    _keep_replay(change, changes_of(cells), base, author)
+    return change
+
+
+def revert(*, change: QuotaChange, author: User, reason: str) -> QuotaChange:
+    """Put back what ``change`` replaced: an edit like any other. Raises as ``revert_change``."""
+    cells = cells_back(change)
+    base = _base(change.queue, cells)
+    made = revert_change(
+        change=change, author=author, reason=reason, expected=planned(change.cluster, cells)
+    )
+    _keep_replay(made, changes_of(cells), base, author)
+    return made
+
+
+def replay_of(cluster: Cluster, author: User, cells: Iterable[QuotaCell]) -> WhatIf | None:
+    """The last days lived again with this edit, if the person had that asked lately."""
+    return _asked(cluster, author, changes_of(cells))
+
+
+def replay(queue: Queue, author: User, cells: Sequence[QuotaCell]) -> WhatIf:
+    """The same, asked now where it was not before or came to nothing. Raises ServiceError."""
+    return _asked_or_new(queue.cluster, author, changes_of(cells), _base(queue, cells))
+
+
+def _asked(cluster: Cluster, author: User, changes: Sequence[Json]) -> WhatIf | None:
+    document = read(changes).document() if changes else []
+    lately = WhatIf.objects.filter(
+        cluster=cluster,
+        author=author.get_username(),
+        kind=WhatIfKind.EDIT,
+        asked_at__gt=cluster.now() - STILL_TRUE,
+    )
+    return next((one for one in lately if one.changes == document), None)
+
+
+def _asked_or_new(
+    cluster: Cluster, author: User, changes: Sequence[Json], base: Sequence[Json]
+) -> WhatIf:
+    found = _asked(cluster, author, changes)
+    if found is not None and found.state not in (WhatIfState.CANCELLED, WhatIfState.FAILED):
+        return found
+    question = questions.ask_of_edit(
+        cluster=cluster, document=changes, base=base, author=author.get_username()
+    )
+    questions.start(question)
+    return question
+
+
+def _keep_replay(
+    change: QuotaChange, changes: Sequence[Json], base: Sequence[Json], author: User
+) -> None:
+    """None where too many wait: the change is saved, and that is what counts."""
+    if "lines" not in change.expected:
+        return
+    try:
+        question = _asked_or_new(change.cluster, author, changes, base)
+    except ServiceError:
+        return
+    questions.keep(question)
+    change.expected = {**change.expected, "what_if": question.pk}
+    change.save(update_fields=["expected"])
+
+
+def _base(queue: Queue, cells: Iterable[QuotaCell]) -> list[Json]:
+    """The changes that put back what is in force now, cell by cell."""
+    held = {row.queue.name: row.values for row in grid(queue, queue.cluster.now()).rows}
+    back = [
+        QuotaCell(
+            cell.queue,
+            cell.gpu_class,
+            cell.field,
+            shown(cell.field, held[cell.queue][cell.gpu_class].get(cell.field)),
+        )
+        for cell in cells
+        if cell.gpu_class in held.get(cell.queue, ())
+    ]
+    return changes_of(back)

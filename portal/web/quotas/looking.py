@@ -1,0 +1,116 @@
+"""What an edit of the grid would do, beside it: planned as it is typed, and the last days lived again."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+
+from django.contrib.auth.decorators import login_required
+from django.core.exceptions import ValidationError
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import require_POST, require_safe
+
+from portal.accounts.views import person
+from portal.approvals import edits
+from portal.boundary.reading import instant
+from portal.web.frame.context import Shell
+from portal.web.frame.shell import get_cluster
+from portal.web.quotas.place import get_queue, may_divide
+from portal.web.quotas.preview import Told, lowered, planned, told, with_grace
+from portal.web.quotas.replayed import replayed
+from portal.web.quotas.typed import Typed, read
+from scheduling.models import Queue, WhatIf, WhatIfKind
+from scheduling.services.errors import ServiceError
+from scheduling.services.quotas.save import Grid, grid
+from scheduling.services.whatif import kept as questions
+
+
+def shown_at(request: HttpRequest, now: datetime) -> datetime:
+    """When the page that is posted back was made; what stood there then tells edits from the rest."""
+    try:
+        return min(instant(request.POST.get("shown", "")), now)
+    except ValidationError:
+        return now
+
+
+def told_of(request: HttpRequest, shown: Grid, typed: Typed, *, asks: bool = False) -> Told | None:
+    """What ``typed`` would do; None where nothing is edited. ``asks`` for the last days again."""
+    if typed.faults:
+        return Told(faults=typed.faults)
+    if not typed.cells:
+        return None
+    user, cluster = person(request), shown.queue.cluster
+    seen = told(user, cluster, planned(cluster, typed.cells))
+    less = lowered(shown, typed.cells, typed.start or cluster.now())
+    try:
+        question = (
+            edits.replay(shown.queue, user, typed.cells)
+            if asks
+            else edits.replay_of(cluster, user, typed.cells)
+        )
+    except ServiceError as refused:
+        return replace(with_grace(seen, less), ends=typed.end, refused=refused)
+    return replace(with_grace(seen, less), ends=typed.end, replay=replayed(user, question))
+
+
+def _typed(request: HttpRequest, top: Queue) -> tuple[Grid, Typed]:
+    shown = grid(top, shown_at(request, top.cluster.now()))
+    return shown, read(request.POST, shown, Shell(request).zone)
+
+
+def _divided(request: HttpRequest, cluster: str, queue: str) -> Queue:
+    top = get_queue(request, get_cluster(request, cluster), queue)
+    if not may_divide(request, top):
+        raise Http404
+    return top
+
+
+@login_required
+@require_POST
+def preview(request: HttpRequest, cluster: str, queue: str) -> HttpResponse:
+    """What the grid as it is typed would do. Keeps nothing."""
+    top = _divided(request, cluster, queue)
+    context = {"queue": top, "told": told_of(request, *_typed(request, top))}
+    return render(request, "web/quotas/_preview.html", context)
+
+
+@login_required
+@require_POST
+def replay(request: HttpRequest, cluster: str, queue: str) -> HttpResponse:
+    """Have the last days lived again with the grid as it is typed."""
+    top = _divided(request, cluster, queue)
+    seen = told_of(request, *_typed(request, top), asks=True) or Told()
+    context = {"queue": top, "replay": seen.replay, "fault": seen.refused}
+    return render(request, "web/quotas/_replay.html", context)
+
+
+@login_required
+@require_safe
+def replay_state(request: HttpRequest, cluster: str, queue: str, pk: int) -> HttpResponse:
+    """How far it is, and what came out once it is done."""
+    top = _divided(request, cluster, queue)
+    return _state(request, top, _asked(request, top, pk))
+
+
+@login_required
+@require_POST
+def replay_cancel(request: HttpRequest, cluster: str, queue: str, pk: int) -> HttpResponse:
+    top = _divided(request, cluster, queue)
+    question = _asked(request, top, pk)
+    questions.cancel(question)
+    if "HX-Request" not in request.headers:
+        return redirect("web:quotas", top.cluster.name, top.name)
+    question.refresh_from_db()
+    return _state(request, top, question)
+
+
+def _state(request: HttpRequest, top: Queue, question: WhatIf) -> HttpResponse:
+    seen = replayed(person(request), question)
+    return render(request, "web/quotas/_replay.html", {"queue": top, "replay": seen})
+
+
+def _asked(request: HttpRequest, top: Queue, pk: int) -> WhatIf:
+    """A question about an edit is its author's."""
+    mine = WhatIf.objects.filter(cluster=top.cluster, kind=WhatIfKind.EDIT)
+    return get_object_or_404(mine, pk=pk, author=person(request).get_username())
