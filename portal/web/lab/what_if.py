@@ -256,6 +256,7 @@ def _figures(answer: Json, gpu_class: str) -> list[tuple[str, str, str]]:
         "started": "Workloads started",
         "evictions": "Evictions, all classes",
         "lost_gpu_hours": "GPU-hours lost",
+        "later_than_alone": "Ended later than on their own quota",
     }
     for name, side in answer.get("replay", {}).get("figures", {}).items():
         rows.append((words[name], number(side["before"], 1), number(side["after"], 1)))

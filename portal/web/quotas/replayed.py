@@ -20,6 +20,7 @@ FIGURES = {
     "started": "started {}",
     "evictions": "evictions {}",
     "lost_gpu_hours": "lost {} GPU-hours",
+    "later_than_alone": "later than on their own quota {}",
 }
 
 

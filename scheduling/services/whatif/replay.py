@@ -15,7 +15,7 @@ from scheduling.engine import model as m
 from scheduling.services.errors import ServiceError
 from scheduling.services.ledger.past import Past
 from scheduling.services.whatif.changes import Changes
-from scheduling.simulation.ahead.compare import Lived, lived
+from scheduling.simulation.ahead.compare import Lived, alone, later_than_alone, lived
 from scheduling.simulation.run.jobs import Submission
 from scheduling.simulation.run.options import UnsettledError
 
@@ -96,16 +96,20 @@ def replayed(
     """Raises ServiceError; whatever ``progress`` raises."""
     before = replace(template, now=past.begin, workloads=())
     after = replace(changes.applied(template), now=past.begin, workloads=())
-    pairs: list[tuple[Lived, Lived]] = []
-    for number in range(replays + 1):
-        seed = number or None
+    lives, done = 2 * (replays + 2), 0
+
+    def pair(worlds: Sequence[m.Snapshot], seed: int | None) -> tuple[Lived, Lived]:
+        nonlocal done
         sides = []
-        for half, world in enumerate((before, after)):
-            progress(100 * (2 * number + half) // (2 * replays + 2))
+        for half, world in enumerate(worlds):
+            progress(100 * done // lives)
             jobs, begun = _with_arrivals(past, changes, world, half)
             sides.append(_lived(world, jobs, begun, past, seed))
-        pairs.append((sides[0], sides[1]))
-    return _summed(pairs)
+            done += 1
+        return sides[0], sides[1]
+
+    pairs = [pair((before, after), number or None) for number in range(replays + 1)]
+    return _summed(pairs, pair((alone(before), alone(after)), None))
 
 
 def _lived(
@@ -136,7 +140,8 @@ def _with_arrivals(
     return jobs, past.before + len(extra)
 
 
-def _summed(pairs: Sequence[tuple[Lived, Lived]]) -> Replayed:
+def _summed(pairs: Sequence[tuple[Lived, Lived]], own: tuple[Lived, Lived]) -> Replayed:
+    """``own`` are the lives on each queue's quota alone, before and after."""
     first, _ = pairs[0]
     names = sorted(set(first.queue))
     waits = [_of_queue(name, pairs) for name in names]
@@ -145,6 +150,7 @@ def _summed(pairs: Sequence[tuple[Lived, Lived]]) -> Replayed:
         "lost_gpu_hours": _side(pairs, lambda one: one.lost_gpu_s / 3600),
         "used_gpu_hours": _side(pairs, lambda one: one.held_gpu_s / 3600),
         "started": _side(pairs, lambda one: float(one.started.sum())),
+        "later_than_alone": Side(*_later(pairs[0], own)),
     }
     return Replayed(
         waits=(*waits, _of_queue("", pairs)),
@@ -152,6 +158,11 @@ def _summed(pairs: Sequence[tuple[Lived, Lived]]) -> Replayed:
         jobs=len(first.queue),
         replays=len(pairs) - 1,
     )
+
+
+def _later(shared: tuple[Lived, Lived], own: tuple[Lived, Lived]) -> tuple[float, float]:
+    before, after = map(later_than_alone, shared, own)
+    return float(before), float(after)
 
 
 def _of_queue(name: str, pairs: Sequence[tuple[Lived, Lived]]) -> QueueWaits:

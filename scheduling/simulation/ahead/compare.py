@@ -10,11 +10,13 @@ import numpy as np
 
 from scheduling.engine import codes
 from scheduling.engine.compile.structs import Flags, Floats, Ints
-from scheduling.engine.model import MILLI, Snapshot
+from scheduling.engine.model import MILLI, Queue, Snapshot
 from scheduling.simulation.compiled.lives import Life, live_submissions
 from scheduling.simulation.run.jobs import Submission
 from scheduling.simulation.run.options import Options
 
+LATE_S, LATE_SHARE = 60.0, 0.05
+"""Later than alone is who ends later by more than both: seconds, and a share of its completion time there."""
 MOVED_S = 900
 """In a life with dice each job arrives up to so much later than it did: chance orders what came together."""
 
@@ -28,6 +30,9 @@ class Lived:
     gpu_class: tuple[str, ...]
     wait_s: Floats
     started: Flags
+    submit_s: Ints
+    end_s: Ints
+    """Seconds of the life; -1 where it did not end within the window."""
     evictions: int
     lost_gpu_s: float
     held_gpu_s: float
@@ -83,6 +88,8 @@ def _read(
         gpu_class=tuple(next(iter(job.workload.gpu_classes), "") for job in counted),
         wait_s=np.maximum(0, wait_s).astype(np.float64),
         started=first >= 0,
+        submit_s=table.submit[before:],
+        end_s=table.end[before:],
         evictions=int(evicted.sum()),
         lost_gpu_s=float(acts.lost[: acts.used[0]][evicted].sum()),
         held_gpu_s=_held_gpu_s(jobs, table, running, end_s),
@@ -96,3 +103,31 @@ def _held_gpu_s(jobs: Sequence[Submission], table: object, running: Flags, end_s
     goes_on = running & (columns["due"] >= 0)
     more = np.where(goes_on, gpus * np.maximum(0, end_s - columns["since"]), 0)
     return float((columns["held"] + more).sum()) / MILLI
+
+
+def alone(template: Snapshot) -> Snapshot:
+    """The same cluster with each queue on its nominal quota alone: nobody borrows, nobody lends."""
+    leaves = {queue.name for queue in template.queues} - {queue.parent for queue in template.queues}
+    return replace(
+        template,
+        queues=tuple(_alone(queue) if queue.name in leaves else queue for queue in template.queues),
+    )
+
+
+def _alone(queue: Queue) -> Queue:
+    own = {
+        name: replace(quota, borrowing_limit=0, lending_limit=0, lowered=None)
+        for name, quota in queue.quotas.items()
+    }
+    return replace(queue, quotas=own)
+
+
+def later_than_alone(shared: Lived, own: Lived) -> int:
+    """How many of the jobs that ended on the quota of their queue alone end later where it is shared; who
+    did not end there within the window is late if the window was long enough to tell."""
+    done = own.end_s >= 0
+    took_s = np.where(done, own.end_s - own.submit_s, 0)
+    bound_s = np.where(done, own.end_s, 0) + np.maximum(LATE_S, LATE_SHARE * took_s)
+    last_s = max(shared.end_s.max(initial=0), own.end_s.max(initial=0))
+    ends_s = np.where(shared.end_s >= 0, shared.end_s, last_s)
+    return int((done & (ends_s > bound_s)).sum())

@@ -1,9 +1,11 @@
 """The past lived with and without changes."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
+from scheduling.engine.model import MILLI, PriorityClass, Queue, Quota
 from scheduling.services.ledger.past import Past
 from scheduling.services.whatif.changes import read
 from scheduling.services.whatif.replay import CancelledError, replayed
@@ -61,3 +63,24 @@ def test_who_stood_at_the_beginning_is_not_counted():
         world(), Past(whole.begin, whole.end, whole.submissions, 2), read(MORE), replays=0
     )
     assert found.jobs == 10
+
+
+def shared(**borrowing):
+    """Two queues of four GPUs each; one of them may borrow."""
+    one = world()
+    quotas = {name: {H100: Quota(4 * MILLI, **borrowing)} for name in ("speech", "vision")}
+    return replace(one, queues=tuple(Queue(name, quotas=of) for name, of in quotas.items()))
+
+
+def test_who_ends_later_than_on_its_own_quota_is_counted():
+    """speech borrows all and cannot be made to give it back: vision waits behind it."""
+    borrows = Submission(workload("borrows", submitted=NOW, priority_class="fixed"), 7200)
+    owns = Submission(workload("owns", 4, queue="vision", submitted=NOW + timedelta(hours=1)), 3600)
+    template = replace(
+        shared(),
+        priority_classes=(PriorityClass("training"), PriorityClass("fixed", min_run_time_s=86400)),
+    )
+    lived = Past(NOW, NOW + timedelta(hours=12), (borrows, owns), 0)
+    none = [{"kind": "quota", "queue": "speech", "gpu_class": H100, "borrowing_limit_gpus": 0}]
+    late = replayed(template, lived, read(none), replays=0).figures["later_than_alone"]
+    assert (late.before, late.after) == (1, 0)
