@@ -36,12 +36,14 @@ def acts_and_promises(plan: Plan) -> list[Decision]:
 
 
 def claims_what_was_lent(made: Plan, again: Plan) -> bool:
-    """Whether ``again`` makes a claim that ``made`` gave rise to: it lifted a queue past its share, which
-    entitles who waited for quota to what another of it holds (docs/design/no-ping-pong.md, how far it holds).
+    """Whether all that ``again`` does is a claim that ``made`` gave rise to: it lifted a queue past its share,
+    which entitles who waited for quota to what another of it holds (docs/design/no-ping-pong.md, how far it
+    holds).
     """
     lent = any(d.reason is Reason.BORROWS for d in made.decisions)
     waited = {d.workload for d in made.decisions if d.reason is Reason.WAITS_FOR_QUOTA}
-    return lent and any(d.for_workload in waited for d in acts(again))
+    done = acts(again)
+    return lent and bool(done) and all((d.for_workload or d.workload) in waited for d in done)
 
 
 def plan_again(snapshot: Snapshot, made: Plan) -> tuple[Snapshot, Plan]:
