@@ -211,7 +211,7 @@ ADDRESSES = {
     "web:quota_replay": Address(probes=({f"nominal:{PROBE}:{GPUS}": "3"},)),
     "web:quota_replay_state": PLAIN,
     "web:quota_replay_cancel": PLAIN,
-    "web:quota_change": SHOWN,
+    "web:quota_change": PLAIN,
     "web:quota_revert": Address(probes=({"reason": "r"},)),
     "web:queue_add": Address(
         probes=({**TREE, "parent": PROBE}, {**TREE, "namespace": PROBE}), shows=True
