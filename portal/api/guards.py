@@ -37,11 +37,14 @@ class Versioned:
 
 REQUEST = Versioned(apart=frozenset({"may"}))
 DECIDED = Versioned(apart=REQUEST.apart, methods=frozenset({"POST"}))
-"""A verb on a request takes the version of the request."""
+"""A verb on a request or a loan takes the version of that."""
 VERSIONED: Mapping[str, Versioned] = {
     "ConsolidationDetail": Versioned(),
     "GroupRuleDetail": Versioned(),
+    "LoanAct": DECIDED,
+    "LoanDetail": REQUEST,
     "NoticePreferences": Versioned(),
+    "OfferDetail": Versioned(),
     "OneGpuClass": Versioned(),
     "OnePriorityClass": Versioned(),
     "OneQueue": Versioned(apart=frozenset({"shares"})),

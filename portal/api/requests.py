@@ -23,7 +23,7 @@ from portal.api.requested import (
     WishSerializer,
 )
 from portal.api.scope import ClusterView
-from portal.approvals import doors, previews
+from portal.approvals import doors, previews, unplanned
 from portal.approvals.models import QuotaRequest
 from portal.approvals.states import Figure, Kind, Verb
 from portal.approvals.waiting import narrowed
@@ -164,7 +164,7 @@ class RequestPreview(RequestsView):
         except ServiceError as refused:
             raise ServiceError(
                 "cannot_plan",
-                previews.fault(refused)["fault"],
+                unplanned.fault(refused)["fault"],
                 "Have its author change it, or decide without a plan and say why.",
             ) from refused
         seen = previews.seen_by(

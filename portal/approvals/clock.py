@@ -1,4 +1,4 @@
-"""What time does to requests: scheduled ones begin, running ones near their end and end.
+"""What time does to requests and loans: scheduled ones begin, running ones near their end and end.
 
 Each step is claimed by its own transaction. A process that is killed between two of them has done the first
 and not the second, which the next pass takes up; of two workers at once, one finds the step taken.
@@ -9,12 +9,15 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from typing import TypeVar
 
 from django.db import transaction
 from django.db.models import Q, QuerySet
 
 from portal.approvals import effects
-from portal.approvals.models import QuotaRequest
+from portal.approvals.loans import doors as loans
+from portal.approvals.loans.states import RUNNING as LOANS_RUNNING
+from portal.approvals.models import QuotaLoan, QuotaRequest
 from portal.approvals.moves import MOVED_ON, move
 from portal.approvals.states import GRANTED, State, Verb
 from scheduling.models import Cluster
@@ -22,13 +25,17 @@ from scheduling.services.errors import ServiceError
 
 log = logging.getLogger(__name__)
 
+Subject = TypeVar("Subject", QuotaRequest, QuotaLoan)
+LOAN_NOTICE = timedelta(days=1)
+"""So long before its end a loan is said to end; its recall is its own notice."""
 NOTICE = timedelta(days=3)
 """So long before its end a request is said to expire; a short one when a quarter of it is left."""
 
 
 def advance_all() -> int:
     """Every request of every cluster whose time has come; how many steps were taken."""
-    return sum(advance(cluster) for cluster in Cluster.objects.all())
+    clusters = list(Cluster.objects.all())
+    return sum(advance(cluster) + advance_loans(cluster) for cluster in clusters)
 
 
 def advance(cluster: Cluster) -> int:
@@ -43,21 +50,32 @@ def advance(cluster: Cluster) -> int:
     return sum(_taken(request, step) for found, step in due for request in _related(found))
 
 
+def advance_loans(cluster: Cluster) -> int:
+    """Say that loans end soon, and note that they have; how many steps were taken."""
+    now = cluster.now()
+    running = QuotaLoan.objects.filter(cluster=cluster, state__in=LOANS_RUNNING)
+    rows = running.select_related("cluster", "lender__cluster", "borrower", "gpu_class", "term")
+    over = rows.filter(term__ends_at__lte=now)
+    soon = rows.filter(term__ends_at__gt=now, term__ends_at__lte=now + LOAN_NOTICE, warned=False)
+    due = [(loan, loans.end) for loan in over] + [(loan, loans.near_end) for loan in soon]
+    return sum(_taken(loan, step) for loan, step in due)
+
+
 def _related(rows: QuerySet[QuotaRequest]) -> list[QuotaRequest]:
     related = rows.filter(~Q(cluster=None)).select_related("cluster", "queue__cluster", "giver")
     return list(related.order_by("pk"))
 
 
-def _taken(request: QuotaRequest, step: Callable[[QuotaRequest], None]) -> bool:
+def _taken(subject: Subject, step: Callable[[Subject], object]) -> bool:
     """Whether this call took the step; one that fails holds up no other."""
     try:
-        step(request)
+        step(subject)
     except ServiceError as refused:
         if refused.code != MOVED_ON:
-            log.exception("%s", request)
+            log.exception("%s", subject)
         return False
     except Exception:
-        log.exception("%s", request)
+        log.exception("%s", subject)
         return False
     return True
 

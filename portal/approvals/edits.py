@@ -7,7 +7,9 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from portal.accounts.models import User
-from portal.approvals.previews import fault, outcome_of
+from portal.approvals.loans.previews import with_loans
+from portal.approvals.previews import outcome_of
+from portal.approvals.unplanned import fault
 from scheduling.models import Cluster, Queue, QuotaChange, WhatIf, WhatIfKind, WhatIfState
 from scheduling.services.errors import ServiceError
 from scheduling.services.quotas.faults import QuotaCell, shown
@@ -29,7 +31,7 @@ def planned(cluster: Cluster, cells: Iterable[QuotaCell]) -> Json:
     if not changes:
         return {}
     try:
-        return {**preview(cluster, changes), "changes": changes}
+        return {**preview(cluster, with_loans(cluster, changes)), "changes": changes}
     except ServiceError as refused:
         return fault(refused)
 

@@ -13,8 +13,11 @@ from django.conf import settings
 from django.db import models
 from django.db.models import F, Q
 
+from portal.approvals.loans.models import LoanOffer, QuotaLoan
 from portal.approvals.states import EDITABLE, GRANTED, OPEN, Figure, Kind, State, Verb
 from scheduling.models import Cluster, Queue, QuotaChange
+
+__all__ = ["ApprovalRule", "Comment", "LoanOffer", "QuotaLoan", "QuotaRequest", "Step"]
 
 
 def _person(**more: Any) -> models.ForeignKey[Any, Any]:

@@ -12,8 +12,10 @@ from datetime import datetime
 from typing import Any
 
 from portal.accounts.capabilities import Capability
+from portal.approvals.loans.previews import with_loans
 from portal.approvals.models import QuotaRequest
 from portal.approvals.states import Kind
+from portal.approvals.unplanned import fault
 from portal.approvals.wishes import Wish
 from portal.teams.access import places, visible_queues
 from portal.teams.reading import Reading
@@ -36,22 +38,6 @@ def attached(request: QuotaRequest) -> Json:
         return of_wish(Wish.of(request), request.cluster.now(), gpus=request.amount)
     except ServiceError as refused:
         return fault(refused)
-
-
-PLAIN = ("cluster_unreachable", "gone", "no_class")
-"""Codes of refusals that name no queue but the one that asks."""
-POOR = "gives_too_much"
-
-
-def fault(refused: ServiceError) -> Json:
-    """What is kept where no plan can be made: without a name that not everybody who reads it may see."""
-    if refused.code in PLAIN:
-        return {"fault": str(refused)}
-    if refused.code == POOR:
-        return {
-            "fault": "The queue that it is taken from has too little to give. Name another one."
-        }
-    return {"fault": "As things are now, it cannot be planned. Decide without a plan, and say why."}
 
 
 def of_wish(wish: Wish, now: datetime, *, gpus: int | None = None) -> Json:
@@ -77,7 +63,7 @@ def _name(queue: Queue) -> str:
 
 def _document(shift: Shift) -> Document:
     column = COLUMNS[shift.field]
-    return [
+    changes = [
         {
             "kind": "quota",
             "queue": one.queue.name,
@@ -86,6 +72,7 @@ def _document(shift: Shift) -> Document:
         }
         for one in figures(shift, shift.start)
     ]
+    return with_loans(shift.queue.cluster, changes)
 
 
 def _gpus(milli: int | None) -> float | None:

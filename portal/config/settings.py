@@ -144,6 +144,10 @@ WEIR_SUBSCRIBERS: dict[str, tuple[str, ...]] = {
         "request.reject", "request.revoke", "request.begin", "request.fail", "request.near_end",
         "request.expire", "request.comment",
     ),
+    "portal.notices.loans.hear": (
+        "loan.ask", "loan.offer", "loan.consent", "loan.decline", "loan.withdraw", "loan.recall",
+        "loan.undo", "loan.give_back", "loan.near_end", "loan.end",
+    ),
 }  # fmt: skip
 AUTHENTICATION_BACKENDS = [
     "rules.permissions.ObjectPermissionBackend",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from portal.display.entitlement import Axis, Span
@@ -54,16 +54,24 @@ class Division:
     queues: Mapping[int, Queue]
     ready: float
     visible: frozenset[int]
+    loans: Mapping[int, int] = field(default_factory=dict)
+    """What loans add to a queue's nominal, or take from it; it is in its share."""
 
     @classmethod
     def of(
-        cls, shares: Iterable[Share], queues: Iterable[Queue], ready: float, visible: Iterable[int]
+        cls,
+        shares: Iterable[Share],
+        queues: Iterable[Queue],
+        ready: float,
+        visible: Iterable[int],
+        loans: Mapping[int, int] | None = None,
     ) -> Division:
         return cls(
             {share.queue_id: share for share in shares},
             {queue.pk: queue for queue in queues},
             ready,
             frozenset(visible),
+            loans or {},
         )
 
     def share(self, queue: Queue) -> Share:
@@ -99,7 +107,7 @@ class Division:
         """The guarantee, then what it borrows. With one borrower every lender is known by name;
         with several only the pot they share is."""
         own = self.share(queue)
-        steps = [_guarantee(own)]
+        steps = [_guarantee(own, self.loans.get(queue.pk, 0))]
         parent = self.queues.get(queue.parent_id or 0)
         if parent is None:
             return steps
@@ -174,8 +182,9 @@ def _words(step: Mapping[str, Any]) -> tuple[str, str]:
     return title, why
 
 
-def _guarantee(own: Share) -> Step:
-    note = f"min(nominal {gpus(own.nominal)}, demand {gpus(own.demand)})"
+def _guarantee(own: Share, loan: int) -> Step:
+    moved = f" {'+' if loan > 0 else '−'} {gpus(abs(loan))} by loans" if loan else ""
+    note = f"min(nominal {gpus(own.nominal - loan)}{moved}, demand {gpus(own.demand)})"
     if own.oversubscribed:
         note += "; the siblings' nominal exceeds what there is, so it is filled in proportion"
     return Step("Guaranteed", note, 0, own.guaranteed, False)

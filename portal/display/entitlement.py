@@ -37,6 +37,13 @@ class Figures:
     lent: float = 0
     kept_back: float = 0
     potential: float | None = None
+    loan: float = 0
+    """What loans between queues add to ``nominal``, or take from it where negative; it is in there."""
+
+    @property
+    def granted(self) -> float:
+        """Nominal quota without loans."""
+        return self.nominal - self.loan
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +112,9 @@ class Bar:
     """The part of the hatch that is one workload, or one person's."""
     framed_held: Span | None = None
     """The part of what is held that is one person's."""
+    loan: Span | None = None
+    """Nominal that is lent by a loan, or borrowed."""
+    lends: bool = False
 
 
 def axis(figures: Iterable[Figures], *, least: float = MILLI) -> Axis:
@@ -141,10 +151,10 @@ def bar(
         lent=on.span(max(kept_to, one.nominal - one.lent), one.nominal),
         kept=on.span(idle_from, kept_to),
         limit=None if one.limit is None else on.percent(one.limit),
-        nominal=on.percent(one.nominal),
+        nominal=on.percent(one.granted),
         potential=_potential(one, on),
         fair=on.percent(one.fair_share),
-        shared=abs(on.at(one.fair_share) - on.at(one.nominal)) < COLLISION,
+        shared=abs(on.at(one.fair_share) - on.at(one.granted)) < COLLISION,
         over=on.span(ceiling, one.allocated) if over > 0 else None,
         note=note if note_at <= LONG_NOTE_UP_TO else note.split(" ", 1)[0],
         note_short=note.split(" ", 1)[0],
@@ -152,6 +162,8 @@ def bar(
         is_over=over > 0,
         framed=on.span(one.allocated, framed_to) if framed_gpus else None,
         framed_held=on.span(0, min(framed_held, one.allocated)) if framed_held else None,
+        loan=on.span(min(one.nominal, one.granted), max(one.nominal, one.granted)),
+        lends=one.loan < 0,
     )
 
 
@@ -168,9 +180,11 @@ def _note(one: Figures, over: float, hatch_end: float) -> str:
 
 def _label(name: str, one: Figures) -> str:
     limit = "no limit" if one.limit is None else f"limit {gpus(one.limit)}"
+    word = "lent" if one.loan < 0 else "borrowed"
+    loan = f" with {gpus(abs(one.loan))} {word} by loans" if one.loan else ""
     return (
         f"{name}: {gpus(one.allocated)} allocated, fair share {gpus(one.fair_share)}, "
-        f"nominal {gpus(one.nominal)}, {limit}, {gpus(one.pending)} pending"
+        f"nominal {gpus(one.granted)}{loan}, {limit}, {gpus(one.pending)} pending"
     )
 
 
@@ -181,7 +195,7 @@ def _potential(one: Figures, on: Axis) -> str | None:
 
 
 def _reach(one: Figures) -> float:
-    known = [one.allocated, one.fair_share, one.nominal, one.potential or 0]
+    known = [one.allocated, one.fair_share, one.nominal, one.granted, one.potential or 0]
     return max(*known, one.demand if one.limit is None else one.limit)
 
 

@@ -17,7 +17,7 @@ class Kind(models.TextChoices):
     NEEDS_ME = "needs_me", "Request needs me"
     DECIDED = "decided", "Request decided"
     COMMENT = "comment", "Comment on a request"
-    ENDS = "ends", "Boost ends"
+    ENDS = "ends", "Boost or loan ends"
     BUDGET = "budget", "Budget 80, 100 %"
 
 

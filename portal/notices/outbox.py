@@ -16,7 +16,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from portal.accounts.models import User
-from portal.approvals.models import QuotaRequest
+from portal.approvals.models import QuotaLoan, QuotaRequest
 from portal.approvals.moves import title
 from portal.approvals.who import deciders
 from portal.display.format import duration, hours
@@ -56,7 +56,7 @@ def hear(announcement: Announcement) -> None:
     verb = announcement.kind.partition(".")[2]
     source = f"event {announcement.pk}"
     if verb != "comment":
-        _settle(request)
+        settle(request)
     for user, kind, said, lines in _of_request(request, verb, announcement):
         if user.get_username() == announcement.actor:
             continue
@@ -66,9 +66,9 @@ def hear(announcement: Announcement) -> None:
         )  # fmt: skip
 
 
-def _settle(request: QuotaRequest) -> None:
+def settle(subject: QuotaRequest | QuotaLoan) -> None:
     """It has moved on: whose turn it was has nothing to do any more."""
-    open_ = Notice.objects.filter(kind=Kind.NEEDS_ME, about=str(request), read_at=None)
+    open_ = Notice.objects.filter(kind=Kind.NEEDS_ME, about=str(subject), read_at=None)
     open_.update(read_at=timezone.now())
 
 

@@ -19,6 +19,7 @@ from portal.accounts.models import User
 from portal.display.entitlement import Axis, Bar, Figures, axis, bar
 from portal.display.format import zone
 from portal.display.units import gpus_each, unit
+from portal.selectors.loans import loans_of
 from portal.teams.access import own_queues, visible_queues, visible_workloads
 from scheduling.models import (
     Cluster,
@@ -141,6 +142,10 @@ class Tree:
     def unit(self) -> str:
         return unit(self.gpu_class)
 
+    @property
+    def with_loans(self) -> bool:
+        return any(row.figures.loan for row in self.rows)
+
 
 def capacity(cluster: Cluster, classes: Iterable[GpuClass]) -> list[Capacity]:
     """Figures of each class in the given order. Two queries."""
@@ -170,10 +175,12 @@ def _capacity(gpu_class: GpuClass, nodes: list[Node], wanted: int) -> Capacity:
 
 
 def tree(cluster: Cluster, user: User, gpu_class: GpuClass, ready_and_down: Capacity) -> Tree:
-    """The queues the person may see, depth first, on one axis. Four queries."""
+    """The queues the person may see, depth first, on one axis. Five queries, and more where something is
+    lent."""
+    loans = loans_of(cluster, gpu_class)
     shares = {s.queue_id: s for s in Share.objects.filter(gpu_class=gpu_class)}
     visible = list(visible_queues(user).filter(cluster=cluster))
-    figures = {q.pk: figures_of(shares.get(q.pk)) for q in visible}
+    figures = {q.pk: figures_of(shares.get(q.pk), loan=loans.get(q.pk, 0)) for q in visible}
     on = axis(f for q, f in ((q, figures[q.pk]) for q in visible) if not q.is_root)
     inner = {queue.parent_id for queue in visible}
     rows = [
@@ -213,12 +220,13 @@ def _keepers(visible: list[Queue], shares: Mapping[int, Share], kept: float) -> 
     return [*map(str, lowest), *(["other teams"] if others else [])]
 
 
-def figures_of(share: Any, *, potential: bool = False) -> Figures:
-    """The bar's figures of one row of the division, or of a share of a plan; all zero before the first."""
+def figures_of(share: Any, *, potential: bool = False, loan: int = 0) -> Figures:
+    """The bar's figures of one row of the division, or of a share of a plan; all zero before the first.
+    ``loan`` is what loans moved of its nominal."""
     if share is None:
         return Figures(0, 0, 0, 0, 0)
     named = {name: getattr(share, name) for name in FIGURES}
-    return Figures(**named, potential=share.potential if potential else None)
+    return Figures(**named, potential=share.potential if potential else None, loan=loan)
 
 
 def depth_first(queues: Iterable[Queue]) -> list[tuple[Queue, int]]:

@@ -17,6 +17,7 @@ from portal.display.entitlement import Axis, Figures, axis
 from portal.display.format import duration, gpus, zone
 from portal.display.spread import Spread
 from portal.display.steps import Frame, Sample, apart, area, line
+from portal.selectors.loans import loans_of
 from portal.selectors.overview import Since, visible_evictions, waiting_since
 from portal.teams.access import visible_queues, visible_workloads
 from scheduling.models import (
@@ -76,7 +77,7 @@ def lead(cluster: Cluster, queue: Queue, now: datetime) -> Lead:
 
 
 def division(cluster: Cluster, user: User, gpu_class: GpuClass) -> Division:
-    """The newest division of the class. Four queries."""
+    """The newest division of the class. Five queries, and two more where something is lent."""
     ready = Node.objects.filter(cluster=cluster, gpu_class=gpu_class, ready=True).aggregate(
         gpus=Sum(F("gpus") - F("foreign_gpus"))
     )
@@ -85,6 +86,7 @@ def division(cluster: Cluster, user: User, gpu_class: GpuClass) -> Division:
         Queue.objects.filter(cluster=cluster),
         ready["gpus"] or 0,
         visible_queues(user).filter(cluster=cluster).values_list("pk", flat=True),
+        loans_of(cluster, gpu_class),
     )
 
 

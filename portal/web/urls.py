@@ -17,6 +17,7 @@ urlpatterns = [
     path("c/<slug:cluster>/", include("portal.web.workloads.urls")),
     path("c/<slug:cluster>/", include("portal.web.quotas.urls")),
     path("c/<slug:cluster>/", include("portal.web.requests.urls")),
+    path("c/<slug:cluster>/", include("portal.web.loans.urls")),
     path("c/<slug:cluster>/", include("portal.web.nodes.urls")),
     path("c/<slug:cluster>/", include("portal.web.cycles.urls")),
     path("c/<slug:cluster>/", include("portal.web.operations.urls")),

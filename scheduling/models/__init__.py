@@ -33,6 +33,7 @@ from scheduling.models.ledger import (
     UsageSample,
     UserUsage,
 )
+from scheduling.models.loans import Loan
 from scheduling.models.predictions import (
     Prediction,
     Predictor,
@@ -74,6 +75,7 @@ __all__ = [
     "GpuClass",
     "Guardrail",
     "Lane",
+    "Loan",
     "Node",
     "NodePool",
     "Outcome",

@@ -23,7 +23,7 @@ from django.urls import URLPattern, URLResolver, get_resolver, reverse
 from django.utils import timezone
 
 from portal.accounts.models import ApiToken, Persona, Session, User
-from portal.approvals.models import ApprovalRule, Comment, QuotaRequest, Step
+from portal.approvals.models import ApprovalRule, Comment, LoanOffer, QuotaLoan, QuotaRequest, Step
 from portal.demo.organisation import H100
 from portal.notices.models import Arrival, Letter, Notice, Webhook
 from portal.teams.models import GroupRule, Membership, ServiceAccount, SubmitTemplate, Team
@@ -79,6 +79,8 @@ LEADS = frozenset({"lead", "admin"})
 ACTORS = LEADS | {"operator"}
 OPERATORS = frozenset({"operator", "admin"})
 ADMINS = frozenset({"admin"})
+LENDING = ACTORS | {"neighbour"}
+"""Who has a page of loans: whoever leads a queue, and operators."""
 SUBMITTERS = frozenset({"neighbour", "researcher", "scientist", "lead", "admin"})
 AUDITORS = LEADS | {"approver", "operator", "finance"}
 ALL_AUDITORS = AUDITORS - {"lead"}
@@ -107,6 +109,7 @@ PROGRAM = {**TEAM_OF, "account": "svc-vermilion"}
 PROGRAM_TOKEN = {**PROGRAM, "pk": "program_token"}
 WHAT_IF = {"pk": "what_if"}
 REPLAY = {"pk": "replay"}
+LOAN, OFFER = {"pk": "loan"}, {"pk": "offer"}
 CONSOLIDATION = {"pk": "consolidation"}
 
 REQUEST = {"pk": "request"}
@@ -195,6 +198,11 @@ ROWS = {
     "web:cycle_snapshot": Row(ALL_AUDITORS, args={"number": 48213}),
     "web:cluster_mode": Row(OPERATORS, OPERATORS, {"mode": "paused"}),
     "web:queue_future": Row(TEAM, args=QUEUE),
+    "web:loans": Row(LENDING),
+    "web:loan_new": Row(LENDING - {"operator"}, LENDING - {"operator"}),
+    "web:loan": Row(ACTORS, args=LOAN),
+    "web:loan_act": Row(None, LEADS, {**LOAN, "verb": "decline"}),
+    "web:loan_offer_withdraw": Row(None, LEADS, OFFER),
     "web:what_ifs": Row(OPERATORS, OPERATORS),
     "web:what_if": Row(OPERATORS, args=WHAT_IF),
     "web:what_if_cancel": Row(None, OPERATORS, WHAT_IF),
@@ -293,6 +301,11 @@ ROWS = {
     "api:workload_hold": Row(None, ACTORS, WORK),
     "api:workload_release": Row(None, ACTORS, WORK),
     "api:requests": Row(HERE, HERE),
+    "api:loans": Row(HERE, HERE),
+    "api:loan": Row(ACTORS, args=LOAN),
+    "api:loan_act": Row(None, LEADS, {**LOAN, "verb": "decline"}),
+    "api:loan_offers": Row(HERE, HERE),
+    "api:loan_offer": Row(LENDING, LEADS, OFFER, by="DELETE"),
     "api:request": Row(TEAM, NOBODY, REQUEST, by="PUT"),
     "api:request_preview": Row(TEAM, args=REQUEST),
     **{f"api:request_{verb}": Row(None, NOBODY, REQUEST) for verb in ("submit", "withdraw")},
@@ -331,7 +344,7 @@ ABSENT = {
     "cluster": "nowhere", "queue": "nowhere", "name": "nowhere", "uid": "uid-nowhere",
     "mode": "nowhere", "node": "nowhere", "topic": "nowhere",
     "team": "nowhere", "account": "svc-nowhere", "key": "nowhere",
-    "step": "nowhere", "persona": "nowhere", "username": "nobody",
+    "verb": "nowhere", "step": "nowhere", "persona": "nowhere", "username": "nobody",
     "pk": 999_999, "number": 999_999,
 }  # fmt: skip
 
@@ -426,6 +439,14 @@ def build() -> World:
         changes=[{"kind": "capacity", "gpu_class": H100, "nodes": 1}],
         asked_at=NOW,
     )
+    terms = {
+        "cluster": cluster, "lender": queues["alignment"], "gpus": MILLI, "created_at": NOW,
+        "gpu_class": cluster.gpu_classes.get(name=H100), "ends_at": NOW + timedelta(days=900),
+    }  # fmt: skip
+    offer = LoanOffer.objects.create(**terms)
+    loan = QuotaLoan.objects.create(
+        **terms, borrower=queues["vision"], state="asked", reason="vermilion-loan", since=NOW
+    )
     replay = WhatIf.objects.create(
         cluster=cluster,
         author="lead",
@@ -449,6 +470,8 @@ def build() -> World:
         "template": template.pk,
         "what_if": question.pk,
         "replay": replay.pk,
+        "loan": loan.pk,
+        "offer": offer.pk,
         "consolidation": ordered.pk,
     }
     real |= told_to(owner, cluster)

@@ -148,6 +148,7 @@ def organisation() -> Organisation:
             "username": ["okapi-user", *User.objects.values_list("username", flat=True), "nowhere"],
             "persona": ["elsewhere", "nowhere"],
             "step": ["connect", "nowhere"],
+            "verb": ["decline", "nowhere"],
             "provider_id": ["oidc", "nowhere"],
             "mode": ["paused", "nowhere"],
             "node": ["node-1", "nowhere"],

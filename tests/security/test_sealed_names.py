@@ -69,6 +69,13 @@ MAY = ("?verb=see&on=nlp", "?verb=members&on=nlp", "?verb=submit&on=zebra-vision
        "?verb=submit&on=quokka-search", "?verb=act&on=zebra-run")  # fmt: skip
 MAY_API = tuple(query.replace("verb", "capability") for query in MAY)
 QUESTION = {"kind": "quota", "queue": PROBE, "gpu_class": GPUS, "nominal_gpus": 3}
+TERMS = {
+    "gpu_class": GPUS,
+    "gpus": "1",
+    "until": "2030-01-01T00:00:00Z",
+    "notice_h": "24",
+    "reason": "r",
+}
 PERSONA = {"name": "fresh", "grants": {"see": "team"}, "gpu_classes": [PROBE]}
 ADDRESSES = {
     "accounts:sign_in": Address(
@@ -241,6 +248,27 @@ ADDRESSES = {
         f"api:request_{verb}": Address(probes=({"note": "n", "giver": PROBE},))
         for verb in ("forward", "approve")
     },
+    "web:loans": PLAIN,
+    "web:loan_new": Address(
+        ("?kind=lend&borrower=zebra-vision", "?offer=1"),
+        (
+            {"kind": "ask", "borrower": "nlp", "lender": PROBE, **TERMS},
+            {"kind": "lend", "lender": PROBE, "borrower": "nlp", **TERMS},
+        ),
+    ),
+    "web:loan": PLAIN,
+    "web:loan_act": PLAIN,
+    "web:loan_offer_withdraw": PLAIN,
+    "api:loans": Address(
+        probes=(
+            {"kind": "ask", "borrower": "nlp", "lender": PROBE, **TERMS},
+            {"kind": "lend", "lender": "nlp", "borrower": PROBE, **TERMS},
+        )
+    ),
+    "api:loan": PLAIN,
+    "api:loan_act": PLAIN,
+    "api:loan_offers": Address(probes=({"lender": PROBE, **TERMS},)),
+    "api:loan_offer": PLAIN,
     "web:requests": Address(("?state=all", "?state=decide")),
     "web:request": SHOWN,
     "web:request_new": Address(("?queue=zebra-vision",), (WISH, {**WISH, "queue": "nlp", "giver": PROBE})),

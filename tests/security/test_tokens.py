@@ -19,7 +19,7 @@ WRITES = ("POST", "PUT", "PATCH", "DELETE")
 GIVEN = {
     "cluster": "fra1", "name": "pretraining", "uid": "uid-there", "number": 48213, "pk": 1,
     "team": "pretraining", "account": "svc-there", "key": "nowhere",
-    "username": "m.okafor", "queue": "pretraining",
+    "username": "m.okafor", "queue": "pretraining", "verb": "decline",
 }  # fmt: skip
 
 
@@ -95,6 +95,7 @@ def test_writing_operations_are_those_we_know():
         "DELETE team_member", "POST personas", "PUT persona", "DELETE persona",
         "POST persona_preview",
         "POST quota_preview", "POST quota_revert",
+        "POST loans", "POST loan_act", "POST loan_offers", "DELETE loan_offer",
         "POST requests", "PUT request", "POST request_submit", "POST request_forward",
         "POST request_approve", "POST request_ask_changes", "POST request_reject", "POST request_revoke",
         "POST request_withdraw", "POST request_renew", "POST request_comments",

@@ -192,6 +192,17 @@ def test_quota_set_without_the_right_is_refused(weir, cluster):
     assert "You may not edit quotas" in done.stderr
 
 
+def test_loan_is_asked_for_consented_to_and_given_back(weir, kube):
+    terms = ("--class", "h100-80gb", "--gpus", "2", "--until", "2030-01-01T00:00:00Z")
+    asked = weir("-o", "json", "loan", "ask", "--for", "alignment", "--of", "vision", *terms,
+                 "--reason", "DPO", user="lead")  # fmt: skip
+    number = str(json.loads(asked.stdout)["id"])
+    assert "running" in weir("loan", "consent", number, user="lead").stdout
+    _, row = lines(weir("loan", "ls", user="lead"))
+    assert row[:3] == [number, "vision", "alignment"]
+    assert "ended" in weir("loan", "give-back", number, user="lead").stdout
+
+
 def test_quota_change_is_listed_and_reverted_by_its_number(weir, cluster):
     weir(
         "quota",

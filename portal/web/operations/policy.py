@@ -11,7 +11,7 @@ from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods
 
-from portal.approvals.previews import fault
+from portal.approvals.unplanned import fault
 from portal.teams.access import is_admin
 from portal.web.frame.requests import PersonRequest
 from portal.web.operations.mode import operated

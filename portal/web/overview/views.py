@@ -132,7 +132,7 @@ def _entitlement(cluster: Cluster, user: User, queue: Queue, chosen: GpuClass) -
     now = cluster.now()
     division = queue_figures.division(cluster, user, chosen)
     share = division.share(queue)
-    figures_ = figures.figures_of(share, potential=True)
+    figures_ = figures.figures_of(share, potential=True, loan=division.loans.get(queue.pk, 0))
     on = axis([figures_])
     steps = division.steps(queue)
     reach = Figures(

@@ -11,7 +11,7 @@ from typing import Any
 from django.db.models import F, FloatField, Sum
 
 from portal.accounts.models import User
-from portal.approvals import previews
+from portal.approvals import previews, unplanned
 from portal.approvals.clock import warns_at
 from portal.approvals.models import QuotaRequest, Step
 from portal.approvals.previews import Seen, seen_by
@@ -45,7 +45,7 @@ def planned(wish: Wish) -> dict[str, Any]:
     try:
         return previews.of_wish(wish, wish.queue.cluster.now())
     except ServiceError as refused:
-        return previews.fault(refused)
+        return unplanned.fault(refused)
 
 
 def fresh(request: QuotaRequest, *, gpus: int | None, giver: Queue | None) -> dict[str, Any]:
@@ -57,7 +57,7 @@ def fresh(request: QuotaRequest, *, gpus: int | None, giver: Queue | None) -> di
             wish = replace(wish, giver=giver) if giver is not None else wish
             return previews.of_wish(wish, request.cluster.now(), gpus=gpus)
         except ServiceError as refused:
-            return previews.fault(refused)
+            return unplanned.fault(refused)
 
     key = ("request", request.pk, request.since, gpus, giver.pk if giver else None)
     return remembered.of(request.cluster, key, plan)

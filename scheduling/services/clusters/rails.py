@@ -110,11 +110,11 @@ def _hard(limits: list[dict[str, Bound]], rows: PolicyRows) -> dict[str, int]:
 
 def _limit(line: list[Queue], class_pk: int, rows: PolicyRows) -> Bound:
     """The least of the limits along the line: nominal + borrowing limit, where there is one."""
-    limits = []
+    limits, quotas = [], rows.quotas
     for queue in line:
-        quota = rows.quota_by_key.get((queue.pk, class_pk))
-        if quota is not None and quota.borrowing_limit_gpus is not None:
-            limits.append(quota.nominal_gpus + quota.borrowing_limit_gpus)
+        quota = quotas.get((queue.pk, class_pk))
+        if quota is not None and quota.borrowing_limit is not None:
+            limits.append(quota.nominal + quota.borrowing_limit)
     return min(limits, default=None)
 
 

@@ -54,7 +54,7 @@ class Layout:
     @classmethod
     def of(cls, rows: PolicyRows, node_gpus: Mapping[str, int]) -> Layout:
         leaves = [q for q in rows.queues if q.name in rows.leaf_names]
-        quotas = rows.entitlements.engine_quotas()
+        quotas = rows.quotas
         nominal = tuple(
             tuple(quota.nominal if (quota := quotas.get((q.pk, c.pk))) else 0 for q in leaves)
             for c in rows.gpu_classes

@@ -1,17 +1,19 @@
-"""Quotas as the engine takes them: in force now, in grace after they were lowered, with their GPU-hours."""
+"""Quotas as the engine takes them: in force now, with what is lent, in grace after they were lowered, with
+their GPU-hours."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
 from django.db.models import F, FloatField, Q, Sum
 
 from scheduling.engine import model as m
-from scheduling.models import MILLI, Cluster, Quota, UsageSample
+from scheduling.models import MILLI, Cluster, Loan, Quota, UsageSample
 from scheduling.models.ledger import Resolution
+from scheduling.services.lending import guaranteed, in_force, moved, nominal_of
 from scheduling.services.tables.unchanged import Unchanged
 
 Key = tuple[int, int]
@@ -32,6 +34,10 @@ class Entitlements:
     """Of this month, where a budget is set."""
     grace: timedelta
     period_ends: datetime
+    loans: tuple[Loan, ...] = ()
+    """In force now."""
+    moved: Mapping[Key, int] = field(default_factory=dict)
+    """What the loans move, as ``services.lending`` says."""
 
     @classmethod
     def load(cls, cluster: Cluster, at: datetime, held: Unchanged) -> Entitlements:
@@ -43,7 +49,9 @@ class Entitlements:
         start, end = month(at)
         bounded = [q for q in quotas if q.budget_gpu_hours is not None]
         used = used_gpu_hours(bounded, start, at) if bounded else {}
-        return cls(quotas, held.rows("former quotas", ended), used, grace, end)
+        loans = held.rows("loans", in_force(cluster, at))
+        shifted = moved(loans, nominal_of(quotas)) if loans else {}
+        return cls(quotas, held.rows("former quotas", ended), used, grace, end, loans, shifted)
 
     def engine_quotas(self) -> dict[Key, m.Quota]:
         """For the engine; where no row is in force, its defaults stand."""
@@ -51,26 +59,37 @@ class Entitlements:
         before: dict[Key, list[Quota]] = {}
         for row in self.former:
             before.setdefault((row.queue_id, row.gpu_class_id), []).append(row)
-        return {key: self._quota(key, now.get(key), before.get(key, [])) for key in now | before}
+        keys = {**now, **before, **self.moved}
+        return {key: self._quota(key, now.get(key), before.get(key, [])) for key in keys}
 
     def _quota(self, key: Key, row: Quota | None, before: Iterable[Quota]) -> m.Quota:
         budget = row.budget_gpu_hours if row else None
         return m.Quota(
-            **figures(row),
-            lowered=self._lowered(row, before),
+            **self._guaranteed(key, figures(row)),
+            lowered=self._lowered(key, row, before),
             budget_gpu_hours=budget,
             used_gpu_hours=self.used_gpu_hours.get(key, 0.0),
             period_ends=None if budget is None else self.period_ends,
         )
 
-    def _lowered(self, row: Quota | None, before: Iterable[Quota]) -> m.Lowered | None:
+    def _guaranteed(self, key: Key, granted: dict[str, Any]) -> dict[str, Any]:
+        """``granted`` with what loans move."""
+        by = self.moved.get(key, 0)
+        if not by:
+            return granted
+        limit = granted.get("borrowing_limit")
+        nominal, limit = guaranteed(granted.get("nominal", 0), limit, by)
+        return granted | {"nominal": nominal, "borrowing_limit": limit}
+
+    def _lowered(self, key: Key, row: Quota | None, before: Iterable[Quota]) -> m.Lowered | None:
         """The most generous of the rows whose grace runs, if it gave more than the one in force."""
         most = max(before, key=lambda old: (old.nominal_gpus, _limit(old), old.pk), default=None)
         if most is None or most.effective_until is None:
             return None
         if row is not None and _gives_no_less(row, most):
             return None
-        return m.Lowered(most.effective_until + self.grace, **figures(most))
+        until = most.effective_until + self.grace
+        return m.Lowered(until, **self._guaranteed(key, figures(most)))
 
 
 def _gives_no_less(row: Quota, before: Quota) -> bool:

@@ -19,7 +19,6 @@ from scheduling.models import (
     NodePool,
     PriorityClass,
     Queue,
-    Quota,
     Share,
 )
 from scheduling.services.policy import service_classes, user_usage
@@ -64,8 +63,9 @@ class PolicyRows:
         return {c.name: c for c in self.gpu_classes}
 
     @cached_property
-    def quota_by_key(self) -> dict[Key, Quota]:
-        return {(q.queue_id, q.gpu_class_id): q for q in self.entitlements.quotas}
+    def quotas(self) -> dict[Key, m.Quota]:
+        """As the engine takes them, milli-GPU."""
+        return self.entitlements.engine_quotas()
 
     @cached_property
     def queue_by_name(self) -> dict[str, Queue]:
@@ -178,7 +178,7 @@ def engine_queues(rows: PolicyRows) -> tuple[m.Queue, ...]:
     class_names = {c.pk: c.name for c in rows.gpu_classes}
     names = {q.pk: q.name for q in rows.queues}
     quotas: dict[int, dict[str, m.Quota]] = {}
-    for (queue_pk, class_pk), quota in rows.entitlements.engine_quotas().items():
+    for (queue_pk, class_pk), quota in rows.quotas.items():
         quotas.setdefault(queue_pk, {})[class_names[class_pk]] = quota
     users: dict[int, dict[str, int]] = {}
     for (queue_pk, user), gpus in rows.user_usage.items():

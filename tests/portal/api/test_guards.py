@@ -14,7 +14,7 @@ from rest_framework.test import APIClient
 
 from portal.accounts.models import ApiToken, Persona, User
 from portal.api import guards, members
-from portal.approvals.models import ApprovalRule
+from portal.approvals.models import ApprovalRule, LoanOffer
 from portal.idempotency import kept, tasks
 from portal.idempotency.models import KeptAnswer
 from portal.teams.models import GroupRule, Membership, ServiceAccount, Team
@@ -33,8 +33,8 @@ def admin(api):
     return api("admin")
 
 
-REQUESTS = {name for name in guards.VERSIONED if name.startswith("Request")}
-"""Tried in ``test_requests``: what may be done to a request goes by its state."""
+REQUESTS = {name for name in guards.VERSIONED if name.startswith(("Request", "Loan"))}
+"""Tried in ``test_requests`` and ``test_loans``: what may be done to them goes by their state."""
 
 
 def key():
@@ -113,11 +113,16 @@ def edited(cluster):
     what_if = WhatIf.objects.create(**asked, title="x", changes=[], kind="now", state="done")
     order = Consolidation.objects.create(cluster=cluster, gpu_class=gpu_class, nodes=1, author="admin",
                                          asked_at=timezone.now(), most_moves=1)  # fmt: skip
+    offer = LoanOffer.objects.create(
+        cluster=cluster, lender=research, gpu_class=gpu_class, gpus=1000, created_at=timezone.now(),
+        ends_at=timezone.now() + timedelta(days=900),
+    )  # fmt: skip
     place = f"/api/v1/teams/{member.team}/members/{member.user}"
     return {
         "ConsolidationDetail": ("delete", f"{FRA1}/consolidations/{order.pk}", None),
         "GroupRuleDetail": ("delete", f"/api/v1/group-rules/{rule.pk}", None),
         "NoticePreferences": ("put", "/api/v1/notices/preferences", {}),
+        "OfferDetail": ("delete", f"{FRA1}/loan-offers/{offer.pk}", None),
         "OneGpuClass": ("put", f"{FRA1}/gpu-classes/{gpu_class}", {"name": str(gpu_class)}),
         "OnePriorityClass": ("put", f"/api/v1/priority-classes/{priority}", {"name": "z"}),
         "OneQueue": ("delete", f"{FRA1}/queues/pretraining", None),

@@ -36,9 +36,8 @@ def acts_and_promises(plan: Plan) -> list[Decision]:
 
 
 def claims_what_was_lent(made: Plan, again: Plan) -> bool:
-    """Whether all that ``again`` does is a claim that ``made`` gave rise to: it lifted a queue past its share,
-    which entitles who waited for quota to what another of it holds (docs/design/no-ping-pong.md, how far it
-    holds).
+    """Whether all that ``again`` does is a claim that ``made`` gave rise to: it lifted a queue past its
+    share, which entitles who waited for quota to what another of it holds (docs/design/no-ping-pong.md).
     """
     lent = any(d.reason is Reason.BORROWS for d in made.decisions)
     waited = {d.workload for d in made.decisions if d.reason is Reason.WAITS_FOR_QUOTA}

@@ -98,6 +98,7 @@ _BY_STEP: Mapping[tuple[str, str], What] = {
 def _changed(before: PolicyRows, now: PolicyRows) -> Iterator[str]:
     pairs = (
         ("quotas", before.entitlements.quotas, now.entitlements.quotas),
+        ("loans", before.entitlements.loans, now.entitlements.loans),
         ("queues", before.queues, now.queues),
         ("priority classes", before.priority_classes, now.priority_classes),
         ("GPU classes", before.gpu_classes, now.gpu_classes),

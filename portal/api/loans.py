@@ -1,0 +1,301 @@
+"""Loans between queues: all that their page does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from django.db.models import QuerySet
+from django.shortcuts import get_object_or_404
+from django.urls import reverse
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import generics, serializers, status
+from rest_framework.exceptions import NotFound
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from portal.accounts.models import Scope, User
+from portal.api.scope import ClusterView
+from portal.approvals.loans import doors, previews
+from portal.approvals.loans.models import NOTICE_H, LoanOffer, QuotaLoan
+from portal.approvals.loans.states import OVER, RUNNING, WAITING
+from portal.approvals.loans.who import leads, led_queues, open_offers, verbs, visible_loans
+from portal.boundary.reading import one_line, within_calendar
+from portal.selectors.fields import GpusField
+from portal.teams.access import visible_queues
+from scheduling.models import MILLI, Cluster, GpuClass, Queue
+from scheduling.services.errors import ServiceError
+
+STATES = {"waiting": WAITING, "running": RUNNING, "ended": OVER}
+
+
+class LoanSerializer(serializers.ModelSerializer[QuotaLoan]):
+    """`ends_at` is as agreed, `term_ends_at` as it will be; `may` is what you may do to it now."""
+
+    lender: Any = serializers.SlugRelatedField(slug_field="name", read_only=True)
+    borrower: Any = serializers.SlugRelatedField(slug_field="name", read_only=True)
+    gpu_class: Any = serializers.SlugRelatedField(slug_field="name", read_only=True)
+    gpus = GpusField(read_only=True)
+    author: Any = serializers.SlugRelatedField(
+        slug_field="username", read_only=True, allow_null=True
+    )
+    term_ends_at = serializers.DateTimeField(
+        source="term.ends_at", read_only=True, allow_null=True, default=None
+    )
+    may = serializers.SerializerMethodField()
+
+    class Meta:
+        model = QuotaLoan
+        fields = [
+            "id", "state", "lender", "borrower", "gpu_class", "gpus", "ends_at", "term_ends_at",
+            "notice_h", "offer", "author", "reason", "created_at", "since", "may",
+        ]  # fmt: skip
+        read_only_fields = fields
+
+    def get_may(self, loan: QuotaLoan) -> list[str]:
+        return sorted(verbs(self.context["request"].user, loan))
+
+
+class OfferSerializer(serializers.ModelSerializer[LoanOffer]):
+    lender: Any = serializers.SlugRelatedField(slug_field="name", read_only=True)
+    gpu_class: Any = serializers.SlugRelatedField(slug_field="name", read_only=True)
+    gpus = GpusField(read_only=True)
+    left_gpus = serializers.SerializerMethodField(help_text="That nobody has taken.")
+
+    class Meta:
+        model = LoanOffer
+        fields = [
+            "id",
+            "lender",
+            "gpu_class",
+            "gpus",
+            "left_gpus",
+            "ends_at",
+            "notice_h",
+            "created_at",
+        ]
+        read_only_fields = fields
+
+    def get_left_gpus(self, offer: LoanOffer) -> float:
+        return doors.remaining(offer) / MILLI
+
+
+class TermsSerializer(serializers.Serializer[Any]):
+    lender = serializers.CharField(max_length=63)
+    gpu_class = serializers.CharField(max_length=63)
+    gpus = serializers.FloatField(min_value=0.001, max_value=1_000_000)
+    until = serializers.DateTimeField(validators=[within_calendar])
+    notice_h = serializers.IntegerField(
+        min_value=0,
+        max_value=doors.MOST_NOTICE_H,
+        default=NOTICE_H,
+        help_text="Of a recall, hours.",
+    )
+
+
+class ProposalSerializer(TermsSerializer):
+    kind = serializers.ChoiceField(
+        choices=["ask", "lend"], help_text="`ask` for a queue that you lead, or `lend` of one."
+    )
+    borrower = serializers.CharField(max_length=63)
+    reason = serializers.CharField(max_length=doors.MOST_REASON, validators=[one_line])
+    offer = serializers.IntegerField(
+        required=False, allow_null=True, help_text="An offer to all that it is taken of."
+    )
+
+
+class LoanActSerializer(serializers.Serializer[Any]):
+    gpus = serializers.FloatField(
+        required=False, min_value=0.001, help_text="Of a consent: lend less than is asked for."
+    )
+    note = serializers.CharField(
+        required=False, allow_blank=True, max_length=doors.MOST_REASON, validators=[one_line]
+    )
+
+
+class LoansView(ClusterView):
+    serializer_class: Any = LoanSerializer
+    queryset = QuotaLoan.objects.none()
+    write_scope = Scope.QUOTAS
+
+    def get_queryset(self) -> QuerySet[QuotaLoan]:
+        if self.is_schema:
+            return QuotaLoan.objects.none()
+        return visible_loans(self.person).filter(cluster=self.cluster)
+
+    def told(self, loan: QuotaLoan, code: int = status.HTTP_200_OK) -> Response:
+        fresh = get_object_or_404(self.get_queryset(), pk=loan.pk)
+        data = LoanSerializer(fresh, context=self.get_serializer_context()).data
+        address = reverse("api:loan", args=[self.cluster.name, fresh.pk])
+        headers = {"Location": address} if code == status.HTTP_201_CREATED else None
+        return Response(data, status=code, headers=headers)
+
+
+STATE = OpenApiParameter("state", str, enum=[*STATES, "all"], description="Which; default: all.")
+
+
+class LoanList(LoansView, generics.ListAPIView[QuotaLoan]):
+    """Loans of queues that you lead, the last moved first."""
+
+    def get_queryset(self) -> QuerySet[QuotaLoan]:
+        rows = super().get_queryset()
+        wanted = STATES.get(self.request.query_params.get("state", ""))
+        return rows.filter(state__in=wanted) if wanted else rows
+
+    @extend_schema(parameters=[STATE])
+    def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        return super().get(request, *args, **kwargs)
+
+    @extend_schema(request=ProposalSerializer, responses={201: LoanSerializer})
+    def post(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        """Ask for a loan, or offer one to a queue; nothing changes before the other side consents."""
+        told = _valid(ProposalSerializer, request)
+        offer = _offer(self.person, self.cluster, told.get("offer"))
+        mine, seen = led_queues(self.person), visible_queues(self.person)
+        asks = told["kind"] == "ask"
+        lender = (
+            offer.lender
+            if offer
+            else _queue(self.cluster, seen if asks else mine, told["lender"], "lender")
+        )
+        borrower = _queue(self.cluster, mine if asks else seen, told["borrower"], "borrower")
+        made = doors.propose(
+            by=self.person,
+            lender=lender,
+            borrower=borrower,
+            reason=told["reason"],
+            asks=asks,
+            offer=offer,
+            **_terms(self.cluster, told),
+        )
+        return self.told(made, status.HTTP_201_CREATED)
+
+
+class LoanDetail(LoansView, generics.RetrieveAPIView[QuotaLoan]):
+    """One loan."""
+
+
+Act = Callable[[User, QuotaLoan, dict[str, Any]], QuotaLoan]
+
+
+def _consent(by: User, loan: QuotaLoan, told: dict[str, Any]) -> QuotaLoan:
+    gpus = round(told["gpus"] * MILLI) if "gpus" in told else loan.gpus
+    return doors.consent(by=by, loan=loan, gpus=gpus, expected=previews.planned(loan, gpus))
+
+
+ACTS: Mapping[str, Act] = {
+    "consent": _consent,
+    "decline": lambda by, loan, told: doors.decline(by=by, loan=loan, note=told.get("note", "")),
+    "withdraw": lambda by, loan, _: doors.withdraw(by=by, loan=loan),
+    "recall": lambda by, loan, told: doors.recall(by=by, loan=loan, note=told.get("note", "")),
+    "undo": lambda by, loan, _: doors.undo_recall(by=by, loan=loan),
+    "give-back": lambda by, loan, _: doors.give_back(by=by, loan=loan),
+}
+
+
+class LoanAct(LoansView):
+    @property
+    def edited(self) -> str:
+        """The address whose version it changes."""
+        return reverse("api:loan", args=[self.cluster.name, self.kwargs["pk"]])
+
+    def version(self) -> Any:
+        return self.told(self.get_object()).data
+
+    @extend_schema(
+        operation_id="clusters_loans_act_create",
+        request=LoanActSerializer,
+        responses=LoanSerializer,
+        parameters=[OpenApiParameter("verb", str, "path", enum=list(ACTS))],
+    )
+    def post(self, request: Request, cluster: str, pk: int, verb: str) -> Response:
+        """Consent, decline, withdraw, recall, undo a recall, give back. The next cycle sees it."""
+        loan = self.get_object()
+        if verb not in ACTS or not (
+            leads(self.person, loan.lender) or leads(self.person, loan.borrower)
+        ):
+            raise NotFound
+        return self.told(ACTS[verb](self.person, loan, _valid(LoanActSerializer, request)))
+
+
+class OfferList(ClusterView, generics.ListAPIView[LoanOffer]):
+    """Quota that is offered to all, for whoever leads a queue."""
+
+    serializer_class: Any = OfferSerializer
+    queryset = LoanOffer.objects.none()
+    write_scope = Scope.QUOTAS
+
+    def get_queryset(self) -> QuerySet[LoanOffer]:
+        if self.is_schema:
+            return LoanOffer.objects.none()
+        return open_offers(self.person, self.cluster)
+
+    @extend_schema(request=TermsSerializer, responses={201: OfferSerializer})
+    def post(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        """Offer idle nominal quota of a queue that you lead; you consent to each loan of it."""
+        told = _valid(TermsSerializer, request)
+        lender = _queue(self.cluster, led_queues(self.person), told["lender"], "lender")
+        made = doors.offer_to_all(by=self.person, lender=lender, **_terms(self.cluster, told))
+        return Response(OfferSerializer(made).data, status=status.HTTP_201_CREATED)
+
+
+class OfferDetail(ClusterView, generics.RetrieveDestroyAPIView[LoanOffer]):
+    """One offer to all. DELETE withdraws it; what was lent of it runs on."""
+
+    serializer_class: Any = OfferSerializer
+    queryset = LoanOffer.objects.none()
+    write_scope = Scope.QUOTAS
+
+    def get_queryset(self) -> QuerySet[LoanOffer]:
+        if self.is_schema:
+            return LoanOffer.objects.none()
+        return open_offers(self.person, self.cluster)
+
+    def perform_destroy(self, instance: LoanOffer) -> None:
+        if not leads(self.person, instance.lender):
+            raise NotFound
+        doors.withdraw_offer(by=self.person, offer=instance)
+
+
+def _valid(kind: type[serializers.Serializer[Any]], request: Request) -> dict[str, Any]:
+    asked = kind(data=request.data)
+    asked.is_valid(raise_exception=True)
+    told: dict[str, Any] = asked.validated_data
+    return told
+
+
+def _terms(cluster: Cluster, told: Mapping[str, Any]) -> dict[str, Any]:
+    found = GpuClass.objects.filter(cluster=cluster, name=told["gpu_class"]).first()
+    if found is None:
+        names = ", ".join(cluster.gpu_classes.values_list("name", flat=True))
+        raise ServiceError(
+            "no_class", f"There is no GPU class {told['gpu_class']}.", f"Use one of {names}.",
+            field="gpu_class",
+        )  # fmt: skip
+    gpus = round(told["gpus"] * MILLI)
+    return {"gpu_class": found, "gpus": gpus, "until": told["until"], "notice_h": told["notice_h"]}
+
+
+def _queue(cluster: Cluster, rows: QuerySet[Queue], name: str, field: str) -> Queue:
+    mine = rows.filter(cluster=cluster, parent__isnull=False).select_related("cluster")
+    found = mine.filter(name=name).first()
+    if found is None:
+        raise ServiceError(
+            "no_such_queue", "There is no such queue for you.", "Name a queue that you lead, or see.",
+            field=field,
+        )  # fmt: skip
+    return found
+
+
+def _offer(person: User, cluster: Cluster, key: int | None) -> LoanOffer | None:
+    if key is None:
+        return None
+    found = open_offers(person, cluster).filter(pk=key).first()
+    if found is None:
+        raise ServiceError(
+            "no_such_offer",
+            "There is no such offer any more.",
+            "Read the offers again.",
+            field="offer",
+        )
+    return found

@@ -1,0 +1,86 @@
+"""Loans as people make them. Times are cluster time, GPU columns milli-GPU; what runs has its ``term``, which
+the engine reads."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+
+from portal.approvals.loans.states import WAITING, LoanState
+from scheduling.models import Cluster, GpuClass, Loan, Queue
+
+NOTICE_H = 24
+
+
+class LoanOffer(models.Model):
+    """Idle nominal quota that a queue offers to whoever asks. Withdrawn, it lets what was lent of it run."""
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="loan_offers")
+    lender = models.ForeignKey(Queue, on_delete=models.CASCADE, related_name="loan_offers")
+    gpu_class = models.ForeignKey(GpuClass, on_delete=models.CASCADE, related_name="+")
+    gpus = models.PositiveIntegerField()
+    ends_at = models.DateTimeField()
+    notice_h = models.PositiveIntegerField(default=NOTICE_H)
+    author = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+"
+    )
+    created_at = models.DateTimeField()
+    withdrawn_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["-created_at", "-id"]
+        constraints = [
+            models.CheckConstraint(condition=Q(gpus__gt=0), name="loan_offer_above_zero")
+        ]
+
+    def __str__(self) -> str:
+        return f"O-{self.pk}"
+
+
+class QuotaLoan(models.Model):
+    """``notice_h``: a recall ends it so many hours later."""
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="quota_loans")
+    lender = models.ForeignKey(Queue, on_delete=models.CASCADE, related_name="+")
+    borrower = models.ForeignKey(Queue, on_delete=models.CASCADE, related_name="+")
+    gpu_class = models.ForeignKey(GpuClass, on_delete=models.CASCADE, related_name="+")
+    gpus = models.PositiveIntegerField()
+    ends_at = models.DateTimeField()
+    """As agreed; a recall ends the term sooner."""
+    notice_h = models.PositiveIntegerField(default=NOTICE_H)
+    state = models.CharField(max_length=9, choices=LoanState.choices)
+    offer = models.ForeignKey(
+        LoanOffer, on_delete=models.SET_NULL, null=True, blank=True, related_name="loans"
+    )
+    term = models.OneToOneField(
+        Loan, on_delete=models.SET_NULL, null=True, blank=True, related_name="agreed"
+    )
+    author = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+"
+    )
+    decider = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    reason = models.CharField(max_length=500)
+    created_at = models.DateTimeField()
+    since = models.DateTimeField()
+    """Of the last step."""
+    warned = models.BooleanField(default=False)
+    """Whether it was said that it ends soon."""
+    expected = models.JSONField(default=dict, blank=True)
+    """What it was to do when it was consented to."""
+
+    class Meta:
+        ordering = ["-since", "-id"]
+        constraints = [
+            models.CheckConstraint(condition=Q(gpus__gt=0), name="quota_loan_above_zero"),
+            models.CheckConstraint(
+                condition=Q(state__in=WAITING, term=None) | ~Q(state__in=WAITING),
+                name="quota_loan_waits_without_a_term",
+            ),
+        ]
+        indexes = [models.Index(fields=["cluster", "state"], name="quota_loan_by_state")]
+
+    def __str__(self) -> str:
+        return f"L-{self.pk}"

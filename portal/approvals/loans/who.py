@@ -1,0 +1,90 @@
+"""Who sees a loan, and who may take which step: the leads of its two sides, each for their own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from django.db.models import Q, QuerySet
+from django.utils import timezone
+
+from portal.accounts.capabilities import Capability
+from portal.accounts.models import User
+from portal.approvals.loans.models import LoanOffer, QuotaLoan
+from portal.approvals.loans.states import RUNNING, LoanState, LoanVerb
+from portal.teams.access import dividable_queues, is_operator
+from portal.teams.models import Membership
+from portal.teams.rights import Person, rights_of
+from scheduling.models import Cluster, Queue
+from scheduling.models.queues import above
+
+
+def led_queues(user: Person) -> QuerySet[Queue]:
+    """Queues that they lend and borrow for: those of teams they lead and all below."""
+    return dividable_queues(user).filter(parent__isnull=False)
+
+
+def leads_somewhere(user: Person) -> bool:
+    """Whether there is any, without asking which."""
+    rights, edits = rights_of(user), Capability.EDIT_QUOTAS
+    return rights.everywhere(edits) or any(True for _ in rights.holding(edits))
+
+
+def leads(user: Person, queue: Queue) -> bool:
+    return led_queues(user).filter(pk=queue.pk).exists()
+
+
+def may_open(user: Person, cluster: Cluster) -> bool:
+    """Whether there is a page of loans for them."""
+    return is_operator(user) or led_queues(user).filter(cluster=cluster).exists()
+
+
+def visible_loans(user: Person) -> QuerySet[QuotaLoan]:
+    """Both sides know each other; operators read all."""
+    rows = QuotaLoan.objects.select_related(
+        "cluster", "lender__cluster", "borrower", "gpu_class", "term", "author", "offer"
+    )
+    if is_operator(user):
+        return rows
+    mine = led_queues(user)
+    return rows.filter(Q(lender__in=mine) | Q(borrower__in=mine))
+
+
+def open_offers(user: Person, cluster: Cluster) -> QuerySet[LoanOffer]:
+    """Offers to all: of everybody who leads a queue of the cluster."""
+    rows = LoanOffer.objects.filter(
+        cluster=cluster, withdrawn_at=None, ends_at__gt=cluster.now()
+    ).select_related("lender", "gpu_class", "cluster")
+    return rows if may_open(user, cluster) else rows.none()
+
+
+def verbs(user: Person, loan: QuotaLoan) -> set[LoanVerb]:
+    """What they may do to it now."""
+    lends, borrows = leads(user, loan.lender), leads(user, loan.borrower)
+    state = LoanState(loan.state)
+    found: set[LoanVerb] = set()
+    if state == LoanState.ASKED:
+        found |= {LoanVerb.CONSENT, LoanVerb.DECLINE} if lends else set()
+        found |= {LoanVerb.WITHDRAW} if borrows else set()
+    elif state == LoanState.OFFERED:
+        found |= {LoanVerb.CONSENT, LoanVerb.DECLINE} if borrows else set()
+        found |= {LoanVerb.WITHDRAW} if lends else set()
+    elif state in RUNNING:
+        recall = LoanVerb.RECALL if state == LoanState.RUNNING else LoanVerb.UNDO
+        found |= {recall} if lends else set()
+        found |= {LoanVerb.GIVE_BACK} if borrows else set()
+    return found
+
+
+def waits_for(user: Person, rows: Iterable[QuotaLoan]) -> list[QuotaLoan]:
+    """Those of ``rows`` that wait for their consent."""
+    return [one for one in rows if LoanVerb.CONSENT in verbs(user, one)]
+
+
+def leads_of(queue: Queue) -> QuerySet[User]:
+    """Everybody who decides for the queue by the persona of a team at or above it; none where it is only
+    administrators."""
+    over = Queue.objects.filter(Q(pk=queue.pk) | above(queue.cluster_id, queue.path))
+    held = Membership.objects.in_force(timezone.now()).filter(
+        team__queue__in=over, persona__grants__has_key=Capability.EDIT_QUOTAS.value
+    )
+    return User.objects.filter(pk__in=held.values("user"), is_active=True).order_by("username")

@@ -1,0 +1,157 @@
+"""Loans as their pages show them: who waits for whom, both sides of what runs on one axis, what lies idle."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from django.db.models import Max
+
+from portal.accounts.models import User
+from portal.approvals.loans.doors import remaining
+from portal.approvals.loans.models import LoanOffer, QuotaLoan
+from portal.approvals.loans.states import OVER, RUNNING, WAITING, LoanVerb
+from portal.approvals.loans.who import led_queues, open_offers, verbs, visible_loans
+from portal.display.entitlement import Axis, Bar, Figures, axis, bar
+from portal.selectors.overview import figures_of
+from scheduling.models import MILLI, Cluster, GpuClass, Queue, Share, UsageSample
+from scheduling.models.ledger import Resolution
+from scheduling.services.lending import moved_at
+from scheduling.services.quotas.loans import lendable
+
+IDLE_DAYS = 7
+LAST_OVER = 20
+Key = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """A queue of a loan: its figures with what is lent, and its bar."""
+
+    queue: Queue
+    figures: Figures
+    bar: Bar
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    loan: QuotaLoan
+    lender: Side
+    borrower: Side
+    axis: Axis
+    verbs: frozenset[LoanVerb]
+    ends_at: datetime | None
+
+    @property
+    def is_held(self) -> bool:
+        """Whether the borrower holds all that it is guaranteed."""
+        figures = self.borrower.figures
+        return figures.allocated >= figures.nominal
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    offer: LoanOffer
+    left: int
+    mine: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Idle:
+    """Nominal quota that nobody of the queue held in the last days, and that it could lend."""
+
+    queue: Queue
+    gpu_class: GpuClass
+    gpus: int
+
+
+@dataclass(slots=True)
+class Page:
+    waiting: list[tuple[QuotaLoan, bool]] = field(default_factory=list)
+    """And whether it waits for the reader."""
+    offers: list[Offer] = field(default_factory=list)
+    rows: list[Row] = field(default_factory=list)
+    idle: list[Idle] = field(default_factory=list)
+    over: list[QuotaLoan] = field(default_factory=list)
+
+    @property
+    def needs_me(self) -> int:
+        return sum(mine for _, mine in self.waiting)
+
+
+def page(user: User, cluster: Cluster) -> Page:
+    loans = visible_loans(user).filter(cluster=cluster)
+    mine = set(led_queues(user).filter(cluster=cluster).values_list("pk", flat=True))
+    offers = [
+        Offer(one, remaining(one), one.lender_id in mine) for one in open_offers(user, cluster)
+    ]
+    waiting = [
+        (loan, LoanVerb.CONSENT in verbs(user, loan)) for loan in loans.filter(state__in=WAITING)
+    ]
+    return Page(
+        waiting=sorted(waiting, key=lambda pair: not pair[1]),
+        offers=offers,
+        rows=rows(user, cluster, list(loans.filter(state__in=RUNNING))),
+        idle=idle(user, cluster),
+        over=list(loans.filter(state__in=OVER)[:LAST_OVER]),
+    )
+
+
+def rows(user: User, cluster: Cluster, loans: Sequence[QuotaLoan]) -> list[Row]:
+    sides = figures(cluster, [q for loan in loans for q in (loan.lender, loan.borrower)])
+    on = axis(
+        sides.get((queue.pk, loan.gpu_class_id), NONE)
+        for loan in loans
+        for queue in (loan.lender, loan.borrower)
+    )
+    return [
+        Row(
+            loan=loan,
+            lender=_side(loan.lender, loan, sides, on),
+            borrower=_side(loan.borrower, loan, sides, on),
+            axis=on,
+            verbs=frozenset(verbs(user, loan)),
+            ends_at=loan.term.ends_at if loan.term else None,
+        )
+        for loan in loans
+    ]
+
+
+NONE = Figures(0, 0, 0, 0, 0)
+
+
+def _side(queue: Queue, loan: QuotaLoan, sides: Mapping[Key, Figures], on: Axis) -> Side:
+    own = sides.get((queue.pk, loan.gpu_class_id), NONE)
+    return Side(queue, own, bar(queue.name, own, on))
+
+
+def figures(cluster: Cluster, queues: Iterable[Queue]) -> dict[Key, Figures]:
+    """(queue id, class id) -> figures of the newest division."""
+    moved = moved_at(cluster, cluster.now())
+    shares = Share.objects.filter(queue__in={queue.pk for queue in queues})
+    keys = ((share, (share.queue_id, share.gpu_class_id)) for share in shares)
+    return {key: figures_of(share, loan=moved.get(key, 0)) for share, key in keys}
+
+
+def idle(user: User, cluster: Cluster) -> list[Idle]:
+    """Of the lowest queues that the person leads: what was held at most in the last days is left out."""
+    led = led_queues(user).filter(cluster=cluster, children=None)
+    now = cluster.now()
+    samples = UsageSample.objects.filter(
+        queue__in=led, resolution=Resolution.HOUR, start__gte=now - timedelta(days=IDLE_DAYS)
+    )
+    held = samples.values("queue", "gpu_class").annotate(most=Max("allocated_gpus")).order_by()
+    most = {(row["queue"], row["gpu_class"]): row["most"] for row in held}
+    queues = {queue.pk: queue for queue in led}
+    classes = {one.pk: one for one in cluster.gpu_classes.all()}
+    found = [
+        Idle(queues[queue], classes[kind], round(_own(queues[queue], classes[kind], now) - held_))
+        for (queue, kind), held_ in most.items()
+        if queue in queues and kind in classes
+    ]
+    return [one for one in found if one.gpus >= MILLI]
+
+
+def _own(queue: Queue, gpu_class: GpuClass, now: datetime) -> int:
+    return lendable(queue, gpu_class, now, now + timedelta(seconds=1))

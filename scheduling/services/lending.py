@@ -1,0 +1,76 @@
+"""What queues lend each other of their nominal quota, and what that makes of each queue's guarantee.
+
+A loan moves the guarantee and nothing else: how much a queue may hold at most stays as it is. Between
+departments every queue from the lender up to the nearest queue above both gives, and every one down to the
+borrower gets, so that all sums stay as they were.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+
+from django.db.models import QuerySet
+
+from scheduling.models import Cluster, Loan, Queue, Quota
+
+Key = tuple[int, int]
+"""(queue id, class id)"""
+
+
+def in_force(cluster: Cluster, at: datetime) -> QuerySet[Loan]:
+    running = Loan.objects.filter(cluster=cluster, starts_at__lte=at, ends_at__gt=at)
+    return running.select_related("lender", "borrower")
+
+
+def moved(loans: Iterable[Loan], nominal: Mapping[Key, int]) -> dict[Key, int]:
+    """How much more (negative: less) each queue is guaranteed of a class by ``loans``, milli-GPU.
+
+    ``nominal`` is as granted. Where a lender was granted less since, it lends what it has, the oldest loans
+    first.
+    """
+    found: dict[Key, int] = {}
+    lent: dict[Key, int] = {}
+    for loan in sorted(loans, key=lambda one: (one.starts_at, one.pk)):
+        at = (loan.lender_id, loan.gpu_class_id)
+        gpus = min(loan.gpus, max(0, nominal.get(at, 0) - lent.get(at, 0)))
+        lent[at] = lent.get(at, 0) + gpus
+        for queue, by in parts(loan.lender, loan.borrower, gpus):
+            key = (queue, loan.gpu_class_id)
+            found[key] = found.get(key, 0) + by
+    return {key: by for key, by in found.items() if by}
+
+
+def parts(lender: Queue, borrower: Queue, gpus: int) -> list[tuple[int, int]]:
+    """(queue id, by how much its guarantee changes) of a loan."""
+    gives, gets = _line(lender), _line(borrower)
+    meet = set(gives) & set(gets)
+    return [(pk, -gpus) for pk in gives if pk not in meet] + [
+        (pk, gpus) for pk in gets if pk not in meet
+    ]
+
+
+def _line(queue: Queue) -> list[int]:
+    """The queue and those above it, the root left out."""
+    over = Queue.objects.above(queue).filter(parent__isnull=False)
+    return [queue.pk, *over.values_list("pk", flat=True)]
+
+
+def guaranteed(nominal: int, borrowing_limit: int | None, by: int) -> tuple[int, int | None]:
+    """Nominal and borrowing limit with ``by`` more of nominal: what the queue may hold at most stays."""
+    after = max(0, nominal + by)
+    if borrowing_limit is None:
+        return after, None
+    return after, max(0, nominal + borrowing_limit - after)
+
+
+def nominal_of(quotas: Iterable[Quota]) -> dict[Key, int]:
+    return {(row.queue_id, row.gpu_class_id): row.nominal_gpus for row in quotas}
+
+
+def moved_at(cluster: Cluster, at: datetime) -> dict[Key, int]:
+    """As ``moved``, of everything in force at ``at``."""
+    loans = list(in_force(cluster, at))
+    if not loans:
+        return {}
+    return moved(loans, nominal_of(Quota.objects.filter(queue__cluster=cluster).in_force(at)))

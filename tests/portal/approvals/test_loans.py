@@ -1,0 +1,231 @@
+"""Loans between queues: consent, what they move in the division and when, recall, races."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from decimal import Decimal
+
+import pytest
+
+from portal.approvals import clock
+from portal.approvals.loans import doors
+from portal.approvals.loans.models import QuotaLoan
+from portal.approvals.loans.states import LoanState
+from portal.demo.organisation import H100
+from scheduling.models import MILLI, Announcement, Loan, Quota
+from scheduling.services.errors import ServiceError
+from scheduling.services.policy import rows as policies
+from scheduling.services.quotas.save import Field, QuotaCell, save_quotas
+from tests.factories import NOW
+from tests.portal.approvals.conftest import queue_of, set_clock
+
+pytestmark = pytest.mark.django_db
+UNTIL = NOW + timedelta(days=10)
+
+
+@pytest.fixture
+def h100(cluster):
+    return cluster.gpu_classes.get(name=H100)
+
+
+@pytest.fixture
+def ask(cluster, people, h100):
+    """``ask(gpus=4)``: search (products) asks vision (research) for h100, by an admin who leads both."""
+
+    def make(lender="vision", borrower="search", gpus=4, until=UNTIL, **more):
+        terms = {"reason": "a deadline", "notice_h": 24, "asks": True, "by": people.admin, **more}
+        return doors.propose(
+            lender=queue_of(cluster, lender), borrower=queue_of(cluster, borrower),
+            gpu_class=h100, gpus=gpus * MILLI, until=until, **terms,
+        )  # fmt: skip
+
+    return make
+
+
+@pytest.fixture
+def running(ask, people):
+    def make(**more):
+        return doors.consent(by=people.lead, loan=ask(**more))
+
+    return make
+
+
+def guaranteed(cluster, name, at=NOW):
+    """(nominal, most) of the queue as the engine takes it, GPUs."""
+    rows = policies.load(cluster, at=at)
+    quota = rows.quotas[queue_of(cluster, name).pk, cluster.gpu_classes.get(name=H100).pk]
+    most = None if quota.borrowing_limit is None else quota.nominal + quota.borrowing_limit
+    return quota.nominal / MILLI, None if most is None else most / MILLI
+
+
+def test_ask_moves_nothing_before_its_lender_consents(cluster, ask):
+    before = guaranteed(cluster, "search")
+    ask()
+    assert guaranteed(cluster, "search") == before
+
+
+def test_loan_moves_the_guarantee_and_not_what_a_queue_may_hold_at_most(cluster, running):
+    names = ("vision", "research", "search", "products", "language")
+    before = {name: guaranteed(cluster, name) for name in names}
+    running(gpus=4)
+
+    moved = {name: guaranteed(cluster, name)[0] - before[name][0] for name in names}
+    assert moved == {"vision": -4, "research": -4, "search": 4, "products": 4, "language": 0}
+    assert {name: guaranteed(cluster, name)[1] for name in names} == {
+        name: most for name, (_, most) in before.items()
+    }
+
+
+def test_loan_inside_a_department_leaves_the_department_as_it_is(cluster, running):
+    before = guaranteed(cluster, "research")
+    running(lender="vision", borrower="alignment")
+    assert guaranteed(cluster, "research") == before
+
+
+@pytest.mark.parametrize(("at", "moved"), [
+    (NOW, 4), (UNTIL - timedelta(seconds=1), 4), (UNTIL, 0), (UNTIL + timedelta(days=1), 0),
+])  # fmt: skip
+def test_loan_holds_from_consent_to_its_end_by_itself(cluster, running, at, moved):
+    before = guaranteed(cluster, "search")[0]
+    running(gpus=4)
+    assert guaranteed(cluster, "search", at)[0] == before + moved
+
+
+def test_edit_of_the_granted_nominal_during_a_loan_is_kept_past_its_end(cluster, people, running):
+    running(gpus=4)
+    edit(cluster, people, "vision", 12)
+    assert guaranteed(cluster, "vision")[0] == 8
+    assert guaranteed(cluster, "vision", UNTIL)[0] == 12
+
+
+def test_lender_that_is_granted_less_than_it_lends_lends_what_it_has(cluster, people, running):
+    search = guaranteed(cluster, "search")[0]
+    running(gpus=4)
+    edit(cluster, people, "vision", 3)
+    assert guaranteed(cluster, "vision")[0] == 0
+    assert guaranteed(cluster, "search")[0] == search + 3
+
+
+def edit(cluster, people, name, nominal):
+    save_quotas(
+        queue=queue_of(cluster, "research"), author=people.admin, reason="other",
+        cells=[QuotaCell(name, H100, Field.NOMINAL, Decimal(nominal))],
+    )  # fmt: skip
+
+
+def test_recall_ends_it_after_its_notice_and_can_be_undone(cluster, people, running):
+    before = guaranteed(cluster, "search")[0]
+    loan = running(gpus=4)
+    doors.recall(by=people.lead, loan=loan)
+    after = NOW + timedelta(hours=24)
+    assert guaranteed(cluster, "search", after - timedelta(seconds=1))[0] == before + 4
+    assert guaranteed(cluster, "search", after)[0] == before
+
+    doors.undo_recall(by=people.lead, loan=loan)
+    assert guaranteed(cluster, "search", after)[0] == before + 4
+
+
+def test_borrower_gives_it_back_at_once(cluster, people, running):
+    before = guaranteed(cluster, "search")[0]
+    doors.give_back(by=people.admin, loan=running())
+    assert guaranteed(cluster, "search")[0] == before
+
+
+@pytest.mark.parametrize(("terms", "field"), [
+    ({"gpus": 17}, "gpus"),
+    ({"gpus": 0}, "gpus"),
+    ({"until": NOW}, "until"),
+    ({"borrower": "vision"}, "borrower"),
+    ({"borrower": "research"}, "borrower"),
+    ({"reason": " "}, "reason"),
+    ({"notice_h": -1}, "notice_h"),
+])  # fmt: skip
+def test_terms_that_cannot_be_are_refused_at_their_field(ask, terms, field):
+    with pytest.raises(ServiceError) as refused:
+        ask(**terms)
+    assert refused.value.field == field
+    assert refused.value.remedy
+    assert not QuotaLoan.objects.exists()
+
+
+def test_what_is_lent_is_not_lent_twice_at_one_time(running, ask, people):
+    running(gpus=12)
+    with pytest.raises(ServiceError, match="has 4 "):
+        ask(gpus=5)
+    assert ask(gpus=4)
+
+
+def test_who_leads_neither_side_decides_nothing(ask, people):
+    loan = ask()
+    for verb in (doors.consent, doors.decline, doors.withdraw):
+        with pytest.raises(ServiceError, match="other side"):
+            verb(by=people.neighbour, loan=loan)
+
+
+def test_second_of_two_who_decide_is_told_that_it_moved_on(ask, people):
+    loan = ask()
+    stale = QuotaLoan.objects.get(pk=loan.pk)
+    doors.consent(by=people.lead, loan=loan)
+    for late in (doors.consent, doors.decline):
+        with pytest.raises(ServiceError) as refused:
+            late(by=people.admin, loan=stale)
+        assert refused.value.code == "moved_on"
+    assert Loan.objects.count() == 1
+
+
+def test_consent_after_the_quota_was_lent_elsewhere_leaves_the_ask_open(ask, running, people):
+    first = ask(gpus=10)
+    running(gpus=10)
+    with pytest.raises(ServiceError) as refused:
+        doors.consent(by=people.lead, loan=first)
+    assert refused.value.code == "lends_too_much"
+    assert QuotaLoan.objects.get(pk=first.pk).state == LoanState.ASKED
+
+
+def test_offer_to_all_is_taken_in_parts_and_no_further(cluster, people, ask, h100):
+    offer = doors.offer_to_all(
+        by=people.lead, lender=queue_of(cluster, "vision"), gpu_class=h100, gpus=6 * MILLI,
+        until=UNTIL, notice_h=24,
+    )  # fmt: skip
+    first, second = ask(gpus=4, offer=offer), ask(gpus=4, offer=offer)
+    doors.consent(by=people.lead, loan=first)
+    assert doors.remaining(offer) == 2 * MILLI
+    with pytest.raises(ServiceError) as refused:
+        doors.consent(by=people.lead, loan=second)
+    assert refused.value.code == "more_than_offered"
+    doors.consent(by=people.lead, loan=second, gpus=2 * MILLI)
+    assert doors.remaining(offer) == 0
+
+
+def test_withdrawn_offer_lets_what_was_lent_of_it_run(cluster, people, ask, h100):
+    offer = doors.offer_to_all(
+        by=people.lead, lender=queue_of(cluster, "vision"), gpu_class=h100, gpus=6 * MILLI,
+        until=UNTIL, notice_h=24,
+    )  # fmt: skip
+    loan = doors.consent(by=people.lead, loan=ask(gpus=4, offer=offer))
+    doors.withdraw_offer(by=people.lead, offer=offer)
+    assert QuotaLoan.objects.get(pk=loan.pk).state == LoanState.RUNNING
+    offer.refresh_from_db()
+    with pytest.raises(ServiceError, match="withdrawn"):
+        ask(gpus=1, offer=offer)
+
+
+def test_clock_says_once_that_it_ends_and_notes_that_it_has(cluster, running):
+    loan = running()
+    set_clock(cluster, UNTIL - timedelta(hours=1))
+    assert [clock.advance_loans(cluster) for _ in range(2)] == [1, 0]
+    set_clock(cluster, UNTIL)
+    assert [clock.advance_loans(cluster) for _ in range(2)] == [1, 0]
+    assert QuotaLoan.objects.get(pk=loan.pk).state == LoanState.ENDED
+    assert list(Announcement.objects.order_by("pk").values_list("kind", flat=True)) == [
+        "loan.ask",
+        "loan.consent",
+        "loan.near_end",
+        "loan.end",
+    ]
+
+
+def test_quota_rows_stay_as_they_were_granted(cluster, running):
+    before = list(Quota.objects.order_by("pk").values())
+    running()
+    assert list(Quota.objects.order_by("pk").values()) == before

@@ -1,0 +1,110 @@
+"""The pages of loans: asked, looked at with what it does, consented to, recalled."""
+
+from __future__ import annotations
+
+import pytest
+
+from portal.approvals.models import LoanOffer, QuotaLoan
+from portal.demo.organisation import H100
+from scheduling.models import MILLI
+from tests.factories import example_cluster, make_user
+from tests.portal.kubernetes import serving
+
+pytestmark = pytest.mark.django_db
+URL = "/c/fra1/loans/"
+TYPED = {"kind": "ask", "lender": "vision", "borrower": "alignment", "gpu_class": H100, "gpus": "4",
+         "until": "2030-12-18T18:00", "notice_h": "24", "reason": "DPO runs"}  # fmt: skip
+
+
+@pytest.fixture
+def cluster():
+    """The example organisation over an API server that answers."""
+    made = example_cluster()
+    with serving(made):
+        yield made
+
+
+@pytest.fixture
+def loan(cluster, as_user):
+    as_user("lead").post(f"{URL}new/", TYPED)
+    return QuotaLoan.objects.get()
+
+
+def text(answer):
+    return " ".join(answer.content.decode().split())
+
+
+def test_ask_waits_on_the_page_of_its_lender(loan, as_user):
+    told = text(as_user("lead").get(URL))
+    assert f"alignment asks for 4 {H100} of vision" in told
+    assert "Your turn" in told
+
+
+def test_lender_sees_what_it_does_before_consenting(loan, as_user):
+    told = text(as_user("lead").get(f"{URL}{loan.pk}/"))
+    assert "If you consent" in told
+    assert "planned at" in told
+    assert f"Fair share now of {H100}" in told
+
+
+def test_consent_to_less_runs_and_shows_on_both_queues(loan, as_user):
+    lead = as_user("lead")
+    assert lead.post(f"{URL}{loan.pk}/consent/", {"gpus": "2"}).status_code == 302
+    loan.refresh_from_db()
+    assert (loan.state, loan.gpus) == ("running", 2 * MILLI)
+    assert loan.expected["changes"]
+    for queue, word in (("vision", "lent"), ("alignment", "borrowed")):
+        told = text(lead.get(f"/c/fra1/queues/{queue}/?class={H100}"))
+        assert f"with 2 {word} by loans" in told
+    assert "alignment</a> has" in text(lead.get(URL))
+
+
+def test_recall_says_when_before_its_button(loan, as_user):
+    lead = as_user("lead")
+    lead.post(f"{URL}{loan.pk}/consent/")
+    told = text(lead.get(f"{URL}{loan.pk}/"))
+    assert f"Recall 4 {H100} from alignment?" in told
+    assert "It keeps what it holds as long as that is free" in told
+    lead.post(f"{URL}{loan.pk}/recall/")
+    assert "Undo the recall" in text(lead.get(f"{URL}{loan.pk}/"))
+
+
+@pytest.mark.parametrize(("typed", "told"), [
+    ({"gpus": "40"}, "Lend 16 at most"),
+    ({"gpus": ""}, "Write how many GPUs."),
+    ({"until": "soon"}, "Write a time as"),
+    ({"until": "2020-01-01T00:00"}, "Choose a later end."),
+    ({"lender": "alignment"}, "Lend to a queue of another branch"),
+])  # fmt: skip
+def test_terms_that_cannot_be_are_typed_again(cluster, as_user, typed, told):
+    answer = as_user("lead").post(f"{URL}new/", TYPED | typed)
+    assert answer.status_code == 400
+    assert told in text(answer)
+    assert "DPO runs" in text(answer)
+    assert not QuotaLoan.objects.exists()
+
+
+def test_offer_to_all_is_asked_for_with_its_terms(cluster, as_user):
+    lead = as_user("lead")
+    lead.post(f"{URL}new/", {**TYPED, "kind": "offer"})
+    offer = LoanOffer.objects.get()
+    assert "Offered to all" in text(lead.get(URL))
+    form = text(lead.get(f"{URL}new/?kind=ask&offer={offer.pk}"))
+    assert "are offered until" in form
+    assert lead.post(f"{URL}offers/{offer.pk}/withdraw/").status_code == 302
+    offer.refresh_from_db()
+    assert offer.withdrawn_at
+
+
+def test_late_step_is_told_what_happened(loan, as_user):
+    lead = as_user("lead")
+    lead.post(f"{URL}{loan.pk}/decline/")
+    answer = lead.post(f"{URL}{loan.pk}/consent/")
+    assert answer.status_code == 409
+    assert "has moved on" in text(answer)
+
+
+def test_who_leads_nothing_finds_no_page(cluster, as_user):
+    make_user("nobody-here")
+    for name in ("researcher", "nobody-here"):
+        assert as_user(name).get(URL).status_code == 404
