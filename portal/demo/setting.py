@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Protocol, TypedDict
 
 from portal.demo import organisation as org
-from portal.demo import seed, seed_trace
+from portal.demo import lending, seed, seed_trace
 from portal.demo.cluster.furnish import Played, furnish
 from portal.demo.cluster.paths import DemoFolder
 from portal.demo.cluster.venue import Venue
@@ -84,6 +84,7 @@ class OrganisationSetting:
             say(f"Living {PAST_DAYS} days of it in the simulator")
             count = past.live(played, since=since, until=now, **DEMAND)
             say(f"{count:,} workloads lived through; those that had not ended go on")
+            lending.lend(cluster)
             folder.mark_seeded()
         return past.arrivals(cluster, since=cluster.now(), **DEMAND)
 
