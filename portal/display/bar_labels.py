@@ -40,7 +40,7 @@ def labels(figures: Figures, on: Axis, *, width: str = "wide", framed_gpus: floa
     above = [("fair share now", figures.fair_share)]
     if figures.potential is not None and figures.potential > figures.fair_share:
         above.append(("potential", figures.potential))
-    below = [("nominal", figures.nominal), ("allocated", figures.allocated)]
+    below = [("nominal", figures.granted), ("allocated", figures.allocated)]
     if figures.limit is not None:
         (above if framed_gpus else below).append(("limit", figures.limit))
     if framed_gpus:
