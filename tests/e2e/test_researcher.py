@@ -8,7 +8,7 @@ from scheduling.models import Cluster, Workload
 from scheduling.services.worker import held as workers
 from scheduling.services.worker.cycles import run_cycle
 from tests.e2e.conftest import axe, sign_in
-from tests.factories import example_cluster
+from tests.factories import example_cluster, make_workload
 from tests.portal.kubernetes import serving
 
 
@@ -205,3 +205,16 @@ def test_two_are_marked_and_cancelled_after_one_question(researcher, cluster):
             break
         researcher.wait_for_timeout(100)
     assert Workload.objects.exclude(state="finished").get().name == "probe-c"
+
+
+def test_line_for_kubectl_is_copied(page, cluster):
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    queue = cluster.queues.get(name="pretraining")
+    work = make_workload(queue, user="m.okafor", namespace="pretraining")
+    sign_in(page, User.objects.get(username="m.okafor"))
+    page.goto(f"/c/fra1/w/{work.uid}/")
+    page.get_by_role("button", name="Copy the line: Describe").click()
+    expect(page.get_by_text("Copied")).to_be_visible()
+    copied = page.evaluate("navigator.clipboard.readText()")
+    assert copied == page.locator("#command-1").text_content()
+    assert copied.startswith(f"kubectl -n {work.namespace} describe ")
