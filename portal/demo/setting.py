@@ -8,8 +8,8 @@ from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Protocol, TypedDict
 
-from portal.demo import organisation as org
 from portal.demo import lending, seed, seed_trace
+from portal.demo import organisation as org
 from portal.demo.cluster.furnish import Played, furnish
 from portal.demo.cluster.paths import DemoFolder
 from portal.demo.cluster.venue import Venue

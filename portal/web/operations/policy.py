@@ -11,18 +11,14 @@ from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods
 
-from portal.approvals.unplanned import fault
 from portal.teams.access import is_admin
 from portal.web.frame.requests import PersonRequest
 from portal.web.operations.mode import operated
-from portal.web.quotas.preview import Told, told
+from portal.web.quotas.preview import Told, tried
 from scheduling.models import Cluster
 from scheduling.services.errors import ServiceError
 from scheduling.services.policy.knobs import KNOBS, Knob, check, policy_of, set_policy
 from scheduling.services.whatif.documents import changes_of_policy
-from scheduling.services.whatif.preview import preview
-
-NOTHING = "None of the edited fields changes what the engine plans at this moment."
 
 
 @login_required
@@ -37,7 +33,7 @@ def policy(request: PersonRequest, cluster: str) -> HttpResponse:
             raise Http404
         values, faults = _typed(request)
         if not faults and "preview" in request.POST:
-            seen = _preview(request, found, values)
+            seen = tried(request.user, found, changes_of_policy(found, values))
         elif not faults:
             faults = _save(request, found, values)
             if not faults:
@@ -67,17 +63,6 @@ def _typed(request: PersonRequest) -> tuple[dict[str, Any], dict[str, str]]:
         except ServiceError as error:
             faults[knob.field] = str(error)
     return values, faults
-
-
-def _preview(request: PersonRequest, cluster: Cluster, values: Mapping[str, Any]) -> Told:
-    """What the next plan would be by it."""
-    changes = changes_of_policy(cluster, values)
-    if not changes:
-        return Told(why=NOTHING)
-    try:
-        return told(request.user, cluster, preview(cluster, changes))
-    except ServiceError as refused:
-        return told(request.user, cluster, fault(refused))
 
 
 def _save(request: PersonRequest, cluster: Cluster, values: Mapping[str, Any]) -> dict[str, str]:

@@ -11,6 +11,7 @@ from typing import Any
 from portal.accounts.models import User
 from portal.approvals import edits
 from portal.approvals.previews import Seen, ShareRow, seen_by
+from portal.approvals.unplanned import fault
 from portal.display.format import number
 from portal.web.frame.remembered import remembered
 from portal.web.quotas.replayed import Replayed
@@ -18,11 +19,12 @@ from scheduling.models import Cluster, Workload
 from scheduling.services.errors import ServiceError
 from scheduling.services.quotas.faults import WORDS, QuotaCell, shown
 from scheduling.services.quotas.save import Fault, Field, Grid
-from scheduling.services.whatif.preview import LEAVES
+from scheduling.services.whatif.preview import LEAVES, preview
 
 Json = dict[str, Any]
 SPARED = (Field.NOMINAL, Field.BORROWING_LIMIT, Field.WEIGHT)
 """What a queue keeps of it for the grace, as ``services.policy.entitlements`` gives it to the engine."""
+UNPLANNED = "None of the edited fields changes what the engine plans at this moment."
 NOTHING = "A budget of GPU-hours starts and stops nobody by itself."
 
 
@@ -74,6 +76,16 @@ def told(person: User, cluster: Cluster, kept: Json) -> Told:
     }
     plan = next(iter(seen.values()), None) or seen_by(person, cluster, kept, about="", gpu_class="")
     return Told(plan, [(name, one.shares) for name, one in seen.items() if one and one.shares])
+
+
+def tried(person: User, cluster: Cluster, changes: Sequence[Json]) -> Told:
+    """What changes of queues or of the policy would do; nothing is kept. ``why`` where there are none."""
+    if not changes:
+        return Told(why=UNPLANNED)
+    try:
+        return told(person, cluster, preview(cluster, changes))
+    except ServiceError as refused:
+        return told(person, cluster, fault(refused))
 
 
 def with_grace(told: Told, lowered: Iterable[Lowered]) -> Told:

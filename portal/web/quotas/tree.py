@@ -19,6 +19,7 @@ from portal.teams.reading import reader_of
 from portal.web.frame.shell import get_cluster
 from portal.web.quotas.draining import CONFIRMED, Draining, draining
 from portal.web.quotas.place import crumbs, get_queue, may_divide, may_edit_queue
+from portal.web.quotas.preview import Told, tried
 from scheduling.models import MILLI, PodSecurity, Queue, Sharing, Stop
 from scheduling.services.errors import ServiceError, name_refused
 from scheduling.services.quotas.faults import figure
@@ -31,6 +32,7 @@ from scheduling.services.quotas.tree import (
     create_queue,
     delete_queue,
 )
+from scheduling.services.whatif.documents import changes_of_queue
 
 STOPS = [
     (Stop.NONE.value, "No: work is admitted"),
@@ -231,6 +233,8 @@ def edit(request: HttpRequest, cluster: str, queue: str) -> HttpResponse:
     }
     form = _form(request, found, initial)
     if request.method == "POST" and form.is_valid():
+        if "preview" in request.POST:
+            return _page(request, found, form, is_new=False, seen=_tried(request, found, form))
         if _begins_drain(request, found, form):
             shown = draining(found, reader_of(request))
             return _page(request, found, form, is_new=False, draining=shown)
@@ -257,6 +261,12 @@ def delete(request: HttpRequest, cluster: str, queue: str) -> HttpResponse:
         return redirect("web:queue_edit", cluster, queue)
     messages.success(request, f"Queue {queue} is gone.")
     return redirect("web:quotas", cluster, parent.name if parent else "")
+
+
+def _tried(request: HttpRequest, queue: Queue, form: QueueForm) -> Told:
+    values = form.values()
+    limits = dataclasses.asdict(values["limits"])
+    return tried(person(request), queue.cluster, changes_of_queue(queue, {**values, **limits}))
 
 
 def _begins_drain(request: HttpRequest, queue: Queue, form: QueueForm) -> bool:
@@ -287,6 +297,7 @@ def _page(
     *,
     is_new: bool,
     draining: Draining | None = None,
+    seen: Told | None = None,
 ) -> HttpResponse:
     context = {
         "queue": queue,
@@ -294,6 +305,7 @@ def _page(
         "form": form,
         "is_new": is_new,
         "draining": draining,
+        "told": seen,
     }
     status = 400 if form.errors else 200
     return render(request, "web/quotas/queue_form.html", context, status=status)

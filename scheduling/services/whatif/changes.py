@@ -182,6 +182,12 @@ def _stop(value: Any, at: str) -> str:
     return str(value)
 
 
+def _sharing(value: Any, at: str) -> str:
+    if value not in ("", *m.Sharing):
+        raise ChangeError(at, "That is no way of sharing.", one_of(m.Sharing))
+    return str(value)
+
+
 READERS: Mapping[str, Callable[[Any, str], Any]] = {
     **dict.fromkeys(
         ("queue", "parent", "gpu_class", "priority_class", "workload", "setting", "user"), _text
@@ -194,6 +200,9 @@ READERS: Mapping[str, Callable[[Any, str], Any]] = {
     "priority": _number(-1000, 1000, whole=True),
     "stop": _stop,
     "max_running": _number(0, MOST_GPUS, whole=True, unlimited=True),
+    "max_running_per_user": _number(0, MOST_GPUS, whole=True, unlimited=True),
+    "max_gpus_per_user": _number(0, MOST_GPUS, unlimited=True),
+    "sharing": _sharing,
     "min_run_time_s": _number(0, MOST_S, whole=True, unlimited=True),
     "max_wait_s": _number(0, MOST_S, whole=True, unlimited=True),
     "nodes": _number(-MOST_NODES, MOST_NODES, whole=True),

@@ -7,7 +7,7 @@ from dataclasses import fields
 from typing import Any
 
 from scheduling.engine import model as m
-from scheduling.models import Cluster
+from scheduling.models import MILLI, Cluster, Queue
 from scheduling.services.quotas.faults import QuotaCell
 from scheduling.services.quotas.values import Field
 
@@ -18,6 +18,9 @@ COLUMNS: Mapping[Field, str] = {
     Field.WEIGHT: "weight",
 }
 """A budget of GPU-hours starts and stops nobody at the moment it is set."""
+QUEUE_SETTINGS = (
+    "priority", "stop", "sharing", "max_running", "max_running_per_user", "max_gpus_per_user",
+)  # fmt: skip
 
 
 def changes_of(cells: Iterable[QuotaCell]) -> list[dict[str, Any]]:
@@ -31,6 +34,19 @@ def changes_of(cells: Iterable[QuotaCell]) -> list[dict[str, Any]]:
         one = found.setdefault(at, {"kind": "quota", "queue": at[0], "gpu_class": at[1]})
         one[column] = None if cell.value is None else float(cell.value)
     return list(found.values())
+
+
+def changes_of_queue(queue: Queue, values: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """One of the settings of ``values`` (columns of a queue) that are others and that the engine plans by;
+    its name and its place in the tree are none of them."""
+    told = {
+        name: values[name]
+        for name in QUEUE_SETTINGS
+        if name in values and values[name] != getattr(queue, name)
+    }
+    if told.get("max_gpus_per_user") is not None:
+        told["max_gpus_per_user"] /= MILLI
+    return [{"kind": "queue", "queue": queue.name, **told}] if told else []
 
 
 def changes_of_policy(cluster: Cluster, values: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -67,13 +67,21 @@ class QueueChange:
     priority: int = UNCHANGED
     stop: str = UNCHANGED
     max_running: int | None = UNCHANGED
+    max_running_per_user: int | None = UNCHANGED
+    max_gpus_per_user: float | None = UNCHANGED
     min_run_time_s: int | None = UNCHANGED
+    sharing: str = UNCHANGED
+    """Empty is as the queue above."""
 
     def applied(self, snapshot: m.Snapshot, number: int) -> m.Snapshot:
-        names = ("priority", "max_running", "min_run_time_s")
+        names = ("priority", "max_running", "max_running_per_user", "min_run_time_s")
         changed = {n: getattr(self, n) for n in names if getattr(self, n) is not UNCHANGED}
+        if self.max_gpus_per_user is not UNCHANGED:
+            changed["max_gpus_per_user"] = _milli(self.max_gpus_per_user)
         if self.stop is not UNCHANGED:
             changed["stop"] = m.Stop(self.stop)
+        if self.sharing is not UNCHANGED:
+            changed["sharing"] = m.Sharing(self.sharing) if self.sharing else None
         if self.parent is UNCHANGED:
             return _with_queue(snapshot, replace(_queue(snapshot, self.queue), **changed))
         if any(queue.name == self.queue for queue in snapshot.queues):

@@ -292,3 +292,17 @@ def test_lead_chooses_how_what_is_above_nominal_is_given_out(lead):
 
     assert Queue.objects.get(name="speech").sharing == "promise"
     assert 'value="promise" selected' in lead.get(url("speech", "edit")).content.decode()
+
+
+@pytest.mark.parametrize(("edit", "told"), [
+    ({"max_running": "0"}, "planned at"),
+    ({"sharing": "throughput"}, "planned at"),
+    ({"max_gpus_per_user": "1.5"}, "planned at"),
+    ({"name": "sight"}, "None of the edited fields changes what the engine plans"),
+])  # fmt: skip
+def test_edit_of_a_queue_is_planned_before_it_is_saved(lead, cluster, edit, told):
+    with serving(cluster):
+        answer = lead.post(url("vision", "edit"), fields("vision", "research", preview="1") | edit)
+    assert answer.status_code == 200
+    assert told in answer.content.decode()
+    assert Queue.objects.filter(name="vision", max_running=None, sharing="").exists()

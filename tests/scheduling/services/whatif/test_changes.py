@@ -98,3 +98,18 @@ def test_arrival_waits_behind_who_waits_already():
 def test_title_says_each_change():
     told = title(read([QUOTA, NODES]))
     assert told == f"speech {H100}: nominal 4; 1 node {H100} more"
+
+
+def test_limits_of_users_and_sharing_of_a_queue_are_tried():
+    change = read([
+        {"kind": "queue", "queue": "speech", "max_running_per_user": 2, "max_gpus_per_user": 1.5,
+         "sharing": "throughput"}
+    ])  # fmt: skip
+    (queue,) = change.applied(world()).queues
+    assert (queue.max_running_per_user, queue.max_gpus_per_user) == (2, 1500)
+    assert queue.sharing == "throughput"
+
+
+def test_way_of_sharing_that_there_is_not_is_named():
+    with pytest.raises(ChangeError, match="no way of sharing"):
+        read([{"kind": "queue", "queue": "speech", "sharing": "luck"}])
