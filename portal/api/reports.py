@@ -18,6 +18,7 @@ from portal.display.format import zone
 from portal.reports.fairness import fairness
 from portal.reports.filters import PRESETS, ReportFilters
 from portal.reports.forms import FilterForm
+from portal.reports.longest import longest
 from portal.reports.preemptions import preemptions
 from portal.reports.scope import reportable_queues
 from portal.reports.utilization import utilization
@@ -74,6 +75,13 @@ class Waits(ReportView):
     def get(self, request: Request, cluster: str) -> Response:
         """Queue waits: percentiles over time, by size, by hour of the week."""
         return self.report(waits, request.query_params)
+
+
+class Longest(ReportView):
+    @SCHEMA
+    def get(self, request: Request, cluster: str) -> Response:
+        """Who waited longest and why, and all waiting by reason and queue."""
+        return self.report(longest, request.query_params)
 
 
 class Fairness(ReportView):

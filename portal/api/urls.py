@@ -140,6 +140,7 @@ urlpatterns = [
     path(f"{CLUSTER}/evictions", ledger.EvictionList.as_view(), name="evictions"),
     path(f"{CLUSTER}/reports/utilization", reports.Utilization.as_view(), name="utilization"),
     path(f"{CLUSTER}/reports/waits", reports.Waits.as_view(), name="waits"),
+    path(f"{CLUSTER}/reports/longest", reports.Longest.as_view(), name="longest"),
     path(f"{CLUSTER}/reports/fairness", reports.Fairness.as_view(), name="fairness"),
     path(f"{CLUSTER}/reports/preemptions", reports.Preemptions.as_view(), name="preemptions"),
     path(f"{CLUSTER}/what-ifs", foresight.WhatIfList.as_view(), name="what_ifs"),

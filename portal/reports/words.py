@@ -10,6 +10,7 @@ from portal.display.periods import HOUR_S
 from portal.display.sentences import and_list
 from portal.reports.fairness import FairnessReport
 from portal.reports.filters import PRESETS, ReportFilters
+from portal.reports.longest import CAUSES, QUOTA, LongestReport, LongestRow
 from portal.reports.preemptions import PreemptionsReport
 from portal.reports.utilization import QueueRow, UtilizationReport
 from portal.reports.waits import WaitsReport
@@ -180,6 +181,27 @@ def fairness_finding(report: FairnessReport) -> Finding:
         return Finding(bold, "No queue is behind on average.")
     verb = "is" if len(losers) == 1 else "are"
     return Finding(bold, f"{and_list(losers[:3])} {verb} behind on average.")
+
+
+def longest_finding(report: LongestReport) -> Finding:
+    bold = (
+        f"{percent(report.share(*QUOTA))} of {number(report.hours)} waiting hours were quota: above "
+        f"its share or at a limit; {percent(report.share('fragmented'))} were fragmentation and "
+        f"{percent(report.share('room'))} a full cluster."
+    )
+    part = report.longest_hours / report.hours if report.hours else 0.0
+    who = counted(report.longest_count, "workload")
+    rest = f"The {who} that waited longest took {percent(part)} of these hours."
+    if report.before_quota_share is not None:
+        rest += f" Quota was {percent(report.before_quota_share)} in the period before."
+    return Finding(bold, rest)
+
+
+def mostly(row: LongestRow) -> str:
+    """'Above its share; then fragmented'."""
+    titles = {cause.name: cause.title for cause in CAUSES}
+    first, *more = (titles[name] for name in row.waited.mostly[:2])
+    return f"{first}; then {more[0][:1].lower()}{more[0][1:]}" if more else first
 
 
 def _givers(report: PreemptionsReport, count: int = 2) -> str:

@@ -238,7 +238,7 @@ ROWS = {
     "web:audit_csv": Row(AUDITORS),
     **{
         f"reports:{name}{ending}": Row(HERE)
-        for name in ("utilization", "waits", "preemptions", "fairness")
+        for name in ("utilization", "waits", "longest", "preemptions", "fairness")
         for ending in ("", "_csv", "_json")
     },
     "api:me": Row(ANYBODY),
@@ -321,7 +321,10 @@ ROWS = {
     "api:cycle": Row(HERE, args={"number": 48213}),
     "api:decisions": Row(HERE),
     "api:evictions": Row(HERE),
-    **{f"api:{name}": Row(HERE) for name in ("utilization", "waits", "preemptions", "fairness")},
+    **{
+        f"api:{name}": Row(HERE)
+        for name in ("utilization", "waits", "longest", "preemptions", "fairness")
+    },
     "api:what_ifs": Row(OPERATORS, OPERATORS),
     "api:what_if": Row(OPERATORS, OPERATORS, WHAT_IF, by="DELETE"),
     "api:forecast_score": Row(HERE),

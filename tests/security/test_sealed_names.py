@@ -231,8 +231,8 @@ ADDRESSES = {
     "web:cycle_snapshot": SHOWN,
     "web:cluster_mode": PLAIN,
     **{
-        f"reports:{name}{ending}": Address(REPORT, shows=name not in ("waits", "fairness"))
-        for name in ("utilization", "waits", "preemptions", "fairness")
+        f"reports:{name}{ending}": Address(REPORT, shows=name not in ("waits", "longest", "fairness"))
+        for name in ("utilization", "waits", "longest", "preemptions", "fairness")
         for ending in ("", "_csv", "_json")
     },
     **{
@@ -358,8 +358,8 @@ ADDRESSES = {
     "api:decisions": Address((*LEDGER, *OFFSETS), shows=True),
     "api:evictions": Address((*LEDGER, *OFFSETS), shows=True),
     **{
-        f"api:{name}": Address(REPORT, shows=name not in ("waits", "fairness"))
-        for name in ("utilization", "waits", "preemptions", "fairness")
+        f"api:{name}": Address(REPORT, shows=name not in ("waits", "longest", "fairness"))
+        for name in ("utilization", "waits", "longest", "preemptions", "fairness")
     },
     "api:schema": PLAIN,
     "api:docs": PLAIN,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import timedelta
@@ -20,10 +21,12 @@ from portal.reports.figures import utilization as utilization_figures
 from portal.reports.figures import waits as wait_figures
 from portal.reports.filters import PRESETS, ReportFilters
 from portal.reports.forms import FilterForm
+from portal.reports.longest import CAUSES, LongestReport, LongestRow
 from portal.reports.preemptions import OTHERS, OUTSIDE, Matrix, PreemptionsReport
 from portal.reports.usage import Usage
 from portal.reports.utilization import UtilizationReport
 from portal.reports.waits import WEEKDAYS, WaitsReport
+from portal.selectors.workloads import gang
 from scheduling.models import Cluster, Workload
 
 SHADES = 6
@@ -277,6 +280,55 @@ def fairness_page(report: FairnessReport, **_: bool) -> dict[str, Any]:
             (row, _lead_meter(row.lead_s, most), duration(abs(row.lead_s))) for row in report.queues
         ],
     }
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A stretch of a bar, percent of the axis, in the colour of its cause."""
+
+    x: float
+    width: float
+    cause: str
+    title: str
+
+
+def longest_page(report: LongestReport, **_: bool) -> dict[str, Any]:
+    most = max((row.waited.total_s for row in report.rows), default=0.0)
+    step = next((h for h in AXIS_HOURS if 4 * h * 3600 >= most), AXIS_HOURS[-1])
+    end = step * max(1, math.ceil(most / 3600 / step))
+    high = max((row.hours for row in report.causes), default=0.0)
+    hours = hours_column([row.hours for row in report.causes], report.hours)
+    shares = percent_column([report.share(row.cause.name) for row in report.causes])
+    return {
+        "finding": words.longest_finding(report),
+        "ticks": [(round(100 * h / end, 2), h) for h in range(0, end + 1, step)],
+        "longest_rows": [
+            (row, gang(row.work), _pieces(row, end * 3600), words.mostly(row))
+            for row in report.rows
+        ],
+        "cause_rows": [
+            (row, _part(row.hours, high), told, share)
+            for row, told, share in zip(report.causes, hours.parts, shares.parts, strict=True)
+        ],
+        "legend": [row.cause for row in report.causes],
+        "all_hours": hours.total,
+        "queue_rows": report.queues[:ROWS],
+    }
+
+
+AXIS_HOURS = (1, 2, 3, 6, 12, 24, 48, 96, 168, 336)
+"""Between two ticks; at most five of them stand on an axis."""
+
+
+def _pieces(row: LongestRow, end_s: float) -> list[Piece]:
+    """By cause, not by when: the longest first."""
+    titles = {cause.name: cause.title for cause in CAUSES}
+    found, at = [], 0.0
+    for name in row.waited.mostly:
+        width = 100 * row.waited.by_cause[name] / end_s
+        found.append(Piece(round(at, 3), round(width, 3), name, titles[name]))
+        at += width
+    return found
 
 
 def _lead_meter(lead_s: float, most: float) -> Meter:

@@ -25,6 +25,7 @@ from portal.display.format import zone
 from portal.reports.fairness import fairness
 from portal.reports.filters import ReportFilters
 from portal.reports.forms import FilterForm
+from portal.reports.longest import longest
 from portal.reports.preemptions import preemptions
 from portal.reports.scope import reportable_queues
 from portal.reports.utilization import utilization
@@ -56,6 +57,7 @@ KINDS = {
     for kind in (
         Kind("utilization", "Utilization", utilization, pages.utilization_page),
         Kind("waits", "Queue waits", waits, pages.waits_page),
+        Kind("longest", "Longest waits", longest, pages.longest_page),
         Kind("preemptions", "Preemptions", preemptions, pages.preemptions_page),
         Kind("fairness", "Fairness", fairness, pages.fairness_page),
     )

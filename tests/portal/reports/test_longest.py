@@ -1,0 +1,99 @@
+"""Who waited longest and why: time by reason, within the range, of whom one may see."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from portal.reports.longest import BY_REASON, longest
+from scheduling.models import Action, Cycle, Decision, Reason, State, Workload
+from tests.factories import make_workload
+from tests.portal.reports.conftest import END, HOUR, Small
+from tests.portal.reports.test_waits import started
+
+pytestmark = pytest.mark.django_db
+
+
+def waits_for(work: Workload, at: datetime, reason: Reason) -> None:
+    cycle = Cycle.objects.create(cluster=work.cluster, number=Cycle.objects.count() + 1, at=at)
+    Decision.objects.create(cycle=cycle, workload=work, action=Action.WAIT, reason=reason)
+
+
+def hours(report) -> dict[str, float]:
+    return {row.cause.name: round(row.hours, 3) for row in report.causes}
+
+
+def test_time_is_told_by_reason_until_the_first_start(small: Small) -> None:
+    work = started(small.vision, small.h100, wait_s=4 * 3600)
+    begun = work.submitted_at
+    waits_for(work, begun + timedelta(minutes=1), Reason.ABOVE_FAIR_SHARE)
+    waits_for(work, begun + HOUR, Reason.FRAGMENTED)
+    waits_for(work, begun + 3 * HOUR, Reason.NO_FREE_GPUS)
+    report = longest(small.cluster, small.last(), small.operator)
+    assert hours(report) == {"fragmented": 2.0, "share": 1.0, "room": 1.0}
+    assert report.hours == pytest.approx(4.0)
+
+
+def test_wait_is_clipped_at_the_edges_of_the_range(small: Small) -> None:
+    filters = small.last()
+    waiting = make_workload(
+        small.vision, gpu_classes=["h100"], state=State.PENDING,
+        submitted_at=filters.start - 5 * HOUR,
+    )  # fmt: skip
+    waits_for(waiting, filters.start - 5 * HOUR, Reason.AT_LIMIT)
+    report = longest(small.cluster, filters, small.operator)
+    assert hours(report) == {"limit": pytest.approx(filters.span / HOUR)}
+
+
+def test_what_the_ledger_no_longer_knows_is_said_so(small: Small) -> None:
+    started(small.vision, small.h100, wait_s=3600)
+    assert hours(longest(small.cluster, small.last(), small.operator)) == {"unknown": 1.0}
+
+
+def test_longest_come_first_and_only_those_that_one_may_see_are_named(small: Small) -> None:
+    first = started(small.vision, small.h100, wait_s=2 * 3600)
+    second = started(small.speech, small.h100, wait_s=3600)
+    started(small.platform, small.h100, wait_s=9 * 3600)
+    report = longest(small.cluster, small.last(), small.lead)
+    assert [row.work for row in report.rows] == [first, second]
+    assert [path for path, _, _ in report.queues] == ["research/vision", "research/speech"]
+
+
+def test_who_started_at_once_or_was_over_before_is_not_counted(small: Small) -> None:
+    started(small.vision, small.h100, wait_s=0)
+    started(small.vision, small.h100, wait_s=60, at=END - 400 * HOUR)
+    assert longest(small.cluster, small.last(), small.operator).is_empty
+
+
+def test_part_of_quota_is_compared_with_the_period_before(small: Small) -> None:
+    filters = small.last(compare=True)
+    before = started(small.vision, small.h100, wait_s=3600, at=filters.start - HOUR)
+    waits_for(before, before.submitted_at, Reason.AT_LIMIT)
+    after = started(small.vision, small.h100, wait_s=3600)
+    waits_for(after, after.submitted_at, Reason.NO_FREE_GPUS)
+    report = longest(small.cluster, filters, small.operator)
+    assert (report.share("share", "limit"), report.before_quota_share) == (0.0, 1.0)
+
+
+def test_every_reason_to_wait_has_a_cause() -> None:
+    acts = {
+        Reason.FITS_NOMINAL, Reason.BORROWS, Reason.RECLAIMED, Reason.PREEMPTED, Reason.GIVES_WAY,
+        Reason.STALE_GANG, Reason.DRAINED, Reason.GROWS, Reason.SHRINKS, Reason.CONSOLIDATES,
+    }  # fmt: skip
+    assert BY_REASON.keys() == {reason.value for reason in set(Reason) - acts}
+
+
+def test_page_says_who_and_why(small: Small) -> None:
+    work = started(small.vision, small.h100, wait_s=4 * 3600)
+    waits_for(work, work.submitted_at, Reason.ABOVE_FAIR_SHARE)
+    waits_for(work, work.submitted_at + HOUR, Reason.FRAGMENTED)
+    client = Client()
+    client.force_login(small.operator)
+    span = {"from": f"{END - 30 * HOUR:%Y-%m-%dT%H:%MZ}", "to": f"{END:%Y-%m-%dT%H:%MZ}"}
+    page = client.get(reverse("reports:longest", args=["fra1"]), span).content.decode()
+    assert "Fragmented; then above its share" in page
+    assert "25 % of 4 waiting hours were quota" in page
+    assert work.name in page
