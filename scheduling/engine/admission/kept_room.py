@@ -9,7 +9,7 @@ import numpy as np
 from scheduling.engine import codes
 from scheduling.engine.admission.allocate import need_of
 from scheduling.engine.compile.kernel import inner, once
-from scheduling.engine.order.by_merit import by_merit
+from scheduling.engine.order.by_merit import by_merit, expected_gpu_s
 from scheduling.engine.order.pending import RISEN
 from scheduling.engine.reasons.figures import SHORT_KEPT
 from scheduling.engine.state.input import Tree
@@ -65,5 +65,5 @@ def tell_kept_off(world: Session, w: int) -> bool:
     out.figures[w, SHORT_KEPT.free] = _free(world.queues, c)
     out.figures[w, SHORT_KEPT.needs] = need_of(world, w)
     out.figures[w, SHORT_KEPT.kept_free] = kept
-    out.figures[w, SHORT_KEPT.expected_gpu_s] = world.ordering.merit.expected[w]
+    out.figures[w, SHORT_KEPT.expected_gpu_s] = expected_gpu_s(world.work, w)
     return True

@@ -22,7 +22,7 @@ from scheduling.engine.eviction.price_by_merit import AHEAD_S, price_all
 from scheduling.engine.eviction.rooming import ensure_candidates
 from scheduling.engine.eviction.rules import RECLAIM, STRICT, VictimRequest
 from scheduling.engine.model import UNLIMITED
-from scheduling.engine.order.by_merit import expected_of, lead_of
+from scheduling.engine.order.by_merit import expected_gpu_s, lead_of
 from scheduling.engine.order.pending import RISEN
 from scheduling.engine.placement.place import place
 from scheduling.engine.quota.fair_share import PLAIN, inside_nominal
@@ -151,9 +151,8 @@ def _quote(world: Session, request: VictimRequest, v: int) -> None:
     out.rival[v], out.blame[v], out.lost[v] = request.w, request.top, candidates.lost_gpu_s[v]
     out.starts.served[request.w] = True
     out.figures[v, YIELD.ahead_s] = min(ahead, most)
-    out.figures[v, YIELD.expected_gpu_s] = min(expected_of(world.tree, work, v), most)
-    other = world.ordering.merit.expected[request.w]
-    out.figures[v, YIELD.other_expected_gpu_s] = min(other, most)
+    out.figures[v, YIELD.expected_gpu_s] = min(expected_gpu_s(work, v), most)
+    out.figures[v, YIELD.other_expected_gpu_s] = min(expected_gpu_s(work, request.w), most)
     out.figures[v, YIELD.requested] = request.need
     promises = world.tree.sharing.rule[work.queue[v]] == codes.PROMISE
     out.figures[v, YIELD.is_ahead] = promises and ahead > AHEAD_S

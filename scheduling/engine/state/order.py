@@ -91,7 +91,7 @@ class MeritLine(NamedTuple):
     of those below its top queue ``q``, who goes first first (``order.by_merit``).
     """
 
-    expected: Annotated[Floats, per("slot")]  # GPU-seconds, or seconds by the root of GPUs
+    expected: Annotated[Floats, per("slot")]  # GPU-seconds, or seconds by the fourth root of GPUs
     due: Annotated[Flags, per("slot")]
     position: Annotated[Ints, per("slot+1")]
     scratch: Annotated[Ints, per("slot+1")]
