@@ -26,23 +26,26 @@ def in_force(cluster: Cluster, at: datetime) -> QuerySet[Loan]:
 def moved(loans: Iterable[Loan], nominal: Mapping[Key, int]) -> dict[Key, int]:
     """How much more (negative: less) each queue is guaranteed of a class by ``loans``, milli-GPU.
 
-    ``nominal`` is as granted. Where a lender was granted less since, it lends what it has, the oldest loans
-    first.
+    ``nominal`` is as granted. Where a lender, or a queue above it that gives with it, was granted less since,
+    it lends what there is, the oldest loans first.
     """
     found: dict[Key, int] = {}
     lent: dict[Key, int] = {}
     for loan in sorted(loans, key=lambda one: (one.starts_at, one.pk)):
-        at = (loan.lender_id, loan.gpu_class_id)
-        gpus = min(loan.gpus, max(0, nominal.get(at, 0) - lent.get(at, 0)))
-        lent[at] = lent.get(at, 0) + gpus
-        for queue, by in parts(loan.lender, loan.borrower, gpus):
-            key = (queue, loan.gpu_class_id)
-            found[key] = found.get(key, 0) + by
+        kind, own = loan.gpu_class_id, (loan.lender_id, loan.gpu_class_id)
+        shifts = parts(loan.lender, loan.borrower)
+        left = [
+            nominal.get((pk, kind), 0) + found.get((pk, kind), 0) for pk, by in shifts if by < 0
+        ]
+        gpus = max(0, min(loan.gpus, nominal.get(own, 0) - lent.get(own, 0), *left))
+        lent[own] = lent.get(own, 0) + gpus
+        for pk, by in shifts:
+            found[pk, kind] = found.get((pk, kind), 0) + by * gpus
     return {key: by for key, by in found.items() if by}
 
 
-def parts(lender: Queue, borrower: Queue, gpus: int) -> list[tuple[int, int]]:
-    """(queue id, by how much its guarantee changes) of a loan."""
+def parts(lender: Queue, borrower: Queue, gpus: int = 1) -> list[tuple[int, int]]:
+    """(queue id, by how much its guarantee changes) of a loan of so much."""
     gives, gets = _line(lender), _line(borrower)
     meet = set(gives) & set(gets)
     return [(pk, -gpus) for pk in gives if pk not in meet] + [

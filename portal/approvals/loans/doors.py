@@ -75,6 +75,13 @@ def propose(
     _check_reason(reason)
     _check_notice(notice_h)
     now = lender.cluster.now()
+    if offer is not None and (offer.lender, offer.gpu_class) != (lender, gpu_class):
+        raise ServiceError(
+            "other_offer",
+            f"{offer} is of {offer.lender.name}, {offer.gpu_class}.",
+            "Ask for that, or without an offer.",
+            field="offer",
+        )
     _check_offer(offer, gpus, until)
     check(lender, borrower, gpu_class, gpus, now, until)
     made = QuotaLoan.objects.create(

@@ -81,10 +81,13 @@ def waits_for(user: Person, rows: Iterable[QuotaLoan]) -> list[QuotaLoan]:
 
 
 def leads_of(queue: Queue) -> QuerySet[User]:
-    """Everybody who decides for the queue by the persona of a team at or above it; none where it is only
-    administrators."""
+    """Who decides for the queue, the nearest: by the personas of its own team, else of the next above."""
     over = Queue.objects.filter(Q(pk=queue.pk) | above(queue.cluster_id, queue.path))
     held = Membership.objects.in_force(timezone.now()).filter(
-        team__queue__in=over, persona__grants__has_key=Capability.EDIT_QUOTAS.value
+        team__queue__in=over,
+        user__is_active=True,
+        persona__grants__has_key=Capability.EDIT_QUOTAS.value,
     )
-    return User.objects.filter(pk__in=held.values("user"), is_active=True).order_by("username")
+    rows = list(held.values_list("user", "team__queue__path"))
+    nearest = max((path for _, path in rows), key=len, default="")
+    return User.objects.filter(pk__in=[user for user, path in rows if path == nearest])

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
+
+from django.db.models import Q
 
 from scheduling.models import GpuClass, Loan, Queue
 from scheduling.services.errors import ServiceError
-from scheduling.services.quotas.checks import timelines_of
+from scheduling.services.lending import moved, parts
+from scheduling.services.quotas.checks import Timelines, timelines_of
 from scheduling.services.quotas.faults import figure
 from scheduling.services.quotas.tree import lock_tree
 from scheduling.services.quotas.values import instants, value_at
@@ -27,6 +31,30 @@ def lendable(queue: Queue, gpu_class: GpuClass, start: datetime, end: datetime) 
         - sum(gpus for begins, ends, gpus in lent if begins <= at < ends)
         for at in moments
     )
+
+
+def spare_above(
+    lender: Queue, borrower: Queue, gpu_class: GpuClass, start: datetime, end: datetime
+) -> int:
+    """The least that any queue that would give is guaranteed at any moment of the range, milli-GPU: a
+    department that lent its nominal has none that its queues could lend on."""
+    gives = [pk for pk, by in parts(lender, borrower) if by < 0]
+    loans = Loan.objects.filter(
+        cluster=lender.cluster_id, gpu_class=gpu_class, starts_at__lt=end, ends_at__gt=start
+    ).select_related("lender", "borrower")
+    queues = Queue.objects.filter(Q(pk__in=gives) | Q(pk__in=[one.lender_id for one in loans]))
+    granted = timelines_of(queues, start)
+    moments = {start, *instants(list(granted.values()), start, end)}
+    moments |= {max(start, one.starts_at) for one in loans}
+    return min(_least(gives, gpu_class.pk, loans, granted, at) for at in moments)
+
+
+def _least(
+    gives: Iterable[int], kind: int, loans: Iterable[Loan], granted: Timelines, at: datetime
+) -> int:
+    nominal = {key: value_at(line, at).nominal for key, line in granted.items()}
+    shifted = moved([one for one in loans if one.starts_at <= at < one.ends_at], nominal)
+    return min(nominal.get((pk, kind), 0) + shifted.get((pk, kind), 0) for pk in gives)
 
 
 def lend(
@@ -81,6 +109,8 @@ def check(
             "in_the_past", "It would end before it begins.", "Choose a later end.", field="until"
         )
     most = lendable(lender, gpu_class, start, end)
+    if borrower is not None:
+        most = min(most, spare_above(lender, borrower, gpu_class, start, end))
     if gpus <= 0:
         raise ServiceError(
             "bad_amount", "A loan is of more than 0 GPUs.", "Write how many.", field="gpus"

@@ -14,6 +14,7 @@ from typing import Any
 
 from celery import current_app
 from django.db import transaction
+from django.db.models import Q
 from kombu.exceptions import OperationalError
 from kubernetes.config import ConfigException
 
@@ -36,7 +37,7 @@ log = logging.getLogger(__name__)
 DAYS, MOST_DAYS = 7, 28
 OPEN = (WhatIfState.WAITING, WhatIfState.RUNNING)
 MOST_OPEN = 20
-"""Questions of a cluster that wait or run."""
+"""Questions of a cluster that wait or run; those about edits of quotas count by themselves."""
 FORGOTTEN = timedelta(days=30)
 FUTURES = 40
 AT_ONCE_PCT, AHEAD_PCT = 5, 25
@@ -78,8 +79,10 @@ def _write(
     days: int = DAYS,
     answer: dict[str, Any] | None = None,
 ) -> WhatIf:
+    # Apart, so that a day of edits keeps no operator from asking.
+    beside = Q(kind=WhatIfKind.EDIT) if kind == WhatIfKind.EDIT else ~Q(kind=WhatIfKind.EDIT)
     with transaction.atomic():
-        if WhatIf.objects.filter(cluster=cluster, state__in=OPEN).count() >= MOST_OPEN:
+        if WhatIf.objects.filter(beside, cluster=cluster, state__in=OPEN).count() >= MOST_OPEN:
             raise ServiceError(
                 "busy", "Too many questions wait.", "Cancel one, or ask again later."
             )

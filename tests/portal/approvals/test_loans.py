@@ -155,6 +155,35 @@ def test_what_is_lent_is_not_lent_twice_at_one_time(running, ask, people):
     assert ask(gpus=4)
 
 
+def test_department_that_lent_its_nominal_has_none_that_its_queues_could_lend(running, ask):
+    running(lender="research", borrower="products", gpus=60)
+    with pytest.raises(ServiceError, match="has 4 "):
+        ask(lender="vision", borrower="search", gpus=5)
+
+
+def test_guarantees_add_up_to_what_was_granted_whoever_lends(cluster, people, running):
+    """Of the top queues, also where a lender was granted less since."""
+    tops = [
+        queue.name for queue in cluster.queues.filter(parent__parent=None, parent__isnull=False)
+    ]
+    running(lender="vision", borrower="search", gpus=8)
+    running(lender="research", borrower="platform", gpus=20)
+    edit(cluster, people, "vision", 2)
+    granted = Quota.objects.filter(queue__name__in=tops, gpu_class__name=H100).in_force(NOW)
+    total = sum(granted.values_list("nominal_gpus", flat=True)) / MILLI
+    assert sum(guaranteed(cluster, name)[0] for name in tops) == total
+
+
+def test_offer_is_asked_for_as_it_stands(cluster, people, ask, h100):
+    offer = doors.offer_to_all(
+        by=people.lead, lender=queue_of(cluster, "speech"), gpu_class=h100, gpus=4 * MILLI,
+        until=UNTIL, notice_h=24,
+    )  # fmt: skip
+    with pytest.raises(ServiceError) as refused:
+        ask(lender="vision", offer=offer)
+    assert refused.value.field == "offer"
+
+
 def test_who_leads_neither_side_decides_nothing(ask, people):
     loan = ask()
     for verb in (doors.consent, doors.decline, doors.withdraw):

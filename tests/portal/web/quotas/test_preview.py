@@ -5,7 +5,16 @@ from datetime import timedelta
 import pytest
 
 from portal.demo.organisation import H100
-from scheduling.models import Eviction, Quota, QuotaChange, State, Transition, WhatIf, WhatIfState
+from scheduling.models import (
+    Eviction,
+    Quota,
+    QuotaChange,
+    State,
+    Transition,
+    WhatIf,
+    WhatIfKind,
+    WhatIfState,
+)
 from scheduling.services.whatif import kept
 from tests.factories import example_cluster, make_user, make_workload
 from tests.portal.kubernetes import serving
@@ -158,6 +167,14 @@ def test_replay_of_a_saved_edit_starts_from_what_it_replaced(as_user, cell):
     question = WhatIf.objects.get()
     assert question.answer["base"][0]["nominal_gpus"] == 16.0
     assert question.changes[0]["nominal_gpus"] == 8.0
+
+
+def test_questions_about_edits_keep_no_operator_from_asking(cluster):
+    asked = {"cluster": cluster, "author": "lead", "changes": [], "asked_at": cluster.now()}
+    for _ in range(kept.MOST_OPEN):
+        WhatIf.objects.create(**asked, title="edit", kind=WhatIfKind.EDIT)
+    node = [{"kind": "capacity", "gpu_class": H100, "nodes": 1}]
+    assert kept.ask(cluster=cluster, document=node, author="admin").state == WhatIfState.WAITING
 
 
 @pytest.fixture
