@@ -36,7 +36,8 @@ def bench_what_if(traces: Path, progress: Progress) -> Outcome:
         inputs=trace.checksums(),
         notes=[
             "s: CPU seconds of one core, median of five, from the change document to both sides' figures:"
-            " its reading, two plans at once, jobs as workloads, two lives with a plan at every event",
+            " its reading, two plans at once, jobs as workloads, four lives with a plan at every event: both"
+            " sides, and either with each queue on its own quota",
             f"s: {NODES} nodes; the last seven days of the two months in which {JOBS:,} jobs arrive",
         ],
     )

@@ -185,7 +185,9 @@ def _compare_alone(question: WhatIf, snapshot: m.Snapshot, changes: Changes) -> 
         return
     past = past_of(question.cluster, days=question.days, snapshot=snapshot)
     question.answer["alone"] = [
-        told.alone(one, at_once(snapshot, one), replayed(snapshot, past, one, replays=0))
+        told.alone(
+            one, at_once(snapshot, one), replayed(snapshot, past, one, replays=0, with_own=False)
+        )
         for one in changes.alone()
     ]
 

@@ -91,12 +91,14 @@ def replayed(
     changes: Changes,
     *,
     replays: int = REPLAYS,
+    with_own: bool = True,
     progress: Progress = lambda percent: None,
 ) -> Replayed:
-    """Raises ServiceError; whatever ``progress`` raises."""
+    """``with_own`` lives the ledger on each queue's own quota too, and counts who ends later than there.
+    Raises ServiceError; whatever ``progress`` raises."""
     before = replace(template, now=past.begin, workloads=())
     after = replace(changes.applied(template), now=past.begin, workloads=())
-    lives, done = 2 * (replays + 2), 0
+    lives, done = 2 * (replays + 1 + with_own), 0
 
     def pair(worlds: Sequence[m.Snapshot], seed: int | None) -> tuple[Lived, Lived]:
         nonlocal done
@@ -109,7 +111,8 @@ def replayed(
         return sides[0], sides[1]
 
     pairs = [pair((before, after), number or None) for number in range(replays + 1)]
-    return _summed(pairs, pair((alone(before), alone(after)), None))
+    own = pair((alone(before), alone(after)), None) if with_own else None
+    return _summed(pairs, own)
 
 
 def _lived(
@@ -140,7 +143,7 @@ def _with_arrivals(
     return jobs, past.before + len(extra)
 
 
-def _summed(pairs: Sequence[tuple[Lived, Lived]], own: tuple[Lived, Lived]) -> Replayed:
+def _summed(pairs: Sequence[tuple[Lived, Lived]], own: tuple[Lived, Lived] | None) -> Replayed:
     """``own`` are the lives on each queue's quota alone, before and after."""
     first, _ = pairs[0]
     names = sorted(set(first.queue))
@@ -150,8 +153,9 @@ def _summed(pairs: Sequence[tuple[Lived, Lived]], own: tuple[Lived, Lived]) -> R
         "lost_gpu_hours": _side(pairs, lambda one: one.lost_gpu_s / 3600),
         "used_gpu_hours": _side(pairs, lambda one: one.held_gpu_s / 3600),
         "started": _side(pairs, lambda one: float(one.started.sum())),
-        "later_than_alone": Side(*_later(pairs[0], own)),
     }
+    if own is not None:
+        figures["later_than_alone"] = Side(*_later(pairs[0], own))
     return Replayed(
         waits=(*waits, _of_queue("", pairs)),
         figures=figures,
