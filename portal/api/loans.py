@@ -19,7 +19,7 @@ from portal.api.scope import ClusterView
 from portal.approvals.loans import doors, previews
 from portal.approvals.loans.models import NOTICE_H, LoanOffer, QuotaLoan
 from portal.approvals.loans.states import OVER, RUNNING, WAITING
-from portal.approvals.loans.who import leads, led_queues, open_offers, verbs, visible_loans
+from portal.approvals.loans.who import leads, led_of, led_queues, open_offers, verbs, visible_loans
 from portal.boundary.reading import one_line, within_calendar
 from portal.selectors.fields import GpusField
 from portal.teams.access import visible_queues
@@ -53,7 +53,7 @@ class LoanSerializer(serializers.ModelSerializer[QuotaLoan]):
         read_only_fields = fields
 
     def get_may(self, loan: QuotaLoan) -> list[str]:
-        return sorted(verbs(self.context["request"].user, loan))
+        return sorted(verbs(loan, self.context["led"]))
 
 
 class OfferSerializer(serializers.ModelSerializer[LoanOffer]):
@@ -122,6 +122,10 @@ class LoansView(ClusterView):
         if self.is_schema:
             return QuotaLoan.objects.none()
         return visible_loans(self.person).filter(cluster=self.cluster)
+
+    def get_serializer_context(self) -> dict[str, Any]:
+        led = frozenset() if self.is_schema else led_of(self.person, self.cluster)
+        return {**super().get_serializer_context(), "led": led}
 
     def told(self, loan: QuotaLoan, code: int = status.HTTP_200_OK) -> Response:
         fresh = get_object_or_404(self.get_queryset(), pk=loan.pk)

@@ -248,14 +248,18 @@ def _queues(scope: Scope, found: Iterable[Waited]) -> tuple[tuple[str, float, in
 
 
 def _before(scope: Scope, filters: ReportFilters) -> float | None:
-    """What part of waiting was quota in the period before; None where none is compared with."""
+    """What part of waiting was quota in the period before; None where none is compared with, or where of most
+    of it the reason is not known."""
     if not filters.compare:
         return None
-    quota = total = 0.0
+    spent: dict[str, float] = defaultdict(float)
     for one in _waited(scope, filters.before()):
-        total += one.total_s
-        quota += sum(one.by_cause.get(name, 0.0) for name in QUOTA)
-    return quota / total if total else None
+        for name, seconds in one.by_cause.items():
+            spent[name] += seconds
+    total = sum(spent.values())
+    if 2 * spent[UNKNOWN.name] >= total:
+        return None
+    return sum(spent[name] for name in QUOTA) / total
 
 
 def _longest_table(report: LongestReport) -> Table:

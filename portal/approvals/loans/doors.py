@@ -15,7 +15,7 @@ from django.db.models import Sum
 from portal.accounts.models import User
 from portal.approvals.loans.models import LoanOffer, QuotaLoan
 from portal.approvals.loans.states import MOVES, RUNNING, LoanState, LoanVerb
-from portal.approvals.loans.who import leads, verbs
+from portal.approvals.loans.who import leads, led_of, verbs
 from portal.approvals.moves import MOVED_ON
 from scheduling.models import MILLI, GpuClass, Queue
 from scheduling.services.errors import ServiceError
@@ -199,7 +199,7 @@ def check_may(by: User, loan: QuotaLoan, verb: LoanVerb) -> None:
     if state not in MOVES[verb][0]:
         raise _moved_on(loan, state)
     loan.state = state
-    if verb not in verbs(by, loan):
+    if verb not in verbs(loan, led_of(by, loan.cluster)):
         raise ServiceError(
             "forbidden", "That is the other side's to do.", "Ask whoever leads that queue."
         )

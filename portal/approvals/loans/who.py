@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection
 
 from django.db.models import Q, QuerySet
 from django.utils import timezone
@@ -57,9 +57,14 @@ def open_offers(user: Person, cluster: Cluster) -> QuerySet[LoanOffer]:
     return rows if may_open(user, cluster) else rows.none()
 
 
-def verbs(user: Person, loan: QuotaLoan) -> set[LoanVerb]:
-    """What they may do to it now."""
-    lends, borrows = leads(user, loan.lender), leads(user, loan.borrower)
+def led_of(user: Person, cluster: Cluster) -> frozenset[int]:
+    """Keys of the queues that they lead, for whoever asks of many loans."""
+    return frozenset(led_queues(user).filter(cluster=cluster).values_list("pk", flat=True))
+
+
+def verbs(loan: QuotaLoan, led: Collection[int]) -> set[LoanVerb]:
+    """What somebody who leads the queues ``led`` may do to it now."""
+    lends, borrows = loan.lender_id in led, loan.borrower_id in led
     state = LoanState(loan.state)
     found: set[LoanVerb] = set()
     if state == LoanState.ASKED:
@@ -73,11 +78,6 @@ def verbs(user: Person, loan: QuotaLoan) -> set[LoanVerb]:
         found |= {recall} if lends else set()
         found |= {LoanVerb.GIVE_BACK} if borrows else set()
     return found
-
-
-def waits_for(user: Person, rows: Iterable[QuotaLoan]) -> list[QuotaLoan]:
-    """Those of ``rows`` that wait for their consent."""
-    return [one for one in rows if LoanVerb.CONSENT in verbs(user, one)]
 
 
 def leads_of(queue: Queue) -> QuerySet[User]:

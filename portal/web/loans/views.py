@@ -13,7 +13,7 @@ from portal.approvals.loans import previews
 from portal.approvals.loans.doors import recalled_end
 from portal.approvals.loans.models import QuotaLoan
 from portal.approvals.loans.states import RUNNING, LoanVerb
-from portal.approvals.loans.who import led_queues, may_open, verbs, visible_loans
+from portal.approvals.loans.who import led_of, led_queues, may_open, verbs, visible_loans
 from portal.web.frame.remembered import remembered
 from portal.web.frame.requests import PersonRequest
 from portal.web.frame.shell import get_cluster
@@ -58,8 +58,8 @@ def show(
     request: PersonRequest, loan: QuotaLoan, fault: ServiceError | None = None, status: int = 200
 ) -> HttpResponse:
     """The page of one loan: its terms, and what the next step would do before its button."""
-    may = verbs(request.user, loan)
-    row = shown.rows(request.user, loan.cluster, [loan])[0]
+    may = verbs(loan, led_of(request.user, loan.cluster))
+    row = shown.rows(loan.cluster, [loan])[0]
     context: dict[str, Any] = {
         "cluster": loan.cluster,
         "loan": loan,

@@ -1,6 +1,8 @@
 """Loans by REST: all that their page does."""
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from tests.portal.approvals.conftest import cluster, people
 
@@ -65,3 +67,13 @@ def test_loan_of_others_is_absent(cluster, people, api):
     one = made(api)
     assert api("p.rossi").get(one).status_code == 404
     assert api("p.rossi").post(f"{one}/consent").status_code == 404
+
+
+def test_queries_do_not_grow_with_loans(cluster, people, api):
+    lead, counts = api("lead"), []
+    for _ in range(2):
+        made(api, gpus=1)
+        with CaptureQueriesContext(connection) as seen:
+            lead.get(URL)
+        counts.append(len(seen))
+    assert counts[0] == counts[1]

@@ -78,6 +78,13 @@ def test_part_of_quota_is_compared_with_the_period_before(small: Small) -> None:
     assert (report.share("share", "limit"), report.before_quota_share) == (0.0, 1.0)
 
 
+def test_period_before_whose_reasons_are_not_known_is_not_compared_with(small: Small) -> None:
+    filters = small.last(compare=True)
+    started(small.vision, small.h100, wait_s=3600, at=filters.start - HOUR)
+    started(small.vision, small.h100, wait_s=3600)
+    assert longest(small.cluster, filters, small.operator).before_quota_share is None
+
+
 def test_every_reason_to_wait_has_a_cause() -> None:
     acts = {
         Reason.FITS_NOMINAL, Reason.BORROWS, Reason.RECLAIMED, Reason.PREEMPTED, Reason.GIVES_WAY,

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 
 from portal.approvals.models import LoanOffer, QuotaLoan
 from portal.demo.organisation import H100
-from scheduling.models import MILLI
+from scheduling.models import MILLI, UsageSample
+from scheduling.models.ledger import Resolution
 from tests.factories import example_cluster, make_user
 from tests.portal.kubernetes import serving
 
@@ -94,6 +97,17 @@ def test_offer_to_all_is_asked_for_with_its_terms(cluster, as_user):
     assert lead.post(f"{URL}offers/{offer.pk}/withdraw/").status_code == 302
     offer.refresh_from_db()
     assert offer.withdrawn_at
+
+
+def test_nominal_that_was_held_in_no_hour_of_a_week_could_be_offered(cluster, as_user):
+    vision, gpu_class = cluster.queues.get(name="vision"), cluster.gpu_classes.get(name=H100)
+    at = cluster.now().replace(minute=0, second=0, microsecond=0)
+    for hours, held in ((1, 3_000), (30, 5_500), (200, 16_000)):
+        UsageSample.objects.create(
+            queue=vision, gpu_class=gpu_class, start=at - timedelta(hours=hours), seconds=3600,
+            resolution=Resolution.HOUR, allocated_gpus=held,
+        )  # fmt: skip
+    assert f"10 {H100}: held in no hour of the last 7 days" in text(as_user("lead").get(URL))
 
 
 def test_late_step_is_told_what_happened(loan, as_user):
