@@ -1,12 +1,22 @@
-"""What loans between queues move, as bars and divisions show it. Milli-GPU."""
+"""What loans between queues moved, as bars and divisions show it. Milli-GPU."""
 
 from __future__ import annotations
 
-from scheduling.models import Cluster, GpuClass
-from scheduling.services.lending import moved_at
+from collections.abc import Iterable
+
+from scheduling.models import Cluster, Share
+from scheduling.services.lending import Key, guarantees_at
 
 
-def loans_of(cluster: Cluster, gpu_class: GpuClass) -> dict[int, int]:
-    """Queue id -> what it is guaranteed of the class more (negative: less) than it was granted."""
-    moved = moved_at(cluster, cluster.now())
-    return {queue: by for (queue, kind), by in moved.items() if kind == gpu_class.pk}
+def loans_in(shares: Iterable[Share], cluster: Cluster) -> dict[Key, int]:
+    """(queue id, class id) -> how much more (negative: less) the division guaranteed than was granted.
+
+    A loan that began since it was made is not in it yet, and shows with the next.
+    """
+    told = guarantees_at(cluster, cluster.now())
+    found: dict[Key, int] = {}
+    for share in shares if told else ():
+        granted, by = told.get((share.queue_id, share.gpu_class_id), (0, 0))
+        if by and share.nominal == granted + by:
+            found[share.queue_id, share.gpu_class_id] = by
+    return found

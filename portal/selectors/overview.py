@@ -19,7 +19,7 @@ from portal.accounts.models import User
 from portal.display.entitlement import Axis, Bar, Figures, axis, bar
 from portal.display.format import zone
 from portal.display.units import gpus_each, unit
-from portal.selectors.loans import loans_of
+from portal.selectors.loans import loans_in
 from portal.teams.access import own_queues, visible_queues, visible_workloads
 from scheduling.models import (
     Cluster,
@@ -177,10 +177,12 @@ def _capacity(gpu_class: GpuClass, nodes: list[Node], wanted: int) -> Capacity:
 def tree(cluster: Cluster, user: User, gpu_class: GpuClass, ready_and_down: Capacity) -> Tree:
     """The queues the person may see, depth first, on one axis. Five queries, and more where something is
     lent."""
-    loans = loans_of(cluster, gpu_class)
     shares = {s.queue_id: s for s in Share.objects.filter(gpu_class=gpu_class)}
+    loans = loans_in(shares.values(), cluster)
     visible = list(visible_queues(user).filter(cluster=cluster))
-    figures = {q.pk: figures_of(shares.get(q.pk), loan=loans.get(q.pk, 0)) for q in visible}
+    figures = {
+        q.pk: figures_of(shares.get(q.pk), loan=loans.get((q.pk, gpu_class.pk), 0)) for q in visible
+    }
     on = axis(f for q, f in ((q, figures[q.pk]) for q in visible) if not q.is_root)
     inner = {queue.parent_id for queue in visible}
     rows = [

@@ -17,7 +17,7 @@ from portal.display.entitlement import Axis, Figures, axis
 from portal.display.format import duration, gpus, zone
 from portal.display.spread import Spread
 from portal.display.steps import Frame, Sample, apart, area, line
-from portal.selectors.loans import loans_of
+from portal.selectors.loans import loans_in
 from portal.selectors.overview import Since, visible_evictions, waiting_since
 from portal.teams.access import visible_queues, visible_workloads
 from scheduling.models import (
@@ -81,12 +81,13 @@ def division(cluster: Cluster, user: User, gpu_class: GpuClass) -> Division:
     ready = Node.objects.filter(cluster=cluster, gpu_class=gpu_class, ready=True).aggregate(
         gpus=Sum(F("gpus") - F("foreign_gpus"))
     )
+    shares = list(Share.objects.filter(gpu_class=gpu_class, queue__cluster=cluster))
     return Division.of(
-        Share.objects.filter(gpu_class=gpu_class, queue__cluster=cluster),
+        shares,
         Queue.objects.filter(cluster=cluster),
         ready["gpus"] or 0,
         visible_queues(user).filter(cluster=cluster).values_list("pk", flat=True),
-        loans_of(cluster, gpu_class),
+        {queue: by for (queue, _), by in loans_in(shares, cluster).items()},
     )
 
 

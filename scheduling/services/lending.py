@@ -73,7 +73,13 @@ def nominal_of(quotas: Iterable[Quota]) -> dict[Key, int]:
 
 def moved_at(cluster: Cluster, at: datetime) -> dict[Key, int]:
     """As ``moved``, of everything in force at ``at``."""
+    return {key: by for key, (_, by) in guarantees_at(cluster, at).items()}
+
+
+def guarantees_at(cluster: Cluster, at: datetime) -> dict[Key, tuple[int, int]]:
+    """(granted, moved by loans) of each queue and class that loans in force at ``at`` move, milli-GPU."""
     loans = list(in_force(cluster, at))
     if not loans:
         return {}
-    return moved(loans, nominal_of(Quota.objects.filter(queue__cluster=cluster).in_force(at)))
+    granted = nominal_of(Quota.objects.filter(queue__cluster=cluster).in_force(at))
+    return {key: (granted.get(key, 0), by) for key, by in moved(loans, granted).items()}

@@ -14,10 +14,11 @@ from portal.approvals.loans.models import LoanOffer, QuotaLoan
 from portal.approvals.loans.states import OVER, RUNNING, WAITING, LoanVerb
 from portal.approvals.loans.who import led_of, led_queues, open_offers, verbs, visible_loans
 from portal.display.entitlement import Axis, Bar, Figures, axis, bar
+from portal.selectors.loans import loans_in
 from portal.selectors.overview import figures_of
 from scheduling.models import MILLI, Cluster, GpuClass, Queue, Quota, Share, UsageSample
 from scheduling.models.ledger import Resolution
-from scheduling.services.lending import in_force, moved_at, nominal_of
+from scheduling.services.lending import in_force, nominal_of
 
 IDLE_DAYS, MOST_IDLE = 7, 8
 LAST_OVER = 20
@@ -125,10 +126,10 @@ def _side(queue: Queue, loan: QuotaLoan, sides: Mapping[Key, Figures], on: Axis)
 
 def figures(cluster: Cluster, queues: Iterable[Queue]) -> dict[Key, Figures]:
     """(queue id, class id) -> figures of the newest division."""
-    moved = moved_at(cluster, cluster.now())
-    shares = Share.objects.filter(queue__in={queue.pk for queue in queues})
+    shares = list(Share.objects.filter(queue__in={queue.pk for queue in queues}))
+    loans = loans_in(shares, cluster)
     keys = ((share, (share.queue_id, share.gpu_class_id)) for share in shares)
-    return {key: figures_of(share, loan=moved.get(key, 0)) for share, key in keys}
+    return {key: figures_of(share, loan=loans.get(key, 0)) for share, key in keys}
 
 
 def idle(user: User, cluster: Cluster) -> list[Idle]:

@@ -8,7 +8,7 @@ import pytest
 
 from portal.approvals.models import LoanOffer, QuotaLoan
 from portal.demo.organisation import H100
-from scheduling.models import MILLI, UsageSample
+from scheduling.models import MILLI, Share, UsageSample
 from scheduling.models.ledger import Resolution
 from tests.factories import example_cluster, make_user
 from tests.portal.kubernetes import serving
@@ -50,16 +50,29 @@ def test_lender_sees_what_it_does_before_consenting(loan, as_user):
     assert f"Fair share now of {H100}" in told
 
 
-def test_consent_to_less_runs_and_shows_on_both_queues(loan, as_user):
+def test_consent_to_less_runs_and_keeps_what_was_expected(loan, as_user):
     lead = as_user("lead")
     assert lead.post(f"{URL}{loan.pk}/consent/", {"gpus": "2"}).status_code == 302
     loan.refresh_from_db()
     assert (loan.state, loan.gpus) == ("running", 2 * MILLI)
     assert loan.expected["changes"]
-    for queue, word in (("vision", "lent"), ("alignment", "borrowed")):
-        told = text(lead.get(f"/c/fra1/queues/{queue}/?class={H100}"))
-        assert f"with 2 {word} by loans" in told
     assert "alignment</a> has" in text(lead.get(URL))
+
+
+@pytest.mark.parametrize(
+    ("queue", "nominal", "word"), [("vision", 14, "lent"), ("alignment", 14, "borrowed")]
+)
+def test_loan_shows_in_the_bar_once_the_division_knows_it(loan, as_user, queue, nominal, word):
+    lead, page = as_user("lead"), f"/c/fra1/queues/{queue}/?class={H100}"
+    lead.post(f"{URL}{loan.pk}/consent/", {"gpus": "2"})
+    share = {"queue": loan.cluster.queues.get(name=queue), "gpu_class": loan.gpu_class}
+    Share.objects.update_or_create(
+        **share, defaults={"nominal": (16 if word == "lent" else 12) * MILLI}
+    )
+    assert "by loans" not in text(lead.get(page))
+
+    Share.objects.filter(**share).update(nominal=nominal * MILLI)
+    assert f"with 2 {word} by loans" in text(lead.get(page))
 
 
 def test_recall_says_when_before_its_button(loan, as_user):
