@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any
 
 from scheduling.engine.merit.lead import EVICTIONS_PER_ARRIVAL
 from scheduling.engine.model import Sharing
 from scheduling.models import Eviction, Queue, Workload
+from scheduling.models.queues import below
 
 WINDOW = timedelta(days=7)
 """Of which arrivals and evictions are counted."""
@@ -40,11 +40,9 @@ def evictions_left(queues: Sequence[Queue], at: datetime) -> dict[int, float]:
 
 
 def _left_in(top: Queue, at: datetime) -> float:
-    inside: dict[str, Any] = {"queue__cluster": top.cluster_id}
-    if top.path:
-        inside["queue__path__startswith"] = top.path
-    arrived = Workload.objects.filter(**inside, submitted_at__gt=at - WINDOW).count()
-    evicted = Eviction.objects.filter(**inside, at__gt=at - WINDOW).count()
+    inside = below(top.cluster_id, top.path, on="queue__")
+    arrived = Workload.objects.filter(inside, submitted_at__gt=at - WINDOW).count()
+    evicted = Eviction.objects.filter(inside, at__gt=at - WINDOW).count()
     return max(0.0, EVICTIONS_PER_ARRIVAL * arrived - evicted)
 
 
