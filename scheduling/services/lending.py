@@ -16,6 +16,8 @@ from scheduling.models import Cluster, Loan, Queue, Quota
 
 Key = tuple[int, int]
 """(queue id, class id)"""
+Places = Mapping[str, int]
+"""Path of a queue -> its id."""
 
 
 def in_force(cluster: Cluster, at: datetime) -> QuerySet[Loan]:
@@ -23,7 +25,7 @@ def in_force(cluster: Cluster, at: datetime) -> QuerySet[Loan]:
     return running.select_related("lender", "borrower")
 
 
-def moved(loans: Iterable[Loan], nominal: Mapping[Key, int]) -> dict[Key, int]:
+def moved(loans: Iterable[Loan], nominal: Mapping[Key, int], places: Places) -> dict[Key, int]:
     """How much more (negative: less) each queue is guaranteed of a class by ``loans``, milli-GPU.
 
     ``nominal`` is as granted. Where a lender, or a queue above it that gives with it, was granted less since,
@@ -33,7 +35,7 @@ def moved(loans: Iterable[Loan], nominal: Mapping[Key, int]) -> dict[Key, int]:
     lent: dict[Key, int] = {}
     for loan in sorted(loans, key=lambda one: (one.starts_at, one.pk)):
         kind, own = loan.gpu_class_id, (loan.lender_id, loan.gpu_class_id)
-        shifts = parts(loan.lender, loan.borrower)
+        shifts = parts(loan.lender, loan.borrower, places)
         left = [
             nominal.get((pk, kind), 0) + found.get((pk, kind), 0) for pk, by in shifts if by < 0
         ]
@@ -44,19 +46,24 @@ def moved(loans: Iterable[Loan], nominal: Mapping[Key, int]) -> dict[Key, int]:
     return {key: by for key, by in found.items() if by}
 
 
-def parts(lender: Queue, borrower: Queue, gpus: int = 1) -> list[tuple[int, int]]:
+def places_of(cluster_id: int) -> Places:
+    """Of the queues of a cluster, the root left out. One query."""
+    rows = Queue.objects.filter(cluster=cluster_id, parent__isnull=False)
+    return dict(rows.values_list("path", "pk"))
+
+
+def parts(lender: Queue, borrower: Queue, places: Places, gpus: int = 1) -> list[tuple[int, int]]:
     """(queue id, by how much its guarantee changes) of a loan of so much."""
-    gives, gets = _line(lender), _line(borrower)
+    gives, gets = _line(lender.path), _line(borrower.path)
     meet = set(gives) & set(gets)
-    return [(pk, -gpus) for pk in gives if pk not in meet] + [
-        (pk, gpus) for pk in gets if pk not in meet
-    ]
+    changes = [(path, -gpus) for path in gives] + [(path, gpus) for path in gets]
+    return [(places[path], by) for path, by in changes if path not in meet]
 
 
-def _line(queue: Queue) -> list[int]:
-    """The queue and those above it, the root left out."""
-    over = Queue.objects.above(queue).filter(parent__isnull=False)
-    return [queue.pk, *over.values_list("pk", flat=True)]
+def _line(path: str) -> list[str]:
+    """Paths of a queue and those above it, the root left out."""
+    names = path.split("/")
+    return ["/".join(names[:i]) for i in range(len(names), 0, -1)]
 
 
 def guaranteed(nominal: int, borrowing_limit: int | None, by: int) -> tuple[int, int | None]:
@@ -82,4 +89,5 @@ def guarantees_at(cluster: Cluster, at: datetime) -> dict[Key, tuple[int, int]]:
     if not loans:
         return {}
     granted = nominal_of(Quota.objects.filter(queue__cluster=cluster).in_force(at))
-    return {key: (granted.get(key, 0), by) for key, by in moved(loans, granted).items()}
+    found = moved(loans, granted, places_of(cluster.pk))
+    return {key: (granted.get(key, 0), by) for key, by in found.items()}

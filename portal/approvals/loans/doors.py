@@ -17,7 +17,7 @@ from portal.approvals.loans.models import LoanOffer, QuotaLoan
 from portal.approvals.loans.states import MOVES, RUNNING, LoanState, LoanVerb
 from portal.approvals.loans.who import leads, led_of, verbs
 from portal.approvals.moves import MOVED_ON
-from scheduling.models import MILLI, GpuClass, Queue
+from scheduling.models import MILLI, GpuClass, Loan, Queue
 from scheduling.services.errors import ServiceError
 from scheduling.services.events import announce
 from scheduling.services.quotas.faults import figure
@@ -112,8 +112,8 @@ def consent(
     held = _move(loan, LoanVerb.CONSENT, by=by, decider=by, gpus=amount, expected=expected or {})
     if held.offer is not None:
         # Serialised, so that two who take of one offer do not take more than it is.
-        LoanOffer.objects.select_for_update().get(pk=held.offer.pk)
-        _check_offer(held.offer, amount, held.ends_at, but=held)
+        offer = LoanOffer.objects.select_for_update().get(pk=held.offer.pk)
+        _check_offer(offer, amount, held.ends_at, but=held)
     held.term = lend(
         lender=held.lender, borrower=held.borrower, gpu_class=held.gpu_class, gpus=amount,
         start=held.cluster.now(), end=held.ends_at,
@@ -196,6 +196,10 @@ def remaining(offer: LoanOffer, but: QuotaLoan | None = None) -> int:
 def check_may(by: User, loan: QuotaLoan, verb: LoanVerb) -> None:
     """Raises ServiceError: ``moved_on`` where it is past that step, ``forbidden`` where it is not theirs."""
     state = LoanState(QuotaLoan.objects.values_list("state", flat=True).get(pk=loan.pk))
+    term = Loan.objects.filter(agreed=loan).first()
+    if term is not None and term.ends_at <= loan.cluster.now():
+        # The clock notes it a little later; the division has known it since.
+        raise _moved_on(loan, LoanState.ENDED)
     if state not in MOVES[verb][0]:
         raise _moved_on(loan, state)
     loan.state = state

@@ -9,7 +9,7 @@ from portal.approvals.loans.models import QuotaLoan
 from portal.approvals.unplanned import fault
 from scheduling.models import MILLI, Cluster, GpuClass, Queue, Quota
 from scheduling.services.errors import ServiceError
-from scheduling.services.lending import guaranteed, moved_at, parts
+from scheduling.services.lending import guaranteed, moved_at, parts, places_of
 from scheduling.services.whatif.preview import preview
 
 Json = dict[str, Any]
@@ -28,7 +28,7 @@ def planned(loan: QuotaLoan, gpus: int) -> Json:
 
 
 def _document(loan: QuotaLoan, gpus: int) -> list[Json]:
-    shifts = dict(parts(loan.lender, loan.borrower, gpus))
+    shifts = dict(parts(loan.lender, loan.borrower, places_of(loan.cluster_id), gpus))
     queues = Queue.objects.in_bulk(shifts)
     now = guarantees(loan.cluster, loan.gpu_class, shifts)
     return [

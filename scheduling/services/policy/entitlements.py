@@ -13,7 +13,7 @@ from django.db.models import F, FloatField, Q, Sum
 from scheduling.engine import model as m
 from scheduling.models import MILLI, Cluster, Loan, Quota, UsageSample
 from scheduling.models.ledger import Resolution
-from scheduling.services.lending import guaranteed, in_force, moved, nominal_of
+from scheduling.services.lending import guaranteed, in_force, moved, nominal_of, places_of
 from scheduling.services.tables.unchanged import Unchanged
 
 Key = tuple[int, int]
@@ -50,7 +50,7 @@ class Entitlements:
         bounded = [q for q in quotas if q.budget_gpu_hours is not None]
         used = used_gpu_hours(bounded, start, at) if bounded else {}
         loans = held.rows("loans", in_force(cluster, at))
-        shifted = moved(loans, nominal_of(quotas)) if loans else {}
+        shifted = moved(loans, nominal_of(quotas), places_of(cluster.pk)) if loans else {}
         return cls(quotas, held.rows("former quotas", ended), used, grace, end, loans, shifted)
 
     def engine_quotas(self) -> dict[Key, m.Quota]:

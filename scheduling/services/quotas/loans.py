@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from datetime import datetime
 
 from django.db.models import Q
 
 from scheduling.models import GpuClass, Loan, Queue
 from scheduling.services.errors import ServiceError
-from scheduling.services.lending import moved, parts
-from scheduling.services.quotas.checks import Timelines, timelines_of
+from scheduling.services.lending import moved, parts, places_of
+from scheduling.services.quotas.checks import timelines_of
 from scheduling.services.quotas.faults import figure
 from scheduling.services.quotas.tree import lock_tree
 from scheduling.services.quotas.values import instants, value_at
@@ -38,23 +37,25 @@ def spare_above(
 ) -> int:
     """The least that any queue that would give is guaranteed at any moment of the range, milli-GPU: a
     department that lent its nominal has none that its queues could lend on."""
-    gives = [pk for pk, by in parts(lender, borrower) if by < 0]
+    places = places_of(lender.cluster_id)
+    gives = [pk for pk, by in parts(lender, borrower, places) if by < 0]
     loans = Loan.objects.filter(
         cluster=lender.cluster_id, gpu_class=gpu_class, starts_at__lt=end, ends_at__gt=start
     ).select_related("lender", "borrower")
     queues = Queue.objects.filter(Q(pk__in=gives) | Q(pk__in=[one.lender_id for one in loans]))
     granted = timelines_of(queues, start)
+    # With the end of a loan that one of them has it is guaranteed less again.
     moments = {start, *instants(list(granted.values()), start, end)}
-    moments |= {max(start, one.starts_at) for one in loans}
-    return min(_least(gives, gpu_class.pk, loans, granted, at) for at in moments)
+    moments |= {at for one in loans for at in (one.starts_at, one.ends_at) if start < at < end}
 
+    def least(at: datetime) -> int:
+        nominal = {key: value_at(line, at).nominal for key, line in granted.items()}
+        running = [one for one in loans if one.starts_at <= at < one.ends_at]
+        shifted = moved(running, nominal, places)
+        keys = [(pk, gpu_class.pk) for pk in gives]
+        return min(nominal.get(key, 0) + shifted.get(key, 0) for key in keys)
 
-def _least(
-    gives: Iterable[int], kind: int, loans: Iterable[Loan], granted: Timelines, at: datetime
-) -> int:
-    nominal = {key: value_at(line, at).nominal for key, line in granted.items()}
-    shifted = moved([one for one in loans if one.starts_at <= at < one.ends_at], nominal)
-    return min(nominal.get((pk, kind), 0) + shifted.get((pk, kind), 0) for pk in gives)
+    return min(map(least, moments))
 
 
 def lend(

@@ -6,6 +6,8 @@ from datetime import timedelta
 from decimal import Decimal
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from portal.approvals import clock
 from portal.approvals.loans import doors
@@ -45,7 +47,7 @@ def ask(cluster, people, h100):
 @pytest.fixture
 def running(ask, people):
     def make(**more):
-        return doors.consent(by=people.lead, loan=ask(**more))
+        return doors.consent(by=people.admin, loan=ask(**more))
 
     return make
 
@@ -237,6 +239,38 @@ def test_withdrawn_offer_lets_what_was_lent_of_it_run(cluster, people, ask, h100
     offer.refresh_from_db()
     with pytest.raises(ServiceError, match="withdrawn"):
         ask(gpus=1, offer=offer)
+
+
+@pytest.mark.parametrize("step", [doors.give_back, doors.recall, doors.undo_recall])
+def test_loan_that_is_over_is_over_before_the_clock_has_noted_it(cluster, people, running, step):
+    loan = running()
+    if step is doors.undo_recall:
+        doors.recall(by=people.admin, loan=loan)
+    ended = Loan.objects.get().ends_at
+    set_clock(cluster, ended + timedelta(minutes=1))
+
+    with pytest.raises(ServiceError) as refused:
+        step(by=people.admin, loan=QuotaLoan.objects.get())
+    assert refused.value.code == "moved_on"
+    assert Loan.objects.get().ends_at == ended
+
+
+def test_what_a_department_borrows_is_lent_on_no_longer_than_it_has_it(running, ask):
+    running(lender="research", borrower="products", gpus=60, until=UNTIL + timedelta(days=30))
+    running(lender="platform", borrower="research", gpus=8)
+    assert ask(gpus=10)
+    with pytest.raises(ServiceError, match="has 4 "):
+        ask(gpus=10, until=UNTIL + timedelta(days=1))
+
+
+def test_queries_of_a_pass_do_not_grow_with_loans(cluster, running):
+    counts = []
+    for _ in range(2):
+        running(gpus=1)
+        with CaptureQueriesContext(connection) as seen:
+            policies.load(cluster, at=NOW)
+        counts.append(len(seen))
+    assert counts[0] == counts[1]
 
 
 def test_clock_says_once_that_it_ends_and_notes_that_it_has(cluster, running):
