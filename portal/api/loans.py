@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from django.db.models import QuerySet
@@ -16,7 +16,8 @@ from rest_framework.response import Response
 
 from portal.accounts.models import Scope, User
 from portal.api.scope import ClusterView
-from portal.approvals.loans import doors, previews
+from portal.approvals.loans import doors
+from portal.approvals.loans.acts import ACTS, Typed, act_of
 from portal.approvals.loans.models import NOTICE_H, LoanOffer, QuotaLoan
 from portal.approvals.loans.states import OVER, RUNNING, WAITING
 from portal.approvals.loans.who import leads, led_of, led_queues, open_offers, verbs, visible_loans
@@ -60,7 +61,7 @@ class OfferSerializer(serializers.ModelSerializer[LoanOffer]):
     lender: Any = serializers.SlugRelatedField(slug_field="name", read_only=True)
     gpu_class: Any = serializers.SlugRelatedField(slug_field="name", read_only=True)
     gpus = GpusField(read_only=True)
-    left_gpus = serializers.SerializerMethodField(help_text="That nobody has taken.")
+    left_gpus = GpusField(source="left", read_only=True, help_text="That nobody has taken.")
 
     class Meta:
         model = LoanOffer
@@ -75,9 +76,6 @@ class OfferSerializer(serializers.ModelSerializer[LoanOffer]):
             "created_at",
         ]
         read_only_fields = fields
-
-    def get_left_gpus(self, offer: LoanOffer) -> float:
-        return doors.remaining(offer) / MILLI
 
 
 class TermsSerializer(serializers.Serializer[Any]):
@@ -179,24 +177,6 @@ class LoanDetail(LoansView, generics.RetrieveAPIView[QuotaLoan]):
     """One loan."""
 
 
-Act = Callable[[User, QuotaLoan, dict[str, Any]], QuotaLoan]
-
-
-def _consent(by: User, loan: QuotaLoan, told: dict[str, Any]) -> QuotaLoan:
-    gpus = round(told["gpus"] * MILLI) if "gpus" in told else loan.gpus
-    return doors.consent(by=by, loan=loan, gpus=gpus, expected=previews.planned(loan, gpus))
-
-
-ACTS: Mapping[str, Act] = {
-    "consent": _consent,
-    "decline": lambda by, loan, told: doors.decline(by=by, loan=loan, note=told.get("note", "")),
-    "withdraw": lambda by, loan, _: doors.withdraw(by=by, loan=loan),
-    "recall": lambda by, loan, told: doors.recall(by=by, loan=loan, note=told.get("note", "")),
-    "undo": lambda by, loan, _: doors.undo_recall(by=by, loan=loan),
-    "give-back": lambda by, loan, _: doors.give_back(by=by, loan=loan),
-}
-
-
 class LoanAct(LoansView):
     @property
     def edited(self) -> str:
@@ -215,15 +195,16 @@ class LoanAct(LoansView):
     def post(self, request: Request, cluster: str, pk: int, verb: str) -> Response:
         """Consent, decline, withdraw, recall, undo a recall, give back. The next cycle sees it."""
         loan = self.get_object()
-        if verb not in ACTS or not (
-            leads(self.person, loan.lender) or leads(self.person, loan.borrower)
-        ):
+        act = act_of(self.person, loan, verb)
+        if act is None:
             raise NotFound
-        return self.told(ACTS[verb](self.person, loan, _valid(LoanActSerializer, request)))
+        told = _valid(LoanActSerializer, request)
+        gpus = round(told["gpus"] * MILLI) if "gpus" in told else None
+        return self.told(act(self.person, loan, Typed(gpus, told.get("note", ""))))
 
 
-class OfferList(ClusterView, generics.ListAPIView[LoanOffer]):
-    """Quota that is offered to all, for whoever leads a queue."""
+class OffersView(ClusterView):
+    """Offers to all that stand."""
 
     serializer_class: Any = OfferSerializer
     queryset = LoanOffer.objects.none()
@@ -233,6 +214,10 @@ class OfferList(ClusterView, generics.ListAPIView[LoanOffer]):
         if self.is_schema:
             return LoanOffer.objects.none()
         return open_offers(self.person, self.cluster)
+
+
+class OfferList(OffersView, generics.ListAPIView[LoanOffer]):
+    """Quota that is offered to all, for whoever leads a queue."""
 
     @extend_schema(request=TermsSerializer, responses={201: OfferSerializer})
     def post(self, request: Request, *args: Any, **kwargs: Any) -> Response:
@@ -240,20 +225,12 @@ class OfferList(ClusterView, generics.ListAPIView[LoanOffer]):
         told = _valid(TermsSerializer, request)
         lender = _queue(self.cluster, led_queues(self.person), told["lender"], "lender")
         made = doors.offer_to_all(by=self.person, lender=lender, **_terms(self.cluster, told))
-        return Response(OfferSerializer(made).data, status=status.HTTP_201_CREATED)
+        fresh = self.get_queryset().get(pk=made.pk)
+        return Response(OfferSerializer(fresh).data, status=status.HTTP_201_CREATED)
 
 
-class OfferDetail(ClusterView, generics.RetrieveDestroyAPIView[LoanOffer]):
+class OfferDetail(OffersView, generics.RetrieveDestroyAPIView[LoanOffer]):
     """One offer to all. DELETE withdraws it; what was lent of it runs on."""
-
-    serializer_class: Any = OfferSerializer
-    queryset = LoanOffer.objects.none()
-    write_scope = Scope.QUOTAS
-
-    def get_queryset(self) -> QuerySet[LoanOffer]:
-        if self.is_schema:
-            return LoanOffer.objects.none()
-        return open_offers(self.person, self.cluster)
 
     def perform_destroy(self, instance: LoanOffer) -> None:
         if not leads(self.person, instance.lender):

@@ -10,7 +10,6 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Sum
 
 from portal.accounts.models import User
 from portal.approvals.loans.models import LoanOffer, QuotaLoan
@@ -109,11 +108,11 @@ def consent(
             f"Lend more than 0 and up to {figure(loan.gpus)}, or decline.",
             field="gpus",
         )
-    held = _move(loan, LoanVerb.CONSENT, by=by, decider=by, gpus=amount, expected=expected or {})
-    if held.offer is not None:
+    if loan.offer is not None:
         # Serialised, so that two who take of one offer do not take more than it is.
-        offer = LoanOffer.objects.select_for_update().get(pk=held.offer.pk)
-        _check_offer(offer, amount, held.ends_at, but=held)
+        LoanOffer.objects.select_for_update().get(pk=loan.offer.pk)
+        _check_offer(loan.offer, amount, loan.ends_at)
+    held = _move(loan, LoanVerb.CONSENT, by=by, decider=by, gpus=amount, expected=expected or {})
     held.term = lend(
         lender=held.lender, borrower=held.borrower, gpu_class=held.gpu_class, gpus=amount,
         start=held.cluster.now(), end=held.ends_at,
@@ -183,14 +182,6 @@ def near_end(loan: QuotaLoan) -> None:
     fresh = QuotaLoan.objects.filter(pk=loan.pk, warned=False, state__in=RUNNING)
     if fresh.update(warned=True):
         _tell(loan, LoanVerb.NEAR_END, None)
-
-
-def remaining(offer: LoanOffer, but: QuotaLoan | None = None) -> int:
-    """Milli-GPU of an offer that nobody has taken."""
-    taken = offer.loans.filter(state__in=RUNNING)
-    if but is not None:
-        taken = taken.exclude(pk=but.pk)
-    return offer.gpus - (taken.aggregate(all=Sum("gpus"))["all"] or 0)
 
 
 def check_may(by: User, loan: QuotaLoan, verb: LoanVerb) -> None:
@@ -284,28 +275,27 @@ def _check_notice(notice_h: int) -> None:
         )
 
 
-def _check_offer(
-    offer: LoanOffer | None, gpus: int, until: datetime, but: QuotaLoan | None = None
-) -> None:
+def _check_offer(offer: LoanOffer | None, gpus: int, until: datetime) -> None:
     """Raises ServiceError where it is more, or longer, than what is offered still."""
     if offer is None:
         return
-    if offer.withdrawn_at is not None:
+    now = LoanOffer.objects.with_left().get(pk=offer.pk)
+    if now.withdrawn_at is not None:
         raise ServiceError(
             "withdrawn", f"{offer} was withdrawn.", "Choose another offer, or ask without one.", field="offer"
         )  # fmt: skip
-    left = remaining(offer, but)
-    if gpus > left:
+    if gpus > now.left:
+        left = figure(now.left)
         raise ServiceError(
             "more_than_offered",
-            f"{figure(left)} are left of {offer}.",
-            f"Take {figure(left)} at most." if left else "Choose another offer.",
+            f"{left} are left of {offer}.",
+            f"Take {left} at most." if now.left else "Choose another offer.",
             field="gpus",
         )
-    if until > offer.ends_at:
+    if until > now.ends_at:
         raise ServiceError(
             "longer_than_offered",
-            f"It is offered until {offer.ends_at:%d %b %Y %H:%M} UTC.",
+            f"It is offered until {now.ends_at:%d %b %Y %H:%M} UTC.",
             "Choose an end by then.",
             field="until",
         )

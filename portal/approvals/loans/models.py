@@ -3,14 +3,32 @@ the engine reads."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any, TypedDict
+
 from django.conf import settings
 from django.db import models
-from django.db.models import Q
+from django.db.models import F, Q, Sum
 
-from portal.approvals.loans.states import WAITING, LoanState
+from portal.approvals.loans.states import RUNNING, WAITING, LoanState
 from scheduling.models import Cluster, GpuClass, Loan, Queue
 
+if TYPE_CHECKING:
+    from django_stubs_ext import WithAnnotations
+
 NOTICE_H = 24
+
+
+class Left(TypedDict):
+    left: int
+    """Milli-GPU that nobody has taken."""
+
+
+class LoanOfferQuerySet(models.QuerySet["LoanOffer"]):
+    def with_left(self) -> models.QuerySet[OpenOffer]:
+        """Each with what is left of it."""
+        taken = Sum("loans__gpus", filter=Q(loans__state__in=RUNNING), default=0)
+        found: Any = self.annotate(left=F("gpus") - taken)
+        return found
 
 
 class LoanOffer(models.Model):
@@ -28,6 +46,8 @@ class LoanOffer(models.Model):
     created_at = models.DateTimeField()
     withdrawn_at = models.DateTimeField(null=True, blank=True)
 
+    objects = LoanOfferQuerySet.as_manager()
+
     class Meta:
         ordering = ["-created_at", "-id"]
         constraints = [
@@ -36,6 +56,10 @@ class LoanOffer(models.Model):
 
     def __str__(self) -> str:
         return f"O-{self.pk}"
+
+
+if TYPE_CHECKING:
+    OpenOffer = WithAnnotations[LoanOffer, Left]
 
 
 class QuotaLoan(models.Model):

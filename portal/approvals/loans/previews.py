@@ -6,9 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from portal.approvals.loans.models import QuotaLoan
-from portal.approvals.unplanned import fault
+from portal.approvals.unplanned import or_fault
 from scheduling.models import MILLI, Cluster, GpuClass, Queue, Quota
-from scheduling.services.errors import ServiceError
 from scheduling.services.lending import guaranteed, moved_at, parts, places_of
 from scheduling.services.whatif.preview import preview
 
@@ -21,10 +20,7 @@ def planned(loan: QuotaLoan, gpus: int) -> Json:
     """What it would do if so much were lent from now on (negative: came back), to be kept; where that can't
     be planned, the sentence that says why."""
     changes = _document(loan, gpus)
-    try:
-        return {**preview(loan.cluster, changes), "changes": changes}
-    except ServiceError as refused:
-        return fault(refused)
+    return or_fault(lambda: {**preview(loan.cluster, changes), "changes": changes})
 
 
 def _document(loan: QuotaLoan, gpus: int) -> list[Json]:

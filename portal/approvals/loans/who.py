@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import TYPE_CHECKING
 
 from django.db.models import Q, QuerySet
 from django.utils import timezone
@@ -17,16 +18,21 @@ from portal.teams.rights import Person, rights_of
 from scheduling.models import Cluster, Queue
 from scheduling.models.queues import above
 
+if TYPE_CHECKING:
+    from portal.approvals.loans.models import OpenOffer
+
 
 def led_queues(user: Person) -> QuerySet[Queue]:
     """Queues that they lend and borrow for: those of teams they lead and all below."""
     return dividable_queues(user).filter(parent__isnull=False)
 
 
-def leads_somewhere(user: Person) -> bool:
-    """Whether there is any, without asking which."""
+def leads_in(user: Person, cluster: Cluster) -> bool:
+    """Whether there is any in the cluster, from what is known of their rights."""
     rights, edits = rights_of(user), Capability.EDIT_QUOTAS
-    return rights.everywhere(edits) or any(True for _ in rights.holding(edits))
+    return rights.everywhere(edits) or any(
+        grant.cluster_id == cluster.pk for grant in rights.holding(edits)
+    )
 
 
 def leads(user: Person, queue: Queue) -> bool:
@@ -49,11 +55,13 @@ def visible_loans(user: Person) -> QuerySet[QuotaLoan]:
     return rows.filter(Q(lender__in=mine) | Q(borrower__in=mine))
 
 
-def open_offers(user: Person, cluster: Cluster) -> QuerySet[LoanOffer]:
-    """Offers to all: of everybody who leads a queue of the cluster."""
-    rows = LoanOffer.objects.filter(
+def open_offers(user: Person, cluster: Cluster) -> QuerySet[OpenOffer]:
+    """Offers to all, each with what is ``left`` of it, for everybody who leads a queue of the cluster."""
+    standing = LoanOffer.objects.filter(
         cluster=cluster, withdrawn_at=None, ends_at__gt=cluster.now()
-    ).select_related("lender", "gpu_class", "cluster")
+    )
+    rows = standing.with_left().order_by("-created_at", "-id")
+    rows = rows.select_related("lender", "gpu_class", "cluster")
     return rows if may_open(user, cluster) else rows.none()
 
 

@@ -9,7 +9,7 @@ from django.http import HttpRequest
 from django.urls import NoReverseMatch, reverse
 
 from portal.accounts.models import User
-from portal.approvals.loans.who import leads_somewhere
+from portal.approvals.loans.who import leads_in
 from portal.approvals.waiting import needing
 from portal.audit.reading import may_audit
 from portal.teams.access import editable_queues, is_admin, is_operator, visible_queues
@@ -122,7 +122,7 @@ class _Menu:
             below=("requests",),
             count=self.known.requests or None,
         )
-        if is_operator(self.user) or leads_somewhere(self.user):
+        if is_operator(self.user) or leads_in(self.user, self.cluster):
             yield from self.entry("Loans", "swap", "web:loans", below=("loans",))
         inside = self.path.startswith(("/teams/", "/people/", "/personas/"))
         yield Entry("Teams", "people", reverse("web:teams"), current=inside)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django import forms
 from django.contrib import messages
@@ -13,7 +13,7 @@ from django.views.decorators.http import require_http_methods
 
 from portal.accounts.models import User
 from portal.approvals.loans import doors
-from portal.approvals.loans.models import NOTICE_H, LoanOffer
+from portal.approvals.loans.models import NOTICE_H
 from portal.approvals.loans.who import led_queues, open_offers
 from portal.display.format import zone
 from portal.teams.access import visible_queues
@@ -24,6 +24,9 @@ from portal.web.people.forms import WeirForm
 from portal.web.requests.forms import MomentField, gpus_field
 from scheduling.models import MILLI, Cluster, Queue
 from scheduling.services.errors import ServiceError
+
+if TYPE_CHECKING:
+    from portal.approvals.loans.models import OpenOffer
 
 KINDS = {"ask": "Ask for a loan", "lend": "Lend to a queue", "offer": "Offer to all"}
 FIELDS = {
@@ -115,31 +118,31 @@ def new(request: PersonRequest, cluster: str) -> HttpResponse:
             form.refuse(refused)
     context = {
         "cluster": found, "form": form, "kind": kind, "kinds": KINDS, "offer": offer,
-        "left": doors.remaining(offer) if offer else 0, "zone": Shell(request).zone,
+        "left": offer.left if offer else 0, "zone": Shell(request).zone,
     }  # fmt: skip
     return render(request, "web/loans/new.html", context, status=400 if form.errors else 200)
 
 
-def _offer(request: PersonRequest, cluster: Cluster, text: str, kind: str) -> LoanOffer | None:
+def _offer(request: PersonRequest, cluster: Cluster, text: str, kind: str) -> OpenOffer | None:
     if not text.isdecimal() or kind != "ask" or len(text) > 18:
         return None
     return open_offers(request.user, cluster).filter(pk=int(text)).first()
 
 
-def _of_offer(values: dict[str, Any], offer: LoanOffer | None) -> dict[str, Any]:
+def _of_offer(values: dict[str, Any], offer: OpenOffer | None) -> dict[str, Any]:
     """What an offer says stands; the rest is asked."""
     if offer is None:
         return values
     fixed = {"lender": offer.lender.name, "gpu_class": offer.gpu_class.name}
     return {
-        "gpus": f"{doors.remaining(offer) / MILLI:g}",
+        "gpus": f"{offer.left / MILLI:g}",
         "notice_h": offer.notice_h,
         **values,
         **fixed,
     }
 
 
-def _fix(form: LoanForm, offer: LoanOffer) -> None:
+def _fix(form: LoanForm, offer: OpenOffer) -> None:
     """Its lender may be one that the person does not see otherwise."""
     lender: Any = form.fields["lender"]
     lender.queryset = Queue.objects.filter(pk=offer.lender_id)
@@ -150,7 +153,7 @@ def _made(
     cluster: Cluster,
     kind: str,
     typed: dict[str, Any],
-    offer: LoanOffer | None,
+    offer: OpenOffer | None,
 ) -> HttpResponse:
     terms = {
         "by": request.user,

@@ -9,7 +9,6 @@ from datetime import datetime, timedelta
 from django.db.models import Max
 
 from portal.accounts.models import User
-from portal.approvals.loans.doors import remaining
 from portal.approvals.loans.models import LoanOffer, QuotaLoan
 from portal.approvals.loans.states import OVER, RUNNING, WAITING, LoanVerb
 from portal.approvals.loans.who import led_of, led_queues, open_offers, verbs, visible_loans
@@ -82,9 +81,7 @@ class Page:
 def page(user: User, cluster: Cluster) -> Page:
     loans = visible_loans(user).filter(cluster=cluster)
     mine = led_of(user, cluster)
-    offers = [
-        Offer(one, remaining(one), one.lender_id in mine) for one in open_offers(user, cluster)
-    ]
+    offers = [Offer(one, one.left, one.lender_id in mine) for one in open_offers(user, cluster)]
     waiting = [
         (loan, LoanVerb.CONSENT in verbs(loan, mine)) for loan in loans.filter(state__in=WAITING)
     ]
