@@ -15,6 +15,7 @@ from portal.accounts.models import Scope
 from portal.api.quotas import CellSerializer, as_cell, check_cells
 from portal.api.scope import ClusterView
 from portal.api.workloads import WorkloadView
+from portal.approvals.loans.previews import with_loans
 from portal.approvals.previews import document, seen_by
 from portal.selectors.sooner import sooner
 from scheduling.services.errors import ServiceError
@@ -72,7 +73,8 @@ class QuotaPreview(ClusterView):
         asked.is_valid(raise_exception=True)
         cells = asked.validated_data["cells"]
         check_cells(self.person, self.cluster, cells)
-        kept = preview(self.cluster, changes_of(map(as_cell, cells)))
+        changes = changes_of(map(as_cell, cells))
+        kept = preview(self.cluster, with_loans(self.cluster, changes))
         return Response(self._told(kept, cells))
 
     def _told(self, kept: Json, cells: Iterable[Mapping[str, Any]]) -> Json:

@@ -9,7 +9,7 @@ from typing import Any
 from portal.accounts.models import User
 from portal.approvals.loans.previews import with_loans
 from portal.approvals.previews import outcome_of
-from portal.approvals.unplanned import fault
+from portal.approvals.unplanned import or_fault
 from scheduling.models import Cluster, Queue, QuotaChange, WhatIf, WhatIfKind, WhatIfState
 from scheduling.services.errors import ServiceError
 from scheduling.services.quotas.faults import QuotaCell, shown
@@ -30,10 +30,7 @@ def planned(cluster: Cluster, cells: Iterable[QuotaCell]) -> Json:
     changes = changes_of(cells)
     if not changes:
         return {}
-    try:
-        return {**preview(cluster, with_loans(cluster, changes)), "changes": changes}
-    except ServiceError as refused:
-        return fault(refused)
+    return or_fault(lambda: {**preview(cluster, with_loans(cluster, changes)), "changes": changes})
 
 
 def expectation(kept: Mapping[str, Any]) -> str:

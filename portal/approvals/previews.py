@@ -15,13 +15,12 @@ from portal.accounts.capabilities import Capability
 from portal.approvals.loans.previews import with_loans
 from portal.approvals.models import QuotaRequest
 from portal.approvals.states import Kind
-from portal.approvals.unplanned import fault
+from portal.approvals.unplanned import or_fault
 from portal.approvals.wishes import Wish
 from portal.teams.access import places, visible_queues
 from portal.teams.reading import Reading
 from portal.teams.rights import Person
 from scheduling.models import MILLI, Cluster, Queue, Workload
-from scheduling.services.errors import ServiceError
 from scheduling.services.quotas.shift import Shift, figures, given_to
 from scheduling.services.whatif.documents import COLUMNS
 from scheduling.services.whatif.preview import LEAVES, STARTS, WAITS, Document, preview
@@ -34,10 +33,7 @@ PARTS = (4, 2)
 
 def attached(request: QuotaRequest) -> Json:
     """The preview to keep with a request; where none can be made, the sentence that says why."""
-    try:
-        return of_wish(Wish.of(request), request.cluster.now(), gpus=request.amount)
-    except ServiceError as refused:
-        return fault(refused)
+    return or_fault(lambda: of_wish(Wish.of(request), request.cluster.now(), gpus=request.amount))
 
 
 def of_wish(wish: Wish, now: datetime, *, gpus: int | None = None) -> Json:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from scheduling.services.errors import ServiceError
@@ -21,3 +22,11 @@ def fault(refused: ServiceError) -> Json:
             "fault": "The queue that it is taken from has too little to give. Name another one."
         }
     return {"fault": "As things are now, it cannot be planned. Decide without a plan, and say why."}
+
+
+def or_fault(make: Callable[[], Json]) -> Json:
+    """What ``make`` plans; where it refuses, the sentence that is kept instead."""
+    try:
+        return make()
+    except ServiceError as refused:
+        return fault(refused)

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import numpy as np
+from django.db.models import QuerySet
 
 from portal.accounts.models import User
 from portal.approvals.previews import Line, Seen
@@ -15,6 +16,7 @@ from portal.display.format import hmin
 from portal.display.spread import Spread
 from portal.web.quotas.preview import told
 from portal.web.quotas.replayed import Replayed, replayed
+from portal.web.quotas.replayed import Waits as Expected
 from scheduling.models import Eviction, Outcome, QuotaChange, State, Transition, WhatIf, Workload
 from scheduling.services.whatif.preview import LEAVES
 
@@ -87,7 +89,7 @@ def _came(lines: Iterable[Line], start: datetime, until: datetime) -> list[Came]
     return [_of(line, first_end if line.kind == LEAVES else first_start) for line in lines]
 
 
-def _first(rows: Any, start: datetime, until: datetime) -> dict[int, datetime]:
+def _first(rows: QuerySet[Any], start: datetime, until: datetime) -> dict[int, datetime]:
     """Workload -> when first within the time."""
     within = rows.filter(at__gte=start, at__lte=until).order_by("-at")
     return dict(within.values_list("workload", "at"))
@@ -101,7 +103,7 @@ def _of(line: Line, firsts: Mapping[int, datetime]) -> Came:
     if at is not None:
         return Came(line, "evicted" if line.kind == LEAVES else "started", at)
     if work.finished_at is not None:
-        return Came(line, f"ended before: {work.get_outcome_display().lower()}", work.finished_at)
+        return Came(line, f"ended: {work.get_outcome_display().lower()}", work.finished_at)
     return Came(line, "still runs" if line.kind == LEAVES else "still waits")
 
 
@@ -122,5 +124,5 @@ def _waited(change: QuotaChange, queues: Sequence[str], start: datetime, until: 
     return {queue: Spread.of(np.array(found)) for queue, found in waits.items()}
 
 
-def _beside(row: Any, since: Spread) -> Waits:
+def _beside(row: Expected, since: Spread) -> Waits:
     return Waits(row.queue, row.p50, row.p90, since.count, hmin(since.p50), hmin(since.p90))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import datetime
+from typing import Any
 
 from django.contrib.auth.decorators import login_required
 from django.core.exceptions import ValidationError
@@ -11,6 +12,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
+from portal.accounts.models import User
 from portal.accounts.views import person
 from portal.approvals import edits
 from portal.boundary.reading import instant
@@ -43,15 +45,23 @@ def told_of(request: HttpRequest, shown: Grid, typed: Typed, *, asks: bool = Fal
     user, cluster = person(request), shown.queue.cluster
     seen = told(user, cluster, planned(cluster, typed.cells))
     less = lowered(shown, typed.cells, typed.start or cluster.now())
+    again = _lived_again(user, shown, typed, asks=asks)
+    return replace(with_grace(seen, less), ends=typed.end, **again)
+
+
+def _lived_again(user: User, shown: Grid, typed: Typed, *, asks: bool) -> dict[str, Any]:
+    """``replay`` or why it is ``refused``, as ``Told`` has them; neither where nothing is edited."""
+    if typed.faults or not typed.cells:
+        return {}
     try:
         question = (
             edits.replay(shown.queue, user, typed.cells)
             if asks
-            else edits.replay_of(cluster, user, typed.cells)
+            else edits.replay_of(shown.queue.cluster, user, typed.cells)
         )
     except ServiceError as refused:
-        return replace(with_grace(seen, less), ends=typed.end, refused=refused)
-    return replace(with_grace(seen, less), ends=typed.end, replay=replayed(user, question))
+        return {"refused": refused}
+    return {"replay": replayed(user, question)}
 
 
 def _typed(request: HttpRequest, top: Queue) -> tuple[Grid, Typed]:
@@ -80,8 +90,8 @@ def preview(request: HttpRequest, cluster: str, queue: str) -> HttpResponse:
 def replay(request: HttpRequest, cluster: str, queue: str) -> HttpResponse:
     """Have the last days lived again with the grid as it is typed."""
     top = _divided(request, cluster, queue)
-    seen = told_of(request, *_typed(request, top), asks=True) or Told()
-    context = {"queue": top, "replay": seen.replay, "fault": seen.refused}
+    shown, typed = _typed(request, top)
+    context = {"queue": top, **_lived_again(person(request), shown, typed, asks=True)}
     return render(request, "web/quotas/_replay.html", context)
 
 

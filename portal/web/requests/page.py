@@ -11,11 +11,12 @@ from typing import Any
 from django.db.models import F, FloatField, Sum
 
 from portal.accounts.models import User
-from portal.approvals import previews, unplanned
+from portal.approvals import previews
 from portal.approvals.clock import warns_at
 from portal.approvals.models import QuotaRequest, Step
 from portal.approvals.previews import Seen, seen_by
 from portal.approvals.states import DECIDABLE, GRANTED, IN_FORCE, OPEN, Kind, State, Verb
+from portal.approvals.unplanned import or_fault
 from portal.approvals.who import acted, approvers
 from portal.approvals.wishes import Wish
 from portal.display.format import gpus_counted, money, number
@@ -23,7 +24,6 @@ from portal.teams.reading import Reading
 from portal.web.frame.remembered import remembered
 from scheduling.models import MILLI, GpuClass, Queue, UsageSample
 from scheduling.models.ledger import Resolution
-from scheduling.services.errors import ServiceError
 from scheduling.services.words.told import OTHERS_QUEUE
 
 PAST_DAYS = 30
@@ -42,25 +42,19 @@ class Stop:
 
 def planned(wish: Wish) -> dict[str, Any]:
     """What it would do as it is filled in; where that cannot be planned, why."""
-    try:
-        return previews.of_wish(wish, wish.queue.cluster.now())
-    except ServiceError as refused:
-        return unplanned.fault(refused)
+    return or_fault(lambda: previews.of_wish(wish, wish.queue.cluster.now()))
 
 
 def fresh(request: QuotaRequest, *, gpus: int | None, giver: Queue | None) -> dict[str, Any]:
     """What it would do, planned now; once for all who look at one revision of the cluster."""
 
     def plan() -> dict[str, Any]:
-        try:
-            wish = Wish.of(request)
-            wish = replace(wish, giver=giver) if giver is not None else wish
-            return previews.of_wish(wish, request.cluster.now(), gpus=gpus)
-        except ServiceError as refused:
-            return unplanned.fault(refused)
+        wish = Wish.of(request)
+        wish = replace(wish, giver=giver) if giver is not None else wish
+        return previews.of_wish(wish, request.cluster.now(), gpus=gpus)
 
     key = ("request", request.pk, request.since, gpus, giver.pk if giver else None)
-    return remembered.of(request.cluster, key, plan)
+    return remembered.of(request.cluster, key, lambda: or_fault(plan))
 
 
 def seen(request: QuotaRequest, user: User, kept: dict[str, Any]) -> Seen | None:

@@ -39,6 +39,7 @@ OPEN = (WhatIfState.WAITING, WhatIfState.RUNNING)
 MOST_OPEN = 20
 """Questions of a cluster that wait or run; those about edits of quotas count by themselves."""
 FORGOTTEN = timedelta(days=30)
+UNHEARD = "No worker could be told of it: the broker does not answer. Ask again in a moment."
 FUTURES = 40
 AT_ONCE_PCT, AHEAD_PCT = 5, 25
 """How far it is once the plans are made, and once the futures are lived."""
@@ -107,8 +108,10 @@ def _send(question_id: int) -> None:
     try:
         current_app.send_task("scheduling.tasks.answer_what_if", args=[question_id])
     except OperationalError as error:
-        # What was saved with the question is saved; its page says that it waits, and it can be cancelled.
+        # What was saved with the question is saved.
         log.warning("what-if %s: the broker does not answer: %s", question_id, error)
+        waits = WhatIf.objects.filter(pk=question_id, state=WhatIfState.WAITING)
+        waits.update(state=WhatIfState.FAILED, fault=UNHEARD)
 
 
 def _check_names(cluster: Cluster, changes: Changes) -> None:

@@ -8,10 +8,11 @@ from decimal import Decimal
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
+from rest_framework.test import APIClient
 
 from portal.approvals import clock
 from portal.approvals.loans import doors
-from portal.approvals.loans.models import QuotaLoan
+from portal.approvals.loans.models import LoanOffer, QuotaLoan
 from portal.approvals.loans.states import LoanState
 from portal.demo.organisation import H100
 from scheduling.models import MILLI, Announcement, Loan, Quota
@@ -58,6 +59,10 @@ def guaranteed(cluster, name, at=NOW):
     quota = rows.quotas[queue_of(cluster, name).pk, cluster.gpu_classes.get(name=H100).pk]
     most = None if quota.borrowing_limit is None else quota.nominal + quota.borrowing_limit
     return quota.nominal / MILLI, None if most is None else most / MILLI
+
+
+def left(offer):
+    return LoanOffer.objects.with_left().get(pk=offer.pk).left
 
 
 def test_ask_moves_nothing_before_its_lender_consents(cluster, ask):
@@ -220,12 +225,12 @@ def test_offer_to_all_is_taken_in_parts_and_no_further(cluster, people, ask, h10
     )  # fmt: skip
     first, second = ask(gpus=4, offer=offer), ask(gpus=4, offer=offer)
     doors.consent(by=people.lead, loan=first)
-    assert doors.remaining(offer) == 2 * MILLI
+    assert left(offer) == 2 * MILLI
     with pytest.raises(ServiceError) as refused:
         doors.consent(by=people.lead, loan=second)
     assert refused.value.code == "more_than_offered"
     doors.consent(by=people.lead, loan=second, gpus=2 * MILLI)
-    assert doors.remaining(offer) == 0
+    assert left(offer) == 0
 
 
 def test_withdrawn_offer_lets_what_was_lent_of_it_run(cluster, people, ask, h100):
@@ -292,3 +297,27 @@ def test_quota_rows_stay_as_they_were_granted(cluster, running):
     before = list(Quota.objects.order_by("pk").values())
     running()
     assert list(Quota.objects.order_by("pk").values()) == before
+
+
+def test_preview_by_api_of_what_is_granted_already_moves_nothing_of_what_is_lent(
+    cluster, running, people, monkeypatch
+):
+    running(gpus=4)
+    asked = []
+
+    def refuse(cluster, document):
+        asked.extend(document)
+        raise ServiceError("cluster_unreachable", "It does not answer.", "Ask again.")
+
+    monkeypatch.setattr("portal.api.previews.preview", refuse)
+    lender = Loan.objects.get().lender
+    granted = Quota.objects.in_force(NOW).get(queue=lender, gpu_class__name=H100).nominal_gpus
+    cell = {"queue": lender.name, "gpu_class": H100, "field": "nominal", "value": granted / MILLI}
+
+    client = APIClient()
+    client.force_authenticate(people.admin)
+    client.post(f"/api/v1/clusters/{cluster.name}/quotas/preview", {"cells": [cell]}, format="json")
+
+    guarantee, _ = guaranteed(cluster, lender.name)
+    assert [change["nominal_gpus"] for change in asked] == [guarantee]
+    assert guarantee == granted / MILLI - 4
