@@ -93,6 +93,9 @@ class Prediction(models.Model):
     by_class = models.JSONField(default=dict)
     """{class: {place, p10_s, p50_s, p90_s, ratio, runs, groups, own_runs}} for each class that it may run on,
     where all paces are known; ``place`` in its author's order."""
+    paces = models.JSONField(default=dict)
+    """{class: how many times sooner it ends there than on the first it names}, while it waits, runs and after
+    that; empty unless it may run on several and all are known."""
     evidence = models.JSONField(default=dict)
     """What it was learned from: {group, name, runs, ran_s, shortest_s, longest_s}."""
     told_by = models.ForeignKey(

@@ -144,6 +144,10 @@ class Workload(models.Model):
     lost_gpu_s = models.FloatField(default=0)
     virtual_start_at = models.DateTimeField(null=True, blank=True)
     """When it would have started on the nominal quota of its queue alone; NULL before."""
+    class_on_own_quota = models.CharField(max_length=63, blank=True)
+    """The GPU class that it would have had there."""
+    own_pace = models.FloatField(default=1)
+    """How many times as long it takes there as on the class that it runs on; 1 where nobody knows."""
     saved_s = models.FloatField(default=0)
     """Seconds of work that checkpoints of runs hold that were evicted."""
 

@@ -11,6 +11,8 @@ from scheduling.services.merit.leads import is_waiting_alone, standing
 
 EVEN_S = 60.0
 """Less than that is neither ahead nor behind."""
+LEAST_PACE = 0.05
+"""Classes that differ by less are taken to be as fast."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,8 @@ def _not_begun(work: Workload) -> Standing | None:
 def _ahead(work: Workload) -> str:
     if work.is_waiting:
         return "Earlier runs did more than its queue's quota alone would have let it do by now."
+    if _is_other_pace(work):
+        return f"{_alone(work)} Counted is how far it is by now."
     return "On GPUs that others lent it started that much earlier than on its queue's quota alone."
 
 
@@ -58,4 +62,20 @@ def _behind(work: Workload) -> str:
         return f"It was evicted {times}; on its queue's quota alone it would have gone on."
     if work.is_waiting and work.reason:
         return f"On its queue's quota alone it would run by now. It waits: {headline(work.reason).lower()}."
+    if _is_other_pace(work):
+        return f"{_alone(work)} Counted is how far it is by now."
     return "On its queue's quota alone it would have started earlier."
+
+
+def _is_other_pace(work: Workload) -> bool:
+    return abs(work.own_pace - 1) >= LEAST_PACE
+
+
+def _alone(work: Workload) -> str:
+    """Where it would run on its queue's quota alone, and how that class compares."""
+    longer = work.own_pace > 1
+    times = work.own_pace if longer else 1 / work.own_pace
+    return (
+        f"On its queue's quota alone it would run on {work.class_on_own_quota}, "
+        f"where such runs end {times:.1f} times as {'late' if longer else 'soon'}."
+    )

@@ -4,7 +4,8 @@ Each leaf queue has, by GPU class, virtual nodes that make up its nominal. Its w
 arrival, whoever fits may pass, and runs until its real run time is known: then it ends at virtual start + run
 time, at once if that is past. A queue without nominal has no nodes, so nothing of it ever starts there. Work
 that accepts several classes takes the first in its order that has room; an elastic gang runs with its least
-members, for as long as they would take.
+members, for as long as they would take. Where it is known that a run takes longer or shorter on the class
+that it has there than on the one that it ran on, it does.
 
 An event costs one operation on a heap and a walk over who waits in the one queue. Times are whole seconds.
 """
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 
 from scheduling.engine.compile.heap import pop, push
 from scheduling.engine.compile.kernel import inner, kernel
-from scheduling.engine.compile.structs import Flags, Ints, as_struct, declare
+from scheduling.engine.compile.structs import Flags, Floats, Ints, as_struct, declare
 
 Shorts = NDArray[np.int32]
 
@@ -46,6 +47,8 @@ class Partitions(NamedTuple):
     need: Ints  # milli-GPU of one member
     members: Ints
     wish: Ints  # [preference, run] class, -1 past the end
+    pace: Floats  # [preference, run] how many times as long it takes there as where it ran for real
+    on: Ints  # [run] the preference that it began on
     start: Ints  # virtual start, UNKNOWN before
     end: Ints  # virtual end, UNKNOWN while it is
     run_s: Ints  # real run time, UNKNOWN until it is over
@@ -80,7 +83,8 @@ def empty_partitions(
     ints: Any = lambda fill: np.full(runs, fill, np.int64)  # noqa: E731
     return Partitions(
         first, size, size.copy(), ints(OVER), ints(0), ints(0), ints(0),
-        np.full((wishes, runs), NOBODY, np.int64), ints(UNKNOWN), ints(UNKNOWN), ints(UNKNOWN),
+        np.full((wishes, runs), NOBODY, np.int64), np.ones((wishes, runs)), ints(0),
+        ints(UNKNOWN), ints(UNKNOWN), ints(UNKNOWN),
         ints(0), np.zeros((runs, seats), np.int32), np.zeros((runs, seats), np.int32), ints(NOBODY),
         np.full(queues, NOBODY, np.int64), np.full(queues, NOBODY, np.int64),
         np.zeros(queues, np.bool_), np.zeros(4 * runs + 64, np.int64), ints(0), np.zeros(2, np.int64),
@@ -108,11 +112,19 @@ def submit(own: Any, run: int) -> None:
 
 @inner
 def tell_run_time(own: Any, run: int, run_s: int, now: int) -> None:
-    """``run`` is over in reality: on its own it would have taken ``run_s``, 0 if it never began."""
+    """``run`` is over in reality, where it took ``run_s`` as its own would have; 0 if it never began."""
     own.run_s[run] = run_s
     if own.state[run] == RUNS:
-        _end_at(own, run, max(now, own.start[run] + run_s))
+        _end_at(own, run, max(now, own.start[run] + _takes(own, run)))
     own.stirred[own.queue[run]] = True
+
+
+@inner
+def _takes(own: Any, run: int) -> int:
+    """Seconds of a run that has begun there, on the class that it has."""
+    if own.run_s[run] <= 0:
+        return 0
+    return max(1, int(own.run_s[run] * own.pace[own.on[run], run]))
 
 
 @inner
@@ -164,7 +176,7 @@ def _start_those_of(own: Any, q: int, now: int) -> None:
         alike = own.wish.shape[0] == 1
         if gone:
             own.state[run] = OVER
-        elif not (alike and gpus >= refused) and _seat(own, run, q):
+        elif not (alike and gpus >= refused) and _seat(own, run, q, NOBODY):
             gone = True
             _begin(own, run, now)
         elif alike and own.members[run] == 1:
@@ -185,18 +197,29 @@ def _begin(own: Any, run: int, now: int) -> None:
     own.started[own.count[STARTED]] = run
     own.count[STARTED] += 1
     if own.run_s[run] != UNKNOWN:
-        _end_at(own, run, now + own.run_s[run])
+        _end_at(own, run, now + _takes(own, run))
 
 
 @inner
-def _seat(own: Any, run: int, q: int) -> bool:
+def _seat(own: Any, run: int, q: int, before: int) -> bool:
+    """By its ``before``-th preference if it fits there, else by the first that has room."""
+    if before >= 0 and _seat_by(own, run, q, before):
+        return True
     for k in range(own.wish.shape[0]):
-        c = own.wish[k, run]
-        if c < 0:
+        if own.wish[k, run] < 0:
             return False
-        first, end = own.first[c, q], own.first[c, q + 1]
-        if first < end and _seat_on(own, run, first, end):
+        if _seat_by(own, run, q, k):
             return True
+    return False
+
+
+@inner
+def _seat_by(own: Any, run: int, q: int, k: int) -> bool:
+    c = own.wish[k, run]
+    first, end = own.first[c, q], own.first[c, q + 1]
+    if first < end and _seat_on(own, run, first, end):
+        own.on[run] = k
+        return True
     return False
 
 
@@ -289,12 +312,14 @@ def play(own: Any, now: int) -> None:
 
 
 @kernel
-def restore_run(own: Any, run: int, start: int, run_s: int) -> bool:
-    """``run``, which began at ``start`` on its own, goes on where it fits; returns whether it does."""
+def restore_run(own: Any, run: int, start: int, run_s: int, before: int) -> bool:
+    """``run``, which began at ``start`` on its own by its ``before``-th preference (-1: nobody knows), goes
+    on where it fits; returns whether it does.
+    """
     q = own.queue[run]
-    if not _seat(own, run, q):
+    if not _seat(own, run, q, before):
         return False
     own.state[run], own.start[run], own.end[run], own.run_s[run] = RUNS, start, UNKNOWN, run_s
     if run_s != UNKNOWN:
-        _end_at(own, run, start + run_s)
+        _end_at(own, run, start + _takes(own, run))
     return True

@@ -13,6 +13,7 @@ from django.db import transaction
 from scheduling.models import Cluster, Outcome, Prediction, Predictor, State, Workload
 from scheduling.prediction.history import Estimate
 from scheduling.prediction.learner import Models, Said, say
+from scheduling.prediction.paces import Pace
 from scheduling.prediction.quantiles import rest_s, seconds
 
 from .budget import Budget
@@ -94,11 +95,13 @@ def _prediction(
     gone_s = ran_s(row, now)
     told = _told(models, row, "", submitted, gone_s, now)
     by_class = _by_class(models, row, submitted, gone_s, waits, now)
+    paces = _paces(models, row)
     if (
         before is not None
         and before.predictor_id == predictor.pk
         and _is_same(before, told.rest, row.state, now)
         and _are_same(before.by_class, by_class)
+        and before.paces.keys() == paces.keys()
     ):
         return None
     made = before or Prediction(workload=row, told_at=now, told_by=predictor)
@@ -110,7 +113,7 @@ def _prediction(
         "as_submitted": _plain(submitted),
         "by": told.said.by,
     }
-    made.by_class = by_class
+    made.by_class, made.paces = by_class, paces
     return made
 
 
@@ -135,15 +138,11 @@ def _by_class(
     waits: RecentWaits,
     now: datetime,
 ) -> dict[str, Any]:
-    """For each class that it may run on, where it may run on several and their pace is known of it."""
-    if len(row.gpu_classes) < 2 or row.state in (State.ADMITTED, State.RUNNING, State.EVICTED):
+    """For each class that it may run on, while it waits to start."""
+    if row.state in (State.ADMITTED, State.RUNNING, State.EVICTED):
         return {}
-    first = row.gpu_classes[0]
     found: dict[str, Any] = {}
-    for place, name in enumerate(row.gpu_classes):
-        pace = models.history.paces.between(work_of(row), first, name)
-        if pace is None:
-            return {}
+    for place, (name, pace) in enumerate(_compared(models, row).items()):
         p10, p50, p90 = _told(models, row, name, submitted, gone_s, now).rest
         found[name] = {
             "place": place, "p10_s": p10, "p50_s": p50, "p90_s": p90, "ratio": round(pace.ratio, 3),
@@ -151,6 +150,20 @@ def _by_class(
             "wait_s": waits.typical_s(row, name),
         }  # fmt: skip
     return found
+
+
+def _compared(models: Models, row: Workload) -> dict[str, Pace]:
+    """Each class that it may run on against the first, in its author's order; empty unless it may run on
+    several, and all paces are known of it."""
+    if len(row.gpu_classes) < 2:
+        return {}
+    work, first = work_of(row), row.gpu_classes[0]
+    found = {name: models.history.paces.between(work, first, name) for name in row.gpu_classes}
+    return {} if None in found.values() else {n: pace for n, pace in found.items() if pace}
+
+
+def _paces(models: Models, row: Workload) -> dict[str, float]:
+    return {name: round(pace.ratio, 3) for name, pace in _compared(models, row).items()}
 
 
 def _evidence(estimate: Estimate, gone_s: float) -> dict[str, Any]:
@@ -194,7 +207,7 @@ def _numbers(values: Iterable[float | None]) -> tuple[float, ...]:
 def _save(made: list[Prediction]) -> int:
     new = [one for one in made if one.pk is None]
     old = [one for one in made if one.pk is not None]
-    columns = ["predictor", "at", "p10_s", "p50_s", "p90_s", "by_class", "evidence"]
+    columns = ["predictor", "at", "p10_s", "p50_s", "p90_s", "by_class", "paces", "evidence"]
     with transaction.atomic():
         # Another process may have told them first: what was said first stands.
         Prediction.objects.bulk_create(new, batch_size=BATCH, ignore_conflicts=True)

@@ -4,12 +4,15 @@ Each leaf's own partition is played along (``engine.partitions``): who starts th
 row of the workload. So a process that begins, or was killed, goes on from the rows: what had begun there
 goes on, what runs for real and is not known there fills the partition in order of start, the rest waits in
 order of arrival. The same is done when quotas, classes or nodes change. Time running back changes nothing.
+
+Where work may run on several classes and their paces are known, a run that ended holds its place for as long
+as it would have taken on the class that it has there.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -19,6 +22,7 @@ from scheduling.engine.merit import partitions
 from scheduling.engine.merit.partitions import STARTED, UNKNOWN, Partitions, empty_partitions
 from scheduling.models import Cluster, State, Workload
 from scheduling.models.workloads import WAITING
+from scheduling.services.merit.paces import Ratios, longer, ratios_of
 from scheduling.services.policy.rows import PolicyRows
 from scheduling.services.tables.bulk import write_columns
 
@@ -28,28 +32,35 @@ SPARE = 256
 """Runs that tables hold beyond those that are there."""
 LONGEST = timedelta(days=90)
 """Whatever ended longer ago is over on its own quota as well."""
-KEPT = ["virtual_start_at"]
+KEPT = ["virtual_start_at", "class_on_own_quota", "own_pace"]
 
 
 @dataclass(slots=True)
 class Run:
-    """A workload on its own. Times are seconds since the epoch."""
+    """A workload on its own. Times are seconds since the epoch; ``real`` is the id of the class that it ran
+    on when it was looked at last.
+    """
 
     row: Workload
     queue: int
     wish: tuple[int, ...]
     number: int = -1
     run_s: int = UNKNOWN
+    ratios: Ratios = field(default_factory=dict)
+    real: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Leaves and classes by number, what each leaf owns, and the size of a node by class (milli-GPU)."""
+    """Leaves and classes by number, what each leaf owns, the size of a node by class (milli-GPU), and the
+    ``names`` of the classes by their id.
+    """
 
     leaves: Mapping[int, int]
     classes: Mapping[str, int]
     nominal: tuple[tuple[int, ...], ...]
     node: tuple[int, ...]
+    names: Mapping[int, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, rows: PolicyRows, node_gpus: Mapping[str, int]) -> Layout:
@@ -64,6 +75,7 @@ class Layout:
             {c.name: i for i, c in enumerate(rows.gpu_classes)},
             nominal,
             tuple(node_gpus.get(c.name, 0) for c in rows.gpu_classes),
+            {c.pk: c.name for c in rows.gpu_classes},
         )
 
 
@@ -72,15 +84,15 @@ class OwnQuotas:
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
-        self._layout: Layout | None = None
+        self._layout = Layout({}, {}, (), ())
         self._runs: dict[str, Run] = {}
         """By uid: what waits or runs there."""
         self._by_number: dict[int, Run] = {}
         self._free: list[int] = []
         self._ended: list[Workload] = []
-        self._own: Any = None
-        self._tables: Partitions | None = None
         self._now = 0
+        self._tables: Partitions
+        self._own: Any = self._lay_out(SPARE)
 
     def follow(
         self,
@@ -89,8 +101,9 @@ class OwnQuotas:
         layout: Layout,
         now: datetime,
     ) -> list[Workload]:
-        """Tell of all that came or ended since; returns the rows that began on their own. By uid, ``ended``
-        has the rows of what is no longer ``live``; without one, nothing of it ran.
+        """Tell of all that came or ended since; returns the rows to write: what began on its own, and whose
+        pace there is another. By uid, ``ended`` has the rows of what is no longer ``live``; without one,
+        nothing of it ran.
         """
         self._now = max(self._now, int(now.timestamp()))
         for uid in self._runs.keys() & live.keys():
@@ -98,13 +111,12 @@ class OwnQuotas:
         for uid in self._runs.keys() - live.keys():
             self._runs[uid].row = ended.get(uid, self._runs[uid].row)
         if self._layout != layout:
-            return [*self._begin_anew(live, layout), *self._play()]
+            return self._paced([*self._begin_anew(live, layout), *self._play()])
         partitions.play(self._own, self._now - 1)
         for uid in sorted(live.keys() - self._runs.keys(), key=lambda uid: _arrival(live[uid])):
             self._add(live[uid])
-        for uid in self._runs.keys() - live.keys():
-            self._end(self._runs[uid])
-        return self._play()
+        self._end_all(run for uid, run in self._runs.items() if uid not in live)
+        return self._paced(self._play())
 
     def take_ended(self) -> list[Workload]:
         """What has ended since this was last asked, in order."""
@@ -118,14 +130,14 @@ class OwnQuotas:
         self._layout, self._runs, self._by_number = layout, {}, {}
         self._own = self._lay_out(len(ended) + len(live) + SPARE)
         runs = [run for row in live.values() if (run := self._run_of(row)) is not None]
+        ratios = ratios_of(ended.values())
         for row in ended.values():
             if (run := self._run_of(row)) is not None:
-                run.run_s = alone_s(row)
+                run.run_s, run.ratios = alone_s(row), ratios.get(row.uid, {})
                 runs.append(run)
         return self._restore(runs)
 
     def _lay_out(self, size: int) -> Any:
-        assert self._layout is not None  # noqa: S101 - set by who calls
         layout = self._layout
         nominal = np.array(layout.nominal, np.int64).reshape(len(layout.node), len(layout.leaves))
         node = np.array(layout.node, np.int64)
@@ -145,12 +157,12 @@ class OwnQuotas:
                 not begun
                 or start is None
                 or not partitions.restore_run(
-                    self._own, run.number, int(start.timestamp()), run.run_s
+                    self._own, run.number, int(start.timestamp()), run.run_s, self._before(run)
                 )
             ):
                 waiting.append(run)
             elif row.virtual_start_at is None:
-                row.virtual_start_at = start
+                self._note_start(run, start)
                 began.append(row)
         for run in sorted(waiting, key=lambda run: _arrival(run.row)):
             partitions.submit_run(self._own, run.number)
@@ -166,7 +178,6 @@ class OwnQuotas:
 
     def _run_of(self, row: Workload) -> Run | None:
         """None for what no leaf takes."""
-        assert self._layout is not None  # noqa: S101 - as above
         queue = self._layout.leaves.get(row.queue_id or 0)
         if queue is None:
             return None
@@ -175,11 +186,24 @@ class OwnQuotas:
         wish = tuple(known[name] for name in names if name in known)
         return Run(row, queue, wish)
 
+    def _real(self, row: Workload) -> str:
+        """The class that it runs on, or ran on last; "" where it did not."""
+        return self._layout.names.get(row.gpu_class_id or 0, "")
+
+    def _before(self, run: Run) -> int:
+        """The preference by which it began there, else the one by which it runs for real; -1 unknown."""
+        number = self._layout.classes.get(run.row.class_on_own_quota or self._real(run.row), -1)
+        return run.wish.index(number) if number in run.wish else -1
+
+    def _note_start(self, run: Run, start: datetime) -> None:
+        number = run.wish[int(self._tables.on[run.number])]
+        run.row.virtual_start_at = start
+        run.row.class_on_own_quota = next(n for n, c in self._layout.classes.items() if c == number)
+
     def _take(self, run: Run) -> None:
         """A number, and its place in the tables."""
         if not self._free:
             self._widen()
-        assert self._tables is not None  # noqa: S101 - laid out before
         tables, row = self._tables, run.row
         run.number = self._free.pop()
         self._runs[row.uid] = self._by_number[run.number] = run
@@ -187,6 +211,14 @@ class OwnQuotas:
         tables.members[run.number] = row.min_members
         tables.wish[:, run.number] = -1
         tables.wish[: len(run.wish), run.number] = run.wish
+        self._set_pace(run)
+
+    def _set_pace(self, run: Run) -> None:
+        """By preference; known once it has ended."""
+        names, real = list(self._layout.classes), self._real(run.row)
+        paces = [longer(run.ratios, real, names[c]) for c in run.wish]
+        self._tables.pace[:, run.number] = 1.0
+        self._tables.pace[: len(paces), run.number] = paces
 
     def _widen(self) -> None:
         """Tables for twice as many, filled from the rows."""
@@ -195,27 +227,46 @@ class OwnQuotas:
         self._own = self._lay_out(2 * len(runs) + SPARE)
         self._restore(runs)
 
-    def _end(self, run: Run) -> None:
-        """It is no longer live: how long it ran is known."""
-        if run.run_s == UNKNOWN:
-            run.run_s = alone_s(run.row)
+    def _end_all(self, runs: Iterable[Run]) -> None:
+        """They are no longer live: how long they ran is known."""
+        new = [run for run in runs if run.run_s == UNKNOWN]
+        ratios = ratios_of(run.row for run in new)
+        for run in new:
+            run.run_s, run.ratios = alone_s(run.row), ratios.get(run.row.uid, {})
             self._ended.append(run.row)
+            self._set_pace(run)
             partitions.end_run(self._own, run.number, run.run_s, self._now)
 
     def _play(self) -> list[Workload]:
         partitions.play(self._own, self._now)
         tables = self._tables
-        assert tables is not None  # noqa: S101 - laid out before
         began = []
         for number in tables.started[: tables.count[STARTED]].tolist():
-            row = self._by_number[number].row
-            row.virtual_start_at = datetime.fromtimestamp(int(tables.start[number]), UTC)
-            began.append(row)
+            run = self._by_number[number]
+            self._note_start(run, datetime.fromtimestamp(int(tables.start[number]), UTC))
+            began.append(run.row)
         tables.count[STARTED] = 0
         over = set(np.flatnonzero(tables.state == partitions.OVER).tolist())
         for number in over & self._by_number.keys():
             self._leave(number)
         return began
+
+    def _paced(self, began: list[Workload]) -> list[Workload]:
+        """``began`` and those that run on another class than when they were looked at last, with how their
+        class compares with the one that they have on their own."""
+        several = [run for run in self._runs.values() if len(run.wish) > 1]
+        moved = [run for run in several if run.real != run.row.gpu_class_id]
+        for run in moved:
+            run.real = run.row.gpu_class_id
+        written = {row.uid: row for row in began}
+        looked_at = {**written, **{run.row.uid: run.row for run in moved}}
+        ratios = ratios_of(looked_at.values())
+        for uid, row in looked_at.items():
+            real, own = self._real(row), row.class_on_own_quota
+            pace = longer(ratios.get(uid, {}), real, own) if real and own else row.own_pace
+            if pace != row.own_pace:
+                row.own_pace, written[uid] = pace, row
+        return list(written.values())
 
     def _leave(self, number: int) -> None:
         """It is over there; its number is free once it is over for real, too."""
@@ -251,13 +302,15 @@ def save(began: Iterable[Workload]) -> None:
 
 
 def lead_s(work: Workload, now: datetime) -> float | None:
-    """How many seconds later ``work`` would be on the nominal of its queue alone: negative when it is
-    behind. None before it would have begun there.
+    """How many seconds later ``work`` would be as far on the nominal of its queue alone as it is: negative
+    when it is behind. None before it would have begun there.
     """
     if work.virtual_start_at is None:
         return None
     began = _real_start(work)
-    return work.saved_s + (work.virtual_start_at - (began or now)).total_seconds()
+    ran_s = max(0.0, (now - began).total_seconds()) if began else 0.0
+    as_far = work.virtual_start_at + timedelta(seconds=(work.saved_s + ran_s) * work.own_pace)
+    return (as_far - now).total_seconds()
 
 
 def _real_start(row: Workload) -> datetime | None:
@@ -295,7 +348,7 @@ def _ended_lately(cluster: Cluster, now: int) -> Iterable[Workload]:
     )
     for row in rows.iterator():
         assert row.virtual_start_at is not None  # noqa: S101 - filtered
-        if row.virtual_start_at.timestamp() + alone_s(row) > now:
+        if row.virtual_start_at.timestamp() + alone_s(row) * row.own_pace > now:
             yield row
 
 

@@ -138,7 +138,7 @@ class Standings:
         fields: Fields = {
             "rank_s": expected_s,
             "virtual_start": row.virtual_start_at,
-            "saved_s": row.saved_s,
+            "saved_s": row.saved_s * row.own_pace,
         }
         known = self._made.get(work.name)
         if known is not None and known[0] is work and known[1] == fields:

@@ -54,6 +54,8 @@ HELD_BY_STEP = [
     "used_gpu_s",
     "lost_gpu_s",
     "virtual_start_at",
+    "class_on_own_quota",
+    "own_pace",
     "saved_s",
 ]
 """Columns that a step may change."""
@@ -146,6 +148,7 @@ def _requeue(workload: Workload, at: datetime, before: str) -> None:
     workload.outcome, workload.finished_at = "", None
     if before == State.FINISHED:
         workload.virtual_start_at, workload.saved_s = None, 0.0
+        workload.class_on_own_quota, workload.own_pace = "", 1.0
         workload.admitted_at = at  # What it held before that is booked.
 
 

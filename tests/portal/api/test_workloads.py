@@ -212,6 +212,8 @@ EXCUSED = {
     "used_gpu_s": "told in GPU-hours",
     "lost_gpu_s": "told in GPU-hours",
     "virtual_start_at": "told as lead_s",
+    "class_on_own_quota": "told as lead_s",
+    "own_pace": "told as lead_s",
     "saved_s": "told as lead_s",
 }
 

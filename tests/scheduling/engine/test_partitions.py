@@ -151,4 +151,27 @@ def test_what_had_begun_goes_on_where_it_fits(gpus: int, fits: bool) -> None:
     t.queue[5], t.need[5], t.members[5] = 0, gpus * 1000, 1
     t.wish[:, 5] = 0
 
-    assert partitions.restore_run(own.struct, 5, 77, UNKNOWN) is fits
+    assert partitions.restore_run(own.struct, 5, 77, UNKNOWN, -1) is fits
+
+
+def test_run_holds_its_place_for_as_long_as_it_takes_on_the_class_that_it_has_there() -> None:
+    own = Own(8, classes=2)
+    first, second = own.come(0, 8, wish=(1, 0)), own.come(0, 8, wish=(1,))
+    own.tables.pace[0, first], own.tables.pace[1, first] = 2.5, 9.0
+
+    own.end(first, 100, at=100)
+    partitions.play(own.struct, 1000)
+
+    assert own.start(second) == 250
+
+
+@pytest.mark.parametrize(("before", "chosen"), [(-1, 0), (0, 0), (1, 1)])
+def test_what_had_begun_goes_on_where_it_was(before: int, chosen: int) -> None:
+    own = Own(8, classes=2)
+    t = own.tables
+    t.queue[5], t.need[5], t.members[5] = 0, 8000, 1
+    t.wish[:, 5] = (1, 0)
+
+    partitions.restore_run(own.struct, 5, 77, UNKNOWN, before)
+
+    assert t.on[5] == chosen

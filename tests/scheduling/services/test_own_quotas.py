@@ -157,14 +157,21 @@ def test_past_is_played_back_as_it_would_have_been_lived() -> None:
 
 
 @pytest.mark.parametrize(
-    ("started", "virtual", "saved_s", "lead"),
-    [(None, 100, 0, -900), (None, 100, 1000, 100), (50, 100, 0, 50), (400, 100, 0, -300)],
+    ("started", "virtual", "saved_s", "pace", "lead"),
+    [
+        (None, 100, 0, 1, -900),
+        (None, 100, 1000, 1, 100),
+        (50, 100, 0, 1, 50),
+        (400, 100, 0, 1, -300),
+        (400, 100, 0, 2, 300),
+        (None, 100, 400, 0.5, -700),
+    ],
 )
-def test_lead_is_how_much_later_it_would_be_alone(
-    started: float | None, virtual: float, saved_s: float, lead: float
+def test_lead_is_how_much_later_it_would_be_as_far_alone(
+    started: float | None, virtual: float, saved_s: float, pace: float, lead: float
 ) -> None:
     row = work("a", 1, 0, started)
-    row.virtual_start_at, row.saved_s = at(virtual), saved_s
+    row.virtual_start_at, row.saved_s, row.own_pace = at(virtual), saved_s, pace
 
     assert lead_s(row, at(1000)) == lead
 

@@ -50,3 +50,22 @@ def test_who_waits_behind_is_told_why() -> None:
 
 def test_what_ended_before_anybody_played_along_has_no_standing() -> None:
     assert standing_of(work(State.FINISHED, None, -1, finished_at=NOW), NOW) is None
+
+
+@pytest.mark.parametrize(
+    ("pace", "said"),
+    [
+        (4.0, "it would run on l4, where such runs end 4.0 times as late."),
+        (0.5, "it would run on l4, where such runs end 2.0 times as soon."),
+    ],
+)
+def test_run_on_another_class_than_alone_is_told_how_the_classes_compare(
+    pace: float, said: str
+) -> None:
+    row = work(State.RUNNING, -1, -1, class_on_own_quota="l4", own_pace=pace)
+
+    standing = standing_of(row, NOW)
+
+    assert standing is not None
+    assert said in standing.why
+    assert standing.is_behind == (pace < 1)
