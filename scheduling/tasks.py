@@ -14,12 +14,14 @@ from celery import shared_task
 from django.utils import timezone
 
 from scheduling.cluster.connection.client import ApiError
+from scheduling.cluster.metrics import MetricsError
 from scheduling.engine.model import SnapshotError
 from scheduling.models import Cluster, ClusterMode
 from scheduling.services import events, forecasts
 from scheduling.services.clusters import guardrails
 from scheduling.services.ledger import retention as retention_service
 from scheduling.services.ledger import rollup as rollup_service
+from scheduling.services.metrics import measure as measuring
 from scheduling.services.starts import refresh
 from scheduling.services.whatif import kept
 from scheduling.services.worker import cycles, lanes
@@ -31,6 +33,7 @@ log = logging.getLogger(__name__)
 EXPIRES_S = 5.0
 GUARD_EXPIRES_S = 30.0
 FORECAST_EXPIRES_S = 10.0
+MEASURE_EXPIRES_S = 15.0
 LEARN_EXPIRES_S = 300.0
 PREDICT_EXPIRES_S = 30.0
 HEARTBEAT_EXPIRES_S = 10.0
@@ -101,6 +104,31 @@ def guard(cluster_id: int) -> None:
         guardrails.guard(cluster, held.link)
     except ApiError as error:
         log.warning("cluster %s, guardrails: %s", cluster.name, error)
+
+
+@shared_task(name="scheduling.tasks.request_measures")
+def request_measures() -> None:
+    """Ask for a look at the GPUs of every cluster that says where they are measured."""
+    for cluster in Cluster.objects.exclude(metrics_url=""):
+        measure.apply_async(
+            args=[cluster.pk], queue=queue_of(cluster.name), expires=MEASURE_EXPIRES_S
+        )
+
+
+@shared_task(name="scheduling.tasks.measure")
+def measure(cluster_id: int) -> None:
+    """One look, in the process that runs the cluster's cycles: its mirror knows whose each pod is."""
+    cluster = Cluster.objects.filter(pk=cluster_id).exclude(metrics_url="").first()
+    if cluster is None:
+        log.info("cluster %s is gone, or nobody measures it", cluster_id)
+        return
+    held = held_of(cluster, on_change=partial(ask_for_cycle, cluster_id, cluster.name))
+    if not held.link.mirror.wait_synced(0):
+        return
+    try:
+        measuring.measure(cluster, held.link.mirror)
+    except (ApiError, MetricsError) as error:
+        log.warning("cluster %s, GPU metrics: %s", cluster.name, error)
 
 
 @shared_task(name="scheduling.tasks.request_forecasts")

@@ -49,6 +49,8 @@ class ClusterSerializer(serializers.ModelSerializer[Cluster]):
             "fair_share_delay_s",
             "max_evictions",
             "max_moves",
+            "idle_after_s",
+            "cull_after_s",
             "cycle_interval_s",
         ]
         read_only_fields = fields

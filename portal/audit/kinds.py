@@ -70,6 +70,8 @@ KINDS: Mapping[str, Kind] = {
     "persona.deleted": Kind("Persona deleted", "people", Capability.ADMINISTER),
     "work.submitted": Kind("Work submitted", "work", Capability.SUBMIT),
     "work.cancelled": Kind("Work cancelled", "work", Capability.ACT),
+    "work.culled": Kind("Idle work culled", "work", Capability.ACT),
+    "work.kept_idle": Kind("Idle GPUs kept", "work", Capability.ACT),
     "work.held": Kind("Work held", "work", Capability.ACT),
     "work.released": Kind("Work released", "work", Capability.ACT),
     "work.priority_set": Kind("Priority of work changed", "work", Capability.ACT),

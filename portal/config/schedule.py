@@ -5,6 +5,7 @@ from __future__ import annotations
 EVERY: dict[str, tuple[str, float]] = {
     "cycles": ("scheduling.tasks.request_cycles", 5.0),
     "guardrails": ("scheduling.tasks.request_guards", 30.0),
+    "measures": ("scheduling.tasks.request_measures", 15.0),
     "forecasts": ("scheduling.tasks.request_forecasts", 10.0),
     "heartbeat": ("scheduling.tasks.heartbeat", 10.0),
     "roll-up": ("scheduling.tasks.roll_up", 60.0),

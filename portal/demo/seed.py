@@ -9,10 +9,12 @@ from portal.accounts.capabilities import SUBTREE, Capability, Grants, ordered
 from portal.accounts.models import Persona, User
 from portal.demo import organisation as org
 from portal.demo.cluster.furnish import Machine
+from portal.demo.work.uses import MEMORY_MIB
 from portal.teams.models import Membership, Team
 from portal.teams.shipped import ensure_personas
 from scheduling.models import MILLI, Cluster, GpuClass, Node, NodePool, PriorityClass, Queue, Quota
 
+MEMORY_LABEL = "nvidia.com/gpu.memory"
 CLASS_LABEL, POOL_LABEL = "nvidia.com/gpu.product", "weir.dev/pool"
 BLOCK_LABEL, RACK_LABEL = "weir.dev/block", "weir.dev/rack"
 
@@ -116,6 +118,7 @@ def machines() -> list[Machine]:
                 POOL_LABEL: pool.name,
                 BLOCK_LABEL: topology["block"],
                 RACK_LABEL: topology["rack"],
+                MEMORY_LABEL: str(MEMORY_MIB[pool.gpu_class]),
             },
             ready=ready,
             speed=pool.speed,

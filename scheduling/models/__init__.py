@@ -34,6 +34,7 @@ from scheduling.models.ledger import (
     UserUsage,
 )
 from scheduling.models.loans import Loan
+from scheduling.models.metrics import GpuUse, IdleEnd, IdleSpell
 from scheduling.models.predictions import (
     Prediction,
     Predictor,
@@ -73,7 +74,10 @@ __all__ = [
     "ForecastOutcome",
     "ForecastRun",
     "GpuClass",
+    "GpuUse",
     "Guardrail",
+    "IdleEnd",
+    "IdleSpell",
     "Lane",
     "Loan",
     "Node",

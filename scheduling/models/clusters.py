@@ -78,6 +78,16 @@ class Cluster(models.Model):
     """Of several GPU classes that work may use, which is tried first."""
     cycle_interval_s = models.FloatField(default=5, validators=[MinValueValidator(0.1)])
 
+    metrics_url = models.URLField(blank=True)
+    """Root of a Prometheus server that scrapes the cluster's GPU exporter; "": nobody measures."""
+    metrics_token_file = models.CharField(max_length=500, blank=True)
+    metrics_activity = models.CharField(max_length=200, blank=True)
+    """Series of SM activity, such as a recording rule's; "": the exporter's own."""
+    idle_after_s = models.PositiveIntegerField(default=1800)
+    """Who holds GPUs on which nothing ran for so long is told."""
+    cull_after_s = models.PositiveIntegerField(null=True, blank=True)
+    """Notebooks whose GPUs idled for so long are cancelled, after they were told; NULL: none are."""
+
     clock_real = models.DateTimeField(null=True, blank=True, editable=False)
     clock_start = models.DateTimeField(null=True, blank=True, editable=False)
     clock_speed = models.FloatField(default=1, editable=False)
@@ -88,9 +98,23 @@ class Cluster(models.Model):
     """Real (not cluster) time of the last finished cycle: a page tells live from stale by it."""
     guarded_at = models.DateTimeField(null=True, blank=True, editable=False)
     """Real time at which the guardrails were compared last."""
+    measured_at = models.DateTimeField(null=True, blank=True, editable=False)
+    """Cluster time of the last readings of its GPUs."""
+    measured_gpus = models.PositiveIntegerField(default=0, editable=False)
+    """Devices that they were of."""
+    metrics_fault = models.CharField(max_length=300, blank=True, editable=False)
+    """Why the last try brought none."""
 
     history = HistoricalRecords(
-        excluded_fields=["revision", "planned_at", "guarded_at", "clock_real"]
+        excluded_fields=[
+            "revision",
+            "planned_at",
+            "guarded_at",
+            "clock_real",
+            "measured_at",
+            "measured_gpus",
+            "metrics_fault",
+        ]
     )
 
     class Meta:

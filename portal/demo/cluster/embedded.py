@@ -30,8 +30,10 @@ class EmbeddedCluster:
     def start(self) -> None:
         """Serve, and point the row at the address."""
         self.server.start()
-        Cluster.objects.filter(pk=self.cluster.pk).update(api_url=self.server.url)
-        self.cluster.api_url = self.server.url
+        found = {"api_url": self.server.url, "metrics_url": f"{self.server.url}/prometheus"}
+        Cluster.objects.filter(pk=self.cluster.pk).update(**found)
+        for name, value in found.items():
+            setattr(self.cluster, name, value)
         self.save_clock()
 
     @property

@@ -13,6 +13,7 @@ from uuid import NAMESPACE_URL, uuid5
 from django.db import transaction
 
 from portal.demo.past.hourly import HourlyUsage
+from portal.demo.past.used import Run, used
 from portal.demo.work.arrivals import IMAGE, RUN_TIME_LIMIT_S
 from scheduling.engine.model import Action, Phase, Plan, Snapshot
 from scheduling.engine.model import Decision as Line
@@ -23,6 +24,8 @@ from scheduling.models import (
     Eviction,
     EvictionRule,
     GpuClass,
+    GpuUse,
+    IdleSpell,
     Outcome,
     PriorityClass,
     Queue,
@@ -63,6 +66,9 @@ class History(Observer):
         self._decisions: list[Decision] = []
         self._cycle: Cycle | None = None
         self.usage = HourlyUsage(cluster)
+        self._runs: list[Run] = []
+        self._running: dict[str, Run] = {}
+        self._until: datetime | None = None
 
     def on_submit(self, now: datetime, job: Job) -> None:
         workload = self._workload(job)
@@ -113,6 +119,7 @@ class History(Observer):
         self._decide(workload, decision)
         self._step(workload, State.RUNNING, now, actor="cluster")
         self.usage.hold(now, job.workload.queue, decision.gpu_class or "", job.run.gpus)
+        self._hold(now, job)
 
     def on_resize(self, now: datetime, job: Job, decision: Line) -> None:
         workload = self.workloads[job.name]
@@ -120,6 +127,7 @@ class History(Observer):
         self._decide(workload, decision)
         more = job.run.gpus - job.runs[-2].gpus
         self.usage.hold(now, job.workload.queue, decision.gpu_class or "", more)
+        self._hold(now, job)
 
     def on_move(self, now: datetime, job: Job, decision: Line) -> None:
         workload = self.workloads[job.name]
@@ -171,6 +179,7 @@ class History(Observer):
 
     def close(self, now: datetime) -> None:
         """End the last hour's figures, and give what waits its reason."""
+        self._until = now
         self.usage.close(now)
         for name, line in self.waits.items():
             workload = self.workloads[name]
@@ -193,7 +202,10 @@ class History(Observer):
         Cycle.objects.bulk_create(kept, batch_size=500)
         Decision.objects.bulk_create(self._decisions, batch_size=300)
         Eviction.objects.bulk_create(self._evictions, batch_size=300)
-        UsageSample.objects.bulk_create(self.usage.rows(), batch_size=500)
+        found = used(self._runs, self._until or self.cluster.now())
+        UsageSample.objects.bulk_create(self.usage.rows(found.active), batch_size=500)
+        GpuUse.objects.bulk_create(found.rows, batch_size=500)
+        IdleSpell.objects.bulk_create(found.spells, batch_size=500)
 
     def _workload(self, job: Job) -> Workload:
         work = job.workload
@@ -227,6 +239,20 @@ class History(Observer):
     def _release(self, now: datetime, job: Job, workload: Workload) -> None:
         name = workload.gpu_class.name if workload.gpu_class else ""
         self.usage.hold(now, job.workload.queue, name, -job.run.gpus)
+        self._let_go(now, job)
+
+    def _hold(self, now: datetime, job: Job) -> None:
+        """It holds what it does from now on."""
+        self._let_go(now, job)
+        workload = self.workloads[job.name]
+        if workload.gpu_class is not None:
+            run = Run(workload, workload.gpu_class, job.run.gpus, now)
+            self._runs.append(run)
+            self._running[job.name] = run
+
+    def _let_go(self, now: datetime, job: Job) -> None:
+        if (run := self._running.pop(job.name, None)) is not None:
+            run.end = now
 
     def _decide(self, workload: Workload, line: Line) -> None:
         self._decisions.append(

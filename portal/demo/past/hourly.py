@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from scheduling.engine.model import Plan
+from portal.demo.past.used import Hour, above
+from scheduling.engine.model import MILLI, Plan
 from scheduling.models import Cluster, Queue, UsageSample
 from scheduling.models.ledger import Resolution
 
@@ -45,6 +47,7 @@ class HourlyUsage:
         self._ready: dict[str, int] = defaultdict(int)
         by_id = {q.pk: q for q in self._queues.values()}
         self._lines = {q.name: _line(q.pk, by_id) for q in self._queues.values()}
+        self._active: dict[Hour, float] | None = None
 
     def capacity(self, gpu_class: str, *, installed: int, ready: int) -> None:
         """What the cluster has of a class (milli-GPU), all the time."""
@@ -65,7 +68,9 @@ class HourlyUsage:
         for track in self._tracks.values():
             track.advance(now.timestamp())
 
-    def rows(self) -> list[UsageSample]:
+    def rows(self, active: Mapping[Hour, float] | None = None) -> list[UsageSample]:
+        """``active``: GPU-seconds that leaves really used; None where nobody measured."""
+        self._active = None if active is None else above(active, self._lines)
         return [
             self._sample(queue, name, hour, sums)
             for (queue, name), track in self._tracks.items()
@@ -83,11 +88,17 @@ class HourlyUsage:
         seconds = sums[-1]
         means = {name: sums[i] / seconds for i, name in enumerate(FIGURES)}
         is_root = queue == self._root
+        start = datetime.fromtimestamp(hour * HOUR_S, UTC)
+        used = None
+        if self._active is not None:
+            active_s = self._active.get((queue, gpu_class, start), 0.0)
+            used = min(MILLI * active_s / seconds, means["allocated_gpus"])
         return UsageSample(
             queue=self._queues[queue],
             gpu_class=self._classes[gpu_class],
             resolution=Resolution.HOUR,
-            start=datetime.fromtimestamp(hour * HOUR_S, UTC),
+            start=start,
+            used_gpus=used,
             seconds=max(1, round(seconds)),
             installed_gpus=self._installed[gpu_class] if is_root else 0,
             ready_gpus=self._ready[gpu_class] if is_root else 0,

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from portal.demo.work.uses import notes_of
 from scheduling.models import MILLI, Cluster, GpuClass, Queue
 from scheduling.services.workloads.manifest import build_job_manifest
 from scheduling.simulation.replay.partition import nominal_gpus, static_nodes
@@ -239,7 +240,9 @@ def manifest_of(
         checkpoint_interval_s=submission.checkpoint_s,
     )
     run_s = submission.duration_s if left_s is None else left_s
-    return simulated(manifest, run_s=run_s, checkpoint_s=submission.checkpoint_s)
+    made = simulated(manifest, run_s=run_s, checkpoint_s=submission.checkpoint_s)
+    made["spec"]["template"]["metadata"]["annotations"].update(notes_of(name))
+    return made
 
 
 def _trace_manifest(job: TraceJob, queue: Queue, classes: list[GpuClass], per_node: int) -> Json:

@@ -6,7 +6,16 @@ from datetime import datetime, timedelta
 
 from django.db import transaction
 
-from scheduling.models import Cluster, Cycle, CycleRecord, Decision, ForecastOutcome, UsageSample
+from scheduling.models import (
+    Cluster,
+    Cycle,
+    CycleRecord,
+    Decision,
+    ForecastOutcome,
+    GpuUse,
+    IdleSpell,
+    UsageSample,
+)
 from scheduling.models.ledger import Resolution
 
 MINUTES_KEPT = timedelta(days=2)
@@ -15,6 +24,8 @@ CYCLES_KEPT = timedelta(days=30)
 RECORDS_KEPT = timedelta(days=1)
 """Of cycles that only started work."""
 FORECASTS_KEPT = timedelta(days=90)
+USE_KEPT = timedelta(days=90)
+"""What single workloads did with their GPUs; queues and classes keep it in their samples."""
 CONTESTED_KEPT = timedelta(days=14)
 """Of cycles that took GPUs from somebody."""
 ACTS = ("admit", "evict")
@@ -36,6 +47,9 @@ def retain(cluster: Cluster) -> int:
     gone += _records(cluster, now)
     told = ForecastOutcome.objects.filter(workload__cluster=cluster)
     gone += told.filter(told_at__lt=now - FORECASTS_KEPT).delete()[0]
+    used = GpuUse.objects.filter(workload__cluster=cluster, start__lt=now - USE_KEPT)
+    idled = IdleSpell.objects.filter(workload__cluster=cluster, until__lt=now - USE_KEPT)
+    gone += used.delete()[0] + idled.delete()[0]
     old = Cycle.objects.filter(cluster=cluster, at__lt=now - CYCLES_KEPT)
     gone += Decision.objects.filter(cycle__in=old).exclude(action__in=ACTS).delete()[0]
     gone += old.exclude(decisions__action__in=ACTS).exclude(evictions__isnull=False).delete()[0]

@@ -92,7 +92,8 @@ def _improves(made: UsageSample, known: UsageSample | None) -> bool:
         return True
     if known.seconds > made.seconds:
         return False
-    return any(getattr(made, name) != getattr(known, name) for name in ("seconds", *MEANS))
+    columns = ("seconds", *MEANS, "used_gpus")
+    return any(getattr(made, name) != getattr(known, name) for name in columns)
 
 
 def floor(when: datetime, resolution: Resolution) -> datetime:

@@ -40,8 +40,8 @@ class Knob:
 
 
 YEAR_S = 366 * 86400
-SHARING, WAITING, EVICTING, PLACING, RUNNING = (
-    "Dividing", "Waiting", "Taking back", "Placing", "The engine",
+SHARING, WAITING, EVICTING, PLACING, IDLING, RUNNING = (
+    "Dividing", "Waiting", "Taking back", "Placing", "Idle GPUs", "The engine",
 )  # fmt: skip
 KNOBS = (
     Knob(
@@ -183,6 +183,28 @@ KNOBS = (
         "Running work that may be moved in one cycle to make room; 0 moves none.",
         "Checkpointing work on half-full nodes.",
         most=1000,
+    ),
+    Knob(
+        "idle_after_s",
+        IDLING,
+        "Told after",
+        "Who holds GPUs on which nothing ran for so long is told, where GPUs are measured.",
+        "Whoever holds idle GPUs.",
+        unit="s",
+        least=60,
+        most=YEAR_S,
+    ),
+    Knob(
+        "cull_after_s",
+        IDLING,
+        "Notebooks are culled after",
+        "Notebooks on whose GPUs nothing ran for so long are cancelled, once their owner was told and did"
+        " not keep them; empty: none are. Training and services are only told.",
+        "Notebooks that idle.",
+        unit="s",
+        least=120,
+        most=YEAR_S,
+        optional=True,
     ),
     Knob(
         "cycle_interval_s",

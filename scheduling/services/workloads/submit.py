@@ -160,6 +160,18 @@ def cancel(workload: Workload, *, user: str) -> None:
 
     Raises ServiceError when the workload has finished or the server refuses.
     """
+    _delete(workload, user)
+    _tell("work.cancelled", workload, user)
+
+
+def cull(workload: Workload) -> None:
+    """``cancel`` by the policy, of work whose GPUs idle: in the name of its owner, as Weir's own account may
+    delete nobody's work."""
+    _delete(workload, workload.user)
+    _tell("work.culled", workload, "")
+
+
+def _delete(workload: Workload, user: str) -> None:
     _refuse_finished(workload)
     person = _person(user, workload.queue)
     with talking_to(workload.cluster) as client:
@@ -173,7 +185,6 @@ def cancel(workload: Workload, *, user: str) -> None:
             }
             with suppress(NotFoundError, ConflictError):
                 client.delete(path, body, as_person=person)
-    _tell("work.cancelled", workload, user)
 
 
 def hold(workload: Workload, *, user: str) -> None:

@@ -27,6 +27,7 @@ from ..verbs.delete import DeleteOptions, delete, delete_collection, parse_optio
 from ..verbs.patch import APPLY, KINDS, apply_patch, patch
 from ..verbs.pods import bind, evict
 from ..verbs.update import check_address, check_version, replace
+from . import metrics
 from .admin import administer
 from .discovery import discover, is_discovery
 from .identity import User, identify
@@ -77,6 +78,8 @@ class Application:
         caller = identify(request, self._tokens)
         if request.path.startswith("/_weir/"):
             return administer(self._world, self._faults, request)
+        if request.path == metrics.PATH:
+            return metrics.query(self._world, request)
         if (document := self._document(request.path)) is not None:
             if request.method != "GET":
                 raise method_not_allowed()
