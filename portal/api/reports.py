@@ -21,6 +21,8 @@ from portal.reports.forms import FilterForm
 from portal.reports.longest import longest
 from portal.reports.preemptions import preemptions
 from portal.reports.scope import reportable_queues
+from portal.reports.showback import showback
+from portal.reports.use import use
 from portal.reports.utilization import utilization
 from portal.reports.waits import waits
 from scheduling.models import Cluster, WorkloadType
@@ -70,6 +72,13 @@ class Utilization(ReportView):
         return self.report(utilization, request.query_params)
 
 
+class Use(ReportView):
+    @SCHEMA
+    def get(self, request: Request, cluster: str) -> Response:
+        """What of the allocated GPUs was really used, what idles now, asked for against used."""
+        return self.report(use, request.query_params)
+
+
 class Waits(ReportView):
     @SCHEMA
     def get(self, request: Request, cluster: str) -> Response:
@@ -89,6 +98,13 @@ class Fairness(ReportView):
     def get(self, request: Request, cluster: str) -> Response:
         """How far work was ahead of the quota of its queue alone, and who ended later than alone."""
         return self.report(fairness, request.query_params)
+
+
+class Showback(ReportView):
+    @SCHEMA
+    def get(self, request: Request, cluster: str) -> Response:
+        """Costs by queue, class and person, idle and lost apart; budgets with their forecast."""
+        return self.report(showback, request.query_params)
 
 
 class Preemptions(ReportView):

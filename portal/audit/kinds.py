@@ -70,6 +70,8 @@ KINDS: Mapping[str, Kind] = {
     "persona.deleted": Kind("Persona deleted", "people", Capability.ADMINISTER),
     "work.submitted": Kind("Work submitted", "work", Capability.SUBMIT),
     "work.cancelled": Kind("Work cancelled", "work", Capability.ACT),
+    "budget.set": Kind("Budget set", "quotas", Capability.EDIT_QUOTAS),
+    "budget.dropped": Kind("Budget dropped", "quotas", Capability.EDIT_QUOTAS),
     "work.culled": Kind("Idle work culled", "work", Capability.ACT),
     "work.kept_idle": Kind("Idle GPUs kept", "work", Capability.ACT),
     "work.held": Kind("Work held", "work", Capability.ACT),

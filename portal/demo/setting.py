@@ -8,7 +8,7 @@ from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Protocol, TypedDict
 
-from portal.demo import lending, seed, seed_trace
+from portal.demo import lending, seed, seed_trace, spending
 from portal.demo import organisation as org
 from portal.demo.cluster.furnish import Played, furnish
 from portal.demo.cluster.paths import DemoFolder
@@ -85,6 +85,8 @@ class OrganisationSetting:
             count = past.live(played, since=since, until=now, **DEMAND)
             say(f"{count:,} workloads lived through; those that had not ended go on")
             lending.lend(cluster)
+            spending.budget(cluster)
+            spending.tell_of_idle(cluster)
             folder.mark_seeded()
         return past.arrivals(cluster, since=cluster.now(), **DEMAND)
 

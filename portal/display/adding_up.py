@@ -38,6 +38,17 @@ def rounded(values: Sequence[float], decimals: int = 0) -> list[float]:
     return [part / step for part in parts]
 
 
+def shared_out(values: Sequence[float], total: int) -> list[int]:
+    """``values`` as whole numbers that sum to ``total``, which is near their sum: by largest remainder."""
+    parts = [math.floor(value) for value in values]
+    order = sorted(range(len(parts)), key=lambda i: (parts[i] - values[i], i))
+    missing = total - sum(parts)
+    step = 1 if missing > 0 else -1
+    for n in range(abs(missing) if parts else 0):
+        parts[order[n % len(order)]] += step
+    return parts
+
+
 def hours_column(values: Sequence[float | None], total: float) -> Column:
     """GPU-hours; None, which nobody measured, is a dash and adds nothing."""
     return _column(values, total, 1 if abs(total) < FINE_BELOW else 0, "")

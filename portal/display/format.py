@@ -125,6 +125,14 @@ def money(amount: Number | None, currency: str = "EUR") -> str:
     return f"{sign}{symbol}{abs(amount):,.2f}"
 
 
+def whole_money(amount: Number | None, currency: str = "EUR") -> str:
+    """Decimal('271205.4') -> '€271,205', for tables; None -> '–'."""
+    if amount is None:
+        return NONE
+    rounded = round(float(amount))
+    return money(rounded, currency).removesuffix(".00")
+
+
 def zone(name: str) -> ZoneInfo:
     """The time zone of that name; UTC when the system does not know it."""
     try:

@@ -19,6 +19,7 @@ class Kind(models.TextChoices):
     COMMENT = "comment", "Comment on a request"
     ENDS = "ends", "Boost or loan ends"
     BUDGET = "budget", "Budget 80, 100 %"
+    IDLE = "idle", "GPUs idle"
 
 
 class When(models.TextChoices):

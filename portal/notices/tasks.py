@@ -3,7 +3,7 @@
 from celery import shared_task
 from django.utils import timezone
 
-from portal.notices import delivery, inbox, letters, outbox, watch
+from portal.notices import delivery, idle, inbox, letters, outbox, watch
 
 
 @shared_task(name="portal.notices.tasks.look")
@@ -11,6 +11,7 @@ def look() -> None:
     """Tell people what cycles did to their workloads."""
     outbox.look_all()
     watch.look_all()
+    idle.look_all()
 
 
 @shared_task(name="portal.notices.tasks.look_at_budgets")

@@ -19,6 +19,7 @@ DEFAULTS: Mapping[Kind, When] = {
     Kind.COMMENT: When.AT_ONCE,
     Kind.ENDS: When.DIGEST,
     Kind.BUDGET: When.AT_ONCE,
+    Kind.IDLE: When.AT_ONCE,
 }
 BY_MAIL = frozenset(Kind) - {Kind.STARTED, Kind.SOON, Kind.COMMENT}
 BY_WEBHOOK = frozenset({Kind.EVICTED, Kind.STARTED, Kind.SOON})

@@ -2,30 +2,34 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
 import numpy as np
 from django.db.models import Q, QuerySet
 
 from portal.display.periods import HOUR_S, Floats, Ints, epochs, step_s
-from portal.reports import samples
+from portal.reports import measured, samples
 from portal.reports.filters import ReportFilters
+from portal.reports.prices import Stretch
 from portal.reports.scope import Scope
 from portal.reports.usage import PER_GPU_HOUR, Line, Readings, Spans, Usage
-from scheduling.models import Transition
+from scheduling.models import Transition, Workload, WorkloadType
 
 
 def read(scope: Scope, filters: ReportFilters) -> Readings:
     """What the chosen user's or type's workloads held, against the same capacity as the samples and over the
     same time; over the whole range where nothing was sampled.
 
-    A workload counts for the class and queue it was last in. Nobody measures use by workload.
+    A workload counts for the class and queue it was last in.
     """
     whole = samples.read(scope, filters)
     if not len(whole.starts_s):
         whole = _unsampled(filters)
     spells = _Spells(scope, filters, whole.spans)
+    found = measured.read(scope, filters, workload_filter(filters, "workload__"))
     origin, count = whole.starts_s[0], len(whole.starts_s)
     lines, classes = {}, {}
     for pk in scope.classes:
@@ -33,11 +37,15 @@ def read(scope: Scope, filters: ReportFilters) -> Readings:
         by_step = whole.spans.binned(held, origin, whole.step_s, count)
         with np.errstate(invalid="ignore"):
             mean = by_step / whole.covered_s / 1000
-        lines[pk] = _line(whole.lines.get(pk), mean, count)
-        classes[pk] = whole.classes.get(pk, Usage()).held(float(held.sum()) / PER_GPU_HOUR)
-    return replace(
-        whole, lines=lines, classes=classes, queues=spells.by_queue(whole), source="workloads"
-    )
+        used = found.line(pk, whole.starts_s, mean)
+        lines[pk] = _line(whole.lines.get(pk), mean, used)
+        usage = whole.classes.get(pk, Usage()).held(float(held.sum()) / PER_GPU_HOUR)
+        classes[pk] = measured.within(usage, found.of_class(pk))
+    queues = {
+        key: measured.within(usage, found.queues.get(key, (0.0, 0.0)))
+        for key, usage in spells.by_queue(whole).items()
+    }
+    return replace(whole, lines=lines, classes=classes, queues=queues, source="workloads")
 
 
 def _unsampled(filters: ReportFilters) -> Readings:
@@ -53,18 +61,20 @@ def class_usage(scope: Scope, filters: ReportFilters) -> dict[int, Usage]:
     resolution = samples.best_resolution(scope, filters)
     capacity = samples.class_usage(scope, filters, resolution)
     spells = _Spells(scope, filters, samples.spans_of(scope, filters, resolution))
+    found = measured.read(scope, filters, workload_filter(filters, "workload__"))
     return {
-        pk: usage.held(spells.gpu_hours(spells.classes == pk)) for pk, usage in capacity.items()
+        pk: measured.within(usage.held(spells.gpu_hours(spells.classes == pk)), found.of_class(pk))
+        for pk, usage in capacity.items()
     }
 
 
-def _line(line: Line | None, allocated: Floats, count: int) -> Line:
-    zeros = np.zeros(count)
+def _line(line: Line | None, allocated: Floats, used: Floats) -> Line:
+    zeros = np.zeros(len(allocated))
     return Line(
         installed=line.installed if line else zeros,
         capacity=line.capacity if line else zeros,
         allocated=allocated,
-        used=np.full(count, np.nan),
+        used=used,
     )
 
 
@@ -104,6 +114,7 @@ class _Spells:
         self.queues: Ints = np.array(columns[3], dtype=np.int64)[kept]
         classes = [pk or 0 for pk in columns[4]]
         self.classes: Ints = np.array(classes, dtype=np.int64)[kept]
+        self.workloads: Ints = workload[kept]
 
     def gpu_hours(self, chosen: np.ndarray[Any, Any]) -> float:
         return float(self.held(chosen).sum()) / PER_GPU_HOUR
@@ -137,6 +148,65 @@ class _Spells:
             )
             for (queue, pk), usage in known.items()
         }
+
+
+@dataclass(frozen=True, slots=True)
+class UserCosts:
+    """Of one user's work: GPU-hours of whole GPUs, and their price."""
+
+    user: str
+    is_service: bool
+    queues: tuple[str, ...]
+    """Names, the costliest first."""
+    gpu_hours: float
+    cost: float
+
+
+def costs_by_user(
+    scope: Scope, filters: ReportFilters, parts: Iterable[Stretch]
+) -> list[UserCosts]:
+    """From the workloads' own timelines; services (work that serves) count apart from a user's other work."""
+    held: dict[int, list[float]] = {}
+    for part in parts:
+        within = replace(filters, start=part.start, end=part.end, preset="")
+        low, high = part.start.timestamp(), part.end.timestamp()
+        spells = _Spells(scope, within, Spans(np.array([low]), np.array([high])))
+        gpu_hours = spells.gpus * (spells.ends - spells.begins) / PER_GPU_HOUR
+        columns = (spells.workloads.tolist(), spells.classes.tolist(), gpu_hours.tolist())
+        for pk, gpu_class, hours in zip(*columns, strict=True):
+            sums = held.setdefault(pk, [0.0, 0.0])
+            sums[0] += hours * scope.unit.weights[gpu_class]
+            sums[1] += hours * part.prices[gpu_class]
+    return _by_user(held)
+
+
+def _by_user(held: Mapping[int, Sequence[float]]) -> list[UserCosts]:
+    """``held``: workload -> GPU-hours and cost."""
+    found: dict[tuple[str, bool], dict[str, list[float]]] = {}
+    for some in batched(held, 5000):
+        rows = Workload.objects.filter(pk__in=some).order_by()
+        for pk, user, type_, queue in rows.values_list("pk", "user", "type", "queue__name"):
+            by_queue = found.setdefault((user, type_ == WorkloadType.INFERENCE), {})
+            sums = by_queue.setdefault(queue, [0.0, 0.0])
+            sums[0] += held[pk][0]
+            sums[1] += held[pk][1]
+    return [
+        UserCosts(
+            user,
+            is_service,
+            tuple(sorted(queues, key=lambda name: (-queues[name][1], name))),
+            sum(hours for hours, _ in queues.values()),
+            sum(cost for _, cost in queues.values()),
+        )
+        for (user, is_service), queues in found.items()
+    ]
+
+
+def batched(items: Iterable[int], size: int) -> Iterator[list[int]]:
+    """Lists of at most ``size``: a database takes only so many values at once."""
+    rest = iter(items)
+    while some := list(islice(rest, size)):
+        yield some
 
 
 def _steps(scope: Scope, filters: ReportFilters) -> QuerySet[Transition]:

@@ -20,7 +20,7 @@ FINEST_S = {Resolution.MINUTE: 60, Resolution.HOUR: HOUR_S, Resolution.DAY: DAY_
 SUMS = ("installed", "capacity", "nominal", "allocated", "measured", "used", "pending")
 
 
-def _gpu_s(column: str | Combinable, **options: Any) -> Sum:
+def gpu_s(column: str | Combinable, **options: Any) -> Sum:
     """Milli-GPU-seconds of a column over the rows of a group."""
     value = F(column) if isinstance(column, str) else column
     return Sum(value * F("seconds"), default=0.0, **options)
@@ -28,13 +28,13 @@ def _gpu_s(column: str | Combinable, **options: Any) -> Sum:
 
 def _sums() -> dict[str, Sum]:
     return {
-        "installed": _gpu_s("installed_gpus"),
-        "capacity": _gpu_s("ready_gpus"),
-        "nominal": _gpu_s("nominal_gpus"),
-        "allocated": _gpu_s("allocated_gpus"),
-        "measured": _gpu_s("allocated_gpus", filter=Q(used_gpus__isnull=False)),
-        "used": _gpu_s("used_gpus"),
-        "pending": _gpu_s("pending_gpus"),
+        "installed": gpu_s("installed_gpus"),
+        "capacity": gpu_s("ready_gpus"),
+        "nominal": gpu_s("nominal_gpus"),
+        "allocated": gpu_s("allocated_gpus"),
+        "measured": gpu_s("allocated_gpus", filter=Q(used_gpus__isnull=False)),
+        "used": gpu_s("used_gpus"),
+        "pending": gpu_s("pending_gpus"),
     }
 
 
@@ -126,7 +126,7 @@ def read(scope: Scope, filters: ReportFilters) -> Readings:
         spans=spans,
         lines=lines,
         classes=classes,
-        queues=_by_queue(scope, filters, resolution),
+        queues=queue_usage(scope, filters, resolution),
         until_s=max(own.until, top.until),
     )
 
@@ -204,10 +204,12 @@ def _line(own: Floats, top: Floats, covered: Floats, *, whole: bool) -> Line:
     )
 
 
-def _by_queue(
-    scope: Scope, filters: ReportFilters, resolution: Resolution
+def queue_usage(
+    scope: Scope, filters: ReportFilters, resolution: Resolution | None
 ) -> dict[tuple[int, int], Usage]:
-    """A leaf's capacity is its own nominal quota."""
+    """By leaf and class; a leaf's capacity is its own nominal quota."""
+    if resolution is None:
+        return {}
     rows = (
         _rows(scope, filters, scope.leaves)
         .filter(resolution=resolution)

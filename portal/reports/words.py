@@ -5,13 +5,27 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from portal.display.format import counted, duration, gpus_counted, hours, number, percent, when
+from portal.display.format import (
+    counted,
+    duration,
+    gpus_counted,
+    hours,
+    money,
+    number,
+    percent,
+    when,
+    whole_money,
+)
 from portal.display.periods import HOUR_S
 from portal.display.sentences import and_list
+from portal.display.spread import share
+from portal.display.units import gpus_each
 from portal.reports.fairness import FairnessReport
 from portal.reports.filters import PRESETS, ReportFilters
 from portal.reports.longest import CAUSES, QUOTA, LongestReport, LongestRow
 from portal.reports.preemptions import PreemptionsReport
+from portal.reports.showback import ShowbackReport
+from portal.reports.use import UseReport
 from portal.reports.utilization import QueueRow, UtilizationReport
 from portal.reports.waits import WaitsReport
 
@@ -106,6 +120,55 @@ def _most(rows: list[tuple[QueueRow, float]], count: int = 3) -> str:
         return ""
     part = sum(value for _, value in first) / total
     return f"; {and_list([row.name for row, _ in first])} hold {percent(part)} of them"
+
+
+def use_finding(report: UseReport) -> Finding:
+    total = report.total
+    held = held_idle(report)
+    cost = [row.per_hour for row in report.now if row.per_hour is not None]
+    now = "Nothing that you may see idles now."
+    if held:
+        price = f", {money(sum(cost), report.cluster.currency)} an hour" if cost else ""
+        now = f"Now {held} of {counted(len(report.now), 'workload')} idle{price}."
+    if not total.is_measured:
+        return Finding("Nothing was measured in this range.", now)
+    bold = f"{percent(total.used_share)} of what was allocated was really used"
+    if total.idle > 0:
+        rest = share(report.nothing, total.idle)
+        bold += f"; of the rest, {percent(rest)} sat on GPUs on which nothing ran"
+    return Finding(f"{bold}.", now)
+
+
+def showback_finding(report: ShowbackReport) -> Finding:
+    total, currency = report.total, report.cluster.currency
+    bold = f"{whole_money(total.charged, currency)} in {span_label(report.filters)}"
+    if total.measured and total.charged:
+        bold += (
+            f", and {whole_money(total.idle, currency)} of it, {percent(total.idle_share)}, "
+            "paid for GPUs that were held and idle"
+        )
+    return Finding(f"{bold}.", _spent_soonest(report))
+
+
+def _spent_soonest(report: ShowbackReport) -> str:
+    """The budget that runs out first, if one does before its end."""
+    due = [(one.runs_out, one) for one in report.budgets if one.runs_out is not None]
+    if not due:
+        return ""
+    day, one = min(due, key=lambda pair: (pair[0], pair[1].budget.queue.path))
+    name, end = one.budget.queue.name, one.at_end
+    if one.left <= 0:
+        return f"{name} has used its budget on {day.day} {day:%b}."
+    short = whole_money((end or 0.0) - one.amount, report.cluster.currency)
+    return f"{name} will have used its budget on {day.day} {day:%b}, {short} short by its end."
+
+
+def held_idle(report: UseReport) -> str:
+    """'17 GPUs and 6 slices'; empty where none idle."""
+    whole = sum(r.spell.gpus for r in report.now if gpus_each(r.spell.gpu_class) == 1)
+    slices = sum(r.spell.gpus for r in report.now if gpus_each(r.spell.gpu_class) != 1)
+    parts = [gpus_counted(whole)] if whole else []
+    return and_list([*parts, gpus_counted(slices, "slices")] if slices else parts)
 
 
 def waits_finding(report: WaitsReport) -> Finding:

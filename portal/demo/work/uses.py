@@ -30,13 +30,13 @@ class Habit:
 
 HABITS = {
     kinds.PRETRAIN.name: Habit(0.84, 1.0, 0.9),
-    kinds.FINETUNE.name: Habit(0.68, 0.96, 0.7),
-    kinds.SWEEP.name: Habit(0.6, 0.97, 0.4),
-    kinds.EVAL.name: Habit(0.45, 0.95, 0.3),
-    kinds.NOTEBOOK.name: Habit(0.25, 0.45, 0.1),
-    kinds.CI.name: Habit(0.35, 0.9, 0.2),
-    kinds.SERVICE.name: Habit(0.38, 0.9, 0.6),
-    kinds.BATCH_INFERENCE.name: Habit(0.4, 0.97, 0.25),
+    kinds.FINETUNE.name: Habit(0.68, 0.99, 0.7),
+    kinds.SWEEP.name: Habit(0.6, 0.99, 0.4),
+    kinds.EVAL.name: Habit(0.45, 0.99, 0.3),
+    kinds.NOTEBOOK.name: Habit(0.25, 0.55, 0.1),
+    kinds.CI.name: Habit(0.35, 0.98, 0.2),
+    kinds.SERVICE.name: Habit(0.38, 0.95, 0.6),
+    kinds.BATCH_INFERENCE.name: Habit(0.4, 0.99, 0.25),
 }
 OTHERS = Habit(0.7, 1.0, 0.5)
 STEMS = {

@@ -176,12 +176,12 @@ def label(
     text: str,
     y: float,
     *,
-    x: float = 1.0,
+    x: float | str = 1.0,
     bold: bool = False,
     font: dict[str, Any] | None = None,
     **options: Any,
 ) -> dict[str, Any]:
-    """A label right of the plot (``x`` in its widths), at the height ``y`` of the axis."""
+    """A label right of the plot (``x`` in its widths, or of the axis), at the height ``y`` of the axis."""
     return {
         "text": text,
         "x": x,

@@ -29,6 +29,7 @@ BADGES = {
     Kind.COMMENT: ("list", "neutral"),
     Kind.ENDS: ("clock", "warn"),
     Kind.BUDGET: ("chart", "warn"),
+    Kind.IDLE: ("clock", "warn"),
 }
 NOTES = {
     Kind.EVICTED: "in quiet hours too",
@@ -37,6 +38,7 @@ NOTES = {
     Kind.LATE: "past nine of ten cases",
     Kind.ENDS: "3 d before",
     Kind.BUDGET: "GPU-hours of the month",
+    Kind.IDLE: "of your work, once a day",
 }
 HOURS = range(24)
 NO_HOUR = -1

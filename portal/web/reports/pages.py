@@ -123,7 +123,9 @@ def _part(value: float, of: float) -> float:
     return round(min(100.0, 100 * value / of), 2) if of > 0 else 0.0
 
 
-def utilization_page(report: UtilizationReport, *, show_all: bool = False) -> dict[str, Any]:
+def utilization_page(
+    report: UtilizationReport, *, show_all: bool = False, **_: object
+) -> dict[str, Any]:
     total = report.total
     *parts, sums = _class_amounts(report)
     return {
@@ -207,7 +209,7 @@ def _chart_rows(report: UtilizationReport) -> list[tuple[Any, ...]]:
     return rows
 
 
-def waits_page(report: WaitsReport, **_: bool) -> dict[str, Any]:
+def waits_page(report: WaitsReport, **_: object) -> dict[str, Any]:
     return {
         "finding": words.waits_finding(report),
         "waiting": words.waiting_sentence(report),
@@ -245,7 +247,7 @@ def _within_rows(report: WaitsReport) -> list[tuple[str, list[float | None]]]:
     return rows
 
 
-def preemptions_page(report: PreemptionsReport, **_: bool) -> dict[str, Any]:
+def preemptions_page(report: PreemptionsReport, **_: object) -> dict[str, Any]:
     days = report.filters.span.total_seconds() / 86400
     most = max((row.lost for row in report.queues), default=0.0)
     rules = [rule for rule in report.by_rule if report.rule_count(rule)]
@@ -270,7 +272,7 @@ def preemptions_page(report: PreemptionsReport, **_: bool) -> dict[str, Any]:
     }
 
 
-def fairness_page(report: FairnessReport, **_: bool) -> dict[str, Any]:
+def fairness_page(report: FairnessReport, **_: object) -> dict[str, Any]:
     most = max((abs(row.lead_s) for row in report.queues), default=0.0)
     return {
         "finding": words.fairness_finding(report),
@@ -292,7 +294,7 @@ class Piece:
     title: str
 
 
-def longest_page(report: LongestReport, **_: bool) -> dict[str, Any]:
+def longest_page(report: LongestReport, **_: object) -> dict[str, Any]:
     most = max((row.waited.total_s for row in report.rows), default=0.0)
     step = next((h for h in AXIS_HOURS if 4 * h * 3600 >= most), AXIS_HOURS[-1])
     end = step * max(1, math.ceil(most / 3600 / step))

@@ -1,9 +1,16 @@
 from django.urls import path
 
+from portal.web.reports import budgets, use
 from portal.web.reports.views import KINDS, report
 
 app_name = "reports"
 urlpatterns = [
+    path("use/idle/<str:uid>/nudge", use.nudge, name="use_nudge"),
+    path("use/idle/<str:uid>/keep", use.keep, name="use_keep"),
+    path("showback/budgets", budgets.edit, name="budgets"),
+    path("showback/budgets/<int:pk>/drop", budgets.drop, name="budget_drop"),
+]
+urlpatterns += [
     path(address, report, {"kind": kind, "suffix": suffix}, name=f"{kind}{mark}")
     for kind in KINDS
     for address, suffix, mark in (

@@ -28,10 +28,14 @@ from portal.reports.forms import FilterForm
 from portal.reports.longest import longest
 from portal.reports.preemptions import preemptions
 from portal.reports.scope import reportable_queues
+from portal.reports.showback import showback
+from portal.reports.use import use
 from portal.reports.utilization import utilization
 from portal.reports.waits import waits
 from portal.web.frame.shell import get_cluster
 from portal.web.reports import pages
+from portal.web.reports.showback import showback_page
+from portal.web.reports.use import use_page
 from scheduling.models import Cluster, Queue
 
 
@@ -56,10 +60,12 @@ KINDS = {
     kind.name: kind
     for kind in (
         Kind("utilization", "Utilization", utilization, pages.utilization_page),
+        Kind("use", "Real use", use, use_page),
         Kind("waits", "Queue waits", waits, pages.waits_page),
         Kind("longest", "Longest waits", longest, pages.longest_page),
         Kind("preemptions", "Preemptions", preemptions, pages.preemptions_page),
         Kind("fairness", "Fairness", fairness, pages.fairness_page),
+        Kind("showback", "Showback", showback, showback_page),
     )
 }
 
@@ -116,7 +122,7 @@ def _page(
 ) -> HttpResponse:
     context["report"] = computed
     if not computed.is_empty:
-        context |= kind.page(computed, show_all="all" in request.GET)
+        context |= kind.page(computed, user=_person(request), show_all="all" in request.GET)
     return render(request, f"reports/{kind.name}.html", context)
 
 

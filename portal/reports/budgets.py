@@ -1,0 +1,220 @@
+"""How far budgets are spent, and when they will be: what a day cost of late, carried on.
+
+The rest is a sum of days like the last ones: its mean grows with them and its spread with their square root,
+so P10 and P90 stand 1.28 standard deviations from it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import numpy as np
+from django.db import IntegrityError, transaction
+from django.db.models import QuerySet
+from django.db.models.functions import TruncDay
+
+from portal.accounts.capabilities import Capability
+from portal.accounts.models import User
+from portal.display.format import zone
+from portal.reports.models import Budget
+from portal.reports.prices import stretches
+from portal.reports.samples import gpu_s
+from portal.reports.usage import PER_GPU_HOUR
+from portal.teams.access import dividable_queues, own_queues
+from scheduling.models import Cluster, Queue, UsageSample
+from scheduling.models.ledger import Resolution
+from scheduling.services.errors import ServiceError
+from scheduling.services.events import announce
+
+LEARNED = 30
+"""Days of which the forecast is made."""
+LEAST = 3
+"""Fewer whole days say nothing."""
+Z90 = 1.2816
+"""The ninth decile of the standard normal distribution."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ahead:
+    """From today on: ``day`` each, left then in three quantiles (P50, and P10 and P90 of what is spent)."""
+
+    day: date
+    p50: float
+    high: float
+    low: float
+
+
+@dataclass(frozen=True, slots=True)
+class Spending:
+    """``left`` at the end of each of ``days`` so far; ``ahead`` is empty where too little is known."""
+
+    budget: Budget
+    days: Sequence[tuple[date, float]]
+    ahead: Sequence[Ahead]
+
+    @property
+    def amount(self) -> float:
+        return float(self.budget.amount)
+
+    @property
+    def left(self) -> float:
+        return self.days[-1][1] if self.days else self.amount
+
+    @property
+    def spent(self) -> float:
+        return self.amount - self.left
+
+    @property
+    def at_end(self) -> float | None:
+        """P50 of what is spent by its end."""
+        return self.amount - self.ahead[-1].p50 if self.ahead else None
+
+    @property
+    def runs_out(self) -> date | None:
+        """The day on which P50 passes it; None within its time."""
+        return _first(self.ahead, "p50") if self.left > 0 else self._passed()
+
+    @property
+    def runs_out_between(self) -> tuple[date | None, date | None]:
+        """P10 and P90 of that day; None is after its end."""
+        return _first(self.ahead, "low"), _first(self.ahead, "high")
+
+    def _passed(self) -> date | None:
+        return next((day for day, left in self.days if left <= 0), None)
+
+
+def _first(ahead: Iterable[Ahead], name: str) -> date | None:
+    return next((one.day for one in ahead if getattr(one, name) <= 0), None)
+
+
+def readable(user: User, cluster: Cluster) -> QuerySet[Budget]:
+    """Of queues whose costs the person reads."""
+    mine = own_queues(user, Capability.COSTS).filter(cluster=cluster)
+    return Budget.objects.filter(queue__in=mine).select_related("queue__cluster")
+
+
+def editable(user: User, cluster: Cluster) -> QuerySet[Queue]:
+    """Queues whose budget the person sets: those that they divide from above."""
+    return dividable_queues(user).filter(cluster=cluster, parent__isnull=False)
+
+
+@transaction.atomic
+def set_budget(
+    *, queue: Queue, amount: Decimal, begin: date, end: date, by: User, reason: str = ""
+) -> Budget:
+    """A new one, or another amount or end for the one that begins on that day. Raises ServiceError."""
+    if amount <= 0:
+        raise ServiceError(
+            "too_small", "A budget is more than 0.", "Write an amount.", field="amount"
+        )
+    if end < begin:
+        raise ServiceError(
+            "ends_before", "It ends before it begins.", "Choose a later end.", field="end"
+        )
+    Queue.objects.select_for_update().get(pk=queue.pk)
+    beside = Budget.objects.filter(queue=queue, begin__lte=end, end__gte=begin).exclude(begin=begin)
+    if (other := beside.first()) is not None:
+        raise ServiceError(
+            "overlaps", f"{queue.name} has a budget from {other.begin} to {other.end}.",
+            "Choose days outside of it, or change that one.", field="begin",
+        )  # fmt: skip
+    known = Budget.objects.filter(queue=queue, begin=begin).first()
+    before = _told(known) if known else {}
+    try:
+        made, _ = Budget.objects.update_or_create(
+            queue=queue, begin=begin, defaults={"amount": amount, "end": end}
+        )
+    except IntegrityError as error:
+        raise ServiceError("overlaps", "Another budget begins there.", field="begin") from error
+    announce(
+        "budget.set", actor=by, cluster=queue.cluster, queue=queue.path, subject=queue.name,
+        before=before, after=_told(made), reason=reason,
+    )  # fmt: skip
+    return made
+
+
+@transaction.atomic
+def drop(budget: Budget, *, by: User) -> None:
+    queue = budget.queue
+    announce(
+        "budget.dropped", actor=by, cluster=queue.cluster, queue=queue.path, subject=queue.name,
+        before=_told(budget),
+    )  # fmt: skip
+    budget.delete()
+
+
+def _told(budget: Budget) -> dict[str, Any]:
+    return {
+        "amount": str(budget.amount), "begin": str(budget.begin), "end": str(budget.end),
+    }  # fmt: skip
+
+
+def spendings(cluster: Cluster, budgets: Iterable[Budget], now: datetime) -> list[Spending]:
+    """Of those that have begun. Two queries in all."""
+    tz = zone(cluster.display_time_zone)
+    today = now.astimezone(tz).date()
+    due = [one for one in budgets if one.begin <= today]
+    if not due:
+        return []
+    since = min(*(one.begin for one in due), today - timedelta(days=LEARNED))
+    daily = _daily(cluster, {one.queue_id for one in due}, since, now, tz)
+    return [_spending(one, daily.get(one.queue_id, {}), today) for one in due]
+
+
+Daily = Mapping[date, float]
+
+
+def _daily(
+    cluster: Cluster, queues: set[int], since: date, now: datetime, tz: ZoneInfo
+) -> dict[int, dict[date, float]]:
+    """Queue -> local day -> what it cost."""
+    start = datetime.combine(since, time(), tz)
+    classes = {c.pk: c for c in cluster.gpu_classes.all()}
+    found: dict[int, dict[date, float]] = {}
+    for part in stretches(classes, start, now):
+        rows = (
+            UsageSample.objects.filter(
+                queue__in=queues, resolution=Resolution.HOUR,
+                start__gte=part.start, start__lt=part.end,
+            )
+            .order_by()
+            .annotate(day=TruncDay("start", tzinfo=tz))
+            .values_list("queue_id", "day", "gpu_class_id")
+            .annotate(held=gpu_s("allocated_gpus"))
+        )  # fmt: skip
+        for queue, day, pk, held in rows:
+            costs = found.setdefault(queue, {})
+            costs[day.date()] = costs.get(day.date(), 0.0) + held / PER_GPU_HOUR * part.prices[pk]
+    return found
+
+
+def _spending(budget: Budget, daily: Daily, today: date) -> Spending:
+    days, left = [], float(budget.amount)
+    last = min(today, budget.end)
+    for day in _days(budget.begin, last):
+        left -= daily.get(day, 0.0)
+        days.append((day, left))
+    return Spending(budget, days, _ahead(budget, daily, left, today))
+
+
+def _ahead(budget: Budget, daily: Daily, left: float, today: date) -> list[Ahead]:
+    whole = [daily[day] for day in _days(today - timedelta(days=LEARNED), today) if day in daily]
+    known = np.array(whole[:-1] if today in daily else whole)
+    if len(known) < LEAST or budget.end <= today:
+        return []
+    mean, spread = float(known.mean()), float(known.std(ddof=1))
+    found = []
+    for k, day in enumerate(_days(today + timedelta(days=1), budget.end), 1):
+        middle, wide = left - mean * k, Z90 * spread * math.sqrt(k)
+        found.append(Ahead(day, middle, middle + wide, middle - wide))
+    return found
+
+
+def _days(first: date, last: date) -> list[date]:
+    return [first + timedelta(days=i) for i in range((last - first).days + 1)]

@@ -1,0 +1,329 @@
+"""Showback: what GPUs cost, by queue, class and person; idle and lost apart.
+
+Charged is what was held, at the price of its class on the day. Of it *used* is held × SM activity less what
+evictions threw away, *lost* is that, *idle but held* the rest. What nobody measured counts as used at the
+share that was measured of its queue and class, wholly where nothing was.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from django.db.models import Sum
+
+from portal.accounts.models import User
+from portal.display.csv import Cell, Table
+from portal.display.spread import share
+from portal.reports import prices, samples
+from portal.reports.budgets import Spending, readable, spendings
+from portal.reports.filters import ReportFilters
+from portal.reports.held import costs_by_user, workload_filter
+from portal.reports.held import read as read_held
+from portal.reports.scope import Scope, report_scope
+from portal.reports.usage import Usage
+from scheduling.models import Cluster, Eviction
+
+SHOWN = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """GPU-hours of whole GPUs, and money; ``measured`` is the part of the GPU-hours that was."""
+
+    gpu_hours: float = 0.0
+    measured: float = 0.0
+    used: float = 0.0
+    idle: float = 0.0
+    lost: float = 0.0
+
+    @property
+    def charged(self) -> float:
+        return self.used + self.idle + self.lost
+
+    @property
+    def idle_share(self) -> float | None:
+        return share(self.idle, self.charged)
+
+    def __add__(self, other: Costs) -> Costs:
+        return Costs(
+            self.gpu_hours + other.gpu_hours, self.measured + other.measured,
+            self.used + other.used, self.idle + other.idle, self.lost + other.lost,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class QueueRow:
+    name: str
+    path: str
+    costs: Costs
+
+    @property
+    def department(self) -> str:
+        return self.path.partition("/")[0]
+
+
+@dataclass(frozen=True, slots=True)
+class ClassRow:
+    """``price`` of one GPU or slice an hour: the newest; ``changed`` where it was another in the range."""
+
+    name: str
+    position: int
+    price: float
+    changed: bool
+    costs: Costs
+
+
+@dataclass(frozen=True, slots=True)
+class UserRow:
+    """``name`` is empty for all others, ``people`` of them."""
+
+    name: str
+    people: int
+    queues: str
+    gpu_hours: float
+    charged: float
+    is_service: bool = False
+
+
+@dataclass(frozen=True)
+class ShowbackReport:
+    filters: ReportFilters
+    cluster: Cluster
+    note: str
+    """Says what a slice counts."""
+    may_read: bool
+    """Whether the person reads costs; without it there is nothing else."""
+    total: Costs
+    before: float | None
+    queues: tuple[QueueRow, ...]
+    classes: tuple[ClassRow, ...]
+    users: tuple[UserRow, ...]
+    budgets: tuple[Spending, ...]
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.may_read or (not self.queues and not self.budgets)
+
+    @property
+    def measured_share(self) -> float | None:
+        return share(self.total.measured, self.total.gpu_hours)
+
+    def tables(self) -> tuple[Table, ...]:
+        return (_queue_table(self), _class_table(self), _user_table(self), _budget_table(self))
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "report": "showback",
+            "filters": self.filters.as_dict(),
+            "currency": self.cluster.currency,
+            "note": self.note,
+            "charged": round(self.total.charged, 2),
+            "used": round(self.total.used, 2),
+            "idle_but_held": round(self.total.idle, 2),
+            "lost_to_evictions": round(self.total.lost, 2),
+            "charged_before": None if self.before is None else round(self.before, 2),
+            **{table.name: table.as_dicts() for table in self.tables()},
+        }
+
+
+def showback(cluster: Cluster, filters: ReportFilters, user: User) -> ShowbackReport:
+    """What ``user`` may see of the costs in the range. Raises as ``utilization``."""
+    scope = report_scope(cluster, filters, user)
+    empty = ShowbackReport(
+        filters=filters, cluster=cluster, note=scope.unit.note, may_read=False, total=Costs(),
+        before=None, queues=(), classes=(), users=(), budgets=(),
+    )  # fmt: skip
+    if not prices.may_read(user, scope):
+        return empty
+    parts = prices.stretches(scope.classes, filters.start, filters.end)
+    cells = _cells(scope, filters, parts)
+    total = sum(cells.values(), Costs())
+    return replace(
+        empty,
+        may_read=True,
+        total=total,
+        before=_before(scope, filters) if filters.compare else None,
+        queues=_queue_rows(scope, cells),
+        classes=_class_rows(scope, cells, parts),
+        users=_user_rows(scope, filters, parts, total),
+        budgets=tuple(_budgets(scope, user)),
+    )
+
+
+Cells = Mapping[tuple[int, int], Costs]
+"""By leaf and class."""
+
+
+def _cells(scope: Scope, filters: ReportFilters, parts: Iterable[prices.Stretch]) -> Cells:
+    found: dict[tuple[int, int], Costs] = defaultdict(Costs)
+    for part in parts:
+        within = replace(filters, start=part.start, end=part.end, preset="")
+        lost = _lost(scope, within)
+        usages = _usages(scope, within)
+        for key in usages.keys() | lost.keys():
+            usage = usages.get(key, Usage())
+            found[key] += _costs(scope, key[1], usage, lost.get(key, 0.0), part.prices[key[1]])
+    return {key: costs for key, costs in found.items() if costs.gpu_hours or costs.lost}
+
+
+def _usages(scope: Scope, filters: ReportFilters) -> Mapping[tuple[int, int], Usage]:
+    if filters.by_work:
+        return read_held(scope, filters).queues
+    return samples.queue_usage(scope, filters, samples.best_resolution(scope, filters))
+
+
+def _costs(scope: Scope, pk: int, usage: Usage, lost: float, price: float) -> Costs:
+    """``lost`` GPU-hours are inside what was held; where the samples hold less, it is all of that."""
+    held = usage.allocated
+    lost = min(lost, held)
+    activity = usage.used_share
+    used = held - lost if activity is None else max(0.0, held * activity - lost)
+    weight = scope.unit.weights[pk]
+    return Costs(
+        held * weight,
+        usage.measured * weight,
+        used * price,
+        (held - used - lost) * price,
+        lost * price,
+    )
+
+
+def _lost(scope: Scope, filters: ReportFilters) -> dict[tuple[int, int], float]:
+    rows = (
+        Eviction.objects.filter(
+            workload_filter(filters, "workload__"),
+            queue__in=list(scope.leaves),
+            gpu_class__in=list(scope.classes),
+            at__gte=filters.start,
+            at__lt=filters.end,
+        )
+        .order_by()
+        .values_list("queue_id", "gpu_class_id")
+        .annotate(lost=Sum("lost_gpu_s"))
+    )
+    return {(queue, pk): lost / 3600 for queue, pk, lost in rows}
+
+
+def _before(scope: Scope, filters: ReportFilters) -> float | None:
+    earlier = filters.before()
+    if not samples.is_known(scope, earlier):
+        return None
+    parts = prices.stretches(scope.classes, earlier.start, earlier.end)
+    return sum(costs.charged for costs in _cells(scope, earlier, parts).values())
+
+
+def _queue_rows(scope: Scope, cells: Cells) -> tuple[QueueRow, ...]:
+    """By department, the costliest first, and in it by leaf."""
+    sums: dict[int, Costs] = defaultdict(Costs)
+    for (queue, _), costs in cells.items():
+        sums[queue] += costs
+    rows = [QueueRow(scope.queues[pk].name, scope.queues[pk].path, c) for pk, c in sums.items()]
+    above: dict[str, float] = defaultdict(float)
+    for row in rows:
+        above[row.department] += row.costs.charged
+    return tuple(
+        sorted(
+            rows,
+            key=lambda r: (-above[r.department], r.department, -r.costs.charged, r.path),
+        )
+    )
+
+
+def _class_rows(scope: Scope, cells: Cells, parts: list[prices.Stretch]) -> tuple[ClassRow, ...]:
+    rows = []
+    for pk, c in scope.classes.items():
+        costs = sum((each for (_, name), each in cells.items() if name == pk), Costs())
+        known = {part.prices[pk] for part in parts}
+        rows.append(ClassRow(c.name, c.position, parts[-1].prices[pk], len(known) > 1, costs))
+    return tuple(rows)
+
+
+def _user_rows(
+    scope: Scope, filters: ReportFilters, parts: list[prices.Stretch], total: Costs
+) -> tuple[UserRow, ...]:
+    """Those with the highest costs, services as one, and all others as the rest of the total."""
+    found = costs_by_user(scope, filters, parts)
+    people = sorted((o for o in found if not o.is_service), key=lambda o: (-o.cost, o.user))
+    services = [one for one in found if one.is_service]
+    shown = [UserRow(o.user, 1, ", ".join(o.queues), o.gpu_hours, o.cost) for o in people[:SHOWN]]
+    as_services = UserRow(
+        "", len(services), "", sum(o.gpu_hours for o in services), sum(o.cost for o in services),
+        is_service=True,
+    )  # fmt: skip
+    told = [*shown, *([as_services] if services else [])]
+    rest = UserRow(
+        "", max(0, len(people) - SHOWN), "",
+        max(0.0, total.gpu_hours - sum(o.gpu_hours for o in told)),
+        max(0.0, total.charged - sum(o.charged for o in told)),
+    )  # fmt: skip
+    return (*shown, *([rest] if rest.people or rest.charged > 0.005 else []), *told[len(shown) :])
+
+
+def _budgets(scope: Scope, user: User) -> list[Spending]:
+    """In force now, of queues of the scope."""
+    now = scope.cluster.now()
+    today = now.date()
+    rows = readable(user, scope.cluster).filter(
+        queue__in=list(scope.queues), begin__lte=today, end__gte=today
+    )
+    return spendings(scope.cluster, rows, now)
+
+
+def _money(costs: Costs) -> tuple[float, ...]:
+    return costs.used, costs.idle, costs.lost, costs.charged
+
+
+def _queue_table(report: ShowbackReport) -> Table:
+    unit = report.cluster.currency.lower()
+    columns = (
+        "queue", "gpu_hours", f"used_{unit}", f"idle_but_held_{unit}", f"lost_to_evictions_{unit}",
+        f"charged_{unit}",
+    )  # fmt: skip
+    rows: list[tuple[Cell, ...]] = [
+        (row.path, row.costs.gpu_hours, *_money(row.costs)) for row in report.queues
+    ]
+    return Table("queues", "Costs by leaf queue", columns, rows)
+
+
+def _class_table(report: ShowbackReport) -> Table:
+    unit = report.cluster.currency.lower()
+    columns = ("gpu_class", f"price_{unit}", "gpu_hours", f"charged_{unit}")
+    rows = [(r.name, r.price, r.costs.gpu_hours, r.costs.charged) for r in report.classes]
+    return Table("classes", "Costs by GPU class", columns, rows)
+
+
+def _user_table(report: ShowbackReport) -> Table:
+    unit = report.cluster.currency.lower()
+    columns = ("user", "people", "queues", "gpu_hours", f"charged_{unit}")
+    rows: list[tuple[Cell, ...]] = [
+        (
+            row.name or ("services" if row.is_service else "others"), row.people, row.queues,
+            row.gpu_hours, row.charged,
+        )
+        for row in report.users
+    ]  # fmt: skip
+    return Table("users", "Costs by person", columns, rows)
+
+
+def _budget_table(report: ShowbackReport) -> Table:
+    unit = report.cluster.currency.lower()
+    columns = (
+        "queue",
+        "begin",
+        "end",
+        f"budget_{unit}",
+        f"spent_{unit}",
+        f"at_end_{unit}",
+        "runs_out",
+    )
+    rows: list[tuple[Cell, ...]] = [
+        (
+            one.budget.queue.path, str(one.budget.begin), str(one.budget.end), one.amount, one.spent,
+            one.at_end, str(one.runs_out) if one.runs_out else None,
+        )
+        for one in report.budgets
+    ]  # fmt: skip
+    return Table("budgets", "Budgets", columns, rows)

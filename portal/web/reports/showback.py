@@ -1,0 +1,150 @@
+"""What the page of showback shows: whole money, of which each row and each column adds up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+from portal.accounts.models import User
+from portal.display.adding_up import hours_column, shared_out
+from portal.display.format import class_number, number, zone
+from portal.display.spread import share
+from portal.reports import words
+from portal.reports.budgets import Spending, editable
+from portal.reports.figures import budget as figures
+from portal.reports.showback import ClassRow, Costs, QueueRow, ShowbackReport, UserRow
+from portal.web.reports.pages import Meter
+
+
+@dataclass(frozen=True, slots=True)
+class Money:
+    """Whole units of the currency; ``charged`` is the sum of the others."""
+
+    used: int = 0
+    idle: int = 0
+    lost: int = 0
+
+    @classmethod
+    def of(cls, costs: Costs) -> Money:
+        return cls(round(costs.used), round(costs.idle), round(costs.lost))
+
+    @property
+    def charged(self) -> int:
+        return self.used + self.idle + self.lost
+
+    @property
+    def idle_share(self) -> float | None:
+        return share(self.idle, self.charged)
+
+    def __add__(self, other: Money) -> Money:
+        return Money(self.used + other.used, self.idle + other.idle, self.lost + other.lost)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A leaf, or the sum of a department's: ``bar`` of charged, used in it full."""
+
+    name: str
+    leaf: str
+    gpu_hours: str
+    money: Money
+    bar: Meter | None = None
+    is_sum: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Budgeted:
+    one: Spending
+    part: float | None
+    left_at_end: float | None
+
+
+def showback_page(
+    report: ShowbackReport, *, user: User, show_all: bool = False, **_: object
+) -> dict[str, Any]:
+    lines, total = _lines(report.queues)
+    currency = report.cluster.currency
+    chosen = _most_pressing(report.budgets)
+    tz = zone(report.cluster.display_time_zone)
+    return {
+        "finding": words.showback_finding(report),
+        "range_note": words.range_note(report.filters, None),
+        "currency": currency,
+        "lines": lines,
+        "sums": total,
+        "all_hours": number(report.total.gpu_hours),
+        "shares": {
+            name: share(getattr(total, name), total.charged) for name in ("used", "idle", "lost")
+        },
+        "class_rows": _class_rows(report.classes, total.charged),
+        "user_rows": _user_rows(report.users, total.charged),
+        "budgets": [_budgeted(one) for one in report.budgets],
+        "chosen": chosen,
+        "figure": figures.burn_down(chosen, currency, tz) if chosen else None,
+        "may_edit": editable(user, report.cluster).exists(),
+    }
+
+
+def _lines(rows: Sequence[QueueRow]) -> tuple[list[Line], Money]:
+    """Departments of several leaves as sum rows above them."""
+    most = max((row.costs.charged for row in rows), default=0.0)
+    hours = hours_column(
+        [row.costs.gpu_hours for row in rows], sum(row.costs.gpu_hours for row in rows)
+    )
+    told = dict(zip((row.path for row in rows), hours.parts, strict=True))
+    lines: list[Line] = []
+    for department, leaves in groupby(rows, key=lambda row: row.department):
+        lines += _department(department, list(leaves), told, most)
+    total = sum((Money.of(row.costs) for row in rows), Money())
+    return lines, total
+
+
+def _department(
+    name: str, leaves: list[QueueRow], hours: dict[str, str], most: float
+) -> Iterator[Line]:
+    if len(leaves) > 1:
+        money = sum((Money.of(row.costs) for row in leaves), Money())
+        whole = sum(row.costs.gpu_hours for row in leaves)
+        yield Line(name, "", number(whole), money, is_sum=True)
+    for row in leaves:
+        money = Money.of(row.costs)
+        bar = Meter(_part(money.used, most), _part(money.charged, most))
+        inner = row.path.partition("/")[2] if len(leaves) > 1 else row.path
+        yield Line(inner or row.path, row.name, hours[row.path], money, bar)
+
+
+def _part(value: float, of: float) -> float:
+    return round(100 * value / of, 2) if of else 0.0
+
+
+def _class_rows(rows: Sequence[ClassRow], total: int) -> list[tuple[ClassRow, int, int]]:
+    """(row, colour, charged), of which the last add up to ``total``."""
+    charged = shared_out([row.costs.charged for row in rows], total)
+    return [
+        (row, class_number(row.position), money) for row, money in zip(rows, charged, strict=True)
+    ]
+
+
+def _user_rows(rows: Iterable[UserRow], total: int) -> list[tuple[UserRow, int]]:
+    found = list(rows)
+    return list(zip(found, shared_out([row.charged for row in found], total), strict=True))
+
+
+def _most_pressing(budgets: Sequence[Spending]) -> Spending | None:
+    """The one that runs out first, else of which the largest part is spent."""
+    return min(
+        budgets,
+        key=lambda one: (
+            one.runs_out is None,
+            one.runs_out or one.budget.end,
+            one.left / one.amount,
+        ),
+        default=None,
+    )
+
+
+def _budgeted(one: Spending) -> Budgeted:
+    end = one.at_end
+    return Budgeted(one, share(one.spent, one.amount), None if end is None else one.amount - end)

@@ -1,0 +1,174 @@
+"""What the page of real use shows, and the acts on work whose GPUs idle."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpResponse, HttpResponseRedirect
+from django.shortcuts import get_object_or_404, redirect
+from django.views.decorators.http import require_POST
+
+from portal.accounts.models import User
+from portal.display.format import class_number, memory, money
+from portal.display.spread import share
+from portal.notices import idle as notices
+from portal.reports import words
+from portal.reports.asked import AskedRow
+from portal.reports.figures import use as figures
+from portal.reports.use import SHOWN, IdleRow, UseReport
+from portal.teams.access import may_operate_workload, operable, visible_workloads
+from portal.web.frame.requests import PersonRequest
+from portal.web.frame.shell import get_cluster
+from portal.web.reports.pages import Meter
+from portal.web.workloads.actions import came_from
+from scheduling.models import IdleSpell, Workload, WorkloadType
+from scheduling.services.errors import ServiceError
+from scheduling.services.metrics import idle
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A spell as it stands in the list: ``does`` is the verb that the person may use on it."""
+
+    row: IdleRow
+    colour: int
+    held: str
+    fate: str
+    does: str
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    row: AskedRow
+    colour: int
+    memory: str
+    memory_bar: Meter
+    activity_bar: Meter
+    saves: str
+
+
+def use_page(report: UseReport, *, user: User, show_all: bool = False) -> dict[str, Any]:
+    currency = report.cluster.currency
+    asked = report.asked if show_all else report.asked[:SHOWN]
+    saved = [row.saves for row in asked if row.saves]
+    lines = _lines(report, user)
+    return {
+        "finding": words.use_finding(report),
+        "range_note": words.range_note(report.filters, None),
+        "lines": lines,
+        "idle_all": words.held_idle(report),
+        "idle_cost": _sum(report, [row.cost for row in report.now]),
+        "idle_per_hour": _sum(report, [row.per_hour for row in report.now]),
+        "cost": None if report.idle_cost is None else money(report.idle_cost, currency),
+        "nothing_share": share(report.nothing, report.total.idle),
+        "partly_share": share(report.partly, report.total.idle),
+        "figure": figures.by_period(report) if report.days else None,
+        "asked": [_asked(report, row) for row in asked],
+        "saved": money(sum(saved), currency) if saved else "",
+        "saving": len(saved),
+        "told_after": report.cluster.idle_after_s,
+        "culled_after": report.cluster.cull_after_s,
+        "currency": currency,
+    }
+
+
+def _sum(report: UseReport, costs: list[float | None]) -> str:
+    known = [cost for cost in costs if cost is not None]
+    return money(sum(known), report.cluster.currency) if known else ""
+
+
+def _lines(report: UseReport, user: User) -> list[Line]:
+    works = [row.spell.workload for row in report.now]
+    mine = operable(user, works)
+    return [_line(row, user, may=row.spell.workload.pk in mine) for row in report.now]
+
+
+def _line(row: IdleRow, user: User, *, may: bool) -> Line:
+    spell, work = row.spell, row.spell.workload
+    does, label = "", ""
+    if work.user == user.get_username() and row.culled is not None:
+        does, label = "keep", "Keep 2 h"
+    elif may and work.user != user.get_username():
+        does, label = "nudge", "Nudge again" if spell.told else "Nudge"
+    colour = class_number(spell.gpu_class.position)
+    return Line(row, colour, memory(spell.memory_mib), _fate(row), does, label)
+
+
+def _fate(row: IdleRow) -> str:
+    """Empty where the time of its end stands instead."""
+    if row.culled is not None:
+        return ""
+    kind = row.spell.workload.type
+    return "service, only told" if kind == WorkloadType.INFERENCE else "only told"
+
+
+def _asked(report: UseReport, row: AskedRow) -> Asked:
+    part = share(row.memory_mib, row.memory_total_mib)
+    told = f"{memory(row.memory_mib)} of {memory(row.memory_total_mib)}" if part else "–"
+    saves = "" if row.saves is None else money(row.saves, report.cluster.currency)
+    return Asked(
+        row,
+        class_number(row.position),
+        told,
+        Meter(round(100 * (part or 0.0), 2), 100.0),
+        Meter(round(100 * row.activity, 2), 100.0),
+        saves,
+    )
+
+
+Act = Callable[[IdleSpell, PersonRequest], str]
+
+
+def _nudge(spell: IdleSpell, request: PersonRequest) -> str:
+    if not may_operate_workload(request.user, spell.workload):
+        raise Http404
+    notices.nudge(spell, by=request.user)
+    return f"{spell.workload.user} is told of {spell.workload.name} again."
+
+
+def _keep(spell: IdleSpell, request: PersonRequest) -> str:
+    if spell.workload.user != request.user.get_username():
+        raise Http404
+    idle.keep(spell, by=request.user.get_username(), now=spell.workload.cluster.now())
+    return f"{spell.workload.name} is kept for two hours, whatever runs."
+
+
+@login_required
+@require_POST
+def nudge(request: PersonRequest, cluster: str, uid: str) -> HttpResponse:
+    """Tell its owner again. For who may act on the work."""
+    return _act(request, cluster, uid, _nudge)
+
+
+@login_required
+@require_POST
+def keep(request: PersonRequest, cluster: str, uid: str) -> HttpResponse:
+    """Its owner keeps the GPUs for a while."""
+    return _act(request, cluster, uid, _keep)
+
+
+def _act(request: PersonRequest, name: str, uid: str, act: Act) -> HttpResponse:
+    cluster = get_cluster(request, name)
+    works = visible_workloads(request.user).filter(cluster=cluster)
+    work = get_object_or_404(works.select_related("cluster", "queue"), uid=uid)
+    spell = idle.going_on(cluster).filter(workload=work).select_related("workload__cluster").first()
+    try:
+        if spell is None:
+            _may(request, work)
+            raise ServiceError("moved_on", f"The GPUs of {work.name} are no longer idle.")
+        messages.success(request, act(spell, request))
+    except ServiceError as refused:
+        messages.error(request, str(refused))
+    there = came_from(request)
+    return HttpResponseRedirect(there) if there else redirect("reports:use", cluster.name)
+
+
+def _may(request: PersonRequest, work: Workload) -> None:
+    """Raises Http404 for who may do nothing to it, as where there is a spell."""
+    if work.user != request.user.get_username() and not may_operate_workload(request.user, work):
+        raise Http404

@@ -1,0 +1,225 @@
+"""Showback: each row adds up, prices are those of the day, budgets run out when they will."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from hypothesis import given
+from hypothesis import strategies as st
+
+from portal.accounts.models import User
+from portal.display.adding_up import shared_out
+from portal.reports.budgets import set_budget, spendings
+from portal.reports.models import Budget
+from portal.reports.showback import ShowbackReport, showback
+from portal.web.reports.showback import showback_page
+from scheduling.models import Cluster, EvictionRule, GpuClass
+from scheduling.services.errors import ServiceError
+from tests.factories import make_member
+from tests.portal.reports.conftest import END, HOUR, Small
+from tests.portal.reports.test_preemptions import evict
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def payer(small: Small) -> User:
+    Cluster.objects.filter(pk=small.cluster.pk).update(
+        clock_real=datetime.now(UTC), clock_start=END, clock_speed=1e-9
+    )
+    small.cluster.refresh_from_db()
+    set_price(small.h100, "2", END - timedelta(days=40))
+    for hours_ago in (1, 2, 3, 5):
+        small.sample(small.root, small.h100, installed=16, ready=16, hours_ago=hours_ago)
+    return make_member(small.root, name="pay", may_read_costs=True, may_edit_quotas=True)
+
+
+def set_price(gpu_class: GpuClass, price: str, at: datetime) -> None:
+    gpu_class.price_per_gpu_hour = Decimal(price)
+    gpu_class._history_date = at
+    gpu_class.save()
+
+
+def report_of(small: Small, user: User, hours: float = 24, **more: object) -> ShowbackReport:
+    return showback(small.cluster, small.last(hours, **more), user)
+
+
+def test_used_idle_and_lost_are_all_that_is_charged(small: Small, payer: User) -> None:
+    small.sample(small.vision, small.h100, allocated=8, used=6)
+    evict(small, small.vision, small.platform, rule=EvictionRule.RECLAIM)
+
+    (row,) = report_of(small, payer).queues
+
+    lost = row.costs.lost
+    assert lost > 0
+    assert row.costs.charged == pytest.approx(16)
+    assert row.costs.used == pytest.approx(12 - lost)
+    assert row.costs.idle == pytest.approx(4)
+
+
+def test_what_nobody_measured_counts_as_used_at_the_measured_share(
+    small: Small, payer: User
+) -> None:
+    small.sample(small.vision, small.h100, allocated=8, used=4)
+    small.sample(small.vision, small.h100, allocated=8, used=None, hours_ago=2)
+    small.sample(small.speech, small.h100, allocated=2, used=None)
+
+    rows = {row.name: row.costs for row in report_of(small, payer).queues}
+
+    assert rows["vision"].used == pytest.approx(16)
+    assert (rows["speech"].used, rows["speech"].idle) == (pytest.approx(4), 0)
+
+
+def test_hours_cost_what_their_class_did_on_the_day(small: Small, payer: User) -> None:
+    set_price(small.h100, "3", END - 2 * HOUR)
+    small.sample(small.vision, small.h100, allocated=4, used=4, hours_ago=1)
+    small.sample(small.vision, small.h100, allocated=4, used=4, hours_ago=5)
+
+    report = report_of(small, payer)
+
+    assert report.total.charged == pytest.approx(4 * 3 + 4 * 2)
+    row = next(r for r in report.classes if r.name == "h100")
+    assert (row.price, row.changed) == (3.0, True)
+
+
+def test_slices_count_as_parts_of_a_gpu_and_cost_their_own_price(small: Small, payer: User) -> None:
+    set_price(small.mig, "0.2", END - timedelta(days=40))
+    small.sample(small.vision, small.mig, allocated=14, used=14)
+
+    report = report_of(small, payer)
+
+    assert report.total.gpu_hours == pytest.approx(2)
+    assert report.total.charged == pytest.approx(2.8)
+
+
+def test_who_reads_no_costs_of_all_of_it_is_told_so(small: Small, payer: User) -> None:
+    small.sample(small.vision, small.h100, allocated=8, used=6)
+    part = make_member(small.vision, name="some", may_read_costs=True)
+
+    assert report_of(small, small.lead).is_empty
+    assert not report_of(small, part, queue="vision").is_empty
+
+
+def test_persons_and_others_add_up_to_the_total(small: Small, payer: User) -> None:
+    small.sample(small.vision, small.h100, allocated=8, used=6)
+
+    report = report_of(small, payer)
+
+    assert sum(row.charged for row in report.users) == pytest.approx(report.total.charged)
+
+
+def test_page_adds_up_in_whole_money(small: Small, payer: User) -> None:
+    for hours_ago, used in ((1, 1.1), (2, 2.35), (3, 0.7)):
+        small.sample(small.vision, small.h100, allocated=3.3, used=used, hours_ago=hours_ago)
+        small.sample(small.speech, small.h100, allocated=1.7, used=used / 2, hours_ago=hours_ago)
+
+    page = showback_page(report_of(small, payer), user=payer)
+
+    leaves = [line.money for line in page["lines"] if not line.is_sum]
+    assert sum(m.charged for m in leaves) == page["sums"].charged
+    assert sum(charged for _, _, charged in page["class_rows"]) == page["sums"].charged
+    assert sum(charged for _, charged in page["user_rows"]) == page["sums"].charged
+    (department,) = [line.money for line in page["lines"] if line.is_sum]
+    assert department == sum(leaves[1:], leaves[0])
+
+
+@given(st.lists(st.floats(0, 1000), min_size=1, max_size=8), st.integers(-3, 3))
+def test_parts_shared_out_sum_to_the_whole_and_stay_near(values: list[float], off: int) -> None:
+    total = round(sum(values)) + off
+
+    parts = shared_out(values, total)
+
+    assert sum(parts) == total
+    assert all(abs(part - value) <= 1 + abs(off) for part, value in zip(parts, values, strict=True))
+
+
+def spend(small: Small, days: int, gpus: float, last: float | None = None) -> None:
+    for day in range(1, days + 1):
+        held = gpus if last is None or day > 1 else last
+        small.sample(small.vision, small.h100, hours_ago=24 * day, allocated=held)
+
+
+def budget_of(small: Small, amount: int, ahead: int, behind: int = 10) -> Budget:
+    today = END.date()
+    return Budget(
+        queue=small.vision, amount=Decimal(amount), begin=today - timedelta(days=behind),
+        end=today + timedelta(days=ahead),
+    )  # fmt: skip
+
+
+def test_budget_runs_out_on_the_day_that_days_like_the_last_reach(
+    small: Small, payer: User
+) -> None:
+    spend(small, days=10, gpus=5)
+
+    (one,) = spendings(small.cluster, [budget_of(small, 125, ahead=10)], small.cluster.now())
+
+    assert (one.spent, one.left) == (pytest.approx(100), pytest.approx(25))
+    assert one.runs_out == END.date() + timedelta(days=3)
+    assert one.at_end == pytest.approx(200)
+
+
+def test_budget_that_lasts_runs_out_on_no_day(small: Small, payer: User) -> None:
+    spend(small, days=10, gpus=5)
+
+    (one,) = spendings(small.cluster, [budget_of(small, 500, ahead=10)], small.cluster.now())
+
+    assert one.runs_out is None
+    assert one.runs_out_between == (None, None)
+
+
+def test_days_that_differ_widen_the_band(small: Small, payer: User) -> None:
+    spend(small, days=10, gpus=5, last=15)
+
+    (one,) = spendings(small.cluster, [budget_of(small, 500, ahead=4)], small.cluster.now())
+
+    widths = [each.p50 - each.low for each in one.ahead]
+    assert widths[0] > 0
+    assert widths == sorted(widths)
+    assert widths[3] == pytest.approx(2 * widths[0])
+
+
+def test_few_days_give_no_forecast(small: Small, payer: User) -> None:
+    spend(small, days=2, gpus=5)
+
+    (one,) = spendings(small.cluster, [budget_of(small, 500, ahead=4)], small.cluster.now())
+
+    assert (one.ahead, one.at_end, one.runs_out) == ([], None, None)
+
+
+def test_budgets_of_a_queue_do_not_overlap(small: Small, payer: User) -> None:
+    first = {"queue": small.vision, "amount": Decimal(5), "by": payer}
+    set_budget(begin=date(2026, 10, 1), end=date(2026, 12, 31), **first)
+    with pytest.raises(ServiceError) as refused:
+        set_budget(begin=date(2026, 12, 31), end=date(2027, 3, 31), **first)
+    set_budget(begin=date(2026, 10, 1), end=date(2026, 11, 30), **{**first, "amount": Decimal(7)})
+
+    assert refused.value.code == "overlaps"
+    (only,) = Budget.objects.all()
+    assert (only.amount, only.end) == (7, date(2026, 11, 30))
+
+
+def client_of(user: User) -> Client:
+    client = Client()
+    client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
+    return client
+
+
+def test_budget_is_set_and_dropped_on_its_page_by_who_divides_from_above(
+    small: Small, payer: User
+) -> None:
+    address = reverse("reports:budgets", args=["fra1"])
+    typed = {"queue": "vision", "amount": "5000", "begin": "2026-11-01", "end": "2026-11-30"}
+
+    assert client_of(small.researcher).get(address).status_code == 404
+    assert client_of(payer).post(address, {**typed, "amount": "many"}).status_code == 400
+    assert client_of(payer).post(address, typed).status_code == 302
+    (made,) = Budget.objects.all()
+    drop = reverse("reports:budget_drop", args=["fra1", made.pk])
+    assert client_of(small.researcher).post(drop).status_code == 404
+    assert client_of(payer).post(drop).status_code == 302
+    assert not Budget.objects.exists()
