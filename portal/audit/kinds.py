@@ -78,6 +78,7 @@ KINDS: Mapping[str, Kind] = {
     "work.released": Kind("Work released", "work", Capability.ACT),
     "work.priority_set": Kind("Priority of work changed", "work", Capability.ACT),
     "cluster.added": Kind("Cluster connected", "engine", Capability.ADMINISTER),
+    "cluster.metrics_set": Kind("GPU metrics set", "engine", Capability.ADMINISTER),
     "cluster.mode_set": Kind("Mode set", "engine", Capability.OPERATE),
     "consolidation.ordered": Kind("Consolidation ordered", "engine", Capability.OPERATE),
     "consolidation.cancelled": Kind("Consolidation cancelled", "engine", Capability.OPERATE),

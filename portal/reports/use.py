@@ -102,7 +102,7 @@ class UseReport:
         return share(self.total.measured, self.total.allocated)
 
     def tables(self) -> tuple[Table, ...]:
-        return (_days_table(self), _now_table(self), _asked_table(self))
+        return (_now_table(self), _asked_table(self), _days_table(self))
 
     def as_dict(self) -> dict[str, Any]:
         return {

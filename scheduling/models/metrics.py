@@ -63,6 +63,7 @@ class IdleSpell(models.Model):
     ended = models.CharField(max_length=10, choices=IdleEnd.choices, blank=True)
     memory_mib = models.FloatField(default=0)
     """Held of each GPU meanwhile."""
+    first_told_at = models.DateTimeField(null=True, blank=True)
     told_at = models.DateTimeField(null=True, blank=True)
     """When its owner was told last, ``told`` times."""
     told = models.PositiveIntegerField(default=0)

@@ -26,6 +26,7 @@ from portal.accounts.models import ApiToken, Persona, Session, User
 from portal.approvals.models import ApprovalRule, Comment, LoanOffer, QuotaLoan, QuotaRequest, Step
 from portal.demo.organisation import H100
 from portal.notices.models import Arrival, Letter, Notice, Webhook
+from portal.reports.models import Budget
 from portal.teams.models import GroupRule, Membership, ServiceAccount, SubmitTemplate, Team
 from scheduling.models import (
     MILLI,
@@ -34,6 +35,8 @@ from scheduling.models import (
     Decision,
     Eviction,
     ForecastOutcome,
+    GpuClass,
+    IdleSpell,
     Queue,
     Quota,
     QuotaChange,
@@ -116,6 +119,8 @@ REQUEST = {"pk": "request"}
 WEBHOOK, LETTER = {"pk": "webhook"}, {"pk": "letter"}
 ASKERS = frozenset({"neighbour", "researcher", "scientist", "lead", "admin"})
 DECIDERS = frozenset({"lead", "approver", "admin"})
+
+REPORTS = ("utilization", "use", "waits", "longest", "preemptions", "fairness", "showback")
 
 ROWS = {
     "accounts:sign_out": Row(None, ANYBODY),
@@ -236,10 +241,13 @@ ROWS = {
     "web:sent": Row(NOBODY),
     "web:audit": Row(AUDITORS),
     "web:audit_csv": Row(AUDITORS),
+    "web:metrics": Row(OPERATORS, ADMINS),
+    "reports:use_nudge": Row(None, ACTORS, WORK),
+    "reports:use_keep": Row(None, NOBODY, WORK),
+    "reports:budgets": Row(LENDING - {"operator"}, LENDING - {"operator"}),
+    "reports:budget_drop": Row(None, LEADS, {"pk": "budget"}),
     **{
-        f"reports:{name}{ending}": Row(HERE)
-        for name in ("utilization", "waits", "longest", "preemptions", "fairness")
-        for ending in ("", "_csv", "_json")
+        f"reports:{name}{ending}": Row(HERE) for name in REPORTS for ending in ("", "_csv", "_json")
     },
     "api:me": Row(ANYBODY),
     "api:tokens": Row(ANYBODY, ANYBODY),
@@ -321,10 +329,7 @@ ROWS = {
     "api:cycle": Row(HERE, args={"number": 48213}),
     "api:decisions": Row(HERE),
     "api:evictions": Row(HERE),
-    **{
-        f"api:{name}": Row(HERE)
-        for name in ("utilization", "waits", "longest", "preemptions", "fairness")
-    },
+    **{f"api:{name}": Row(HERE) for name in REPORTS},
     "api:what_ifs": Row(OPERATORS, OPERATORS),
     "api:what_if": Row(OPERATORS, OPERATORS, WHAT_IF, by="DELETE"),
     "api:forecast_score": Row(HERE),
@@ -476,10 +481,24 @@ def build() -> World:
         "loan": loan.pk,
         "offer": offer.pk,
         "consolidation": ordered.pk,
+        "budget": _budget(queues["pretraining"]).pk,
     }
+    _idle(Workload.objects.get(uid="uid-sealed"))
     real |= told_to(owner, cluster)
     real |= programs(queues["pretraining"], owner)
     return World(cluster, sessions, real)
+
+
+def _budget(queue: Queue) -> Budget:
+    return Budget.objects.create(queue=queue, amount=1000, begin=NOW.date(), end=NOW.date())
+
+
+def _idle(work: Workload) -> None:
+    """Nothing runs on its GPUs."""
+    gpu_class = GpuClass.objects.get(cluster=work.cluster, name=H100)
+    IdleSpell.objects.create(
+        workload=work, gpu_class=gpu_class, gpus=8 * MILLI, since=NOW - timedelta(hours=1)
+    )
 
 
 def asked_for(queue: Queue, author: User) -> QuotaRequest:

@@ -18,6 +18,7 @@ from typing import Any
 from portal.accounts.models import ApiToken, User
 from portal.approvals.models import ApprovalRule, Comment, QuotaRequest, Step
 from portal.notices.models import Letter, Webhook
+from portal.reports.models import Budget
 from portal.teams.models import Membership, ServiceAccount, Team
 from scheduling.engine import model as m
 from scheduling.engine.reasons import catalogue as reasons
@@ -30,7 +31,9 @@ from scheduling.models import (
     Eviction,
     EvictionRule,
     GpuClass,
+    GpuUse,
     Guardrail,
+    IdleSpell,
     Node,
     PriorityClass,
     Queue,
@@ -382,12 +385,26 @@ def _changes(queues: dict[str, Queue], author: User) -> int:
     return made[-1].pk
 
 
+def _idle(work: Workload, cluster: Cluster) -> None:
+    """Nothing runs on its GPUs, and for ten hours not much did."""
+    gpu_class = cluster.gpu_classes.get(name=GPUS)
+    IdleSpell.objects.create(
+        workload=work, gpu_class=gpu_class, gpus=1000, since=NOW - timedelta(hours=3)
+    )
+    GpuUse.objects.create(
+        workload=work, gpu_class=gpu_class, start=NOW - timedelta(hours=1), gpu_s=40_000,
+        active_gpu_s=100,
+    )  # fmt: skip
+
+
 def _beside(cluster: Cluster, queues: dict[str, Queue]) -> None:
     """What else carries names."""
     for name in ("zebra-vision", "quokka-search"):
         mark = name.partition("-")[0]
         UserUsage.objects.create(queue=queues[name], user=f"{mark}-user", gpus=1000, at=NOW)
         CheckpointHabit.objects.create(queue=queues[name], user=f"{mark}-user")
+        Budget.objects.create(queue=queues[name], amount=100, begin=NOW.date(), end=NOW.date())
+        _idle(Workload.objects.get(name=f"{mark}-run"), cluster)
         Guardrail.objects.create(
             cluster=cluster, kind="Namespace", namespace="", name=name, standing="drifted", since=NOW,
             detail=f"{mark}-detail",

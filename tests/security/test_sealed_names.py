@@ -77,6 +77,9 @@ TERMS = {
     "reason": "r",
 }
 PERSONA = {"name": "fresh", "grants": {"see": "team"}, "gpu_classes": [PROBE]}
+REPORTS = ("utilization", "use", "waits", "longest", "preemptions", "fairness", "showback")
+QUIET = ("waits", "longest", "fairness")
+"""Reports that the organisation has nothing for."""
 ADDRESSES = {
     "accounts:sign_in": Address(
         ("?next=/c/fra1/w/uid-vision/",), ({"username": PROBE, "password": "wrong"},)
@@ -230,9 +233,16 @@ ADDRESSES = {
     "web:cycle_candidates": SHOWN,
     "web:cycle_snapshot": SHOWN,
     "web:cluster_mode": PLAIN,
+    "web:metrics": Address(probes=({"url": "http://127.0.0.1:9", "activity": PROBE},)),
+    "reports:use_nudge": PLAIN,
+    "reports:use_keep": PLAIN,
+    "reports:budgets": Address(
+        probes=({"queue": PROBE, "amount": "5", "begin": "2026-11-01", "end": "2026-11-30"},)
+    ),
+    "reports:budget_drop": PLAIN,
     **{
-        f"reports:{name}{ending}": Address(REPORT, shows=name not in ("waits", "longest", "fairness"))
-        for name in ("utilization", "waits", "longest", "preemptions", "fairness")
+        f"reports:{name}{ending}": Address(REPORT, shows=name not in QUIET)
+        for name in REPORTS
         for ending in ("", "_csv", "_json")
     },
     **{
@@ -358,8 +368,8 @@ ADDRESSES = {
     "api:decisions": Address((*LEDGER, *OFFSETS), shows=True),
     "api:evictions": Address((*LEDGER, *OFFSETS), shows=True),
     **{
-        f"api:{name}": Address(REPORT, shows=name not in ("waits", "longest", "fairness"))
-        for name in ("utilization", "waits", "longest", "preemptions", "fairness")
+        f"api:{name}": Address(REPORT, shows=name not in QUIET)
+        for name in REPORTS
     },
     "api:schema": PLAIN,
     "api:docs": PLAIN,

@@ -106,7 +106,8 @@ def _keep(run: Run, found: Used, since: datetime, until: datetime, how: IdleEnd)
     if until - since < TOLD:
         return
     spell = _made(run, since)
-    spell.until, spell.ended, spell.told, spell.told_at = until, how, 1, since + TOLD
+    spell.until, spell.ended, spell.told = until, how, 1
+    spell.first_told_at = spell.told_at = since + TOLD
     found.spells.append(spell)
 
 

@@ -11,6 +11,7 @@ from portal.reports.budgets import Spending
 from portal.reports.figures import Figure, theme
 
 HEIGHT = 264
+ERR = "var(--err-text)"
 DOTTED, DASHED = "2px,3px", "4px,3px"
 
 
@@ -31,6 +32,7 @@ def burn_down(one: Spending, currency: str, tz: ZoneInfo) -> Figure:
     )
     data = [even, *_band(one), fact, *_forecast(one)]
     layout["annotations"] = _labels(one, currency)
+    layout["shapes"] = _lines(one)
     label = f"What is left of the budget of {budget.queue.name}, by day"
     return Figure("budget", label, HEIGHT, data, layout)
 
@@ -72,10 +74,35 @@ def _forecast(one: Spending) -> list[dict[str, Any]]:
     return [_line("P50", x, [one.left, *(e.p50 for e in one.ahead)], theme.OWN, 2.0, DOTTED)]
 
 
+def _lines(one: Spending) -> list[dict[str, Any]]:
+    """Today, and the day on which it is spent."""
+    if not one.days:
+        return []
+    lines = [_upright(one.days[-1][0], theme.TEXT, 1.0)]
+    return [*lines, _upright(one.runs_out, ERR, 0.3)] if one.runs_out else lines
+
+
+def _upright(day: Any, colour: str, top: float) -> dict[str, Any]:
+    return {
+        "type": "line", "xref": "x", "yref": "paper", "x0": _at(day), "x1": _at(day), "y0": 0,
+        "y1": top, "line": {"color": colour, "width": 1.5},
+    }  # fmt: skip
+
+
 def _labels(one: Spending, currency: str) -> list[dict[str, Any]]:
     labels = []
     if one.ahead:
         labels.append(theme.label("P50, P10 to P90", one.ahead[-1].p50))
+    labels.append(
+        theme.label("even spending", one.amount * 0.72, x=0.3, font={"color": theme.MUTED})
+    )
+    if one.runs_out:
+        labels.append(
+            theme.label(
+                f"spent on {one.runs_out.day} {one.runs_out:%b}", one.amount * 0.34, bold=True,
+                x=_at(one.runs_out), xref="x", xanchor="center", xshift=0, font={"color": ERR},
+            )
+        )  # fmt: skip
     if one.days:
         day, left = one.days[-1]
         text = f"{day.day} {day:%b}, {whole_money(left, currency)} left"

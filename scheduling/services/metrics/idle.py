@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from django.db import transaction
-from django.db.models import F, Q, QuerySet
+from django.db.models import DateTimeField, F, Q, QuerySet, Value
+from django.db.models.functions import Coalesce
 
 from scheduling.models import Cluster, ClusterMode, IdleEnd, IdleSpell, State, WorkloadType
 from scheduling.models.workloads import HOLDING
@@ -86,14 +87,19 @@ def due_to_cull(cluster: Cluster, now: datetime) -> QuerySet[IdleSpell]:
     """Notebooks that idled for as long as the policy says, whose owner was told for long enough before."""
     if cluster.cull_after_s is None:
         return IdleSpell.objects.none()
-    warning = timedelta(seconds=max(60, cluster.cull_after_s - cluster.idle_after_s))
     return going_on(cluster).filter(
         Q(kept_until=None) | Q(kept_until__lte=now),
         workload__type=WorkloadType.INTERACTIVE,
         workload__state=State.RUNNING,
         since__lte=now - timedelta(seconds=cluster.cull_after_s),
-        told_at__lte=now - warning,
+        first_told_at__lte=now - _warning(cluster),
     )
+
+
+def _warning(cluster: Cluster) -> timedelta:
+    """Least time between the first notice and the end."""
+    after = cluster.cull_after_s or 0
+    return timedelta(seconds=max(60, after - cluster.idle_after_s))
 
 
 def cull(cluster: Cluster, now: datetime) -> int:
@@ -117,12 +123,14 @@ def culled_at(spell: IdleSpell, cluster: Cluster) -> datetime | None:
     """When it is culled at the soonest if nothing runs again; None for what is only told."""
     if cluster.cull_after_s is None or spell.workload.type != WorkloadType.INTERACTIVE:
         return None
-    due = spell.since + timedelta(seconds=cluster.cull_after_s)
-    if spell.kept_until is not None:
-        due = max(due, spell.kept_until)
-    return due
+    told_at = spell.first_told_at or spell.since + timedelta(seconds=cluster.idle_after_s)
+    due = max(spell.since + timedelta(seconds=cluster.cull_after_s), told_at + _warning(cluster))
+    return due if spell.kept_until is None else max(due, spell.kept_until)
 
 
 def told(spell: IdleSpell, now: datetime) -> None:
     """Its owner is told, in the caller's transaction."""
-    IdleSpell.objects.filter(pk=spell.pk).update(told=F("told") + 1, told_at=now)
+    first = Coalesce("first_told_at", Value(now, DateTimeField()))
+    IdleSpell.objects.filter(pk=spell.pk).update(
+        told=F("told") + 1, told_at=now, first_told_at=first
+    )

@@ -196,7 +196,7 @@ def test_notebook_is_culled_once_it_idled_and_was_told_for_long_enough(
     told, kept, now = (
         None if v is None else at(v) for v in (rule["told"], rule["kept"], rule["now"])
     )
-    IdleSpell.objects.update(told_at=told, kept_until=kept)
+    IdleSpell.objects.update(first_told_at=told, kept_until=kept)
     assert now is not None
 
     assert idle.due_to_cull(held.cluster, now).exists() == due

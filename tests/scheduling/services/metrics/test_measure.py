@@ -75,7 +75,7 @@ def test_idle_notebook_is_cancelled_and_said_to_be(
     row.save()
     look(world)
     now = world.cluster.now()
-    IdleSpell.objects.update(since=now - idle.KEPT, told_at=now - idle.KEPT)
+    IdleSpell.objects.update(since=now - idle.KEPT, first_told_at=now - idle.KEPT)
     world.cluster.cull_after_s = 3600
 
     assert idle.cull(world.cluster, now) == 1
