@@ -5,6 +5,7 @@ from django.urls import path, re_path
 from portal.api import (
     access,
     acting,
+    alerts,
     audit,
     clusters,
     consolidations,
@@ -140,6 +141,7 @@ urlpatterns = [
     path(f"{CLUSTER}/evictions", ledger.EvictionList.as_view(), name="evictions"),
     path(f"{CLUSTER}/reports/utilization", reports.Utilization.as_view(), name="utilization"),
     path(f"{CLUSTER}/reports/waits", reports.Waits.as_view(), name="waits"),
+    path(f"{CLUSTER}/alerts", alerts.Alerts.as_view(), name="alerts"),
     path(f"{CLUSTER}/reports/use", reports.Use.as_view(), name="use"),
     path(f"{CLUSTER}/reports/showback", reports.Showback.as_view(), name="showback"),
     path(f"{CLUSTER}/reports/longest", reports.Longest.as_view(), name="longest"),

@@ -13,6 +13,7 @@ EVERY: dict[str, tuple[str, float]] = {
     "requests": ("portal.approvals.tasks.advance", 5.0),
     "notices": ("portal.notices.tasks.look", 10.0),
     "letters": ("portal.notices.tasks.deliver", 5.0),
+    "alerts": ("portal.alerts.tasks.look", 20.0),
     "budgets": ("portal.notices.tasks.look_at_budgets", 300.0),
     "old-notices": ("portal.notices.tasks.forget", 3600.0),
     "old-answers": ("portal.idempotency.tasks.forget", 3600.0),

@@ -64,6 +64,7 @@ INSTALLED_APPS = [
     "portal.idempotency",
     "portal.setup",
     "portal.reports",
+    "portal.alerts",
     "portal.api",
     "portal.web",
     "portal.demo",

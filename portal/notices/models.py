@@ -20,6 +20,7 @@ class Kind(models.TextChoices):
     ENDS = "ends", "Boost or loan ends"
     BUDGET = "budget", "Budget 80, 100 %"
     IDLE = "idle", "GPUs idle"
+    ALERT = "alert", "Alert"
 
 
 class When(models.TextChoices):

@@ -20,9 +20,10 @@ DEFAULTS: Mapping[Kind, When] = {
     Kind.ENDS: When.DIGEST,
     Kind.BUDGET: When.AT_ONCE,
     Kind.IDLE: When.AT_ONCE,
+    Kind.ALERT: When.AT_ONCE,
 }
 BY_MAIL = frozenset(Kind) - {Kind.STARTED, Kind.SOON, Kind.COMMENT}
-BY_WEBHOOK = frozenset({Kind.EVICTED, Kind.STARTED, Kind.SOON})
+BY_WEBHOOK = frozenset({Kind.EVICTED, Kind.STARTED, Kind.SOON, Kind.ALERT})
 """What goes by which way unless the person says otherwise."""
 NEVER_QUIET = (Kind.EVICTED,)
 """Told in quiet hours too: somebody may want to act."""

@@ -22,7 +22,7 @@ from portal.reports.held import workload_filter
 from portal.reports.scope import Scope
 from portal.teams.access import visible_workloads
 from scheduling.models import MILLI, GpuClass, GpuUse
-from scheduling.prediction.runs import stem_of
+from scheduling.services.forecasts.runs import kin_of
 
 FULL = 0.8
 """Activity of GPUs that are well used."""
@@ -115,7 +115,7 @@ def _groups(scope: Scope, filters: ReportFilters, user: User) -> dict[Key, _Grou
     columns = ("all", "active", "peak", "there", "gpus", "called", "whose", "place")
     for pk, gpu_class, *values in rows.values_list("workload_id", "gpu_class_id", *columns):
         all_s, active_s, peak, there, gpus, name, whose, place = values
-        group = found[stem_of(name), place, gpu_class, float(gpus) / MILLI]
+        group = found[kin_of(name), place, gpu_class, float(gpus) / MILLI]
         group.users.add(whose)
         group.runs.add(pk)
         group.gpu_s += all_s

@@ -21,6 +21,7 @@ urlpatterns = [
     path("c/<slug:cluster>/", include("portal.web.nodes.urls")),
     path("c/<slug:cluster>/", include("portal.web.cycles.urls")),
     path("c/<slug:cluster>/", include("portal.web.operations.urls")),
+    path("c/<slug:cluster>/", include("portal.web.alerts.urls")),
     path("c/<slug:cluster>/", include("portal.web.lab.urls")),
     path("c/<slug:cluster>/", include("portal.web.future.urls")),
 ]

@@ -23,6 +23,7 @@ from django.urls import URLPattern, URLResolver, get_resolver, reverse
 from django.utils import timezone
 
 from portal.accounts.models import ApiToken, Persona, Session, User
+from portal.alerts.models import Rule
 from portal.approvals.models import ApprovalRule, Comment, LoanOffer, QuotaLoan, QuotaRequest, Step
 from portal.demo.organisation import H100
 from portal.notices.models import Arrival, Letter, Notice, Webhook
@@ -113,6 +114,7 @@ PROGRAM_TOKEN = {**PROGRAM, "pk": "program_token"}
 WHAT_IF = {"pk": "what_if"}
 REPLAY = {"pk": "replay"}
 LOAN, OFFER = {"pk": "loan"}, {"pk": "offer"}
+ALERT = {"pk": "alert"}
 CONSOLIDATION = {"pk": "consolidation"}
 
 REQUEST = {"pk": "request"}
@@ -242,6 +244,12 @@ ROWS = {
     "web:audit": Row(AUDITORS),
     "web:audit_csv": Row(AUDITORS),
     "web:metrics": Row(OPERATORS, ADMINS),
+    "web:alerts": Row(LENDING, LENDING),
+    "web:alert_preview": Row(LENDING),
+    "web:alert_rule": Row(ACTORS, ACTORS, ALERT),
+    "web:alert_acknowledge": Row(None, ACTORS, ALERT),
+    "web:alert_delete": Row(None, ACTORS, ALERT),
+    "api:alerts": Row(LENDING),
     "reports:use_nudge": Row(None, ACTORS, WORK),
     "reports:use_keep": Row(None, NOBODY, WORK),
     "reports:budgets": Row(LENDING - {"operator"}, LENDING - {"operator"}),
@@ -482,6 +490,9 @@ def build() -> World:
         "offer": offer.pk,
         "consolidation": ordered.pk,
         "budget": _budget(queues["pretraining"]).pk,
+        "alert": Rule.objects.create(
+            cluster=cluster, figure="longest_wait", over=60, queue=queues["pretraining"]
+        ).pk,
     }
     _idle(Workload.objects.get(uid="uid-sealed"))
     real |= told_to(owner, cluster)

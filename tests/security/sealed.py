@@ -16,6 +16,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from portal.accounts.models import ApiToken, User
+from portal.alerts.models import Rule
 from portal.approvals.models import ApprovalRule, Comment, QuotaRequest, Step
 from portal.notices.models import Letter, Webhook
 from portal.reports.models import Budget
@@ -404,6 +405,9 @@ def _beside(cluster: Cluster, queues: dict[str, Queue]) -> None:
         UserUsage.objects.create(queue=queues[name], user=f"{mark}-user", gpus=1000, at=NOW)
         CheckpointHabit.objects.create(queue=queues[name], user=f"{mark}-user")
         Budget.objects.create(queue=queues[name], amount=100, begin=NOW.date(), end=NOW.date())
+        Rule.objects.create(
+            cluster=cluster, figure="idle_gpus", over=60, queue=queues[name], tell="owner"
+        )
         _idle(Workload.objects.get(name=f"{mark}-run"), cluster)
         Guardrail.objects.create(
             cluster=cluster, kind="Namespace", namespace="", name=name, standing="drifted", since=NOW,

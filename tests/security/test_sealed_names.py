@@ -234,6 +234,22 @@ ADDRESSES = {
     "web:cycle_snapshot": SHOWN,
     "web:cluster_mode": PLAIN,
     "web:metrics": Address(probes=({"url": "http://127.0.0.1:9", "activity": PROBE},)),
+    "web:alerts": Address(
+        ("?new=1", "?show=mine"),
+        ({"figure": "longest_wait", "queue": PROBE, "over": "60", "tell": "leads"},),
+        shows=True,
+    ),
+    "web:alert_preview": Address(
+        (
+            "?figure=longest_wait&queue=zebra-vision&over=60&tell=leads",
+            "?figure=longest_wait&queue=&over=1&tell=operators",
+            "?figure=idle_gpus&queue=&over=1&tell=operators",
+        ),
+    ),
+    "web:alert_rule": PLAIN,
+    "web:alert_acknowledge": PLAIN,
+    "web:alert_delete": PLAIN,
+    "api:alerts": SHOWN,
     "reports:use_nudge": PLAIN,
     "reports:use_keep": PLAIN,
     "reports:budgets": Address(

@@ -135,6 +135,8 @@ class _Menu:
         yield from self.entry("Nodes", "nodes", "web:nodes", below=("nodes", "consolidation"))
         if is_operator(self.user):
             yield from self.entry("Engine", "server", "web:cluster")
+        if is_operator(self.user) or leads_in(self.user, self.cluster):
+            yield from self.entry("Alerts", "bell", "web:alerts", below=("alerts",))
         if may_audit(self.user):
             yield Entry("Audit log", "list", reverse("web:audit"), self.path == "/audit/")
 

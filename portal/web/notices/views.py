@@ -30,6 +30,7 @@ BADGES = {
     Kind.ENDS: ("clock", "warn"),
     Kind.BUDGET: ("chart", "warn"),
     Kind.IDLE: ("clock", "warn"),
+    Kind.ALERT: ("error", "err"),
 }
 NOTES = {
     Kind.EVICTED: "in quiet hours too",
@@ -39,6 +40,7 @@ NOTES = {
     Kind.ENDS: "3 d before",
     Kind.BUDGET: "GPU-hours of the month",
     Kind.IDLE: "of your work, once a day",
+    Kind.ALERT: "begins and ends",
 }
 HOURS = range(24)
 NO_HOUR = -1

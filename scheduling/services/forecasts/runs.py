@@ -56,3 +56,8 @@ def ran_s(row: Workload, now: datetime) -> float:
     runs = row.state in (State.RUNNING, State.EVICTED) and row.started_at is not None
     current_s = (now - row.started_at).total_seconds() if runs and row.started_at else 0.0
     return banked_s(row) + max(0.0, current_s)
+
+
+def kin_of(name: str) -> str:
+    """What the names of the same work have in common: without the counters that tell submissions apart."""
+    return stem_of(name)

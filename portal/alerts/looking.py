@@ -1,0 +1,204 @@
+"""The page of alerts: each rule now, over the last two weeks, and as an edit would have it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+
+from portal.accounts.models import User
+from portal.alerts import words
+from portal.alerts.firing import Fired, Verdict, fired, is_near, is_over, near
+from portal.alerts.models import Firing, Rule
+from portal.alerts.rules import mine, visible
+from portal.alerts.series import OF_NOW, OF_QUEUES, OF_WORK, Series, series
+from portal.display.format import duration
+from portal.display.periods import Floats
+from portal.teams.access import visible_queues, visible_workloads
+from scheduling.models import Cluster, Queue, Workload
+
+SPAN = timedelta(days=14)
+POINTS = 448
+"""Of the last two weeks; the eye sees no more in a chart."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A stretch of the strip, percent of two weeks; ``kind`` is fired or near."""
+
+    x: float
+    width: float
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """``work`` or ``queue`` it is about now, if the person may see it; ``fires_at`` of what is over, not long
+    enough yet."""
+
+    rule: Rule
+    verdict: Verdict
+    value: str
+    firing: Firing | None
+    work: Workload | None
+    queue: Queue | None
+    fires_at: datetime | None
+    marks: Sequence[Mark]
+    fired: int
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether the past of the figure is known."""
+        return self.rule.figure not in OF_NOW
+
+    @property
+    def when(self) -> str:
+        """Where and when it fires."""
+        return words.fires(self.rule)
+
+    @property
+    def told(self) -> str:
+        return words.whom(self.rule)
+
+
+@dataclass(frozen=True, slots=True)
+class Spell:
+    number: int
+    since: datetime
+    until: datetime
+    for_s: float
+    peak: str
+    as_it_was: str
+    work: Workload | None
+
+
+@dataclass(frozen=True)
+class Tried:
+    """What a rule would have done; ``before`` the same of the rule as it is."""
+
+    rule: Rule
+    before: Rule | None
+    times: Floats
+    series: Series
+    spells: Sequence[Spell]
+    fired_before: int
+    lasted_s: float
+
+    @property
+    def is_kept(self) -> bool:
+        return self.rule.figure not in OF_NOW
+
+
+def moments(now: datetime) -> Floats:
+    return np.linspace((now - SPAN).timestamp(), now.timestamp(), POINTS)
+
+
+def rows(user: User, cluster: Cluster, *, only_mine: bool = False) -> list[Row]:
+    """Firing first, then near, then quiet."""
+    rules = visible(user, cluster)
+    rules = rules.filter(mine(user, cluster)) if only_mine else rules
+    now = cluster.now()
+    times = moments(now)
+    open_ = {
+        f.rule_id: f
+        for f in Firing.objects.filter(rule__in=rules, until=None).select_related("rule__cluster")
+    }
+    found = [_row(user, rule, open_.get(rule.pk), times, now) for rule in rules]
+    order = list(Verdict)
+    return sorted(found, key=lambda row: order.index(row.verdict))
+
+
+def _row(user: User, rule: Rule, firing: Firing | None, times: Floats, now: datetime) -> Row:
+    told = series(rule, times)
+    value, who = float(told.values[-1]), int(told.who[-1])
+    spells = fired(rule, times, told.values)
+    verdict = Verdict.QUIET
+    if firing is not None:
+        verdict = Verdict.FIRING
+    elif is_near(rule, value):
+        verdict = Verdict.NEAR
+    fires_at = None
+    if firing is None and is_over(rule, value) and rule.over_since is not None:
+        fires_at = rule.over_since + timedelta(seconds=rule.for_s)
+    return Row(
+        rule=rule,
+        verdict=verdict,
+        value=words.value_of(rule, value),
+        firing=firing,
+        work=_work(user, rule, who) if verdict != Verdict.QUIET else None,
+        queue=_queue(user, rule, who) if verdict != Verdict.QUIET else None,
+        fires_at=fires_at,
+        marks=_marks(spells, near(rule, told.values, spells)),
+        fired=len(spells),
+    )
+
+
+def _work(user: User, rule: Rule, who: int) -> Workload | None:
+    if not who or rule.figure not in OF_WORK:
+        return None
+    return visible_workloads(user).select_related("cluster", "queue").filter(pk=who).first()
+
+
+def _queue(user: User, rule: Rule, who: int) -> Queue | None:
+    if not who or rule.figure not in OF_QUEUES:
+        return None
+    return visible_queues(user).filter(pk=who).first()
+
+
+def _marks(spells: Iterable[Fired], close: Iterable[tuple[int, int]]) -> list[Mark]:
+    found = [_mark(first, last, "near") for first, last in close]
+    return found + [_mark(one.first, one.last, "fired") for one in spells]
+
+
+def _mark(first: int, last: int, kind: str) -> Mark:
+    width = max(0.8, 100 * (last - first) / (POINTS - 1))
+    return Mark(round(min(100 - width, 100 * first / (POINTS - 1)), 2), round(width, 2), kind)
+
+
+def tried(user: User, rule: Rule, before: Rule | None, now: datetime) -> Tried:
+    """``rule``, which need not be saved, over what was measured."""
+    times = moments(now)
+    told = series(rule, times)
+    spells = fired(rule, times, told.values)
+    earlier: list[Fired] = []
+    if before is not None:
+        old = told if _same_figure(rule, before) else series(before, times)
+        earlier = fired(before, times, old.values)
+    names = visible_workloads(user).in_bulk({int(told.who[one.first]) for one in spells})
+    shown = [
+        _spell(rule, number, one, times, earlier, names.get(int(told.who[one.first])))
+        for number, one in enumerate(spells, 1)
+    ]
+    return Tried(
+        rule, before, times, told, shown, len(earlier), math.fsum(one.for_s for one in shown)
+    )
+
+
+def _same_figure(one: Rule, other: Rule) -> bool:
+    names = ("figure", "queue_id", "gpu_class_id", "least_gpus")
+    return all(getattr(one, name) == getattr(other, name) for name in names)
+
+
+def _spell(
+    rule: Rule,
+    number: int,
+    one: Fired,
+    times: Floats,
+    earlier: Sequence[Fired],
+    work: Workload | None,
+) -> Spell:
+    since, until = times[one.first], times[min(one.last, len(times) - 1)]
+    both = [old for old in earlier if old.first < one.last and one.first < old.last]
+    lasted = sum(times[min(o.last, len(times) - 1)] - times[o.first] for o in both)
+    return Spell(
+        number,
+        datetime.fromtimestamp(since, UTC),
+        datetime.fromtimestamp(until, UTC),
+        float(until - since),
+        words.value_of(rule, one.peak),
+        duration(lasted) if both else "",
+        work if rule.figure in OF_WORK else None,
+    )

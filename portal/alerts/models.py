@@ -1,0 +1,100 @@
+"""Rules that fire when a figure passes a bound, and when each did."""
+
+from __future__ import annotations
+
+from django.core.validators import MinValueValidator
+from django.db import models
+from django.db.models import Q
+
+from scheduling.models import Cluster, GpuClass, Queue, Workload
+
+
+class Figure(models.TextChoices):
+    """What is watched; in seconds, but for evictions (a count), GPUs oversubscribed, and days of a budget."""
+
+    LONGEST_WAIT = "longest_wait", "Longest wait"
+    WAIT_P90 = "wait_p90", "Wait P90"
+    STARVATION = "starvation", "Starvation"
+    IDLE_GPUS = "idle_gpus", "Idle GPUs"
+    EVICTED_AGAIN = "evicted_again", "Repeated eviction"
+    BUDGET = "budget", "Budget"
+    OVERSUBSCRIBED = "oversubscribed", "Oversubscription"
+    ENGINE_STALLED = "engine_stalled", "Engine stalled"
+    MIRROR_STALE = "mirror_stale", "Mirror stale"
+
+
+class Tell(models.TextChoices):
+    OPERATORS = "operators", "Operators"
+    LEADS = "leads", "Leads of the queue"
+    OWNER = "owner", "Owner of the work"
+
+
+class Rule(models.Model):
+    """Fires once its figure has been above ``over`` for ``for_s`` seconds (cluster time)."""
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="alert_rules")
+    figure = models.CharField(max_length=16, choices=Figure.choices)
+    queue = models.ForeignKey(
+        Queue, on_delete=models.CASCADE, null=True, blank=True, related_name="alert_rules"
+    )
+    """Of it and all below; NULL: of the whole cluster."""
+    gpu_class = models.ForeignKey(
+        GpuClass, on_delete=models.CASCADE, null=True, blank=True, related_name="+"
+    )
+    over = models.FloatField(validators=[MinValueValidator(0)])
+    for_s = models.PositiveIntegerField(default=0)
+    least_gpus = models.PositiveIntegerField(default=1)
+    """Of one workload; for idle GPUs."""
+    tell = models.CharField(max_length=9, choices=Tell.choices, default=Tell.OPERATORS)
+    again_s = models.PositiveIntegerField(default=6 * 3600)
+    """Nobody is told again within."""
+    over_since = models.DateTimeField(null=True, editable=False)
+    """Since when it has been over; NULL while it is not."""
+
+    class Meta:
+        ordering = ["figure", "queue__path", "id"]
+
+    def __str__(self) -> str:
+        return f"{self.get_figure_display()} of {self.cluster}"
+
+
+class Firing(models.Model):
+    """A time in which a rule fired; ``until`` is NULL while it does."""
+
+    rule = models.ForeignKey(Rule, on_delete=models.CASCADE, related_name="firings")
+    since = models.DateTimeField()
+    until = models.DateTimeField(null=True, blank=True)
+    peak = models.FloatField()
+    workload = models.ForeignKey(
+        Workload, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    queue = models.ForeignKey(
+        Queue, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    """Whom it was about when it began."""
+    told = models.PositiveIntegerField(default=0)
+    """People who were."""
+    told_at = models.DateTimeField(null=True, blank=True)
+    acknowledged_at = models.DateTimeField(null=True, blank=True)
+    acknowledged_by = models.CharField(max_length=150, blank=True)
+
+    class Meta:
+        ordering = ["-since", "-id"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["rule"], condition=Q(until=None), name="alert_fires_once_at_a_time"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.rule} since {self.since:%F %R}"
+
+
+class Watch(models.Model):
+    """When the rules of a cluster were looked at last; a cluster without one gets the first rules."""
+
+    cluster = models.OneToOneField(Cluster, on_delete=models.CASCADE, related_name="+")
+    at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"{self.cluster} at {self.at:%F %R}"

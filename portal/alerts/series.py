@@ -1,0 +1,285 @@
+"""What rules watch, over time: the same functions tell what holds now, what fired, and what an edit would.
+
+Each takes moments in ascending order and reads the ledger; a value stands for the time up to its moment. NaN
+is not known, or nothing to say. With each value goes whom it is about: the id of a workload or a queue, or 0.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+from django.db.models import Q
+from django.utils import timezone
+
+from portal.alerts.models import Figure, Rule
+from portal.display.periods import Floats, Ints, epochs
+from portal.reports.budgets import spendings
+from portal.reports.models import Budget
+from scheduling.models import (
+    MILLI,
+    ClusterMode,
+    Cycle,
+    Eviction,
+    IdleSpell,
+    Queue,
+    UsageSample,
+    Workload,
+)
+from scheduling.models.ledger import Resolution
+
+P90_OF = timedelta(hours=24)
+EVICTIONS_OF = timedelta(days=7)
+STARVED = 0.8
+"""Of the fair share: below it a queue that waits is starved."""
+LEAST = 5
+"""Fewer starts have no ninth decile."""
+BY_MINUTES = timedelta(hours=3)
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    values: Floats
+    who: Ints
+
+    @classmethod
+    def unknown(cls, times: Floats) -> Series:
+        return cls(np.full(len(times), np.nan), np.zeros(len(times), np.int64))
+
+
+def series(rule: Rule, times: Floats) -> Series:
+    """The figure of ``rule`` at ``times``, seconds since 1970."""
+    return READ[Figure(rule.figure)](rule, times)
+
+
+def _leaves(rule: Rule) -> Q:
+    """A condition on ``queue``."""
+    if rule.queue is None:
+        return Q(queue__cluster=rule.cluster_id)
+    path = rule.queue.path
+    return Q(queue__cluster=rule.cluster_id) & (
+        Q(queue__path=path) | Q(queue__path__startswith=f"{path}/")
+    )
+
+
+def _at(seconds: float) -> datetime:
+    return datetime.fromtimestamp(float(seconds), UTC)
+
+
+def _longest(times: Floats, spells: Iterable[tuple[int, float, float]]) -> Series:
+    """At each moment how long the longest of those (who, begin, end) that last has lasted."""
+    found = Series.unknown(times)
+    for who, begin, end in spells:
+        first, last = np.searchsorted(times, (begin, end))
+        part = slice(int(first), int(last))
+        lasted = times[part] - begin
+        longer = ~(found.values[part] >= lasted)
+        found.values[part] = np.where(longer, lasted, found.values[part])
+        found.who[part] = np.where(longer, who, found.who[part])
+    found.values[np.isnan(found.values)] = 0.0
+    return found
+
+
+def _longest_wait(rule: Rule, times: Floats) -> Series:
+    start, end = _at(times[0]), _at(times[-1])
+    rows = Workload.objects.filter(
+        _leaves(rule),
+        Q(first_started_at=None) | Q(first_started_at__gt=start),
+        Q(finished_at=None) | Q(finished_at__gt=start),
+        submitted_at__lte=end, held=False, gpus__gt=0,
+    )  # fmt: skip
+    columns = rows.values_list(
+        "pk", "submitted_at", "first_started_at", "finished_at", "gpu_classes"
+    )
+    spells = (
+        (pk, submitted.timestamp(), (first or finished or _at(times[-1] + 1)).timestamp())
+        for pk, submitted, first, finished, names in columns
+        if _asks_for(rule, names)
+    )
+    return _longest(times, spells)
+
+
+def _asks_for(rule: Rule, names: list[str]) -> bool:
+    return rule.gpu_class is None or not names or rule.gpu_class.name in names
+
+
+def _wait_p90(rule: Rule, times: Floats) -> Series:
+    since = _at(times[0]) - P90_OF
+    rows = Workload.objects.filter(
+        _leaves(rule), first_started_at__gt=since, first_started_at__lte=_at(times[-1])
+    )
+    if rule.gpu_class is not None:
+        rows = rows.filter(gpu_class=rule.gpu_class)
+    found = list(rows.order_by("first_started_at").values_list("first_started_at", "submitted_at"))
+    starts = epochs([first for first, _ in found if first])
+    waits = starts - epochs([submitted for _, submitted in found])
+    lows = np.searchsorted(starts, times - P90_OF.total_seconds(), side="right")
+    highs = np.searchsorted(starts, times, side="right")
+    told = Series.unknown(times)
+    for i, (low, high) in enumerate(zip(lows.tolist(), highs.tolist(), strict=True)):
+        if high - low >= LEAST:
+            told.values[i] = np.quantile(waits[low:high], 0.9)
+    return told
+
+
+Rows = list[tuple[int, int, datetime, float, float, float, float, float]]
+
+
+def _samples(rule: Rule, times: Floats, condition: Q) -> Rows:
+    """Hours, and lately minutes where there are any, in order: queue, class, start, then allocated, fair
+    share, pending, nominal and ready, milli-GPU."""
+    start, end = _at(times[0]) - timedelta(hours=24), _at(times[-1])
+    minutes = Q(resolution=Resolution.MINUTE, start__gt=end - BY_MINUTES, start__lte=end)
+    known = UsageSample.objects.filter(minutes, condition)
+    first = known.order_by("start").values_list("start", flat=True).first()
+    until = first.replace(minute=0, second=0, microsecond=0) if first else end
+    hours = Q(resolution=Resolution.HOUR, start__gte=start, start__lt=until)
+    rows = UsageSample.objects.filter(hours | minutes, condition)
+    if rule.gpu_class is not None:
+        rows = rows.filter(gpu_class=rule.gpu_class)
+    columns = (
+        "queue_id", "gpu_class_id", "start", "allocated_gpus", "fair_share_gpus", "pending_gpus",
+        "nominal_gpus", "ready_gpus",
+    )  # fmt: skip
+    return list(rows.order_by("start").values_list(*columns))
+
+
+def _starvation(rule: Rule, times: Floats) -> Series:
+    """How long the worst-off queue has held less than ``STARVED`` of its fair share while it waits."""
+    begun: dict[tuple[int, int], float] = {}
+    spells = []
+    for queue, gpu_class, start, allocated, fair, pending, _, _ in _samples(
+        rule, times, _leaves(rule)
+    ):
+        key, at = (queue, gpu_class), start.timestamp()
+        if pending > 0 and allocated < STARVED * fair:
+            begun.setdefault(key, at)
+        elif key in begun:
+            spells.append((queue, begun.pop(key), at))
+    spells += [(queue, at, times[-1] + 1) for (queue, _), at in begun.items()]
+    return _longest(times, spells)
+
+
+def _idle_gpus(rule: Rule, times: Floats) -> Series:
+    rows = IdleSpell.objects.filter(
+        Q(until=None) | Q(until__gt=_at(times[0])),
+        workload__in=Workload.objects.filter(_leaves(rule)),
+        gpus__gte=rule.least_gpus * MILLI,
+        since__lte=_at(times[-1]),
+    )
+    if rule.gpu_class is not None:
+        rows = rows.filter(gpu_class=rule.gpu_class)
+    columns = rows.values_list("workload_id", "since", "until")
+    spells = (
+        (pk, since.timestamp(), until.timestamp() if until else times[-1] + 1)
+        for pk, since, until in columns
+    )
+    return _longest(times, spells)
+
+
+def _evicted_again(rule: Rule, times: Floats) -> Series:
+    """The most evictions of one workload in the seven days before."""
+    rows = Eviction.objects.filter(
+        _leaves(rule), at__gt=_at(times[0]) - EVICTIONS_OF, at__lte=_at(times[-1])
+    )
+    if rule.gpu_class is not None:
+        rows = rows.filter(gpu_class=rule.gpu_class)
+    found = [
+        (at.timestamp(), pk) for at, pk in rows.order_by("at").values_list("at", "workload_id")
+    ]
+    told, counts = Series.unknown(times), Counter[int]()
+    low = high = 0
+    for i, now in enumerate(times.tolist()):
+        while high < len(found) and found[high][0] <= now:
+            counts[found[high][1]] += 1
+            high += 1
+        while low < high and found[low][0] <= now - EVICTIONS_OF.total_seconds():
+            counts[found[low][1]] -= 1
+            low += 1
+        top = max(counts.items(), key=lambda pair: pair[1], default=(0, 0))
+        told.values[i], told.who[i] = top[1], top[0]
+    return told
+
+
+def _oversubscribed(rule: Rule, times: Floats) -> Series:
+    """GPUs that queues below the root are guaranteed above what is ready, of the worst class."""
+    tops = Q(queue__cluster=rule.cluster_id) & (
+        Q(queue__parent=None) | Q(queue__parent__parent=None)
+    )
+    roots = set(
+        Queue.objects.filter(cluster=rule.cluster_id, parent=None).values_list("pk", flat=True)
+    )
+    excess: dict[float, dict[int, float]] = defaultdict(lambda: defaultdict(float))
+    for queue, gpu_class, start, _, _, _, nominal, ready in _samples(rule, times, tops):
+        excess[start.timestamp()][gpu_class] += -ready if queue in roots else nominal
+    starts = np.array(sorted(excess))
+    worst = np.array([max(excess[at].values()) / MILLI for at in starts.tolist()])
+    return _steps(times, starts, worst)
+
+
+def _steps(times: Floats, starts: Floats, values: Floats) -> Series:
+    """The last value that began before each moment."""
+    told = Series.unknown(times)
+    at = np.searchsorted(starts, times, side="right") - 1
+    known = at >= 0
+    told.values[known] = values[at[known]]
+    return told
+
+
+def _mirror_stale(rule: Rule, times: Floats) -> Series:
+    """The largest lag since the moment before, as far as a cycle was kept."""
+    step = times[1] - times[0] if len(times) > 1 else 600.0
+    rows = Cycle.objects.filter(
+        cluster=rule.cluster_id,
+        lag_s__isnull=False,
+        at__gt=_at(times[0] - step),
+        at__lte=_at(times[-1]),
+    ).order_by("at")
+    found = list(rows.values_list("at", "lag_s"))
+    told = Series.unknown(times)
+    which = np.searchsorted(times, epochs([at for at, _ in found]))
+    for i, (_, lag_s) in zip(which.tolist(), found, strict=True):
+        told.values[i] = np.fmax(told.values[i], lag_s or 0.0)
+    return told
+
+
+def _engine_stalled(rule: Rule, times: Floats) -> Series:
+    """Real seconds since the last finished cycle; of now alone, as nobody keeps when there was none."""
+    told, cluster = Series.unknown(times), rule.cluster
+    if cluster.planned_at is not None and cluster.mode != ClusterMode.PAUSED:
+        told.values[-1] = max(0.0, (timezone.now() - cluster.planned_at).total_seconds())
+    return told
+
+
+def _budget(rule: Rule, times: Floats) -> Series:
+    """Days before its end on which a budget runs out, of the worst one; of now alone."""
+    now = _at(times[-1])
+    rows = Budget.objects.filter(
+        _leaves(rule), begin__lte=now.date(), end__gte=now.date()
+    ).select_related("queue__cluster")
+    told = Series.unknown(times)
+    for one in spendings(rule.cluster, rows, now):
+        days = (one.budget.end - one.runs_out).days if one.runs_out else 0
+        if not told.values[-1] >= days:
+            told.values[-1], told.who[-1] = days, one.budget.queue_id
+    return told
+
+
+READ: Mapping[Figure, Callable[[Rule, Floats], Series]] = {
+    Figure.LONGEST_WAIT: _longest_wait,
+    Figure.WAIT_P90: _wait_p90,
+    Figure.STARVATION: _starvation,
+    Figure.IDLE_GPUS: _idle_gpus,
+    Figure.EVICTED_AGAIN: _evicted_again,
+    Figure.BUDGET: _budget,
+    Figure.OVERSUBSCRIBED: _oversubscribed,
+    Figure.ENGINE_STALLED: _engine_stalled,
+    Figure.MIRROR_STALE: _mirror_stale,
+}
+OF_WORK = frozenset({Figure.LONGEST_WAIT, Figure.IDLE_GPUS, Figure.EVICTED_AGAIN})
+OF_QUEUES = frozenset({Figure.STARVATION, Figure.BUDGET})
+OF_NOW = frozenset({Figure.BUDGET, Figure.ENGINE_STALLED})
+"""Whose past nobody keeps."""
