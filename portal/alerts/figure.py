@@ -33,7 +33,8 @@ def drawn(tried: Tried, zone: ZoneInfo) -> Drawn:
     layout["yaxis"] = theme.axis(range=[0, top], nticks=5, rangemode="tozero", ticksuffix=unit)
     layout["shapes"] = [_band(one, zone) for one in tried.spells]
     data = [_line(times, values, zone, unit), _bound(times, rule.over / scale, zone, ERR, "")]
-    said = f"{words.value_of(rule, rule.over)}{', new' if before else ''}"
+    is_new = before is not None and before.over != rule.over
+    said = f"{words.value_of(rule, rule.over)}{', new' if is_new else ''}"
     labels = [theme.label(said, rule.over / scale, bold=True, font={"color": ERR})]
     if before is not None and _comparable(rule, before) and before.over != rule.over:
         data.append(_bound(times, before.over / scale, zone, theme.MUTED, "4px,3px"))

@@ -82,21 +82,27 @@
     colours.close();
   }
 
-  const plots = [...document.querySelectorAll(".plot[data-figure]")];
+  // Those that stand on the page now: parts of it may be swapped.
+  const plots = () => [...document.querySelectorAll(".plot[data-figure]")];
+  const drawThem = () => drawAll(plots());
 
   function start() {
-    drawAll(plots);
     const resized = new ResizeObserver((entries) => {
       const changed = entries.map((entry) => entry.target).filter((plot) => drawn.get(plot) !== plot.clientWidth);
       if (changed.length) drawAll(changed);
     });
-    plots.forEach((plot) => resized.observe(plot));
-    document.body.addEventListener("weir:theme", () => drawAll(plots));
-    document.body.addEventListener("weir:swapped", () => drawAll(plots));
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => drawAll(plots));
+    const follow = () => {
+      drawThem();
+      plots().forEach((plot) => resized.observe(plot));
+    };
+    follow();
+    document.body.addEventListener("htmx:afterSwap", follow);
+    document.body.addEventListener("weir:theme", drawThem);
+    document.body.addEventListener("weir:swapped", drawThem);
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawThem);
   }
 
-  if (window.Plotly && plots.length) start();
+  if (window.Plotly) start();
 
   const form = document.getElementById("filters");
   if (!form) return;

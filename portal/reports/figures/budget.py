@@ -94,7 +94,7 @@ def _labels(one: Spending, currency: str) -> list[dict[str, Any]]:
     if one.ahead:
         labels.append(theme.label("P50, P10 to P90", one.ahead[-1].p50))
     labels.append(
-        theme.label("even spending", one.amount * 0.72, x=0.3, font={"color": theme.MUTED})
+        theme.label("even spending", one.amount * 0.7, x=0.02, font={"color": theme.MUTED})
     )
     if one.runs_out:
         labels.append(
