@@ -233,6 +233,7 @@ WEIR_TOKEN_DAYS = env.int("WEIR_TOKEN_DAYS", default=90)
 WEIR_ENDLESS_TOKENS = env.bool("WEIR_ENDLESS_TOKENS", default=False)
 
 # Requests a minute of one person, and of one address that says nobody's name; 0 is unlimited.
+WEIR_METRICS_TOKEN = env.str("WEIR_METRICS_TOKEN", default="")
 WEIR_API_RATE = env.int("WEIR_API_RATE", default=1200)
 WEIR_API_RATE_UNKNOWN = env.int("WEIR_API_RATE_UNKNOWN", default=60)
 # Streams one person may hold open at once: a tab in front of somebody holds one.

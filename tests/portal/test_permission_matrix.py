@@ -244,6 +244,7 @@ ROWS = {
     "web:audit": Row(AUDITORS),
     "web:audit_csv": Row(AUDITORS),
     "web:metrics": Row(OPERATORS, ADMINS),
+    "exported_metrics": Row(NOBODY),
     "web:alerts": Row(LENDING, LENDING),
     "web:alert_preview": Row(LENDING),
     "web:alert_rule": Row(ACTORS, ACTORS, ALERT),

@@ -250,6 +250,7 @@ ADDRESSES = {
     "web:alert_acknowledge": PLAIN,
     "web:alert_delete": PLAIN,
     "api:alerts": SHOWN,
+    "exported_metrics": PLAIN,
     "reports:use_nudge": PLAIN,
     "reports:use_keep": PLAIN,
     "reports:budgets": Address(

@@ -1,0 +1,153 @@
+"""Weir's own metrics, in the text format of Prometheus: https://prometheus.io/docs/instrumenting/exposition_formats/.
+
+Read from the ledger when they are asked for, so every web process tells the same and none keeps counters.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable, Iterator
+
+from django.conf import settings
+from django.db.models import Count, Sum
+from django.http import Http404, HttpRequest, HttpResponse
+from django.utils import timezone
+from django.views.decorators.http import require_safe
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from portal.alerts.models import Firing
+from portal.notices.models import Letter, LetterState
+from scheduling.models import (
+    MILLI,
+    Cluster,
+    Cycle,
+    Eviction,
+    IdleSpell,
+    Share,
+    State,
+    Workload,
+)
+
+SHARES = ("allocated", "fair_share", "nominal", "pending")
+Labels = tuple[str, ...]
+Row = tuple[Labels, float]
+
+
+@require_safe
+def metrics(request: HttpRequest) -> HttpResponse:
+    """For whoever has the token of ``WEIR_METRICS_TOKEN``; without one set there is no such page."""
+    wanted = f"Bearer {settings.WEIR_METRICS_TOKEN}"
+    given = request.headers.get("Authorization", "")
+    if not settings.WEIR_METRICS_TOKEN or not secrets.compare_digest(
+        given.encode(), wanted.encode()
+    ):
+        raise Http404
+    registry = CollectorRegistry()
+    registry.register(Weir())
+    return HttpResponse(generate_latest(registry), content_type=CONTENT_TYPE_LATEST)
+
+
+class Weir(Collector):
+    """All clusters as the ledger knows them now."""
+
+    def collect(self) -> Iterator[Metric]:
+        clusters = list(Cluster.objects.all())
+        yield from _health(clusters)
+        yield from _work()
+        yield from _gpus()
+        yield _gauge(
+            "weir_alerts_firing", "Alert rules that fire.", ("cluster", "figure", "queue"),
+            (
+                ((f.rule.cluster.name, f.rule.figure, f.rule.queue.path if f.rule.queue else ""), 1.0)
+                for f in Firing.objects.filter(until=None).select_related("rule__cluster", "rule__queue")
+            ),
+        )  # fmt: skip
+        states = Letter.objects.filter(state__in=(LetterState.WAITING, LetterState.DEAD))
+        counts = states.order_by().values_list("state").annotate(count=Count("pk"))
+        yield _gauge(
+            "weir_letters", "Mails and webhooks that wait or could not be delivered.", ("state",),
+            (((state,), float(count)) for state, count in counts),
+        )  # fmt: skip
+
+
+def _gauge(name: str, says: str, labels: Labels, rows: Iterable[Row]) -> GaugeMetricFamily:
+    """One for each set of labels: of several rows with the same the sum."""
+    sums: dict[Labels, float] = {}
+    for key, value in rows:
+        sums[key] = sums.get(key, 0.0) + value
+    family = GaugeMetricFamily(name, says, labels=labels)
+    for key, value in sums.items():
+        family.add_metric(list(key), value)
+    return family
+
+
+def _health(clusters: list[Cluster]) -> Iterator[Metric]:
+    now, last = timezone.now(), {}
+    for cluster in clusters:
+        last[cluster.name] = Cycle.objects.filter(cluster=cluster).first()
+    ages = [(c.name, (now - c.planned_at).total_seconds()) for c in clusters if c.planned_at]
+    yield _gauge(
+        "weir_plan_age_seconds", "Since the last finished cycle.", ("cluster",),
+        (((name,), age) for name, age in ages),
+    )  # fmt: skip
+    yield _gauge(
+        "weir_cycle_seconds", "That the last kept cycle took.", ("cluster",),
+        (((name,), cycle.took_ms / 1000) for name, cycle in last.items() if cycle),
+    )  # fmt: skip
+    yield _gauge(
+        "weir_mirror_lag_seconds", "Age of the picture that the last kept cycle planned.", ("cluster",),
+        (((name,), cycle.lag_s) for name, cycle in last.items() if cycle and cycle.lag_s is not None),
+    )  # fmt: skip
+    yield _gauge(
+        "weir_measured_gpus", "GPUs in the last readings.", ("cluster",),
+        (((c.name,), float(c.measured_gpus)) for c in clusters if c.metrics_url),
+    )  # fmt: skip
+
+
+def _work() -> Iterator[Metric]:
+    live = Workload.objects.exclude(state=State.FINISHED).order_by()
+    counts = live.values_list("cluster__name", "state").annotate(count=Count("pk"))
+    yield _gauge(
+        "weir_workloads", "That have not ended.", ("cluster", "state"),
+        (((cluster, state), float(count)) for cluster, state, count in counts),
+    )  # fmt: skip
+    evicted = Eviction.objects.order_by().values_list("workload__cluster__name", "rule")
+    family = CounterMetricFamily("weir_evictions", "So far.", labels=("cluster", "rule"))
+    for cluster, rule, count in evicted.annotate(count=Count("pk")):
+        family.add_metric([cluster, rule], float(count))
+    yield family
+
+
+def _gpus() -> Iterator[Metric]:
+    rows = list(
+        Share.objects.order_by().values_list(
+            "queue__cluster__name", "queue__path", "queue__parent", "gpu_class__name", *SHARES
+        )
+    )
+    yield _gauge(
+        "weir_queue_gpus", "Of each queue: allocated, fair share, nominal, pending.",
+        ("cluster", "queue", "gpu_class", "figure"),
+        (
+            ((cluster, path, name, figure), float(value) / MILLI)
+            for cluster, path, parent, name, *values in rows
+            if parent is not None
+            for figure, value in zip(SHARES, values, strict=True)
+        ),
+    )  # fmt: skip
+    of_root = [(row[0], row[3], row[5], row[6]) for row in rows if row[2] is None]
+    yield _gauge(
+        "weir_ready_gpus", "On nodes that take work.", ("cluster", "gpu_class"),
+        (((cluster, name), float(ready) / MILLI) for cluster, name, ready, _ in of_root),
+    )  # fmt: skip
+    yield _gauge(
+        "weir_installed_gpus", "On all nodes.", ("cluster", "gpu_class"),
+        (((cluster, name), float(all_) / MILLI) for cluster, name, _, all_ in of_root),
+    )  # fmt: skip
+    idle = IdleSpell.objects.filter(until=None).order_by()
+    held = idle.values_list("workload__cluster__name", "gpu_class__name").annotate(held=Sum("gpus"))
+    yield _gauge(
+        "weir_idle_gpus", "Held, and nothing runs on them.", ("cluster", "gpu_class"),
+        (((cluster, name), held / MILLI) for cluster, name, held in held),
+    )  # fmt: skip
