@@ -23,7 +23,7 @@ from portal.reports.asked import AskedRow, asked_against_used
 from portal.reports.filters import ReportFilters
 from portal.reports.held import workload_filter
 from portal.reports.scope import Scope, report_scope
-from portal.reports.usage import Usage
+from portal.reports.usage import Readings, Usage
 from portal.teams.access import visible_workloads
 from scheduling.models import MILLI, Cluster, IdleEnd, IdleSpell
 from scheduling.models.workloads import HOLDING
@@ -138,7 +138,7 @@ def use(cluster: Cluster, filters: ReportFilters, user: User) -> UseReport:
         now=now,
         hidden=hidden,
         periods=periods,
-        days=_days(scope, filters, periods, nothing),
+        days=_days(scope, readings, periods, nothing),
         nudges=_nudges(spells),
         asked=asked_against_used(scope, filters, user, reads_costs=reads_costs),
     )
@@ -227,11 +227,8 @@ def _row(spell: IdleSpell, cluster: Cluster, now: datetime, *, reads_costs: bool
     )
 
 
-def _days(
-    scope: Scope, filters: ReportFilters, periods: Periods, nothing: Floats
-) -> tuple[Day, ...]:
+def _days(scope: Scope, readings: Readings, periods: Periods, nothing: Floats) -> tuple[Day, ...]:
     """Means over the hours of each period; what nobody measured counts as partly used."""
-    readings = held.read(scope, filters) if filters.by_work else samples.read(scope, filters)
     if not len(readings.starts_s):
         return ()
     which = periods.index(readings.starts_s)
