@@ -9,7 +9,8 @@ from typing import Any
 from django.db.models import QuerySet
 
 from portal.accounts.models import User
-from portal.display.csv import Table
+from portal.display.csv import Cell, Table
+from portal.reports.entitled import Entitlement, entitlement
 from portal.reports.filters import ReportFilters
 from portal.reports.held import workload_filter
 from portal.reports.scope import Scope, report_scope
@@ -58,6 +59,8 @@ class FairnessReport:
     late_all: int
     causes: tuple[tuple[str, int], ...]
     """Why those that are late were, in words, the most frequent first; they add up."""
+    entitlement: Entitlement | None
+    """None where nothing was sampled, or a user or type is asked for."""
 
     @property
     def ended(self) -> int:
@@ -71,10 +74,13 @@ class FairnessReport:
 
     @property
     def is_empty(self) -> bool:
-        return not self.ended
+        return not self.ended and self.entitlement is None
 
     def tables(self) -> tuple[Table, ...]:
-        return _queue_table(self), _late_table(self)
+        return (
+            _queue_table(self), _late_table(self), _entitled_table(self), _lent_table(self),
+            _starved_table(self),
+        )  # fmt: skip
 
     def as_dict(self) -> dict[str, Any]:
         return {
@@ -84,12 +90,15 @@ class FairnessReport:
             "mean_lead_s": round(self.lead_s, 1),
             "ended_later_than_alone": self.late_all,
             "causes": dict(self.causes),
+            "jain_of_received_over_entitled": self.entitlement.jain if self.entitlement else None,
             **{table.name: table.as_dicts() for table in self.tables()},
         }
 
 
 def fairness(cluster: Cluster, filters: ReportFilters, user: User) -> FairnessReport:
-    """Five queries. Raises Http404 and ValidationError as ``report_scope`` does."""
+    """Eight queries, and one for each starved spell that is shown. Raises Http404 and ValidationError as
+    ``report_scope`` does.
+    """
     scope = report_scope(cluster, filters, user)
     works = list(_ended(scope, filters))
     late = ended_late(_ended(scope, filters))
@@ -100,6 +109,7 @@ def fairness(cluster: Cluster, filters: ReportFilters, user: User) -> FairnessRe
         late=tuple(_late(one) for one in late if one.workload.pk in seen)[:LATE_SHOWN],
         late_all=len(late),
         causes=_causes(late),
+        entitlement=entitlement(scope, filters),
     )
 
 
@@ -161,3 +171,41 @@ def _late_table(report: FairnessReport) -> Table:
         for row in report.late
     ]  # fmt: skip
     return Table("late", "Ended later than alone", columns, rows)
+
+
+def _entitled_table(report: FairnessReport) -> Table:
+    columns = (
+        "queue",
+        "entitled_gpu_hours",
+        "received_gpu_hours",
+        "received_share",
+        "starved_hours",
+    )
+    found = report.entitlement
+    rows: list[tuple[Cell, ...]] = [
+        (row.path, row.entitled, row.received, row.part, row.starved_hours)
+        for row in (found.queues if found else ())
+    ]
+    return Table("entitled", "Received against entitled", columns, rows)
+
+
+def _lent_table(report: FairnessReport) -> Table:
+    found = report.entitlement
+    rows: list[tuple[Cell, ...]] = [
+        (lender, borrower, float(found.lending.of[i, j]))
+        for i, lender in enumerate(found.lending.lenders if found else ())
+        for j, borrower in enumerate(found.lending.borrowers if found else ())
+        if found is not None
+    ]
+    return Table("lent", "Who lent whom", ("lender", "borrower", "gpu_hours"), rows)
+
+
+def _starved_table(report: FairnessReport) -> Table:
+    found = report.entitlement
+    rows: list[tuple[Cell, ...]] = [
+        (one.queue, one.since, one.hours, one.gpus, one.why)
+        for one in (found.starved if found else ())
+    ]
+    return Table(
+        "starved", "Starved longest", ("queue", "since", "hours", "gpus_short", "why"), rows
+    )

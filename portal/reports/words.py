@@ -20,6 +20,7 @@ from portal.display.periods import HOUR_S
 from portal.display.sentences import and_list
 from portal.display.spread import share
 from portal.display.units import gpus_each
+from portal.reports.entitled import Entitlement
 from portal.reports.fairness import FairnessReport
 from portal.reports.filters import PRESETS, ReportFilters
 from portal.reports.longest import CAUSES, QUOTA, LongestReport, LongestRow
@@ -234,6 +235,29 @@ def lead_of(seconds: float) -> str:
 
 
 def fairness_finding(report: FairnessReport) -> Finding:
+    """Who received what it was entitled to, where that was sampled; then what sharing was worth."""
+    lead = _lead_finding(report) if report.ended else Finding("")
+    found = report.entitlement
+    if found is None or not found.queues:
+        return lead
+    return Finding(_entitled(found), str(lead))
+
+
+def _entitled(found: Entitlement, least: float = 0.95) -> str:
+    known = [row for row in found.queues if row.part is not None]
+    missed = [row for row in known if (row.part or 0.0) < least]
+    if not missed:
+        return f"Every queue received at least {percent(least)} of what it was entitled to."
+    first = min(missed, key=lambda row: row.part or 0.0)
+    said = f"{first.path} received {percent(first.part)} of what it was entitled to"
+    if len(missed) == len(known):
+        return f"No queue received {percent(least)} of what it was entitled to; {said}."
+    if len(missed) == 1:
+        return f"{said}, every other queue at least {percent(least)}."
+    return f"{said}; all but {number(len(missed))} queues received at least {percent(least)}."
+
+
+def _lead_finding(report: FairnessReport) -> Finding:
     ahead = "ahead of" if report.lead_s >= 0 else "behind"
     bold = (
         f"On average work was {duration(abs(report.lead_s))} {ahead} the quota of its queue alone"

@@ -11,10 +11,9 @@ from typing import Any, Protocol
 from django.urls import reverse
 
 from portal.display.adding_up import hours_column, percent_column
-from portal.display.format import class_number, duration, number
+from portal.display.format import class_number, number
 from portal.display.spread import LEAST
 from portal.reports import words
-from portal.reports.fairness import FairnessReport
 from portal.reports.figures import preemptions as preemption_figures
 from portal.reports.figures import theme
 from portal.reports.figures import utilization as utilization_figures
@@ -272,18 +271,6 @@ def preemptions_page(report: PreemptionsReport, **_: object) -> dict[str, Any]:
     }
 
 
-def fairness_page(report: FairnessReport, **_: object) -> dict[str, Any]:
-    most = max((abs(row.lead_s) for row in report.queues), default=0.0)
-    return {
-        "finding": words.fairness_finding(report),
-        "lead": words.lead_of(report.lead_s),
-        "late_share": report.late_all / report.ended,
-        "queue_rows": [
-            (row, _lead_meter(row.lead_s, most), duration(abs(row.lead_s))) for row in report.queues
-        ],
-    }
-
-
 @dataclass(frozen=True)
 class Piece:
     """A stretch of a bar, percent of the axis, in the colour of its cause."""
@@ -331,12 +318,6 @@ def _pieces(row: LongestRow, end_s: float) -> list[Piece]:
         found.append(Piece(round(at, 3), round(width, 3), name, titles[name]))
         at += width
     return found
-
-
-def _lead_meter(lead_s: float, most: float) -> Meter:
-    """Full is ahead, pale behind."""
-    part = _part(abs(lead_s), most)
-    return Meter(part, part) if lead_s >= 0 else Meter(0.0, part)
 
 
 @dataclass(frozen=True)
