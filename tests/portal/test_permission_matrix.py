@@ -244,7 +244,6 @@ ROWS = {
     "web:audit": Row(AUDITORS),
     "web:audit_csv": Row(AUDITORS),
     "web:metrics": Row(OPERATORS, ADMINS),
-    "exported_metrics": Row(NOBODY),
     "web:alerts": Row(LENDING, LENDING),
     "web:alert_preview": Row(LENDING),
     "web:alert_rule": Row(ACTORS, ACTORS, ALERT),
@@ -350,6 +349,7 @@ ROWS = {
     "no_such_api": Row(NOBODY),
 }
 OPEN = {
+    "exported_metrics",
     "accounts:sign_in", "web:first_admin", "accounts:oidc", "account_login", "account_inactive",
     "account_signup", "web:sent_sink",
     "mfa_authenticate", "mfa_login_webauthn", "openid_connect_callback", "socialaccount_signup",

@@ -56,6 +56,8 @@ def test_every_answer_to_a_person_stays_out_of_caches(admin):
         "request",
         "webhook",
         "letter",
+        "budget",
+        "alert",
     )
     world = World(Cluster.objects.get(), {"admin": session}, dict.fromkeys(kept, 1))
     client = world.client("admin")

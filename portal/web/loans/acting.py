@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
@@ -51,7 +51,7 @@ def _typed(request: PersonRequest) -> Typed:
     text = request.POST.get("gpus", "").strip()
     try:
         gpus = round(Decimal(text) * MILLI) if text else None
-    except (InvalidOperation, ValueError, OverflowError) as error:
+    except (ArithmeticError, ValueError) as error:
         raise ServiceError(
             "no_number", "That is no number of GPUs.", "Write one, such as 4.", field="gpus"
         ) from error
