@@ -18,12 +18,12 @@ import numpy as np
 from django.db.models import Count
 from numpy.typing import NDArray
 
-from portal.display.periods import HOUR_S, Floats, Periods
+from portal.display.periods import HOUR_S, Floats, Periods, epochs
 from portal.display.spread import share
 from portal.reports.filters import ReportFilters
 from portal.reports.samples import best_resolution
 from portal.reports.scope import Scope
-from scheduling.models import Action, Decision, UsageSample, headline
+from scheduling.models import MILLI, Action, Decision, UsageSample, headline
 from scheduling.models.ledger import Resolution
 
 STARVED = 0.8
@@ -207,20 +207,20 @@ def _read(scope: Scope, filters: ReportFilters) -> _Cube | None:
 
 
 def _cube(scope: Scope, rows: list[Any], leaves: list[int], classes: list[int]) -> _Cube:
+    starts, queues, pks, seconds, *values = zip(*rows, strict=True)
+    moments = {start: i for i, start in enumerate(sorted(set(starts)))}
     at = {queue: i for i, queue in enumerate(leaves)}
     of = {pk: i for i, pk in enumerate(classes)}
-    moments = {start: i for i, start in enumerate(sorted({row[0] for row in rows}))}
-    shape = (len(moments), len(leaves), len(classes))
-    parts = [np.zeros(shape) for _ in range(4)]
+    step = np.array([moments[start] for start in starts])
+    place = (step, np.array([at[queue] for queue in queues]), np.array([of[pk] for pk in pks]))
+    weights = scope.unit.weights
+    weight = np.array([weights[pk] for pk in pks]) / MILLI
     hours = np.zeros(len(moments))
-    for start, queue, pk, seconds, *values in rows:
-        place = (moments[start], at[queue], of[pk])
-        hours[place[0]] = max(hours[place[0]], seconds / HOUR_S)
-        weight = scope.unit.weights[pk] / 1000
-        for part, value in zip(parts, values, strict=True):
-            part[place] = value * weight
-    starts = np.array([start.timestamp() for start in moments])
-    return _Cube(starts, hours, tuple(leaves), *parts)
+    np.maximum.at(hours, step, np.array(seconds) / HOUR_S)
+    parts = [np.zeros((len(moments), len(leaves), len(classes))) for _ in values]
+    for part, column in zip(parts, values, strict=True):
+        part[place] = np.array(column) * weight
+    return _Cube(epochs(list(moments)), hours, tuple(leaves), *parts)
 
 
 def _queues(

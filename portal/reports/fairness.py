@@ -96,12 +96,12 @@ class FairnessReport:
 
 
 def fairness(cluster: Cluster, filters: ReportFilters, user: User) -> FairnessReport:
-    """Eight queries, and one for each starved spell that is shown. Raises Http404 and ValidationError as
+    """Seven queries, and one for each starved spell that is shown. Raises Http404 and ValidationError as
     ``report_scope`` does.
     """
     scope = report_scope(cluster, filters, user)
     works = list(_ended(scope, filters))
-    late = ended_late(_ended(scope, filters))
+    late = ended_late(works)
     seen = _seen(user, late)
     return FairnessReport(
         filters=filters,

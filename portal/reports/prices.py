@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Any
 
@@ -13,6 +13,8 @@ from portal.accounts.models import User
 from portal.reports.scope import Scope
 from portal.teams.access import own_queues
 from scheduling.models import GpuClass
+
+ALWAYS = datetime.min.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +40,7 @@ Change = tuple[datetime, int, float]
 
 
 def _changes(classes: Mapping[int, GpuClass]) -> list[Change]:
-    """(when, class, price from then on) in order."""
+    """(when, class, price from then on) in order; the first that is known of a class always was."""
     history: Any = GpuClass.history.model
     rows = history.objects.filter(id__in=list(classes)).exclude(history_type="-")
     rows = rows.order_by("history_date", "history_id")
@@ -47,7 +49,7 @@ def _changes(classes: Mapping[int, GpuClass]) -> list[Change]:
     last: dict[int, float] = {}
     for at, pk, price in columns:
         if last.get(pk) != float(price):
-            found.append((at, pk, float(price)))
+            found.append((at if pk in last else ALWAYS, pk, float(price)))
             last[pk] = float(price)
     return found
 
@@ -55,11 +57,8 @@ def _changes(classes: Mapping[int, GpuClass]) -> list[Change]:
 def _prices(
     classes: Mapping[int, GpuClass], changes: list[Change], at: datetime
 ) -> dict[int, float]:
-    """In force at ``at``: before the first that is known, that one."""
-    found: dict[int, float] = {}
-    for since, pk, price in changes:
-        if since <= at or pk not in found:
-            found[pk] = price
+    """In force at ``at``."""
+    found = {pk: price for since, pk, price in changes if since <= at}
     return {pk: found.get(pk, float(c.price_per_gpu_hour)) for pk, c in classes.items()}
 
 

@@ -62,8 +62,8 @@ def by_queue(works: Iterable[Workload]) -> Mapping[int, QueueLead]:
     }
 
 
-def ended_late(works: QuerySet[Workload]) -> list[Late]:
-    """Those of ``works``, which have ended, that did later than alone, the latest first. Two queries."""
+def ended_late(works: Iterable[Workload]) -> list[Late]:
+    """Those of ``works``, which have ended, that did later than alone, the latest first. One query."""
     late = [(work, lead) for work in works if _is_late(work, lead := _lead_at_end(work))]
     waits = _longest_waits([work for work, _ in late])
     found = [Late(work, -lead, _why(work, waits.get(work.pk, ""))) for work, lead in late]
