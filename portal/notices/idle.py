@@ -48,7 +48,7 @@ def look(cluster: Cluster) -> None:
 def nudge(spell: IdleSpell, *, by: User) -> None:
     """Tell again now. Raises ServiceError where it is over, or was told of just before."""
     now = spell.workload.cluster.now()
-    held = IdleSpell.objects.select_for_update().filter(pk=spell.pk, until=None)
+    held = IdleSpell.objects.select_for_update(of=("self",)).filter(pk=spell.pk, until=None)
     again = held.select_related("workload__queue", "workload__cluster", "gpu_class").first()
     if again is None:
         raise ServiceError("moved_on", "Its GPUs are no longer idle.", "See the page again.")

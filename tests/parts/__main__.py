@@ -18,12 +18,17 @@ from tests.parts.servers import postgres, redis_server
 ROOT = Path(__file__).resolve().parents[2]
 SUITES = (
     "tests/portal/accounts",
+    "tests/portal/alerts",
     "tests/portal/api/test_guards.py",
     "tests/portal/audit",
+    "tests/portal/reports/test_entitled.py",
+    "tests/portal/reports/test_showback.py",
+    "tests/portal/reports/test_use.py",
     "tests/portal/teams/test_access.py",
     "tests/portal/teams/test_service_accounts.py",
     "tests/portal/web/test_group_rules.py",
     "tests/scheduling/models",
+    "tests/scheduling/services/metrics/test_booking.py",
     "tests/scheduling/services/test_ledger.py",
     "tests/scheduling/services/test_lifecycle.py",
     "tests/scheduling/services/test_quotas_at_once.py",
