@@ -14,7 +14,7 @@ from portal.accounts.models import User
 from portal.alerts import words
 from portal.alerts.firing import is_over, is_quiet
 from portal.alerts.models import Figure, Firing, Rule, Tell, Watch
-from portal.alerts.rules import FIRST
+from portal.alerts.rules import FIRST, told
 from portal.alerts.series import OF_QUEUES, OF_WORK, series
 from portal.approvals.loans.who import leads_of
 from portal.notices.models import Kind
@@ -28,32 +28,42 @@ def look_all() -> None:
         look(cluster)
 
 
-@transaction.atomic
 def look(cluster: Cluster) -> None:
-    """Once a moment, by one process at a time."""
-    Cluster.objects.select_for_update().get(pk=cluster.pk)
+    """Reads first, without a lock, as series of a large cluster take their time; then writes rule by rule."""
     now = cluster.now()
+    if not _claim(cluster, now):
+        return
+    rules = Rule.objects.filter(cluster=cluster).select_related("queue", "gpu_class")
+    for rule in rules:
+        rule.cluster = cluster
+        at = series(rule, np.array([now.timestamp()]))
+        _settle(rule, float(at.values[0]), int(at.who[0]), now)
+
+
+@transaction.atomic
+def _claim(cluster: Cluster, now: datetime) -> bool:
+    """Whether nobody has looked at a later moment; a cluster that nobody looked at before gets the first rules."""
     watch, is_new = Watch.objects.get_or_create(cluster=cluster, defaults={"at": now})
     if is_new:
         Rule.objects.bulk_create(Rule(cluster=cluster, **rule) for rule in FIRST)
-    elif now < watch.at:
+        return True
+    return bool(Watch.objects.filter(pk=watch.pk, at__lte=now).update(at=now))
+
+
+@transaction.atomic
+def _settle(rule: Rule, value: float, who: int, now: datetime) -> None:
+    """Of two that look at once the second finds what the first has written; a rule that was edited or deleted
+    meanwhile is left to the next look.
+    """
+    held = Rule.objects.select_for_update().filter(pk=rule.pk).first()
+    if held is None or told(held) != told(rule):
         return
-    Watch.objects.filter(pk=watch.pk).update(at=now)
-    rules = Rule.objects.filter(cluster=cluster).select_related("queue", "gpu_class")
-    open_ = {f.rule_id: f for f in Firing.objects.filter(rule__cluster=cluster, until=None)}
-    for rule in rules:
-        rule.cluster = cluster
-        _look(rule, open_.get(rule.pk), now)
-
-
-def _look(rule: Rule, firing: Firing | None, now: datetime) -> None:
-    at = series(rule, np.array([now.timestamp()]))
-    value, who = float(at.values[0]), int(at.who[0])
+    firing = Firing.objects.filter(rule=rule, until=None).first()
     if firing is not None:
         _go_on(rule, firing, value, now)
         return
-    over_since = (rule.over_since or now) if is_over(rule, value) else None
-    if over_since != rule.over_since:
+    over_since = (held.over_since or now) if is_over(rule, value) else None
+    if over_since != held.over_since:
         Rule.objects.filter(pk=rule.pk).update(over_since=over_since)
     if over_since is not None and now - over_since >= timedelta(seconds=rule.for_s):
         _begin(rule, value, who, now)
@@ -83,8 +93,8 @@ def _begin(rule: Rule, value: float, who: int, now: datetime) -> None:
         rule=rule, told__gt=0, told_at__gt=now - timedelta(seconds=rule.again_s)
     )
     if not told_lately.exists():
-        told = _tell_all(rule, firing, now, is_over=False)
-        Firing.objects.filter(pk=firing.pk).update(told=told, told_at=now)
+        people = _tell_all(rule, firing, now, is_over=False)
+        Firing.objects.filter(pk=firing.pk).update(told=people, told_at=now)
 
 
 def _tell_all(rule: Rule, firing: Firing, now: datetime, *, is_over: bool) -> int:
