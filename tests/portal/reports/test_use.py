@@ -140,7 +140,7 @@ CLASSES = {
         (8, 0.9, 10, ("", 0.0)),
         (8, 0.39, 10, ("4 × big", 0.5)),
         (8, 0.2, 10, ("2 × big", 0.75)),
-        (8, 0.2, 36, ("8 × big", 0.0)),
+        (8, 0.2, 36, ("", 0.0)),
         (1, 0.9, 10, ("", 0.0)),
         (1, 0.3, 10, ("1 × half", 0.5)),
         (1, 0.3, 39, ("", 0.0)),
@@ -152,10 +152,7 @@ def test_less_would_do_where_activity_and_memory_fit(
 ) -> None:
     found, part = would_do(CLASSES[1], gpus, activity, peak, MEMORY, CLASSES)
 
-    if expected[1] == 0.0:
-        assert (found, part) in (("", 0.0), ("4 × big", 0.5))
-    else:
-        assert (found, part) == (expected[0], pytest.approx(expected[1]))
+    assert (found, part) == (expected[0], pytest.approx(expected[1]))
 
 
 def test_owner_is_told_once_a_day_and_again_on_demand(small: Small) -> None:
