@@ -42,7 +42,7 @@ def look(cluster: Cluster) -> None:
 
 @transaction.atomic
 def _claim(cluster: Cluster, now: datetime) -> bool:
-    """Whether nobody has looked at a later moment; a cluster that nobody looked at before gets the first rules."""
+    """Whether nobody has looked at a later moment; a cluster without a look gets the first rules."""
     watch, is_new = Watch.objects.get_or_create(cluster=cluster, defaults={"at": now})
     if is_new:
         Rule.objects.bulk_create(Rule(cluster=cluster, **rule) for rule in FIRST)
