@@ -94,8 +94,9 @@ def _prediction(
     submitted = _numbers(noted) if noted else models.submissions.note(work)
     gone_s = ran_s(row, now)
     told = _told(models, row, "", submitted, gone_s, now)
-    by_class = _by_class(models, row, submitted, gone_s, waits, now)
-    paces = _paces(models, row)
+    compared = _compared(models, row)
+    by_class = _by_class(models, row, compared, submitted, gone_s, waits, now)
+    paces = {name: round(pace.ratio, 3) for name, pace in compared.items()}
     if (
         before is not None
         and before.predictor_id == predictor.pk
@@ -133,6 +134,7 @@ def _told(
 def _by_class(
     models: Models,
     row: Workload,
+    compared: Mapping[str, Pace],
     submitted: Sequence[float],
     gone_s: float,
     waits: RecentWaits,
@@ -142,7 +144,7 @@ def _by_class(
     if row.state in (State.ADMITTED, State.RUNNING, State.EVICTED):
         return {}
     found: dict[str, Any] = {}
-    for place, (name, pace) in enumerate(_compared(models, row).items()):
+    for place, (name, pace) in enumerate(compared.items()):
         p10, p50, p90 = _told(models, row, name, submitted, gone_s, now).rest
         found[name] = {
             "place": place, "p10_s": p10, "p50_s": p50, "p90_s": p90, "ratio": round(pace.ratio, 3),
@@ -160,10 +162,6 @@ def _compared(models: Models, row: Workload) -> dict[str, Pace]:
     work, first = work_of(row), row.gpu_classes[0]
     found = {name: models.history.paces.between(work, first, name) for name in row.gpu_classes}
     return {} if None in found.values() else {n: pace for n, pace in found.items() if pace}
-
-
-def _paces(models: Models, row: Workload) -> dict[str, float]:
-    return {name: round(pace.ratio, 3) for name, pace in _compared(models, row).items()}
 
 
 def _evidence(estimate: Estimate, gone_s: float) -> dict[str, Any]:
