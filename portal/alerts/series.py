@@ -17,7 +17,7 @@ from django.utils import timezone
 
 from portal.alerts.models import Figure, Rule
 from portal.display.periods import Floats, Ints, epochs
-from portal.reports.budgets import spendings
+from portal.reports.budgets import in_force, spendings
 from portal.reports.models import Budget
 from scheduling.models import (
     MILLI,
@@ -257,9 +257,8 @@ def _engine_stalled(rule: Rule, times: Floats) -> Series:
 def _budget(rule: Rule, times: Floats) -> Series:
     """Days before its end on which a budget runs out, of the worst one; of now alone."""
     now = _at(times[-1])
-    rows = Budget.objects.filter(
-        _leaves(rule), begin__lte=now.date(), end__gte=now.date()
-    ).select_related("queue__cluster")
+    known = Budget.objects.filter(_leaves(rule)).select_related("queue__cluster")
+    rows = in_force(known, rule.cluster)
     told = Series.unknown(times)
     for one in spendings(rule.cluster, rows, now):
         days = (one.budget.end - one.runs_out).days if one.runs_out else 0

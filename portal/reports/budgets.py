@@ -99,6 +99,12 @@ def readable(user: User, cluster: Cluster) -> QuerySet[Budget]:
     return Budget.objects.filter(queue__in=mine).select_related("queue__cluster")
 
 
+def in_force(rows: QuerySet[Budget], cluster: Cluster) -> QuerySet[Budget]:
+    """Those of ``rows`` whose time holds today, by the cluster's own day."""
+    today = cluster.now().astimezone(zone(cluster.display_time_zone)).date()
+    return rows.filter(begin__lte=today, end__gte=today)
+
+
 def editable(user: User, cluster: Cluster) -> QuerySet[Queue]:
     """Queues whose budget the person sets: those that they divide from above."""
     return dividable_queues(user).filter(cluster=cluster, parent__isnull=False)

@@ -18,7 +18,7 @@ from portal.accounts.models import User
 from portal.display.csv import Cell, Table
 from portal.display.spread import share
 from portal.reports import prices, samples
-from portal.reports.budgets import Spending, readable, spendings
+from portal.reports.budgets import Spending, in_force, readable, spendings
 from portal.reports.filters import ReportFilters
 from portal.reports.held import costs_by_user, workload_filter
 from portal.reports.held import read as read_held
@@ -264,12 +264,9 @@ def _user_rows(
 
 def _budgets(scope: Scope, user: User) -> list[Spending]:
     """In force now, of queues of the scope."""
-    now = scope.cluster.now()
-    today = now.date()
-    rows = readable(user, scope.cluster).filter(
-        queue__in=list(scope.queues), begin__lte=today, end__gte=today
-    )
-    return spendings(scope.cluster, rows, now)
+    mine = readable(user, scope.cluster).filter(queue__in=list(scope.queues))
+    rows = in_force(mine, scope.cluster)
+    return spendings(scope.cluster, rows, scope.cluster.now())
 
 
 def _money(costs: Costs) -> tuple[float, ...]:

@@ -24,6 +24,7 @@ from portal.reports.filters import ReportFilters
 from portal.reports.held import workload_filter
 from portal.reports.scope import Scope, report_scope
 from portal.reports.usage import Readings, Usage
+from portal.reports.utilization import before
 from portal.teams.access import visible_workloads
 from scheduling.models import MILLI, Cluster, IdleEnd, IdleSpell
 from scheduling.models.workloads import HOLDING
@@ -132,7 +133,7 @@ def use(cluster: Cluster, filters: ReportFilters, user: User) -> UseReport:
         filters=filters,
         cluster=cluster,
         total=total,
-        before=_before(scope, filters) if filters.compare else None,
+        before=before(scope, filters) if filters.compare else None,
         nothing=min(float(nothing.sum()), total.idle),
         idle_cost=_idle_cost(scope, readings.classes) if reads_costs else None,
         now=now,
@@ -142,19 +143,6 @@ def use(cluster: Cluster, filters: ReportFilters, user: User) -> UseReport:
         nudges=_nudges(spells),
         asked=asked_against_used(scope, filters, user, reads_costs=reads_costs),
     )
-
-
-def _before(scope: Scope, filters: ReportFilters) -> Usage | None:
-    earlier = filters.before()
-    if not samples.is_known(scope, earlier):
-        return None
-    found = (
-        held.class_usage(scope, earlier)
-        if filters.by_work
-        else samples.class_usage(scope, earlier, samples.best_resolution(scope, earlier))
-    )
-    weights = scope.unit.weights
-    return sum((usage.weighed(weights[pk]) for pk, usage in found.items()), Usage())
 
 
 def _spells(scope: Scope, filters: ReportFilters) -> list[IdleSpell]:

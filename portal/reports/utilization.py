@@ -122,7 +122,7 @@ def utilization(cluster: Cluster, filters: ReportFilters, user: User) -> Utiliza
         classes=rows,
         queues=_queue_rows(scope, readings),
         total=sum((row.usage for row in rows), Usage()),
-        before=_before(scope, filters) if filters.compare else None,
+        before=before(scope, filters) if filters.compare else None,
         until=datetime.fromtimestamp(readings.until_s, UTC) if readings.until_s else None,
         covered_s=readings.covered_s,
     )
@@ -141,7 +141,8 @@ def _usages(scope: Scope, filters: ReportFilters) -> dict[int, Usage]:
     return samples.class_usage(scope, filters, samples.best_resolution(scope, filters))
 
 
-def _before(scope: Scope, filters: ReportFilters) -> Usage | None:
+def before(scope: Scope, filters: ReportFilters) -> Usage | None:
+    """All of the period before, in whole GPUs; None where too little is known of it."""
     if not samples.is_known(scope, filters.before()):
         return None
     usages = _usages(scope, filters.before())

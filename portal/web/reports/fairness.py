@@ -12,10 +12,8 @@ from portal.reports import words
 from portal.reports.entitled import Entitlement, Received
 from portal.reports.fairness import FairnessReport
 from portal.reports.figures import fairness as figures
-from portal.web.reports.pages import Meter
+from portal.web.reports.pages import SHADES, Meter, part_of
 
-SHADES = 6
-"""Steps of the matrix, see reports.css."""
 MIDDLE, HALF = 12, 11
 """Pixels of the strip: its baseline, and the largest difference up or down."""
 LEAST = 0.03
@@ -104,5 +102,5 @@ def _bars(row: Received, scale: float) -> tuple[Bar, ...]:
 
 def _lead_meter(lead_s: float, most: float) -> Meter:
     """Full is ahead, pale behind."""
-    part = round(min(100.0, 100 * abs(lead_s) / most), 2) if most else 0.0
+    part = part_of(abs(lead_s), most)
     return Meter(part, part) if lead_s >= 0 else Meter(0.0, part)

@@ -118,7 +118,7 @@ class Meter:
         return f"fill-{self.colour}" if self.colour else "fill-own"
 
 
-def _part(value: float, of: float) -> float:
+def part_of(value: float, of: float) -> float:
     return round(min(100.0, 100 * value / of), 2) if of > 0 else 0.0
 
 
@@ -180,9 +180,11 @@ def _class_meter(position: int, usage: Any) -> Meter:
     colour = class_number(position)
     if usage.is_measured:
         return Meter(
-            _part(usage.used, usage.capacity), _part(usage.allocated, usage.capacity), colour=colour
+            part_of(usage.used, usage.capacity),
+            part_of(usage.allocated, usage.capacity),
+            colour=colour,
         )
-    return Meter(_part(usage.allocated, usage.capacity), colour=colour)
+    return Meter(part_of(usage.allocated, usage.capacity), colour=colour)
 
 
 def _queue_meters(report: UtilizationReport) -> list[tuple[Any, Meter]]:
@@ -192,8 +194,8 @@ def _queue_meters(report: UtilizationReport) -> list[tuple[Any, Meter]]:
     for row in report.queues:
         usage = row.usage
         full = usage.used if usage.is_measured else usage.allocated
-        mark = _part(usage.capacity, longest) if usage.capacity else None
-        meters.append((row, Meter(_part(full, longest), _part(usage.allocated, longest), mark)))
+        mark = part_of(usage.capacity, longest) if usage.capacity else None
+        meters.append((row, Meter(part_of(full, longest), part_of(usage.allocated, longest), mark)))
     return meters
 
 
@@ -264,7 +266,7 @@ def preemptions_page(report: PreemptionsReport, **_: object) -> dict[str, Any]:
         ],
         "matrix_rows": _matrix_rows(report.matrix),
         "queue_rows": [
-            (row, Meter(_part(row.lost, most)), hours, of_all)
+            (row, Meter(part_of(row.lost, most)), hours, of_all)
             for row, hours, of_all in zip(report.queues, lost.parts, shares.parts, strict=True)
         ],
         "lost": lost.total,
@@ -296,7 +298,7 @@ def longest_page(report: LongestReport, **_: object) -> dict[str, Any]:
             for row in report.rows
         ],
         "cause_rows": [
-            (row, _part(row.hours, high), told, share)
+            (row, part_of(row.hours, high), told, share)
             for row, told, share in zip(report.causes, hours.parts, shares.parts, strict=True)
         ],
         "legend": [row.cause for row in report.causes],

@@ -15,7 +15,7 @@ from portal.reports import words
 from portal.reports.budgets import Spending, editable
 from portal.reports.figures import budget as figures
 from portal.reports.showback import ClassRow, Costs, QueueRow, ShowbackReport, UserRow
-from portal.web.reports.pages import Meter
+from portal.web.reports.pages import Meter, part_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,13 +110,9 @@ def _department(
         yield Line(name, "", number(whole), money, is_sum=True)
     for row in leaves:
         money = Money.of(row.costs)
-        bar = Meter(_part(money.used, most), _part(money.charged, most))
+        bar = Meter(part_of(money.used, most), part_of(money.charged, most))
         inner = row.path.partition("/")[2] if len(leaves) > 1 else row.path
         yield Line(inner or row.path, row.name, hours[row.path], money, bar)
-
-
-def _part(value: float, of: float) -> float:
-    return round(100 * value / of, 2) if of else 0.0
 
 
 def _class_rows(rows: Sequence[ClassRow], total: int) -> list[tuple[ClassRow, int, int]]:
