@@ -5,14 +5,15 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import urllib3
 
-TIMEOUT_S = 2.0
-"""Of connecting and of each read: cycles of the cluster wait so long at most."""
+TIMEOUT_S = 4.0
+"""Of all queries of one look together: cycles of the cluster wait behind it."""
 MOST_BYTES = 64 * 1024 * 1024
 
 
@@ -27,7 +28,9 @@ class Series:
 
 
 class Prometheus:
-    """``url`` is that of the server's root, ``token`` a bearer token where it wants one."""
+    """``url`` is that of the server's root, ``token`` a bearer token where it wants one. All that is asked
+    has to be answered within ``timeout_s`` of its making.
+    """
 
     def __init__(self, url: str, token: str = "", timeout_s: float = TIMEOUT_S) -> None:
         self._url = f"{url.rstrip('/')}/api/v1/query"
@@ -35,27 +38,30 @@ class Prometheus:
         self._pool = urllib3.PoolManager(
             num_pools=1,
             retries=urllib3.Retry(connect=0, read=0, redirect=0),
-            timeout=urllib3.Timeout(connect=timeout_s, read=timeout_s),
         )
+        self._timeout_s, self._until = timeout_s, time.monotonic() + timeout_s
 
     def query(self, expression: str) -> list[Series]:
         """The newest value of each series; none where there is no such metric. Raises MetricsError."""
+        left_s = self._until - time.monotonic()
+        if left_s <= 0:
+            raise MetricsError(f"Its answers take longer than {self._timeout_s:g} s.")
         try:
             answer = self._pool.request(
                 "GET", self._url, fields={"query": expression}, headers=self._headers,
-                preload_content=False,
+                preload_content=False, timeout=urllib3.Timeout(total=left_s),
             )  # fmt: skip
             body = answer.read(MOST_BYTES, decode_content=True)
             answer.release_conn()
         except urllib3.exceptions.HTTPError as error:
             raise MetricsError(f"It does not answer: {type(error).__name__}.") from error
-        return list(_vector(answer.status, body))
+        return _vector(answer.status, body)
 
     def close(self) -> None:
         self._pool.clear()
 
 
-def _vector(status: int, body: bytes) -> Iterator[Series]:
+def _vector(status: int, body: bytes) -> list[Series]:
     try:
         told: Any = json.loads(body)
         fault = str(told["error"])[:200] if told["status"] != "success" else ""
@@ -67,7 +73,8 @@ def _vector(status: int, body: bytes) -> Iterator[Series]:
         raise MetricsError(f"It answers {status}: {fault}.")
     if kind != "vector" or not isinstance(found, list):
         raise MetricsError(f"It answers a {kind}, not a vector.")
-    for one in found:
-        value = float(one["value"][1])
-        if math.isfinite(value):
-            yield Series(one["metric"], value)
+    try:
+        series = [Series(dict(one["metric"]), float(one["value"][1])) for one in found]
+    except (ValueError, KeyError, TypeError, IndexError):
+        raise MetricsError("It answers a vector whose series cannot be read.") from None
+    return [one for one in series if math.isfinite(one.value)]

@@ -80,12 +80,17 @@ def _written(folder: Path, credentials: Credentials) -> dict[str, str]:
     for column, text in texts.items():
         if not text.strip():
             continue
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        path = folder / column
-        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
-            file.write(text.strip() + "\n")
-        found[column] = str(path)
+        found[column] = str(keep_secret(folder, column, text))
     return found
+
+
+def keep_secret(folder: Path, name: str, text: str) -> Path:
+    """The file that holds it, which only Weir's own user reads."""
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    path = folder / name
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+        file.write(text.strip() + "\n")
+    return path
 
 
 def _refuse_kubeconfig(credentials: Credentials) -> None:

@@ -24,13 +24,15 @@ Readings = Mapping[tuple[str, str], PodUse]
 
 def source_of(cluster: Cluster) -> Prometheus:
     """Raises MetricsError where its token cannot be read."""
-    if not cluster.metrics_token_file:
-        return Prometheus(cluster.metrics_url)
+    return Prometheus(cluster.metrics_url, read_token(cluster.metrics_token_file))
+
+
+def read_token(path: str) -> str:
+    """Empty where there is none. Raises MetricsError."""
     try:
-        token = Path(cluster.metrics_token_file).read_text(encoding="utf-8").strip()
+        return Path(path).read_text(encoding="utf-8").strip() if path else ""
     except OSError as error:
         raise MetricsError(f"Its token cannot be read: {error.strerror}.") from error
-    return Prometheus(cluster.metrics_url, token)
 
 
 def measure(cluster: Cluster, mirror: Mirror) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -13,8 +12,10 @@ from django.db import transaction
 
 from scheduling.cluster.metrics import MetricsError, Prometheus, read
 from scheduling.models import Cluster
+from scheduling.services.clusters.connecting import keep_secret
 from scheduling.services.errors import ServiceError
 from scheduling.services.events import announce
+from scheduling.services.metrics.measure import read_token
 
 TRIED_S = 5.0
 
@@ -54,15 +55,16 @@ def try_source(url: str, token: str = "", activity: str = "") -> Found:
 
 
 def set_source(
-    *, cluster: Cluster, url: str, token: str, activity: str, author: AbstractBaseUser
+    *, cluster: Cluster, url: str, token: str, activity: str, author: AbstractBaseUser | None
 ) -> Found | None:
     """Have the cluster measured there from now on; with an empty ``url`` no longer. An empty ``token`` keeps
     the one that is known for the same address. Raises as ``try_source``.
     """
     known = cluster.metrics_token_file if url == cluster.metrics_url else ""
-    held = token or (Path(known).read_text(encoding="utf-8").strip() if known else "")
+    held = token or _known(known)
     found = try_source(url, held, activity) if url else None
-    path = _kept(cluster, held) if held and url else ""
+    folder = Path(settings.WEIR_CREDENTIALS) / cluster.name
+    path = str(keep_secret(folder, "metrics_token", held)) if held and url else ""
     before = {"url": cluster.metrics_url, "activity": cluster.metrics_activity}
     with transaction.atomic():
         cluster.metrics_url, cluster.metrics_token_file = url, path
@@ -75,11 +77,11 @@ def set_source(
     return found
 
 
-def _kept(cluster: Cluster, token: str) -> str:
-    """The file that holds it, which only Weir's own user reads."""
-    folder = Path(settings.WEIR_CREDENTIALS) / cluster.name
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    path = folder / "metrics_token"
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
-        file.write(token + "\n")
-    return str(path)
+def _known(path: str) -> str:
+    """Raises ServiceError where the file cannot be read."""
+    try:
+        return read_token(path)
+    except MetricsError as error:
+        raise ServiceError(
+            "no_token", str(error), "Paste the token again.", field="token"
+        ) from error

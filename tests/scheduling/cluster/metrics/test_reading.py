@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -127,6 +128,8 @@ def test_value_that_is_no_number_is_left_out() -> None:
             (200, b'{"status": "success", "data": {"resultType": "matrix", "result": []}}'),
             "a matrix, not a vector",
         ),
+        (vector({"metric": {}, "value": [0, "many"]}), "cannot be read"),
+        (vector({"metric": {}}), "cannot be read"),
     ],
 )
 def test_answer_that_is_no_vector_is_told(answer: tuple[int, bytes], said: str) -> None:
@@ -137,6 +140,16 @@ def test_answer_that_is_no_vector_is_told(answer: tuple[int, bytes], said: str) 
 def test_server_that_is_away_is_told() -> None:
     with pytest.raises(MetricsError, match="does not answer"):
         Prometheus("http://127.0.0.1:9", timeout_s=0.2).query(SM)
+
+
+def test_all_queries_share_one_time() -> None:
+    with serving({SM: vector(series(0.5))}) as url:
+        source = Prometheus(url, timeout_s=0.5)
+        source.query(SM)
+        time.sleep(0.6)
+
+        with pytest.raises(MetricsError, match=r"longer than 0\.5 s"):
+            source.query(SM)
 
 
 def test_token_is_sent_as_a_bearer() -> None:

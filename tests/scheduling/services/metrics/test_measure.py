@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import pytest
 
 from scheduling.cluster.connection.client import NotFoundError
 from scheduling.cluster.metrics import MetricsError
 from scheduling.models import Cluster, IdleEnd, IdleSpell
+from scheduling.services.errors import ServiceError
 from scheduling.services.metrics import idle
 from scheduling.services.metrics.measure import measure
+from scheduling.services.metrics.settings import set_source
 from scheduling.services.worker.held import held_of
 from scheduling.services.workloads import submit
 from tests.scheduling.kube import World, eventually
@@ -96,3 +101,42 @@ def test_observed_cluster_culls_nothing(world: World) -> None:
     world.cluster.mode = "observe"
 
     assert idle.cull(world.cluster, world.cluster.now()) == 0
+
+
+def test_address_is_kept_once_it_tells_of_gpus(world: World, settings: Any, tmp_path: Path) -> None:
+    settings.WEIR_CREDENTIALS = tmp_path
+    running(world, "0.8:1")
+    url = f"{world.server.url}/prometheus"
+
+    found = set_source(cluster=world.cluster, url=url, token="s3", activity="", author=None)
+
+    assert found is not None
+    assert (found.gpus, found.pods) == (4, 2)
+    world.cluster.refresh_from_db()
+    kept = Path(world.cluster.metrics_token_file)
+    assert (kept.read_text(), kept.stat().st_mode & 0o777) == ("s3\n", 0o600)
+
+    kept.unlink()
+    with pytest.raises(ServiceError) as refused:
+        set_source(cluster=world.cluster, url=url, token="", activity="", author=None)
+    assert refused.value.field == "token"
+
+
+@pytest.mark.parametrize(
+    ("url", "field"),
+    [
+        ("ftp://x", "url"),
+        ("http://me:pw@x", "url"),
+        ("http://127.0.0.1:9", "url"),
+        ("nowhere", "url"),
+    ],
+)
+def test_address_that_tells_nothing_is_refused_and_nothing_is_kept(
+    world: World, url: str, field: str
+) -> None:
+    with pytest.raises(ServiceError) as refused:
+        set_source(cluster=world.cluster, url=url, token="", activity="", author=None)
+
+    assert refused.value.field == field
+    world.cluster.refresh_from_db()
+    assert world.cluster.metrics_url == ""
