@@ -8,11 +8,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from portal.demo.work.uses import BUSY_W, REST_W, memory_of, use_of
+from portal.demo.work.uses import memory_of, use_of
 from scheduling.cluster.metrics import PodUse
 from scheduling.models import MILLI, GpuClass, GpuUse, IdleEnd, IdleSpell, Workload
 from scheduling.services.metrics.booking import IDLE_BELOW, add, hours_between
-from scheduling.testbed.server.kinds.use import activity_at
+from scheduling.testbed.server.kinds.use import BUSY_W, REST_W, activity_at
 
 STEP = timedelta(minutes=15)
 TOLD = timedelta(minutes=30)

@@ -16,7 +16,6 @@ MEMORY_MIB = {
     "l4": 23_034,
 }
 """Of one GPU or slice."""
-REST_W, BUSY_W = 70.0, 430.0
 
 
 @dataclass(frozen=True, slots=True)

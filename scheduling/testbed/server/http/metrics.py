@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from scheduling.testbed.server.kinds.clock import parse_stamp
 from scheduling.testbed.server.kinds.resources import NODES, PODS, Json
-from scheduling.testbed.server.kinds.use import activity_at, numbers_of
+from scheduling.testbed.server.kinds.use import BUSY_W, REST_W, activity_at, numbers_of
 from scheduling.testbed.server.store.context import World
 from scheduling.testbed.server.store.store import Record
 
@@ -24,7 +24,6 @@ MEMORY_LABEL = "nvidia.com/gpu.memory"
 """Of a node, MiB of each GPU, as GPU feature discovery writes it."""
 MEMORY_MIB = 81_559
 RESOURCE = "nvidia.com/"
-REST_W, BUSY_W = 70.0, 430.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,8 @@ BLOCK_S = 5400
 WAVE_S = 300
 REST = 0.004
 """Activity of a GPU on which nothing runs."""
+REST_W, BUSY_W = 70.0, 430.0
+"""Watts of a GPU at rest, and what it takes more at full activity."""
 START_S = 120
 """A run loads its data first."""
 
