@@ -18,6 +18,8 @@ PRESETS = {
 DEFAULT_PRESET = "14d"
 MINUTES_UP_TO = timedelta(hours=6)
 HOURS_UP_TO = timedelta(days=60)
+OUTSIDE = "(outside)"
+"""Queues that the person may not see, as one name. No queue can be called so."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,9 @@ class ReportFilters:
     compare: bool = True
     preset: str = ""
     zone: str = "UTC"
+    evicted: str = ""
+    asking: str = ""
+    """Names of the queues of one cell of who evicted whom; single evictions are told of these alone."""
 
     @classmethod
     def last(cls, preset: str, now: datetime, **fields: object) -> ReportFilters:
@@ -72,6 +77,7 @@ class ReportFilters:
         for key in ("queue", "user", "type"):
             if value := getattr(self, key):
                 pairs.append((key, value))
+        pairs += [(key, v) for key, v in (("evicted", self.evicted), ("for", self.asking)) if v]
         return pairs if self.compare else [*pairs, ("compare", "none")]
 
     def query(self, **changes: str) -> str:
@@ -98,4 +104,6 @@ class ReportFilters:
             "queue": self.queue or None,
             "user": self.user or None,
             "type": self.type or None,
+            "evicted": self.evicted or None,
+            "for": self.asking or None,
         }

@@ -11,7 +11,7 @@ from django import forms
 from django.core.exceptions import ValidationError
 
 from portal.boundary.reading import within_calendar
-from portal.reports.filters import DEFAULT_PRESET, PRESETS, ReportFilters
+from portal.reports.filters import DEFAULT_PRESET, OUTSIDE, PRESETS, ReportFilters
 from scheduling.models import Queue, WorkloadType
 
 LONGEST = timedelta(days=5 * 366)
@@ -36,7 +36,7 @@ def _instant(text: str, zone: ZoneInfo, *, end_of_day: bool) -> datetime:
 
 class FilterForm(forms.Form):
     """Fields ``range`` or ``from`` and ``to``, ``class`` (several), ``queue``, ``user``, ``type``,
-    ``compare``. All are optional."""
+    ``compare``, ``evicted`` and ``for``. All are optional."""
 
     def __init__(
         self,
@@ -69,6 +69,11 @@ class FilterForm(forms.Form):
         self.fields["type"] = _choice(
             [("", "Any"), *types], "There is no type %(value)s. Choose one of the list."
         )
+        for name in ("evicted", "for"):
+            self.fields[name] = _choice(
+                [("", "Any"), *names, (OUTSIDE, OUTSIDE)],
+                "There is no queue %(value)s. Choose one of the list.",
+            )
         self.fields["compare"] = _choice(
             [("previous", "previous period"), ("none", "nothing")],
             "Compare with the previous period or with nothing.",
@@ -110,6 +115,8 @@ class FilterForm(forms.Form):
             "queue": cleaned["queue"] or "",
             "user": cleaned["user"] or "",
             "type": cleaned["type"] or "",
+            "evicted": cleaned["evicted"] or "",
+            "asking": cleaned["for"] or "",
             "compare": cleaned["compare"] != "none",
             "zone": self.zone,
         }

@@ -15,11 +15,11 @@ from portal.display.csv import Cell, Table
 from portal.display.periods import Periods, epochs
 from portal.display.spread import Spread, share
 from portal.reports import samples
-from portal.reports.filters import ReportFilters
-from portal.reports.held import workload_filter
+from portal.reports.evicted import Evicted, Prices, evictions_in, money_of
+from portal.reports.filters import OUTSIDE, ReportFilters
 from portal.reports.scope import Scope, Unit, report_scope
 from portal.reports.utilization import allocated_gpu_hours
-from scheduling.models import Cluster, Eviction, EvictionRule
+from scheduling.models import Cluster, EvictionRule
 
 RULES = tuple(EvictionRule.values)
 BETWEEN = (EvictionRule.RECLAIM.value, EvictionRule.PREEMPT.value)
@@ -27,8 +27,6 @@ BETWEEN = (EvictionRule.RECLAIM.value, EvictionRule.PREEMPT.value)
 SHOWN = 7
 """Queues with a line of their own in the matrix; the rest are one line."""
 OTHERS = "(others)"
-OUTSIDE = "(outside)"
-"""Queues that the person may not see, as one name. No queue can be called so."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +35,10 @@ class Matrix:
 
     names: tuple[str, ...]
     counts: tuple[tuple[int, ...], ...]
+    lost: tuple[tuple[float, ...], ...]
+    """GPU-hours."""
+    costs: tuple[tuple[float, ...], ...] | None
+    """Of what was lost; None where the person reads no costs."""
     reclaims: int
     preempts: int
 
@@ -68,6 +70,8 @@ class QueueLoss:
     """GPU-hours."""
     share: float | None
     """Of all that was lost."""
+    cost: float | None
+    """Of what was lost; None where the person reads no costs."""
 
 
 @dataclass(frozen=True)
@@ -80,6 +84,8 @@ class PreemptionsReport:
     count_before: int | None
     """In the period before; None when not asked for or too little is known."""
     lost: float
+    cost: float | None
+    """Of what was lost, at the prices of the day; None where the person reads no costs."""
     allocated: float
     each: Spread
     """GPU-hours lost per eviction."""
@@ -94,6 +100,8 @@ class PreemptionsReport:
     """Evictions of each rule, by period."""
     matrix: Matrix
     queues: tuple[QueueLoss, ...]
+    evicted: Evicted
+    """The evictions one by one."""
 
     @property
     def is_empty(self) -> bool:
@@ -108,7 +116,12 @@ class PreemptionsReport:
         return sum(self.by_rule[rule])
 
     def tables(self) -> tuple[Table, ...]:
-        return (_day_table(self), _matrix_table(self), _queue_table(self))
+        return (
+            _day_table(self),
+            _matrix_table(self),
+            _queue_table(self),
+            self.evicted.table(),
+        )
 
     def as_dict(self) -> dict[str, Any]:
         return {
@@ -118,6 +131,7 @@ class PreemptionsReport:
             "evictions": self.count,
             "evictions_before": self.count_before,
             "lost_gpu_hours": round(self.lost, 3),
+            **money_of(self.evicted.scope.cluster, self.cost),
             "allocated_gpu_hours": round(self.allocated, 3),
             "lost_share_of_allocated": self.lost_share,
             "lost_per_eviction_gpu_hours": self.each.as_dict(),
@@ -161,8 +175,8 @@ def preemptions(cluster: Cluster, filters: ReportFilters, user: User) -> Preempt
     """
     scope = report_scope(cluster, filters, user)
     rows = _rows(scope, filters)
-    weights = scope.unit.weights
-    lost = np.array([row.lost_gpu_s / 3600 * weights[row.gpu_class] for row in rows])
+    losses = Losses.of(scope, rows, known := Prices(scope, filters, user))
+    lost = np.array(losses.hours)
     periods = Periods.of(filters.start, filters.end, filters.tz)
     ratio, worst = _per_asked(rows)
     return PreemptionsReport(
@@ -171,6 +185,7 @@ def preemptions(cluster: Cluster, filters: ReportFilters, user: User) -> Preempt
         count=len(rows),
         count_before=_count_before(scope, filters),
         lost=float(lost.sum()),
+        cost=None if losses.costs is None else sum(losses.costs),
         allocated=allocated_gpu_hours(scope, filters),
         each=Spread.of(lost),
         asked_ratio=ratio,
@@ -178,30 +193,41 @@ def preemptions(cluster: Cluster, filters: ReportFilters, user: User) -> Preempt
         asked_bound=cluster.eviction_cap,
         periods=periods,
         by_rule=_by_rule(rows, periods),
-        matrix=_matrix(scope, rows),
-        queues=_losses(scope, rows, lost.tolist()),
+        matrix=_matrix(scope, rows, losses),
+        queues=_by_queue(scope, rows, losses),
+        evicted=Evicted.of(scope, filters, user, known),
     )
 
 
-def _evictions(scope: Scope, filters: ReportFilters) -> Any:
-    return Eviction.objects.filter(
-        workload_filter(filters, "workload__"),
-        queue__in=list(scope.queues),
-        gpu_class__in=list(scope.classes),
-        at__gte=filters.start,
-        at__lt=filters.end,
-    ).order_by("at", "pk")
+@dataclass(frozen=True, slots=True)
+class Losses:
+    """What each eviction threw away: GPU-hours of whole GPUs, and their price where costs are read."""
+
+    hours: list[float]
+    costs: list[float] | None
+
+    @classmethod
+    def of(cls, scope: Scope, rows: Sequence[_Row], known: Prices) -> Losses:
+        weights = scope.unit.weights
+        hours = [row.lost_gpu_s / 3600 * weights[row.gpu_class] for row in rows]
+        costs = [known.cost(row.gpu_class, row.at, row.lost_gpu_s) for row in rows]
+        paid = [cost for cost in costs if cost is not None]
+        return cls(hours, paid if len(paid) == len(rows) else None)
+
+    def cost(self, i: int) -> float:
+        return self.costs[i] if self.costs is not None else 0.0
 
 
 def _count_before(scope: Scope, filters: ReportFilters) -> int | None:
     before = filters.before()
     if not filters.compare or not samples.is_known(scope, before):
         return None
-    return int(_evictions(scope, before).count())
+    return evictions_in(scope, before).count()
 
 
 def _rows(scope: Scope, filters: ReportFilters) -> list[_Row]:
-    return [_Row._make(values) for values in _evictions(scope, filters).values_list(*COLUMNS)]
+    found = evictions_in(scope, filters).order_by("at", "pk")
+    return [_Row._make(values) for values in found.values_list(*COLUMNS)]
 
 
 def _per_asked(rows: Sequence[_Row]) -> tuple[float | None, float | None]:
@@ -228,18 +254,31 @@ def _by_rule(rows: Sequence[_Row], periods: Periods) -> dict[str, tuple[int, ...
     }
 
 
-def _matrix(scope: Scope, rows: Sequence[_Row]) -> Matrix:
-    pairs: Counter[tuple[str, str]] = Counter()
-    for row in rows:
-        if row.rule in BETWEEN:
-            pairs[_name(scope, row.queue), _name(scope, row.for_queue)] += 1
-    names = _shown(pairs)
-    folded: Counter[tuple[str, str]] = Counter()
-    for (evicted, asking), count in pairs.items():
-        folded[_fold(evicted, names), _fold(asking, names)] += count
-    counts = tuple(tuple(folded[row, column] for column in names) for row in names)
+def _matrix(scope: Scope, rows: Sequence[_Row], losses: Losses) -> Matrix:
+    pairs = {
+        i: (_name(scope, row.queue), _name(scope, row.for_queue))
+        for i, row in enumerate(rows)
+        if row.rule in BETWEEN
+    }
+    names = _shown(Counter(pairs.values()))
+    cells: dict[tuple[str, str], list[float]] = defaultdict(lambda: [0.0, 0.0, 0.0])
+    for i, (evicted, asking) in pairs.items():
+        cell = cells[_fold(evicted, names), _fold(asking, names)]
+        cell[0] += 1
+        cell[1] += losses.hours[i]
+        cell[2] += losses.cost(i)
+    counts, hours, costs = (
+        tuple(tuple(cells[row, column][k] for column in names) for row in names) for k in range(3)
+    )
     rules = Counter(row.rule for row in rows)
-    return Matrix(names, counts, rules[EvictionRule.RECLAIM], rules[EvictionRule.PREEMPT])
+    return Matrix(
+        names,
+        tuple(tuple(map(int, row)) for row in counts),
+        hours,
+        None if losses.costs is None else costs,
+        rules[EvictionRule.RECLAIM],
+        rules[EvictionRule.PREEMPT],
+    )
 
 
 def _name(scope: Scope, queue: int | None) -> str:
@@ -267,16 +306,17 @@ def _fold(name: str, shown: tuple[str, ...]) -> str:
     return name if name in shown else OTHERS
 
 
-def _losses(scope: Scope, rows: Sequence[_Row], lost: Sequence[float]) -> tuple[QueueLoss, ...]:
-    sums: dict[int, list[float]] = defaultdict(lambda: [0.0, 0.0, 0.0])
-    for row, hours in zip(rows, lost, strict=True):
+def _by_queue(scope: Scope, rows: Sequence[_Row], losses: Losses) -> tuple[QueueLoss, ...]:
+    sums: dict[int, list[float]] = defaultdict(lambda: [0.0, 0.0, 0.0, 0.0])
+    for i, row in enumerate(rows):
         assert row.queue is not None  # noqa: S101 - rows are chosen by queue
         own = sums[row.queue]
         own[0] += 1
         own[1] += row.rule in BETWEEN
-        own[2] += hours
-    total = sum(lost)
-    losses = [
+        own[2] += losses.hours[i]
+        own[3] += losses.cost(i)
+    total = sum(losses.hours)
+    found = [
         QueueLoss(
             scope.queues[pk].name,
             scope.queues[pk].path,
@@ -284,10 +324,11 @@ def _losses(scope: Scope, rows: Sequence[_Row], lost: Sequence[float]) -> tuple[
             int(caused),
             hours,
             share(hours, total),
+            None if losses.costs is None else cost,
         )
-        for pk, (n, caused, hours) in sums.items()
+        for pk, (n, caused, hours, cost) in sums.items()
     ]
-    return tuple(sorted(losses, key=lambda row: (-row.lost, row.path)))
+    return tuple(sorted(found, key=lambda row: (-row.lost, row.path)))
 
 
 def _day_table(report: PreemptionsReport) -> Table:
@@ -299,18 +340,30 @@ def _day_table(report: PreemptionsReport) -> Table:
 
 
 def _matrix_table(report: PreemptionsReport) -> Table:
-    matrix = report.matrix
+    matrix, unit = report.matrix, report.evicted.scope.cluster.currency.lower()
     rows = [
-        (evicted, asking, matrix.counts[i][j])
+        (
+            evicted,
+            asking,
+            matrix.counts[i][j],
+            matrix.lost[i][j],
+            matrix.costs[i][j] if matrix.costs is not None else None,
+        )
         for i, evicted in enumerate(matrix.names)
         for j, asking in enumerate(matrix.names)
         if matrix.counts[i][j]
     ]
-    columns = ("evicted_from", "for", "evictions")
+    columns = ("evicted_from", "for", "evictions", "lost_gpu_hours", f"lost_{unit}")
     return Table("matrix", "Reclaims and preemptions, who for whom", columns, rows)
 
 
 def _queue_table(report: PreemptionsReport) -> Table:
-    rows = [(q.path, q.evictions, q.caused, round(q.lost, 3), q.share) for q in report.queues]
-    columns = ("queue", "evictions", "reclaims_and_preemptions", "lost_gpu_hours", "share_of_lost")
+    unit = report.evicted.scope.cluster.currency.lower()
+    rows = [
+        (q.path, q.evictions, q.caused, round(q.lost, 3), q.share, q.cost) for q in report.queues
+    ]
+    columns = (
+        "queue", "evictions", "reclaims_and_preemptions", "lost_gpu_hours", "share_of_lost",
+        f"lost_{unit}",
+    )  # fmt: skip
     return Table("queues", "GPU-hours lost by evicted queue", columns, rows)

@@ -11,17 +11,15 @@ from typing import Any, Protocol
 from django.urls import reverse
 
 from portal.display.adding_up import hours_column, percent_column
-from portal.display.format import class_number, number
+from portal.display.format import class_number
 from portal.display.spread import LEAST
 from portal.reports import words
-from portal.reports.figures import preemptions as preemption_figures
 from portal.reports.figures import theme
 from portal.reports.figures import utilization as utilization_figures
 from portal.reports.figures import waits as wait_figures
 from portal.reports.filters import PRESETS, ReportFilters
 from portal.reports.forms import FilterForm
 from portal.reports.longest import CAUSES, LongestReport, LongestRow
-from portal.reports.preemptions import OTHERS, OUTSIDE, Matrix, PreemptionsReport
 from portal.reports.usage import Usage
 from portal.reports.utilization import UtilizationReport
 from portal.reports.waits import WEEKDAYS, WaitsReport
@@ -29,7 +27,7 @@ from portal.selectors.workloads import gang
 from scheduling.models import Cluster, Workload
 
 SHADES = 6
-"""Steps of the matrix, see reports.css."""
+"""Steps of a matrix, see reports.css."""
 USERS = 500
 """Names offered while typing."""
 ROWS = 8
@@ -54,7 +52,7 @@ def frame(
     name: str, kinds: Iterable[_Kind], form: FilterForm, cluster: Cluster, filters: ReportFilters
 ) -> dict[str, Any]:
     """Tabs, filter bar and export links; the same on every report."""
-    query = filters.query()
+    query, narrow = filters.query(), filters.query(evicted="", **{"for": ""})
     url = reverse(f"reports:{name}", args=[cluster.name])
     return {
         "kind": name,
@@ -63,7 +61,7 @@ def frame(
         "tabs": [
             Tab(
                 kind.title,
-                f"{reverse(f'reports:{kind.name}', args=[cluster.name])}?{query}",
+                f"{reverse(f'reports:{kind.name}', args=[cluster.name])}?{narrow}",
                 kind.name == name,
             )
             for kind in kinds
@@ -248,31 +246,6 @@ def _within_rows(report: WaitsReport) -> list[tuple[str, list[float | None]]]:
     return rows
 
 
-def preemptions_page(report: PreemptionsReport, **_: object) -> dict[str, Any]:
-    days = report.filters.span.total_seconds() / 86400
-    most = max((row.lost for row in report.queues), default=0.0)
-    rules = [rule for rule in report.by_rule if report.rule_count(rule)]
-    lost = hours_column([row.lost for row in report.queues], report.lost)
-    shares = percent_column([row.share for row in report.queues])
-    return {
-        "finding": words.preemptions_finding(report),
-        "per_day": number(report.count / days, 1),
-        "figure": preemption_figures.by_rule(report),
-        "rules": [preemption_figures.rule_name(rule) for rule in rules],
-        "rule_totals": [report.rule_count(rule) for rule in rules],
-        "day_rows": [
-            (start, [report.by_rule[rule][i] for rule in rules])
-            for i, start in enumerate(report.periods.starts)
-        ],
-        "matrix_rows": _matrix_rows(report.matrix),
-        "queue_rows": [
-            (row, Meter(part_of(row.lost, most)), hours, of_all)
-            for row, hours, of_all in zip(report.queues, lost.parts, shares.parts, strict=True)
-        ],
-        "lost": lost.total,
-    }
-
-
 @dataclass(frozen=True)
 class Piece:
     """A stretch of a bar, percent of the axis, in the colour of its cause."""
@@ -320,27 +293,3 @@ def _pieces(row: LongestRow, end_s: float) -> list[Piece]:
         found.append(Piece(round(at, 3), round(width, 3), name, titles[name]))
         at += width
     return found
-
-
-@dataclass(frozen=True)
-class MatrixCell:
-    count: int
-    shade: int
-    """0 empty, 1 to SHADES by count."""
-    own: bool
-    """Evicted for the same queue."""
-
-
-def _matrix_rows(matrix: Matrix) -> list[tuple[str, list[MatrixCell], int]]:
-    rows = []
-    for i, name in enumerate(matrix.names):
-        cells = [
-            MatrixCell(
-                count,
-                -(-count * SHADES // matrix.highest) if count else 0,
-                own=i == j and name not in {OTHERS, OUTSIDE},
-            )
-            for j, count in enumerate(matrix.counts[i])
-        ]
-        rows.append((name, cells, matrix.row_sums[i]))
-    return rows

@@ -35,6 +35,7 @@ from portal.reports.waits import waits
 from portal.web.frame.shell import get_cluster
 from portal.web.reports import pages
 from portal.web.reports.fairness import fairness_page
+from portal.web.reports.preemptions import preemptions_page
 from portal.web.reports.showback import showback_page
 from portal.web.reports.use import use_page
 from scheduling.models import Cluster, Queue
@@ -64,7 +65,7 @@ KINDS = {
         Kind("use", "Real use", use, use_page),
         Kind("waits", "Queue waits", waits, pages.waits_page),
         Kind("longest", "Longest waits", longest, pages.longest_page),
-        Kind("preemptions", "Preemptions", preemptions, pages.preemptions_page),
+        Kind("preemptions", "Preemptions", preemptions, preemptions_page),
         Kind("fairness", "Fairness", fairness, fairness_page),
         Kind("showback", "Showback", showback, showback_page),
     )
