@@ -21,6 +21,7 @@ from scheduling.services import events, forecasts
 from scheduling.services.clusters import guardrails
 from scheduling.services.ledger import retention as retention_service
 from scheduling.services.ledger import rollup as rollup_service
+from scheduling.services.ledger import workdays
 from scheduling.services.metrics import measure as measuring
 from scheduling.services.starts import refresh
 from scheduling.services.whatif import kept
@@ -164,7 +165,15 @@ def roll_up() -> None:
         rollup_service.roll_up(cluster)
         if cluster.clock_speed > FAST:
             # A day passes in minutes there: an hourly clean-up would come weeks late.
+            workdays.roll_days(cluster)
             _retain(cluster)
+
+
+@shared_task(name="scheduling.tasks.roll_up_days")
+def roll_up_days() -> None:
+    """What work held and how it ended, by day."""
+    for cluster in Cluster.objects.all():
+        workdays.roll_days(cluster)
 
 
 @shared_task(name="scheduling.tasks.request_learning")

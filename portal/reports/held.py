@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 
@@ -13,10 +13,9 @@ from django.db.models import Q, QuerySet
 from portal.display.periods import HOUR_S, Floats, Ints, epochs, step_s
 from portal.reports import measured, samples
 from portal.reports.filters import ReportFilters
-from portal.reports.prices import Stretch
 from portal.reports.scope import Scope
 from portal.reports.usage import PER_GPU_HOUR, Line, Readings, Spans, Usage
-from scheduling.models import Transition, Workload, WorkloadType
+from scheduling.models import Transition
 
 
 def read(scope: Scope, filters: ReportFilters) -> Readings:
@@ -114,7 +113,6 @@ class _Spells:
         self.queues: Ints = np.array(columns[3], dtype=np.int64)[kept]
         classes = [pk or 0 for pk in columns[4]]
         self.classes: Ints = np.array(classes, dtype=np.int64)[kept]
-        self.workloads: Ints = workload[kept]
 
     def gpu_hours(self, chosen: np.ndarray[Any, Any]) -> float:
         return float(self.held(chosen).sum()) / PER_GPU_HOUR
@@ -148,58 +146,6 @@ class _Spells:
             )
             for (queue, pk), usage in known.items()
         }
-
-
-@dataclass(frozen=True, slots=True)
-class UserCosts:
-    """Of one user's work: GPU-hours of whole GPUs, and their price."""
-
-    user: str
-    is_service: bool
-    queues: tuple[str, ...]
-    """Names, the costliest first."""
-    gpu_hours: float
-    cost: float
-
-
-def costs_by_user(
-    scope: Scope, filters: ReportFilters, parts: Iterable[Stretch]
-) -> list[UserCosts]:
-    """From the workloads' own timelines; services (work that serves) count apart from a user's other work."""
-    held: dict[int, list[float]] = {}
-    for part in parts:
-        within = replace(filters, start=part.start, end=part.end, preset="")
-        low, high = part.start.timestamp(), part.end.timestamp()
-        spells = _Spells(scope, within, Spans(np.array([low]), np.array([high])))
-        gpu_hours = spells.gpus * (spells.ends - spells.begins) / PER_GPU_HOUR
-        columns = (spells.workloads.tolist(), spells.classes.tolist(), gpu_hours.tolist())
-        for pk, gpu_class, hours in zip(*columns, strict=True):
-            sums = held.setdefault(pk, [0.0, 0.0])
-            sums[0] += hours * scope.unit.weights[gpu_class]
-            sums[1] += hours * part.prices[gpu_class]
-    return _by_user(held)
-
-
-def _by_user(held: Mapping[int, Sequence[float]]) -> list[UserCosts]:
-    """``held``: workload -> GPU-hours and cost."""
-    found: dict[tuple[str, bool], dict[str, list[float]]] = {}
-    for some in batched(held, 5000):
-        rows = Workload.objects.filter(pk__in=some).order_by()
-        for pk, user, type_, queue in rows.values_list("pk", "user", "type", "queue__name"):
-            by_queue = found.setdefault((user, type_ == WorkloadType.INFERENCE), {})
-            sums = by_queue.setdefault(queue, [0.0, 0.0])
-            sums[0] += held[pk][0]
-            sums[1] += held[pk][1]
-    return [
-        UserCosts(
-            user,
-            is_service,
-            tuple(sorted(queues, key=lambda name: (-queues[name][1], name))),
-            sum(hours for hours, _ in queues.values()),
-            sum(cost for _, cost in queues.values()),
-        )
-        for (user, is_service), queues in found.items()
-    ]
 
 
 def batched(items: Iterable[int], size: int) -> Iterator[list[int]]:

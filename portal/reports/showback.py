@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from django.db.models import Sum
@@ -20,11 +20,12 @@ from portal.display.spread import share
 from portal.reports import prices, samples
 from portal.reports.budgets import Spending, in_force, readable, spendings
 from portal.reports.filters import ReportFilters
-from portal.reports.held import costs_by_user, workload_filter
 from portal.reports.held import read as read_held
+from portal.reports.held import workload_filter
 from portal.reports.scope import Scope, report_scope
 from portal.reports.usage import Usage
-from scheduling.models import Cluster, Eviction
+from portal.reports.worked import worked
+from scheduling.models import Cluster, Eviction, WorkloadType
 
 SHOWN = 5
 
@@ -245,7 +246,7 @@ def _user_rows(
     scope: Scope, filters: ReportFilters, parts: list[prices.Stretch], total: Costs
 ) -> tuple[UserRow, ...]:
     """Those with the highest costs, services as one, and all others as the rest of the total."""
-    found = costs_by_user(scope, filters, parts)
+    found = _costs_by_user(scope, filters, parts)
     people = sorted((o for o in found if not o.is_service), key=lambda o: (-o.cost, o.user))
     services = [one for one in found if one.is_service]
     shown = [UserRow(o.user, 1, ", ".join(o.queues), o.gpu_hours, o.cost) for o in people[:SHOWN]]
@@ -260,6 +261,39 @@ def _user_rows(
         max(0.0, total.charged - sum(o.charged for o in told)),
     )  # fmt: skip
     return (*shown, *([rest] if rest.people or rest.charged > 0.005 else []), *told[len(shown) :])
+
+
+@dataclass(slots=True)
+class _Paid:
+    """By one user's services, or by all else of theirs."""
+
+    user: str
+    is_service: bool
+    gpu_hours: float = 0.0
+    cost: float = 0.0
+    by_queue: dict[str, float] = field(default_factory=lambda: defaultdict(float))
+
+    @property
+    def queues(self) -> list[str]:
+        """Names, the costliest first."""
+        return sorted(self.by_queue, key=lambda name: (-self.by_queue[name], name))
+
+
+def _costs_by_user(
+    scope: Scope, filters: ReportFilters, parts: Iterable[prices.Stretch]
+) -> list[_Paid]:
+    """From the workloads' own timelines."""
+    found: dict[tuple[str, bool], _Paid] = {}
+    for part in parts:
+        for kin, work in worked(scope, filters, part.start, part.end).items():
+            key = (kin.user, kin.type == WorkloadType.INFERENCE)
+            paid = found.setdefault(key, _Paid(*key))
+            gpu_hours = work.held_gpu_s / 3600
+            cost = gpu_hours / scope.unit.weights[kin.gpu_class] * part.prices[kin.gpu_class]
+            paid.gpu_hours += gpu_hours
+            paid.cost += cost
+            paid.by_queue[scope.queues[kin.queue].name] += cost
+    return list(found.values())
 
 
 def _budgets(scope: Scope, user: User) -> list[Spending]:

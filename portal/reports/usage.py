@@ -65,6 +65,11 @@ class Usage:
         return share(self.allocated, self.capacity)
 
     @property
+    def available_share(self) -> float | None:
+        """Installed GPUs that were ready."""
+        return share(self.installed - self.down, self.installed)
+
+    @property
     def is_measured(self) -> bool:
         return self.measured > 0
 

@@ -16,6 +16,7 @@ from portal.reports import held, samples
 from portal.reports.filters import ReportFilters
 from portal.reports.scope import Scope, Unit, report_scope
 from portal.reports.usage import Readings, Usage
+from portal.reports.worked import Breakdown, breakdown
 from scheduling.models import Cluster, Eviction
 
 
@@ -72,6 +73,8 @@ class UtilizationReport:
     until: datetime | None
     covered_s: Floats
     """Seconds of each step that something is known of; means are over these."""
+    work: Breakdown
+    """The same hours by user and type, from the workloads' own timelines, and how work ended."""
 
     @property
     def covered_hours(self) -> float:
@@ -82,7 +85,9 @@ class UtilizationReport:
         return not self.starts
 
     def tables(self) -> tuple[Table, ...]:
-        return (_series_table(self), _class_table(self), _queue_table(self))
+        return (
+            _series_table(self), _class_table(self), _queue_table(self), *self.work.tables(),
+        )  # fmt: skip
 
     def as_dict(self) -> dict[str, Any]:
         return {
@@ -125,6 +130,7 @@ def utilization(cluster: Cluster, filters: ReportFilters, user: User) -> Utiliza
         before=before(scope, filters) if filters.compare else None,
         until=datetime.fromtimestamp(readings.until_s, UTC) if readings.until_s else None,
         covered_s=readings.covered_s,
+        work=breakdown(scope, filters),
     )
 
 
@@ -205,6 +211,7 @@ def usage_dict(usage: Usage) -> dict[str, float | None]:
     measured = usage.is_measured
     return {
         "installed_gpu_hours": round(usage.installed, 3),
+        "available_share_of_installed": _rounded(usage.available_share),
         "capacity_gpu_hours": round(usage.capacity, 3),
         "allocated_gpu_hours": round(usage.allocated, 3),
         "allocated_share": _rounded(usage.allocated_share),

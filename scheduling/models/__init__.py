@@ -44,6 +44,7 @@ from scheduling.models.predictions import (
 )
 from scheduling.models.processes import Lane, Process, Role
 from scheduling.models.queues import PodSecurity, Queue, Quota, QuotaChange
+from scheduling.models.rollups import WorkDay
 from scheduling.models.workloads import (
     CheckpointHabit,
     Outcome,
@@ -109,6 +110,7 @@ __all__ = [
     "WhatIf",
     "WhatIfKind",
     "WhatIfState",
+    "WorkDay",
     "Workload",
     "WorkloadType",
     "headline",

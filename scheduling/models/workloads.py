@@ -168,6 +168,7 @@ class Workload(models.Model):
             models.Index(fields=["cluster", "user", "state"], name="workload_user_state"),
             models.Index(fields=["cluster", "first_started_at"], name="workload_first_started"),
             models.Index(fields=["cluster", "submitted_at"], name="workload_submitted"),
+            models.Index(fields=["cluster", "finished_at"], name="workload_finished"),
         ]
 
     def __str__(self) -> str:

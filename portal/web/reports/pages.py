@@ -15,13 +15,10 @@ from portal.display.format import class_number
 from portal.display.spread import LEAST
 from portal.reports import words
 from portal.reports.figures import theme
-from portal.reports.figures import utilization as utilization_figures
 from portal.reports.figures import waits as wait_figures
 from portal.reports.filters import PRESETS, ReportFilters
 from portal.reports.forms import FilterForm
 from portal.reports.longest import CAUSES, LongestReport, LongestRow
-from portal.reports.usage import Usage
-from portal.reports.utilization import UtilizationReport
 from portal.reports.waits import WEEKDAYS, WaitsReport
 from portal.selectors.workloads import gang
 from scheduling.models import Cluster, Workload
@@ -31,7 +28,7 @@ SHADES = 6
 USERS = 500
 """Names offered while typing."""
 ROWS = 8
-"""Leaf queues shown at once; ``show_all`` shows the rest."""
+"""Queues or people shown at once; ``show_all`` shows the rest."""
 
 
 class _Kind(Protocol):
@@ -118,94 +115,6 @@ class Meter:
 
 def part_of(value: float, of: float) -> float:
     return round(min(100.0, 100 * value / of), 2) if of > 0 else 0.0
-
-
-def utilization_page(
-    report: UtilizationReport, *, show_all: bool = False, **_: object
-) -> dict[str, Any]:
-    total = report.total
-    *parts, sums = _class_amounts(report)
-    return {
-        "finding": words.utilization_finding(report),
-        "range_note": words.range_note(report.filters, report.until),
-        "total": total,
-        "capacity_name": "Ready GPU-hours" if report.against == "ready" else "Nominal GPU-hours",
-        "figure": utilization_figures.allocated_by_class(report),
-        "step_label": _step_label(report.step_s),
-        "class_rows": [
-            (row, class_number(row.position), _class_meter(row.position, row.usage), amounts)
-            for row, amounts in zip(report.classes, parts, strict=True)
-        ],
-        "sums": sums,
-        "queue_rows": _queue_meters(report)[: None if show_all else ROWS],
-        "chart_rows": _chart_rows(report),
-    }
-
-
-MEASURED = ("used", "idle")
-AMOUNTS = ("capacity", "allocated", *MEASURED, "free", "lost")
-
-
-def _class_amounts(report: UtilizationReport) -> list[dict[str, str]]:
-    """GPU-hours of each class and of all, as they are shown: they add up."""
-    shown: list[dict[str, str]] = [{} for _ in (*report.classes, None)]
-    for name in AMOUNTS:
-        column = hours_column(
-            [_known(row.usage, name) for row in report.classes], getattr(report.total, name)
-        )
-        for amounts, text in zip(shown, [*column.parts, column.total], strict=True):
-            amounts[name] = text
-    return shown
-
-
-def _known(usage: Usage, name: str) -> float | None:
-    if name in MEASURED and not usage.is_measured:
-        return None
-    amount: float = getattr(usage, name)
-    return amount
-
-
-def _step_label(step_s: int) -> str:
-    """'6-hour means'."""
-    for unit_s, name in ((86400, "day"), (3600, "hour"), (60, "minute")):
-        if step_s % unit_s == 0:
-            count = step_s // unit_s
-            return f"{count}-{name} means" if count > 1 else f"{name} means"
-    return f"{step_s}-second means"
-
-
-def _class_meter(position: int, usage: Any) -> Meter:
-    colour = class_number(position)
-    if usage.is_measured:
-        return Meter(
-            part_of(usage.used, usage.capacity),
-            part_of(usage.allocated, usage.capacity),
-            colour=colour,
-        )
-    return Meter(part_of(usage.allocated, usage.capacity), colour=colour)
-
-
-def _queue_meters(report: UtilizationReport) -> list[tuple[Any, Meter]]:
-    """One axis for all rows; the tick is the nominal quota."""
-    longest = max((max(q.usage.allocated, q.usage.capacity) for q in report.queues), default=0.0)
-    meters = []
-    for row in report.queues:
-        usage = row.usage
-        full = usage.used if usage.is_measured else usage.allocated
-        mark = part_of(usage.capacity, longest) if usage.capacity else None
-        meters.append((row, Meter(part_of(full, longest), part_of(usage.allocated, longest), mark)))
-    return meters
-
-
-def _chart_rows(report: UtilizationReport) -> list[tuple[Any, ...]]:
-    """(start, GPUs of each class, all, capacity, really used) of the table beside the chart."""
-    rows = []
-    for i, start in enumerate(report.starts):
-        each = [line.allocated[i] for line in report.series]
-        capacity = sum(line.capacity[i] for line in report.series)
-        used = sum(line.used[i] for line in report.series)
-        rows.append((start, each, sum(each), capacity, used))
-    return rows
 
 
 def waits_page(report: WaitsReport, **_: object) -> dict[str, Any]:

@@ -38,6 +38,7 @@ from portal.web.reports.fairness import fairness_page
 from portal.web.reports.preemptions import preemptions_page
 from portal.web.reports.showback import showback_page
 from portal.web.reports.use import use_page
+from portal.web.reports.utilization import utilization_page
 from scheduling.models import Cluster, Queue
 
 
@@ -61,7 +62,7 @@ class Kind:
 KINDS = {
     kind.name: kind
     for kind in (
-        Kind("utilization", "Utilization", utilization, pages.utilization_page),
+        Kind("utilization", "Utilization", utilization, utilization_page),
         Kind("use", "Real use", use, use_page),
         Kind("waits", "Queue waits", waits, pages.waits_page),
         Kind("longest", "Longest waits", longest, pages.longest_page),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from django.db import transaction
 
@@ -15,21 +15,24 @@ from scheduling.models import (
     GpuUse,
     IdleSpell,
     UsageSample,
+    Workload,
 )
 from scheduling.models.ledger import Resolution
+from scheduling.services.ledger.kept import (
+    CONTESTED_KEPT,
+    CYCLES_KEPT,
+    FORECASTS_KEPT,
+    HOURS_KEPT,
+    MINUTES_KEPT,
+    MOST_RUNS,
+    RECORDS_KEPT,
+    RUNS_KEPT,
+    USE_KEPT,
+)
+from scheduling.services.ledger.workdays import rolled_to
 
-MINUTES_KEPT = timedelta(days=2)
-HOURS_KEPT = timedelta(days=400)
-CYCLES_KEPT = timedelta(days=30)
-RECORDS_KEPT = timedelta(days=1)
-"""Of cycles that only started work."""
-FORECASTS_KEPT = timedelta(days=90)
-USE_KEPT = timedelta(days=90)
-"""What single workloads did with their GPUs; queues and classes keep it in their samples."""
-CONTESTED_KEPT = timedelta(days=14)
-"""Of cycles that took GPUs from somebody."""
 ACTS = ("admit", "evict")
-"""Decisions that are kept for ever: what was done to whom, and why."""
+"""Decisions that are kept as long as their work: what was done to whom, and why."""
 
 
 @transaction.atomic
@@ -53,7 +56,15 @@ def retain(cluster: Cluster) -> int:
     old = Cycle.objects.filter(cluster=cluster, at__lt=now - CYCLES_KEPT)
     gone += Decision.objects.filter(cycle__in=old).exclude(action__in=ACTS).delete()[0]
     gone += old.exclude(decisions__action__in=ACTS).exclude(evictions__isnull=False).delete()[0]
-    return gone
+    return gone + _runs(cluster, now)
+
+
+def _runs(cluster: Cluster, now: datetime) -> int:
+    """Drop work that ended long ago, as far as its days are rolled up; how many rows."""
+    until = min(now - RUNS_KEPT, rolled_to(cluster) or now - RUNS_KEPT)
+    old = Workload.objects.filter(cluster=cluster, finished_at__lt=until).order_by("finished_at")
+    some = list(old.values_list("pk", flat=True)[:MOST_RUNS])
+    return Workload.objects.filter(pk__in=some).delete()[0] if some else 0
 
 
 def _records(cluster: Cluster, now: datetime) -> int:

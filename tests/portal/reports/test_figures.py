@@ -16,6 +16,8 @@ from portal.reports.preemptions import preemptions
 from portal.reports.utilization import utilization
 from portal.reports.waits import waits
 from portal.web.reports import pages
+from portal.web.reports.preemptions import preemptions_page
+from portal.web.reports.utilization import utilization_page
 from scheduling.models import Cluster
 from tests.factories import NOW, make_user
 from tests.portal.reports import history
@@ -23,9 +25,9 @@ from tests.portal.reports.conftest import Small
 from tests.portal.reports.test_utilization import scattered
 
 REPORTS = (
-    (utilization, pages.utilization_page),
+    (utilization, utilization_page),
     (waits, pages.waits_page),
-    (preemptions, pages.preemptions_page),
+    (preemptions, preemptions_page),
 )
 
 

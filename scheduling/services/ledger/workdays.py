@@ -1,0 +1,303 @@
+"""What work held and how it ended, by queue, class, user and type: from single workloads, rolled up by day.
+
+Whole days that are rolled up are read as such, the edges of a range and what is newer from single workloads,
+so a range of any length is exact and costs what its days cost. A day is rolled up when it is over, and again
+for ``LATE`` after that: work may be seen late.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
+from datetime import datetime, timedelta
+from itertools import groupby
+from operator import itemgetter
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Count, Max, Min, Q, Sum
+
+from scheduling.models import (
+    MILLI,
+    Cluster,
+    Eviction,
+    GpuUse,
+    Outcome,
+    Transition,
+    WorkDay,
+    Workload,
+)
+from scheduling.models.ledger import Resolution
+from scheduling.services.ledger.rollup import floor
+
+DAY = timedelta(days=1)
+LATE = timedelta(days=2)
+MOST_DAYS = 60
+"""With work; of a past that nobody rolled up yet, so many in one pass."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Kin:
+    """Work that is told together; queue and class by id."""
+
+    queue: int
+    gpu_class: int
+    user: str
+    type: str
+
+
+@dataclass(slots=True)
+class Work:
+    """GPU-seconds and counts, as ``WorkDay`` has them."""
+
+    held_gpu_s: float = 0.0
+    measured_gpu_s: float = 0.0
+    active_gpu_s: float = 0.0
+    lost_gpu_s: float = 0.0
+    evictions: int = 0
+    started: int = 0
+    waited_s: float = 0.0
+    succeeded: int = 0
+    failed: int = 0
+    cancelled: int = 0
+    succeeded_gpu_s: float = 0.0
+    failed_gpu_s: float = 0.0
+    cancelled_gpu_s: float = 0.0
+
+    def add(self, other: Work) -> None:
+        for name in FIGURES:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+
+
+FIGURES = tuple(f.name for f in fields(Work))
+Worked = dict[Kin, Work]
+Window = tuple[datetime, datetime]
+"""[start, end)"""
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """Whose work: leaves and classes by id, and a user or type, empty for all."""
+
+    queues: tuple[int, ...]
+    gpu_classes: tuple[int, ...]
+    user: str = ""
+    type: str = ""
+
+    @classmethod
+    def all_of(cls, cluster: Cluster) -> Chosen:
+        return cls(
+            tuple(cluster.queues.values_list("pk", flat=True)),
+            tuple(cluster.gpu_classes.values_list("pk", flat=True)),
+        )
+
+    def condition(self, prefix: str = "") -> Q:
+        """On workloads, or on rows that point at one by ``prefix``."""
+        found = Q(
+            **{
+                f"{prefix}queue__in": list(self.queues),
+                f"{prefix}gpu_class__in": list(self.gpu_classes),
+            }
+        )
+        for name in ("user", "type"):
+            if value := getattr(self, name):
+                found &= Q(**{f"{prefix}{name}": value})
+        return found
+
+
+def read(cluster: Cluster, chosen: Chosen, start: datetime, end: datetime) -> Worked:
+    """What happened in [start, end): days that are rolled up, and single workloads at the edges."""
+    first, last = _whole_days(cluster, start, end)
+    if first >= last:
+        return between(chosen, (start, end))
+    found = _rolled(chosen, first, last)
+    edges = [(begin, stop) for begin, stop in ((start, first), (last, end)) if begin < stop]
+    for kin, work in between(chosen, *edges).items():
+        found.setdefault(kin, Work()).add(work)
+    return found
+
+
+def _whole_days(cluster: Cluster, start: datetime, end: datetime) -> tuple[datetime, datetime]:
+    """The days within [start, end) that are rolled up: first and the one after the last."""
+    first = floor(start, Resolution.DAY)
+    first = first if first == start else first + DAY
+    return first, min(floor(end, Resolution.DAY), rolled_to(cluster) or first)
+
+
+def rolled_to(cluster: Cluster) -> datetime | None:
+    """Up to when days are rolled up, without a gap; None before the first."""
+    newest = WorkDay.objects.filter(queue__cluster=cluster).aggregate(at=Max("start"))["at"]
+    return None if newest is None else newest + DAY
+
+
+def _rolled(chosen: Chosen, first: datetime, last: datetime) -> Worked:
+    rows = WorkDay.objects.filter(chosen.condition(), start__gte=first, start__lt=last).order_by()
+    sums = {name: Sum(name) for name in FIGURES}
+    keys = ("queue_id", "gpu_class_id", "user", "type")
+    return {
+        Kin(*(row[key] for key in keys)): Work(**{name: row[name] for name in FIGURES})
+        for row in rows.values(*keys).annotate(**sums)
+    }
+
+
+def between(chosen: Chosen, *windows: Window) -> Worked:
+    """The same of all ``windows`` together, from single workloads alone. Four queries, and one a window.
+
+    A workload counts for the queue and class that it was last in.
+    """
+    found: Worked = defaultdict(Work)
+    for start, end in windows:
+        for kin, gpu_s in _held(chosen, start, end):
+            found[kin].held_gpu_s += gpu_s
+    if windows:
+        _count(found, chosen, windows)
+    return dict(found)
+
+
+def _count(found: Worked, chosen: Chosen, windows: Sequence[Window]) -> None:
+    for kin, measured, active in _used(chosen, windows):
+        found[kin].measured_gpu_s += measured
+        found[kin].active_gpu_s += active
+    for kin, count, lost in _evicted(chosen, windows):
+        found[kin].evictions += count
+        found[kin].lost_gpu_s += lost
+    for kin, waited_s in _started(chosen, windows):
+        found[kin].started += 1
+        found[kin].waited_s += waited_s
+    for kin, outcome, count, gpu_s in _ended(chosen, windows):
+        work = found[kin]
+        setattr(work, outcome, getattr(work, outcome) + count)
+        setattr(work, f"{outcome}_gpu_s", getattr(work, f"{outcome}_gpu_s") + gpu_s)
+
+
+def _within(column: str, windows: Sequence[Window]) -> Q:
+    found = Q()
+    for start, end in windows:
+        found |= Q(**{f"{column}__gte": start, f"{column}__lt": end})
+    return found
+
+
+OF_WORK = ("queue_id", "gpu_class_id", "user", "type")
+BY_WORK = tuple(f"workload__{name}" for name in OF_WORK)
+
+
+def _held(chosen: Chosen, start: datetime, end: datetime) -> Iterator[tuple[Kin, float]]:
+    """GPU-seconds of each workload: what a step left it with, until its next step."""
+    alive = Q(workload__finished_at=None) | Q(workload__finished_at__gt=start)
+    rows = Transition.objects.filter(alive, chosen.condition("workload__"), at__lt=end)
+    steps = rows.order_by("workload_id", "at", "id").values_list(
+        "workload_id", "at", "gpus", *BY_WORK
+    )
+    for _, mine in groupby(steps.iterator(chunk_size=5000), key=itemgetter(0)):
+        gpu_s, since, gpus, kin = 0.0, start, 0, None
+        for _, at, after, *names in mine:
+            kin = kin or Kin(*names)
+            if at > since:
+                gpu_s += gpus * (at - since).total_seconds()
+                since = at
+            gpus = after
+        gpu_s += gpus * (end - since).total_seconds()
+        if kin is not None and gpu_s > 0:
+            yield kin, gpu_s / MILLI
+
+
+def _used(chosen: Chosen, windows: Sequence[Window]) -> Iterator[tuple[Kin, float, float]]:
+    """Of the hours that begin in them."""
+    rows = GpuUse.objects.filter(chosen.condition("workload__"), _within("start", windows))
+    sums = (
+        rows.order_by()
+        .values_list(*BY_WORK)
+        .annotate(measured=Sum("gpu_s"), active=Sum("active_gpu_s"))
+    )
+    for *names, measured, active in sums:
+        yield Kin(*names), measured, active
+
+
+def _evicted(chosen: Chosen, windows: Sequence[Window]) -> Iterator[tuple[Kin, int, float]]:
+    rows = Eviction.objects.filter(chosen.condition("workload__"), _within("at", windows))
+    sums = rows.order_by().values_list(*BY_WORK).annotate(count=Count("pk"), lost=Sum("lost_gpu_s"))
+    for *names, count, lost in sums:
+        yield Kin(*names), count, lost
+
+
+def _started(chosen: Chosen, windows: Sequence[Window]) -> Iterator[tuple[Kin, float]]:
+    rows = Workload.objects.filter(chosen.condition(), _within("first_started_at", windows))
+    columns = (*OF_WORK, "submitted_at", "first_started_at")
+    for *names, submitted, started in rows.order_by().values_list(*columns):
+        yield Kin(*names), max(0.0, (started - submitted).total_seconds())
+
+
+def _ended(chosen: Chosen, windows: Sequence[Window]) -> Iterator[tuple[Kin, str, int, float]]:
+    """Work that had run."""
+    rows = Workload.objects.filter(
+        chosen.condition(), _within("finished_at", windows),
+        first_started_at__isnull=False, outcome__in=Outcome.values,
+    )  # fmt: skip
+    sums = rows.order_by().values_list(*OF_WORK, "outcome")
+    for *names, outcome, count, gpu_s in sums.annotate(count=Count("pk"), gpu_s=Sum("used_gpu_s")):
+        yield Kin(*names), outcome, count, gpu_s
+
+
+def roll_days(cluster: Cluster, *, since: datetime | None = None) -> int:
+    """Bring the days that are over into line with the workloads of ``cluster``; how many rows changed.
+
+    From ``since`` on; by default those that are missing, and the last ones again. Running it again changes
+    nothing.
+    """
+    chosen = Chosen.all_of(cluster)
+    first = since or _due_from(cluster)
+    if first is None:
+        return 0
+    last = floor(cluster.now(), Resolution.DAY)
+    day, changed, busy = floor(first, Resolution.DAY), 0, 0
+    while day < last and busy < MOST_DAYS:
+        worked = between(chosen, (day, day + DAY))
+        changed += _roll(cluster, day, worked)
+        busy += bool(worked)
+        day += DAY
+    return changed
+
+
+def _due_from(cluster: Cluster) -> datetime | None:
+    done = rolled_to(cluster)
+    if done is not None:
+        return min(done, cluster.now()) - LATE
+    rows = Transition.objects.filter(workload__cluster=cluster)
+    begin: datetime | None = rows.aggregate(at=Min("at"))["at"]
+    return begin
+
+
+@transaction.atomic
+def _roll(cluster: Cluster, day: datetime, worked: Worked) -> int:
+    """The rows of one day as ``worked`` has them; those that nothing speaks for any more go."""
+    known = {
+        Kin(row.queue_id, row.gpu_class_id, row.user, row.type): row
+        for row in WorkDay.objects.filter(queue__cluster=cluster, start=day)
+    }
+    gone = [row.pk for kin, row in known.items() if kin not in worked]
+    changed = [
+        WorkDay(
+            queue_id=kin.queue, gpu_class_id=kin.gpu_class, user=kin.user, type=kin.type, start=day,
+            **_columns(work),
+        )
+        for kin, work in sorted(worked.items())
+        if kin not in known or not _is_same(known[kin], work)
+    ]  # fmt: skip
+    WorkDay.objects.filter(pk__in=gone).delete()
+    WorkDay.objects.bulk_create(
+        changed,
+        update_conflicts=True,
+        unique_fields=["queue", "gpu_class", "user", "type", "start"],
+        update_fields=FIGURES,
+        batch_size=200,
+    )
+    return len(gone) + len(changed)
+
+
+def _columns(work: Work) -> dict[str, Any]:
+    return {name: getattr(work, name) for name in FIGURES}
+
+
+def _is_same(row: WorkDay, work: Work) -> bool:
+    return all(getattr(row, name) == getattr(work, name) for name in FIGURES)
