@@ -19,9 +19,9 @@ from scheduling.engine.model import SnapshotError
 from scheduling.models import Cluster, ClusterMode
 from scheduling.services import events, forecasts
 from scheduling.services.clusters import guardrails
+from scheduling.services.ledger import fragmented, workdays
 from scheduling.services.ledger import retention as retention_service
 from scheduling.services.ledger import rollup as rollup_service
-from scheduling.services.ledger import workdays
 from scheduling.services.metrics import measure as measuring
 from scheduling.services.starts import refresh
 from scheduling.services.whatif import kept
@@ -162,6 +162,7 @@ def answer_what_if(question_id: int) -> None:
 def roll_up() -> None:
     """Minutes into hours, hours into days."""
     for cluster in Cluster.objects.all():
+        fragmented.book(cluster)
         rollup_service.roll_up(cluster)
         if cluster.clock_speed > FAST:
             # A day passes in minutes there: an hourly clean-up would come weeks late.

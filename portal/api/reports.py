@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 from django.core.exceptions import ValidationError
 from django.http import QueryDict
 from drf_spectacular.utils import OpenApiParameter, extend_schema
@@ -12,20 +9,13 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from portal.accounts.models import User
 from portal.api.scope import ClusterView
 from portal.display.format import zone
-from portal.reports.fairness import fairness
-from portal.reports.filters import PRESETS, ReportFilters
+from portal.reports.filters import PRESETS
 from portal.reports.forms import FilterForm
-from portal.reports.longest import longest
-from portal.reports.preemptions import preemptions
+from portal.reports.kinds import KINDS
 from portal.reports.scope import reportable_queues
-from portal.reports.showback import showback
-from portal.reports.use import use
-from portal.reports.utilization import utilization
-from portal.reports.waits import waits
-from scheduling.models import Cluster, WorkloadType
+from scheduling.models import WorkloadType
 
 PARAMETERS = [
     OpenApiParameter("range", str, enum=list(PRESETS), description="Default: 14d."),
@@ -35,6 +25,8 @@ PARAMETERS = [
     OpenApiParameter("queue", str, description="Top of a subtree; default: all you may see."),
     OpenApiParameter("user", str),
     OpenApiParameter("type", str, enum=[t.value for t in WorkloadType]),
+    OpenApiParameter("evicted", str, description="Preemptions: single evictions of this queue."),
+    OpenApiParameter("for", str, description="Preemptions: single evictions for this queue."),
     OpenApiParameter("compare", str, enum=["previous", "none"]),
 ]
 SCHEMA = extend_schema(
@@ -49,9 +41,7 @@ class ReportView(ClusterView):
     serializer_class = serializers.Serializer
     pagination_class = None
 
-    def report(
-        self, compute: Callable[[Cluster, ReportFilters, User], Any], typed: QueryDict
-    ) -> Response:
+    def report(self, kind: str, typed: QueryDict) -> Response:
         """Raises ValidationError at the filter at fault, Http404 where the person has no queue."""
         form = FilterForm(
             typed,
@@ -62,53 +52,61 @@ class ReportView(ClusterView):
         )
         if not form.is_valid():
             raise ValidationError(form.errors)
-        return Response(compute(self.cluster, form.filters(), self.person).as_dict())
+        report = KINDS[kind].compute(self.cluster, form.filters(), self.person)
+        return Response(report.as_dict())
 
 
 class Utilization(ReportView):
     @SCHEMA
     def get(self, request: Request, cluster: str) -> Response:
         """Capacity, allocated and really used GPU-hours by class and queue."""
-        return self.report(utilization, request.query_params)
+        return self.report("utilization", request.query_params)
 
 
 class Use(ReportView):
     @SCHEMA
     def get(self, request: Request, cluster: str) -> Response:
         """What of the allocated GPUs was really used, what idles now, asked for against used."""
-        return self.report(use, request.query_params)
+        return self.report("use", request.query_params)
 
 
 class Waits(ReportView):
     @SCHEMA
     def get(self, request: Request, cluster: str) -> Response:
         """Queue waits: percentiles over time, by size, by hour of the week."""
-        return self.report(waits, request.query_params)
+        return self.report("waits", request.query_params)
 
 
 class Longest(ReportView):
     @SCHEMA
     def get(self, request: Request, cluster: str) -> Response:
         """Who waited longest and why, and all waiting by reason and queue."""
-        return self.report(longest, request.query_params)
+        return self.report("longest", request.query_params)
 
 
 class Fairness(ReportView):
     @SCHEMA
     def get(self, request: Request, cluster: str) -> Response:
         """How far work was ahead of the quota of its queue alone, and who ended later than alone."""
-        return self.report(fairness, request.query_params)
+        return self.report("fairness", request.query_params)
+
+
+class Fragmentation(ReportView):
+    @SCHEMA
+    def get(self, request: Request, cluster: str) -> Response:
+        """Free GPUs that nobody can use: now, over time, by node, and what waited for whole room."""
+        return self.report("fragmentation", request.query_params)
 
 
 class Showback(ReportView):
     @SCHEMA
     def get(self, request: Request, cluster: str) -> Response:
         """Costs by queue, class and person, idle and lost apart; budgets with their forecast."""
-        return self.report(showback, request.query_params)
+        return self.report("showback", request.query_params)
 
 
 class Preemptions(ReportView):
     @SCHEMA
     def get(self, request: Request, cluster: str) -> Response:
         """Evictions: over time, who for whom, by rule, GPU-hours lost."""
-        return self.report(preemptions, request.query_params)
+        return self.report("preemptions", request.query_params)

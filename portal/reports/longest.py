@@ -147,7 +147,7 @@ class LongestReport:
 def longest(cluster: Cluster, filters: ReportFilters, user: User) -> LongestReport:
     """Six queries, and two more to compare. Raises as ``report_scope`` does."""
     scope = report_scope(cluster, filters, user)
-    found = sorted(_waited(scope, filters), key=lambda one: (-one.total_s, one.pk))
+    found = sorted(waited(scope, filters), key=lambda one: (-one.total_s, one.pk))
     top = found[: max(1, len(found) // 100)]
     return LongestReport(
         filters=filters,
@@ -161,7 +161,8 @@ def longest(cluster: Cluster, filters: ReportFilters, user: User) -> LongestRepo
     )
 
 
-def _waited(scope: Scope, filters: ReportFilters) -> Iterator[Waited]:
+def waited(scope: Scope, filters: ReportFilters) -> Iterator[Waited]:
+    """Each workload that waited within the range. Two queries."""
     start_s, end_s = filters.start.timestamp(), filters.end.timestamp()
     works = _works(scope, filters)
     reasons = _reasons(works, filters.end)
@@ -253,7 +254,7 @@ def _before(scope: Scope, filters: ReportFilters) -> float | None:
     if not filters.compare:
         return None
     spent: dict[str, float] = defaultdict(float)
-    for one in _waited(scope, filters.before()):
+    for one in waited(scope, filters.before()):
         for name, seconds in one.by_cause.items():
             spent[name] += seconds
     total = sum(spent.values())

@@ -8,6 +8,7 @@ from datetime import datetime
 from portal.display.format import (
     counted,
     duration,
+    gpus,
     gpus_counted,
     hours,
     money,
@@ -23,6 +24,7 @@ from portal.display.units import gpus_each
 from portal.reports.entitled import Entitlement
 from portal.reports.fairness import FairnessReport
 from portal.reports.filters import PRESETS, ReportFilters
+from portal.reports.fragmentation import FragmentationReport
 from portal.reports.longest import CAUSES, QUOTA, LongestReport, LongestRow
 from portal.reports.preemptions import PreemptionsReport
 from portal.reports.showback import ShowbackReport
@@ -282,6 +284,30 @@ def longest_finding(report: LongestReport) -> Finding:
     if report.before_quota_share is not None:
         rest += f" Quota was {percent(report.before_quota_share)} in the period before."
     return Finding(bold, rest)
+
+
+def fragmentation_finding(report: FragmentationReport) -> Finding:
+    free, lost = report.of_now("free"), report.of_now("fragmented")
+    bold = "No GPU is free now."
+    if free:
+        part = f"{gpus(lost)} of" if lost else "None of"
+        bold = f"{part} {gpus_counted(free, 'free GPUs')} {_are(lost)} of no use "
+        bold += "to what waits or usually runs."
+    said = []
+    if report.mean is not None:
+        mean = f"On average {number(report.mean, 1)} were in these {span_label(report.filters)}"
+        if report.mean_before is not None:
+            mean += f", {number(report.mean_before, 1)} before"
+        said.append(f"{mean}, {percent(report.share)} of what was ready.")
+    if report.waited_count:
+        who = counted(report.waited_count, "workload")
+        waiting = f"{hours(report.waited_hours)} h for GPUs that were free but scattered"
+        said.append(f"{who} waited {waiting}, {percent(report.waited_share)} of all waiting.")
+    return Finding(bold, " ".join(said))
+
+
+def _are(milli: float) -> str:
+    return "is" if milli in {0, 1000} else "are"
 
 
 def mostly(row: LongestRow) -> str:

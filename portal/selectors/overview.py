@@ -158,7 +158,7 @@ def capacity(cluster: Cluster, classes: Iterable[GpuClass]) -> list[Capacity]:
 
 def _capacity(gpu_class: GpuClass, nodes: list[Node], wanted: int) -> Capacity:
     ready = [node for node in nodes if node.ready]
-    idle = [max(0, n.gpus - n.allocated_gpus - n.foreign_gpus) for n in ready]
+    idle = [node.free_gpus for node in ready]
     fragmented = sum(left_over(gpus, wanted) for gpus in idle)
     foreign = sum(node.foreign_gpus for node in ready)
     return Capacity(

@@ -223,6 +223,11 @@ class Node(models.Model):
     def __str__(self) -> str:
         return self.name
 
+    @property
+    def free_gpus(self) -> int:
+        """Milli-GPU that nobody holds, whether or not it is ready."""
+        return max(0, self.gpus - self.allocated_gpus - self.foreign_gpus)
+
 
 class Standing(models.TextChoices):
     """How a guardrail stands to what is wanted of it."""

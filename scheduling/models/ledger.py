@@ -217,6 +217,10 @@ class UsageSample(models.Model):
     allocated_gpus = models.FloatField(default=0)
     used_gpus = models.FloatField(null=True)
     """Really used, from the cluster's metrics; NULL where nobody measures."""
+    fragmented_gpus = models.FloatField(null=True)
+    """Of the root: free, but of no use to what waits or usually runs; NULL where nobody looked."""
+    demand_gpus = models.FloatField(null=True)
+    """What would have run had nothing waited; NULL where nobody worked it out."""
     nominal_gpus = models.FloatField(default=0)
     fair_share_gpus = models.FloatField(default=0)
     pending_gpus = models.FloatField(default=0)

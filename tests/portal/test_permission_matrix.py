@@ -27,6 +27,7 @@ from portal.alerts.models import Rule
 from portal.approvals.models import ApprovalRule, Comment, LoanOffer, QuotaLoan, QuotaRequest, Step
 from portal.demo.organisation import H100
 from portal.notices.models import Arrival, Letter, Notice, Webhook
+from portal.reports.kinds import KINDS
 from portal.reports.models import Budget
 from portal.teams.models import GroupRule, Membership, ServiceAccount, SubmitTemplate, Team
 from scheduling.models import (
@@ -122,7 +123,7 @@ WEBHOOK, LETTER = {"pk": "webhook"}, {"pk": "letter"}
 ASKERS = frozenset({"neighbour", "researcher", "scientist", "lead", "admin"})
 DECIDERS = frozenset({"lead", "approver", "admin"})
 
-REPORTS = ("utilization", "use", "waits", "longest", "preemptions", "fairness", "showback")
+REPORTS = tuple(KINDS)
 
 ROWS = {
     "accounts:sign_out": Row(None, ANYBODY),

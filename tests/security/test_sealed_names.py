@@ -19,6 +19,7 @@ from django.db import transaction
 from django.test import Client
 from django.urls import reverse
 
+from portal.reports.kinds import KINDS
 from tests.portal.test_permission_matrix import ADDRESSES as CONF
 from tests.portal.test_permission_matrix import NO_ADDRESS, body
 from tests.security.sealed import GPUS, SEALED_FROM, organisation
@@ -77,7 +78,7 @@ TERMS = {
     "reason": "r",
 }
 PERSONA = {"name": "fresh", "grants": {"see": "team"}, "gpu_classes": [PROBE]}
-REPORTS = ("utilization", "use", "waits", "longest", "preemptions", "fairness", "showback")
+REPORTS = tuple(KINDS)
 QUIET = ("waits", "longest", "fairness")
 """Reports that the organisation has nothing for."""
 ADDRESSES = {

@@ -13,6 +13,7 @@ from uuid import NAMESPACE_URL, uuid5
 from django.db import transaction
 
 from portal.demo.past.hourly import HourlyUsage
+from portal.demo.past.scattered import Scattered
 from portal.demo.past.used import Run, used
 from portal.demo.work.arrivals import IMAGE, RUN_TIME_LIMIT_S
 from scheduling.engine.model import Action, Phase, Plan, Snapshot
@@ -66,6 +67,7 @@ class History(Observer):
         self._decisions: list[Decision] = []
         self._cycle: Cycle | None = None
         self.usage = HourlyUsage(cluster)
+        self.scattered = Scattered()
         self._runs: list[Run] = []
         self._running: dict[str, Run] = {}
         self._until: datetime | None = None
@@ -93,6 +95,7 @@ class History(Observer):
         self._cycles.append(self._cycle)
         if plan.fair_share:
             self.usage.plan(now, plan)
+            self.scattered.look(now, snapshot, self.waits)
             self._wait([line for line in lines if line.action in (Action.WAIT, Action.RESERVE)])
 
     def _wait(self, lines: Sequence[Line]) -> None:
@@ -203,7 +206,9 @@ class History(Observer):
         Decision.objects.bulk_create(self._decisions, batch_size=300)
         Eviction.objects.bulk_create(self._evictions, batch_size=300)
         found = used(self._runs, self._until or self.cluster.now())
-        UsageSample.objects.bulk_create(self.usage.rows(found.active), batch_size=500)
+        UsageSample.objects.bulk_create(
+            self.usage.rows(found.active, self.scattered), batch_size=500
+        )
         GpuUse.objects.bulk_create(found.rows, batch_size=500)
         IdleSpell.objects.bulk_create(found.spells, batch_size=500)
 

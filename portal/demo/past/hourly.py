@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
+from portal.demo.past.scattered import Scattered
 from portal.demo.past.used import Hour, above
 from scheduling.engine.model import MILLI, Plan
 from scheduling.models import Cluster, Queue, UsageSample
@@ -48,6 +49,7 @@ class HourlyUsage:
         by_id = {q.pk: q for q in self._queues.values()}
         self._lines = {q.name: _line(q.pk, by_id) for q in self._queues.values()}
         self._active: dict[Hour, float] | None = None
+        self._scattered = Scattered()
 
     def capacity(self, gpu_class: str, *, installed: int, ready: int) -> None:
         """What the cluster has of a class (milli-GPU), all the time."""
@@ -68,8 +70,12 @@ class HourlyUsage:
         for track in self._tracks.values():
             track.advance(now.timestamp())
 
-    def rows(self, active: Mapping[Hour, float] | None = None) -> list[UsageSample]:
-        """``active``: GPU-seconds that leaves really used; None where nobody measured."""
+    def rows(
+        self, active: Mapping[Hour, float] | None = None, scattered: Scattered | None = None
+    ) -> list[UsageSample]:
+        """``active``: GPU-seconds that leaves really used; None where nobody measured. ``scattered``: which
+        free GPUs were of no use."""
+        self._scattered = scattered or self._scattered
         self._active = None if active is None else above(active, self._lines)
         return [
             self._sample(queue, name, hour, sums)
@@ -99,6 +105,7 @@ class HourlyUsage:
             resolution=Resolution.HOUR,
             start=start,
             used_gpus=used,
+            fragmented_gpus=self._scattered.mean(gpu_class, start) if is_root else None,
             seconds=max(1, round(seconds)),
             installed_gpus=self._installed[gpu_class] if is_root else 0,
             ready_gpus=self._ready[gpu_class] if is_root else 0,

@@ -17,6 +17,7 @@ from portal.demo.work.arrivals import Arrival, manifest_of
 from scheduling.engine import model as m
 from scheduling.engine.model import MILLI, Snapshot
 from scheduling.models import Cluster, Queue, Quota
+from scheduling.services.ledger.workdays import roll_days
 from scheduling.services.merit.own_quotas import Layout, node_gpus, play_back
 from scheduling.services.policy import rows as policies
 from scheduling.services.snapshot import build as snapshots
@@ -185,6 +186,7 @@ def _live(
     _play_back(played.cluster, template, history)
     hand_over(played, history, unfinished(outcome.jobs))
     history.save()
+    roll_days(played.cluster)
     return len(outcome.jobs)
 
 

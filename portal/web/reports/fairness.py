@@ -47,7 +47,6 @@ def fairness_page(report: FairnessReport, **_: object) -> dict[str, Any]:
     most = max((abs(row.lead_s) for row in report.queues), default=0.0)
     found = report.entitlement
     return {
-        "finding": words.fairness_finding(report),
         "lead": words.lead_of(report.lead_s),
         "late_share": report.late_all / report.ended if report.ended else 0.0,
         "queue_rows": [

@@ -119,7 +119,6 @@ def part_of(value: float, of: float) -> float:
 
 def waits_page(report: WaitsReport, **_: object) -> dict[str, Any]:
     return {
-        "finding": words.waits_finding(report),
         "waiting": words.waiting_sentence(report),
         "by_day": wait_figures.by_day(report),
         "within": wait_figures.started_within(report),
@@ -173,7 +172,6 @@ def longest_page(report: LongestReport, **_: object) -> dict[str, Any]:
     hours = hours_column([row.hours for row in report.causes], report.hours)
     shares = percent_column([report.share(row.cause.name) for row in report.causes])
     return {
-        "finding": words.longest_finding(report),
         "ticks": [(round(100 * h / end, 2), h) for h in range(0, end + 1, step)],
         "longest_rows": [
             (row, gang(row.work), _pieces(row, end * 3600), words.mostly(row))

@@ -8,7 +8,6 @@ from typing import Any
 
 from portal.display.adding_up import hours_column, percent_column
 from portal.display.format import counted, hours, money, number, whole_money
-from portal.reports import words
 from portal.reports.evicted import SHOWN
 from portal.reports.figures import preemptions as figures
 from portal.reports.filters import OUTSIDE, ReportFilters
@@ -38,7 +37,6 @@ def preemptions_page(report: PreemptionsReport, **_: object) -> dict[str, Any]:
     shares = percent_column([row.share for row in report.queues])
     currency = report.evicted.scope.cluster.currency
     return {
-        "finding": words.preemptions_finding(report),
         "currency": currency,
         "cost": None if report.cost is None else money(report.cost, currency),
         "per_day": number(report.count / days, 1),

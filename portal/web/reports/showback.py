@@ -69,7 +69,6 @@ def showback_page(
     chosen = _most_pressing(report.budgets)
     tz = zone(report.cluster.display_time_zone)
     return {
-        "finding": words.showback_finding(report),
         "range_note": words.range_note(report.filters, None),
         "currency": currency,
         "lines": lines,

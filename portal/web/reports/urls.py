@@ -1,7 +1,8 @@
 from django.urls import path
 
+from portal.reports.kinds import KINDS
 from portal.web.reports import budgets, use
-from portal.web.reports.views import KINDS, report
+from portal.web.reports.views import report
 
 app_name = "reports"
 urlpatterns = [

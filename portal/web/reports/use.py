@@ -58,7 +58,6 @@ def use_page(report: UseReport, *, user: User, show_all: bool = False) -> dict[s
     saved = [row.saves for row in asked if row.saves]
     lines = _lines(report, user)
     return {
-        "finding": words.use_finding(report),
         "range_note": words.range_note(report.filters, None),
         "lines": lines,
         "idle_all": words.held_idle(report),

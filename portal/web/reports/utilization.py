@@ -21,7 +21,6 @@ def utilization_page(
     total = report.total
     *parts, sums = _class_amounts(report)
     return {
-        "finding": words.utilization_finding(report),
         "range_note": words.range_note(report.filters, report.until),
         "total": total,
         "capacity_name": "Ready GPU-hours" if report.against == "ready" else "Nominal GPU-hours",

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator
-from dataclasses import dataclass
-from typing import Any, Protocol
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from typing import Any
 
 from django.contrib.auth.decorators import login_required
 from django.core.handlers.asgi import ASGIRequest
@@ -20,57 +19,32 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from portal.accounts.models import User
-from portal.display.csv import Table, csv_lines
+from portal.display.csv import csv_lines
 from portal.display.format import zone
-from portal.reports.fairness import fairness
-from portal.reports.filters import ReportFilters
 from portal.reports.forms import FilterForm
-from portal.reports.longest import longest
-from portal.reports.preemptions import preemptions
+from portal.reports.kinds import KINDS, Kind, Report
 from portal.reports.scope import reportable_queues
-from portal.reports.showback import showback
-from portal.reports.use import use
-from portal.reports.utilization import utilization
-from portal.reports.waits import waits
 from portal.web.frame.shell import get_cluster
 from portal.web.reports import pages
 from portal.web.reports.fairness import fairness_page
+from portal.web.reports.fragmentation import fragmentation_page
 from portal.web.reports.preemptions import preemptions_page
 from portal.web.reports.showback import showback_page
 from portal.web.reports.use import use_page
 from portal.web.reports.utilization import utilization_page
 from scheduling.models import Cluster, Queue
 
-
-class Report(Protocol):
-    @property
-    def is_empty(self) -> bool: ...
-    def tables(self) -> tuple[Table, ...]: ...
-    def as_dict(self) -> dict[str, Any]: ...
-
-
-@dataclass(frozen=True)
-class Kind:
-    """One report: how it is computed, and what its page adds."""
-
-    name: str
-    title: str
-    compute: Callable[[Cluster, ReportFilters, User], Any]
-    page: Callable[..., dict[str, Any]]
-
-
-KINDS = {
-    kind.name: kind
-    for kind in (
-        Kind("utilization", "Utilization", utilization, utilization_page),
-        Kind("use", "Real use", use, use_page),
-        Kind("waits", "Queue waits", waits, pages.waits_page),
-        Kind("longest", "Longest waits", longest, pages.longest_page),
-        Kind("preemptions", "Preemptions", preemptions, preemptions_page),
-        Kind("fairness", "Fairness", fairness, fairness_page),
-        Kind("showback", "Showback", showback, showback_page),
-    )
+PAGES: Mapping[str, Callable[..., dict[str, Any]]] = {
+    "utilization": utilization_page,
+    "use": use_page,
+    "waits": pages.waits_page,
+    "longest": pages.longest_page,
+    "preemptions": preemptions_page,
+    "fairness": fairness_page,
+    "fragmentation": fragmentation_page,
+    "showback": showback_page,
 }
+"""What the page of each kind of report adds."""
 
 
 @login_required
@@ -125,7 +99,8 @@ def _page(
 ) -> HttpResponse:
     context["report"] = computed
     if not computed.is_empty:
-        context |= kind.page(computed, user=_person(request), show_all="all" in request.GET)
+        context["finding"] = kind.finding(computed)
+        context |= PAGES[kind.name](computed, user=_person(request), show_all="all" in request.GET)
     return render(request, f"reports/{kind.name}.html", context)
 
 

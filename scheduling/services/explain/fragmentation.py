@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator
 
 from django.db.models import Count
 
@@ -31,7 +32,13 @@ class MemberSizes:
 
     def wanted(self, gpu_class: GpuClass) -> int:
         """The member of which a node's free GPUs of the class have to hold whole ones, to be of use."""
-        waiting = (
-            (gpus, why) for gpus, why, names in self.waiting if not names or gpu_class.name in names
-        )
-        return wanted_member(waiting, self.running.get(gpu_class.pk, ()))
+        return wanted_member(self._waiting(gpu_class), self.running.get(gpu_class.pk, ()))
+
+    def is_pending(self, gpu_class: GpuClass) -> bool:
+        """Whether that member waits; else it is one of those that usually run."""
+        return any(gpus for gpus, _ in self._waiting(gpu_class))
+
+    def _waiting(self, gpu_class: GpuClass) -> Iterator[tuple[int, str]]:
+        for gpus, why, names in self.waiting:
+            if not names or gpu_class.name in names:
+                yield gpus, why

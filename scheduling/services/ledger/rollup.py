@@ -16,6 +16,8 @@ STEPS = (
     (Resolution.MINUTE, Resolution.HOUR, MINUTES_KEPT),
     (Resolution.HOUR, Resolution.DAY, HOURS_KEPT),
 )
+SEEN_IN_PART = ("used_gpus", "fragmented_gpus")
+"""Means over the time in which somebody looked."""
 LOOK_BACK = timedelta(hours=6)
 """Finer samples change no more after that: a worker that was down for longer has none to add."""
 LOOK_BACK_WALL = timedelta(minutes=10)
@@ -53,7 +55,7 @@ def _roll(cluster: Cluster, fine: Resolution, coarse: Resolution, first: datetim
         changed,
         update_conflicts=True,
         unique_fields=["queue", "gpu_class", "resolution", "start"],
-        update_fields=["seconds", *MEANS, "used_gpus"],
+        update_fields=["seconds", *MEANS, *SEEN_IN_PART],
         batch_size=200,
     )
     return len(changed)
@@ -72,18 +74,22 @@ def _mean(
     key: tuple[int, int, datetime], members: list[UsageSample], coarse: Resolution
 ) -> UsageSample:
     seconds = sum(s.seconds for s in members)
-    measured = [s for s in members if s.used_gpus is not None]
-    measured_s = sum(s.seconds for s in measured)
-    used = sum((s.used_gpus or 0.0) * s.seconds for s in measured)
     return UsageSample(
         queue_id=key[0],
         gpu_class_id=key[1],
         resolution=coarse,
         start=key[2],
         seconds=seconds,
-        used_gpus=used / measured_s if measured_s else None,
+        **{name: _seen(members, name) for name in SEEN_IN_PART},
         **{name: sum(getattr(s, name) * s.seconds for s in members) / seconds for name in MEANS},
     )
+
+
+def _seen(members: list[UsageSample], name: str) -> float | None:
+    """The mean over those in which it is known."""
+    known = [(getattr(s, name), s.seconds) for s in members if getattr(s, name) is not None]
+    seconds = sum(length for _, length in known)
+    return sum(value * length for value, length in known) / seconds if seconds else None
 
 
 def _improves(made: UsageSample, known: UsageSample | None) -> bool:
@@ -92,7 +98,7 @@ def _improves(made: UsageSample, known: UsageSample | None) -> bool:
         return True
     if known.seconds > made.seconds:
         return False
-    columns = ("seconds", *MEANS, "used_gpus")
+    columns = ("seconds", *MEANS, *SEEN_IN_PART)
     return any(getattr(made, name) != getattr(known, name) for name in columns)
 
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from portal.reports.entitled import NOBODYS, OUTSIDE, Entitlement, entitlement, jain
 from portal.reports.fairness import fairness
 from portal.reports.scope import report_scope
+from portal.reports.words import fairness_finding
 from portal.web.reports.fairness import fairness_page
 from scheduling.models import Cycle, Decision
 from tests.factories import make_workload
@@ -111,13 +112,14 @@ def test_report_of_one_user_has_no_shares(shared: Small) -> None:
 
 
 def test_page_draws_below_framed_and_above_filled_on_one_scale(shared: Small) -> None:
-    page = fairness_page(fairness(shared.cluster, shared.last(), shared.operator))
+    report = fairness(shared.cluster, shared.last(), shared.operator)
+    page = fairness_page(report)
 
     kinds = {s.row.name: [(b.kind, b.height) for b in s.bars] for s in page["strips"]}
     assert kinds["vision"] == []
     assert kinds["speech"] == [("below", 11.0)]
     assert kinds["platform"] == [("above", 11.0)]
-    assert page["finding"].bold.startswith("research/speech received 50 %")
+    assert fairness_finding(report).bold.startswith("research/speech received 50 %")
 
 
 @given(st.lists(st.tuples(st.floats(0, 100), st.floats(0.1, 100)), min_size=1, max_size=9))

@@ -17,7 +17,7 @@ from tests.portal.reports.test_fairness import over
 from tests.portal.reports.test_preemptions import evict
 from tests.portal.reports.test_waits import started
 
-KINDS = ("utilization", "waits", "longest", "preemptions", "fairness")
+KINDS = ("utilization", "waits", "longest", "preemptions", "fairness", "fragmentation")
 
 
 @pytest.fixture

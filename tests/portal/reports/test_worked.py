@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -92,6 +92,7 @@ def test_rolled_up_days_change_no_figure(small: Small) -> None:
     for ago in (70, 40, 20, 3):
         ran(small, 2, ago=ago, user=f"u{ago}")
     before = report(small, 72).work
+    small.cluster.clock_real = datetime.now(UTC)
     small.cluster.clock_start, small.cluster.clock_speed = END, 0
     small.cluster.save()
     assert roll_days(small.cluster, since=END - timedelta(days=5)) > 0
