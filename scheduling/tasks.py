@@ -19,9 +19,12 @@ from scheduling.engine.model import SnapshotError
 from scheduling.models import Cluster, ClusterMode
 from scheduling.services import events, forecasts
 from scheduling.services.clusters import guardrails
-from scheduling.services.ledger import fragmented, workdays
+from scheduling.services.demand import booking as demand
+from scheduling.services.demand import looking as demand_ahead
+from scheduling.services.explain import fragmentation
 from scheduling.services.ledger import retention as retention_service
 from scheduling.services.ledger import rollup as rollup_service
+from scheduling.services.ledger import workdays
 from scheduling.services.metrics import measure as measuring
 from scheduling.services.starts import refresh
 from scheduling.services.whatif import kept
@@ -35,6 +38,7 @@ EXPIRES_S = 5.0
 GUARD_EXPIRES_S = 30.0
 FORECAST_EXPIRES_S = 10.0
 MEASURE_EXPIRES_S = 15.0
+DEMAND_EXPIRES_S = 600.0
 LEARN_EXPIRES_S = 300.0
 PREDICT_EXPIRES_S = 30.0
 HEARTBEAT_EXPIRES_S = 10.0
@@ -162,7 +166,7 @@ def answer_what_if(question_id: int) -> None:
 def roll_up() -> None:
     """Minutes into hours, hours into days."""
     for cluster in Cluster.objects.all():
-        fragmented.book(cluster)
+        fragmentation.book(cluster)
         rollup_service.roll_up(cluster)
         if cluster.clock_speed > FAST:
             # A day passes in minutes there: an hourly clean-up would come weeks late.
@@ -175,6 +179,24 @@ def roll_up_days() -> None:
     """What work held and how it ended, by day."""
     for cluster in Cluster.objects.all():
         workdays.roll_days(cluster)
+
+
+@shared_task(name="scheduling.tasks.request_demand")
+def request_demand() -> None:
+    """Ask for what every cluster is and will be asked for."""
+    for pk in Cluster.objects.values_list("pk", flat=True):
+        book_demand.apply_async(args=[pk], expires=DEMAND_EXPIRES_S)
+
+
+@shared_task(name="scheduling.tasks.book_demand")
+def book_demand(cluster_id: int) -> None:
+    """Demand of the last hours, and once a day what comes; not on the queue of the cluster's cycles."""
+    cluster = Cluster.objects.filter(pk=cluster_id).first()
+    if cluster is None:
+        log.info("cluster %s is gone", cluster_id)
+        return
+    demand.book(cluster)
+    demand_ahead.look_ahead(cluster)
 
 
 @shared_task(name="scheduling.tasks.request_learning")

@@ -105,6 +105,13 @@ class Showback(ReportView):
         return self.report("showback", request.query_params)
 
 
+class Forecast(ReportView):
+    @SCHEMA
+    def get(self, request: Request, cluster: str) -> Response:
+        """Demand ahead against capacity, by the hour and week, with bands and how earlier forecasts did."""
+        return self.report("forecast", request.query_params)
+
+
 class Preemptions(ReportView):
     @SCHEMA
     def get(self, request: Request, cluster: str) -> Response:

@@ -145,6 +145,7 @@ urlpatterns = [
     path(f"{CLUSTER}/reports/use", reports.Use.as_view(), name="use"),
     path(f"{CLUSTER}/reports/showback", reports.Showback.as_view(), name="showback"),
     path(f"{CLUSTER}/reports/fragmentation", reports.Fragmentation.as_view(), name="fragmentation"),
+    path(f"{CLUSTER}/reports/forecast", reports.Forecast.as_view(), name="forecast"),
     path(f"{CLUSTER}/reports/longest", reports.Longest.as_view(), name="longest"),
     path(f"{CLUSTER}/reports/fairness", reports.Fairness.as_view(), name="fairness"),
     path(f"{CLUSTER}/reports/preemptions", reports.Preemptions.as_view(), name="preemptions"),

@@ -27,8 +27,8 @@ from scheduling.services.words.told import (
     told,
 )
 
-SHOWN = 25
-"""Evictions on the page, and at most so many workloads that were evicted again."""
+FEW, SHOWN = 8, 25
+"""Evictions on the page: of all pairs, and of one; and workloads that were evicted again."""
 PARTIES = ("workload__queue", "queue", "for_queue", "for_workload__queue", "gpu_class", "cycle")
 
 
@@ -52,6 +52,11 @@ class Single:
     @property
     def workload(self) -> Workload:
         return self.eviction.workload
+
+    @property
+    def queues(self) -> tuple[str, str]:
+        """Names of its queue and of the one it left for, without what is above them."""
+        return self.queue.rpartition("/")[2], self.for_queue.rpartition("/")[2]
 
     @property
     def fate(self) -> str:
@@ -90,7 +95,7 @@ class Again:
         """(rule, for whom) of each; a run of the same is told once with its count."""
         found: list[tuple[str, str, int]] = []
         for one in self.singles:
-            rule, whom = one.eviction.get_rule_display(), one.for_queue
+            rule, whom = one.eviction.get_rule_display(), one.queues[1]
             if found and found[-1][:2] == (rule, whom):
                 found[-1] = (rule, whom, found[-1][2] + 1)
             else:
@@ -150,8 +155,8 @@ class Evicted:
     def _named(self, name: str) -> list[int]:
         return [pk for pk, queue in self.scope.queues.items() if name in {"", queue.name}]
 
-    def newest(self) -> list[Single]:
-        return self._told(self._rows().order_by("-at", "-pk")[:SHOWN])
+    def newest(self, count: int = SHOWN) -> list[Single]:
+        return self._told(self._rows().order_by("-at", "-pk")[:count])
 
     def count(self) -> int:
         return self._rows().count()

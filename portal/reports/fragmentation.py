@@ -25,6 +25,7 @@ from portal.reports.filters import ReportFilters
 from portal.reports.longest import waited
 from portal.reports.samples import best_resolution
 from portal.reports.scope import Scope, Unit, report_scope
+from portal.teams.access import own_queues
 from scheduling.models import (
     MILLI,
     Cluster,
@@ -189,7 +190,7 @@ def fragmentation(cluster: Cluster, filters: ReportFilters, user: User) -> Fragm
         waited_share=share(sum(scattered), sum(one.total_s for one in waits)) or 0.0,
         moved=moved.count(),
         moved_lost=(moved.aggregate(lost=Sum("lost_gpu_s"))["lost"] or 0.0) / HOUR_S,
-        orders=_orders(scope, filters),
+        orders=_orders(scope, filters, user),
     )
 
 
@@ -312,7 +313,10 @@ def _before(scope: Scope, filters: ReportFilters) -> float | None:
     return seen.mean(scope.unit.weights)
 
 
-def _orders(scope: Scope, filters: ReportFilters) -> tuple[Consolidation, ...]:
+def _orders(scope: Scope, filters: ReportFilters, user: User) -> tuple[Consolidation, ...]:
+    """Of the cluster's operators, so told to who reports on the whole of it."""
+    if not own_queues(user).filter(cluster=scope.cluster, parent=None).exists():
+        return ()
     rows = Consolidation.objects.filter(
         cluster=scope.cluster, gpu_class__in=list(scope.classes),
         asked_at__gte=filters.start, asked_at__lt=filters.end,

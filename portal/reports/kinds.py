@@ -11,6 +11,7 @@ from portal.display.csv import Table
 from portal.reports import words
 from portal.reports.fairness import fairness
 from portal.reports.filters import ReportFilters
+from portal.reports.forecast import forecast
 from portal.reports.fragmentation import fragmentation
 from portal.reports.longest import longest
 from portal.reports.preemptions import preemptions
@@ -53,6 +54,7 @@ KINDS = {
         Kind("fairness", "Fairness", fairness, words.fairness_finding),
         Kind("fragmentation", "Fragmentation", fragmentation, words.fragmentation_finding),
         Kind("showback", "Showback", showback, words.showback_finding),
+        Kind("forecast", "Forecast", forecast, words.forecast_finding),
     )
 }
 """In the order of their tabs."""

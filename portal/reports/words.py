@@ -24,6 +24,7 @@ from portal.display.units import gpus_each
 from portal.reports.entitled import Entitlement
 from portal.reports.fairness import FairnessReport
 from portal.reports.filters import PRESETS, ReportFilters
+from portal.reports.forecast import ClassAhead, ForecastReport
 from portal.reports.fragmentation import FragmentationReport
 from portal.reports.longest import CAUSES, QUOTA, LongestReport, LongestRow
 from portal.reports.preemptions import PreemptionsReport
@@ -308,6 +309,36 @@ def fragmentation_finding(report: FragmentationReport) -> Finding:
 
 def _are(milli: float) -> str:
     return "is" if milli in {0, 1000} else "are"
+
+
+def forecast_finding(report: ForecastReport) -> Finding:
+    chosen = report.chosen
+    if chosen is None:
+        return Finding("No class has a forecast yet.", "It takes two weeks of known demand.")
+    bold = _passes(report, chosen)
+    others = [row for row in report.rows if row is not chosen and row.is_told]
+    short = [row.gpu_class.name for row in others if not row.holds]
+    rest = ""
+    if chosen.hours_above:
+        above = f"above what is {report.against} in {chosen.hours_above} of the next 168 hours"
+        rest = f"Its demand is {above}. "
+    if short:
+        verb = "passes" if len(short) == 1 else "pass"
+        rest += f"{and_list(short)} {verb} what there is as well."
+    elif others:
+        rest += "The other classes hold."
+    return Finding(bold, rest)
+
+
+def _passes(report: ForecastReport, chosen: ClassAhead) -> str:
+    name, at = chosen.gpu_class.name, chosen.passing
+    has = f"{number(chosen.capacity)} {report.against} {chosen.unit}"
+    if at is None or at.middle is None:
+        return f"No class passes what it has in 26 weeks; {name}, with {has}, comes nearest."
+    if chosen.row is not None and at.middle <= chosen.row.made_at:
+        return f"Demand for {name} is above its {has} already, on the weekly mean."
+    middle = at.middle.astimezone(report.filters.tz)
+    return f"Demand for {name} passes its {has} on {middle.day} {middle:%b %Y}, on the weekly mean."
 
 
 def mostly(row: LongestRow) -> str:

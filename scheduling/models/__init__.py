@@ -13,6 +13,7 @@ from scheduling.models.clusters import (
     Standing,
 )
 from scheduling.models.consolidation import PARTLY_DONE, Consolidation, ConsolidationState
+from scheduling.models.demand import DemandForecast
 from scheduling.models.events import Announcement, Delivery
 from scheduling.models.foresight import (
     Cause,
@@ -70,6 +71,7 @@ __all__ = [
     "CycleRecord",
     "Decision",
     "Delivery",
+    "DemandForecast",
     "Eviction",
     "EvictionRule",
     "ForecastOutcome",

@@ -13,10 +13,13 @@ from portal.demo.cluster.furnish import Played
 from portal.demo.past.foretold import Foretold
 from portal.demo.past.handover import hand_over
 from portal.demo.past.history import unfinished
+from portal.demo.past.older import write_older
 from portal.demo.work.arrivals import Arrival, manifest_of
 from scheduling.engine import model as m
 from scheduling.engine.model import MILLI, Snapshot
 from scheduling.models import Cluster, Queue, Quota
+from scheduling.services.demand.booking import book
+from scheduling.services.demand.looking import look_ahead
 from scheduling.services.ledger.workdays import roll_days
 from scheduling.services.merit.own_quotas import Layout, node_gpus, play_back
 from scheduling.services.policy import rows as policies
@@ -158,6 +161,7 @@ def live(
     cluster = played.cluster
     template = replace(snapshots.live(cluster), now=since, workloads=())
     organisation = demand_of(cluster, template, users, work, fallbacks, load)
+    write_older(cluster, organisation, capacity(template), since, SEED)
     demand = sensible(cluster, generate(organisation, since, _days(since, until), SEED))
     return _live(played, template, demand, until)
 
@@ -187,6 +191,8 @@ def _live(
     hand_over(played, history, unfinished(outcome.jobs))
     history.save()
     roll_days(played.cluster)
+    book(played.cluster, since=template.now)
+    look_ahead(played.cluster)
     return len(outcome.jobs)
 
 

@@ -70,10 +70,12 @@ def _labels(lines: list[Line], total: Floats, top: float) -> list[dict[str, Any]
 
 
 def _highest(report: FragmentationReport, total: Floats) -> list[dict[str, Any]]:
-    """The period with most, named above it."""
+    """The period with most, named above it; the last has its label beside it."""
     if np.isnan(total).all() or float(np.nanmax(total)) <= 0 or report.periods.unit == "hour":
         return []
     i = int(np.nanargmax(total))
+    if i == len(total) - 1:
+        return []
     at = report.periods.starts[i].astimezone(report.filters.tz)
     middle = theme.period_middles(report.periods, report.filters.tz)[i]
     return [

@@ -8,7 +8,7 @@ from typing import Any
 
 from portal.display.adding_up import hours_column, percent_column
 from portal.display.format import counted, hours, money, number, whole_money
-from portal.reports.evicted import SHOWN
+from portal.reports.evicted import FEW, SHOWN
 from portal.reports.figures import preemptions as figures
 from portal.reports.filters import OUTSIDE, ReportFilters
 from portal.reports.preemptions import OTHERS, Matrix, PreemptionsReport
@@ -29,7 +29,9 @@ class MatrixCell:
     is_chosen: bool
 
 
-def preemptions_page(report: PreemptionsReport, **_: object) -> dict[str, Any]:
+def preemptions_page(
+    report: PreemptionsReport, *, show_all: bool = False, **_: object
+) -> dict[str, Any]:
     days = report.filters.span.total_seconds() / 86400
     most = max((row.lost for row in report.queues), default=0.0)
     rules = [rule for rule in report.by_rule if report.rule_count(rule)]
@@ -53,24 +55,24 @@ def preemptions_page(report: PreemptionsReport, **_: object) -> dict[str, Any]:
             for row, hours_lost, of_all in zip(report.queues, lost.parts, shares.parts, strict=True)
         ],
         "lost": lost.total,
-        **_singles(report),
+        **_singles(report, show_all=show_all),
     }
 
 
-def _singles(report: PreemptionsReport) -> Mapping[str, Any]:
+def _singles(report: PreemptionsReport, *, show_all: bool) -> Mapping[str, Any]:
     filters = report.filters
+    is_narrowed = bool(filters.evicted or filters.asking)
+    count = SHOWN if is_narrowed or show_all else FEW
+    again = report.evicted.again()
     return {
-        "singles": report.evicted.newest(),
-        "singles_count": report.evicted.count() if _is_narrowed(filters) else report.count,
+        "singles": report.evicted.newest(count),
+        "singles_count": report.evicted.count() if is_narrowed else report.count,
         "singles_of": _pair(filters),
-        "singles_shown": SHOWN,
+        "singles_shown": count,
         "all_pairs": f"?{filters.query(evicted='', **{'for': ''})}#singles",
-        "again": report.evicted.again(),
+        "again": again if show_all else again[:FEW],
+        "more_again": not show_all and len(again) > FEW,
     }
-
-
-def _is_narrowed(filters: ReportFilters) -> bool:
-    return bool(filters.evicted or filters.asking)
 
 
 def _pair(filters: ReportFilters) -> str:

@@ -27,6 +27,7 @@ from portal.reports.scope import reportable_queues
 from portal.web.frame.shell import get_cluster
 from portal.web.reports import pages
 from portal.web.reports.fairness import fairness_page
+from portal.web.reports.forecast import forecast_page
 from portal.web.reports.fragmentation import fragmentation_page
 from portal.web.reports.preemptions import preemptions_page
 from portal.web.reports.showback import showback_page
@@ -43,6 +44,7 @@ PAGES: Mapping[str, Callable[..., dict[str, Any]]] = {
     "fairness": fairness_page,
     "fragmentation": fragmentation_page,
     "showback": showback_page,
+    "forecast": forecast_page,
 }
 """What the page of each kind of report adds."""
 

@@ -1,17 +1,25 @@
-"""Fragmented GPUs of a cluster as its rows stand; which ones those are, the engine says."""
+"""Fragmented GPUs of a cluster as its rows stand, and how many there were by the minute.
+
+Which ones those are, the engine says.
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
+from datetime import timedelta
 
 from django.db.models import Count
 
 from scheduling.engine import left_over, wanted_member
-from scheduling.models import Cluster, GpuClass, State, Workload
+from scheduling.models import Cluster, GpuClass, Node, State, UsageSample, Workload
+from scheduling.models.ledger import Resolution
 from scheduling.models.workloads import WAITING
 
-__all__ = ["MemberSizes", "left_over"]
+__all__ = ["MemberSizes", "book", "fragmented_gpus", "left_over"]
+
+STANDS = timedelta(minutes=2)
+"""Wall time for which a look stands: twice the time between two of them."""
 
 
 class MemberSizes:
@@ -42,3 +50,29 @@ class MemberSizes:
         for gpus, why, names in self.waiting:
             if not names or gpu_class.name in names:
                 yield gpus, why
+
+
+def fragmented_gpus(cluster: Cluster) -> dict[int, int]:
+    """Class -> milli-GPU that are free and fragmented now. Three queries."""
+    sizes = MemberSizes(cluster)
+    wanted = {c.pk: sizes.wanted(c) for c in cluster.gpu_classes.all()}
+    found: dict[int, int] = defaultdict(int, dict.fromkeys(wanted, 0))
+    for node in Node.objects.filter(cluster=cluster, ready=True):
+        found[node.gpu_class_id] += left_over(node.free_gpus, wanted[node.gpu_class_id])
+    return dict(found)
+
+
+def book(cluster: Cluster) -> int:
+    """Say so in the minutes of the root that nobody looked at yet; how many rows were written.
+
+    Two workers at once write the same; minutes further back than a look stands for stay unknown.
+    """
+    now, found = cluster.now(), fragmented_gpus(cluster)
+    since = now - STANDS * max(1.0, cluster.clock_speed)
+    rows = UsageSample.objects.filter(
+        queue__cluster=cluster, queue__parent=None, resolution=Resolution.MINUTE,
+        start__gt=since, start__lte=now, fragmented_gpus=None,
+    )  # fmt: skip
+    return sum(
+        rows.filter(gpu_class=pk).update(fragmented_gpus=float(gpus)) for pk, gpus in found.items()
+    )

@@ -16,8 +16,11 @@ STEPS = (
     (Resolution.MINUTE, Resolution.HOUR, MINUTES_KEPT),
     (Resolution.HOUR, Resolution.DAY, HOURS_KEPT),
 )
-SEEN_IN_PART = ("used_gpus", "fragmented_gpus")
-"""Means over the time in which somebody looked."""
+SEEN_IN_PART = {
+    Resolution.HOUR: ("used_gpus", "fragmented_gpus"),
+    Resolution.DAY: ("used_gpus", "fragmented_gpus", "demand_gpus"),
+}
+"""Means over the time in which somebody looked. Demand is worked out by the hour."""
 LOOK_BACK = timedelta(hours=6)
 """Finer samples change no more after that: a worker that was down for longer has none to add."""
 LOOK_BACK_WALL = timedelta(minutes=10)
@@ -55,7 +58,7 @@ def _roll(cluster: Cluster, fine: Resolution, coarse: Resolution, first: datetim
         changed,
         update_conflicts=True,
         unique_fields=["queue", "gpu_class", "resolution", "start"],
-        update_fields=["seconds", *MEANS, *SEEN_IN_PART],
+        update_fields=["seconds", *MEANS, *SEEN_IN_PART[coarse]],
         batch_size=200,
     )
     return len(changed)
@@ -80,7 +83,7 @@ def _mean(
         resolution=coarse,
         start=key[2],
         seconds=seconds,
-        **{name: _seen(members, name) for name in SEEN_IN_PART},
+        **{name: _seen(members, name) for name in SEEN_IN_PART[coarse]},
         **{name: sum(getattr(s, name) * s.seconds for s in members) / seconds for name in MEANS},
     )
 
@@ -98,7 +101,7 @@ def _improves(made: UsageSample, known: UsageSample | None) -> bool:
         return True
     if known.seconds > made.seconds:
         return False
-    columns = ("seconds", *MEANS, *SEEN_IN_PART)
+    columns = ("seconds", *MEANS, *SEEN_IN_PART[Resolution(made.resolution)])
     return any(getattr(made, name) != getattr(known, name) for name in columns)
 
 

@@ -131,7 +131,7 @@ def test_workload_evicted_again_is_told_with_its_chain(small: Small) -> None:
     evict(small, small.speech, small.platform)
     (again,) = preemptions(small.cluster, small.last(), small.operator).evicted.again()
     assert (again.times, again.lost) == (3, pytest.approx(3))
-    assert again.chain == [("2 × reclaim", "platform"), ("preempt", "research/vision")]
+    assert again.chain == [("2 × reclaim", "platform"), ("preempt", "vision")]
 
 
 def test_table_has_every_eviction_of_the_cell_and_no_other(small: Small) -> None:

@@ -21,7 +21,7 @@ from scheduling.models import (
     UsageSample,
 )
 from scheduling.models.ledger import Resolution
-from scheduling.services.ledger import fragmented
+from scheduling.services.explain import fragmentation as looking
 from scheduling.services.ledger.rollup import roll_up
 from tests.factories import make_workload
 from tests.portal.reports.conftest import END, HOUR, Small
@@ -155,6 +155,15 @@ def test_moves_and_orders_of_the_range_are_told_with_what_they_lost(small: Small
     assert (row[4], row[-1]) == ("partly_done", 1.0)
 
 
+def test_orders_are_not_told_to_who_reports_on_a_part(small: Small) -> None:
+    Consolidation.objects.create(
+        cluster=small.cluster, gpu_class=small.h100, nodes=1, author="op", most_moves=3,
+        asked_at=END - HOUR,
+    )  # fmt: skip
+    assert len(report(small).orders) == 1
+    assert fragmentation(small.cluster, small.last(), small.lead).orders == ()
+
+
 def test_finding_counts_now_and_on_average(small: Small) -> None:
     node(small, "a", 6)
     node(small, "b", 3)
@@ -174,7 +183,7 @@ def test_queries_do_not_grow_with_nodes_or_work(small: Small) -> None:
         with CaptureQueriesContext(connection) as seen:
             report(small, compare=True)
         counts.append(len(seen))
-    assert counts[0] == counts[1] <= 21
+    assert counts[0] == counts[1] <= 22
 
 
 class TestBooking:
@@ -195,17 +204,17 @@ class TestBooking:
         return small
 
     def test_stands_for_the_last_minutes_and_no_further(self, minutes: Small) -> None:
-        assert fragmented.book(minutes.cluster) == 2
+        assert looking.book(minutes.cluster) == 2
         seen = UsageSample.objects.order_by("start").values_list("fragmented_gpus", flat=True)
         assert list(seen) == [None, 1000.0, 1000.0]
 
     def test_minute_that_was_looked_at_keeps_its_figure(self, minutes: Small) -> None:
-        fragmented.book(minutes.cluster)
+        looking.book(minutes.cluster)
         Node.objects.update(allocated_gpus=0)
-        assert fragmented.book(minutes.cluster) == 0
+        assert looking.book(minutes.cluster) == 0
 
     def test_rolls_up_over_the_minutes_that_were_looked_at(self, minutes: Small) -> None:
-        fragmented.book(minutes.cluster)
+        looking.book(minutes.cluster)
         roll_up(minutes.cluster)
         hour = UsageSample.objects.get(resolution=Resolution.HOUR, start=END)
         assert hour.fragmented_gpus == 1000.0
