@@ -14,7 +14,7 @@ from portal.display.format import zone
 from portal.reports.filters import PRESETS
 from portal.reports.forms import FilterForm
 from portal.reports.kinds import KINDS
-from portal.reports.scope import reportable_queues
+from portal.reports.scope import classes_of, reportable_queues
 from scheduling.models import WorkloadType
 
 PARAMETERS = [
@@ -46,7 +46,7 @@ class ReportView(ClusterView):
         form = FilterForm(
             typed,
             queues=reportable_queues(self.cluster, self.person).values(),
-            classes=self.cluster.gpu_classes.values_list("name", flat=True),
+            classes=[c.name for c in classes_of(self.cluster).values()],
             now=self.cluster.now(),
             zone=zone(self.person.display_time_zone or self.cluster.display_time_zone).key,
         )

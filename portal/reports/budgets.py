@@ -23,8 +23,9 @@ from portal.accounts.capabilities import Capability
 from portal.accounts.models import User
 from portal.display.format import zone
 from portal.reports.models import Budget
-from portal.reports.prices import stretches
+from portal.reports.prices import changes_of, cut
 from portal.reports.samples import gpu_s
+from portal.reports.scope import classes_of
 from portal.reports.usage import PER_GPU_HOUR
 from portal.teams.access import dividable_queues, own_queues
 from scheduling.models import Cluster, Queue, UsageSample
@@ -181,9 +182,9 @@ def _daily(
 ) -> dict[int, dict[date, float]]:
     """Queue -> local day -> what it cost."""
     start = datetime.combine(since, time(), tz)
-    classes = {c.pk: c for c in cluster.gpu_classes.all()}
+    classes = classes_of(cluster)
     found: dict[int, dict[date, float]] = {}
-    for part in stretches(classes, start, now):
+    for part in cut(classes, changes_of(classes), start, now):
         rows = (
             UsageSample.objects.filter(
                 queue__in=queues, resolution=Resolution.HOUR,

@@ -109,7 +109,7 @@ class Prices:
     def __init__(self, scope: Scope, filters: ReportFilters, user: User) -> None:
         self._parts: list[prices.Stretch] = []
         if prices.may_read(user, scope):
-            self._parts = prices.stretches(scope.classes, filters.start, filters.end)
+            self._parts = prices.stretches(scope, filters.start, filters.end)
 
     def cost(self, gpu_class: int, at: datetime, lost_gpu_s: float) -> float | None:
         for part in reversed(self._parts):

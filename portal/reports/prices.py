@@ -14,6 +14,7 @@ from portal.reports.scope import Scope
 from portal.teams.access import own_queues
 from scheduling.models import GpuClass
 
+Change = tuple[datetime, int, float]
 ALWAYS = datetime.min.replace(tzinfo=UTC)
 
 
@@ -26,9 +27,15 @@ class Stretch:
     prices: Mapping[int, float]
 
 
-def stretches(classes: Mapping[int, GpuClass], start: datetime, end: datetime) -> list[Stretch]:
-    """[start, end) cut where a price changed. One query."""
-    changes = _changes(classes)
+def stretches(scope: Scope, start: datetime, end: datetime) -> list[Stretch]:
+    """[start, end) cut where a price of a class of the scope changed. One query a scope."""
+    return cut(scope.classes, scope.once("prices", lambda: changes_of(scope.classes)), start, end)
+
+
+def cut(
+    classes: Mapping[int, GpuClass], changes: list[Change], start: datetime, end: datetime
+) -> list[Stretch]:
+    """[start, end) cut at ``changes``."""
     cuts = sorted({at for at, _, _ in changes if start < at < end})
     edges = [start, *cuts, end]
     return [
@@ -36,10 +43,7 @@ def stretches(classes: Mapping[int, GpuClass], start: datetime, end: datetime) -
     ]
 
 
-Change = tuple[datetime, int, float]
-
-
-def _changes(classes: Mapping[int, GpuClass]) -> list[Change]:
+def changes_of(classes: Mapping[int, GpuClass]) -> list[Change]:
     """(when, class, price from then on) in order; the first that is known of a class always was."""
     history: Any = GpuClass.history.model
     rows = history.objects.filter(id__in=list(classes)).exclude(history_type="-")

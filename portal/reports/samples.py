@@ -26,16 +26,32 @@ def gpu_s(column: str | Combinable, **options: Any) -> Sum:
     return Sum(value * F("seconds"), default=0.0, **options)
 
 
-def _sums() -> dict[str, Sum]:
-    return {
-        "installed": gpu_s("installed_gpus"),
-        "capacity": gpu_s("ready_gpus"),
-        "nominal": gpu_s("nominal_gpus"),
-        "allocated": gpu_s("allocated_gpus"),
-        "measured": gpu_s("allocated_gpus", filter=Q(used_gpus__isnull=False)),
-        "used": gpu_s("used_gpus"),
-        "pending": gpu_s("pending_gpus"),
+def _sums(of: Q = Q(), prefix: str = "") -> dict[str, Sum]:  # noqa: B008 - never changed
+    """SUMS of the rows that fulfil ``of``; a name begins with ``prefix``."""
+    measured = of & Q(used_gpus__isnull=False)
+    sums = {
+        "installed": gpu_s("installed_gpus", filter=of),
+        "capacity": gpu_s("ready_gpus", filter=of),
+        "nominal": gpu_s("nominal_gpus", filter=of),
+        "allocated": gpu_s("allocated_gpus", filter=of),
+        "measured": gpu_s("allocated_gpus", filter=measured),
+        "used": gpu_s("used_gpus", filter=of),
+        "pending": gpu_s("pending_gpus", filter=of),
     }
+    return {f"{prefix}{name}": total for name, total in sums.items()}
+
+
+OWN, TOP = "own_", "top_"
+
+
+def _both(scope: Scope) -> dict[str, Sum]:
+    """Sums over leaves, which hold the work, and over tops, which carry what it is measured against."""
+    leaves, tops = Q(queue__in=list(scope.leaves)), Q(queue__in=list(scope.tops))
+    return {**_sums(leaves, OWN), **_sums(tops, TOP)}
+
+
+def _named(row: Mapping[str, Any], prefix: str) -> dict[str, float]:
+    return {name: row[f"{prefix}{name}"] for name in SUMS}
 
 
 def _rows(scope: Scope, filters: ReportFilters, queues: Iterable[int]) -> QuerySet[UsageSample]:
@@ -50,15 +66,20 @@ def _rows(scope: Scope, filters: ReportFilters, queues: Iterable[int]) -> QueryS
 def best_resolution(scope: Scope, filters: ReportFilters) -> Resolution | None:
     """The first that has samples in the range, in the filters' order of preference."""
     rows = _rows(scope, filters, scope.tops)
-    for resolution in filters.resolutions():
-        if rows.filter(resolution=resolution).exists():
-            return resolution
-    return None
+    key = ("resolution", filters.start, filters.end)
+    return scope.once(key, lambda: _first_there(rows, filters.resolutions()))
+
+
+def _first_there(
+    rows: QuerySet[UsageSample], resolutions: Iterable[Resolution]
+) -> Resolution | None:
+    return next((one for one in resolutions if rows.filter(resolution=one).exists()), None)
 
 
 def is_known(scope: Scope, filters: ReportFilters) -> bool:
     """True when samples reach back to the first tenth of the range: then it can be compared with."""
-    first = UsageSample.objects.filter(queue__in=list(scope.tops)).aggregate(at=Min("start"))["at"]
+    rows = UsageSample.objects.filter(queue__in=list(scope.tops))
+    first = scope.once("first sample", lambda: rows.aggregate(at=Min("start"))["at"])
     return first is not None and first <= filters.start + filters.span / 10
 
 
@@ -81,20 +102,10 @@ def class_usage(
     """GPU-hours of each class of the scope, without a series."""
     if resolution is None:
         return {}
-    own, top = (
-        {
-            row["gpu_class_id"]: row
-            for row in _rows(scope, filters, queues)
-            .filter(resolution=resolution)
-            .values("gpu_class_id")
-            .annotate(**_sums())
-        }
-        for queues in (scope.leaves, scope.tops)
-    )
+    rows = _rows(scope, filters, scope.leaves | scope.tops).filter(resolution=resolution)
     return {
-        pk: _usage(own.get(pk, {}), top.get(pk, {}), whole=scope.is_whole)
-        for pk in scope.classes
-        if pk in own or pk in top
+        row["gpu_class_id"]: _usage(_named(row, OWN), _named(row, TOP), whole=scope.is_whole)
+        for row in rows.values("gpu_class_id").annotate(**_both(scope))
     }
 
 
@@ -103,8 +114,7 @@ def read(scope: Scope, filters: ReportFilters) -> Readings:
     resolution = best_resolution(scope, filters)
     if resolution is None:
         return Readings(np.empty(0), HOUR_S)
-    own = _by_start(scope, filters, resolution, scope.leaves)
-    top = _by_start(scope, filters, resolution, scope.tops)
+    own, top = _by_start(scope, filters, resolution)
     step = step_s(filters.span, FINEST_S[resolution])
     origin = min(own.first, top.first)
     count = int((max(own.last, top.last) - origin) // step) + 1
@@ -151,18 +161,25 @@ class _Sums:
         return np.array([np.bincount(index, row[chosen], count) for row in self.values])
 
 
-def _by_start(
-    scope: Scope, filters: ReportFilters, resolution: Resolution, queues: Iterable[int]
-) -> _Sums:
-    """Seconds of a start are the longest of its rows, so that a class without rows counts as zero."""
+def _by_start(scope: Scope, filters: ReportFilters, resolution: Resolution) -> tuple[_Sums, _Sums]:
+    """Of leaves and of tops.
+
+    Seconds of a start are the longest of its rows, so that a class without rows counts as zero.
+    """
+    columns = [f"{prefix}{name}" for prefix in (OWN, TOP) for name in SUMS]
     rows = (
-        _rows(scope, filters, queues)
+        _rows(scope, filters, scope.leaves | scope.tops)
         .filter(resolution=resolution)
         .values("start", "gpu_class_id")
-        .annotate(covered=Max("seconds"), **_sums())
-        .values_list("start", "gpu_class_id", "covered", *SUMS)
+        .annotate(covered=Max("seconds"), **_both(scope))
+        .values_list("start", "gpu_class_id", "covered", *columns)
     )
-    return _Sums(list(rows))
+    found = list(rows)
+    count = 3 + len(SUMS)
+    return (
+        _Sums([row[:count] for row in found]),
+        _Sums([(*row[:3], *row[count:]) for row in found]),
+    )
 
 
 def spans_of(scope: Scope, filters: ReportFilters, resolution: Resolution | None) -> Spans:

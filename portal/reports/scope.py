@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any, TypeVar
 
 from django.core.exceptions import ValidationError
 from django.http import Http404
@@ -15,6 +16,8 @@ from portal.reports.filters import ReportFilters
 from portal.teams.access import own_queues
 from scheduling.models import Cluster, GpuClass, Queue
 
+Value = TypeVar("Value")
+
 
 @dataclass(frozen=True)
 class Scope:
@@ -23,6 +26,14 @@ class Scope:
     cluster: Cluster
     queues: Mapping[int, Queue]
     classes: Mapping[int, GpuClass]
+    _known: dict[Hashable, Any] = field(default_factory=dict, repr=False, compare=False)
+
+    def once(self, key: Hashable, make: Callable[[], Value]) -> Value:
+        """What ``make`` returned the first time: a report and its period before ask for the same rows."""
+        if key not in self._known:
+            self._known[key] = make()
+        known: Value = self._known[key]
+        return known
 
     @cached_property
     def leaves(self) -> frozenset[int]:
@@ -76,6 +87,11 @@ def reportable_queues(cluster: Cluster, user: User) -> dict[int, Queue]:
     return queues
 
 
+def classes_of(cluster: Cluster) -> dict[int, GpuClass]:
+    """Its GPU classes by id, in page order."""
+    return {c.pk: c for c in cluster.gpu_classes.all()}
+
+
 def report_scope(cluster: Cluster, filters: ReportFilters, user: User) -> Scope:
     """Narrow what ``user`` may see to the subtree and classes of ``filters``.
 
@@ -86,7 +102,7 @@ def report_scope(cluster: Cluster, filters: ReportFilters, user: User) -> Scope:
     queues = reportable_queues(cluster, user)
     if filters.queue:
         queues = _subtree(queues, filters.queue)
-    classes = {c.pk: c for c in cluster.gpu_classes.all()}
+    classes = classes_of(cluster)
     if filters.gpu_classes:
         classes = _named(classes, filters.gpu_classes)
     return Scope(cluster, queues, classes)

@@ -24,7 +24,7 @@ from portal.reports.held import read as read_held
 from portal.reports.held import workload_filter
 from portal.reports.scope import Scope, report_scope
 from portal.reports.usage import Usage
-from portal.reports.worked import worked
+from portal.reports.worked import held
 from scheduling.models import Cluster, Eviction, WorkloadType
 
 SHOWN = 5
@@ -139,7 +139,7 @@ def showback(cluster: Cluster, filters: ReportFilters, user: User) -> ShowbackRe
     )  # fmt: skip
     if not prices.may_read(user, scope):
         return empty
-    parts = prices.stretches(scope.classes, filters.start, filters.end)
+    parts = prices.stretches(scope, filters.start, filters.end)
     cells = _cells(scope, filters, parts)
     total = sum(cells.values(), Costs())
     return replace(
@@ -212,7 +212,7 @@ def _before(scope: Scope, filters: ReportFilters) -> float | None:
     earlier = filters.before()
     if not samples.is_known(scope, earlier):
         return None
-    parts = prices.stretches(scope.classes, earlier.start, earlier.end)
+    parts = prices.stretches(scope, earlier.start, earlier.end)
     return sum(costs.charged for costs in _cells(scope, earlier, parts).values())
 
 
@@ -285,7 +285,7 @@ def _costs_by_user(
     """From the workloads' own timelines."""
     found: dict[tuple[str, bool], _Paid] = {}
     for part in parts:
-        for kin, work in worked(scope, filters, part.start, part.end).items():
+        for kin, work in held(scope, filters, part.start, part.end).items():
             key = (kin.user, kin.type == WorkloadType.INFERENCE)
             paid = found.setdefault(key, _Paid(*key))
             gpu_hours = work.held_gpu_s / 3600

@@ -101,8 +101,19 @@ class Breakdown:
 
 def worked(scope: Scope, filters: ReportFilters, start: datetime, end: datetime) -> Worked:
     """Work of the scope in [start, end) by queue, class, user and type, in whole GPUs."""
-    chosen = Chosen(tuple(scope.leaves), tuple(scope.classes), filters.user, filters.type)
-    found = workdays.read(scope.cluster, chosen, start, end)
+    return _weighed(scope, workdays.read(scope.cluster, _chosen(scope, filters), start, end))
+
+
+def held(scope: Scope, filters: ReportFilters, start: datetime, end: datetime) -> Worked:
+    """The same; of its figures only what was held is exact at the edges."""
+    return _weighed(scope, workdays.read_held(scope.cluster, _chosen(scope, filters), start, end))
+
+
+def _chosen(scope: Scope, filters: ReportFilters) -> Chosen:
+    return Chosen(tuple(scope.leaves), tuple(scope.classes), filters.user, filters.type)
+
+
+def _weighed(scope: Scope, found: Worked) -> Worked:
     for kin, work in found.items():
         for name in GPU_SECONDS:
             setattr(work, name, getattr(work, name) * scope.unit.weights[kin.gpu_class])

@@ -23,7 +23,7 @@ from portal.display.csv import csv_lines
 from portal.display.format import zone
 from portal.reports.forms import FilterForm
 from portal.reports.kinds import KINDS, Kind, Report
-from portal.reports.scope import reportable_queues
+from portal.reports.scope import classes_of, reportable_queues
 from portal.web.frame.shell import get_cluster
 from portal.web.reports import pages
 from portal.web.reports.fairness import fairness_page
@@ -80,7 +80,7 @@ def _form(request: HttpRequest, cluster: Cluster, queues: dict[int, Queue]) -> F
     return FilterForm(
         request.GET,
         queues=queues.values(),
-        classes=cluster.gpu_classes.values_list("name", flat=True),
+        classes=[c.name for c in classes_of(cluster).values()],
         now=cluster.now(),
         zone=zone(own_zone).key,
     )

@@ -8,7 +8,7 @@ for ``LATE`` after that: work may be seen late.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from itertools import groupby
@@ -108,12 +108,23 @@ class Chosen:
 
 def read(cluster: Cluster, chosen: Chosen, start: datetime, end: datetime) -> Worked:
     """What happened in [start, end): days that are rolled up, and single workloads at the edges."""
+    return _read(cluster, chosen, start, end, between)
+
+
+def read_held(cluster: Cluster, chosen: Chosen, start: datetime, end: datetime) -> Worked:
+    """The same of what was held alone, the other figures as they are rolled up: three queries."""
+    return _read(cluster, chosen, start, end, held_between)
+
+
+def _read(
+    cluster: Cluster, chosen: Chosen, start: datetime, end: datetime, single: Callable[..., Worked]
+) -> Worked:
     first, last = _whole_days(cluster, start, end)
     if first >= last:
-        return between(chosen, (start, end))
+        return single(chosen, (start, end))
     found = _rolled(chosen, first, last)
     edges = [(begin, stop) for begin, stop in ((start, first), (last, end)) if begin < stop]
-    for kin, work in between(chosen, *edges).items():
+    for kin, work in single(chosen, *edges).items():
         found.setdefault(kin, Work()).add(work)
     return found
 
@@ -142,33 +153,36 @@ def _rolled(chosen: Chosen, first: datetime, last: datetime) -> Worked:
 
 
 def between(chosen: Chosen, *windows: Window) -> Worked:
-    """The same of all ``windows`` together, from single workloads alone. Four queries, and one a window.
+    """The same of all ``windows`` together, from single workloads alone. Four queries.
 
     A workload counts for the queue and class that it was last in.
     """
-    found: Worked = defaultdict(Work)
-    for start, end in windows:
-        for kin, gpu_s in _held(chosen, start, end):
-            found[kin].held_gpu_s += gpu_s
+    found = held_between(chosen, *windows)
     if windows:
         _count(found, chosen, windows)
-    return dict(found)
+    return found
 
 
-def _count(found: Worked, chosen: Chosen, windows: Sequence[Window]) -> None:
+def held_between(chosen: Chosen, *windows: Window) -> Worked:
+    """Of what was held alone. One query."""
+    found: Worked = {}
+    for kin, gpu_s in _held(chosen, windows) if windows else ():
+        found.setdefault(kin, Work()).held_gpu_s += gpu_s
+    return found
+
+
+def _count(into: Worked, chosen: Chosen, windows: Sequence[Window]) -> None:
+    found: Worked = defaultdict(Work)
     for kin, measured, active in _used(chosen, windows):
         found[kin].measured_gpu_s += measured
         found[kin].active_gpu_s += active
     for kin, count, lost in _evicted(chosen, windows):
         found[kin].evictions += count
         found[kin].lost_gpu_s += lost
-    for kin, waited_s in _started(chosen, windows):
-        found[kin].started += 1
-        found[kin].waited_s += waited_s
-    for kin, outcome, count, gpu_s in _ended(chosen, windows):
-        work = found[kin]
-        setattr(work, outcome, getattr(work, outcome) + count)
-        setattr(work, f"{outcome}_gpu_s", getattr(work, f"{outcome}_gpu_s") + gpu_s)
+    for kin, work in _started_and_ended(chosen, windows):
+        found[kin].add(work)
+    for kin, work in found.items():
+        into.setdefault(kin, Work()).add(work)
 
 
 def _within(column: str, windows: Sequence[Window]) -> Q:
@@ -182,24 +196,36 @@ OF_WORK = ("queue_id", "gpu_class_id", "user", "type")
 BY_WORK = tuple(f"workload__{name}" for name in OF_WORK)
 
 
-def _held(chosen: Chosen, start: datetime, end: datetime) -> Iterator[tuple[Kin, float]]:
+def _held(chosen: Chosen, windows: Sequence[Window]) -> Iterator[tuple[Kin, float]]:
     """GPU-seconds of each workload: what a step left it with, until its next step."""
-    alive = Q(workload__finished_at=None) | Q(workload__finished_at__gt=start)
-    rows = Transition.objects.filter(alive, chosen.condition("workload__"), at__lt=end)
+    alive = Q()
+    for start, end in windows:
+        goes_on = Q(workload__finished_at=None) | Q(workload__finished_at__gt=start)
+        alive |= goes_on & Q(at__lt=end)
+    rows = Transition.objects.filter(alive, chosen.condition("workload__"))
     steps = rows.order_by("workload_id", "at", "id").values_list(
-        "workload_id", "at", "gpus", *BY_WORK
+        "workload_id", "at", "gpus", "workload__finished_at", *BY_WORK
     )
     for _, mine in groupby(steps.iterator(chunk_size=5000), key=itemgetter(0)):
-        gpu_s, since, gpus, kin = 0.0, start, 0, None
-        for _, at, after, *names in mine:
-            kin = kin or Kin(*names)
-            if at > since:
-                gpu_s += gpus * (at - since).total_seconds()
-                since = at
-            gpus = after
-        gpu_s += gpus * (end - since).total_seconds()
-        if kin is not None and gpu_s > 0:
-            yield kin, gpu_s / MILLI
+        lived = list(mine)
+        _, _, _, finished, *names = lived[0]
+        holds = [(at, gpus) for _, at, gpus, *_ in lived]
+        gpu_s = sum(_gpu_s(holds, start, min(end, finished or end)) for start, end in windows)
+        if gpu_s > 0:
+            yield Kin(*names), gpu_s / MILLI
+
+
+def _gpu_s(holds: Sequence[tuple[datetime, int]], start: datetime, end: datetime) -> float:
+    """Milli-GPU-seconds in [start, end) of what is held from each instant on."""
+    total, since, gpus = 0.0, start, 0
+    for at, after in holds:
+        if at >= end:
+            break
+        if at > since:
+            total += gpus * (at - since).total_seconds()
+            since = at
+        gpus = after
+    return total + gpus * max(0.0, (end - since).total_seconds())
 
 
 def _used(chosen: Chosen, windows: Sequence[Window]) -> Iterator[tuple[Kin, float, float]]:
@@ -221,22 +247,27 @@ def _evicted(chosen: Chosen, windows: Sequence[Window]) -> Iterator[tuple[Kin, i
         yield Kin(*names), count, lost
 
 
-def _started(chosen: Chosen, windows: Sequence[Window]) -> Iterator[tuple[Kin, float]]:
-    rows = Workload.objects.filter(chosen.condition(), _within("first_started_at", windows))
-    columns = (*OF_WORK, "submitted_at", "first_started_at")
-    for *names, submitted, started in rows.order_by().values_list(*columns):
-        yield Kin(*names), max(0.0, (started - submitted).total_seconds())
-
-
-def _ended(chosen: Chosen, windows: Sequence[Window]) -> Iterator[tuple[Kin, str, int, float]]:
-    """Work that had run."""
+def _started_and_ended(chosen: Chosen, windows: Sequence[Window]) -> Iterator[tuple[Kin, Work]]:
+    """Work that started for the first time, and work that had run and ended."""
+    began, ended = _within("first_started_at", windows), _within("finished_at", windows)
     rows = Workload.objects.filter(
-        chosen.condition(), _within("finished_at", windows),
-        first_started_at__isnull=False, outcome__in=Outcome.values,
-    )  # fmt: skip
-    sums = rows.order_by().values_list(*OF_WORK, "outcome")
-    for *names, outcome, count, gpu_s in sums.annotate(count=Count("pk"), gpu_s=Sum("used_gpu_s")):
-        yield Kin(*names), outcome, count, gpu_s
+        chosen.condition(), began | ended, first_started_at__isnull=False
+    )
+    columns = (*OF_WORK, "submitted_at", "first_started_at", "finished_at", "outcome", "used_gpu_s")
+    for *names, submitted, started, finished, outcome, gpu_s in rows.order_by().values_list(
+        *columns
+    ):
+        work = Work()
+        if _is_in(started, windows):
+            work.started, work.waited_s = 1, max(0.0, (started - submitted).total_seconds())
+        if finished is not None and outcome in Outcome.values and _is_in(finished, windows):
+            setattr(work, outcome, 1)
+            setattr(work, f"{outcome}_gpu_s", gpu_s)
+        yield Kin(*names), work
+
+
+def _is_in(at: datetime, windows: Sequence[Window]) -> bool:
+    return any(start <= at < end for start, end in windows)
 
 
 def roll_days(cluster: Cluster, *, since: datetime | None = None) -> int:

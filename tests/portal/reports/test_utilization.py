@@ -213,9 +213,9 @@ def test_queries_do_not_grow_with_the_history(
     small: Small, django_assert_num_queries: object
 ) -> None:
     two_hours(small)
-    with django_assert_num_queries(14):  # type: ignore[operator]
+    with django_assert_num_queries(12):  # type: ignore[operator]
         utilization(small.cluster, small.last(), small.operator)
-    with django_assert_num_queries(20):  # type: ignore[operator]
+    with django_assert_num_queries(17):  # type: ignore[operator]
         utilization(small.cluster, small.last(1, compare=True), small.operator)
 
 
