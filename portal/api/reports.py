@@ -10,11 +10,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from portal.api.scope import ClusterView
-from portal.display.format import zone
 from portal.reports.filters import PRESETS
-from portal.reports.forms import FilterForm
+from portal.reports.forms import form_of
 from portal.reports.kinds import KINDS
-from portal.reports.scope import classes_of, reportable_queues
 from scheduling.models import WorkloadType
 
 PARAMETERS = [
@@ -43,13 +41,7 @@ class ReportView(ClusterView):
 
     def report(self, kind: str, typed: QueryDict) -> Response:
         """Raises ValidationError at the filter at fault, Http404 where the person has no queue."""
-        form = FilterForm(
-            typed,
-            queues=reportable_queues(self.cluster, self.person).values(),
-            classes=[c.name for c in classes_of(self.cluster).values()],
-            now=self.cluster.now(),
-            zone=zone(self.person.display_time_zone or self.cluster.display_time_zone).key,
-        )
+        form = form_of(self.cluster, self.person, typed)
         if not form.is_valid():
             raise ValidationError(form.errors)
         report = KINDS[kind].compute(self.cluster, form.filters(), self.person)

@@ -17,6 +17,7 @@ EVERY: dict[str, tuple[str, float]] = {
     "letters": ("portal.notices.tasks.deliver", 5.0),
     "alerts": ("portal.alerts.tasks.look", 20.0),
     "budgets": ("portal.notices.tasks.look_at_budgets", 300.0),
+    "views": ("portal.notices.tasks.tell_views", 600.0),
     "old-notices": ("portal.notices.tasks.forget", 3600.0),
     "old-answers": ("portal.idempotency.tasks.forget", 3600.0),
     "learning": ("scheduling.tasks.request_learning", 300.0),

@@ -21,6 +21,7 @@ class Kind(models.TextChoices):
     BUDGET = "budget", "Budget 80, 100 %"
     IDLE = "idle", "GPUs idle"
     ALERT = "alert", "Alert"
+    REPORT = "report", "Report of the week"
 
 
 class When(models.TextChoices):

@@ -3,7 +3,7 @@
 from celery import shared_task
 from django.utils import timezone
 
-from portal.notices import delivery, idle, inbox, letters, outbox, watch
+from portal.notices import delivery, idle, inbox, letters, outbox, watch, weekly
 
 
 @shared_task(name="portal.notices.tasks.look")
@@ -18,6 +18,12 @@ def look() -> None:
 def look_at_budgets() -> None:
     """Tell teams that their GPU-hours of the month run out."""
     watch.look_at_budgets()
+
+
+@shared_task(name="portal.notices.tasks.tell_views")
+def tell_views() -> None:
+    """Tell people of the reports that they want each Monday."""
+    weekly.look()
 
 
 @shared_task(name="portal.notices.tasks.deliver")

@@ -21,6 +21,7 @@ DEFAULTS: Mapping[Kind, When] = {
     Kind.BUDGET: When.AT_ONCE,
     Kind.IDLE: When.AT_ONCE,
     Kind.ALERT: When.AT_ONCE,
+    Kind.REPORT: When.AT_ONCE,
 }
 BY_MAIL = frozenset(Kind) - {Kind.STARTED, Kind.SOON, Kind.COMMENT}
 BY_WEBHOOK = frozenset({Kind.EVICTED, Kind.STARTED, Kind.SOON, Kind.ALERT})

@@ -9,10 +9,14 @@ from zoneinfo import ZoneInfo
 
 from django import forms
 from django.core.exceptions import ValidationError
+from django.http import QueryDict
 
+from portal.accounts.models import User
 from portal.boundary.reading import within_calendar
+from portal.display.format import zone
 from portal.reports.filters import DEFAULT_PRESET, OUTSIDE, PRESETS, ReportFilters
-from scheduling.models import Queue, WorkloadType
+from portal.reports.scope import classes_of, reportable_queues
+from scheduling.models import Cluster, Queue, WorkloadType
 
 LONGEST = timedelta(days=5 * 366)
 
@@ -124,6 +128,17 @@ class FilterForm(forms.Form):
             start, end = self.cleaned_data["start"], self.cleaned_data["end"]
             return ReportFilters(start=start, end=end, **fields)
         return ReportFilters.last(cleaned["range"] or DEFAULT_PRESET, self.now, **fields)
+
+
+def form_of(cluster: Cluster, user: User, data: QueryDict) -> FilterForm:
+    """The form over ``data`` with what ``user`` may choose. Raises Http404: they have no report here."""
+    return FilterForm(
+        data,
+        queues=reportable_queues(cluster, user).values(),
+        classes=[c.name for c in classes_of(cluster).values()],
+        now=cluster.now(),
+        zone=zone(user.display_time_zone or cluster.display_time_zone).key,
+    )
 
 
 def _choice(choices: list[tuple[str, str]], message: str) -> forms.ChoiceField:

@@ -1,12 +1,13 @@
-"""Budgets in money: what a queue may cost in a time. They stop nobody; reports and alerts read them."""
+"""What people keep beside the figures: budgets in money, which stop nobody, and views of reports."""
 
 from __future__ import annotations
 
+from django.conf import settings
 from django.core.validators import MinValueValidator
 from django.db import models
 from django.db.models import F, Q
 
-from scheduling.models import Queue
+from scheduling.models import Cluster, Queue
 
 
 class Budget(models.Model):
@@ -27,3 +28,31 @@ class Budget(models.Model):
 
     def __str__(self) -> str:
         return f"{self.queue} {self.begin}"
+
+
+class SavedView(models.Model):
+    """A report with its filters, as its address has them, that a person keeps under a name."""
+
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="saved_views"
+    )
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="+")
+    name = models.CharField(max_length=63)
+    kind = models.CharField(max_length=20)
+    """Name of the report."""
+    query = models.CharField(max_length=2000, blank=True)
+    weekly = models.BooleanField(default=False)
+    """Told each Monday."""
+    told_on = models.DateField(null=True, blank=True)
+    """The Monday of which it was told last."""
+
+    class Meta:
+        ordering = ["name"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["user", "cluster", "name"], name="saved_view_one_a_name"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.user}: {self.name}"

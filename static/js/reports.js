@@ -67,13 +67,77 @@
 
   const drawn = new Map();
 
-  function draw(plot, colours) {
+  function figureOf(plot, colours, width) {
     const source = document.getElementById(plot.dataset.figure);
+    return source && fitted(resolve(JSON.parse(source.textContent), colours), width);
+  }
+
+  function draw(plot, colours) {
     const width = plot.clientWidth;
-    if (!source || !width) return;
-    const figure = fitted(resolve(JSON.parse(source.textContent), colours), width);
+    const figure = width && figureOf(plot, colours, width);
+    if (!figure) return;
     drawn.set(plot, width);
     window.Plotly.react(plot, figure.data, figure.layout, CONFIG);
+  }
+
+  // The figure as a picture: on the surface of the page, under its title, at twice the pixels.
+  const PICTURE_PX = 960;
+  const TITLE_PX = 40;
+
+  function save(plot, title) {
+    const colours = palette();
+    const figure = figureOf(plot, colours, PICTURE_PX);
+    const surface = colours.value("--surface");
+    const text = colours.value("--text");
+    colours.close();
+    if (!figure) return;
+    const { layout } = figure;
+    const height = layout.height + TITLE_PX;
+    const margin = { ...layout.margin, t: layout.margin.t + TITLE_PX };
+    const head = {
+      text: title, x: 0, xref: "paper", xanchor: "left", y: 1, yref: "container", yanchor: "top", pad: { t: 14 },
+      font: { size: 14, color: text },
+    };
+    const picture = { ...layout, height, margin, title: head, paper_bgcolor: surface, plot_bgcolor: surface };
+    const size = { width: PICTURE_PX, height };
+    window.Plotly.toImage({ data: figure.data, layout: picture, config: CONFIG }, { format: "svg", ...size })
+      .then((svg) => canvasOf(svg, size))
+      .then((canvas) => canvas.toBlob((blob) => download(blob, `${plot.id.replace("plot-", "")}.png`)));
+  }
+
+  // By way of an address that holds the picture itself: Plotly's own way needs blob: in the security policy.
+  async function canvasOf(svg, size) {
+    const image = new Image();
+    image.src = svg;
+    await image.decode();
+    const canvas = document.createElement("canvas");
+    canvas.width = 2 * size.width;
+    canvas.height = 2 * size.height;
+    canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
+    return canvas;
+  }
+
+  function download(blob, name) {
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(blob);
+    link.download = name;
+    link.click();
+    URL.revokeObjectURL(link.href);
+  }
+
+  // Only where scripts run: without them there is nothing to take a picture of.
+  function offer(plot) {
+    const card = plot.closest(".card");
+    const head = card && card.querySelector(".card-head");
+    if (!head || card.querySelector(".as-png")) return;
+    const title = head.querySelector("h2").textContent.trim();
+    const button = document.createElement("button");
+    button.type = "button";
+    button.className = "button-link as-png";
+    button.textContent = "PNG";
+    button.setAttribute("aria-label", `PNG of ${title}`);
+    button.addEventListener("click", () => save(plot, title));
+    head.append(button);
   }
 
   function drawAll(plots) {
@@ -93,7 +157,10 @@
     });
     const follow = () => {
       drawThem();
-      plots().forEach((plot) => resized.observe(plot));
+      plots().forEach((plot) => {
+        resized.observe(plot);
+        offer(plot);
+      });
     };
     follow();
     document.body.addEventListener("htmx:afterSwap", follow);

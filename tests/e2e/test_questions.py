@@ -150,3 +150,44 @@ def test_what_would_an_edited_rule_have_done(admin, cluster):
     assert axe(page) == []
     page.get_by_role("button", name="Save rule").click()
     expect(page.get_by_text("Saved:")).to_be_visible()
+
+
+def test_who_evicted_whom_down_to_the_single_evictions(admin):
+    admin.goto("/c/fra1/reports/preemptions")
+    cell = admin.locator(".matrix td a").first
+    told = cell.get_attribute("aria-label")
+    cell.click()
+    expect(admin.locator(".matrix td.chosen")).to_be_visible()
+    singles = admin.locator("#singles")
+    expect(singles.get_by_role("heading")).to_contain_text("of ")
+    assert singles.locator("tbody tr").count() == int(told.split()[0])
+    assert axe(admin) == []
+
+
+def test_which_free_gpus_are_of_no_use(admin):
+    admin.goto("/c/fra1/reports/utilization")
+    tab(admin, "Fragmentation")
+    expect(admin.locator("#finding")).to_contain_text("free GPU")
+    expect(admin.get_by_role("heading", name="Free and of no use now")).to_be_visible()
+    assert axe(admin) == []
+
+
+def test_view_is_kept_found_again_and_its_figure_saved_as_a_picture(admin):
+    admin.goto("/c/fra1/reports/utilization?range=24h&class=h100-80gb")
+    drawn(admin)
+    with admin.expect_download() as picture:
+        admin.get_by_role("button", name="PNG of Allocated by GPU class").click()
+    assert picture.value.suggested_filename == "allocated.png"
+    with open(picture.value.path(), "rb") as file:
+        assert file.read(8) == b"\x89PNG\r\n\x1a\n"
+    admin.locator("details.views summary").click()
+    admin.get_by_label("Keep this view as").fill("H100s of the day")
+    admin.get_by_label("Tell me each Monday").check()
+    admin.get_by_role("button", name="Keep", exact=True).click()
+    admin.goto("/c/fra1/reports/waits")
+    admin.locator("details.views summary").click()
+    admin.get_by_role("link", name="H100s of the day").click()
+    assert admin.url.endswith("/c/fra1/reports/utilization?range=24h&class=h100-80gb")
+    admin.goto("/c/fra1/reports/views")
+    expect(admin.get_by_text("told · ")).to_be_visible()
+    assert axe(admin) == []

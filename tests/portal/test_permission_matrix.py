@@ -28,7 +28,7 @@ from portal.approvals.models import ApprovalRule, Comment, LoanOffer, QuotaLoan,
 from portal.demo.organisation import H100
 from portal.notices.models import Arrival, Letter, Notice, Webhook
 from portal.reports.kinds import KINDS
-from portal.reports.models import Budget
+from portal.reports.models import Budget, SavedView
 from portal.teams.models import GroupRule, Membership, ServiceAccount, SubmitTemplate, Team
 from scheduling.models import (
     MILLI,
@@ -117,6 +117,7 @@ REPLAY = {"pk": "replay"}
 LOAN, OFFER = {"pk": "loan"}, {"pk": "offer"}
 ALERT = {"pk": "alert"}
 CONSOLIDATION = {"pk": "consolidation"}
+VIEW = {"pk": "view"}
 
 REQUEST = {"pk": "request"}
 WEBHOOK, LETTER = {"pk": "webhook"}, {"pk": "letter"}
@@ -255,6 +256,11 @@ ROWS = {
     "reports:use_keep": Row(None, NOBODY, WORK),
     "reports:budgets": Row(LENDING - {"operator"}, LENDING - {"operator"}),
     "reports:budget_drop": Row(None, LEADS, {"pk": "budget"}),
+    "reports:views": Row(HERE),
+    "reports:view_save": Row(None, HERE),
+    "reports:view_change": Row(None, NOBODY, VIEW),
+    "api:report_views": Row(HERE, HERE),
+    "api:report_view": Row(NOBODY, args=VIEW),
     **{
         f"reports:{name}{ending}": Row(HERE) for name in REPORTS for ending in ("", "_csv", "_json")
     },
@@ -492,6 +498,9 @@ def build() -> World:
         "offer": offer.pk,
         "consolidation": ordered.pk,
         "budget": _budget(queues["pretraining"]).pk,
+        "view": SavedView.objects.create(
+            user=owner, cluster=cluster, name="vermilion-view", kind="use"
+        ).pk,
         "alert": Rule.objects.create(
             cluster=cluster, figure="longest_wait", over=60, queue=queues["pretraining"]
         ).pk,

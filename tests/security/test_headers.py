@@ -57,6 +57,7 @@ def test_every_answer_to_a_person_stays_out_of_caches(admin):
         "webhook",
         "letter",
         "budget",
+        "view",
         "alert",
     )
     world = World(Cluster.objects.get(), {"admin": session}, dict.fromkeys(kept, 1))

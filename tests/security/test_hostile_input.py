@@ -20,6 +20,7 @@ from django.test import Client
 from django.urls import Resolver404, resolve
 
 from portal.demo.organisation import H100
+from portal.reports.kinds import KINDS
 from tests.portal.kubernetes import serving
 from tests.portal.test_permission_matrix import ADDRESSES, ROWS, World, build
 from tests.security.hostile import RAW_JSON, SHAPES, SURROGATES, TEXTS, YAML, reading, replaced
@@ -33,12 +34,15 @@ VARIANTS = {"web:submit": ("", "?as=manifest"), "web:live": ("?once=1",)}
 EVERY = 1 if os.environ.get("HYPOTHESIS_PROFILE") == "nightly" else 3
 """One text in so many goes alone into a parameter, another for the next; all of them at night."""
 SKIPPED = {"csrfmiddlewaretoken"}
-TWINS = {"web:my_work", "web:queues", "reports:waits", "reports:preemptions"} | {
-    "api:waits", "api:preemptions", "api:fairness", "reports:fairness", "reports:fairness_csv",
-    "reports:fairness_json", "reports:waits_csv", "reports:waits_json",
-    "reports:preemptions_csv", "reports:preemptions_json", "reports:utilization_csv",
+TWINS = {"web:my_work", "web:queues"} | {
+    f"{area}:{kind}{ending}"
+    for kind in KINDS
+    for area, ending in (
+        ("reports", ""), ("reports", "_csv"), ("reports", "_json"), ("api", ""),
+    )
+    if (area, kind, ending) not in {("reports", "utilization", ""), ("api", "use", "")}
 }  # fmt: skip
-"""Read what another address reads, with the same code: tried with all parameters at once only."""
+"""Addresses that read their parameters by the code of another one here; they meet all texts at once."""
 
 MANIFEST: dict[str, Any] = {
     "apiVersion": "batch/v1",

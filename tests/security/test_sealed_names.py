@@ -258,6 +258,21 @@ ADDRESSES = {
         probes=({"queue": PROBE, "amount": "5", "begin": "2026-11-01", "end": "2026-11-30"},)
     ),
     "reports:budget_drop": PLAIN,
+    "reports:views": PLAIN,
+    "reports:view_save": Address(
+        probes=(
+            {"name": PROBE, "kind": "use", "query": ""},
+            {"name": "n", "kind": "use", "query": f"queue={PROBE}"},
+        )
+    ),
+    "reports:view_change": PLAIN,
+    "api:report_views": Address(
+        probes=(
+            {"name": PROBE, "kind": "use", "query": ""},
+            {"name": "n", "kind": "use", "query": f"queue={PROBE}"},
+        )
+    ),
+    "api:report_view": PLAIN,
     **{
         f"reports:{name}{ending}": Address(REPORT, shows=name not in QUIET)
         for name in REPORTS

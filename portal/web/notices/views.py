@@ -31,6 +31,7 @@ BADGES = {
     Kind.BUDGET: ("chart", "warn"),
     Kind.IDLE: ("clock", "warn"),
     Kind.ALERT: ("error", "err"),
+    Kind.REPORT: ("chart", "info"),
 }
 NOTES = {
     Kind.EVICTED: "in quiet hours too",
@@ -41,6 +42,7 @@ NOTES = {
     Kind.BUDGET: "GPU-hours of the month",
     Kind.IDLE: "of your work, once a day",
     Kind.ALERT: "begins and ends",
+    Kind.REPORT: "each Monday, of saved views that ask for it",
 }
 HOURS = range(24)
 NO_HOUR = -1

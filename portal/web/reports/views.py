@@ -20,20 +20,20 @@ from django.views.decorators.http import require_safe
 
 from portal.accounts.models import User
 from portal.display.csv import csv_lines
-from portal.display.format import zone
-from portal.reports.forms import FilterForm
+from portal.reports.forms import FilterForm, form_of
 from portal.reports.kinds import KINDS, Kind, Report
-from portal.reports.scope import classes_of, reportable_queues
+from portal.reports.saved import views_of
 from portal.web.frame.shell import get_cluster
 from portal.web.reports import pages
 from portal.web.reports.fairness import fairness_page
 from portal.web.reports.forecast import forecast_page
 from portal.web.reports.fragmentation import fragmentation_page
 from portal.web.reports.preemptions import preemptions_page
+from portal.web.reports.saved import address_of
 from portal.web.reports.showback import showback_page
 from portal.web.reports.use import use_page
 from portal.web.reports.utilization import utilization_page
-from scheduling.models import Cluster, Queue
+from scheduling.models import Cluster
 
 PAGES: Mapping[str, Callable[..., dict[str, Any]]] = {
     "utilization": utilization_page,
@@ -55,8 +55,7 @@ def report(request: HttpRequest, cluster: str, kind: str, suffix: str = "") -> H
     """``suffix`` or ``?format=``: empty for the page, csv (of one ``table``), or json."""
     user = _person(request)
     place = get_cluster(request, cluster)
-    queues = reportable_queues(place, user)
-    form = _form(request, place, queues)
+    form = form_of(place, user, request.GET)
     wanted = suffix or request.GET.get("format", "")
     if not form.is_valid():
         return _faulty(request, KINDS[kind], form, place, wanted)
@@ -67,23 +66,13 @@ def report(request: HttpRequest, cluster: str, kind: str, suffix: str = "") -> H
     if wanted == "json":
         return JsonResponse(computed.as_dict(), json_dumps_params={"indent": 1})
     context = pages.frame(kind, KINDS.values(), form, place, filters)
+    context["views"] = [(view.name, address_of(view)) for view in views_of(user, place)]
     return _page(request, KINDS[kind], context, computed)
 
 
 def _person(request: HttpRequest) -> User:
     assert isinstance(request.user, User)  # noqa: S101 - login_required guards every view
     return request.user
-
-
-def _form(request: HttpRequest, cluster: Cluster, queues: dict[int, Queue]) -> FilterForm:
-    own_zone = _person(request).display_time_zone or cluster.display_time_zone
-    return FilterForm(
-        request.GET,
-        queues=queues.values(),
-        classes=[c.name for c in classes_of(cluster).values()],
-        now=cluster.now(),
-        zone=zone(own_zone).key,
-    )
 
 
 def _faulty(
