@@ -79,8 +79,8 @@ TERMS = {
 }
 PERSONA = {"name": "fresh", "grants": {"see": "team"}, "gpu_classes": [PROBE]}
 REPORTS = tuple(KINDS)
-QUIET = ("waits", "longest", "fairness")
-"""Reports that the organisation has nothing for."""
+QUIET = ("waits", "longest", "fairness", "fragmentation", "forecast")
+"""Reports that the organisation has nothing for, or whose figures are of no queue."""
 ADDRESSES = {
     "accounts:sign_in": Address(
         ("?next=/c/fra1/w/uid-vision/",), ({"username": PROBE, "password": "wrong"},)
