@@ -94,6 +94,10 @@ MIDDLEWARE = [
     "simple_history.middleware.HistoryRequestMiddleware",
 ]
 
+if env.bool("WEIR_SERVER_TIMING", default=False):
+    # What an answer cost, in a header that browsers show and benchmarks read.
+    MIDDLEWARE.insert(0, "portal.config.timing.ServerTimingMiddleware")
+
 ROOT_URLCONF = "portal.config.urls"
 ASGI_APPLICATION = "portal.config.asgi.application"
 
@@ -125,7 +129,8 @@ if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
     # A file database, so that threads of one test (live server, worker) see the same rows.
     DATABASES["default"]["TEST"] = {"NAME": env.str("WEIR_TEST_DATABASE", default=None)}
 else:
-    DATABASES["default"]["OPTIONS"] = {"pool": True}
+    # A web process answers several people at once, each with a connection of its own while it does.
+    DATABASES["default"]["OPTIONS"] = {"pool": {"min_size": 2, "max_size": 20, "timeout": 10}}
 
 DATA_UPLOAD_MAX_MEMORY_SIZE = MOST_BYTES
 DATA_UPLOAD_MAX_NUMBER_FIELDS = MOST_FIELDS

@@ -53,7 +53,7 @@ class Scope:
         """True when the root is in it: then use is measured against the cluster's ready GPUs."""
         return any(queue.is_root for queue in self.queues.values())
 
-    @property
+    @cached_property
     def unit(self) -> Unit:
         return Unit.of(self.classes.values())
 

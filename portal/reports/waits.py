@@ -160,6 +160,11 @@ def waits(cluster: Cluster, filters: ReportFilters, user: User) -> WaitsReport:
     )
 
 
+def spread_of_waits(scope: Scope, filters: ReportFilters) -> Spread:
+    """The waits of what started in the range, without all else that the report tells. Two queries."""
+    return Spread.of(_started(scope, filters).waits)
+
+
 def _work(scope: Scope, filters: ReportFilters) -> QuerySet[Workload]:
     return Workload.objects.filter(
         workload_filter(filters), cluster=scope.cluster, queue__in=list(scope.queues)

@@ -114,9 +114,11 @@ def _chosen(scope: Scope, filters: ReportFilters) -> Chosen:
 
 
 def _weighed(scope: Scope, found: Worked) -> Worked:
+    weights = scope.unit.weights
     for kin, work in found.items():
-        for name in GPU_SECONDS:
-            setattr(work, name, getattr(work, name) * scope.unit.weights[kin.gpu_class])
+        if (weight := weights[kin.gpu_class]) != 1:
+            for name in GPU_SECONDS:
+                setattr(work, name, getattr(work, name) * weight)
     return found
 
 

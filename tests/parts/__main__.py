@@ -13,7 +13,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.parts.servers import postgres, redis_server
+from scheduling.testbed.parts import postgres, redis_server
 
 ROOT = Path(__file__).resolve().parents[2]
 SUITES = (
@@ -21,17 +21,22 @@ SUITES = (
     "tests/portal/alerts",
     "tests/portal/api/test_guards.py",
     "tests/portal/audit",
+    "tests/portal/demo/test_large.py",
     "tests/portal/reports/test_entitled.py",
+    "tests/portal/reports/test_evicted.py",
+    "tests/portal/reports/test_saved.py",
     "tests/portal/reports/test_showback.py",
     "tests/portal/reports/test_use.py",
     "tests/portal/teams/test_access.py",
     "tests/portal/teams/test_service_accounts.py",
     "tests/portal/web/test_group_rules.py",
     "tests/scheduling/models",
+    "tests/scheduling/services/demand",
     "tests/scheduling/services/metrics/test_booking.py",
     "tests/scheduling/services/test_ledger.py",
     "tests/scheduling/services/test_lifecycle.py",
     "tests/scheduling/services/test_quotas_at_once.py",
+    "tests/scheduling/services/test_workdays.py",
     "tests/security/test_guesses_at_once.py",
     "tests/security/test_sessions.py",
     "tests/security/test_sign_in.py",

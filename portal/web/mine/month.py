@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,10 +14,11 @@ from portal.accounts.models import User
 from portal.display.spread import Spread
 from portal.display.units import gpus_each
 from portal.reports.filters import ReportFilters
-from portal.reports.utilization import utilization
-from portal.reports.waits import waits
-from portal.web.mine.now import own
-from scheduling.models import Cluster, Eviction, GpuClass
+from portal.reports.scope import report_scope
+from portal.reports.waits import spread_of_waits
+from portal.reports.worked import worked
+from scheduling.models import Cluster, GpuClass
+from scheduling.services.ledger.workdays import Work
 
 PRESET = "30d"
 
@@ -52,21 +54,21 @@ def month(cluster: Cluster, user: User, classes: Iterable[GpuClass]) -> Month | 
         zone=cluster.display_time_zone,
     )
     try:
-        use, started = utilization(cluster, filters, user), waits(cluster, filters, user)
+        scope = report_scope(cluster, filters, user)
     except Http404:
         return None
-    held = {row.name: row.usage.allocated for row in use.classes}
-    acts = Eviction.objects.filter(
-        workload__in=own(cluster, user), at__gte=filters.start, at__lt=filters.end
-    )
+    total, held = Work(), defaultdict[int, float](float)
+    for kin, work in worked(scope, filters, filters.start, filters.end).items():
+        total.add(work)
+        held[kin.gpu_class] += work.held_gpu_s / 3600
     return Month(
         start=filters.start,
         end=filters.end,
-        gpu_hours=use.total.allocated,
-        cost=sum((_cost(c, held.get(c.name, 0.0)) for c in classes), Decimal(0)),
-        lost_gpu_hours=use.total.lost,
-        evictions=acts.count(),
-        waits=started.total,
+        gpu_hours=total.held_gpu_s / 3600,
+        cost=sum((_cost(c, held[c.pk]) for c in classes), Decimal(0)),
+        lost_gpu_hours=total.lost_gpu_s / 3600,
+        evictions=total.evictions,
+        waits=spread_of_waits(scope, filters),
         query=filters.query(),
     )
 

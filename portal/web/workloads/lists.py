@@ -76,7 +76,7 @@ def _table(
     columns = sorting.columns(state, with_user=not context["mine"])
     by = Sort.of(request.GET.get(PARAMETER, ""), columns, sorting.default_sort(state))
     ordered = sorting.in_order(found, by, cluster.now())
-    shown = ordered.select_related("queue", "gpu_class", "priority_class")
+    shown = ordered.select_related("cluster", "queue", "gpu_class", "priority_class")
     page = Paginator(shown, PAGE).get_page(request.GET.get("page"))
     fragment = bool(request.headers.get("X-Weir-Live"))
     template = "web/workloads/_table.html" if fragment else "web/workloads/list.html"

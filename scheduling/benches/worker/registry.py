@@ -13,6 +13,7 @@ from scheduling.benches.engine.registry import Bench
 from scheduling.benches.worker.foreseen import bench_foreseen
 from scheduling.benches.worker.foresight import bench_eta, bench_what_if
 from scheduling.benches.worker.managers import Start, start_reference, start_worker
+from scheduling.benches.worker.overview import run_overview
 from scheduling.benches.worker.pages import run_pages
 from scheduling.benches.worker.record import Record, latency, throughput
 from scheduling.benches.worker.stage import play, stage
@@ -49,7 +50,8 @@ def _bench(
 
 
 SERVICE_BENCHES: Mapping[str, Bench] = {
-    "overview": run_pages,
+    "overview": run_overview,
+    "pages": run_pages,
     "kueue-baseline": partial(_bench, BASELINE, throughput),
     "kueue-large": partial(_bench, LARGE, throughput),
     "kueue-baseline-reference": partial(_bench, BASELINE, throughput, start=start_reference),

@@ -10,15 +10,20 @@ from typing import Any
 from django.conf import settings
 
 from scheduling.benches.engine.registry import BENCHES, run
-from scheduling.benches.worker.pages import NoDemoError
+from scheduling.benches.worker.large import NoPortalError
+from scheduling.benches.worker.overview import NoDemoError
 from scheduling.benches.worker.registry import SERVICE_BENCHES
 from scheduling.management.command import WeirCommand
 from scheduling.simulation.traces import TraceError
 from scheduling.testbed.control_plane.binaries import NoBinariesError
 from scheduling.testbed.control_plane.plane import NotReadyError
 from scheduling.testbed.control_plane.processes import ProcessDiedError
+from scheduling.testbed.parts import PartsError
 
-REFUSED = (TraceError, NoBinariesError, NotReadyError, ProcessDiedError, NoDemoError)
+REFUSED = (
+    TraceError, NoBinariesError, NotReadyError, ProcessDiedError, NoDemoError, NoPortalError,
+    PartsError,
+)  # fmt: skip
 ALL = {**BENCHES, **SERVICE_BENCHES}
 
 

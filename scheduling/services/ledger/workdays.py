@@ -16,7 +16,7 @@ from operator import itemgetter
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Count, Max, Min, Q, Sum
+from django.db.models import Count, Min, Q, Sum
 
 from scheduling.models import (
     MILLI,
@@ -138,7 +138,8 @@ def _whole_days(cluster: Cluster, start: datetime, end: datetime) -> tuple[datet
 
 def rolled_to(cluster: Cluster) -> datetime | None:
     """Up to when days are rolled up, without a gap; None before the first."""
-    newest = WorkDay.objects.filter(queue__cluster=cluster).aggregate(at=Max("start"))["at"]
+    rows = WorkDay.objects.filter(queue__cluster=cluster).order_by("-start")
+    newest = rows.values_list("start", flat=True).first()
     return None if newest is None else newest + DAY
 
 

@@ -18,10 +18,14 @@ from pathlib import Path
 import redis
 
 DEBIAN = Path("/usr/lib/postgresql")
-PASSWORD = "only-on-loopback-and-only-for-tests"
+PASSWORD = "only-on-loopback-and-only-for-tests"  # noqa: S105
 """Of the role ``weir``: a server on a port is open to everybody on the machine."""
 SPEED = "-c fsync=off -c synchronous_commit=off -c full_page_writes=off"
 """Killed servers are started again from what the kernel holds; nobody pulls the plug in a test."""
+
+
+class PartsError(Exception):
+    """A part is not installed, or does not do what it should; the message says which."""
 
 
 def program(name: str) -> str | None:
@@ -74,8 +78,8 @@ class Postgres:
         self.start()
         if self.port:
             environment = {**os.environ, "PGPASSWORD": PASSWORD}
-            command = [program("createdb"), "-h", "127.0.0.1", "-p", str(self.port), "-U", "weir"]
-            subprocess.run([*command, "weir"], env=environment, check=True)
+            command = [program("createdb") or "createdb", "-h", "127.0.0.1", "-p", str(self.port)]
+            subprocess.run([*command, "-U", "weir", "weir"], env=environment, check=True)  # noqa: S603
 
     @property
     def _data(self) -> Path:
@@ -98,7 +102,8 @@ class Postgres:
             os.kill(pid, signal.SIGKILL)
         until = time.monotonic() + 10
         while any(Path(f"/proc/{pid}").exists() for pid in pids):
-            assert time.monotonic() < until, "PostgreSQL outlives SIGKILL"
+            if time.monotonic() > until:
+                raise PartsError("PostgreSQL outlives SIGKILL.")
             time.sleep(0.05)
 
 
@@ -116,14 +121,17 @@ class Redis:
         self.folder.mkdir(parents=True, exist_ok=True)
         command = ["redis-server", "--port", str(self.port), "--bind", "127.0.0.1", "--save", ""]
         with (self.folder / "log").open("ab") as log:
-            self.process = subprocess.Popen(command, cwd=self.folder, stdout=log, stderr=log)
+            self.process = subprocess.Popen(  # noqa: S603 - Debian's own
+                command, cwd=self.folder, stdout=log, stderr=log
+            )
         client, until = redis.Redis(port=self.port), time.monotonic() + 10
         while True:
             try:
                 client.ping()
                 return
             except redis.ConnectionError:
-                assert time.monotonic() < until, (self.folder / "log").read_text()
+                if time.monotonic() > until:
+                    raise PartsError((self.folder / "log").read_text()) from None
                 time.sleep(0.05)
 
     def flush(self) -> None:
@@ -168,8 +176,9 @@ def _user() -> str | None:
 
 def _run(name: str, *arguments: object) -> None:
     found = program(name)
-    assert found is not None, f"{name} is missing"
-    subprocess.run(
+    if found is None:
+        raise PartsError(f"{name} is missing: `make services` installs PostgreSQL and Redis.")
+    subprocess.run(  # noqa: S603 - Debian's own
         [found, *map(str, arguments)],
         user=_user(), cwd="/", check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
