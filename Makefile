@@ -81,6 +81,14 @@ services:
 test-services: .venv/.dev services ## On PostgreSQL and Redis: suites, then separate processes, each killed in turn
 	$(BIN)/python -m tests.parts
 
+.venv-load: requirements-load.txt
+	@echo "Installing what the load test needs, apart from Weir"
+	@python3 -m venv $@ && $@/bin/python -m pip install --quiet --disable-pip-version-check -r requirements-load.txt
+	@touch $@
+
+load: setup services .venv-load ## 500 people with personas at a large organisation: PEOPLE=, MINUTES=
+	@$(BIN)/python manage.py load $(if $(PEOPLE),--people $(PEOPLE)) $(if $(MINUTES),--minutes $(MINUTES))
+
 test-nightly: export PYTHONHASHSEED := random
 test-nightly: .venv/.dev ## The engine's laws over 2,000 random organisations each, every hostile text everywhere
 	HYPOTHESIS_PROFILE=nightly $(BIN)/python -m pytest -n 2 tests/scheduling/engine/test_laws.py \
@@ -109,5 +117,7 @@ lock: .venv/.dev ## Pin requirements anew from requirements*.in
 		--no-emit-index-url --no-emit-find-links requirements.in -o requirements.txt
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-annotate --no-header \
 		--no-emit-index-url --no-emit-find-links requirements-dev.in -o requirements-dev.txt
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-annotate --no-header \
+		--no-emit-index-url --no-emit-find-links requirements-load.in -o requirements-load.txt
 
-.PHONY: help setup demo demo-clean serve cluster cluster-down browser services test test-cluster test-services test-nightly check format lock
+.PHONY: help setup demo demo-clean serve cluster cluster-down browser services test test-cluster test-services test-nightly load check format lock

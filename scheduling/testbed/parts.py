@@ -64,6 +64,13 @@ class Postgres:
             return f"postgres:///{self.folder}/postgres"
         return f"postgres://weir:{PASSWORD}@127.0.0.1:{self.port}/weir"
 
+    @property
+    def dsn(self) -> str:
+        """The same as libpq reads it."""
+        if self.port is None:
+            return f"host={self.folder} dbname=postgres"
+        return self.url
+
     def make(self) -> None:
         user = _user()
         role = "weir" if self.port else pwd.getpwuid(os.geteuid()).pw_name

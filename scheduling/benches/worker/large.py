@@ -47,10 +47,16 @@ class Portal:
     people: list[Person]
     pid: int
     """Of the process that started the web processes."""
+    database: str
+    """Its address as libpq reads it."""
 
     def memory_mib(self) -> float:
         """Resident memory of all web processes."""
         return sum(_resident_mib(pid) for pid in _family(self.pid))
+
+    def cpu_s(self) -> float:
+        """CPU seconds that they have spent."""
+        return sum(_cpu_s(pid) for pid in _family(self.pid))
 
 
 @contextmanager
@@ -70,7 +76,7 @@ def large_portal(progress: Progress, sessions: int) -> Iterator[Portal]:
         )
         people = _seed(environment, sessions)
         with _served(environment) as (base, pid):
-            yield Portal(base, people, pid)
+            yield Portal(base, people, pid, database.dsn)
 
 
 def _seed(environment: Mapping[str, str], sessions: int) -> list[Person]:
@@ -121,6 +127,12 @@ def _family(pid: int) -> list[int]:
     with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as children:
         below = [int(child) for child in children.read().split()]
     return [pid, *(one for child in below for one in _family(child))]
+
+
+def _cpu_s(pid: int) -> float:
+    with open(f"/proc/{pid}/stat", encoding="ascii") as told:
+        fields = told.read().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def _resident_mib(pid: int) -> float:

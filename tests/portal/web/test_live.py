@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
 
 import pytest
+from asgiref.sync import sync_to_async
 from django.db import connection
 
 from portal.web.frame import live
@@ -102,3 +103,24 @@ def _touch(cluster):
         cluster.touch()
     finally:
         connection.close()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_open_stream_keeps_no_connection_from_others():
+    make_cluster()
+    slot = live.Slot.take("live:1", 1, 60)
+    held = []
+
+    async def events():
+        held.append(await sync_to_async(lambda: connection.connection)())
+        yield "event: plan"
+
+    async def story():
+        await sync_to_async(Cluster.objects.count)()
+        assert await sync_to_async(lambda: connection.connection)() is not None
+        async for _ in live._holding(slot, events()):
+            pass
+        await sync_to_async(connection.close)()
+
+    in_own_loop(story())
+    assert held == [None]
