@@ -16,7 +16,7 @@ from locust import HttpUser, between, task
 
 with open(os.environ["WEIR_LOAD_PEOPLE"], encoding="utf-8") as file:
     PEOPLE = json.load(file)
-READS = between(*(float(s) for s in os.environ.get("WEIR_LOAD_READS_S", "20,40").split(",")))
+READS = between(*(float(s) for s in os.environ.get("WEIR_LOAD_READS_S", "60,120").split(",")))
 OF = defaultdict(list)
 for person in PEOPLE:
     OF[person["persona"]].append(person)
@@ -44,7 +44,7 @@ class Person(HttpUser):
                 stream=True,
                 name="live stream",
                 catch_response=True,
-                timeout=(30, None),
+                timeout=(30, 60),
             ) as answer:
                 if answer.status_code != 200:
                     answer.failure(f"answered {answer.status_code}")

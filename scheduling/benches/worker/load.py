@@ -23,6 +23,8 @@ LOCUST = settings.BASE_DIR / ".venv-load" / "bin" / "locust"
 PLANS_EVERY_S = 5.0
 """So often every live page is told of a new plan."""
 RAMP_S = 30
+LONGER_S = 60.0
+"""Than it was to stay; then it is sent away."""
 SETTLED_PART = 0.5
 """Memory is compared from here on: caches fill before."""
 
@@ -73,7 +75,8 @@ def _play(
     process = subprocess.Popen(  # noqa: S603 - ourselves
         command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
-    watched = _watch(portal, process)
+    watched = _watch(portal, process, 60 * minutes + LONGER_S)
+    process.terminate()
     out, err = process.communicate()
     try:
         return json.loads(out[out.index("[") :]), watched
@@ -81,11 +84,11 @@ def _play(
         raise NoLocustError(f"Locust said: {err.strip()[-400:] or out[-400:]}") from None
 
 
-def _watch(portal: Portal, process: subprocess.Popen[str]) -> Watched:
-    """Until the crowd has gone; meanwhile the cluster is planned anew as by an engine."""
+def _watch(portal: Portal, process: subprocess.Popen[str], most_s: float) -> Watched:
+    """Until the crowd has gone, ``most_s`` at most; meanwhile the cluster is planned anew as by an engine."""
     watched, began = Watched(), time.monotonic()
     with psycopg.connect(portal.database, autocommit=True) as database:
-        while process.poll() is None:
+        while process.poll() is None and time.monotonic() < began + most_s:
             database.execute(
                 "UPDATE scheduling_cluster SET revision = revision + 1, planned_at = now()"
             )
