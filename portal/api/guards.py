@@ -63,6 +63,7 @@ VERSIONED: Mapping[str, Versioned] = {
     "RequestSubmit": DECIDED,
     "RequestWithdraw": DECIDED,
     "RuleDetail": Versioned(),
+    "SavedViewDetail": Versioned(),
     "ServiceAccountDetail": Versioned(apart=frozenset({"tokens"})),
     "TeamMember": Versioned(),
     "Tree": Versioned(),
