@@ -17,6 +17,7 @@ from portal.api import guards, members
 from portal.approvals.models import ApprovalRule, LoanOffer
 from portal.idempotency import kept, tasks
 from portal.idempotency.models import KeptAnswer
+from portal.reports.models import SavedView
 from portal.teams.models import GroupRule, Membership, ServiceAccount, Team
 from scheduling.models import Consolidation, GpuClass, PriorityClass, Queue, WhatIf
 from tests.factories import example_cluster, make_user
@@ -118,6 +119,7 @@ def edited(cluster):
         ends_at=timezone.now() + timedelta(days=900),
     )  # fmt: skip
     place = f"/api/v1/teams/{member.team}/members/{member.user}"
+    view = SavedView.objects.create(user=admin, cluster=cluster, name="v", kind="use")
     return {
         "ConsolidationDetail": ("delete", f"{FRA1}/consolidations/{order.pk}", None),
         "GroupRuleDetail": ("delete", f"/api/v1/group-rules/{rule.pk}", None),
@@ -132,6 +134,7 @@ def edited(cluster):
         "PolicyView": ("put", f"{FRA1}/policy", {"values": {}, "reason": "x"}),
         "QuotaList": ("post", f"{FRA1}/quotas", {}),
         "RuleDetail": ("put", f"{FRA1}/request-rules/research", {"below_gpus": 2}),
+        "SavedViewDetail": ("delete", f"{FRA1}/reports/views/{view.pk}", None),
         "ServiceAccountDetail": ("delete", f"/api/v1/teams/{team}/service-accounts/svc-bot", None),
         "TeamMember": ("delete", place, None),
         "Tree": ("put", f"{FRA1}/tree", {"queues": [{"name": "new"}]}),
