@@ -196,7 +196,7 @@ def book_demand(cluster_id: int) -> None:
         log.info("cluster %s is gone", cluster_id)
         return
     demand.book(cluster)
-    demand_ahead.look_ahead(cluster)
+    demand_ahead.look_ahead(cluster, most=demand_ahead.MOST_AT_ONCE)
 
 
 @shared_task(name="scheduling.tasks.request_learning")

@@ -23,14 +23,18 @@ HOURS_AHEAD = 168
 """Told by the hour; further ahead by the week."""
 FRESH = timedelta(hours=20)
 MOST_QUEUES = 60
+MOST_AT_ONCE = 8
+"""In one task: some seconds, in which the worker does nothing else."""
 HOUR = timedelta(hours=1)
 NAMES = tuple(f"p{round(100 * q)}" for q in QUANTILES)
 
 
-def look_ahead(cluster: Cluster, queues: Iterable[Queue] | None = None) -> int:
+def look_ahead(
+    cluster: Cluster, queues: Iterable[Queue] | None = None, *, most: int | None = None
+) -> int:
     """Forecast what ``queues`` (default: ``forecast_queues``) will ask for; how many were made.
 
-    Those made less than ``FRESH`` ago stand. It takes CPU seconds, so not in a request; two workers at once
+    At most ``most`` of them; those made less than ``FRESH`` ago stand. It takes CPU seconds, so not in a request; two workers at once
     write the same.
     """
     now = floor(cluster.now(), Resolution.HOUR)
@@ -41,9 +45,9 @@ def look_ahead(cluster: Cluster, queues: Iterable[Queue] | None = None) -> int:
         for gpu_class in classes
         if (queue.pk, gpu_class.pk) not in fresh
     ]
-    for queue, gpu_class in due:
+    for queue, gpu_class in due[:most]:
         _keep(queue, gpu_class, now, ZoneInfo(cluster.display_time_zone))
-    return len(due)
+    return len(due[:most])
 
 
 def _fresh(cluster: Cluster) -> set[tuple[int, int]]:

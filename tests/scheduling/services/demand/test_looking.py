@@ -68,6 +68,12 @@ def test_forecast_is_made_once_a_day(known: Cluster) -> None:
     assert look_ahead(known, root) == 2
 
 
+def test_pass_makes_as_many_as_it_may_and_the_next_goes_on(known: Cluster) -> None:
+    assert look_ahead(known, most=4) == 4
+    assert look_ahead(known, most=4) == 2
+    assert DemandForecast.objects.count() == 6
+
+
 def test_root_departments_and_inner_queues_are_forecast(known: Cluster) -> None:
     vision = known.queues.get(name="vision")
     Queue.objects.create(cluster=known, name="deep", parent=Queue.objects.create(
