@@ -34,8 +34,8 @@ def look_ahead(
 ) -> int:
     """Forecast what ``queues`` (default: ``forecast_queues``) will ask for; how many were made.
 
-    At most ``most`` of them; those made less than ``FRESH`` ago stand. It takes CPU seconds, so not in a request; two workers at once
-    write the same.
+    At most ``most`` of them; those made less than ``FRESH`` ago stand. It takes CPU seconds, so not in a
+    request; two workers at once write the same.
     """
     now = floor(cluster.now(), Resolution.HOUR)
     classes, fresh = list(cluster.gpu_classes.all()), _fresh(cluster)
