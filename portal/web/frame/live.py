@@ -18,7 +18,7 @@ from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.contrib.auth.decorators import login_required
 from django.core.handlers.asgi import ASGIRequest
-from django.db import DatabaseError, close_old_connections, connections
+from django.db import DatabaseError, close_old_connections
 from django.db.models import OuterRef, Subquery
 from django.http import (
     HttpRequest,
@@ -160,23 +160,12 @@ async def stream(cluster_id: int) -> AsyncIterator[str]:
 
 
 async def _holding(slot: Slot, events: AsyncIterator[str]) -> AsyncIterator[str]:
-    """``events``, with the person's place among the streams given back at the end.
-
-    What the request asked of the database is answered: kept open, its connection would be kept from everybody
-    else for as long as the page stays open.
-    """
-    await sync_to_async(_let_go_of_connections)()
+    """``events``, with the person's place among the streams given back at the end."""
     try:
         async for event in events:
             yield event
     finally:
         await sync_to_async(slot.free)()
-
-
-def _let_go_of_connections() -> None:
-    for connection in connections.all(initialized_only=True):
-        if not connection.in_atomic_block:
-            connection.close()
 
 
 def _too_many() -> JsonResponse:

@@ -6,7 +6,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
 
 import pytest
-from asgiref.sync import sync_to_async
 from django.db import connection
 
 from portal.web.frame import live
@@ -103,33 +102,3 @@ def _touch(cluster):
         cluster.touch()
     finally:
         connection.close()
-
-
-@pytest.mark.django_db(transaction=True)
-def test_open_stream_keeps_no_connection_from_others():
-    make_cluster()
-    slot = live.Slot.take("live:1", 1, 60)
-    held = []
-
-    async def events():
-        held.append(await sync_to_async(lambda: connection.connection)())
-        yield "event: plan"
-
-    async def story():
-        assert await sync_to_async(_asks)() is not None
-        async for _ in live._holding(slot, events()):
-            pass
-        await sync_to_async(_closes)()
-
-    in_own_loop(story())
-    assert held == [None]
-
-
-def _asks():
-    """The connection that the thread has after a question; looked up there, as each has its own."""
-    Cluster.objects.count()
-    return connection.connection
-
-
-def _closes():
-    connection.close()
