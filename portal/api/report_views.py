@@ -9,6 +9,7 @@ from rest_framework import serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from portal.accounts.models import Scope
 from portal.api.scope import ClusterView
 from portal.reports import saved
 from portal.reports.kinds import KINDS
@@ -31,6 +32,7 @@ class SavedViewSerializer(serializers.ModelSerializer[SavedView]):
 
 
 class SavedViews(ClusterView):
+    write_scope = Scope.ALL
     serializer_class = SavedViewSerializer
     queryset = SavedView.objects.none()
     pagination_class = None
@@ -51,6 +53,7 @@ class SavedViews(ClusterView):
 
 
 class SavedViewDetail(ClusterView):
+    write_scope = Scope.ALL
     serializer_class = SavedViewSerializer
     queryset = SavedView.objects.none()
 
