@@ -102,8 +102,15 @@ def divide(tree: Tree, classes: Sequence[GpuClass], since: datetime) -> None:
     )  # fmt: skip
 
 
-def make_people(tree: Tree, count: int) -> dict[str, list[User]]:
-    """Persona -> people: an admin and a lead in each twenty-five, the others researchers of a department."""
+@dataclass(frozen=True)
+class People:
+    by_persona: dict[str, list[User]]
+    by_department: dict[int, list[User]]
+    """Of the departments, by id; admins belong to none."""
+
+
+def make_people(tree: Tree, count: int) -> People:
+    """An admin and a lead in each twenty-five, the others researchers of a department."""
     personas = ensure_personas(researcher={}, service_owner={}, admin={})
     teams = {
         queue.pk: Team.objects.create(name=queue.name, queue=queue)
@@ -113,12 +120,14 @@ def make_people(tree: Tree, count: int) -> dict[str, list[User]]:
         User(username=f"person-{i:03}", password=UNUSABLE, email=f"person-{i:03}@example.org")
         for i in range(count)
     )
-    found: dict[str, list[User]] = {name: [] for name in PERSONAS}
+    found = People({name: [] for name in PERSONAS}, {q.pk: [] for q in tree.departments})
     members = []
     for i, user in enumerate(users):
         name = PERSONAS[2] if i % 25 == 0 else PERSONAS[1] if i % 25 == 1 else PERSONAS[0]
         queue = tree.root if name == "admin" else tree.departments[i % DEPARTMENTS]
-        found[name].append(user)
+        found.by_persona[name].append(user)
+        if not queue.is_root:
+            found.by_department[queue.pk].append(user)
         members.append(_member(user, teams[queue.pk], personas[name]))
     Membership.objects.bulk_create(members)
     return found

@@ -8,8 +8,7 @@ from datetime import datetime, timedelta
 
 from django.db import connection
 
-from portal.accounts.models import User
-from portal.demo.large.people import Tree
+from portal.demo.large.people import People, Tree
 from portal.teams.shipped import ensure_priority_classes
 from scheduling.models import (
     MILLI,
@@ -32,10 +31,10 @@ SENTENCE = "Its team-0000 holds 8 h100-80gb, 3 above its fair share of 5."
 
 
 def live(
-    cluster: Cluster, tree: Tree, classes: Sequence[GpuClass], people: Sequence[User], count: int,
+    cluster: Cluster, tree: Tree, classes: Sequence[GpuClass], people: People, count: int,
     now: datetime,
 ) -> None:  # fmt: skip
-    """``count`` workloads that wait or run, and those that ended within the day."""
+    """``count`` workloads that wait or run, and those that ended within the day; three people to a leaf."""
     dice = random.Random(7)  # noqa: S311 - the same organisation each time
     ensure_priority_classes()
     priority = PriorityClass.objects.get(is_default=True)
@@ -56,13 +55,14 @@ def live(
 
 def _work(
     cluster: Cluster, dice: random.Random, leaves: Sequence[Queue], classes: Sequence[GpuClass],
-    people: Sequence[User], priority: PriorityClass, now: datetime, serial: int,
+    people: People, priority: PriorityClass, now: datetime, serial: int,
 ) -> Workload:  # fmt: skip
     leaf, gpu_class = dice.choice(leaves), dice.choice(classes)
+    colleagues = people.by_department[leaf.parent_id or 0]
     return Workload(
         cluster=cluster, uid=f"large-{serial}", namespace=leaf.namespace, name=f"work-{serial}",
         queue=leaf, queue_label=leaf.name, priority_class=priority,
-        user=people[(3 * leaf.position + dice.randrange(3)) % len(people)].username,
+        user=colleagues[(3 * leaf.position + dice.randrange(3)) % len(colleagues)].username,
         gpus=MILLI, min_members=dice.choice((1, 1, 2, 4, 8)), max_members=8,
         gpu_classes=[gpu_class.name], gpu_class=gpu_class,
         submitted_at=now - timedelta(hours=dice.uniform(0.1, 20)),

@@ -52,9 +52,22 @@ def test_tree_work_and_history_are_as_large_as_asked(people: list[dict[str, str]
 def test_every_persona_comes_in_by_its_session(people: list[dict[str, str]], page: str) -> None:
     for persona in ("researcher", "team lead", "admin"):
         person = next(one for one in people if one["persona"] == persona)
-        browser = Client()
-        browser.cookies[person["cookie"]] = person["value"]
-        assert browser.get(f"/c/large/{page}").status_code == 200
+        assert visit(person, page) == 200
+
+
+@on_postgres
+def test_everybody_sees_the_workload_and_the_queue_that_stand_with_their_session(
+    people: list[dict[str, str]],
+) -> None:
+    for person in people:
+        assert visit(person, f"w/{person['workload']}/") == 200, person
+        assert visit(person, f"queues/{person['queue']}/") == 200, person
+
+
+def visit(person: dict[str, str], page: str) -> int:
+    browser = Client()
+    browser.cookies[person["cookie"]] = person["value"]
+    return browser.get(f"/c/large/{page}").status_code
 
 
 @on_postgres

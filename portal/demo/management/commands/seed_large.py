@@ -13,6 +13,7 @@ from django.utils import timezone
 
 from portal.accounts.models import User
 from portal.demo.large import people, work
+from portal.demo.large.people import People
 from scheduling.files.arguments import whole
 from scheduling.management.command import WeirCommand
 from scheduling.models import Cluster, Workload
@@ -41,18 +42,17 @@ class Command(WeirCommand):
         if Cluster.objects.exists():
             raise CommandError("There is a cluster already. Give it an empty database.")
         found = _fill(options["workloads"], options["queues"], options["people"])
-        self.stdout.write(json.dumps(_sessions(found, options["sessions"])))
+        self.stdout.write(json.dumps(_sessions(found.by_persona, options["sessions"])))
 
 
 @transaction.atomic
-def _fill(workloads: int, queues: int, count: int) -> dict[str, list[User]]:
+def _fill(workloads: int, queues: int, count: int) -> People:
     now = timezone.now()
     cluster, classes = people.make_cluster(now)
     tree = people.make_tree(cluster, queues)
     people.divide(tree, classes, now)
     found = people.make_people(tree, count)
-    everybody = [user for users in found.values() for user in users]
-    work.live(cluster, tree, classes, everybody, workloads, now)
+    work.live(cluster, tree, classes, found, workloads, now)
     work.remember(cluster, now)
     return found
 
