@@ -65,8 +65,8 @@ def unhurried(monkeypatch):
     """Nothing is kept from test to test, and tests may ask in a second what people ask in a day."""
     cache.clear()
     monkeypatch.setattr(holding, "_loaded", {})
-    monkeypatch.setattr(learning, "BUDGET", Budget())
-    monkeypatch.setattr(predicting, "BUDGET", Budget())
+    monkeypatch.setattr(learning, "BUDGET", Budget(cpu=lambda: 0.0))
+    monkeypatch.setattr(predicting, "BUDGET", Budget(cpu=lambda: 0.0))
     monkeypatch.setattr(django_settings, "WEIR_REMEMBERED_S", 0)
     monkeypatch.setattr(remembered, "_slots", OrderedDict())
     monkeypatch.setattr(django_settings, "WEIR_API_RATE", 0)
