@@ -2,9 +2,12 @@
 
 import asyncio
 import json
+from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import urlencode
 
 import pytest
+from django.db import connection
+from django.http import Http404
 from django.test import Client, override_settings
 from django.urls import path
 
@@ -227,3 +230,16 @@ def test_query_that_is_no_utf8_is_refused_in_json():
 def test_type_that_browsers_and_programs_send_passes(kind):
     sent, _ = serve(bounded(hungry), [b""], kind)
     assert sent[0]["status"] == 200
+
+
+@pytest.mark.django_db(transaction=True)
+def test_page_of_what_is_absent_leaves_no_connection_to_the_thread_that_made_it(rf):
+    request = rf.get("/nowhere")
+    request.user = make_user("reader")
+
+    def made():
+        status = answers.not_found(request, Http404()).status_code
+        return status, connection.connection
+
+    with ThreadPoolExecutor(1) as beside:
+        assert beside.submit(made).result() == (404, None)
