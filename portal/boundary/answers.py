@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from django.core.exceptions import DisallowedHost, RequestDataTooBig, TooManyFieldsSent
-from django.db import close_old_connections
+from django.db import close_old_connections, connection
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.http.response import HttpResponseBase
 from django.template.loader import render_to_string
@@ -140,7 +140,8 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     finally:
         # An ASGI server makes this page in a thread of its own, and the end of a request closes only the
         # connection of the thread that the view ran in.
-        close_old_connections()
+        if not connection.in_atomic_block:
+            close_old_connections()
 
 
 def failure(request: HttpRequest, *args: Any) -> HttpResponse:

@@ -25,8 +25,15 @@ STALE = timedelta(days=2)
 
 def look() -> int:
     """Tell of every view that is due; how many. Each is told once a Monday, whatever is killed in between."""
+    return sum(_tell(view, monday) for view, monday in _due(timezone.now()))
+
+
+def _due(now: datetime) -> list[tuple[SavedView, date]]:
     views = SavedView.objects.filter(weekly=True, user__is_active=True)
-    return sum(_tell(pk) for pk in views.order_by("pk").values_list("pk", flat=True))
+    found = [
+        (view, due_on(view, now)) for view in views.select_related("user", "cluster").order_by("pk")
+    ]
+    return [(view, monday) for view, monday in found if monday is not None]
 
 
 def due_on(view: SavedView, now: datetime) -> date | None:
@@ -39,20 +46,20 @@ def due_on(view: SavedView, now: datetime) -> date | None:
     return monday if is_due else None
 
 
-@transaction.atomic
-def _tell(pk: int) -> bool:
-    rows = SavedView.objects.select_for_update(of=("self",)).select_related("user", "cluster")
-    view = rows.filter(pk=pk, weekly=True).first()
-    monday = None if view is None else due_on(view, timezone.now())
-    if view is None or monday is None:
-        return False
+def _tell(view: SavedView, monday: date) -> bool:
+    """Whether it was told now: not where another process did so, or its person dropped it, while the report
+    was computed, which takes too long to hold a lock for."""
+    lines = _lines(view)
     page = reverse(f"reports:{view.kind}", args=[view.cluster.name])
-    tell(
-        view.user, Kind.REPORT, view.cluster, source=f"view {view.pk} {monday}", about=view.name,
-        title=f"{view.name}: {KINDS[view.kind].title.lower()} of {view.cluster.name}",
-        lines=_lines(view), address=f"{page}?{view.query}",
-    )  # fmt: skip
-    SavedView.objects.filter(pk=view.pk).update(told_on=monday)
+    with transaction.atomic():
+        still = SavedView.objects.filter(pk=view.pk, weekly=True, told_on=view.told_on)
+        if not still.update(told_on=monday):
+            return False
+        tell(
+            view.user, Kind.REPORT, view.cluster, source=f"view {view.pk} {monday}", about=view.name,
+            title=f"{view.name}: {KINDS[view.kind].title.lower()} of {view.cluster.name}",
+            lines=lines, address=f"{page}?{view.query}",
+        )  # fmt: skip
     return True
 
 

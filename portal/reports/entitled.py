@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from portal.display.periods import HOUR_S, Floats, Periods, epochs
 from portal.display.spread import share
-from portal.reports.filters import ReportFilters
+from portal.reports.filters import OTHERS, OUTSIDE, ReportFilters
 from portal.reports.samples import best_resolution
 from portal.reports.scope import Scope
 from scheduling.models import MILLI, Action, Decision, UsageSample, headline
@@ -31,7 +31,7 @@ MOST_ROWS = 300_000
 """Of hours; more are read by the day."""
 SPELLS, LENDERS, BORROWERS = 5, 9, 6
 """With a line, a row, a column of their own."""
-NOBODYS, OUTSIDE, OTHERS = "no queue's nominal", "(outside)", "(others)"
+NOBODYS = "no queue's nominal"
 Matrix = NDArray[np.float64]
 
 

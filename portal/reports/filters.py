@@ -18,7 +18,7 @@ PRESETS = {
 DEFAULT_PRESET = "14d"
 MINUTES_UP_TO = timedelta(hours=6)
 HOURS_UP_TO = timedelta(days=60)
-OUTSIDE = "(outside)"
+OUTSIDE, OTHERS = "(outside)", "(others)"
 """Queues that the person may not see, as one name. No queue can be called so."""
 
 

@@ -6,6 +6,7 @@ with others below it; a subtree is held against its own nominal quota, the clust
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -256,11 +257,10 @@ def _by_the_hour(resolution: Resolution | None) -> Resolution:
 def _most_pressing(rows: Iterable[ClassAhead]) -> ClassAhead | None:
     """Of those told: what passes first, else what comes nearest."""
     told = [row for row in rows if row.passing is not None and row.capacity > 0]
-    far = datetime.max.replace(tzinfo=None)
 
-    def key(row: ClassAhead) -> tuple[datetime, float]:
+    def key(row: ClassAhead) -> tuple[float, float]:
         middle = row.passing.middle if row.passing else None
-        return (middle.replace(tzinfo=None) if middle else far, -(row.peak or 0.0) / row.capacity)
+        return middle.timestamp() if middle else math.inf, -(row.peak or 0.0) / row.capacity
 
     return min(told, key=key, default=None)
 

@@ -16,6 +16,7 @@ from portal.reports.filters import ReportFilters
 from portal.reports.scope import Scope
 from portal.reports.usage import PER_GPU_HOUR, Line, Readings, Spans, Usage
 from scheduling.models import Transition
+from scheduling.services.ledger.integrals import until
 
 
 def read(scope: Scope, filters: ReportFilters) -> Readings:
@@ -108,8 +109,7 @@ class _Spells:
         begins = np.clip(begins, low, high)
         kept = (gpus > 0) & (ends > begins)
         self.begins, self.ends, self.gpus = begins[kept] - low, ends[kept] - low, gpus[kept]
-        self._low = low
-        """Times count from here: since 1970, sums of products would lose the seconds."""
+        self._low = low  # times count from here
         self.queues: Ints = np.array(columns[3], dtype=np.int64)[kept]
         classes = [pk or 0 for pk in columns[4]]
         self.classes: Ints = np.array(classes, dtype=np.int64)[kept]
@@ -124,18 +124,8 @@ class _Spells:
     def _integral(self, chosen: np.ndarray[Any, Any], edges: Floats) -> Floats:
         """Milli-GPU-seconds held up to each edge."""
         times = edges - self._low
-        come = self._until(self.begins[chosen], self.gpus[chosen], times)
-        return come - self._until(self.ends[chosen], self.gpus[chosen], times)
-
-    @staticmethod
-    def _until(since: Floats, gpus: Floats, edges: Floats) -> Floats:
-        """GPU-seconds at each edge of loads that stay for ever ``since``: sum of g * (t - s)."""
-        order = np.argsort(since, kind="stable")
-        since, gpus = since[order], gpus[order]
-        count = np.searchsorted(since, edges)
-        total = np.append(0.0, np.cumsum(gpus))
-        moment = np.append(0.0, np.cumsum(gpus * since))
-        return np.asarray(total[count] * edges - moment[count])
+        come = until(times, self.begins[chosen], self.gpus[chosen])
+        return come - until(times, self.ends[chosen], self.gpus[chosen])
 
     def by_queue(self, whole: Readings) -> dict[tuple[int, int], Usage]:
         pairs = set(zip(self.queues.tolist(), self.classes.tolist(), strict=True))

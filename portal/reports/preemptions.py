@@ -16,7 +16,7 @@ from portal.display.periods import Periods, epochs
 from portal.display.spread import Spread, share
 from portal.reports import samples
 from portal.reports.evicted import Evicted, Prices, evictions_in, money_of
-from portal.reports.filters import OUTSIDE, ReportFilters
+from portal.reports.filters import OTHERS, OUTSIDE, ReportFilters
 from portal.reports.scope import Scope, Unit, report_scope
 from portal.reports.utilization import allocated_gpu_hours
 from scheduling.models import Cluster, EvictionRule
@@ -26,7 +26,6 @@ BETWEEN = (EvictionRule.RECLAIM.value, EvictionRule.PREEMPT.value)
 """Rules by which somebody else's wait caused it."""
 SHOWN = 7
 """Queues with a line of their own in the matrix; the rest are one line."""
-OTHERS = "(others)"
 
 
 @dataclass(frozen=True)

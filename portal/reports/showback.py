@@ -19,13 +19,13 @@ from portal.display.csv import Cell, Table
 from portal.display.spread import share
 from portal.reports import prices, samples
 from portal.reports.budgets import Spending, in_force, readable, spendings
+from portal.reports.evicted import evictions_in
 from portal.reports.filters import ReportFilters
 from portal.reports.held import read as read_held
-from portal.reports.held import workload_filter
 from portal.reports.scope import Scope, report_scope
 from portal.reports.usage import Usage
 from portal.reports.worked import held
-from scheduling.models import Cluster, Eviction, WorkloadType
+from scheduling.models import Cluster, WorkloadType
 
 SHOWN = 5
 
@@ -193,19 +193,9 @@ def _costs(scope: Scope, pk: int, usage: Usage, lost: float, price: float) -> Co
 
 
 def _lost(scope: Scope, filters: ReportFilters) -> dict[tuple[int, int], float]:
-    rows = (
-        Eviction.objects.filter(
-            workload_filter(filters, "workload__"),
-            queue__in=list(scope.leaves),
-            gpu_class__in=list(scope.classes),
-            at__gte=filters.start,
-            at__lt=filters.end,
-        )
-        .order_by()
-        .values_list("queue_id", "gpu_class_id")
-        .annotate(lost=Sum("lost_gpu_s"))
-    )
-    return {(queue, pk): lost / 3600 for queue, pk, lost in rows}
+    rows = evictions_in(scope, filters).filter(queue__in=list(scope.leaves)).order_by()
+    lost_s = rows.values_list("queue_id", "gpu_class_id").annotate(lost=Sum("lost_gpu_s"))
+    return {(queue, pk): lost / 3600 for queue, pk, lost in lost_s}
 
 
 def _before(scope: Scope, filters: ReportFilters) -> float | None:
@@ -285,10 +275,10 @@ def _costs_by_user(
     """From the workloads' own timelines."""
     found: dict[tuple[str, bool], _Paid] = {}
     for part in parts:
-        for kin, work in held(scope, filters, part.start, part.end).items():
+        for kin, gpu_s in held(scope, filters, part.start, part.end).items():
             key = (kin.user, kin.type == WorkloadType.INFERENCE)
             paid = found.setdefault(key, _Paid(*key))
-            gpu_hours = work.held_gpu_s / 3600
+            gpu_hours = gpu_s / 3600
             cost = gpu_hours / scope.unit.weights[kin.gpu_class] * part.prices[kin.gpu_class]
             paid.gpu_hours += gpu_hours
             paid.cost += cost

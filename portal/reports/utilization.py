@@ -13,11 +13,12 @@ from portal.accounts.models import User
 from portal.display.csv import Table
 from portal.display.periods import HOUR_S, Floats
 from portal.reports import held, samples
+from portal.reports.evicted import evictions_in
 from portal.reports.filters import ReportFilters
 from portal.reports.scope import Scope, Unit, report_scope
 from portal.reports.usage import Readings, Usage
 from portal.reports.worked import Breakdown, breakdown
-from scheduling.models import Cluster, Eviction
+from scheduling.models import Cluster
 
 
 @dataclass(frozen=True)
@@ -159,16 +160,10 @@ def before(scope: Scope, filters: ReportFilters) -> Usage | None:
 def _lost(scope: Scope, filters: ReportFilters) -> dict[int, float]:
     """GPU-hours lost to evictions by class."""
     rows = (
-        Eviction.objects.filter(
-            held.workload_filter(filters, "workload__"),
-            queue__in=list(scope.queues),
-            gpu_class__in=list(scope.classes),
-            at__gte=filters.start,
-            at__lt=filters.end,
-        )
-        .order_by()
+        evictions_in(scope, filters)
         .values_list("gpu_class_id")
         .annotate(lost=Sum("lost_gpu_s"))
+        .order_by()
     )
     return {pk: lost / 3600 for pk, lost in rows}
 

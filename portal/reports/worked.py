@@ -104,9 +104,10 @@ def worked(scope: Scope, filters: ReportFilters, start: datetime, end: datetime)
     return _weighed(scope, workdays.read(scope.cluster, _chosen(scope, filters), start, end))
 
 
-def held(scope: Scope, filters: ReportFilters, start: datetime, end: datetime) -> Worked:
-    """The same; of its figures only what was held is exact at the edges."""
-    return _weighed(scope, workdays.read_held(scope.cluster, _chosen(scope, filters), start, end))
+def held(scope: Scope, filters: ReportFilters, start: datetime, end: datetime) -> dict[Kin, float]:
+    """GPU-seconds held, alone, in whole GPUs."""
+    found = workdays.read_held(scope.cluster, _chosen(scope, filters), start, end)
+    return {kin: gpu_s * scope.unit.weights[kin.gpu_class] for kin, gpu_s in found.items()}
 
 
 def _chosen(scope: Scope, filters: ReportFilters) -> Chosen:

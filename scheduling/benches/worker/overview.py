@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import socket
 import subprocess
 import sys
 import tempfile
@@ -17,6 +16,7 @@ from django.conf import settings
 
 from scheduling.benches.engine.outcomes import Outcome, Progress
 from scheduling.benches.worker.crowd import crowd
+from scheduling.testbed.parts import free_port
 
 CLIENTS = 50
 SPAN_S = 30.0
@@ -61,7 +61,7 @@ def _measure(progress: Progress) -> Outcome:
 def demo(progress: Progress) -> Iterator[str]:
     """The base address of a demo seeded anew, on a free port. Raises NoDemoError."""
     with tempfile.TemporaryDirectory(prefix="weir-pages-") as folder:
-        command = [sys.executable, "manage.py", "demo", "--port", str(_free_port())]
+        command = [sys.executable, "manage.py", "demo", "--port", str(free_port())]
         process = subprocess.Popen(  # noqa: S603 - ourselves
             [*command, "--data", f"{folder}/demo"],
             cwd=settings.BASE_DIR,
@@ -102,9 +102,3 @@ def _wait_until_it_listens(base: str) -> None:
         else:
             return
     raise NoDemoError(f"The demo did not answer at {base} within {START_S:.0f} s.")
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from scheduling.models import MILLI, Cluster, Queue, State, UsageSample, Workload
 from scheduling.models.ledger import Resolution
+from scheduling.services.ledger.integrals import until
 from scheduling.services.ledger.rollup import floor
 
 Floats = NDArray[np.float64]
@@ -68,18 +69,9 @@ def _means(ones: list[Asked], edges: Floats) -> Floats:
     """By differences of what is held up to each edge, counted from the first for the sake of precision."""
     gpus = np.array([one.gpus for one in ones], dtype=np.float64)
     origin, times = edges[0], edges - edges[0]
-    held = _until(np.array([one.begin for one in ones]) - origin, gpus, times)
-    held -= _until(np.array([one.end for one in ones]) - origin, gpus, times)
+    held = until(times, np.array([one.begin for one in ones]) - origin, gpus)
+    held -= until(times, np.array([one.end for one in ones]) - origin, gpus)
     return np.asarray(np.maximum(0.0, np.diff(held) / np.diff(edges)))
-
-
-def _until(since: Floats, gpus: Floats, times: Floats) -> Floats:
-    """GPU-seconds up to each time of what stays for ever from ``since`` on."""
-    order = np.argsort(since, kind="stable")
-    since, gpus = since[order], gpus[order]
-    count = np.searchsorted(since, times)
-    total, moment = np.append(0.0, np.cumsum(gpus)), np.append(0.0, np.cumsum(gpus * since))
-    return np.asarray(total[count] * times - moment[count])
 
 
 def with_inner(

@@ -111,9 +111,10 @@ def read(cluster: Cluster, chosen: Chosen, start: datetime, end: datetime) -> Wo
     return _read(cluster, chosen, start, end, between)
 
 
-def read_held(cluster: Cluster, chosen: Chosen, start: datetime, end: datetime) -> Worked:
-    """The same of what was held alone, the other figures as they are rolled up: three queries."""
-    return _read(cluster, chosen, start, end, held_between)
+def read_held(cluster: Cluster, chosen: Chosen, start: datetime, end: datetime) -> dict[Kin, float]:
+    """GPU-seconds held, alone: three queries."""
+    found = _read(cluster, chosen, start, end, held_between)
+    return {kin: work.held_gpu_s for kin, work in found.items()}
 
 
 def _read(

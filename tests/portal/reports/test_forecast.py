@@ -10,7 +10,7 @@ import pytest
 from portal.reports.forecast import ForecastReport, forecast
 from portal.reports.words import forecast_finding
 from scheduling.models import DemandForecast, GpuClass, Node, Queue, Share
-from tests.portal.reports.conftest import END, HOUR, Small
+from tests.portal.reports.conftest import END, Small
 from tests.portal.reports.test_pages import client_of, filled, url  # noqa: F401 - a fixture
 
 pytestmark = pytest.mark.django_db
@@ -127,4 +127,3 @@ def test_page_shows_charts_scores_and_tables(filled: Small) -> None:  # noqa: F8
 def test_without_any_forecast_the_page_says_what_it_takes(filled: Small) -> None:  # noqa: F811
     text = client_of(filled.operator).get(url("forecast")).content.decode()
     assert "two weeks of demand" in text
-    assert HOUR

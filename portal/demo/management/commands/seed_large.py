@@ -8,6 +8,7 @@ from typing import Any
 
 from django.core.management import CommandError, call_command
 from django.db import connection, transaction
+from django.db.models import Q
 from django.test import Client
 from django.utils import timezone
 
@@ -17,6 +18,7 @@ from portal.demo.large.people import People
 from scheduling.files.arguments import whole
 from scheduling.management.command import WeirCommand
 from scheduling.models import Cluster, Workload
+from scheduling.models.queues import below
 
 MOST = 10_000_000
 
@@ -71,8 +73,9 @@ def _session(persona: str, user: User) -> dict[str, str]:
     name, morsel = next((n, m) for n, m in browser.cookies.items() if "session" in n)
     membership = user.memberships.select_related("team__queue").first()
     department = membership.team.queue if membership else None
-    rows = Workload.objects.filter(queue__isnull=False).select_related("queue")
-    seen = rows.filter(user=user.username).order_by("pk").first() or rows.order_by("pk").first()
+    rows = Workload.objects.filter(queue__isnull=False).select_related("queue").order_by("pk")
+    theirs = below(department.cluster_id, department.path, on="queue__") if department else Q()
+    seen = rows.filter(user=user.username).first() or rows.filter(theirs).first()
     return {
         "persona": persona, "user": user.username, "cookie": name, "value": morsel.value,
         "department": department.name if department else "",

@@ -1,0 +1,47 @@
+"""What the load test says of what locust and the web processes told."""
+
+import pytest
+
+from scheduling.benches.worker.load import Watched, _figures
+
+
+def watched(*mib):
+    return Watched([(60.0 * i, float(one), 0.5 * 60 * i) for i, one in enumerate(mib)])
+
+
+@pytest.mark.parametrize(
+    ("mib", "growth"),
+    [
+        ((300, 500, 600, 600, 600, 600), 0.0),
+        ((300, 500, 600, 610, 620, 630), 600.0),
+        ((300, 600, 630), 0.0),
+    ],
+    ids=["caches that filled", "a leak of 10 MiB a minute", "too short to say"],
+)
+def test_growth_is_told_of_the_time_after_caches_filled(mib, growth):
+    assert watched(*mib).growth_mib_per_hour() == pytest.approx(growth, abs=1e-6)
+
+
+def row(name, times, failures=0):
+    return {
+        "name": name,
+        "response_times": times,
+        "num_requests": sum(times.values()),
+        "num_failures": failures,
+    }
+
+
+def test_streams_count_as_errors_but_not_as_pages():
+    told = [
+        row("overview", {"100": 9, "900": 1}),
+        row("my work", {"200": 10}, failures=2),
+        row("live stream", {"60000": 20}, failures=1),
+    ]
+    figures = _figures(told, watched(600, 600, 600), 20)
+    assert (figures["pages"], figures["errors"], figures["streams_opened"]) == (20, 3, 20)
+    assert (figures["p50_ms"], figures["p99_ms"]) == (200.0, pytest.approx(767.0))
+    assert figures["web_cores"] == 0.5
+
+
+def test_crowd_that_nobody_answered_has_figures_all_the_same():
+    assert _figures([], watched(600, 600), 5)["p99_ms"] == 0.0
