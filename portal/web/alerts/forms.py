@@ -49,11 +49,11 @@ class RuleForm(WeirForm):
     )  # fmt: skip
     escalate_h = forms.FloatField(
         min_value=0, max_value=8760, required=False, label="and, unacknowledged after", error_messages=NUMBER,
-        help_text="Hours. Empty: nobody else is told.",
+        help_text="Hours; empty: nobody else is told. No team and no people: administrators.",
     )  # fmt: skip
     escalate_team: Any = forms.ModelChoiceField(
         Team.objects.none(), to_field_name="name", required=False, label="also the team",
-        empty_label="Administrators, or the people named",
+        empty_label="No team",
     )  # fmt: skip
     escalate_people = forms.CharField(
         max_length=1000, required=False, label="also these people",

@@ -106,7 +106,7 @@ def _finding(seen: Past) -> tuple[str, str]:
     else:
         rest.append("Nobody acknowledged any.")
     if seen.resolved.count:
-        rest.append(
-            f"{seen.resolved.count} are over, half of them within {duration(seen.resolved.median_s)}."
-        )
+        verb = "is" if seen.resolved.count == 1 else "are"
+        half = duration(seen.resolved.median_s)
+        rest.append(f"{seen.resolved.count} {verb} over, half of them within {half}.")
     return bold, " ".join(rest)
