@@ -17,7 +17,8 @@ from scheduling.management.commands.bench import ALL
 
 CLAIM = Claim("division", (at_most("ms_1000", "1,000 leaves, ms", 5), at_least("n", "many", 10, 0)))
 REPORT: dict[str, Any] = {
-    "bench": "division", "measured": {"ms_1000": 1.75, "n": 9}, "cpu_s": 12.0, "wall_s": 13.0, "peak_mib": 300.0,
+    "bench": "division", "measured": {"ms_1000": 1.75, "n": 9},
+    "cpu_s": 12.0, "wall_s": 13.0, "peak_mib": 300.0,
     "machine": {"cpu": "a machine", "cores": 2, "python": "3.11"}, "at": "2026-11-26 09:00", "load": 1.5,
 }  # fmt: skip
 
