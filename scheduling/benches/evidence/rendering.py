@@ -105,6 +105,8 @@ def _verdict(line: Line, measured: Mapping[str, float]) -> str:
 
 def _run(report: Report) -> str:
     machine = report["machine"]
-    spent = f"{report['cpu_s']:,.0f} CPU-s, {report['wall_s']:,.0f} s, {report['peak_mib']:,.0f} MiB"
+    spent = (
+        f"{report['cpu_s']:,.0f} CPU-s, {report['wall_s']:,.0f} s, {report['peak_mib']:,.0f} MiB"
+    )
     where = f"{machine['cpu']}, {machine['cores']} cores, Python {machine['python']}"
     return f"{spent} on {where}; load {report['load']:.1f} when it ended, {report['at']} UTC."
