@@ -75,6 +75,9 @@ test-cluster: .venv/.dev browser ## Contract, enforcement and faults on a real c
 	@# A machine shared with etcd and an API server stalls at times: what failed is tried once more, and counted.
 	WEIR_TEST_CLUSTER=real $(BIN)/python -m pytest --reruns 1 $(CLUSTER_TESTS)
 
+evidence: setup ## Measure what docs/evidence.md claims, within the hour: BENCHES= (also those on a control plane)
+	@$(BIN)/python manage.py evidence $(BENCHES)
+
 services:
 	@docker/install-services.sh
 
@@ -120,4 +123,4 @@ lock: .venv/.dev ## Pin requirements anew from requirements*.in
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-annotate --no-header \
 		--no-emit-index-url --no-emit-find-links requirements-load.in -o requirements-load.txt
 
-.PHONY: help setup demo demo-clean serve cluster cluster-down browser services test test-cluster test-services test-nightly load check format lock
+.PHONY: help setup demo demo-clean serve cluster cluster-down browser evidence services test test-cluster test-services test-nightly load check format lock

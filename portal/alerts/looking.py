@@ -63,6 +63,11 @@ class Row:
     def told(self) -> str:
         return words.whom(self.rule)
 
+    @property
+    def circle(self) -> str:
+        """Who is told next, and after how long."""
+        return words.circle(self.rule)
+
 
 @dataclass(frozen=True, slots=True)
 class Spell:

@@ -6,6 +6,7 @@ from django.core.validators import MinValueValidator
 from django.db import models
 from django.db.models import Q
 
+from portal.teams.models import Team
 from scheduling.models import Cluster, GpuClass, Queue, Workload
 
 
@@ -48,6 +49,15 @@ class Rule(models.Model):
     tell = models.CharField(max_length=9, choices=Tell.choices, default=Tell.OPERATORS)
     again_s = models.PositiveIntegerField(default=6 * 3600)
     """Nobody is told again within."""
+    escalate_s = models.PositiveIntegerField(default=0)
+    """Unacknowledged for so long, it is told to a second circle; 0: never."""
+    escalate_team = models.ForeignKey(
+        Team, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    escalate_people = models.JSONField(default=list)
+    """User names. With no team and no people the second circle are the administrators."""
+    tested_at = models.DateTimeField(null=True, editable=False)
+    """Real time of its last test delivery."""
     over_since = models.DateTimeField(null=True, editable=False)
     """Since when it has been over; NULL while it is not."""
 
@@ -75,6 +85,9 @@ class Firing(models.Model):
     told = models.PositiveIntegerField(default=0)
     """People who were."""
     told_at = models.DateTimeField(null=True, blank=True)
+    escalated = models.PositiveIntegerField(default=0)
+    """People of the second circle who were told."""
+    escalated_at = models.DateTimeField(null=True, blank=True)
     acknowledged_at = models.DateTimeField(null=True, blank=True)
     acknowledged_by = models.CharField(max_length=150, blank=True)
 

@@ -14,6 +14,8 @@ from portal.accounts.models import User
 from portal.alerts.models import Figure, Firing, Rule, Tell
 from portal.alerts.series import OF_WORK
 from portal.teams.access import dividable_queues, is_operator
+from portal.teams.models import Team
+from portal.teams.people import visible_people, visible_teams
 from scheduling.models import Cluster, GpuClass, Queue
 from scheduling.services.errors import ServiceError
 from scheduling.services.events import announce
@@ -47,14 +49,20 @@ class Wish:
     least_gpus: int = 1
     tell: Tell = Tell.OPERATORS
     again_s: int = 6 * HOUR
+    escalate_s: int = 0
+    escalate_team: Team | None = None
+    escalate_people: tuple[str, ...] = ()
 
     def columns(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in self.__slots__}
+        names = {name: getattr(self, name) for name in self.__slots__}
+        return names | {"escalate_people": list(self.escalate_people)}
 
 
 def visible(user: User, cluster: Cluster) -> QuerySet[Rule]:
     """All for operators; for leads those of the queues that they lead."""
-    rows = Rule.objects.filter(cluster=cluster).select_related("queue", "gpu_class", "cluster")
+    rows = Rule.objects.filter(cluster=cluster).select_related(
+        "queue", "gpu_class", "cluster", "escalate_team"
+    )
     if is_operator(user):
         return rows
     return rows.filter(queue__in=led(user, cluster))
@@ -84,6 +92,29 @@ def check(user: User, cluster: Cluster, wish: Wish) -> None:
         )  # fmt: skip
     if wish.over < 0 or (wish.over == 0 and wish.figure != Figure.OVERSUBSCRIBED):
         raise ServiceError("always", "It would always fire.", "Write more than 0.", field="over")
+    check_circle(user, wish)
+
+
+def check_circle(user: User, wish: Wish) -> None:
+    """Whether the second circle are people that ``user`` sees, and there is a time after which they are told.
+    Raises ServiceError.
+    """
+    if (wish.escalate_team or wish.escalate_people) and not wish.escalate_s:
+        raise ServiceError(
+            "no_hours", "A second circle needs a time after which it is told.", "Write hours.",
+            field="escalate_h",
+        )  # fmt: skip
+    if wish.escalate_team and not visible_teams(user).filter(pk=wish.escalate_team.pk).exists():
+        raise ServiceError(
+            "unknown_team", "There is no such team.", "Choose another.", field="escalate_team"
+        )
+    seen = visible_people(user).filter(is_active=True, username__in=wish.escalate_people)
+    unknown = sorted({*wish.escalate_people} - {*seen.values_list("username", flat=True)})
+    if unknown:
+        raise ServiceError(
+            "unknown_people", f"Nobody here is called {', '.join(unknown)}.",
+            "Write user names with commas between.", field="escalate_people",
+        )  # fmt: skip
 
 
 @transaction.atomic
@@ -103,13 +134,24 @@ def save(*, by: User, cluster: Cluster, wish: Wish, rule: Rule | None = None) ->
     for name, value in wish.columns().items():
         setattr(rule, name, value)
     rule.save()
-    _announce("alert.rule_set", by, rule, before, told(rule))
+    announce_of("alert.rule_set", by, rule, before, told(rule))
     return rule
 
 
 @transaction.atomic
+def set_circle(*, by: User, rule: Rule, wish: Wish) -> None:
+    """Set the second circle of ``rule`` alone, so that what fires goes on. Raises ServiceError."""
+    check_circle(by, wish)
+    before = told(rule)
+    rule.escalate_s, rule.escalate_team = wish.escalate_s, wish.escalate_team
+    rule.escalate_people = list(wish.escalate_people)
+    rule.save(update_fields=["escalate_s", "escalate_team", "escalate_people"])
+    announce_of("alert.rule_set", by, rule, before, told(rule))
+
+
+@transaction.atomic
 def delete(rule: Rule, *, by: User) -> None:
-    _announce("alert.rule_deleted", by, rule, told(rule), {})
+    announce_of("alert.rule_deleted", by, rule, told(rule), {})
     rule.delete()
 
 
@@ -124,7 +166,7 @@ def acknowledge(firing: Firing, *, by: User, now: datetime) -> None:
         raise ServiceError(
             "moved_on", "It is over, or somebody has acknowledged it.", "See the page again."
         )
-    _announce("alert.acknowledged", by, firing.rule, {}, {"since": firing.since.isoformat()})
+    announce_of("alert.acknowledged", by, firing.rule, {}, {"since": firing.since.isoformat()})
 
 
 def told(rule: Rule) -> dict[str, Any]:
@@ -137,11 +179,14 @@ def told(rule: Rule) -> dict[str, Any]:
         "least_gpus": rule.least_gpus,
         "tell": rule.tell,
         "again_s": rule.again_s,
+        "escalate_s": rule.escalate_s,
+        "escalate_team": rule.escalate_team.name if rule.escalate_team else "",
+        "escalate_people": rule.escalate_people,
     }
 
 
-def _announce(
-    kind: str, by: User, rule: Rule, before: Mapping[str, Any], after: Mapping[str, Any]
+def announce_of(
+    kind: str, by: User | None, rule: Rule, before: Mapping[str, Any], after: Mapping[str, Any]
 ) -> None:
     announce(
         kind,

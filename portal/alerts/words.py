@@ -69,6 +69,15 @@ def whom(rule: Rule) -> str:
     return "operators"
 
 
+def circle(rule: Rule) -> str:
+    """Who is told where nobody acknowledges it, and after how long; empty where nobody is."""
+    if not rule.escalate_s:
+        return ""
+    team = [rule.escalate_team.name] if rule.escalate_team else []
+    names = [*team, *rule.escalate_people] or ["administrators"]
+    return f"after {duration(rule.escalate_s)} {', '.join(names)}"
+
+
 def headline(rule: Rule, firing: Firing, *, is_over: bool) -> str:
     about = ""
     if firing.workload is not None:

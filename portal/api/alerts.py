@@ -1,19 +1,33 @@
-"""Alert rules with their state now."""
+"""Alert rules with their state now, their second circle, test deliveries, and what fired in 90 days."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from django.http import Http404
+from django.shortcuts import get_object_or_404
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from portal.accounts.models import Scope
 from portal.alerts.looking import Row, rows
-from portal.alerts.models import Rule
-from portal.alerts.rules import may_watch, told
+from portal.alerts.models import Figure, Rule
+from portal.alerts.past import RulePast, Took, past
+from portal.alerts.rules import Wish, may_watch, set_circle, told, visible
+from portal.alerts.testing import send_test
 from portal.api.scope import ClusterView
+from portal.display.format import zone
+from portal.teams.people import visible_teams
+from scheduling.models import Cluster
+from scheduling.services.errors import ServiceError
+
+MOST_S = 8760 * 3600
+OF_A_RULE = (
+    "figure", "queue", "gpu_class", "over", "for_s", "escalate_s", "escalate_team", "escalate_people",
+)  # fmt: skip
 
 
 class AlertSerializer(serializers.Serializer[Any]):
@@ -23,37 +37,179 @@ class AlertSerializer(serializers.Serializer[Any]):
     gpu_class = serializers.CharField()
     over = serializers.FloatField(help_text="Seconds; evictions, GPUs or days by figure.")
     for_s = serializers.IntegerField()
+    escalate_s = serializers.IntegerField(
+        help_text="Seconds without acknowledgement after which the second circle is told; 0: never."
+    )
+    escalate_team = serializers.CharField(help_text="Of the second circle.")
+    escalate_people: Any = serializers.ListField(
+        child=serializers.CharField(), help_text="Of it. No team and nobody: administrators."
+    )
     state = serializers.ChoiceField(choices=["firing", "near", "quiet"])
     now = serializers.CharField(help_text="The figure, in words.")
     since = serializers.DateTimeField(allow_null=True, help_text="Since when it fires.")
     acknowledged_by = serializers.CharField(allow_blank=True)
+    escalated_at = serializers.DateTimeField(
+        allow_null=True, help_text="When the second circle was told of what fires."
+    )
     workload = serializers.CharField(allow_blank=True, help_text="Whom it is about, if you see it.")
     fired = serializers.IntegerField(help_text="Times in the last 14 days.")
 
 
-class Alerts(ClusterView):
-    serializer_class = AlertSerializer
+class CircleSerializer(serializers.Serializer[Any]):
+    escalate_s = serializers.IntegerField(min_value=0, max_value=MOST_S)
+    escalate_team = serializers.CharField(
+        required=False, default="", allow_blank=True, max_length=63
+    )
+    escalate_people: Any = serializers.ListField(
+        child=serializers.CharField(max_length=150), required=False, default=list, max_length=20
+    )
+
+
+class HeardSerializer(serializers.Serializer[Any]):
+    user = serializers.CharField()
+    circle = serializers.IntegerField(help_text="1 or 2.")
+    ways: Any = serializers.ListField(
+        child=serializers.CharField(),
+        help_text="bell, mail, webhook. Empty: the person has turned alerts off.",
+    )
+    due_at = serializers.DateTimeField(
+        allow_null=True, help_text="From when it shows: later in quiet hours and for a digest."
+    )
+    stands_in = serializers.BooleanField(
+        help_text="In place of an owner or lead whom only a true firing names."
+    )
+
+
+class TookSerializer(serializers.Serializer[Any]):
+    count = serializers.IntegerField()
+    median_s = serializers.FloatField(allow_null=True)
+    p90_s = serializers.FloatField(allow_null=True)
+
+
+class DaySerializer(serializers.Serializer[Any]):
+    day = serializers.DateField()
+    begun = serializers.IntegerField(help_text="Firings that began.")
+    fired = serializers.BooleanField(help_text="Whether it fired at any time of the day.")
+
+
+class AlertPastSerializer(serializers.Serializer[Any]):
+    rule = serializers.IntegerField()
+    fired = serializers.IntegerField()
+    unacknowledged = serializers.IntegerField()
+    escalated = serializers.IntegerField()
+    until_acknowledged = TookSerializer()
+    until_resolved = TookSerializer()
+    days = DaySerializer(many=True)
+
+
+class AlertView(ClusterView):
+    """A view of who may watch something in the cluster."""
+
+    serializer_class: Any = AlertSerializer
     queryset = Rule.objects.none()
     pagination_class = None
 
+    @property
+    def watched(self) -> Cluster:
+        if not may_watch(self.person, self.cluster):
+            raise Http404
+        return self.cluster
+
+    def rule(self, pk: int) -> Rule:
+        return get_object_or_404(visible(self.person, self.watched), pk=pk)
+
+
+class Alerts(AlertView):
     @extend_schema(responses=AlertSerializer(many=True))
     def get(self, request: Request, cluster: str) -> Response:
         """Rules that you see: all for operators, those of your queues for leads. Firing ones first."""
-        if not may_watch(self.person, self.cluster):
-            raise Http404
-        found = [_told(row) for row in rows(self.person, self.cluster)]
+        found = [_told(row) for row in rows(self.person, self.watched)]
         return Response(AlertSerializer(found, many=True).data)
+
+
+class AlertDetail(AlertView):
+    write_scope = Scope.ALL
+
+    def get(self, request: Request, cluster: str, pk: int) -> Response:
+        """One rule with its state now."""
+        rule = self.rule(pk)
+        (row,) = (row for row in rows(self.person, self.cluster) if row.rule.pk == rule.pk)
+        return Response(AlertSerializer(_told(row)).data)
+
+    @extend_schema(request=CircleSerializer, responses=AlertSerializer)
+    def put(self, request: Request, cluster: str, pk: int) -> Response:
+        """Say who is told of a firing that nobody acknowledged, and after how long. What fires goes on."""
+        rule = self.rule(pk)
+        asked = CircleSerializer(data=request.data)
+        asked.is_valid(raise_exception=True)
+        typed = asked.validated_data
+        wish = Wish(
+            Figure(rule.figure), rule.over, escalate_s=typed["escalate_s"],
+            escalate_team=self._team(typed["escalate_team"]),
+            escalate_people=tuple(dict.fromkeys(typed["escalate_people"])),
+        )  # fmt: skip
+        set_circle(by=self.person, rule=rule, wish=wish)
+        return self.get(request, cluster, pk)
+
+    def _team(self, name: str) -> Any:
+        found = visible_teams(self.person).filter(name=name).first() if name else None
+        if name and found is None:
+            raise ServiceError(
+                "unknown_team", "There is no such team.", "Name one that you see.", field="escalate_team"
+            )  # fmt: skip
+        return found
+
+
+class AlertTest(AlertView):
+    write_scope = Scope.ALL
+
+    @extend_schema(request=None, responses=HeardSerializer(many=True))
+    def post(self, request: Request, cluster: str, pk: int) -> Response:
+        """Send a made-up firing, marked as a test, to all who would hear of a true one: once a minute."""
+        heard = send_test(self.rule(pk), by=self.person)
+        return Response(HeardSerializer(heard, many=True).data)
+
+
+class AlertPast(AlertView):
+    serializer_class = AlertPastSerializer
+
+    @extend_schema(responses=AlertPastSerializer(many=True))
+    def get(self, request: Request, cluster: str) -> Response:
+        """What fired in the last 90 days, by rule and day, and how long until acknowledged and over."""
+        name = self.person.display_time_zone or self.watched.display_time_zone
+        seen = past(self.person, self.watched, zone(name))
+        return Response(AlertPastSerializer([_past(row) for row in seen.rows], many=True).data)
 
 
 def _told(row: Row) -> dict[str, Any]:
     rule, firing = told(row.rule), row.firing
     return {
         "rule": row.rule.pk,
-        **{name: rule[name] for name in ("figure", "queue", "gpu_class", "over", "for_s")},
+        **{name: rule[name] for name in OF_A_RULE},
         "state": row.verdict.value,
         "now": row.value,
         "since": firing.since if firing else None,
         "acknowledged_by": firing.acknowledged_by if firing else "",
+        "escalated_at": firing.escalated_at if firing else None,
         "workload": row.work.name if row.work else "",
         "fired": row.fired,
     }
+
+
+def _past(row: RulePast) -> dict[str, Any]:
+    return {
+        "rule": row.rule.pk,
+        "fired": row.fired,
+        "unacknowledged": row.unacknowledged,
+        "escalated": row.escalated,
+        "until_acknowledged": _took(row.acknowledged),
+        "until_resolved": _took(row.resolved),
+        "days": row.days,
+    }
+
+
+def _took(took: Took) -> dict[str, Any]:
+    def known(value: float) -> float | None:
+        return None if math.isnan(value) else value
+
+    return {"count": took.count, "median_s": known(took.median_s), "p90_s": known(took.p90_s)}

@@ -35,10 +35,12 @@ class Versioned:
     methods: frozenset[str] = frozenset({"PUT", "PATCH", "DELETE"})
 
 
+ALERT = frozenset({"state", "now", "since", "acknowledged_by", "escalated_at", "workload", "fired"})
 REQUEST = Versioned(apart=frozenset({"may"}))
 DECIDED = Versioned(apart=REQUEST.apart, methods=frozenset({"POST"}))
 """A verb on a request or a loan takes the version of that."""
 VERSIONED: Mapping[str, Versioned] = {
+    "AlertDetail": Versioned(apart=ALERT),
     "ConsolidationDetail": Versioned(),
     "GroupRuleDetail": Versioned(),
     "LoanAct": DECIDED,

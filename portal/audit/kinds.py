@@ -73,6 +73,8 @@ KINDS: Mapping[str, Kind] = {
     "alert.rule_set": Kind("Alert rule set", "engine", Capability.EDIT_QUOTAS),
     "alert.rule_deleted": Kind("Alert rule deleted", "engine", Capability.EDIT_QUOTAS),
     "alert.acknowledged": Kind("Alert acknowledged", "engine", Capability.EDIT_QUOTAS),
+    "alert.escalated": Kind("Alert escalated", "engine", Capability.EDIT_QUOTAS),
+    "alert.tested": Kind("Alert delivery tested", "engine", Capability.EDIT_QUOTAS),
     "budget.set": Kind("Budget set", "quotas", Capability.EDIT_QUOTAS),
     "budget.dropped": Kind("Budget dropped", "quotas", Capability.EDIT_QUOTAS),
     "work.culled": Kind("Idle work culled", "work", Capability.ACT),

@@ -101,6 +101,7 @@ def test_writing_operations_are_those_we_know():
         "POST request_withdraw", "POST request_renew", "POST request_comments",
         "PUT request_rule", "POST notices_read", "PUT notice_preferences",
         "POST report_views", "DELETE report_view", "POST webhooks", "DELETE webhook",
+        "PUT alert", "POST alert_test",
         "POST webhook_test", "POST dead_letter_again", "POST dead_letter_drop",
     }  # fmt: skip
 

@@ -11,6 +11,8 @@ from portal.alerts import words
 from portal.alerts.models import Figure, Rule, Tell
 from portal.alerts.rules import Wish, led
 from portal.teams.access import is_operator, visible_queues
+from portal.teams.models import Team
+from portal.teams.people import visible_teams
 from portal.web.people.forms import WeirForm
 from scheduling.models import Cluster, GpuClass, Queue
 
@@ -45,6 +47,18 @@ class RuleForm(WeirForm):
         min_value=0, max_value=8760, required=False, label="Not again within", error_messages=NUMBER,
         help_text="Hours. One message at the start, one at the end.",
     )  # fmt: skip
+    escalate_h = forms.FloatField(
+        min_value=0, max_value=8760, required=False, label="and, unacknowledged after", error_messages=NUMBER,
+        help_text="Hours; empty: nobody else is told. No team and no people: administrators.",
+    )  # fmt: skip
+    escalate_team: Any = forms.ModelChoiceField(
+        Team.objects.none(), to_field_name="name", required=False, label="also the team",
+        empty_label="No team",
+    )  # fmt: skip
+    escalate_people = forms.CharField(
+        max_length=1000, required=False, label="also these people",
+        help_text="User names with commas between. Once a firing.",
+    )  # fmt: skip
 
     def __init__(self, *args: Any, user: User, cluster: Cluster, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -55,6 +69,8 @@ class RuleForm(WeirForm):
         field.label_from_instance = lambda queue: queue.path
         if not everything:
             field.required, field.empty_label = True, None
+        teams: Any = self.fields["escalate_team"]
+        teams.queryset = visible_teams(user).order_by("name")
         classes: Any = self.fields["gpu_class"]
         classes.queryset = cluster.gpu_classes.all()
 
@@ -71,7 +87,15 @@ class RuleForm(WeirForm):
             least_gpus=typed["least_gpus"] or 1,
             tell=Tell(typed["tell"]),
             again_s=round((typed["again_h"] or 0) * HOUR),
+            escalate_s=round((typed["escalate_h"] or 0) * HOUR),
+            escalate_team=typed["escalate_team"],
+            escalate_people=names_in(typed["escalate_people"]),
         )
+
+
+def names_in(text: str) -> tuple[str, ...]:
+    """'ann, bob' -> ('ann', 'bob'), each once."""
+    return tuple(dict.fromkeys(filter(None, (name.strip() for name in text.split(",")))))
 
 
 def initial(rule: Rule | None) -> dict[str, Any]:
@@ -92,4 +116,7 @@ def initial(rule: Rule | None) -> dict[str, Any]:
         "least_gpus": rule.least_gpus,
         "tell": rule.tell,
         "again_h": f"{rule.again_s / HOUR:g}",
+        "escalate_h": f"{rule.escalate_s / HOUR:g}" if rule.escalate_s else "",
+        "escalate_team": rule.escalate_team.name if rule.escalate_team else "",
+        "escalate_people": ", ".join(rule.escalate_people),
     }

@@ -32,7 +32,7 @@ from scheduling.services.errors import ServiceError
 @require_http_methods(["GET", "HEAD", "POST"])
 def alerts(request: PersonRequest, cluster: str) -> HttpResponse:
     """All rules; a new one is saved here."""
-    found = _opened(request, cluster)
+    found = opened(request, cluster)
     return _page(request, found, None)
 
 
@@ -40,11 +40,11 @@ def alerts(request: PersonRequest, cluster: str) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def rule(request: PersonRequest, cluster: str, pk: int) -> HttpResponse:
     """The same with one of them to edit."""
-    found = _opened(request, cluster)
+    found = opened(request, cluster)
     return _page(request, found, get_object_or_404(visible(request.user, found), pk=pk))
 
 
-def _opened(request: PersonRequest, name: str) -> Cluster:
+def opened(request: PersonRequest, name: str) -> Cluster:
     found = get_cluster(request, name)
     if not may_watch(request.user, found):
         raise Http404
@@ -135,7 +135,7 @@ def _finding(found: list[Row]) -> tuple[str, str]:
 @require_safe
 def preview(request: PersonRequest, cluster: str) -> HttpResponse:
     """What a rule as it is typed would have done in the last two weeks. Keeps nothing."""
-    found = _opened(request, cluster)
+    found = opened(request, cluster)
     text = request.GET.get("rule", "")
     edited = None
     if text.isdecimal() and len(text) < 18:
@@ -150,7 +150,7 @@ def preview(request: PersonRequest, cluster: str) -> HttpResponse:
 @login_required
 @require_POST
 def delete(request: PersonRequest, cluster: str, pk: int) -> HttpResponse:
-    found = _opened(request, cluster)
+    found = opened(request, cluster)
     gone = get_object_or_404(visible(request.user, found), pk=pk)
     delete_it(gone, by=request.user)
     messages.success(request, f"Deleted: {words.fires(gone)}.")
@@ -161,7 +161,7 @@ def delete(request: PersonRequest, cluster: str, pk: int) -> HttpResponse:
 @require_POST
 def acknowledge(request: PersonRequest, cluster: str, pk: int) -> HttpResponse:
     """Of the rule: that somebody looks after what fires now."""
-    found = _opened(request, cluster)
+    found = opened(request, cluster)
     watched = get_object_or_404(visible(request.user, found), pk=pk)
     firing = Firing.objects.filter(rule=watched, until=None).select_related("rule__cluster").first()
     try:

@@ -20,9 +20,13 @@ from scheduling.engine.whatif.relaxations import relaxations_in
 from scheduling.simulation.run.frames import leaves
 
 NOW = datetime(2026, 1, 5, 10, tzinfo=UTC)
-CLASSES, TEAMS, RACK = 4, 40, 16
-SIZES = ((1, 1), (1, 2), (1, 4), (1, 8), (2, 8), (4, 8), (16, 8))
+CLASSES, TEAMS, RACK, BLOCK = 4, 40, 16, 32
+"""Nodes of a rack, racks of a block."""
+Sizes = tuple[tuple[int, int], ...]
+SIZES: Sizes = ((1, 1), (1, 2), (1, 4), (1, 8), (2, 8), (4, 8), (16, 8))
 """Members of the gangs that are drawn, and GPUs of each."""
+ON_SMALL_NODES: Sizes = ((1, 1), (1, 2), (2, 2), (4, 2), (8, 2), (16, 2), (64, 2))
+"""The same GPUs in members that fit on nodes of two."""
 PHILLY = (0.932, 0.022, 0.023, 0.02, 0.003, 0.0, 0.0)
 """How often: as in Philly's trace, whose mean is 1.3 GPUs."""
 TRAINING = (0.55, 0.18, 0.12, 0.12, 0.0, 0.025, 0.005)
@@ -31,7 +35,9 @@ TRAINING = (0.55, 0.18, 0.12, 0.12, 0.0, 0.025, 0.005)
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """How large the cluster is; ``leaves`` queues of two levels above take the work. ``odds`` of SIZES."""
+    """How large the cluster is; ``leaves`` queues of two levels above take the work. ``odds`` are of
+    ``sizes``, members and GPUs of each.
+    """
 
     nodes: int = 10_000
     leaves: int = 1_000
@@ -41,6 +47,8 @@ class Load:
     rounds: int = 5
     odds: tuple[float, ...] = PHILLY
     questions: int = 20
+    gpus_per_node: int = 8
+    sizes: Sizes = SIZES
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,17 +64,47 @@ class Found:
     explain_s: tuple[float, ...]
 
 
-def measure_large(load: Load = Load(), seed: int = 42) -> Found:
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What a planner of its own would take over: one of ``of`` parts of the nodes, of the work and of each
+    quota, by GPU class or by topology block. Part 0 of 1 is everything.
+    """
+
+    number: int = 0
+    of: int = 1
+    by_class: bool = False
+
+    def has(self, node: int) -> bool:
+        """Whether the node with this number is in it."""
+        rack = node // RACK
+        return self._of_class(rack) if self.by_class else rack // BLOCK % self.of == self.number
+
+    def _of_class(self, number: int) -> bool:
+        return number % CLASSES == self.number
+
+    def takes(self, job: int, first: int) -> bool:
+        """Whether the ``job``-th that is drawn, which prefers class ``first``, is its to plan."""
+        return self._of_class(first) if self.by_class else job % self.of == self.number
+
+    def wishes(self, first: int) -> tuple[int, ...]:
+        """The classes that a workload may use here: of a part of one class only that one."""
+        return (first,) if self.by_class else (first, (first + 1) % CLASSES)
+
+
+WHOLE = Part()
+
+
+def measure_large(load: Load = Load(), seed: int = 42, part: Part = WHOLE) -> Found:
     """Builds the frame from columns, plans it, then changes ``load.changes`` workloads and plans, again
-    and again: as many end as arrive.
+    and again: as many end as arrive. Of a ``part`` only its own nodes, work and changes.
     """
     plan_frame(encode(organisation(Load(nodes=8, leaves=4))))
     dice = np.random.default_rng(seed)
     began_s = time.process_time()
-    frame = encode(organisation(load))
-    fill(frame, load, load.running, dice, busy=True)
+    frame = encode(organisation(load, part))
+    fill(frame, load, load.running, dice, part, busy=True)
     frame.apply(plan_frame(frame))
-    fill(frame, load, load.pending, dice)
+    fill(frame, load, load.pending, dice, part)
     build_s = time.process_time() - began_s
     frame.forget()
     began_s = time.process_time()
@@ -74,25 +112,31 @@ def measure_large(load: Load = Load(), seed: int = 42) -> Found:
     scratch_s = time.process_time() - began_s
     placements = len(made.admitted())
     frame.apply(made)
-    after_change_s = tuple(_changes(frame, load, dice))
+    after_change_s = tuple(_changes(frame, load, dice, part))
     return Found(
         build_s, scratch_s, placements, after_change_s, tuple(_questions(frame, load, dice))
     )
 
 
-def organisation(load: Load) -> Snapshot:
+def organisation(load: Load, part: Part = WHOLE) -> Snapshot:
     """Nodes in racks and blocks, four GPU classes, teams with leaves; nobody works yet."""
-    per_leaf = load.nodes * 8_000 // load.leaves // CLASSES
     names = [f"gpu{number}" for number in range(CLASSES)]
+    offered = [names[part.number]] if part.by_class else names
+    per_leaf = load.nodes * load.gpus_per_node * 1_000 // load.leaves // CLASSES
+    per_leaf = per_leaf if part.by_class else per_leaf // part.of
     teams = [f"team{number:02}" for number in range(TEAMS)]
     of_team = -(-load.leaves // TEAMS) * per_leaf
-    quotas = {name: Quota(per_leaf) for name in names}
+    quotas = {name: Quota(per_leaf) for name in offered}
     return Snapshot(
         now=NOW,
         gpu_classes=tuple(GpuClass(name) for name in names),
-        nodes=tuple(_node(number, names) for number in range(load.nodes)),
+        nodes=tuple(
+            _node(number, names, load.gpus_per_node)
+            for number in range(load.nodes)
+            if part.has(number)
+        ),
         queues=(
-            *(Queue(team, quotas={name: Quota(of_team) for name in names}) for team in teams),
+            *(Queue(team, quotas={name: Quota(of_team) for name in offered}) for team in teams),
             *(
                 Queue(f"leaf{number:04}", parent=teams[number % TEAMS], quotas=quotas)
                 for number in range(load.leaves)
@@ -102,47 +146,57 @@ def organisation(load: Load) -> Snapshot:
     )
 
 
-def _node(number: int, names: list[str]) -> Node:
+def _node(number: int, names: list[str], gpus: int) -> Node:
     rack = number // RACK
     return Node(
         f"node{number:05}",
         names[rack % CLASSES],
-        8_000,
-        cpus=128_000,
-        memory_mib=1 << 20,
-        topology={"block": f"block{rack // 32:03}", "rack": f"rack{rack:04}"},
+        1_000 * gpus,
+        cpus=16_000 * gpus,
+        memory_mib=gpus << 17,
+        topology={"block": f"block{rack // BLOCK:03}", "rack": f"rack{rack:04}"},
     )
 
 
 def fill(
-    frame: Frame, load: Load, many: int, dice: np.random.Generator, *, busy: bool = False
+    frame: Frame,
+    load: Load,
+    many: int,
+    dice: np.random.Generator,
+    part: Part = WHOLE,
+    *,
+    busy: bool = False,
 ) -> None:
-    """Add ``many`` pending workloads of 500 users; ``busy`` ones came days ago."""
+    """Draw ``many`` pending workloads of 500 users and add those of ``part``; ``busy`` ones came days ago."""
     queues = np.array(sorted(leaves(frame).values()))[dice.integers(len(leaves(frame)), size=many)]
-    size = dice.choice(len(SIZES), size=many, p=load.odds)
+    size = dice.choice(len(load.sizes), size=many, p=load.odds)
     for i in range(many):
-        members, gpus = SIZES[size[i]]
+        members, gpus = load.sizes[size[i]]
         first = int(dice.integers(CLASSES))
+        submitted = frame.now - float(dice.integers(1, 3_000)) - 86_400.0 * busy
+        priority = int(dice.random() < 0.1)
+        if not part.takes(i, first):
+            continue
         frame.add_workload(
             queue=int(queues[i]),
-            submitted=frame.now - float(dice.integers(1, 3_000)) - 86_400.0 * busy,
+            submitted=submitted,
             gpus=1_000 * gpus,
             cpus=8_000 * gpus,
             memory_mib=65_536 * gpus,
             members=(members, members),
-            priority=int(dice.random() < 0.1),
+            priority=priority,
             user=f"user{queues[i] % 500}",
-            classes=(first, (first + 1) % CLASSES),
+            classes=part.wishes(first),
         )
 
 
-def _changes(frame: Frame, load: Load, dice: np.random.Generator) -> Iterator[float]:
+def _changes(frame: Frame, load: Load, dice: np.random.Generator, part: Part) -> Iterator[float]:
     for _ in range(load.rounds):
         frame.now += 5.0
         running = np.flatnonzero(frame.work.phase == 2)
-        for slot in dice.choice(running, size=load.changes // 2, replace=False):
+        for slot in dice.choice(running, size=load.changes // 2 // part.of, replace=False):
             frame.finish(int(slot))
-        fill(frame, load, load.changes // 2, dice)
+        fill(frame, load, load.changes // 2, dice, part)
         began_s = time.process_time()
         made: ArrayPlan = plan_frame(frame)
         yield time.process_time() - began_s

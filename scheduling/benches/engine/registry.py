@@ -16,6 +16,7 @@ import numpy as np
 from scheduling.benches.engine.dividing import SEED, division_ms, organisation
 from scheduling.benches.engine.durations import bench_duration
 from scheduling.benches.engine.fragmentation import Run, frame_of, place_all
+from scheduling.benches.engine.huge import EIGHT, HUGE, measure_huge, of_one
 from scheduling.benches.engine.large import TRAINING, Load, figures, measure_large
 from scheduling.benches.engine.lp import shares_by_lp
 from scheduling.benches.engine.moving import bounds_pct, with_moves
@@ -269,6 +270,16 @@ def bench_cycle(_traces: Path, progress: Progress) -> Outcome:
     )
 
 
+def bench_cycle_huge(_traces: Path, progress: Progress) -> Outcome:
+    """One cycle of 50,000 nodes, 5,000 leaves and 1,025,000 workloads, by one planner and by several."""
+    outcome = measure_huge(HUGE, progress)
+    progress("the same with 8 GPUs a node, 400,000 in all")
+    larger = of_one(measure_large(EIGHT, SEED))
+    outcome.measured |= {f"eight_{name}": value for name, value in larger.items()}
+    outcome.notes.append("eight_*: one planner, 8 GPUs a node and work as in bench cycle")
+    return outcome
+
+
 def bench_openb(traces: Path, progress: Progress) -> Outcome:
     """Allocated share of GPUs on Alibaba's trace by FGD's protocol, nodes renamed at every placement; on the
     default list also with moves.
@@ -332,6 +343,7 @@ BENCHES: Mapping[str, Bench] = {
     "reclaim": bench_reclaim,
     "division": bench_division,
     "cycle": bench_cycle,
+    "cycle-huge": bench_cycle_huge,
     "openb": bench_openb,
     "duration": bench_duration,
 }

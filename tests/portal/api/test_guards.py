@@ -13,6 +13,7 @@ from drf_spectacular.generators import SchemaGenerator
 from rest_framework.test import APIClient
 
 from portal.accounts.models import ApiToken, Persona, User
+from portal.alerts.models import Rule
 from portal.api import guards, members
 from portal.approvals.models import ApprovalRule, LoanOffer
 from portal.idempotency import kept, tasks
@@ -120,7 +121,9 @@ def edited(cluster):
     )  # fmt: skip
     place = f"/api/v1/teams/{member.team}/members/{member.user}"
     view = SavedView.objects.create(user=admin, cluster=cluster, name="v", kind="use")
+    alert = Rule.objects.create(cluster=cluster, figure="longest_wait", over=60)
     return {
+        "AlertDetail": ("put", f"{FRA1}/alerts/{alert.pk}", {"escalate_s": 3600}),
         "ConsolidationDetail": ("delete", f"{FRA1}/consolidations/{order.pk}", None),
         "GroupRuleDetail": ("delete", f"/api/v1/group-rules/{rule.pk}", None),
         "NoticePreferences": ("put", "/api/v1/notices/preferences", {}),

@@ -1,0 +1,112 @@
+"""Beside the rules: a test delivery, and the page of what fired in 90 days."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import timedelta
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
+from django.views.decorators.http import require_POST, require_safe
+
+from portal.alerts import past as past_of
+from portal.alerts.past import DAYS, Past
+from portal.alerts.rules import visible
+from portal.alerts.testing import Heard, send_test
+from portal.display.csv import csv_lines
+from portal.display.format import counted, duration, zone
+from portal.web.alerts.views import opened
+from portal.web.frame.context import Shell
+from portal.web.frame.requests import PersonRequest
+from scheduling.models import Cluster
+from scheduling.services.errors import ServiceError
+
+
+@login_required
+@require_POST
+def test(request: PersonRequest, cluster: str, pk: int) -> HttpResponse:
+    """Send a made-up firing of the rule, and say who hears of it by which way."""
+    found = opened(request, cluster)
+    rule = get_object_or_404(visible(request.user, found), pk=pk)
+    try:
+        messages.success(request, _said(send_test(rule, by=request.user)))
+    except ServiceError as refused:
+        messages.error(request, str(refused))
+    return redirect("web:alert_rule", found.name, rule.pk)
+
+
+def _said(heard: Iterable[Heard]) -> str:
+    """'A test was sent. ann: bell, mail. bob: nothing, alerts are turned off.'"""
+    said = " ".join(f"{_one(one)}." for one in heard)
+    return f"A test was sent. {said}" if said else "Nobody would hear of it."
+
+
+def _one(one: Heard) -> str:
+    name = one.user if one.circle == 1 else f"{one.user}, of the second circle"
+    if one.stands_in:
+        name = f"{name}, in place of whom only a true firing names"
+    if one.due_at is None:
+        return f"{name}: nothing, alerts are turned off"
+    later = one.due_at - timezone.now()
+    after = f" in {duration(later)}" if later > timedelta(minutes=1) else ""
+    return f"{name}: {', '.join(one.ways)}{after}"
+
+
+@login_required
+@require_safe
+def past(request: PersonRequest, cluster: str) -> HttpResponse:
+    """What fired in the last 90 days, by rule and day."""
+    found = opened(request, cluster)
+    seen = _seen(request, found)
+    context = {
+        "cluster": found,
+        "past": seen,
+        "finding": _finding(seen),
+        "only_mine": _only_mine(request),
+        "days": DAYS,
+    }
+    return render(request, "web/alerts/past.html", context)
+
+
+@login_required
+@require_safe
+def past_csv(request: PersonRequest, cluster: str) -> HttpResponse:
+    """The same, a line a firing."""
+    found = opened(request, cluster)
+    lines = csv_lines(past_of.table(_seen(request, found)))
+    answer = HttpResponse("".join(lines), content_type="text/csv; charset=utf-8")
+    answer["Content-Disposition"] = f'attachment; filename="{found.name}-alerts.csv"'
+    return answer
+
+
+def _seen(request: PersonRequest, cluster: Cluster) -> Past:
+    tz: Any = zone(Shell(request).zone)
+    return past_of.past(request.user, cluster, tz, only_mine=_only_mine(request))
+
+
+def _only_mine(request: PersonRequest) -> bool:
+    return request.GET.get("show") == "mine"
+
+
+def _finding(seen: Past) -> tuple[str, str]:
+    if not seen.firings:
+        return f"Nothing fired in the last {DAYS} days.", ""
+    of = sum(row.fired > 0 for row in seen.rows)
+    bold = f"{of} of {counted(len(seen.rows), 'rule')} fired {counted(len(seen.firings), 'time')}."
+    rest = []
+    if seen.acknowledged.count:
+        rest.append(
+            f"Somebody acknowledged {seen.acknowledged.count}, half of them within "
+            f"{duration(seen.acknowledged.median_s)}."
+        )
+    else:
+        rest.append("Nobody acknowledged any.")
+    if seen.resolved.count:
+        verb = "is" if seen.resolved.count == 1 else "are"
+        half = duration(seen.resolved.median_s)
+        rest.append(f"{seen.resolved.count} {verb} over, half of them within {half}.")
+    return bold, " ".join(rest)
