@@ -63,8 +63,8 @@ def begin(
 ) -> CapacityStudy:
     """A study of the ``days`` up to ``end`` (default: now), or of as many as are known.
 
-    Raises ServiceError: a number out of bounds, a study that is being made already, a cluster that does not
-    answer, has no GPUs or no past.
+    Raises ServiceError: a number out of bounds, a study of now that is being made already, a cluster that
+    does not answer, has no GPUs or no past.
     """
     _check(days, replications)
     last = cluster.now() if end is None else end
@@ -76,7 +76,8 @@ def begin(
     classes = {one.name: one for one in cluster.gpu_classes.all()}
     came = recorded(cluster, last - timedelta(days=days), last)
     with transaction.atomic():
-        _refuse_second(cluster, last)
+        if end is None:
+            _refuse_second(cluster)
         study = CapacityStudy.objects.create(
             cluster=cluster, author=author, end=last, days=days, replications=replications,
             most_cpu_s=most_cpu_s, template=dump(template), asked_at=cluster.now(), made_at=timezone.now(),
@@ -126,10 +127,10 @@ def _live(cluster: Cluster) -> m.Snapshot:
         ) from error
 
 
-def _refuse_second(cluster: Cluster, end: datetime) -> None:
-    """One at a time; one of an earlier end may stand beside it."""
+def _refuse_second(cluster: Cluster) -> None:
+    """One at a time."""
     Cluster.objects.select_for_update().get(pk=cluster.pk)
-    if CapacityStudy.objects.filter(cluster=cluster, state__in=OPEN, end__gte=end).exists():
+    if CapacityStudy.objects.filter(cluster=cluster, state__in=OPEN).exists():
         raise ServiceError(
             "busy", "A study is being made already.", "Wait until it is done, or cancel it first."
         )
