@@ -280,7 +280,8 @@ def _answer(one: Answer) -> str:
         tried = f"No number up to {most} {one.unit} that was tried"
         return f"{tried} holds the SLO of {slo} of {name}; it has {has}."
     fewest = ", the fewest tried" if found.gpus == curve.rungs[0].gpus else ""
-    return f"To hold its SLO of {slo}, {name} needs {number(found.gpus)} {one.unit}{fewest}; it has {has}."
+    needs = f"{name} needs {number(found.gpus)} {one.unit}{fewest}"
+    return f"To hold its SLO of {slo}, {needs}; it has {number(curve.installed)}."
 
 
 def _demand(report: CapacityReport, one: Answer) -> str:

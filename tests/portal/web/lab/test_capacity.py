@@ -20,6 +20,7 @@ from portal.reports.capacity import capacity, shown
 from portal.web.lab import capacity as page
 from scheduling.models import CapacityStudy, Cluster, GpuClass, WhatIfState, Workload
 from scheduling.services.capacity import studies
+from scheduling.services.events import deliver_due
 from scheduling.services.snapshot import build as snapshots
 from tests.capacity import H100, WAITS, set_slo, studied
 from tests.factories import NOW, example_cluster
@@ -189,7 +190,8 @@ def test_slo_is_set_logged_and_taken_back(cluster: Cluster, admin: Client) -> No
         assert answer.status_code == 302
         assert GpuClass.objects.get(name=H100).wait_slo_s == kept
     assert GpuClass.history.filter(name=H100, wait_slo_s=7200).exists()
-    entry = AuditEntry.objects.filter(kind="gpu_class.saved").last()
+    deliver_due()
+    entry = AuditEntry.objects.filter(kind="gpu_class.saved").first()
     assert (entry.before["wait_slo_s"], entry.after["wait_slo_s"]) == (7200, None)
 
 
