@@ -34,5 +34,5 @@ def test_how_many_h100_hold_two_hours(page, cluster):
     expect(page.locator(".curve")).to_have_count(1)
     assert axe(page) == []
 
-    page.get_by_role("link", name="Open as what-if: +3 nodes").click()
+    page.get_by_role("row", name="+3 nodes").get_by_role("link").click()
     expect(page.get_by_role("rowheader", name=f"3 nodes {H100} more")).to_be_visible()

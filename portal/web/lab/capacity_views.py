@@ -22,7 +22,7 @@ from portal.web.lab import capacity as page
 from portal.web.operations.mode import operated
 from portal.web.reports.forecast import forecast_page
 from portal.web.reports.views import table_of
-from scheduling.models import CapacityStudy, Cluster
+from scheduling.models import CapacityStudy, Cluster, GpuClass
 from scheduling.services.capacity import studies
 from scheduling.services.clusters.classes import save_gpu_class
 from scheduling.services.errors import ServiceError
@@ -139,8 +139,8 @@ def set_slo(request: PersonRequest, cluster: str) -> HttpResponse:
     found = operated(request, cluster)
     if not is_admin(request.user):
         raise Http404
-    gpu_class = get_object_or_404(found.gpu_classes, name=request.POST.get("gpu_class", ""))
     try:
+        gpu_class = _class(found, request.POST.get("gpu_class", ""))
         values = {"wait_slo_s": _seconds(request.POST.get("minutes", ""))}
         save_gpu_class(cluster=found, values=values, author=request.user, gpu_class=gpu_class)
     except ServiceError as error:
@@ -148,6 +148,17 @@ def set_slo(request: PersonRequest, cluster: str) -> HttpResponse:
         return _page(request, report, fault=error, status=400)
     messages.success(request, f"The SLO of {gpu_class.name} is set.")
     return redirect(f"{reverse('web:capacity', args=[found.name])}?class={gpu_class.name}")
+
+
+def _class(cluster: Cluster, name: str) -> GpuClass:
+    """Raises ServiceError where the cluster has none of that name."""
+    gpu_class = cluster.gpu_classes.filter(name=name).first()
+    if gpu_class is None:
+        raise ServiceError(
+            "no_such_class", "There is no such GPU class.", "Choose one of the list.",
+            field="gpu_class",
+        )  # fmt: skip
+    return gpu_class
 
 
 def _seconds(minutes: str) -> int | None:
