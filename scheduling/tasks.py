@@ -18,6 +18,7 @@ from scheduling.cluster.metrics import MetricsError
 from scheduling.engine.model import SnapshotError
 from scheduling.models import Cluster, ClusterMode
 from scheduling.services import events, forecasts
+from scheduling.services.capacity import studies, working
 from scheduling.services.clusters import guardrails
 from scheduling.services.demand import booking as demand
 from scheduling.services.demand import looking as demand_ahead
@@ -162,6 +163,19 @@ def answer_what_if(question_id: int) -> None:
     kept.answer(question_id)
 
 
+@shared_task(name="scheduling.tasks.request_capacity")
+def request_capacity() -> None:
+    """Studies of capacity: those that nobody is at, and those that the night brings."""
+    for cluster in Cluster.objects.all():
+        studies.look(cluster)
+
+
+@shared_task(name="scheduling.tasks.study_capacity")
+def study_capacity(study_id: int) -> None:
+    """One slice of a study; one that is gone, has ended or is held by another is left alone."""
+    working.work(study_id)
+
+
 @shared_task(name="scheduling.tasks.roll_up")
 def roll_up() -> None:
     """Minutes into hours, hours into days."""
@@ -249,6 +263,7 @@ def retention() -> None:
 def _retain(cluster: Cluster) -> None:
     retention_service.retain(cluster)
     kept.forget(cluster)
+    studies.forget(cluster)
 
 
 @shared_task(name="scheduling.tasks.heartbeat")

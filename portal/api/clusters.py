@@ -107,6 +107,7 @@ class GpuClassSerializer(serializers.ModelSerializer[GpuClass]):
             "exchange_rate",
             "price_per_gpu_hour",
             "position",
+            "wait_slo_s",
         ]
         read_only_fields = fields
 

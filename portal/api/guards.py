@@ -72,7 +72,9 @@ VERSIONED: Mapping[str, Versioned] = {
     "WhatIfDetail": Versioned(apart=frozenset({"progress"})),
 }
 """View -> how its version is told."""
-ONLY_ENDED = frozenset({"SessionDetail", "ServiceTokenDetail", "TokenDetail", "WebhookDetail"})
+ONLY_ENDED = frozenset(
+    {"CapacityStudyDetail", "SessionDetail", "ServiceTokenDetail", "TokenDetail", "WebhookDetail"}
+)
 """Views of what nobody edits: it is ended, whatever it was."""
 ONLY_READ = frozenset({"QuotaPreview"})
 """Views whose POST changes nothing, so that it may be sent as often as one likes."""

@@ -36,7 +36,12 @@ from portal.teams.access import (
     visible_queues,
 )
 from scheduling.models import Cluster, PriorityClass, Queue, Stop
-from scheduling.services.clusters.classes import save_gpu_class, save_priority_class
+from scheduling.services.clusters.classes import (
+    LEAST_SLO_S,
+    MOST_SLO_S,
+    save_gpu_class,
+    save_priority_class,
+)
 from scheduling.services.clusters.connecting import Credentials, connect
 from scheduling.services.policy import knobs
 from scheduling.services.quotas.tree import create_queue, delete_queue
@@ -93,6 +98,13 @@ class GpuClassWriteSerializer(serializers.Serializer[Any]):
     )
     price_per_gpu_hour = serializers.DecimalField(
         max_digits=10, decimal_places=4, min_value=Decimal(0), required=False
+    )
+    wait_slo_s = serializers.IntegerField(
+        min_value=LEAST_SLO_S,
+        max_value=MOST_SLO_S,
+        required=False,
+        allow_null=True,
+        help_text="Seconds that the P90 wait is meant to stay under; null: no SLO.",
     )
 
 

@@ -7,6 +7,7 @@ from portal.api import (
     acting,
     alerts,
     audit,
+    capacity,
     clusters,
     consolidations,
     docs,
@@ -161,6 +162,12 @@ urlpatterns = [
     path(f"{CLUSTER}/reports/preemptions", reports.Preemptions.as_view(), name="preemptions"),
     path(f"{CLUSTER}/what-ifs", foresight.WhatIfList.as_view(), name="what_ifs"),
     path(f"{CLUSTER}/what-ifs/<int:pk>", foresight.WhatIfDetail.as_view(), name="what_if"),
+    path(f"{CLUSTER}/capacity", capacity.CapacityStudies.as_view(), name="capacity_studies"),
+    path(
+        f"{CLUSTER}/capacity/<int:pk>",
+        capacity.CapacityStudyDetail.as_view(),
+        name="capacity_study",
+    ),
     path(
         f"{CLUSTER}/consolidations",
         consolidations.ConsolidationList.as_view(),

@@ -8,7 +8,7 @@ from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Protocol, TypedDict
 
-from portal.demo import lending, seed, seed_trace, spending, watched
+from portal.demo import lending, seed, seed_trace, spending, studied, watched
 from portal.demo import organisation as org
 from portal.demo.cluster.furnish import Played, furnish
 from portal.demo.cluster.paths import DemoFolder
@@ -88,6 +88,7 @@ class OrganisationSetting:
             spending.budget(cluster)
             spending.tell_of_idle(cluster)
             watched.watch(cluster)
+            studied.study(cluster)
             folder.mark_seeded()
         return past.arrivals(cluster, since=cluster.now(), **DEMAND)
 

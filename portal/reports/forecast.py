@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -177,6 +177,15 @@ def forecast(cluster: Cluster, filters: ReportFilters, user: User) -> ForecastRe
         chosen=chosen,
         past=_past(queue, chosen) if queue and chosen else None,
     )
+
+
+def about(report: ForecastReport, name: str) -> ForecastReport:
+    """The same, with the class called ``name`` as the chosen one; as it is where none is told of it."""
+    told = (row for row in report.rows if row.gpu_class.name == name and row.is_told)
+    chosen = next(told, None)
+    if chosen is None or report.queue is None:
+        return report
+    return replace(report, chosen=chosen, past=_past(report.queue, chosen))
 
 
 def _made(scope: Scope) -> dict[int, dict[int, DemandForecast]]:

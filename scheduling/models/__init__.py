@@ -2,6 +2,7 @@
 
 from scheduling.engine.model import MILLI, Action, Reason, Sharing, StepKind, Stop, WorkloadType
 from scheduling.engine.reasons.catalogue import headline
+from scheduling.models.capacity import CapacityCurve, CapacityPoint, CapacityStudy
 from scheduling.models.clusters import (
     ClassOrder,
     Cluster,
@@ -60,6 +61,9 @@ __all__ = [
     "PARTLY_DONE",
     "Action",
     "Announcement",
+    "CapacityCurve",
+    "CapacityPoint",
+    "CapacityStudy",
     "Cause",
     "CheckpointHabit",
     "ClassOrder",

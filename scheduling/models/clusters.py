@@ -156,6 +156,8 @@ class GpuClass(models.Model):
     """Nodes with all of these labels take GPU work only; empty: none are kept for it."""
     position = models.PositiveSmallIntegerField(default=0)
     """Order on every page; it also picks the class's colour, the same everywhere."""
+    wait_slo_s = models.PositiveIntegerField(null=True, blank=True)
+    """The P90 wait of work that asks for the class first is meant to hold it; NULL: nothing is meant."""
 
     history = HistoricalRecords()
 

@@ -32,6 +32,7 @@ from portal.reports.models import Budget, SavedView
 from portal.teams.models import GroupRule, Membership, ServiceAccount, SubmitTemplate, Team
 from scheduling.models import (
     MILLI,
+    CapacityStudy,
     Cluster,
     Consolidation,
     Decision,
@@ -114,6 +115,7 @@ PROGRAM = {**TEAM_OF, "account": "svc-vermilion"}
 PROGRAM_TOKEN = {**PROGRAM, "pk": "program_token"}
 WHAT_IF = {"pk": "what_if"}
 REPLAY = {"pk": "replay"}
+STUDY = {"pk": "study"}
 LOAN, OFFER = {"pk": "loan"}, {"pk": "offer"}
 ALERT = {"pk": "alert"}
 CONSOLIDATION = {"pk": "consolidation"}
@@ -216,6 +218,9 @@ ROWS = {
     "web:what_if": Row(OPERATORS, args=WHAT_IF),
     "web:what_if_cancel": Row(None, OPERATORS, WHAT_IF),
     "web:what_if_keep": Row(None, OPERATORS, WHAT_IF),
+    "web:capacity": Row(OPERATORS, OPERATORS),
+    "web:capacity_cancel": Row(None, OPERATORS, STUDY),
+    "web:capacity_slo": Row(None, ADMINS),
     "web:start_forecasts": Row(HERE),
     "web:queue_delete": Row(None, LEADS, QUEUE),
     "web:people": Row(ANYBODY, LEADS),
@@ -353,6 +358,8 @@ ROWS = {
     **{f"api:{name}": Row(HERE) for name in REPORTS},
     "api:what_ifs": Row(OPERATORS, OPERATORS),
     "api:what_if": Row(OPERATORS, OPERATORS, WHAT_IF, by="DELETE"),
+    "api:capacity_studies": Row(OPERATORS, OPERATORS),
+    "api:capacity_study": Row(OPERATORS, OPERATORS, STUDY, by="DELETE"),
     "api:forecast_score": Row(HERE),
     "api:consolidations": Row(OPERATORS, OPERATORS),
     "api:consolidation": Row(OPERATORS, OPERATORS, CONSOLIDATION, by="DELETE"),
@@ -500,6 +507,7 @@ def build() -> World:
         "template": template.pk,
         "what_if": question.pk,
         "replay": replay.pk,
+        "study": _study(cluster).pk,
         "loan": loan.pk,
         "offer": offer.pk,
         "consolidation": ordered.pk,
@@ -515,6 +523,13 @@ def build() -> World:
     real |= told_to(owner, cluster)
     real |= programs(queues["pretraining"], owner)
     return World(cluster, sessions, real)
+
+
+def _study(cluster: Cluster) -> CapacityStudy:
+    return CapacityStudy.objects.create(
+        cluster=cluster, author="vermilion-operator", end=NOW, days=7, replications=5, most_cpu_s=60,
+        asked_at=NOW, made_at=NOW,
+    )  # fmt: skip
 
 
 def _budget(queue: Queue) -> Budget:

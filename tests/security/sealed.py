@@ -25,6 +25,7 @@ from scheduling.engine import model as m
 from scheduling.engine.reasons import catalogue as reasons
 from scheduling.engine.reasons.facts import Facts
 from scheduling.models import (
+    CapacityStudy,
     CheckpointHabit,
     Cluster,
     Cycle,
@@ -144,7 +145,10 @@ def organisation() -> Organisation:
                 "uid-nlp", "uid-moved", "uid-runs", "uid-old", "uid-evicted", "uid-vision",
                 "uid-search", "uid-nowhere",
             ],
-            "pk": [change, token.pk, _what_if(cluster), _asked_for(queues), *_letters(), 999_999],
+            "pk": [
+                change, token.pk, _what_if(cluster), _study(cluster), _asked_for(queues), *_letters(),
+                999_999,
+            ],
             "number": [cycle.number, 999_999],
             "team": [*teams, "nowhere"],
             "account": ["svc-okapi", "svc-nowhere"],
@@ -364,6 +368,15 @@ def _what_if(cluster: Cluster) -> int:
         changes=[{**change, "queue": name} for name in ("zebra-vision", "quokka-search")],
     )  # fmt: skip
     return asked.pk
+
+
+def _study(cluster: Cluster) -> int:
+    """A study of capacity that somebody else has asked for; its key."""
+    made = CapacityStudy.objects.create(
+        cluster=cluster, author="quokka-user", end=NOW, days=7, replications=5, most_cpu_s=60, asked_at=NOW,
+        made_at=NOW, state="done",
+    )  # fmt: skip
+    return made.pk
 
 
 def _changes(queues: dict[str, Queue], author: User) -> int:

@@ -121,7 +121,7 @@ ADDRESSES = {
         (
             "web:first_admin", "web:set_up", "web:person_active", "web:team_delete",
             "web:member_remove", "web:personas", "web:persona_delete", "web:audit_csv",
-            "web:queue_future", "web:what_if_cancel", "web:what_if_keep",
+            "web:queue_future", "web:what_if_cancel", "web:what_if_keep", "web:capacity_cancel",
             "web:start_forecasts", "api:audit_verdict", "api:forecast_score", "api:processes",
         ),
         PLAIN,
@@ -145,6 +145,10 @@ ADDRESSES = {
         shows=True,
     ),
     "web:what_if": SHOWN,
+    "web:capacity": Address(
+        ("?class=quokka", f"?class={GPUS}", "?format=json"), ({"days": PROBE},), shows=True
+    ),
+    "web:capacity_slo": Address(probes=({"gpu_class": PROBE}, {"gpu_class": GPUS, "minutes": PROBE})),
     "api:audit": Address(("?q=zebra", "?who=quokka-user", "?limit=500"), shows=True),
     "api:people": Address(
         ("?limit=500",), ({"username": PROBE},), tries="zebra-user", by_name=GIVER, shows=True
@@ -176,6 +180,8 @@ ADDRESSES = {
         shows=True,
     ),
     "api:what_if": SHOWN,
+    "api:capacity_studies": Address(("?limit=500",), ({"days": PROBE},), shows=True),
+    "api:capacity_study": PLAIN,
     "accounts:password": Address(probes=({"old_password": PROBE},)),
     "accounts:set_time_zone": Address(probes=({"display_time_zone": PROBE},)),
     "web:home": PLAIN,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, Protocol
 
 from django.contrib.auth.decorators import login_required
 from django.core.handlers.asgi import ASGIRequest
@@ -19,7 +19,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from portal.accounts.models import User
-from portal.display.csv import csv_lines
+from portal.display.csv import Table, csv_lines
 from portal.reports.forms import FilterForm, form_of
 from portal.reports.kinds import KINDS, Kind, Report
 from portal.reports.saved import views_of
@@ -49,6 +49,10 @@ PAGES: Mapping[str, Callable[..., dict[str, Any]]] = {
 """What the page of each kind of report adds."""
 
 
+class Tables(Protocol):
+    def tables(self) -> tuple[Table, ...]: ...
+
+
 @login_required
 @require_safe
 def report(request: HttpRequest, cluster: str, kind: str, suffix: str = "") -> HttpResponseBase:
@@ -62,7 +66,7 @@ def report(request: HttpRequest, cluster: str, kind: str, suffix: str = "") -> H
     filters = form.filters()
     computed = KINDS[kind].compute(place, filters, user)
     if wanted == "csv":
-        return _csv(request, computed, f"{place.name}-{kind}")
+        return table_of(request, computed, f"{place.name}-{kind}")
     if wanted == "json":
         return JsonResponse(computed.as_dict(), json_dumps_params={"indent": 1})
     context = pages.frame(kind, KINDS.values(), form, place, filters)
@@ -95,8 +99,8 @@ def _page(
     return render(request, f"reports/{kind.name}.html", context)
 
 
-def _csv(request: HttpRequest, computed: Report, name: str) -> StreamingHttpResponse:
-    """The first table, or the one that ``?table=`` names.
+def table_of(request: HttpRequest, computed: Tables, name: str) -> StreamingHttpResponse:
+    """As CSV: the first table, or the one that ``?table=`` names.
 
     Raises:
         Http404: the report has no table of that name.

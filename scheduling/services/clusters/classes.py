@@ -16,7 +16,10 @@ from scheduling.services.clusters.add import LABEL_KEY, LABEL_VALUE
 from scheduling.services.errors import ServiceError
 from scheduling.services.events import announce
 
-GPU_FIELDS = ("name", "resource_name", "node_labels", "exchange_rate", "price_per_gpu_hour")
+GPU_FIELDS = (
+    "name", "resource_name", "node_labels", "exchange_rate", "price_per_gpu_hour", "wait_slo_s",
+)  # fmt: skip
+LEAST_SLO_S, MOST_SLO_S = 60, 30 * 86400
 PRIORITY_FIELDS = ("name", "value", "preemptible", "min_run_time_s", "type", "is_default")
 
 
@@ -49,6 +52,11 @@ def save_gpu_class(
         raise ServiceError(
             "bad_rate", "A rate is above 0.", "Write 1 for the reference.", field="exchange_rate"
         )
+    if found.wait_slo_s is not None and not LEAST_SLO_S <= found.wait_slo_s <= MOST_SLO_S:
+        raise ServiceError(
+            "bad_slo", "An SLO of waits is between 1 minute and 30 days.",
+            "Write minutes from 1 to 43,200, or leave it empty for none.", field="wait_slo_s",
+        )  # fmt: skip
     _save(found, author)
     _tell("gpu_class.saved", found, cluster, author, before, _told(found, GPU_FIELDS))
     cluster.touch()

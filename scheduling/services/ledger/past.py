@@ -97,7 +97,7 @@ class _Reader:
 
     def _run_s(self, row: Workload) -> int:
         """Useful seconds with all members, from the window's begin on. Of what never ran its prediction."""
-        if row.first_started_at is None:
+        if row.first_started_at is None or row.first_started_at > self.end:
             return max(LEAST_RUN_S, round(row.predicted_p50_s or UNKNOWN_RUN_S))
         done_s = useful_s(row, self.end)
         if (
@@ -106,7 +106,7 @@ class _Reader:
             and row.first_started_at < self.begin
         ):
             done_s -= (self.begin - row.first_started_at).total_seconds()
-        if row.finished_at is None:
+        if row.finished_at is None or row.finished_at > self.end:
             # It outlives the window, whenever it starts.
             done_s = max(done_s, 0) + (self.end - self.begin).total_seconds()
         return max(LEAST_RUN_S, round(done_s))

@@ -106,7 +106,7 @@ def replayed(
         for half, world in enumerate(worlds):
             progress(100 * done // lives)
             jobs, begun = _with_arrivals(past, changes, world, half)
-            sides.append(_lived(world, jobs, begun, past, seed))
+            sides.append(life(world, jobs, begun, past, seed))
             done += 1
         return sides[0], sides[1]
 
@@ -115,9 +115,11 @@ def replayed(
     return _summed(pairs, own)
 
 
-def _lived(
+def life(
     world: m.Snapshot, jobs: Sequence[Submission], begun: int, past: Past, seed: int | None
 ) -> Lived:
+    """``jobs`` lived on ``world``, a snapshot of the past's begin without work; ``begun`` of them are not
+    counted. Raises ServiceError."""
     try:
         return lived(world, jobs, before=begun, until=past.end, seed=seed)
     except (UnsettledError, m.SnapshotError) as error:

@@ -73,7 +73,7 @@ def start_embedded_worker(
     ticker = beat.EmbeddedService(app, thread=True, scheduler_cls=beat.Scheduler)
     if beat_schedule:
         ticker.start()
-    for first in ("request_cycles", "request_learning", "request_predictions"):
+    for first in ("request_cycles", "request_learning", "request_predictions", "request_capacity"):
         app.send_task(f"scheduling.tasks.{first}")
     return EmbeddedWorker(worker, thread, ticker)
 

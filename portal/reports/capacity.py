@@ -1,0 +1,274 @@
+"""Capacity: how many GPUs of which class hold an SLO of waits, and when demand passes what there is.
+
+Curves come from a study, demand from the forecast report of the whole cluster. Waits are seconds, GPUs those
+of the class (slices where it has slices).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db.models import QuerySet
+
+from portal.accounts.models import User
+from portal.display.csv import Cell, Table
+from portal.display.units import unit
+from portal.reports.filters import ReportFilters
+from portal.reports.forecast import ClassAhead, ForecastReport, Passing, forecast
+from scheduling.models import (
+    CapacityCurve,
+    CapacityPoint,
+    CapacityStudy,
+    Cluster,
+    GpuClass,
+    WhatIfState,
+)
+from scheduling.services.capacity.curves import Curve, Needed, Rung, curve_of, needed
+from scheduling.services.capacity.recorded import recorded
+
+RANGE = "30d"
+"""Of the demand that is known."""
+LEAST_LATER = timedelta(days=1)
+"""Of what came, to hold an earlier study against."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One class: its SLO, the curve of the study and what demand is forecast; each may be missing."""
+
+    gpu_class: GpuClass
+    curve: Curve | None
+    ahead: ClassAhead | None
+
+    @property
+    def slo_s(self) -> int | None:
+        return self.gpu_class.wait_slo_s
+
+    @property
+    def unit(self) -> str:
+        return unit(self.gpu_class)
+
+    @property
+    def installed(self) -> float | None:
+        """When the study was made; without one, now."""
+        if self.curve is not None:
+            return self.curve.installed
+        return self.ahead.installed if self.ahead is not None else None
+
+    @property
+    def needed(self) -> Needed | None:
+        """None without an SLO, and where the study has too little to tell."""
+        if self.curve is None or self.slo_s is None or not self.curve.is_told:
+            return None
+        return needed(self.curve.rungs, self.slo_s)
+
+    @property
+    def over(self) -> float | None:
+        """Installed above needed; negative is short of it."""
+        found = self.needed
+        if found is None or found.gpus is None or self.curve is None:
+            return None
+        return self.curve.installed - found.gpus
+
+    @property
+    def state(self) -> str:
+        """ "no study", "too few", "no SLO set", "never", "missed" or "holds"."""
+        if self.curve is None:
+            return "no study"
+        if not self.curve.is_told:
+            return "too few"
+        if self.slo_s is None:
+            return "no SLO set"
+        if all(rung.median_s > self.slo_s for rung in self.curve.rungs):
+            return "never"
+        return "missed" if self.curve.as_it_is.median_s > self.slo_s else "holds"
+
+    def passes(self, gpus: float | None) -> Passing | None:
+        """When the weekly mean of the demand first exceeds ``gpus``; None where no forecast is told."""
+        if self.ahead is None or gpus is None:
+            return None
+        return replace(self.ahead, capacity=gpus).passing
+
+
+@dataclass(frozen=True, slots=True)
+class Came:
+    """What an earlier study told of a class as it was, and what came in the days after it."""
+
+    study: CapacityStudy
+    until: datetime
+    gpu_class: GpuClass
+    gpus: float
+    told: Rung
+    came_s: float
+    workloads: int
+
+    @property
+    def holds(self) -> bool:
+        """Whether what came lies in the middle 90 % of the replays."""
+        return self.told.low_s <= self.came_s <= self.told.high_s
+
+
+@dataclass(frozen=True)
+class CapacityReport:
+    cluster: Cluster
+    study: CapacityStudy | None
+    answers: tuple[Answer, ...]
+    came: tuple[Came, ...]
+    forecast: ForecastReport
+
+    def answer(self, name: str) -> Answer | None:
+        """That of the class called ``name``, else of the one that is most pressing."""
+        named = next((one for one in self.answers if one.gpu_class.name == name), None)
+        return named or min(self.answers, key=_pressing, default=None)
+
+    def tables(self) -> tuple[Table, ...]:
+        return (
+            _class_table(self),
+            _curve_table(self),
+            _came_table(self),
+            *self.forecast.tables()[1:],
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        study = self.study
+        told = None
+        if study is not None:
+            told = {
+                "id": study.pk, "state": study.state, "progress": study.progress, "author": study.author,
+                "begin": study.begin.isoformat(), "end": study.end.isoformat(), "days": study.days,
+                "replications": study.replications, "cpu_s": round(study.cpu_s, 1), "fault": study.fault,
+            }  # fmt: skip
+        tables = {table.name: table.as_dicts() for table in self.tables()}
+        return {"report": "capacity", "cluster": self.cluster.name, "study": told, **tables}
+
+
+def _pressing(one: Answer) -> tuple[int, float]:
+    order = ("never", "missed", "holds", "no SLO set", "too few", "no study")
+    ratio = 0.0
+    if one.curve is not None and one.curve.rungs and one.slo_s:
+        ratio = one.curve.as_it_is.median_s / one.slo_s
+    return order.index(one.state), -ratio
+
+
+def shown(cluster: Cluster, pk: int | None = None) -> CapacityStudy | None:
+    """The study numbered ``pk``, else the newest that has told something, else the newest."""
+    rows = CapacityStudy.objects.filter(cluster=cluster)
+    if pk is not None:
+        return rows.filter(pk=pk).first()
+    return rows.filter(state=WhatIfState.DONE).first() or rows.first()
+
+
+def capacity(cluster: Cluster, study: CapacityStudy | None, user: User) -> CapacityReport:
+    """Raises Http404 where the person has no report here."""
+    ahead = forecast(cluster, ReportFilters.last(RANGE, cluster.now()), user)
+    curves = {curve.gpu_class: curve for curve in curves_of(study)} if study else {}
+    rows = {row.gpu_class.name: row for row in ahead.rows}
+    answers = tuple(
+        Answer(one, curves.get(one.name), rows.get(one.name)) for one in cluster.gpu_classes.all()
+    )
+    return CapacityReport(cluster, study, answers, _came(cluster), ahead)
+
+
+def curves_of(study: CapacityStudy) -> list[Curve]:
+    points: dict[int, list[CapacityPoint]] = defaultdict(list)
+    for point in CapacityPoint.objects.filter(curve__study=study):
+        points[point.curve_id].append(point)
+    rows = CapacityCurve.objects.filter(study=study).select_related("gpu_class")
+    return [curve_of(row, points[row.pk]) for row in rows]
+
+
+def _came(cluster: Cluster) -> tuple[Came, ...]:
+    """Of the newest study after which as many days have come as it looked back on, else of the oldest after
+    which a day has come."""
+    now = cluster.now()
+    old = CapacityStudy.objects.filter(
+        cluster=cluster, state=WhatIfState.DONE, end__lte=now - LEAST_LATER
+    )
+    study = _whole(old, now) or old.last()
+    if study is None:
+        return ()
+    until = min(now, study.end + timedelta(days=study.days))
+    came = recorded(cluster, study.end, until)
+    classes = {one.name: one for one in cluster.gpu_classes.all()}
+    return tuple(
+        Came(
+            study, until, classes[curve.gpu_class], curve.installed, curve.as_it_is,
+            came[curve.gpu_class].p90_s, came[curve.gpu_class].workloads,
+        )
+        for curve in curves_of(study)
+        if curve.is_told and curve.gpu_class in came
+    )  # fmt: skip
+
+
+def _whole(old: QuerySet[CapacityStudy], now: datetime) -> CapacityStudy | None:
+    return next((one for one in old if one.end + timedelta(days=one.days) <= now), None)
+
+
+def _class_table(report: CapacityReport) -> Table:
+    columns = (
+        "gpu_class", "installed", "slo_s", "recorded_p90_s", "workloads", "replayed_p90_s", "needed",
+        "needed_low_edge", "needed_high_edge", "over", "passes_p50", "passes_early", "passes_late", "state",
+    )  # fmt: skip
+    return Table("classes", "By GPU class", columns, [_class_row(one) for one in report.answers])
+
+
+def _class_row(one: Answer) -> tuple[Cell, ...]:
+    curve, found, at = one.curve, one.needed, one.passes(one.installed)
+    return (
+        one.gpu_class.name, one.installed, one.slo_s,
+        curve.recorded_p90_s if curve else None, curve.workloads if curve else None,
+        curve.as_it_is.median_s if curve and curve.is_told else None,
+        *((found.gpus, found.low, found.high) if found else (None, None, None)),
+        one.over,
+        *((at.middle, at.early, at.late) if at else (None, None, None)),
+        one.state,
+    )  # fmt: skip
+
+
+def _curve_table(report: CapacityReport) -> Table:
+    columns = (
+        "gpu_class",
+        "nodes_more",
+        "gpus",
+        "p90_median_s",
+        "p90_low_s",
+        "p90_high_s",
+        "replays",
+        "passes_p50",
+    )
+    rows = [
+        _rung_row(one, rung)
+        for one in report.answers
+        if one.curve is not None
+        for rung in one.curve.rungs
+    ]
+    return Table("curve", "P90 wait against GPUs", columns, rows)
+
+
+def _rung_row(one: Answer, rung: Rung) -> tuple[Cell, ...]:
+    at = one.passes(rung.gpus)
+    return (
+        one.gpu_class.name, rung.nodes, rung.gpus, rung.median_s, rung.low_s, rung.high_s,
+        len(rung.p90_s), at.middle if at else None,
+    )  # fmt: skip
+
+
+def _came_table(report: CapacityReport) -> Table:
+    columns = (
+        "gpu_class", "gpus", "made_at", "until", "told_p90_s", "told_low_s", "told_high_s", "came_p90_s",
+        "workloads", "in_band",
+    )  # fmt: skip
+    rows: Sequence[Iterable[Cell]] = [
+        (
+            one.gpu_class.name, one.gpus, one.study.end, one.until, one.told.median_s, one.told.low_s,
+            one.told.high_s, one.came_s, one.workloads, str(one.holds).lower(),
+        )
+        for one in report.came
+    ]  # fmt: skip
+    return Table(
+        "came", "What an earlier study told, and what came", columns, [tuple(r) for r in rows]
+    )

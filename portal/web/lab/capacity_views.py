@@ -1,0 +1,174 @@
+"""Capacity: the page, a study begun or cancelled, an SLO set."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.core.exceptions import ValidationError
+from django.http import Http404, HttpResponse, HttpResponseBase, JsonResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods, require_POST
+
+from portal.boundary.reading import whole, whole_or
+from portal.reports.capacity import Answer, CapacityReport, shown
+from portal.reports.capacity import capacity as computed
+from portal.reports.forecast import about
+from portal.teams.access import is_admin
+from portal.web.frame.requests import PersonRequest
+from portal.web.lab import capacity as page
+from portal.web.operations.mode import operated
+from portal.web.reports.forecast import forecast_page
+from portal.web.reports.views import table_of
+from scheduling.models import CapacityStudy, Cluster, GpuClass
+from scheduling.services.capacity import studies
+from scheduling.services.clusters.classes import save_gpu_class
+from scheduling.services.errors import ServiceError
+
+LISTED = 12
+LENGTHS = (7, 14, 30)
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def capacity(request: PersonRequest, cluster: str) -> HttpResponseBase:
+    """The page, its tables as CSV and JSON; POST begins a study."""
+    found = operated(request, cluster)
+    if request.method == "POST":
+        return _begin(request, found)
+    report = computed(found, _study(request, found), request.user)
+    wanted = request.GET.get("format", "")
+    if wanted == "json":
+        return JsonResponse(report.as_dict(), json_dumps_params={"indent": 1})
+    if wanted == "csv":
+        return table_of(request, report, f"{found.name}-capacity")
+    return _page(request, report)
+
+
+def _study(request: PersonRequest, cluster: Cluster) -> CapacityStudy | None:
+    """That of the address, else the newest that tells something. Raises Http404 for one that is not there."""
+    asked = request.GET.get("study", "")
+    if not asked:
+        return shown(cluster)
+    study = shown(cluster, whole_or(asked, 0))
+    if study is None:
+        raise Http404
+    return study
+
+
+def _begin(request: PersonRequest, cluster: Cluster) -> HttpResponse:
+    try:
+        study = studies.begin(
+            cluster=cluster,
+            author=request.user.get_username(),
+            days=whole_or(request.POST.get("days", ""), 0),
+        )
+    except ServiceError as error:
+        report = computed(cluster, shown(cluster), request.user)
+        return _page(request, report, fault=error, status=400)
+    studies.start(study)
+    messages.info(request, "It is begun. You can leave: it is found again here.")
+    return redirect(f"{reverse('web:capacity', args=[cluster.name])}?study={study.pk}")
+
+
+def _page(
+    request: PersonRequest,
+    report: CapacityReport,
+    *,
+    fault: ServiceError | None = None,
+    status: int = 200,
+) -> HttpResponse:
+    cluster, study = report.cluster, report.study
+    one = report.answer(request.GET.get("class", ""))
+    number = study.pk if study and "study" in request.GET else None
+    chosen = one.gpu_class.name if one else ""
+    ahead = about(report.forecast, chosen)
+    own = page.address(chosen, number)
+    rows = CapacityStudy.objects.filter(cluster=cluster)
+    context = {
+        "cluster": cluster,
+        "report": ahead,
+        "study": study,
+        "studies": list(rows[:LISTED]),
+        "open": rows.filter(state__in=studies.OPEN).last(),
+        "one": one,
+        "classes": [answer.gpu_class for answer in report.answers],
+        "finding": page.finding(report, one),
+        "multiples": page.multiples(report),
+        "rows": page.rows(report),
+        "steps": page.steps(one),
+        "came": report.came,
+        "is_operator": True,
+        "may_set": is_admin(request.user),
+        "fault": fault,
+        "typed": request.POST,
+        "lengths": LENGTHS,
+        "most_cpu_s": studies.MOST_CPU_S,
+        "here": f"{request.path}?{own}",
+        "csv_url": f"{reverse('web:capacity', args=[cluster.name])}?{own}&format=csv",
+        "json_url": f"{reverse('web:capacity', args=[cluster.name])}?{own}&format=json",
+        "api_url": reverse("api:capacity_studies", args=[cluster.name]),
+        "tab": "capacity",
+        **_ahead(ahead, one),
+    }
+    return render(request, "web/lab/capacity.html", context, status=status)
+
+
+def _ahead(report: Any, one: Answer | None) -> dict[str, Any]:
+    """What the forecast report shows of the class, where there is a forecast of it."""
+    is_told = one is not None and one.ahead is not None and one.ahead.is_told
+    return forecast_page(report) if is_told else {}
+
+
+@login_required
+@require_POST
+def cancel(request: PersonRequest, cluster: str, pk: int) -> HttpResponse:
+    found = operated(request, cluster)
+    study = get_object_or_404(CapacityStudy, cluster=found, pk=pk)
+    if not studies.cancel(study):
+        messages.info(request, "It had ended already.")
+    return redirect("web:capacity", cluster=found.name)
+
+
+@login_required
+@require_POST
+def set_slo(request: PersonRequest, cluster: str) -> HttpResponse:
+    """For who administers: minutes that the P90 wait of a class is meant to hold; empty is none."""
+    found = operated(request, cluster)
+    if not is_admin(request.user):
+        raise Http404
+    try:
+        gpu_class = _class(found, request.POST.get("gpu_class", ""))
+        values = {"wait_slo_s": _seconds(request.POST.get("minutes", ""))}
+        save_gpu_class(cluster=found, values=values, author=request.user, gpu_class=gpu_class)
+    except ServiceError as error:
+        report = computed(found, shown(found), request.user)
+        return _page(request, report, fault=error, status=400)
+    messages.success(request, f"The SLO of {gpu_class.name} is set.")
+    return redirect(f"{reverse('web:capacity', args=[found.name])}?class={gpu_class.name}")
+
+
+def _class(cluster: Cluster, name: str) -> GpuClass:
+    """Raises ServiceError where the cluster has none of that name."""
+    gpu_class = cluster.gpu_classes.filter(name=name).first()
+    if gpu_class is None:
+        raise ServiceError(
+            "no_such_class", "There is no such GPU class.", "Choose one of the list.",
+            field="gpu_class",
+        )  # fmt: skip
+    return gpu_class
+
+
+def _seconds(minutes: str) -> int | None:
+    """Raises ServiceError for what is no whole number of minutes."""
+    if not minutes.strip():
+        return None
+    try:
+        return 60 * whole(minutes.strip())
+    except ValidationError:
+        raise ServiceError(
+            "no_minutes", "That is no number of minutes.", "Write digits, as 120, or leave it empty.",
+            field="wait_slo_s",
+        ) from None  # fmt: skip

@@ -1,0 +1,59 @@
+"""A study that is done, with waits that are written down."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from typing import Any
+
+from scheduling.models import MILLI, CapacityCurve, CapacityPoint, CapacityStudy, Cluster
+from tests.factories import NOW
+
+H100 = "h100-80gb"
+MIN = 60.0
+WAITS = {-1: 400, 0: 320, 1: 220, 2: 150, 3: 100}
+"""Nodes more or fewer -> median P90 wait in minutes."""
+SPREAD = (0.8, 0.9, 1.0, 1.1, 1.2)
+
+
+def studied(
+    cluster: Cluster,
+    waits_min: Mapping[int, float] | None = None,
+    *,
+    gpu_class: str = H100,
+    nodes: int = 16,
+    spread: Sequence[float] = SPREAD,
+    recorded_min: float = 300,
+    workloads: int = 120,
+    **fields: Any,
+) -> CapacityStudy:
+    """Of nodes of 8 GPUs; each replay's wait is the median times its part of ``spread``."""
+    waits = WAITS if waits_min is None else waits_min
+    study = CapacityStudy.objects.create(
+        **{
+            "cluster": cluster, "author": "admin", "end": NOW - timedelta(hours=2), "days": 30,
+            "replications": len(spread), "most_cpu_s": 1800, "cpu_s": 38.0, "state": "done",
+            "progress": 100, "asked_at": NOW, "made_at": NOW, **fields,
+        }
+    )  # fmt: skip
+    size = 8 * MILLI
+    curve = CapacityCurve.objects.create(
+        study=study, gpu_class=cluster.gpu_classes.get(name=gpu_class), installed=nodes * size,
+        node_gpus=size, rungs=[[more, (nodes + more) * size] for more in waits],
+        recorded_p90_s=recorded_min * MIN, workloads=workloads,
+    )  # fmt: skip
+    CapacityPoint.objects.bulk_create(
+        CapacityPoint(
+            curve=curve, nodes=more, gpus=(nodes + more) * size, seed=seed, p50_s=0,
+            p90_s=wait * part * MIN, workloads=workloads,
+        )
+        for more, wait in waits.items()
+        for seed, part in enumerate(spread, 1)
+    )  # fmt: skip
+    return study
+
+
+def set_slo(cluster: Cluster, minutes: int | None, gpu_class: str = H100) -> None:
+    row = cluster.gpu_classes.get(name=gpu_class)
+    row.wait_slo_s = None if minutes is None else 60 * minutes
+    row.save()
