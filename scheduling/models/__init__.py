@@ -24,6 +24,7 @@ from scheduling.models.foresight import (
     WhatIfKind,
     WhatIfState,
 )
+from scheduling.models.lab import Experiment, Variant, VariantReplay, VariantState
 from scheduling.models.ledger import (
     Cycle,
     CycleRecord,
@@ -73,6 +74,7 @@ __all__ = [
     "Delivery",
     "DemandForecast",
     "Eviction",
+    "Experiment",
     "EvictionRule",
     "ForecastOutcome",
     "ForecastRun",
@@ -109,6 +111,9 @@ __all__ = [
     "Transition",
     "UsageSample",
     "UserUsage",
+    "Variant",
+    "VariantReplay",
+    "VariantState",
     "WhatIf",
     "WhatIfKind",
     "WhatIfState",
