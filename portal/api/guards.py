@@ -40,6 +40,7 @@ DECIDED = Versioned(apart=REQUEST.apart, methods=frozenset({"POST"}))
 """A verb on a request or a loan takes the version of that."""
 VERSIONED: Mapping[str, Versioned] = {
     "ConsolidationDetail": Versioned(),
+    "ExperimentDetail": Versioned(apart=frozenset({"results"})),
     "GroupRuleDetail": Versioned(),
     "LoanAct": DECIDED,
     "LoanDetail": REQUEST,

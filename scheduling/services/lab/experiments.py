@@ -103,7 +103,7 @@ def check_variant(one: Mapping[str, Any], snapshot: m.Snapshot, asked: Asked, *,
     try:
         if not str(one.get("name", "")).strip():
             raise ServiceError("no_name", "A variant needs a name.", "Write one.", field="name")
-        kind = kinds.kind_of(one.get("kind", kinds.CHANGES))
+        kind = kinds.kind_of(str(one.get("kind", kinds.CHANGES)))
         changes = one.get("changes", [])
         kind.world(snapshot, changes)
         kind.refuses(changes, asked.begin - asked.warm_up, asked.end)

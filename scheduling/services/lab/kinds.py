@@ -53,13 +53,14 @@ def _changed(snapshot: m.Snapshot, document: Document) -> m.Snapshot:
 
 
 def _check(document: Document) -> None:
+    each = read(document if isinstance(document, list | tuple) else None).each
     for number, one in enumerate(document):
         kind = one.get("kind") if isinstance(one, Mapping) else None
         if kind not in CHANGED:
             raise ChangeError(
                 f"changes.{number}.kind", "A variant has no such change.", f"Use {', '.join(CHANGED)}."
             )  # fmt: skip
-    for number, change in enumerate(read(document).each):
+    for number, change in enumerate(each):
         is_new = isinstance(change, QueueChange) and "parent" in document[number]
         is_of_one = isinstance(change, PriorityChange) and "workload" in document[number]
         if is_new or is_of_one:
