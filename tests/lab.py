@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from scheduling.models import Cluster, Experiment, PriorityClass, Workload, WorkloadType
+from scheduling.models import Cluster, Experiment, PriorityClass, Variant, Workload, WorkloadType
 from scheduling.services.lab import experiments, running
 from scheduling.services.snapshot import build as snapshots
 from tests.factories import NOW
@@ -31,6 +31,18 @@ def with_work(cluster: Cluster) -> None:
     for row in Workload.objects.filter(cluster=cluster, uid__startswith="past-"):
         row.priority_class, row.used_gpu_s = training, row.used_gpu_s * 6
         row.save(update_fields=["priority_class", "used_gpu_s"])
+
+
+def empty_experiment(cluster: Cluster, name: str = "vermilion-experiment", author: str = "lead") -> Experiment:
+    """One of A and B, of which nothing is lived."""
+    made = Experiment.objects.create(
+        cluster=cluster, name=name, author=author, begin=NOW - timedelta(days=2),
+        end=NOW - timedelta(days=1), replays=1, asked_at=NOW,
+    )  # fmt: skip
+    for letter, changes in (("A", []), ("B", CHANGES["changes"])):
+        kind = "changes" if changes else "in_force"
+        Variant.objects.create(experiment=made, letter=letter, name=name, kind=kind, changes=changes)
+    return made
 
 
 def asked(**more) -> experiments.Asked:

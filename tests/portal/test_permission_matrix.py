@@ -50,6 +50,7 @@ from scheduling.models import (
 )
 from scheduling.services.events import announce, deliver_due
 from tests.cycles import record, snapshot_of
+from tests.lab import empty_experiment
 from tests.factories import (
     NOW,
     example_cluster,
@@ -113,6 +114,7 @@ TEAM_OF = {"team": "pretraining"}
 PROGRAM = {**TEAM_OF, "account": "svc-vermilion"}
 PROGRAM_TOKEN = {**PROGRAM, "pk": "program_token"}
 WHAT_IF = {"pk": "what_if"}
+EXPERIMENT = {"pk": "experiment"}
 REPLAY = {"pk": "replay"}
 LOAN, OFFER = {"pk": "loan"}, {"pk": "offer"}
 ALERT = {"pk": "alert"}
@@ -212,6 +214,12 @@ ROWS = {
     "web:loan": Row(ACTORS, args=LOAN),
     "web:loan_act": Row(None, LEADS, {**LOAN, "verb": "decline"}),
     "web:loan_offer_withdraw": Row(None, LEADS, OFFER),
+    "web:experiments": Row(OPERATORS),
+    "web:experiment_new": Row(OPERATORS, OPERATORS),
+    "web:experiment": Row(OPERATORS, args=EXPERIMENT),
+    "web:experiment_csv": Row(OPERATORS, args=EXPERIMENT),
+    "web:experiment_cancel": Row(None, OPERATORS, EXPERIMENT),
+    "web:experiment_promote": Row(None, OPERATORS, EXPERIMENT),
     "web:what_ifs": Row(OPERATORS, OPERATORS),
     "web:what_if": Row(OPERATORS, args=WHAT_IF),
     "web:what_if_cancel": Row(None, OPERATORS, WHAT_IF),
@@ -345,6 +353,10 @@ ROWS = {
     "api:decisions": Row(HERE),
     "api:evictions": Row(HERE),
     **{f"api:{name}": Row(HERE) for name in REPORTS},
+    "api:experiments": Row(OPERATORS, OPERATORS),
+    "api:experiment": Row(OPERATORS, OPERATORS, EXPERIMENT, by="DELETE"),
+    "api:experiment_cancel": Row(None, OPERATORS, EXPERIMENT),
+    "api:experiment_promote": Row(None, OPERATORS, EXPERIMENT),
     "api:what_ifs": Row(OPERATORS, OPERATORS),
     "api:what_if": Row(OPERATORS, OPERATORS, WHAT_IF, by="DELETE"),
     "api:forecast_score": Row(HERE),
@@ -493,6 +505,7 @@ def build() -> World:
         "change": change.pk,
         "template": template.pk,
         "what_if": question.pk,
+        "experiment": empty_experiment(cluster).pk,
         "replay": replay.pk,
         "loan": loan.pk,
         "offer": offer.pk,

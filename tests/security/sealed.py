@@ -52,6 +52,7 @@ from scheduling.services.events import announce, deliver_due
 from scheduling.services.words.told import sealed_of
 from tests.cycles import record, snapshot_of
 from tests.factories import NOW, make_cluster, make_member, make_persona, make_user, make_workload
+from tests.lab import empty_experiment
 from tests.said import figures
 
 OKAPI, ZEBRA, QUOKKA = b"okapi", b"zebra", b"quokka"
@@ -144,7 +145,7 @@ def organisation() -> Organisation:
                 "uid-nlp", "uid-moved", "uid-runs", "uid-old", "uid-evicted", "uid-vision",
                 "uid-search", "uid-nowhere",
             ],
-            "pk": [change, token.pk, _what_if(cluster), _asked_for(queues), *_letters(), 999_999],
+            "pk": [change, token.pk, _what_if(cluster), _experiment(cluster), _asked_for(queues), *_letters(), 999_999],
             "number": [cycle.number, 999_999],
             "team": [*teams, "nowhere"],
             "account": ["svc-okapi", "svc-nowhere"],
@@ -364,6 +365,15 @@ def _what_if(cluster: Cluster) -> int:
         changes=[{**change, "queue": name} for name in ("zebra-vision", "quokka-search")],
     )  # fmt: skip
     return asked.pk
+
+
+def _experiment(cluster: Cluster) -> int:
+    """An experiment of somebody else that names queues of others; its key."""
+    made = empty_experiment(cluster, "zebra-experiment", "quokka-user")
+    made.variants.filter(letter="B").update(
+        changes=[{"kind": "quota", "queue": "zebra-vision", "gpu_class": GPUS, "nominal_gpus": 4}]
+    )
+    return made.pk
 
 
 def _changes(queues: dict[str, Queue], author: User) -> int:

@@ -118,7 +118,7 @@ def page(experiment: Experiment) -> Page:
         comparisons=found.comparisons,
         recorded=_recorded(experiment, found),
         is_open=any(row.is_open for row in rows),
-        promotable=tuple((row.variant, _speaks(row, found)) for row in found.rows[1:] if row.done),
+        promotable=tuple((row.variant, _speaks(row, found)) for row in _promotable(found)),
         found=found,
     )
 
@@ -296,6 +296,12 @@ def _short(row: Row) -> str:
 def _listed(keys: Iterable[str]) -> str:
     names = [NAMES[key] for key in keys]
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}" if names else ""
+
+
+def _promotable(found: Results) -> Sequence[Row]:
+    """All beside A, once any of them is lived."""
+    others = found.rows[1:]
+    return others if any(row.done for row in others) else ()
 
 
 def _speaks(row: Row, found: Results) -> str:

@@ -1,6 +1,6 @@
 """Replays lived by whoever is free: each is a row that is claimed, lived and written once.
 
-1. ``start`` sends a task; every task calls ``work`` and sends the next while there is more to do.
+1. ``start`` sends ``WEIR_LAB_TASKS`` tasks; every task calls ``work`` and sends the next while there is more to do.
 2. ``work`` claims one replay after the other: those of one seed before those of the next, so that variants are
    compared early. A claim ends by itself, so a killed worker's replay is taken again.
 3. A result is written by the claim that it was lived under, else dropped: no replay counts twice.
@@ -16,6 +16,7 @@ from functools import lru_cache
 from uuid import uuid4
 
 from celery import current_app
+from django.conf import settings
 from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.utils import timezone
@@ -38,13 +39,12 @@ LEASE = timedelta(minutes=5)
 """A replay takes seconds; the longest is bounded by the work that an experiment may have."""
 CHUNK_S = 15.0
 """A task lives replays for so long, then lets others have their turn."""
-AT_ONCE = 2
-"""Tasks that are sent at first: with one worker process they take turns."""
 
 
 def start(experiment: Experiment) -> None:
     """Have it lived, once its rows can be seen by whoever does."""
-    transaction.on_commit(lambda: [send(experiment.pk) for _ in range(AT_ONCE)])
+    tasks = range(settings.WEIR_LAB_TASKS)
+    transaction.on_commit(lambda: [send(experiment.pk) for _ in tasks])
 
 
 def send(experiment_id: int) -> None:
@@ -56,9 +56,11 @@ def send(experiment_id: int) -> None:
 
 
 def unattended() -> list[int]:
-    """Experiments with replays that nobody works on, those of a killed worker among them."""
-    rows = _claimable(timezone.now())
-    return sorted(set(rows.values_list("variant__experiment_id", flat=True)))
+    """Experiments on which nobody works, those of a killed worker among them."""
+    now = timezone.now()
+    held = VariantReplay.objects.filter(done_at=None, claimed_until__gte=now)
+    waiting = set(_claimable(now).values_list("variant__experiment_id", flat=True))
+    return sorted(waiting - set(held.values_list("variant__experiment_id", flat=True)))
 
 
 def work(experiment_id: int, *, budget_s: float = CHUNK_S) -> bool:
@@ -95,7 +97,7 @@ def claim(experiment_id: int) -> VariantReplay | None:
 
 
 def _live(row: VariantReplay) -> None:
-    began = time.process_time()
+    began = time.thread_time()
     try:
         found, queues = _figures(row)
     except (ServiceError, UnsettledError, m.SnapshotError) as error:
@@ -105,7 +107,7 @@ def _live(row: VariantReplay) -> None:
             "variant %s of experiment %s: %s", row.variant, row.variant.experiment_id, error
         )
         return
-    finish(row, found, queues, took_s=time.process_time() - began)
+    finish(row, found, queues, took_s=time.thread_time() - began)
 
 
 def _fault(error: Exception) -> str:
