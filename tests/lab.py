@@ -33,7 +33,9 @@ def with_work(cluster: Cluster) -> None:
         row.save(update_fields=["priority_class", "used_gpu_s"])
 
 
-def empty_experiment(cluster: Cluster, name: str = "vermilion-experiment", author: str = "lead") -> Experiment:
+def empty_experiment(
+    cluster: Cluster, name: str = "vermilion-experiment", author: str = "lead"
+) -> Experiment:
     """One of A and B, of which nothing is lived."""
     made = Experiment.objects.create(
         cluster=cluster, name=name, author=author, begin=NOW - timedelta(days=2),
@@ -41,7 +43,9 @@ def empty_experiment(cluster: Cluster, name: str = "vermilion-experiment", autho
     )  # fmt: skip
     for letter, changes in (("A", []), ("B", CHANGES["changes"])):
         kind = "changes" if changes else "in_force"
-        Variant.objects.create(experiment=made, letter=letter, name=name, kind=kind, changes=changes)
+        Variant.objects.create(
+            experiment=made, letter=letter, name=name, kind=kind, changes=changes
+        )
     return made
 
 

@@ -87,7 +87,9 @@ class AskExperimentSerializer(serializers.Serializer[Any]):
         default=True,
         help_text="Draw arrivals and run times near what came; else the period is lived once, as it came.",
     )
-    variants: Any = AskedVariantSerializer(many=True, help_text="Those beside A, which is as in force.")
+    variants: Any = AskedVariantSerializer(
+        many=True, help_text="Those beside A, which is as in force."
+    )
 
 
 class ExperimentsView(OperatedView):
@@ -127,7 +129,7 @@ class ExperimentList(ExperimentsView, generics.ListAPIView[Experiment]):
 
 
 class ExperimentDetail(ExperimentsView, generics.RetrieveDestroyAPIView[Experiment]):
-    """One experiment with its results. DELETE cancels it while it is lived, and drops it once it has ended."""
+    """One experiment with its results. DELETE cancels it while it is lived, and drops it once it is over."""
 
     serializer_class = LivedSerializer
     queryset = Experiment.objects.none()
@@ -164,7 +166,7 @@ class PromoteSerializer(LetterSerializer):
 
 
 class PromotionSerializer(serializers.Serializer[Any]):
-    """Send ``policy`` to PUT policy, ``quotas`` to POST quotas/preview and POST quotas: nothing is changed yet."""
+    """Send ``policy`` to PUT policy, ``quotas`` to POST quotas: nothing is changed yet."""
 
     policy: Any = serializers.DictField()
     quotas: Any = serializers.ListField(child=serializers.DictField())
@@ -185,6 +187,10 @@ class ExperimentPromote(ExperimentsView):
         told.is_valid(raise_exception=True)
         variant = found.variants.filter(letter=told.validated_data["letter"]).first()
         if variant is None:
-            raise ServiceError("no_variant", "There is no such variant.", "Name its letter.", field="letter")
-        promote(variant=variant, author=self.person.get_username(), reason=told.validated_data["reason"])
+            raise ServiceError(
+                "no_variant", "There is no such variant.", "Name its letter.", field="letter"
+            )
+        promote(
+            variant=variant, author=self.person.get_username(), reason=told.validated_data["reason"]
+        )
         return Response(PromotionSerializer(promotion_of(variant)).data)

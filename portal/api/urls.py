@@ -158,7 +158,9 @@ urlpatterns = [
     path(f"{CLUSTER}/reports/fairness", reports.Fairness.as_view(), name="fairness"),
     path(f"{CLUSTER}/reports/preemptions", reports.Preemptions.as_view(), name="preemptions"),
     path(f"{CLUSTER}/experiments", experiments.ExperimentList.as_view(), name="experiments"),
-    path(f"{CLUSTER}/experiments/<int:pk>", experiments.ExperimentDetail.as_view(), name="experiment"),
+    path(
+        f"{CLUSTER}/experiments/<int:pk>", experiments.ExperimentDetail.as_view(), name="experiment"
+    ),
     path(
         f"{CLUSTER}/experiments/<int:pk>/cancel",
         experiments.ExperimentCancel.as_view(),

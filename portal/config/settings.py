@@ -330,6 +330,7 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
     "ENUM_NAME_OVERRIDES": {
         "StateEnum": "scheduling.models.workloads.State",
         "WorkloadTypeEnum": "scheduling.models.WorkloadType",
+        "WhatIfStateEnum": "scheduling.models.foresight.WhatIfState",
         "RequestKindEnum": "portal.approvals.states.Kind",
         "RequestStateEnum": "portal.approvals.states.State",
         # Of decisions: the name that it had before others had actions too.

@@ -50,7 +50,6 @@ from scheduling.models import (
 )
 from scheduling.services.events import announce, deliver_due
 from tests.cycles import record, snapshot_of
-from tests.lab import empty_experiment
 from tests.factories import (
     NOW,
     example_cluster,
@@ -59,6 +58,7 @@ from tests.factories import (
     make_user,
     make_workload,
 )
+from tests.lab import empty_experiment
 
 pytestmark = [pytest.mark.django_db, pytest.mark.long]
 

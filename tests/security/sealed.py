@@ -145,7 +145,10 @@ def organisation() -> Organisation:
                 "uid-nlp", "uid-moved", "uid-runs", "uid-old", "uid-evicted", "uid-vision",
                 "uid-search", "uid-nowhere",
             ],
-            "pk": [change, token.pk, _what_if(cluster), _experiment(cluster), _asked_for(queues), *_letters(), 999_999],
+            "pk": [
+                change, token.pk, _what_if(cluster), _experiment(cluster), _asked_for(queues), *_letters(),
+                999_999,
+            ],
             "number": [cycle.number, 999_999],
             "team": [*teams, "nowhere"],
             "account": ["svc-okapi", "svc-nowhere"],

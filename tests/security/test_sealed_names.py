@@ -147,7 +147,10 @@ ADDRESSES = {
     "web:what_if": SHOWN,
     "web:experiments": Address(shows=True),
     "web:experiment_new": Address(
-        probes=({"name": PROBE}, {"variant": PROBE}, {"add": "quota", "quota-queue": PROBE, "quota-nominal_gpus": "1"}),
+        probes=(
+            {"name": PROBE}, {"variant": PROBE},
+            {"add": "quota", "quota-queue": PROBE, "quota-nominal_gpus": "1"},
+        ),
         shows=True,
     ),
     "web:experiment": SHOWN,

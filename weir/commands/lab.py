@@ -17,12 +17,16 @@ OPEN = ("waiting", "running")
 
 @click.group()
 def lab() -> None:
-    """Live a past period again under variants of policy, quotas and capacity; for who operates the cluster."""
+    """Live a past period again under variants of policy and quotas; for who operates the cluster."""
 
 
 @lab.command("run")
 @click.option(
-    "-f", "--file", type=click.File(), required=True, help="The experiment as YAML; - is standard input."
+    "-f",
+    "--file",
+    type=click.File(),
+    required=True,
+    help="The experiment as YAML; - is standard input.",
 )
 @click.option("--wait/--no-wait", default=True, help="Wait until every variant has been lived.")
 @click.pass_obj

@@ -1,4 +1,4 @@
-"""A new experiment as it is put together: one form that holds the period, the variants and what is added next."""
+"""A new experiment as it is put together: one form that holds period, variants and what is added next."""
 
 from __future__ import annotations
 
@@ -135,16 +135,22 @@ def _day(text: str, field: str) -> date:
     try:
         found = date.fromisoformat(text)
     except ValueError:
-        raise ServiceError("no_date", "That is no date.", "Write it as 2026-11-19.", field=field) from None
+        raise ServiceError(
+            "no_date", "That is no date.", "Write it as 2026-11-19.", field=field
+        ) from None
     if not 1971 <= found.year <= 2999:
-        raise ServiceError("no_date", "That is no date of our time.", "Choose a day of the ledger.", field=field)
+        raise ServiceError(
+            "no_date", "That is no date of our time.", "Choose a day of the ledger.", field=field
+        )
     return found
 
 
 def _whole(text: str, field: str) -> int:
     found = whole_or(text, -1)
     if found < 0:
-        raise ServiceError("no_number", "That is no whole number.", "Write digits, as 7.", field=field)
+        raise ServiceError(
+            "no_number", "That is no whole number.", "Write digits, as 7.", field=field
+        )
     return found
 
 
@@ -179,15 +185,23 @@ def rows(told: Typed, fault: ServiceError | None) -> list[VariantRow]:
         letter = LETTERS[number + 1] if number + 1 < len(LETTERS) else "?"
         found.append(
             VariantRow(
-                letter, str(one.get("name", "")), words, differs(one), forms.as_text(one),
+                letter,
+                str(one.get("name", "")),
+                words,
+                differs(one),
+                forms.as_text(one),
                 str(fault) if mine else "",
-            )  # fmt: skip
+            )
         )
     return found
 
 
 def _objects(changes: Any) -> Sequence[Mapping[str, Any]]:
-    return [one for one in changes or () if isinstance(one, Mapping)] if isinstance(changes, list) else []
+    return (
+        [one for one in changes or () if isinstance(one, Mapping)]
+        if isinstance(changes, list)
+        else []
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,4 +246,5 @@ def resolution(cluster: Cluster, told: Typed) -> str:
         return "How small a difference shows is known once an experiment with 5 replays has been lived here."
     few = resolution_s(cluster.pk, 5)
     more = f"; with 5, about {duration(few)}" if few is not None and count != 5 else ""
-    return f"With {count}, a difference of about {duration(found)} in the average wait is more than noise{more}."
+    least = f"With {count}, a difference of about {duration(found)} in the average wait"
+    return f"{least} is more than noise{more}."

@@ -28,7 +28,11 @@ class Door:
 def doors(user: User, variant: Variant) -> list[Door]:
     """In the order in which its changes stand."""
     found = promotion_of(variant)
-    return [*_policy(user, variant, found), *_quotas(user, variant, found), *_queues(user, variant, found)]
+    return [
+        *_policy(user, variant, found),
+        *_quotas(user, variant, found),
+        *_queues(user, variant, found),
+    ]
 
 
 def left_out(variant: Variant) -> str:

@@ -7,12 +7,20 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from portal.display.format import duration, hmin, money, number
+from portal.display.format import counted, duration, hmin, money, number
 from portal.web.experiments.asking import differs
 from scheduling.models import Experiment, Variant, VariantState
 from scheduling.services.lab.experiments import OPEN
 from scheduling.services.lab.figures import FIGURES, Figure
-from scheduling.services.lab.results import LEAST_WAIT_S, Cell, QueueCell, QueueRow, Results, Row, results
+from scheduling.services.lab.results import (
+    LEAST_WAIT_S,
+    Cell,
+    QueueCell,
+    QueueRow,
+    Results,
+    Row,
+    results,
+)
 from scheduling.simulation.replications import Verdict
 
 UNITS = {"wait": "h:min", "%": "%", "GPU-hours": "GPU-hours", "": "", "money": ""}
@@ -107,7 +115,7 @@ def page(experiment: Experiment) -> Page:
     best = _best(found)
     spans = [_span(found, figure) for figure in FIGURES if figure.drawn]
     rows = tuple(_row(experiment, row, spans, best) for row in found.rows)
-    bold, rest = _finding(found, best)
+    bold, rest = _finding(experiment, found, best)
     return Page(
         heads=tuple(Head(f.name, OF.get(f.key, UNITS[f.unit])) for f in FIGURES if f.drawn),
         rows=rows,
@@ -134,7 +142,10 @@ def _row(
         of=of,
         differs=differs({"kind": row.variant.kind, "changes": row.variant.changes}),
         took=duration(row.cpu_s) if row.done else "",
-        cells=tuple(_cell(cell, row, span) for cell, span in zip(drawn, spans, strict=True)),
+        cells=tuple(
+            _cell(cell, row, span, once=not experiment.is_drawn)
+            for cell, span in zip(drawn, spans, strict=True)
+        ),
         is_open=row.variant.state in OPEN,
         left=_left(row, of),
         is_best=best is row,
@@ -167,17 +178,23 @@ def _difference(figure: Figure, mean: float, half: float | None) -> str:
     return f"{sign}{number(abs(mean) / scale, digits)}{around}{unit}"
 
 
-def _cell(cell: Cell, row: Row, span: tuple[float, float]) -> Shown:
+def _cell(cell: Cell, row: Row, span: tuple[float, float], *, once: bool) -> Shown:
+    """Of a period that is lived once there are means alone."""
     head, base = cell.figure.name, _x(0.0, span)
     if cell.mean is None or (cell.difference is None and row.variant.letter != "A"):
         return Shown("", "", "", None, head)
-    if cell.difference is None:
-        return Shown("", told(cell.figure, cell.mean), "", Mark(base, base, base, 0, False), head)
+    if not once and not row.is_told:
+        return Shown(str(Verdict.TOO_FEW), "", "", None, head)
+    line = Mark(base, base, base, 0, filled=False)
+    if cell.difference is None or once:
+        return Shown("", told(cell.figure, cell.mean), "", line, head)
     if cell.verdict == Verdict.TOO_FEW:
         return Shown(str(Verdict.TOO_FEW), "", "", None, head)
     half = cell.difference.half or 0.0
     low, high = (_x(cell.difference.mean + side, span) for side in (-half, half))
-    mark = Mark(base, _x(cell.difference.mean, span), low, round(high - low, 2), cell.verdict not in QUIET)
+    mark = Mark(
+        base, _x(cell.difference.mean, span), low, round(high - low, 2), cell.verdict not in QUIET
+    )
     change = _difference(cell.figure, cell.difference.mean, cell.difference.half)
     return Shown(cell.verdict, told(cell.figure, cell.mean), change, mark, head)
 
@@ -256,8 +273,13 @@ NAMES = {
 }
 
 
-def _finding(found: Results, best: Row | None) -> tuple[str, str]:
+def _finding(experiment: Experiment, found: Results, best: Row | None) -> tuple[str, str]:
     """The answer in one sentence, and what the others do."""
+    if not experiment.is_drawn:
+        return (
+            "The period is lived once, as it came.",
+            "Means without intervals: no difference is told from noise.",
+        )
     others = found.rows[1:]
     if not others:
         return "Only A is lived: there is nothing to compare it with.", ""
@@ -265,9 +287,15 @@ def _finding(found: Results, best: Row | None) -> tuple[str, str]:
         return "Too few replays yet to say anything.", "Figures come after 5 of them."
     rest = " ".join(_short(row) for row in others if row is not best)
     if best is None:
-        return "No variant is better somewhere without being worse elsewhere, by more than noise.", rest
+        return (
+            "No variant is better somewhere without being worse elsewhere, by more than noise.",
+            rest,
+        )
     key = best.keys(Verdict.BETTER)[0]
-    return f"{best.variant.letter}, {best.variant.name}, {_moves(found, best, key)} and nothing gets worse.", rest
+    return (
+        f"{best.variant.letter}, {best.variant.name}, {_moves(found, best, key)} and nothing gets worse.",
+        rest,
+    )
 
 
 def _moves(found: Results, row: Row, key: str) -> str:
@@ -295,7 +323,9 @@ def _short(row: Row) -> str:
 
 def _listed(keys: Iterable[str]) -> str:
     names = [NAMES[key] for key in keys]
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}" if names else ""
+    return (
+        names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}" if names else ""
+    )
 
 
 def _promotable(found: Results) -> Sequence[Row]:
@@ -308,7 +338,7 @@ def _speaks(row: Row, found: Results) -> str:
     """What a promotion is told first: what it does, and what still speaks against it."""
     letter = row.variant.letter
     if not row.is_told:
-        return f"{letter} has {row.done} replays: too few to tell its effect from noise."
+        return f"{letter} has {counted(row.done, 'replay')}: too few to tell its effect from noise."
     longer = [
         one.queue
         for one in found.queues

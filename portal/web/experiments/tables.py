@@ -9,8 +9,25 @@ from portal.display.csv import Cell, Table
 from scheduling.models import Experiment
 from scheduling.services.lab.results import document, results
 
-COLUMNS = ("queue", "variant", "replays", "figure", "mean", "difference", "half_of_interval", "verdict")
-OF_QUEUE = ("avg_wait_s", "p90_wait_s", "unfair_pct", "evictions", "lost_gpu_hours", "held_gpu_hours", "cost")
+COLUMNS = (
+    "queue",
+    "variant",
+    "replays",
+    "figure",
+    "mean",
+    "difference",
+    "half_of_interval",
+    "verdict",
+)
+OF_QUEUE = (
+    "avg_wait_s",
+    "p90_wait_s",
+    "unfair_pct",
+    "evictions",
+    "lost_gpu_hours",
+    "held_gpu_hours",
+    "cost",
+)
 
 
 def table(experiment: Experiment) -> Table:

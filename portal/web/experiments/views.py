@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.exceptions import ValidationError
@@ -20,6 +22,7 @@ from scheduling.models import Cluster, Experiment, Queue
 from scheduling.services.errors import ServiceError
 from scheduling.services.lab import experiments as kept
 from scheduling.services.lab import running
+from scheduling.services.lab.figures import FIGURES
 from scheduling.services.lab.promoting import promote as note_promotion
 from scheduling.services.policy.knobs import KNOBS
 
@@ -30,7 +33,9 @@ PLANNED_BY = ("cycle_interval_s", "idle_after_s", "cull_after_s", "lowering_grac
 
 def _of(cluster: Cluster) -> QuerySet[Experiment]:
     """Without what only a worker reads: that is megabytes."""
-    return Experiment.objects.filter(cluster=cluster).defer("world", "work").select_related("cluster")
+    return (
+        Experiment.objects.filter(cluster=cluster).defer("world", "work").select_related("cluster")
+    )
 
 
 def _one(cluster: Cluster, pk: int) -> Experiment:
@@ -41,11 +46,18 @@ def _one(cluster: Cluster, pk: int) -> Experiment:
 @require_safe
 def experiments(request: PersonRequest, cluster: str) -> HttpResponse:
     found = operated(request, cluster)
-    rows = _of(found).prefetch_related("variants").annotate(
-        done=Count("variants__replays", filter=Q(variants__replays__done_at__isnull=False)),
-        of=Count("variants__replays"),
+    rows = (
+        _of(found)
+        .prefetch_related("variants")
+        .annotate(
+            done=Count("variants__replays", filter=Q(variants__replays__done_at__isnull=False)),
+            of=Count("variants__replays"),
+        )
     )
-    listed = [(one, _state(one), [v for v in one.variants.all() if v.promoted_at]) for one in rows[:LISTED]]
+    listed = [
+        (one, _state(one), [v for v in one.variants.all() if v.promoted_at])
+        for one in rows[:LISTED]
+    ]
     context = {"cluster": found, "rows": listed, "tab": "experiments"}
     return render(request, "web/lab/experiments.html", context)
 
@@ -71,7 +83,7 @@ def new(request: PersonRequest, cluster: str) -> HttpResponse:
         try:
             told = asking.typed(request.POST)
             if "add" in request.POST or "remove" in request.POST:
-                told = asking.Typed(**{**_fields(told), "variants": asking.with_next(told, request.POST)})
+                told = replace(told, variants=asking.with_next(told, request.POST))
             elif "look" not in request.POST:
                 return _begin(request, found, told)
         except ServiceError as error:
@@ -79,10 +91,6 @@ def new(request: PersonRequest, cluster: str) -> HttpResponse:
     context = _composing(found, told, fault)
     context["post"] = request.POST
     return render(request, "web/lab/experiment_new.html", context, status=400 if fault else 200)
-
-
-def _fields(told: asking.Typed) -> dict[str, object]:
-    return {name: getattr(told, name) for name in asking.Typed.__dataclass_fields__}
 
 
 def _begun(request: PersonRequest, cluster: Cluster) -> asking.Typed:
@@ -106,7 +114,9 @@ def _readable(field: str, text: str) -> None:
         raise ServiceError("bad_text", error.messages[0], field=field) from error
 
 
-def _composing(cluster: Cluster, told: asking.Typed, fault: ServiceError | None) -> dict[str, object]:
+def _composing(
+    cluster: Cluster, told: asking.Typed, fault: ServiceError | None
+) -> dict[str, object]:
     try:
         asked = asking.asked(cluster, told)
     except ServiceError:
@@ -126,7 +136,7 @@ def _composing(cluster: Cluster, told: asking.Typed, fault: ServiceError | None)
         "queues": list(queues),
         "classes": list(cluster.gpu_classes.all()),
         "knobs": [knob for knob in KNOBS if knob.field not in PLANNED_BY],
-        "figures": shown.FIGURES,
+        "figures": FIGURES,
         "tab": "experiments",
     }
 
@@ -138,11 +148,15 @@ def one(request: PersonRequest, cluster: str, pk: int) -> HttpResponse:
     return _page(request, _one(found, pk), None)
 
 
-def _page(request: PersonRequest, experiment: Experiment, fault: ServiceError | None) -> HttpResponse:
+def _page(
+    request: PersonRequest, experiment: Experiment, fault: ServiceError | None
+) -> HttpResponse:
     page = shown.page(experiment)
     promoted = [
         (variant, doors.doors(request.user, variant), doors.left_out(variant))
-        for variant in experiment.variants.select_related("experiment__cluster").exclude(promoted_at=None)
+        for variant in experiment.variants.select_related("experiment__cluster").exclude(
+            promoted_at=None
+        )
     ]
     context = {
         "cluster": experiment.cluster,
@@ -161,7 +175,9 @@ def _page(request: PersonRequest, experiment: Experiment, fault: ServiceError | 
 @require_safe
 def as_csv(request: PersonRequest, cluster: str, pk: int) -> HttpResponse:
     experiment = _one(operated(request, cluster), pk)
-    answer = HttpResponse("".join(csv_lines(table(experiment))), content_type="text/csv; charset=utf-8")
+    answer = HttpResponse(
+        "".join(csv_lines(table(experiment))), content_type="text/csv; charset=utf-8"
+    )
     answer["Content-Disposition"] = f'attachment; filename="experiment-{experiment.pk}.csv"'
     return answer
 
@@ -187,12 +203,16 @@ def promote(request: PersonRequest, cluster: str, pk: int) -> HttpResponse:
     try:
         _readable("reason", reason)
         if variant is None:
-            raise ServiceError("no_variant", "There is no such variant.", "Choose one.", field="variant")
+            raise ServiceError(
+                "no_variant", "There is no such variant.", "Choose one.", field="variant"
+            )
         note_promotion(variant=variant, author=request.user.get_username(), reason=reason)
     except ServiceError as error:
         return _page(request, experiment, error)
     found = doors.doors(request.user, variant)
     if len(found) == 1 and found[0].address:
         return redirect(found[0].address)
-    messages.success(request, f"{variant} is promoted. Go through each door below: nothing is changed yet.")
+    messages.success(
+        request, f"{variant} is promoted. Go through each door below: nothing is changed yet."
+    )
     return redirect("web:experiment", cluster=cluster, pk=pk)

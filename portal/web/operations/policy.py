@@ -65,7 +65,7 @@ def _typed(query: QueryDict) -> tuple[dict[str, Any], dict[str, str]]:
         if knob.field not in query:
             continue
         try:
-            values[knob.field] = read(knob, query[knob.field].strip())
+            values[knob.field] = read(knob, query.get(knob.field, "").strip())
             check(knob.field, values[knob.field])
         except ServiceError as error:
             faults[knob.field] = str(error)

@@ -16,8 +16,8 @@ from django.views.decorators.http import require_http_methods, require_POST
 from portal.accounts.views import person
 from portal.teams.access import dividable_queues, is_admin, visible_queues
 from portal.teams.reading import reader_of
-from portal.web.lab.drafts import DRAFT
 from portal.web.frame.shell import get_cluster
+from portal.web.lab.drafts import DRAFT
 from portal.web.quotas.draining import CONFIRMED, Draining, draining
 from portal.web.quotas.place import crumbs, get_queue, may_divide, may_edit_queue
 from portal.web.quotas.preview import Told, tried
@@ -62,7 +62,14 @@ LIMIT_ERRORS = {
     "min_value": "Write 0 or more, or leave it empty for no limit.",
 }
 MOST_AT_ONCE = 1_000_000
-DRAFTED = ("priority", "stop", "sharing", "max_running", "max_running_per_user", "max_gpus_per_user")
+DRAFTED = (
+    "priority",
+    "stop",
+    "sharing",
+    "max_running",
+    "max_running_per_user",
+    "max_gpus_per_user",
+)
 """Fields that an address may fill in."""
 
 

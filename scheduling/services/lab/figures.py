@@ -1,5 +1,5 @@
-"""The figures of one replay: over all, and by queue. Waits are seconds, the rest per cent, counts, GPU-hours and
-money of the cluster's currency."""
+"""The figures of one replay: over all, and by queue. Waits are seconds, the rest per cent, counts, GPU-hours
+and money of the cluster's currency."""
 
 from __future__ import annotations
 

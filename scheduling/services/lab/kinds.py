@@ -1,4 +1,4 @@
-"""The kinds of variants: what each does to the world that is lived in, and over which periods it may be judged.
+"""The kinds of variants: what each does to the world that is lived in, and on which periods it may be judged.
 
 A further kind is one more row of ``KINDS``.
 """

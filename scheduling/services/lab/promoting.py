@@ -57,7 +57,8 @@ def promote(*, variant: Variant, author: str, reason: str) -> Promotion:
         raise ServiceError("no_reason", "A promotion needs a reason.", "Say why.", field="reason")
     if not variant.replays.exclude(done_at=None).exists():
         raise ServiceError(
-            "not_lived", f"Nothing was lived under {variant} yet.", "Wait for its first replays.", field="variant"
+            "not_lived", f"Nothing was lived under {variant} yet.", "Wait for its first replays.",
+            field="variant",
         )  # fmt: skip
     found = promotion_of(variant)
     if not found.has_door:

@@ -1,7 +1,7 @@
 """What an experiment shows: every variant against A, replay by replay, and which differences are no noise.
 
-Means are over a variant's own replays; differences over the seeds that A lived as well. Intervals hold at 95 %
-for all comparisons of a table together (``scheduling.simulation.replications``).
+Means are over a variant's own replays; differences over the seeds that A lived as well. Intervals hold at
+95 % for all comparisons of a table together (``scheduling.simulation.replications``).
 """
 
 from __future__ import annotations

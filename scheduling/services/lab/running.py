@@ -1,8 +1,8 @@
 """Replays lived by whoever is free: each is a row that is claimed, lived and written once.
 
-1. ``start`` sends ``WEIR_LAB_TASKS`` tasks; every task calls ``work`` and sends the next while there is more to do.
-2. ``work`` claims one replay after the other: those of one seed before those of the next, so that variants are
-   compared early. A claim ends by itself, so a killed worker's replay is taken again.
+1. ``start`` sends ``WEIR_LAB_TASKS`` tasks; each calls ``work`` and sends the next while there is more to do.
+2. ``work`` claims one replay after the other: those of one seed before those of the next, so that variants
+   are compared early. A claim ends by itself, so a killed worker's replay is taken again.
 3. A result is written by the claim that it was lived under, else dropped: no replay counts twice.
 """
 
@@ -43,8 +43,8 @@ CHUNK_S = 15.0
 
 def start(experiment: Experiment) -> None:
     """Have it lived, once its rows can be seen by whoever does."""
-    tasks = range(settings.WEIR_LAB_TASKS)
-    transaction.on_commit(lambda: [send(experiment.pk) for _ in tasks])
+    for _ in range(settings.WEIR_LAB_TASKS):
+        transaction.on_commit(lambda: send(experiment.pk))
 
 
 def send(experiment_id: int) -> None:

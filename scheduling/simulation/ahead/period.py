@@ -45,8 +45,8 @@ class Period:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """``lived`` are the judged jobs, its sums those of the period. GPU-seconds by queue and the class that the
-    work names first; evictions by queue of whoever ran."""
+    """``lived`` are the judged jobs, its sums those of the period. GPU-seconds by queue and the class that
+    the work names first; evictions by queue of whoever ran."""
 
     lived: Lived
     held_gpu_s: Mapping[tuple[str, str], float]
@@ -67,8 +67,8 @@ def drawn(period: Period, seed: int) -> Period:
         for job, s, f in zip(period.jobs, later_s, longer, strict=True)
     ]
     order = sorted(range(count), key=lambda i: (moved[i].submitted, i))
-    jobs, judged = (tuple(rows[i] for i in order) for rows in (moved, period.judged))
-    return replace(period, jobs=jobs, judged=judged)
+    jobs = tuple(moved[i] for i in order)
+    return replace(period, jobs=jobs, judged=tuple(period.judged[i] for i in order))
 
 
 def _moved(job: Submission, period: Period, later_s: int, longer: float) -> Submission:
@@ -113,8 +113,8 @@ def _lived(
     first, submit = life.jobs.first[which], life.jobs.submit[which]
     wait_s = np.maximum(0, np.where(first >= 0, first, until_s) - submit)
     return Lived(
-        queue=tuple(places[i][0] for i in which),
-        gpu_class=tuple(places[i][1] for i in which),
+        queue=tuple(places[i][0] for i in which.tolist()),
+        gpu_class=tuple(places[i][1] for i in which.tolist()),
         wait_s=wait_s.astype(np.float64),
         started=first >= 0,
         submit_s=submit,

@@ -145,8 +145,8 @@ def live_submissions(
     *,
     foreseen: bool = False,
 ) -> Life:
-    """The life that ``simulate`` lives, in the compiled loop; ``foreseen``, where ``template`` shares by merit
-    or orders by rank, with own quotas played along and expected work learned from what is over.
+    """The life that ``simulate`` lives, in the compiled loop; ``foreseen``, where ``template`` shares by
+    merit or orders by rank, with own quotas played along and expected work learned from what is over.
     Raises UnsettledError."""
     frame = encode(replace(template, workloads=()))
     scribe = Scribe(frame)

@@ -77,8 +77,16 @@ def test_variant_is_added_in_words(admin, typed, told):
 
 def test_change_is_added_to_a_variant_and_a_variant_removed(admin):
     held = {**FORM, "variant": [json.dumps(ORDER), json.dumps(CHANGES)]}
-    grown = {"add": "capacity", "into": "0", "capacity-gpu_class": "h100-80gb", "capacity-nodes": "2"}
-    assert "2 nodes h100-80gb more" in admin.post(address("experiment_new"), held | grown).content.decode()
+    grown = {
+        "add": "capacity",
+        "into": "0",
+        "capacity-gpu_class": "h100-80gb",
+        "capacity-nodes": "2",
+    }
+    assert (
+        "2 nodes h100-80gb more"
+        in admin.post(address("experiment_new"), held | grown).content.decode()
+    )
     left = admin.post(address("experiment_new"), held | {"remove": "0"}).content.decode()
     assert "Shortest first" not in left
     assert "Less for speech" in left
@@ -150,7 +158,9 @@ def test_one_variant_is_cancelled(admin, cluster, monkeypatch):
 
 def test_promoted_policy_is_typed_into_the_policy_page_and_not_saved(admin, cluster, monkeypatch):
     made = lived(cluster, monkeypatch)
-    answer = admin.post(address("experiment_promote", made.pk), {"letter": "B", "reason": "waits fall"})
+    answer = admin.post(
+        address("experiment_promote", made.pk), {"letter": "B", "reason": "waits fall"}
+    )
     assert answer.headers["Location"].startswith(f"{address('policy')}?draft=1")
     text = admin.get(answer.headers["Location"]).content.decode()
     assert "<option selected>shortest_predicted</option>" in text
@@ -162,7 +172,9 @@ def test_promoted_policy_is_typed_into_the_policy_page_and_not_saved(admin, clus
 
 def test_promoted_quota_is_typed_into_the_grid(admin, cluster, monkeypatch):
     made = lived(cluster, monkeypatch)
-    answer = admin.post(address("experiment_promote", made.pk), {"letter": "C", "reason": "speech idles"})
+    answer = admin.post(
+        address("experiment_promote", made.pk), {"letter": "C", "reason": "speech idles"}
+    )
     assert "/quotas/" in answer.headers["Location"]
     assert "not saved yet" in admin.get(answer.headers["Location"]).content.decode()
 
@@ -176,9 +188,13 @@ def test_promoted_queue_is_typed_into_its_form(admin, cluster, monkeypatch):
 
 
 @pytest.mark.parametrize(("letter", "reason"), [("B", ""), ("C", "r"), ("Z", "r"), ("B", "a\nb")])
-def test_promotion_that_cannot_be_is_shown_with_its_fault(admin, cluster, monkeypatch, letter, reason):
+def test_promotion_that_cannot_be_is_shown_with_its_fault(
+    admin, cluster, monkeypatch, letter, reason
+):
     made = lived(cluster, monkeypatch, variants=[ORDER, NODES])
-    answer = admin.post(address("experiment_promote", made.pk), {"letter": letter, "reason": reason})
+    answer = admin.post(
+        address("experiment_promote", made.pk), {"letter": letter, "reason": reason}
+    )
     assert answer.status_code == 400
     assert "Nothing was promoted" in answer.content.decode()
     assert not made.variants.exclude(promoted_at=None).exists()

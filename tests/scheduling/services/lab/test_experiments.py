@@ -14,6 +14,7 @@ from tests.factories import NOW, example_cluster
 from tests.lab import CHANGES, NODES, ORDER, asked, experiment, lived, with_work
 
 pytestmark = pytest.mark.django_db
+ARRIVAL = {"kind": "arrival", "queue": "speech", "gpu_classes": ["h100-80gb"]}
 
 
 @pytest.fixture
@@ -58,7 +59,7 @@ def test_experiment_is_written_with_a_and_a_row_for_every_replay(cluster, monkey
             "variants.1.changes.0.queue",
         ),
         (
-            {"variants": [{"name": "n", "changes": [{"kind": "arrival", "queue": "speech", "gpu_classes": ["x"]}]}]},
+            {"variants": [{"name": "n", "changes": [ARRIVAL]}]},
             "variants.0.changes.0.kind",
         ),
     ],
