@@ -1,4 +1,4 @@
-"""The policy lab in a browser: an experiment is begun, left, found again; a variant cancelled, one promoted."""
+"""The policy lab in a browser: an experiment is begun, left, found again, cancelled in part, promoted."""
 
 from __future__ import annotations
 

@@ -19,9 +19,9 @@ from scheduling.services.lab.results import (
     QueueRow,
     Results,
     Row,
+    Verdict,
     results,
 )
-from scheduling.simulation.replications import Verdict
 
 UNITS = {"wait": "h:min", "%": "%", "GPU-hours": "GPU-hours", "": "", "money": ""}
 OF = {"utilization_pct": "% of ready"}

@@ -14,6 +14,10 @@ from scheduling.models import Experiment, Variant, VariantReplay
 from scheduling.services.lab.figures import FIGURES, Figure
 from scheduling.simulation.replications import LEAST, Difference, Verdict, compare
 
+__all__ = [
+    "Cell", "QueueCell", "QueueRow", "Results", "Row", "Verdict", "document", "resolution_s", "results",
+]  # fmt: skip
+
 BASE = "A"
 LEAST_WAIT_S = 60.0
 """A P90 below it is compared as if it were so long: a multiple of nothing says nothing."""
