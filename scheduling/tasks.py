@@ -23,6 +23,7 @@ from scheduling.services.clusters import guardrails
 from scheduling.services.demand import booking as demand
 from scheduling.services.demand import looking as demand_ahead
 from scheduling.services.explain import fragmentation
+from scheduling.services.lab import experiments, running
 from scheduling.services.ledger import retention as retention_service
 from scheduling.services.ledger import rollup as rollup_service
 from scheduling.services.ledger import workdays
@@ -43,6 +44,7 @@ DEMAND_EXPIRES_S = 600.0
 LEARN_EXPIRES_S = 300.0
 PREDICT_EXPIRES_S = 30.0
 HEARTBEAT_EXPIRES_S = 10.0
+REPLAYS_EXPIRES_S = 60.0
 FAST = 10
 """Clock speed above which a cluster is cleaned up with every roll-up."""
 
@@ -176,6 +178,20 @@ def study_capacity(study_id: int) -> None:
     working.work(study_id)
 
 
+@shared_task(name="scheduling.tasks.live_replays")
+def live_replays(experiment_id: int) -> None:
+    """Some replays of an experiment; the next task goes on with the rest, so that others have their turn."""
+    if running.work(experiment_id):
+        live_replays.apply_async(args=[experiment_id])
+
+
+@shared_task(name="scheduling.tasks.request_replays")
+def request_replays() -> None:
+    """Go on with experiments whose replays nobody works on: those that a killed worker held, too."""
+    for pk in running.unattended():
+        live_replays.apply_async(args=[pk], expires=REPLAYS_EXPIRES_S)
+
+
 @shared_task(name="scheduling.tasks.roll_up")
 def roll_up() -> None:
     """Minutes into hours, hours into days."""
@@ -264,6 +280,7 @@ def _retain(cluster: Cluster) -> None:
     retention_service.retain(cluster)
     kept.forget(cluster)
     studies.forget(cluster)
+    experiments.forget(cluster)
 
 
 @shared_task(name="scheduling.tasks.heartbeat")

@@ -42,6 +42,7 @@ DECIDED = Versioned(apart=REQUEST.apart, methods=frozenset({"POST"}))
 VERSIONED: Mapping[str, Versioned] = {
     "AlertDetail": Versioned(apart=ALERT),
     "ConsolidationDetail": Versioned(),
+    "ExperimentDetail": Versioned(apart=frozenset({"results"})),
     "GroupRuleDetail": Versioned(),
     "LoanAct": DECIDED,
     "LoanDetail": REQUEST,

@@ -51,7 +51,7 @@ class ReportView(ClusterView):
 class Utilization(ReportView):
     @SCHEMA
     def get(self, request: Request, cluster: str) -> Response:
-        """Capacity, allocated and really used GPU-hours by class and queue; by user and type, and how work ended."""
+        """Capacity, allocated and really used GPU-hours by class, queue, user and type; how work ended."""
         return self.report("utilization", request.query_params)
 
 

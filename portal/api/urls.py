@@ -11,6 +11,7 @@ from portal.api import (
     clusters,
     consolidations,
     docs,
+    experiments,
     foresight,
     ledger,
     letters,
@@ -160,6 +161,20 @@ urlpatterns = [
     path(f"{CLUSTER}/reports/longest", reports.Longest.as_view(), name="longest"),
     path(f"{CLUSTER}/reports/fairness", reports.Fairness.as_view(), name="fairness"),
     path(f"{CLUSTER}/reports/preemptions", reports.Preemptions.as_view(), name="preemptions"),
+    path(f"{CLUSTER}/experiments", experiments.ExperimentList.as_view(), name="experiments"),
+    path(
+        f"{CLUSTER}/experiments/<int:pk>", experiments.ExperimentDetail.as_view(), name="experiment"
+    ),
+    path(
+        f"{CLUSTER}/experiments/<int:pk>/cancel",
+        experiments.ExperimentCancel.as_view(),
+        name="experiment_cancel",
+    ),
+    path(
+        f"{CLUSTER}/experiments/<int:pk>/promote",
+        experiments.ExperimentPromote.as_view(),
+        name="experiment_promote",
+    ),
     path(f"{CLUSTER}/what-ifs", foresight.WhatIfList.as_view(), name="what_ifs"),
     path(f"{CLUSTER}/what-ifs/<int:pk>", foresight.WhatIfDetail.as_view(), name="what_if"),
     path(f"{CLUSTER}/capacity", capacity.CapacityStudies.as_view(), name="capacity_studies"),

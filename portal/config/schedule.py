@@ -7,6 +7,7 @@ EVERY: dict[str, tuple[str, float]] = {
     "guardrails": ("scheduling.tasks.request_guards", 30.0),
     "measures": ("scheduling.tasks.request_measures", 15.0),
     "forecasts": ("scheduling.tasks.request_forecasts", 10.0),
+    "replays": ("scheduling.tasks.request_replays", 60.0),
     "heartbeat": ("scheduling.tasks.heartbeat", 10.0),
     "roll-up": ("scheduling.tasks.roll_up", 60.0),
     "roll-up-days": ("scheduling.tasks.roll_up_days", 600.0),

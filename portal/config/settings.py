@@ -173,6 +173,8 @@ LOGIN_URL = "accounts:sign_in"
 LOGIN_REDIRECT_URL = "/"
 LOGOUT_REDIRECT_URL = "accounts:sign_in"
 # How often a password may be guessed: docs/operations.md, "Signing in".
+WEIR_LAB_TASKS = env.int("WEIR_LAB_TASKS", default=1)
+"""Tasks that live the replays of one experiment at the same time."""
 WEIR_SIGN_IN_TRIES = env.int("WEIR_SIGN_IN_TRIES", default=8)
 WEIR_SIGN_IN_WAIT_S = env.int("WEIR_SIGN_IN_WAIT_S", default=900)
 WEIR_SIGN_IN_TRIES_WIDE = env.int("WEIR_SIGN_IN_TRIES_WIDE", default=50)
@@ -328,7 +330,7 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
     "ENUM_NAME_OVERRIDES": {
         "StateEnum": "scheduling.models.workloads.State",
         "WorkloadTypeEnum": "scheduling.models.WorkloadType",
-        "WhatIfStateEnum": "scheduling.models.WhatIfState",
+        "WhatIfStateEnum": "scheduling.models.foresight.WhatIfState",
         "RequestKindEnum": "portal.approvals.states.Kind",
         "RequestStateEnum": "portal.approvals.states.State",
         # Of decisions: the name that it had before others had actions too.

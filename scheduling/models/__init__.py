@@ -25,6 +25,7 @@ from scheduling.models.foresight import (
     WhatIfKind,
     WhatIfState,
 )
+from scheduling.models.lab import Experiment, Variant, VariantReplay, VariantState
 from scheduling.models.ledger import (
     Cycle,
     CycleRecord,
@@ -78,6 +79,7 @@ __all__ = [
     "DemandForecast",
     "Eviction",
     "EvictionRule",
+    "Experiment",
     "ForecastOutcome",
     "ForecastRun",
     "GpuClass",
@@ -113,6 +115,9 @@ __all__ = [
     "Transition",
     "UsageSample",
     "UserUsage",
+    "Variant",
+    "VariantReplay",
+    "VariantState",
     "WhatIf",
     "WhatIfKind",
     "WhatIfState",

@@ -59,6 +59,7 @@ from tests.factories import (
     make_user,
     make_workload,
 )
+from tests.lab import empty_experiment
 
 pytestmark = [pytest.mark.django_db, pytest.mark.long]
 
@@ -114,6 +115,7 @@ TEAM_OF = {"team": "pretraining"}
 PROGRAM = {**TEAM_OF, "account": "svc-vermilion"}
 PROGRAM_TOKEN = {**PROGRAM, "pk": "program_token"}
 WHAT_IF = {"pk": "what_if"}
+EXPERIMENT = {"pk": "experiment"}
 REPLAY = {"pk": "replay"}
 STUDY = {"pk": "study"}
 LOAN, OFFER = {"pk": "loan"}, {"pk": "offer"}
@@ -214,6 +216,12 @@ ROWS = {
     "web:loan": Row(ACTORS, args=LOAN),
     "web:loan_act": Row(None, LEADS, {**LOAN, "verb": "decline"}),
     "web:loan_offer_withdraw": Row(None, LEADS, OFFER),
+    "web:experiments": Row(OPERATORS),
+    "web:experiment_new": Row(OPERATORS, OPERATORS),
+    "web:experiment": Row(OPERATORS, args=EXPERIMENT),
+    "web:experiment_csv": Row(OPERATORS, args=EXPERIMENT),
+    "web:experiment_cancel": Row(None, OPERATORS, EXPERIMENT),
+    "web:experiment_promote": Row(None, OPERATORS, EXPERIMENT),
     "web:what_ifs": Row(OPERATORS, OPERATORS),
     "web:what_if": Row(OPERATORS, args=WHAT_IF),
     "web:what_if_cancel": Row(None, OPERATORS, WHAT_IF),
@@ -356,6 +364,10 @@ ROWS = {
     "api:decisions": Row(HERE),
     "api:evictions": Row(HERE),
     **{f"api:{name}": Row(HERE) for name in REPORTS},
+    "api:experiments": Row(OPERATORS, OPERATORS),
+    "api:experiment": Row(OPERATORS, OPERATORS, EXPERIMENT, by="DELETE"),
+    "api:experiment_cancel": Row(None, OPERATORS, EXPERIMENT),
+    "api:experiment_promote": Row(None, OPERATORS, EXPERIMENT),
     "api:what_ifs": Row(OPERATORS, OPERATORS),
     "api:what_if": Row(OPERATORS, OPERATORS, WHAT_IF, by="DELETE"),
     "api:capacity_studies": Row(OPERATORS, OPERATORS),
@@ -506,6 +518,7 @@ def build() -> World:
         "change": change.pk,
         "template": template.pk,
         "what_if": question.pk,
+        "experiment": empty_experiment(cluster).pk,
         "replay": replay.pk,
         "study": _study(cluster).pk,
         "loan": loan.pk,

@@ -53,6 +53,7 @@ from scheduling.services.events import announce, deliver_due
 from scheduling.services.words.told import sealed_of
 from tests.cycles import record, snapshot_of
 from tests.factories import NOW, make_cluster, make_member, make_persona, make_user, make_workload
+from tests.lab import empty_experiment
 from tests.said import figures
 
 OKAPI, ZEBRA, QUOKKA = b"okapi", b"zebra", b"quokka"
@@ -146,7 +147,8 @@ def organisation() -> Organisation:
                 "uid-search", "uid-nowhere",
             ],
             "pk": [
-                change, token.pk, _what_if(cluster), _study(cluster), _asked_for(queues), *_letters(),
+                change, token.pk, _what_if(cluster), _study(cluster), _experiment(cluster),
+                _asked_for(queues), *_letters(),
                 999_999,
             ],
             "number": [cycle.number, 999_999],
@@ -376,6 +378,15 @@ def _study(cluster: Cluster) -> int:
         cluster=cluster, author="quokka-user", end=NOW, days=7, replications=5, most_cpu_s=60, asked_at=NOW,
         made_at=NOW, state="done",
     )  # fmt: skip
+    return made.pk
+
+
+def _experiment(cluster: Cluster) -> int:
+    """An experiment of somebody else that names queues of others; its key."""
+    made = empty_experiment(cluster, "zebra-experiment", "quokka-user")
+    made.variants.filter(letter="B").update(
+        changes=[{"kind": "quota", "queue": "zebra-vision", "gpu_class": GPUS, "nominal_gpus": 4}]
+    )
     return made.pk
 
 

@@ -49,6 +49,7 @@ def test_every_answer_to_a_person_stays_out_of_caches(admin):
         "rule",
         "passkey",
         "what_if",
+        "experiment",
         "replay",
         "study",
         "loan",

@@ -149,6 +149,25 @@ ADDRESSES = {
         ("?class=quokka", f"?class={GPUS}", "?format=json"), ({"days": PROBE},), shows=True
     ),
     "web:capacity_slo": Address(probes=({"gpu_class": PROBE}, {"gpu_class": GPUS, "minutes": PROBE})),
+    "web:experiments": Address(shows=True),
+    "web:experiment_new": Address(
+        probes=(
+            {"name": PROBE}, {"variant": PROBE},
+            {"add": "quota", "quota-queue": PROBE, "quota-nominal_gpus": "1"},
+        ),
+        shows=True,
+    ),
+    "web:experiment": SHOWN,
+    "web:experiment_csv": SHOWN,
+    "web:experiment_cancel": PLAIN,
+    "web:experiment_promote": Address(probes=({"letter": "B", "reason": PROBE}, {"letter": PROBE})),
+    "api:experiments": Address(
+        ("?limit=500",), ({"name": PROBE}, {"name": "n", "variants": [{"name": "n", "changes": [QUESTION]}]}),
+        shows=True,
+    ),
+    "api:experiment": SHOWN,
+    "api:experiment_cancel": Address(probes=({"letter": PROBE},)),
+    "api:experiment_promote": Address(probes=({"letter": "B", "reason": PROBE},)),
     "api:audit": Address(("?q=zebra", "?who=quokka-user", "?limit=500"), shows=True),
     "api:people": Address(
         ("?limit=500",), ({"username": PROBE},), tries="zebra-user", by_name=GIVER, shows=True

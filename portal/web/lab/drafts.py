@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
@@ -31,7 +31,11 @@ class Draft:
 
 def quota_draft(user: User, question: WhatIf) -> Draft | None:
     """None where the question changes no quota, or the person does not divide all queues that it is about."""
-    cluster, changes = question.cluster, question.changes
+    return draft_of(user, question.cluster, question.changes, question.title)
+
+
+def draft_of(user: User, cluster: Cluster, changes: Sequence[Json], reason: str) -> Draft | None:
+    """The same of any changes, with ``reason`` typed in."""
     quotas = [one for one in changes if one["kind"] == "quota"]
     queues = _queues(cluster, {one["queue"] for one in quotas})
     top = _top(user, cluster, queues.values())
@@ -39,7 +43,7 @@ def quota_draft(user: User, question: WhatIf) -> Draft | None:
         return None
     classes = {one.name: one for one in cluster.gpu_classes.all()}
     cells = {name: text for one in quotas for name, text in _cells(one, queues, classes)}
-    more = {DRAFT: "1", "reason": question.title, **cells}
+    more = {DRAFT: "1", "reason": reason, **cells}
     others = sorted({one["kind"] for one in changes} - {"quota"})
     page = reverse("web:quotas", args=[cluster.name, top.name])
     return Draft(top, f"{page}?{urlencode(more)}", ", ".join(others))

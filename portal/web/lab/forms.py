@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 from urllib.parse import urlencode
 
@@ -18,14 +18,19 @@ PARAMETER = "change"
 
 def changes_in(query: QueryDict) -> list[Json]:
     """The changes of the address. Raises ChangeError for one that is no JSON object."""
+    return objects_in(query.getlist(PARAMETER), "changes")
+
+
+def objects_in(texts: Iterable[str], name: str) -> list[Json]:
+    """Each text as a JSON object. Raises ChangeError at ``name.0`` for one that is none."""
     found = []
-    for i, text in enumerate(query.getlist(PARAMETER)):
+    for i, text in enumerate(texts):
         try:
             one = json.loads(text)
-        except ValueError:
+        except (ValueError, RecursionError):
             one = None
         if not isinstance(one, dict):
-            raise ChangeError(f"changes.{i}", "That is no change.", "Add it again below.")
+            raise ChangeError(f"{name}.{i}", "That cannot be read.", "Add it again below.")
         found.append(one)
     return found
 
@@ -110,6 +115,12 @@ FIELDS: Mapping[str, Mapping[str, Reader]] = {
     },
     "priority": {"priority_class": _text, "value": _number, "max_wait_s": _hours},
     "policy": {"setting": _text, "value": _value},
-    "queue": {"queue": _text, "parent": _text, "priority": _number, "max_running": _number},
+    "queue": {
+        "queue": _text,
+        "parent": _text,
+        "priority": _number,
+        "max_running": _number,
+        "sharing": _text,
+    },
     "class": {"gpu_class": _text, "exchange_rate": _number},
 }

@@ -7,12 +7,13 @@ from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.http import Http404, HttpResponse
+from django.http import Http404, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods
 
 from portal.teams.access import is_admin
 from portal.web.frame.requests import PersonRequest
+from portal.web.lab.drafts import DRAFT
 from portal.web.operations.mode import operated
 from portal.web.quotas.preview import Told, tried
 from scheduling.models import Cluster
@@ -31,19 +32,25 @@ def policy(request: PersonRequest, cluster: str) -> HttpResponse:
     if request.method == "POST":
         if not is_admin(request.user):
             raise Http404
-        values, faults = _typed(request)
+        values, faults = _typed(request.POST)
         if not faults and "preview" in request.POST:
             seen = tried(request.user, found, changes_of_policy(found, values))
         elif not faults:
             faults = _save(request, found, values)
             if not faults:
                 return redirect("web:policy", found.name)
+    typed = request.POST
+    if request.method != "POST" and DRAFT in request.GET and is_admin(request.user):
+        typed = request.GET
+        values, faults = _typed(typed)
+        seen = None if faults else tried(request.user, found, changes_of_policy(found, values))
     context = {
         "cluster": found,
-        "groups": _groups(found, request.POST, faults),
+        "is_draft": typed is request.GET,
+        "groups": _groups(found, typed, faults),
         "faults": faults,
         "told": seen,
-        "reason": request.POST.get("reason", ""),
+        "reason": typed.get("reason", ""),
         "may_set": is_admin(request.user),
         "changed": sum(getattr(found, knob.field) != knob.default for knob in KNOBS),
         "count": len(KNOBS),
@@ -51,14 +58,14 @@ def policy(request: PersonRequest, cluster: str) -> HttpResponse:
     return render(request, "web/operations/policy.html", context, status=400 if faults else 200)
 
 
-def _typed(request: PersonRequest) -> tuple[dict[str, Any], dict[str, str]]:
+def _typed(query: QueryDict) -> tuple[dict[str, Any], dict[str, str]]:
     """Values and faults by field."""
     values, faults = {}, {}
     for knob in KNOBS:
-        if knob.field not in request.POST:
+        if knob.field not in query:
             continue
         try:
-            values[knob.field] = read(knob, request.POST[knob.field].strip())
+            values[knob.field] = read(knob, query.get(knob.field, "").strip())
             check(knob.field, values[knob.field])
         except ServiceError as error:
             faults[knob.field] = str(error)

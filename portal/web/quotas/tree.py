@@ -17,6 +17,7 @@ from portal.accounts.views import person
 from portal.teams.access import dividable_queues, is_admin, visible_queues
 from portal.teams.reading import reader_of
 from portal.web.frame.shell import get_cluster
+from portal.web.lab.drafts import DRAFT
 from portal.web.quotas.draining import CONFIRMED, Draining, draining
 from portal.web.quotas.place import crumbs, get_queue, may_divide, may_edit_queue
 from portal.web.quotas.preview import Told, tried
@@ -61,6 +62,15 @@ LIMIT_ERRORS = {
     "min_value": "Write 0 or more, or leave it empty for no limit.",
 }
 MOST_AT_ONCE = 1_000_000
+DRAFTED = (
+    "priority",
+    "stop",
+    "sharing",
+    "max_running",
+    "max_running_per_user",
+    "max_gpus_per_user",
+)
+"""Fields that an address may fill in."""
 
 
 class QueueForm(forms.Form):
@@ -231,7 +241,7 @@ def edit(request: HttpRequest, cluster: str, queue: str) -> HttpResponse:
         "max_memory_gib": _gib(found.max_memory_mib),
         "max_pods": found.max_pods,
     }
-    form = _form(request, found, initial)
+    form = _form(request, found, initial | _drafted(request))
     if request.method == "POST" and form.is_valid():
         if "preview" in request.POST:
             return _page(request, found, form, is_new=False, seen=_tried(request, found, form))
@@ -246,6 +256,13 @@ def edit(request: HttpRequest, cluster: str, queue: str) -> HttpResponse:
             messages.success(request, f"Queue {changed.name} is changed from the next cycle on.")
             return redirect("web:quotas", cluster, changed.parent.name if changed.parent else "")
     return _page(request, found, form, is_new=False)
+
+
+def _drafted(request: HttpRequest) -> dict[str, str]:
+    """What the address says was typed and is not saved."""
+    if DRAFT not in request.GET:
+        return {}
+    return {name: request.GET[name] for name in DRAFTED if name in request.GET}
 
 
 @login_required

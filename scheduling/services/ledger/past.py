@@ -50,7 +50,8 @@ def _rows(cluster: Cluster, begin: datetime, end: datetime) -> QuerySet[Workload
     open_then = Q(finished_at=None) | Q(finished_at__gt=begin)
     rows = Workload.objects.filter(open_then, cluster=cluster, submitted_at__lte=end, gpus__gt=0)
     ran = rows.exclude(outcome=Outcome.CANCELLED, first_started_at=None)
-    return ran.select_related("priority_class", "queue", "gpu_class").order_by("submitted_at", "id")
+    told = ran.select_related("priority_class", "queue", "gpu_class", "prediction")
+    return told.order_by("submitted_at", "id")
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +94,21 @@ class _Reader:
             members=m.Members(row.min_members, row.max_members),
             elastic=row.elastic,
             gpu_classes=tuple(wish),
+            predicted=self._predicted(row),
+        )
+
+    def _predicted(self, row: Workload) -> m.Predicted | None:
+        """Of its run, as said before it began: by the model, else by its author. Nothing of a run that had
+        begun before the window: its rest was never told apart."""
+        if row.first_started_at is not None and row.first_started_at < self.begin:
+            return None
+        told = getattr(row, "prediction", None)
+        if told is not None:
+            return m.Predicted(told.told_p50_s, max(told.told_p50_s, told.told_p90_s))
+        if row.predicted_p50_s is None:
+            return None
+        return m.Predicted(
+            row.predicted_p50_s, max(row.predicted_p50_s, row.predicted_p90_s or 0.0)
         )
 
     def _run_s(self, row: Workload) -> int:

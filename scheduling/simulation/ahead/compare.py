@@ -125,9 +125,15 @@ def _alone(queue: Queue) -> Queue:
 def later_than_alone(shared: Lived, own: Lived) -> int:
     """How many of the jobs that ended on the quota of their queue alone end later where it is shared; who
     did not end there within the window is late if the window was long enough to tell."""
+    return int(late_each(shared, own).sum())
+
+
+def late_each(shared: Lived, own: Lived) -> Flags:
+    """The same, job by job."""
     done = own.end_s >= 0
     took_s = np.where(done, own.end_s - own.submit_s, 0)
     bound_s = np.where(done, own.end_s, 0) + np.maximum(LATE_S, LATE_SHARE * took_s)
     last_s = max(shared.end_s.max(initial=0), own.end_s.max(initial=0))
     ends_s = np.where(shared.end_s >= 0, shared.end_s, last_s)
-    return int((done & (ends_s > bound_s)).sum())
+    found: Flags = done & (ends_s > bound_s)
+    return found

@@ -13,10 +13,10 @@ from scheduling.engine.codes import ACTIONS, REASONS
 from scheduling.engine.compile.kernel import address_of
 from scheduling.engine.compile.structs import as_struct
 from scheduling.engine.cycle.one_pass import plan_world
-from scheduling.engine.model import Action, Reason, Snapshot
+from scheduling.engine.model import Action, Reason, Sharing, Snapshot
 from scheduling.engine.state.input import Work
 from scheduling.engine.state.tables import empty_work
-from scheduling.simulation.compiled.outlook import Outlook, no_outlook
+from scheduling.simulation.compiled.outlook import Outlook, no_outlook, outlook_on
 from scheduling.simulation.run.frames import Scribe
 from scheduling.simulation.run.jobs import Submission
 from scheduling.simulation.run.options import (
@@ -139,9 +139,15 @@ def live_through(
 
 
 def live_submissions(
-    template: Snapshot, submissions: Sequence[Submission], options: Options = EVERY_EVENT
+    template: Snapshot,
+    submissions: Sequence[Submission],
+    options: Options = EVERY_EVENT,
+    *,
+    foreseen: bool = False,
 ) -> Life:
-    """The life that ``simulate`` lives, in the compiled loop. Raises UnsettledError."""
+    """The life that ``simulate`` lives, in the compiled loop; ``foreseen``, where ``template`` shares by
+    merit or orders by rank, with own quotas played along and expected work learned from what is over.
+    Raises UnsettledError."""
     frame = encode(replace(template, workloads=()))
     scribe = Scribe(frame)
     rows = [scribe.columns(s.workload) for s in submissions]
@@ -155,4 +161,14 @@ def live_submissions(
     checkpoint_s = np.array([s.checkpoint_s or 0 for s in submissions], np.int64)
     restart_s = cast.restart.astype(np.int64)
     jobs = new_jobs(submit_s, duration_s, checkpoint_s, restart_s, cast.most)
-    return live_through(frame, cast, jobs, options)
+    outlook = _outlook(template, frame, cast, jobs) if foreseen else None
+    return live_through(frame, cast, jobs, options, outlook)
+
+
+def _outlook(template: Snapshot, frame: Frame, cast: Work, jobs: Jobs) -> Outlook | None:
+    """Where anybody looks at it: each queue's own partition is its nominal quota."""
+    by_rank = template.policy.order == "rank"
+    sharings = {template.policy.sharing, *(queue.sharing for queue in template.queues)}
+    if not by_rank and sharings <= {None, Sharing.FAIR_SHARE}:
+        return None
+    return outlook_on(frame, cast, jobs, frame.quotas.nominal.copy(), by_rank)

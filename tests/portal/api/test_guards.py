@@ -22,6 +22,7 @@ from portal.reports.models import SavedView
 from portal.teams.models import GroupRule, Membership, ServiceAccount, Team
 from scheduling.models import Consolidation, GpuClass, PriorityClass, Queue, WhatIf
 from tests.factories import example_cluster, make_user
+from tests.lab import empty_experiment
 
 pytestmark = pytest.mark.django_db
 FRA1 = "/api/v1/clusters/fra1"
@@ -113,6 +114,7 @@ def edited(cluster):
     ApprovalRule.objects.create(queue=research, below_gpus=1000, author=admin, at=timezone.now())
     asked = {"cluster": cluster, "author": "admin", "asked_at": timezone.now()}
     what_if = WhatIf.objects.create(**asked, title="x", changes=[], kind="now", state="done")
+    experiment = empty_experiment(cluster)
     order = Consolidation.objects.create(cluster=cluster, gpu_class=gpu_class, nodes=1, author="admin",
                                          asked_at=timezone.now(), most_moves=1)  # fmt: skip
     offer = LoanOffer.objects.create(
@@ -125,6 +127,7 @@ def edited(cluster):
     return {
         "AlertDetail": ("put", f"{FRA1}/alerts/{alert.pk}", {"escalate_s": 3600}),
         "ConsolidationDetail": ("delete", f"{FRA1}/consolidations/{order.pk}", None),
+        "ExperimentDetail": ("delete", f"{FRA1}/experiments/{experiment.pk}", None),
         "GroupRuleDetail": ("delete", f"/api/v1/group-rules/{rule.pk}", None),
         "NoticePreferences": ("put", "/api/v1/notices/preferences", {}),
         "OfferDetail": ("delete", f"{FRA1}/loan-offers/{offer.pk}", None),

@@ -1,0 +1,77 @@
+"""An experiment over the example organisation's past."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from scheduling.models import Cluster, Experiment, PriorityClass, Variant, Workload, WorkloadType
+from scheduling.services.lab import experiments, running
+from scheduling.services.snapshot import build as snapshots
+from tests.factories import NOW
+from tests.foresight import live_of, with_past
+
+CHANGES = {
+    "name": "Less for speech",
+    "changes": [{"kind": "quota", "queue": "speech", "gpu_class": "h100-80gb", "nominal_gpus": 4}],
+}
+NODES = {
+    "name": "2 nodes more",
+    "changes": [{"kind": "capacity", "gpu_class": "h100-80gb", "nodes": 2}],
+}
+ORDER = {
+    "name": "Shortest first",
+    "changes": [{"kind": "policy", "setting": "order", "value": "shortest_predicted"}],
+}
+
+
+def with_work(cluster: Cluster) -> None:
+    """The past of the forecasts, in a priority class, so that it can be lived again; close enough to wait."""
+    with_past(cluster)
+    training = PriorityClass.objects.filter(type=WorkloadType.TRAINING).order_by("name").first()
+    for row in Workload.objects.filter(cluster=cluster, uid__startswith="past-"):
+        row.priority_class, row.used_gpu_s = training, row.used_gpu_s * 6
+        row.save(update_fields=["priority_class", "used_gpu_s"])
+
+
+def empty_experiment(
+    cluster: Cluster, name: str = "vermilion-experiment", author: str = "lead"
+) -> Experiment:
+    """One of A and B, of which nothing is lived."""
+    made = Experiment.objects.create(
+        cluster=cluster, name=name, author=author, begin=NOW - timedelta(days=2),
+        end=NOW - timedelta(days=1), replays=1, asked_at=NOW,
+    )  # fmt: skip
+    for letter, changes in (("A", []), ("B", CHANGES["changes"])):
+        kind = "changes" if changes else "in_force"
+        Variant.objects.create(
+            experiment=made, letter=letter, name=name, kind=kind, changes=changes
+        )
+    return made
+
+
+def asked(**more) -> experiments.Asked:
+    """Five days judged after two of warm-up, six replays, two variants beside A."""
+    told = {
+        "name": "Order and supply",
+        "begin": NOW - timedelta(days=8),
+        "end": NOW - timedelta(days=3),
+        "warm_up": timedelta(days=2),
+        "replays": 6,
+        "variants": (ORDER, CHANGES),
+    }
+    return experiments.Asked(**{**told, **more})
+
+
+def experiment(cluster: Cluster, monkeypatch, **more) -> Experiment:
+    """Written down, nothing lived yet."""
+    running._stage.cache_clear()
+    running._own.cache_clear()
+    monkeypatch.setattr(snapshots, "live", live_of)
+    return experiments.ask(cluster=cluster, author="admin", asked=asked(**more))
+
+
+def lived(cluster: Cluster, monkeypatch, **more) -> Experiment:
+    made = experiment(cluster, monkeypatch, **more)
+    while running.work(made.pk):
+        pass
+    return made

@@ -1,0 +1,250 @@
+"""Experiments: begun by a form, looked at, cancelled, promoted through their doors; pages and API."""
+
+import json
+from datetime import timedelta
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from portal.accounts.models import User
+from scheduling.models import Experiment, VariantState
+from scheduling.services.lab import running
+from scheduling.services.snapshot import build as snapshots
+from tests.factories import NOW, example_cluster
+from tests.foresight import live_of
+from tests.lab import CHANGES, NODES, ORDER, experiment, lived, with_work
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def cluster(monkeypatch):
+    found = example_cluster()
+    with_work(found)
+    monkeypatch.setattr(snapshots, "live", live_of)
+    monkeypatch.setattr(running, "start", lambda made: None)
+    return found
+
+
+@pytest.fixture
+def admin(cluster):
+    client = Client()
+    client.force_login(User.objects.get(username="admin"))
+    return client
+
+
+def address(name, *args):
+    return reverse(f"web:{name}", args=["fra1", *args])
+
+
+FORM = {
+    "name": "Order in November",
+    "first": str((NOW - timedelta(days=8)).date()),
+    "last": str((NOW - timedelta(days=4)).date()),
+    "warm_up_days": "2",
+    "replays": "6",
+    "draws": "near",
+}
+
+
+def test_empty_list_says_what_to_do(admin):
+    assert "No experiment yet" in admin.get(address("experiments")).content.decode()
+
+
+def test_form_begins_with_a_period_that_the_ledger_has(admin):
+    text = admin.get(address("experiment_new")).content.decode()
+    assert 'type="date" value="2026-11-18"' in text
+    assert "judged" in text
+
+
+@pytest.mark.parametrize(
+    ("typed", "told"),
+    [
+        ({"policy-setting": "order", "policy-value": "rank"}, "order = rank"),
+        ({"queue-queue": "research", "queue-sharing": "promise"}, "above nominal promise"),
+        ({"quota-queue": "speech", "quota-gpu_class": "h100-80gb", "quota-nominal_gpus": "4"}, "nominal 4"),
+        ({"capacity-gpu_class": "h100-80gb", "capacity-nodes": "-2"}, "2 nodes h100-80gb fewer"),
+        ({"class-gpu_class": "h100-80gb", "class-exchange_rate": "0.5"}, "h100-80gb counts 0.5"),
+    ],
+)  # fmt: skip
+def test_variant_is_added_in_words(admin, typed, told):
+    kind = next(iter(typed)).partition("-")[0]
+    text = admin.post(address("experiment_new"), {**FORM, "add": kind, **typed}).content.decode()
+    assert told in text
+    assert "Order in November" in text
+
+
+def test_change_is_added_to_a_variant_and_a_variant_removed(admin):
+    held = {**FORM, "variant": [json.dumps(ORDER), json.dumps(CHANGES)]}
+    grown = {
+        "add": "capacity",
+        "into": "0",
+        "capacity-gpu_class": "h100-80gb",
+        "capacity-nodes": "2",
+    }
+    assert (
+        "2 nodes h100-80gb more"
+        in admin.post(address("experiment_new"), held | grown).content.decode()
+    )
+    left = admin.post(address("experiment_new"), held | {"remove": "0"}).content.decode()
+    assert "Shortest first" not in left
+    assert "Less for speech" in left
+
+
+def test_experiment_is_begun_and_found_again(admin, cluster):
+    answer = admin.post(address("experiment_new"), {**FORM, "variant": json.dumps(ORDER)})
+    made = Experiment.objects.get()
+    assert answer.headers["Location"] == address("experiment", made.pk)
+    assert "Order in November" in admin.get(address("experiments")).content.decode()
+    assert "Too few replays" in admin.get(address("experiment", made.pk)).content.decode()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        ({"name": ""}, "An experiment needs a name."),
+        ({"first": "soon"}, "That is no date."),
+        ({"last": "2026-11-25"}, "The period is not over yet."),
+        ({"warm_up_days": "27"}, "The ledger has not all of it."),
+        ({"replays": "many"}, "That is no whole number."),
+        ({"variant": "{"}, "That cannot be read."),
+        ({"variant": '{"name": "n", "changes": [{"kind": "quota"}]}'}, "needs"),
+        ({"variant": '{"name": "n", "changes": 7}'}, "There is no change."),
+    ],
+)
+def test_bad_form_is_shown_again_with_what_is_wrong(admin, wrong, told):
+    answer = admin.post(address("experiment_new"), {**FORM, **wrong})
+    assert answer.status_code == 400
+    assert told in answer.content.decode()
+    assert not Experiment.objects.exists()
+
+
+def test_results_say_better_worse_or_noise_and_have_tables(admin, cluster, monkeypatch):
+    made = lived(cluster, monkeypatch)
+    text = admin.get(address("experiment", made.pk)).content.decode()
+    for told in ("Results over all", "By queue: P90 wait", "widened for 14 comparisons", "Difference to A",
+                 "A replayed against what happened", "Promote"):  # fmt: skip
+        assert told in text
+    assert "every 2s" not in text
+
+
+def test_page_of_what_is_lived_still_asks_again(admin, cluster, monkeypatch):
+    made = experiment(cluster, monkeypatch)
+    assert "every 2s" in admin.get(address("experiment", made.pk)).content.decode()
+
+
+def test_clone_begins_with_the_same(admin, cluster, monkeypatch):
+    made = experiment(cluster, monkeypatch)
+    text = admin.get(f"{address('experiment_new')}?clone={made.pk}").content.decode()
+    assert "Order and supply, again" in text
+    assert "Less for speech" in text
+
+
+def test_csv_has_every_variant_and_queue(admin, cluster, monkeypatch):
+    made = lived(cluster, monkeypatch)
+    lines = admin.get(address("experiment_csv", made.pk)).content.decode().splitlines()
+    assert lines[0].startswith("queue,variant,replays,figure,mean,difference")
+    assert any(line.startswith(",B,6,avg_wait_s,") for line in lines)
+    assert any(",C,6,p90_wait_s," in line and not line.startswith(",") for line in lines)
+
+
+def test_one_variant_is_cancelled(admin, cluster, monkeypatch):
+    made = experiment(cluster, monkeypatch)
+    admin.post(address("experiment_cancel", made.pk), {"letter": "C"})
+    states = dict(made.variants.values_list("letter", "state"))
+    assert (states["B"], states["C"]) == (VariantState.WAITING, VariantState.CANCELLED)
+
+
+def test_promoted_policy_is_typed_into_the_policy_page_and_not_saved(admin, cluster, monkeypatch):
+    made = lived(cluster, monkeypatch)
+    answer = admin.post(
+        address("experiment_promote", made.pk), {"letter": "B", "reason": "waits fall"}
+    )
+    assert answer.headers["Location"].startswith(f"{address('policy')}?draft=1")
+    text = admin.get(answer.headers["Location"]).content.decode()
+    assert "<option selected>shortest_predicted</option>" in text
+    assert 'value="waits fall"' in text
+    assert "not saved yet" in text
+    cluster.refresh_from_db()
+    assert cluster.order != "shortest_predicted"
+
+
+def test_promoted_quota_is_typed_into_the_grid(admin, cluster, monkeypatch):
+    made = lived(cluster, monkeypatch)
+    answer = admin.post(
+        address("experiment_promote", made.pk), {"letter": "C", "reason": "speech idles"}
+    )
+    assert "/quotas/" in answer.headers["Location"]
+    assert "not saved yet" in admin.get(answer.headers["Location"]).content.decode()
+
+
+def test_promoted_queue_is_typed_into_its_form(admin, cluster, monkeypatch):
+    way = {"name": "p", "changes": [{"kind": "queue", "queue": "research", "sharing": "promise"}]}
+    made = lived(cluster, monkeypatch, variants=[way])
+    answer = admin.post(address("experiment_promote", made.pk), {"letter": "B", "reason": "r"})
+    text = admin.get(answer.headers["Location"]).content.decode()
+    assert '<option value="promise" selected>' in text
+
+
+@pytest.mark.parametrize(("letter", "reason"), [("B", ""), ("C", "r"), ("Z", "r"), ("B", "a\nb")])
+def test_promotion_that_cannot_be_is_shown_with_its_fault(
+    admin, cluster, monkeypatch, letter, reason
+):
+    made = lived(cluster, monkeypatch, variants=[ORDER, NODES])
+    answer = admin.post(
+        address("experiment_promote", made.pk), {"letter": letter, "reason": reason}
+    )
+    assert answer.status_code == 400
+    assert "Nothing was promoted" in answer.content.decode()
+    assert not made.variants.exclude(promoted_at=None).exists()
+
+
+API = "/api/v1/clusters/fra1/experiments"
+
+
+def body(**more):
+    told = {
+        "name": "By REST",
+        "begin": (NOW - timedelta(days=8)).isoformat(),
+        "end": (NOW - timedelta(days=3)).isoformat(),
+        "warm_up_days": 2,
+        "replays": 6,
+        "variants": [ORDER],
+    }
+    return {**told, **more}
+
+
+def post(client, url, data):
+    return client.post(url, data, content_type="application/json")
+
+
+def test_api_begins_reads_cancels_and_drops(admin, cluster):
+    answer = post(admin, API, body())
+    assert answer.status_code == 202
+    one = answer.headers["Location"]
+    assert admin.get(API).json()["results"][0]["name"] == "By REST"
+    assert admin.get(one).json()["results"]["variants"][1]["done"] == 0
+    told = post(admin, f"{one}/cancel", {"letter": "B"}).json()
+    assert [v["state"] for v in told["variants"]] == ["waiting", "cancelled"]
+    assert admin.delete(one).status_code == 204
+    assert Experiment.objects.count() == 1
+    assert admin.delete(one).status_code == 204
+    assert not Experiment.objects.exists()
+
+
+def test_api_refusal_names_the_field(admin):
+    bad = [{"name": "n", "changes": [{**CHANGES["changes"][0], "queue": "nowhere"}]}]
+    answer = post(admin, API, body(variants=bad))
+    assert answer.status_code == 400
+    assert "variants.0.changes.0.queue" in answer.content.decode()
+
+
+def test_api_promotes_and_changes_nothing(admin, cluster, monkeypatch):
+    made = lived(cluster, monkeypatch)
+    answer = post(admin, f"{API}/{made.pk}/promote", {"letter": "B", "reason": "waits fall"})
+    assert answer.json() == {
+        "policy": {"order": "shortest_predicted"}, "quotas": [], "queues": [], "left_out": [],
+    }  # fmt: skip
+    cluster.refresh_from_db()
+    assert cluster.order != "shortest_predicted"
