@@ -180,9 +180,13 @@ def study_capacity(study_id: int) -> None:
 
 @shared_task(name="scheduling.tasks.live_replays")
 def live_replays(experiment_id: int) -> None:
-    """Some replays of an experiment; the next task goes on with the rest, so that others have their turn."""
+    """Some replays of an experiment; the next task goes on with the rest or with another experiment, so that
+    other work has its turn between them."""
     if running.work(experiment_id):
         live_replays.apply_async(args=[experiment_id])
+        return
+    for pk in running.unattended()[:1]:
+        live_replays.apply_async(args=[pk])
 
 
 @shared_task(name="scheduling.tasks.request_replays")

@@ -174,7 +174,7 @@ LOGIN_REDIRECT_URL = "/"
 LOGOUT_REDIRECT_URL = "accounts:sign_in"
 # How often a password may be guessed: docs/operations.md, "Signing in".
 WEIR_LAB_TASKS = env.int("WEIR_LAB_TASKS", default=1)
-"""Tasks that live the replays of one experiment at the same time."""
+"""Replays of experiments that are lived at the same time."""
 WEIR_SIGN_IN_TRIES = env.int("WEIR_SIGN_IN_TRIES", default=8)
 WEIR_SIGN_IN_WAIT_S = env.int("WEIR_SIGN_IN_WAIT_S", default=900)
 WEIR_SIGN_IN_TRIES_WIDE = env.int("WEIR_SIGN_IN_TRIES_WIDE", default=50)

@@ -35,7 +35,7 @@ from scheduling.simulation.run.options import UnsettledError
 
 log = logging.getLogger(__name__)
 
-LEASE = timedelta(minutes=5)
+LEASE = timedelta(minutes=3)
 """A replay takes seconds; the longest is bounded by the work that an experiment may have."""
 CHUNK_S = 15.0
 """A task lives replays for so long, then lets others have their turn."""
@@ -56,22 +56,28 @@ def send(experiment_id: int) -> None:
 
 
 def unattended() -> list[int]:
-    """Experiments on which nobody works, those of a killed worker among them."""
+    """Experiments that another task could work on now, those of a killed worker among them."""
     now = timezone.now()
+    if _is_busy(now):
+        return []
+    return sorted(set(_claimable(now).values_list("variant__experiment_id", flat=True)))
+
+
+def _is_busy(now: datetime) -> bool:
+    """Whether as many replays are lived as may be: the general lane has other work, too."""
     held = VariantReplay.objects.filter(done_at=None, claimed_until__gte=now)
-    waiting = set(_claimable(now).values_list("variant__experiment_id", flat=True))
-    return sorted(waiting - set(held.values_list("variant__experiment_id", flat=True)))
+    return held.count() >= settings.WEIR_LAB_TASKS
 
 
 def work(experiment_id: int, *, budget_s: float = CHUNK_S) -> bool:
-    """Live replays for ``budget_s``; whether more are open."""
+    """Live replays for ``budget_s``; whether this task should go on with more of them."""
     began = time.monotonic()
     while time.monotonic() - began < budget_s:
         row = claim(experiment_id)
         if row is None:
             return False
         _live(row)
-    return _claimable(timezone.now()).filter(variant__experiment_id=experiment_id).exists()
+    return experiment_id in unattended()
 
 
 def _claimable(now: datetime) -> QuerySet[VariantReplay]:
@@ -80,9 +86,11 @@ def _claimable(now: datetime) -> QuerySet[VariantReplay]:
 
 
 def claim(experiment_id: int) -> VariantReplay | None:
-    """The next replay that nobody works on, claimed; None where there is none."""
+    """The next replay that nobody works on, claimed; None where there is none, or others are busy enough."""
     while True:
         now = timezone.now()
+        if _is_busy(now):
+            return None
         free = _claimable(now).filter(variant__experiment_id=experiment_id)
         row = free.order_by("seed", "variant__letter").select_related("variant").first()
         if row is None:
@@ -103,6 +111,7 @@ def _live(row: VariantReplay) -> None:
     except (ServiceError, UnsettledError, m.SnapshotError) as error:
         failing = Variant.objects.filter(pk=row.variant_id, state__in=OPEN)
         failing.update(state=VariantState.FAILED, fault=_fault(error))
+        VariantReplay.objects.filter(pk=row.pk, claim=row.claim).update(claimed_until=None)
         log.warning(
             "variant %s of experiment %s: %s", row.variant, row.variant.experiment_id, error
         )

@@ -137,7 +137,8 @@ def test_cancelled_variant_is_left_alone_and_others_go_on(cluster, monkeypatch):
     assert not VariantReplay.objects.filter(variant__letter="C").exclude(done_at=None).exists()
 
 
-def test_two_workers_never_hold_the_same_replay(cluster, monkeypatch):
+def test_two_workers_never_hold_the_same_replay(cluster, monkeypatch, settings):
+    settings.WEIR_LAB_TASKS = 18
     made = experiment(cluster, monkeypatch)
     taken = [running.claim(made.pk) for _ in range(18)]
     assert len({row.pk for row in taken}) == 18
@@ -161,10 +162,23 @@ def test_replay_of_a_killed_worker_is_taken_again_and_counts_once(cluster, monke
 def test_beat_goes_on_with_what_nobody_works_on(cluster, monkeypatch):
     made = experiment(cluster, monkeypatch)
     assert running.unattended() == [made.pk]
-    for row in VariantReplay.objects.all():
-        running.claim(made.pk)
-        assert row.done_at is None
+    assert running.claim(made.pk) is not None
     assert running.unattended() == []
+
+
+def test_no_more_replays_are_lived_at_once_than_may_be(cluster, monkeypatch):
+    first, second = experiment(cluster, monkeypatch), experiment(cluster, monkeypatch)
+    assert running.claim(first.pk) is not None
+    assert running.claim(second.pk) is None
+
+
+def test_task_goes_on_with_the_next_experiment(cluster, monkeypatch):
+    first, second = (experiment(cluster, monkeypatch, replays=1) for _ in range(2))
+    sent = [first.pk]
+    monkeypatch.setattr(tasks.live_replays, "apply_async", lambda args, **how: sent.append(*args))
+    while sent:
+        tasks.live_replays(sent.pop())
+    assert states(second) == dict.fromkeys("ABC", "done")
 
 
 def test_task_goes_on_until_all_is_lived(cluster, monkeypatch):
