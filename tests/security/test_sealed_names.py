@@ -146,7 +146,7 @@ ADDRESSES = {
     ),
     "web:what_if": SHOWN,
     "web:capacity": Address(
-        ("?class=quokka", f"?class={GPUS}", "?format=json"), ({"days": PROBE},), shows=True
+        ("?class=quokka", f"?class={GPUS}", "?format=json"), ({"days": PROBE},)
     ),
     "web:capacity_slo": Address(probes=({"gpu_class": PROBE}, {"gpu_class": GPUS, "minutes": PROBE})),
     "web:experiments": Address(shows=True),
@@ -199,7 +199,7 @@ ADDRESSES = {
         shows=True,
     ),
     "api:what_if": SHOWN,
-    "api:capacity_studies": Address(("?limit=500",), ({"days": PROBE},), shows=True),
+    "api:capacity_studies": Address(("?limit=500",), ({"days": PROBE},)),
     "api:capacity_study": PLAIN,
     "accounts:password": Address(probes=({"old_password": PROBE},)),
     "accounts:set_time_zone": Address(probes=({"display_time_zone": PROBE},)),
