@@ -105,7 +105,7 @@ class EngineRun:
     @property
     def spelled_out(self) -> bool:
         """Whether each plan is needed as an object, which the compiled loop does not make."""
-        return self.options.checked or self.plan is not None
+        return self.options.checked or self.plan is not None or bool(self.options.outages)
 
     def replay(self, trace: Trace, nodes: int) -> Replay:
         """Raises TooLargeError; ValueError if a job never ends."""
