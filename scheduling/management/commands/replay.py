@@ -14,15 +14,18 @@ from scheduling.management.command import WeirCommand
 from scheduling.simulation.replay.partition import static_nodes
 from scheduling.simulation.replay.replays import POLICIES, WEIR, measure, replay
 from scheduling.simulation.replay.replicated import lived, means_of
-from scheduling.simulation.replay.weir import EngineRun
+from scheduling.simulation.replay.weir import EngineRun, node_names
 from scheduling.simulation.result import Metrics
 from scheduling.simulation.rivals.costs import Costs
 from scheduling.simulation.rivals.queues import TooLargeError
 from scheduling.simulation.run.jobs import CHECKPOINT_S, RESTART_S
 from scheduling.simulation.run.options import Options
+from scheduling.simulation.scenario.failures import REPAIR_H, outages
 from scheduling.simulation.traces import Ties, Trace, TraceError, read_trace
 
 MOST_LIVES = 1_000
+FAILING_S = 400 * 86_400
+"""Nodes break for so long; the trace and its drain are shorter."""
 nodes = whole(1, MOST_NODES)
 seconds = whole(1, MOST_S)
 
@@ -67,6 +70,12 @@ class Command(WeirCommand):
             default=1.0,
             help="easy, conservative: requested over real run time, where the trace names none",
         )
+        add(
+            "--mtbf-h",
+            type=factor,
+            help="weir: mean hours between failures of a node, drawn with the seed; none fails if left out",
+        )
+        add("--repair-h", type=factor, default=REPAIR_H, help="weir: mean hours to repair a node")
         add("--lives", type=whole(1, MOST_LIVES), default=1, help="means of so many jittered lives")
         add(
             "--warm-up-s",
@@ -91,10 +100,14 @@ class Command(WeirCommand):
                 )
             self.note(f"{len(trace)} jobs, {size} nodes of {trace.gpus_per_node} GPUs")
             where = None if wanted == "static" else size
+            if options["mtbf_h"] and options["policy"] != WEIR:
+                raise ValueError(f"--mtbf-h: nodes break under {WEIR} alone; leave it out")
             found = [
                 measure(
                     each,
-                    replay(each, options["policy"], where, run_of(options), costs),
+                    replay(
+                        each, options["policy"], where, run_of(options, size, costs.seed), costs
+                    ),
                     options["warm_up_s"],
                 )
                 for each, costs in lived(trace, options["lives"], costs_of(options))
@@ -115,9 +128,14 @@ class Command(WeirCommand):
         return trace.head(options["limit"]) if options["limit"] else trace
 
 
-def run_of(options: dict[str, Any]) -> EngineRun:
+def run_of(options: dict[str, Any], size: int, seed: int) -> EngineRun:
+    broken = ()
+    if options["mtbf_h"]:
+        names = node_names(size)
+        times = {"mtbf_h": options["mtbf_h"], "repair_h": options["repair_h"]}
+        broken = outages(names, FAILING_S, seed, **times)
     return EngineRun(
-        Options(cycle_s=options["cycle_s"]),
+        Options(cycle_s=options["cycle_s"], outages=broken),
         CHECKPOINT_S if options["checkpoint_s"] is None else options["checkpoint_s"],
         options["restart_s"],
     )

@@ -52,8 +52,7 @@ def pool(trace: Trace, nodes: int, policy: Policy = DEFAULT_POLICY) -> Snapshot:
         now=trace.origin.astimezone(UTC),
         gpu_classes=(GpuClass(GPU_CLASS),),
         nodes=tuple(
-            Node(f"node-{number:04}", GPU_CLASS, trace.gpus_per_node * MILLI)
-            for number in range(nodes)
+            Node(name, GPU_CLASS, trace.gpus_per_node * MILLI) for name in node_names(nodes)
         ),
         queues=tuple(
             Queue(name, quotas={GPU_CLASS: Quota(nominal[name], weight=float(weight[name]))})
@@ -62,6 +61,11 @@ def pool(trace: Trace, nodes: int, policy: Policy = DEFAULT_POLICY) -> Snapshot:
         priority_classes=(PriorityClass(PRIORITY_CLASS),),
         policy=policy,
     )
+
+
+def node_names(nodes: int) -> list[str]:
+    """Of the pool, in order."""
+    return [f"node-{number:04}" for number in range(nodes)]
 
 
 def submissions(

@@ -90,8 +90,8 @@ class Simulator:
         """Raises UnsettledError; LawError with a checked planner."""
         arrivals = iter(submissions)
         self._expect(arrivals)
-        for outage in self._options.outages:
-            self._agenda.add(outage.down_s, Turn.END, partial(self._break, outage))
+        outages = iter(self._options.outages)
+        self._expect_outage(outages)
         stop_s = self._seconds(self._options.until) if self._options.until else None
         now_s = 0
         while self._agenda:
@@ -221,8 +221,15 @@ class Simulator:
         self._observer.on_requeue(self._time(now_s), job)
         self._ask_for_plan(now_s)
 
-    def _break(self, outage: Outage) -> None:
+    def _expect_outage(self, outages: Iterator[Outage]) -> None:
+        """Writes down the next outage only, and none once nothing else is to come."""
+        outage = next(outages, None)
+        if outage is not None and (self._open or self._agenda):
+            self._agenda.add(outage.down_s, Turn.END, partial(self._break, outage, outages))
+
+    def _break(self, outage: Outage, outages: Iterator[Outage]) -> None:
         """Who leaves anyway goes on leaving; promised seats there are forgotten."""
+        self._expect_outage(outages)
         self._set_ready(outage.node, ready=False)
         for job in list(self._open.values()):
             work = job.workload
