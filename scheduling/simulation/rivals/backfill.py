@@ -21,7 +21,7 @@ from .costs import Costs
 from .packing import place, release
 from .queues import NEVER, Floor, check_size, end_due, finished, floor_of
 
-DEEPEST = 100
+DEEPEST = 500
 """So many of those who wait hold reservations; Slurm bounds its walk likewise (``bf_max_job_test``)."""
 
 

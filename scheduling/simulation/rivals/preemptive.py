@@ -225,7 +225,13 @@ def rank_of(
     if rules.rank == 1:
         return 1.0 if attained > rules.threshold else 0.0
     row = known_row(times, classes.own[job], classes.queue[job], classes.rows - 1)
-    return index_at(times, row, attained / gpus[job]) * gpus[job]
+    return index_at(times, row, stepped(attained / gpus[job])) * gpus[job]
+
+
+@inner
+def stepped(age_s: float) -> float:
+    """Down to a power of two minutes: a rank that moved all the time would evict back and forth."""
+    return 60.0 * 2.0 ** np.floor(np.log2(age_s / 60.0)) if age_s >= 60.0 else 0.0
 
 
 @inner
