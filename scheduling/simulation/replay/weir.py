@@ -52,8 +52,7 @@ def pool(trace: Trace, nodes: int, policy: Policy = DEFAULT_POLICY) -> Snapshot:
         now=trace.origin.astimezone(UTC),
         gpu_classes=(GpuClass(GPU_CLASS),),
         nodes=tuple(
-            Node(f"node-{number:04}", GPU_CLASS, trace.gpus_per_node * MILLI)
-            for number in range(nodes)
+            Node(name, GPU_CLASS, trace.gpus_per_node * MILLI) for name in node_names(nodes)
         ),
         queues=tuple(
             Queue(name, quotas={GPU_CLASS: Quota(nominal[name], weight=float(weight[name]))})
@@ -62,6 +61,11 @@ def pool(trace: Trace, nodes: int, policy: Policy = DEFAULT_POLICY) -> Snapshot:
         priority_classes=(PriorityClass(PRIORITY_CLASS),),
         policy=policy,
     )
+
+
+def node_names(nodes: int) -> list[str]:
+    """Of the pool, in order."""
+    return [f"node-{number:04}" for number in range(nodes)]
 
 
 def submissions(
@@ -105,7 +109,7 @@ class EngineRun:
     @property
     def spelled_out(self) -> bool:
         """Whether each plan is needed as an object, which the compiled loop does not make."""
-        return self.options.checked or self.plan is not None
+        return self.options.checked or self.plan is not None or bool(self.options.outages)
 
     def replay(self, trace: Trace, nodes: int) -> Replay:
         """Raises TooLargeError; ValueError if a job never ends."""

@@ -214,6 +214,11 @@ class Job:
             last_evicted_for=rival,
         )
 
+    def crash(self, now_s: int) -> None:
+        """Its node broke: work since the last checkpoint is lost, and it waits again. That is no eviction."""
+        self._lose(now_s)
+        self.release(now_s)
+
     def release(self, now_s: int) -> None:
         """Its GPUs are free: it waits again."""
         self.run.end_s = now_s

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from .outages import Outage
+
 MAX_PLANS_AT_ONCE = 1000
 """More plans than this within one second mean that the engine undoes what it did."""
 
@@ -28,6 +30,8 @@ class Options:
     """What an observer hears of shares and waits, at most so often; acts always come at once."""
     speeds: Mapping[str, float] = field(default_factory=dict)
     """GPU class -> how many times sooner work ends there than it says; 1 for what is not named."""
+    outages: tuple[Outage, ...] = ()
+    """With any, each plan is made on a fresh snapshot, which takes longer."""
 
 
 EVERY_EVENT = Options()

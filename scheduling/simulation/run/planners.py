@@ -69,6 +69,13 @@ class SnapshotPlanner:
         del self._open[job.number]
         self._tally.forget(job, self._now.timestamp())
 
+    def set_ready(self, node: str, ready: bool) -> None:
+        nodes = tuple(
+            replace(each, ready=ready) if each.name == node else each
+            for each in self._template.nodes
+        )
+        self._template = replace(self._template, nodes=nodes)
+
     def plan(self, now_s: int) -> Iterable[Decision]:
         snapshot = self.snapshot(now_s)
         plan = self._plan(snapshot)

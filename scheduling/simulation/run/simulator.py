@@ -10,13 +10,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import partial
 
+from scheduling.engine import plan as engine_plan
 from scheduling.engine.model import Action, Decision, Phase, Plan, Reason, Snapshot
 
 from .agenda import Agenda, Turn
 from .frames import FramePlanner
 from .jobs import Job, Submission
 from .options import EVERY_EVENT, MAX_PLANS_AT_ONCE, Options, UnsettledError
+from .outages import Outage
 from .planners import PlanFunction, Planner, SnapshotPlanner
 
 
@@ -87,6 +90,8 @@ class Simulator:
         """Raises UnsettledError; LawError with a checked planner."""
         arrivals = iter(submissions)
         self._expect(arrivals)
+        outages = iter(self._options.outages)
+        self._expect_outage(outages)
         stop_s = self._seconds(self._options.until) if self._options.until else None
         now_s = 0
         while self._agenda:
@@ -216,6 +221,39 @@ class Simulator:
         self._observer.on_requeue(self._time(now_s), job)
         self._ask_for_plan(now_s)
 
+    def _expect_outage(self, outages: Iterator[Outage]) -> None:
+        """Writes down the next outage only, and none once nothing else is to come."""
+        outage = next(outages, None)
+        if outage is not None and (self._open or self._agenda):
+            self._agenda.add(outage.down_s, Turn.END, partial(self._break, outage, outages))
+
+    def _break(self, outage: Outage, outages: Iterator[Outage]) -> None:
+        """Who leaves anyway goes on leaving; promised seats there are forgotten."""
+        self._expect_outage(outages)
+        self._set_ready(outage.node, ready=False)
+        for job in list(self._open.values()):
+            work = job.workload
+            if outage.node not in work.placement or work.leaving:
+                continue
+            if work.phase is Phase.RUNNING:
+                job.crash(outage.down_s)
+                self._observer.on_requeue(self._time(outage.down_s), job)
+            elif not job.forget_promise():
+                continue
+            self._planner.put(job)
+        self._ask_for_plan(outage.down_s)
+        self._agenda.add(outage.up_s, Turn.END, partial(self._mend, outage))
+
+    def _mend(self, outage: Outage) -> None:
+        self._set_ready(outage.node, ready=True)
+        self._ask_for_plan(outage.up_s)
+
+    def _set_ready(self, node: str, *, ready: bool) -> None:
+        planner = self._planner
+        if not isinstance(planner, SnapshotPlanner):
+            raise TypeError("nodes break only where plans are made on snapshots")
+        planner.set_ready(node, ready)
+
     def _seconds(self, moment: datetime) -> int:
         """Whole seconds after the origin, rounded up: nothing looks before its time."""
         return -int(-(moment - self._origin).total_seconds() // 1)
@@ -244,6 +282,8 @@ def simulate(
         observer.on_plan(snapshot.now, snapshot, made)
 
     planner: Planner
+    if plan is None and options.outages:
+        plan = engine_plan
     if plan is None:
         planner = FramePlanner(
             template,

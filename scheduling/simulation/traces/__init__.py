@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 from pathlib import Path
 
+from .kubernetes import read_kubernetes
+from .ledger import read_ledger
 from .model import Fault, Trace, TraceError, TraceJob
 from .philly import BUSY_FROM, BUSY_TO, CLUSTER_FILE, TIGHT_NODES, read_philly
 from .swf import read_swf
@@ -19,12 +21,16 @@ __all__ = [
     "Trace",
     "TraceError",
     "TraceJob",
+    "read_kubernetes",
+    "read_ledger",
     "read_philly",
     "read_swf",
     "read_trace",
 ]
 
-CSV, SWF = (".csv", ".csv.gz"), (".swf", ".swf.gz")
+CSV, SWF, JSON = (".csv", ".csv.gz"), (".swf", ".swf.gz"), (".json",)
+LEDGER = (".ledger.csv", ".ledger.csv.gz")
+KNOWN = CSV + SWF + JSON
 
 
 def read_trace(
@@ -34,13 +40,18 @@ def read_trace(
     end: datetime | None = None,
     ties: Ties = Ties.FILE,
 ) -> Trace:
-    """The trace at ``path``: a ``.csv`` or ``.swf`` file, packed or not, or a folder that holds one.
+    """The trace at ``path``: a ``.csv`` (of Philly's columns; Weir's own if it ends in ``.ledger.csv``) or a
+    ``.swf`` file, packed or not, a ``.json`` of Kubernetes objects, or a folder that holds one of these.
 
     ``begin`` and ``end`` (aware, both included) cut a window out of it. ``ties`` orders equal
     submit times of a ``.csv``; a ``.swf`` keeps its own. Raises TraceError when there is no such file, more
     than one to choose from, or a line in it is broken.
     """
     file = find_file(path)
+    if file.name.endswith(LEDGER):
+        return read_ledger(file, begin=begin, end=end)
+    if file.name.endswith(JSON):
+        return read_kubernetes(file, begin=begin, end=end)
     if file.name.endswith(CSV):
         return read_philly(file, begin=begin, end=end, ties=ties)
     return read_swf(file, begin=begin, end=end)
@@ -48,13 +59,13 @@ def read_trace(
 
 def find_file(path: Path) -> Path:
     if not path.is_dir():
-        if not path.name.endswith(CSV + SWF):
+        if not path.name.endswith(KNOWN):
             raise TraceError([Fault(str(path), 0, path.name, "a name that ends in " + ending())])
         return path
     files = sorted(
         entry
         for entry in path.iterdir()
-        if entry.name.endswith(CSV + SWF) and entry.name != CLUSTER_FILE
+        if entry.name.endswith(KNOWN) and entry.name != CLUSTER_FILE
     )
     if len(files) != 1:
         found = ", ".join(file.name for file in files) or "none"
@@ -63,4 +74,4 @@ def find_file(path: Path) -> Path:
 
 
 def ending() -> str:
-    return ", ".join(CSV) + " or " + ", ".join(SWF)
+    return ", ".join(KNOWN[:-1]) + " or " + KNOWN[-1]

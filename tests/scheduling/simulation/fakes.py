@@ -45,7 +45,7 @@ def small_cluster() -> Snapshot:
 
 def first_come(snapshot: Snapshot) -> Plan:
     """Members go one by one to the first node with room; the head never blocks the rest."""
-    free = {node.name: node.gpus for node in snapshot.nodes}
+    free = {node.name: node.gpus for node in snapshot.nodes if node.ready}
     for work in snapshot.workloads:
         for node, members in work.placement.items():
             free[node] = free.get(node, 0) - members * work.gpus

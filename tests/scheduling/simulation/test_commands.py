@@ -98,3 +98,37 @@ def test_bench_without_its_trace_exits_with_two(tmp_path: Path, capsys) -> None:
 
     assert stopped.value.code == 2
     assert "philly" in capsys.readouterr().err
+
+
+def test_replay_in_several_lives_gives_means_with_intervals(trace: Path, capsys) -> None:
+    report = replay(capsys, trace, "--nodes", 1, "--policy", "fifo", "--lives", 6, "--seed", 3)
+
+    assert (report["lives"], report["seed"]) == (6, 3)
+    assert report["half"]["avg_wait_s"] >= 0
+    again = replay(capsys, trace, "--nodes", 1, "--policy", "fifo", "--lives", 6, "--seed", 3)
+    assert {**report, "cpu_s": 0} == {**again, "cpu_s": 0}
+
+
+def test_replay_counts_nobody_of_the_warm_up(trace: Path, capsys) -> None:
+    whole = replay(capsys, trace, "--policy", "fifo", "--nodes", 1)
+    warm = replay(capsys, trace, "--policy", "fifo", "--nodes", 1, "--warm-up-s", 10)
+
+    assert (whole["jobs"], warm["jobs"]) == (3, 2)
+
+
+def test_replay_with_nodes_that_break_is_the_same_for_the_same_seed(trace: Path, capsys) -> None:
+    often = ("--nodes", 2, "--mtbf-h", "0.02", "--repair-h", "0.005", "--seed", 4)
+
+    once, twice = (replay(capsys, trace, *often) for _ in range(2))
+    quiet = replay(capsys, trace, "--nodes", 2)
+
+    assert {**once, "cpu_s": 0} == {**twice, "cpu_s": 0}
+    assert once["makespan_s"] > quiet["makespan_s"]
+
+
+def test_nodes_break_under_the_engine_alone(trace: Path, capsys) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        call_command("replay", str(trace), "--policy", "fifo", "--nodes", "1", "--mtbf-h", "10")
+
+    assert stopped.value.code == 2
+    assert "nodes break under weir alone" in capsys.readouterr().err
