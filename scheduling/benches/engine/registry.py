@@ -17,6 +17,7 @@ from scheduling.benches.engine.dividing import SEED, division_ms, organisation
 from scheduling.benches.engine.durations import bench_duration
 from scheduling.benches.engine.fragmentation import Run, frame_of, place_all
 from scheduling.benches.engine.large import TRAINING, Load, figures, measure_large
+from scheduling.benches.engine.learned import bench_learned_policy, bench_training
 from scheduling.benches.engine.lp import shares_by_lp
 from scheduling.benches.engine.moving import bounds_pct, with_moves
 from scheduling.benches.engine.outcomes import Outcome, Progress
@@ -334,4 +335,6 @@ BENCHES: Mapping[str, Bench] = {
     "cycle": bench_cycle,
     "openb": bench_openb,
     "duration": bench_duration,
+    "learned-policy": bench_learned_policy,
+    "learned-policy-training": bench_training,
 }
