@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +12,18 @@ from .traces import Trace
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
+
+ROWS = (
+    "submit_s",
+    "start_s",
+    "end_s",
+    "duration_s",
+    "gpus",
+    "queue",
+    "evictions",
+    "lost_gpu_s",
+)
+"""Columns of a replay, one value a job."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +68,10 @@ class Replay:
             lost_gpu_s=np.zeros(jobs) if lost_gpu_s is None else lost_gpu_s,
             capacity_gpus=capacity_gpus,
         )
+
+    def take(self, chosen: Flags) -> Replay:
+        """Only the jobs ``chosen``."""
+        return replace(self, **{name: getattr(self, name)[chosen] for name in ROWS})
 
     @property
     def jct_s(self) -> Ints:

@@ -9,17 +9,20 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from scheduling.files.arguments import MOST_NODES, MOST_S, instant, whole
+from scheduling.files.arguments import MOST_NODES, MOST_S, factor, instant, whole
 from scheduling.management.command import WeirCommand
 from scheduling.simulation.replay.partition import static_nodes
 from scheduling.simulation.replay.replays import POLICIES, WEIR, measure, replay
+from scheduling.simulation.replay.replicated import lived, means_of
 from scheduling.simulation.replay.weir import EngineRun
 from scheduling.simulation.result import Metrics
+from scheduling.simulation.rivals.costs import Costs
 from scheduling.simulation.rivals.queues import TooLargeError
 from scheduling.simulation.run.jobs import CHECKPOINT_S, RESTART_S
 from scheduling.simulation.run.options import Options
 from scheduling.simulation.traces import Ties, Trace, TraceError, read_trace
 
+MOST_LIVES = 1_000
 nodes = whole(1, MOST_NODES)
 seconds = whole(1, MOST_S)
 
@@ -54,10 +57,26 @@ class Command(WeirCommand):
         add(
             "--checkpoint-s",
             type=seconds,
-            default=CHECKPOINT_S,
-            help="weir: useful run time between checkpoints",
+            help=f"useful run time between checkpoints; if left out {CHECKPOINT_S} for weir, and rivals "
+            "save work when they evict it",
         )
-        add("--restart-s", type=seconds, default=RESTART_S, help="weir: cost of a resumption")
+        add("--restart-s", type=seconds, default=RESTART_S, help="cost of a resumption")
+        add(
+            "--asked-factor",
+            type=factor,
+            default=1.0,
+            help="easy, conservative: requested over real run time, where the trace names none",
+        )
+        add("--lives", type=whole(1, MOST_LIVES), default=1, help="means of so many jittered lives")
+        add(
+            "--warm-up-s",
+            type=whole(0, MOST_S),
+            default=0,
+            help="who is submitted in the first so many seconds does not count",
+        )
+        add(
+            "--seed", type=whole(0, 1_000_000_000), default=0, help="of lives, and rivals that draw"
+        )
         add("--json", action="store_true", dest="as_json")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -71,18 +90,22 @@ class Command(WeirCommand):
                     [f"{options['trace']}: found {size:,} nodes, expected at most {MOST_NODES:,}"]
                 )
             self.note(f"{len(trace)} jobs, {size} nodes of {trace.gpus_per_node} GPUs")
-            run = EngineRun(
-                Options(cycle_s=options["cycle_s"]), options["checkpoint_s"], options["restart_s"]
-            )
-            result = replay(trace, options["policy"], None if wanted == "static" else size, run)
-            figures = measure(trace, result)
+            where = None if wanted == "static" else size
+            found = [
+                measure(
+                    each,
+                    replay(each, options["policy"], where, run_of(options), costs),
+                    options["warm_up_s"],
+                )
+                for each, costs in lived(trace, options["lives"], costs_of(options))
+            ]
         except (TraceError, TooLargeError, ValueError) as error:
             self.refuse(str(error).splitlines())
         about = describe(trace, options, size) | {"cpu_s": time.process_time() - started_s}
         if options["as_json"]:
-            self.stdout.write(json.dumps(about | asdict(figures), indent=2))
+            self.stdout.write(json.dumps(about | figures_of(found), indent=2))
             return
-        for line in table(about, figures).splitlines():
+        for line in table(about, found).splitlines():
             self.say(line)
 
     def read(self, options: dict[str, Any]) -> Trace:
@@ -90,6 +113,27 @@ class Command(WeirCommand):
             options["trace"], begin=options["begin"], end=options["end"], ties=options["ties"]
         )
         return trace.head(options["limit"]) if options["limit"] else trace
+
+
+def run_of(options: dict[str, Any]) -> EngineRun:
+    return EngineRun(
+        Options(cycle_s=options["cycle_s"]),
+        CHECKPOINT_S if options["checkpoint_s"] is None else options["checkpoint_s"],
+        options["restart_s"],
+    )
+
+
+def costs_of(options: dict[str, Any]) -> Costs:
+    return Costs(
+        options["checkpoint_s"] or 0, options["restart_s"], options["asked_factor"], options["seed"]
+    )
+
+
+def figures_of(found: list[Metrics]) -> dict[str, Any]:
+    """The figures of one life; of several their means, and ``half`` of each mean's 95 % interval."""
+    if len(found) == 1:
+        return asdict(found[0])
+    return means_of(found)
 
 
 def describe(trace: Trace, options: dict[str, Any], size: int) -> dict[str, Any]:
@@ -102,37 +146,42 @@ def describe(trace: Trace, options: dict[str, Any], size: int) -> dict[str, Any]
         "capacity_gpus": size * trace.gpus_per_node,
         "ties": str(options["ties"]),
         "left_out": trace.left_out,
+        "lives": options["lives"],
+        "seed": options["seed"],
     }
 
 
-def table(about: dict[str, Any], figures: Metrics) -> str:
-    """One figure a line, right-aligned, with its unit."""
-    fair = figures.fairness
+def table(about: dict[str, Any], found: list[Metrics]) -> str:
+    """One figure a line, right-aligned, with its unit; of several lives the mean and half its interval."""
+    figures = means_of(found)
+    worst = f"x its own static part ({figures['worst_queue']})"
     rows = [
-        ("jobs", f"{figures.jobs:,}", ""),
-        ("average wait", f"{figures.avg_wait_s:,.0f}", "s"),
-        ("median wait", f"{figures.p50_wait_s:,.0f}", "s"),
-        ("90th percentile", f"{figures.p90_wait_s:,.0f}", "s"),
-        ("99th percentile", f"{figures.p99_wait_s:,.0f}", "s"),
-        ("average completion", f"{figures.avg_jct_s:,.2f}", "s"),
-        ("utilization", f"{100 * figures.utilization:.1f}", "%"),
-        ("evictions", f"{figures.evictions:,}", f"({figures.evictions_per_job:.3f} a job)"),
-        (
-            "lost work",
-            f"{figures.lost_gpu_hours:,.1f}",
-            f"GPU-hours ({figures.lost_gpu_hours_pct:.2f} %)",
-        ),
-        ("fairness (Jain)", f"{fair.jain:.3f}", "of the queues' mean slowdowns"),
-        (
-            "worst queue",
-            f"{fair.worst_queue_ratio:.2f}",
-            f"x its own static part ({fair.worst_queue})",
-        ),
-        ("later than there", f"{fair.unfair_pct:.1f}", "% of jobs"),
+        ("jobs", "jobs", ",", ""),
+        ("average wait", "avg_wait_s", ",.0f", "s"),
+        ("median wait", "p50_wait_s", ",.0f", "s"),
+        ("90th percentile", "p90_wait_s", ",.0f", "s"),
+        ("99th percentile", "p99_wait_s", ",.0f", "s"),
+        ("average completion", "avg_jct_s", ",.2f", "s"),
+        ("utilization", "utilization", ".3f", "of all GPUs"),
+        ("evictions", "evictions", ",.0f", ""),
+        ("evictions a job", "evictions_per_job", ".3f", ""),
+        ("lost work", "lost_gpu_hours", ",.1f", "GPU-hours"),
+        ("lost of all work", "lost_gpu_hours_pct", ".2f", "%"),
+        ("fairness (Jain)", "jain", ".3f", "of the queues' mean slowdowns"),
+        ("worst queue", "worst_queue_ratio", ".2f", worst),
+        ("later than there", "unfair_pct", ".1f", "% of jobs"),
     ]
     place = "static" if about["static"] else "pooled"
-    head = f"{about['trace']}: {about['policy']}, {place}, {about['nodes']} nodes"
-    return "\n".join([head, *(f"  {name:<20}{value:>14} {unit}" for name, value, unit in rows)])
+    head = (
+        f"{about['trace']}: {about['policy']}, {place}, {about['nodes']} nodes, lives: {len(found)}"
+    )
+    return "\n".join([head, *(row(figures, *each) for each in rows)])
+
+
+def row(figures: dict[str, Any], title: str, name: str, form: str, unit: str) -> str:
+    half = figures["half"].get(name)
+    spread = "" if half is None else f" ± {half:{form}}"
+    return f"  {title:<20}{figures[name]:>14{form}}{spread} {unit}"
 
 
 def nodes_argument(text: str) -> int | str:

@@ -3,28 +3,40 @@
 from __future__ import annotations
 
 from scheduling.simulation.result import Metrics, Replay, metrics
-from scheduling.simulation.rivals.queues import Rival, replay_pooled, replay_static
+from scheduling.simulation.rivals.costs import USUAL, Costs
+from scheduling.simulation.rivals.registry import RULES, replay_rule
 from scheduling.simulation.traces import Trace
 
 from .partition import static_nodes
 from .weir import SHIPPED, EngineRun, replay_engine
 
 WEIR = "weir"
-POLICIES = (WEIR, *(str(rival) for rival in Rival))
+POLICIES = (WEIR, *RULES)
+BASELINE = "fifo-skip"
 
 
-def replay(trace: Trace, policy: str, nodes: int | None, run: EngineRun = SHIPPED) -> Replay:
+def replay(
+    trace: Trace,
+    policy: str,
+    nodes: int | None,
+    run: EngineRun = SHIPPED,
+    costs: Costs = USUAL,
+) -> Replay:
     """``nodes`` pooled nodes, or None: each queue alone on its static part.
 
-    ``policy`` is one of POLICIES; ``run`` concerns the shipped engine alone. Raises TooLargeError.
+    ``policy`` is one of POLICIES; ``run`` concerns the shipped engine alone, ``costs`` the rivals. Raises
+    TooLargeError; ValueError when a job never ends.
     """
     if policy == WEIR:
         return replay_engine(trace, nodes, run)
-    if nodes is None:
-        return replay_static(trace, Rival(policy), static_nodes(trace))
-    return replay_pooled(trace, Rival(policy), nodes)
+    return replay_rule(trace, RULES[policy], static_nodes(trace) if nodes is None else nodes, costs)
 
 
-def measure(trace: Trace, result: Replay) -> Metrics:
-    """Figures with the fairness baseline: each queue alone on its static part, FIFO that may skip."""
-    return metrics(result, replay(trace, Rival.FIFO_SKIP, None))
+def measure(trace: Trace, result: Replay, warm_up_s: int = 0) -> Metrics:
+    """Figures with the fairness baseline: each queue alone on its static part, FIFO that may skip.
+
+    Jobs submitted in the first ``warm_up_s`` seconds do not count: a cluster begins empty. Raises ValueError
+    when none is left.
+    """
+    counted = result.submit_s >= warm_up_s
+    return metrics(result.take(counted), replay(trace, BASELINE, None).take(counted))

@@ -7,7 +7,7 @@ others add 1 to 5 s to one run time in a hundred.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 import numpy as np
@@ -29,9 +29,6 @@ SHARINGS = {
     "throughput_": Sharing.THROUGHPUT,
 }
 """What stands before the names of their figures."""
-ROWS = frozenset(
-    ("submit_s", "start_s", "end_s", "duration_s", "gpus", "queue", "evictions", "lost_gpu_s")
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +42,7 @@ class Lived:
         """Of all jobs, or of those ``chosen``."""
         if chosen is None:
             return metrics(self.result, self.alone)
-        return metrics(_part(self.result, chosen), _part(self.alone, chosen))
+        return metrics(self.result.take(chosen), self.alone.take(chosen))
 
 
 def lives(trace: Trace, count: int = LIVES) -> Iterator[Trace]:
@@ -110,8 +107,3 @@ def months(lived: Sequence[Lived], trace: Trace, prefix: str = "") -> dict[str, 
         **fairness_figures([life.figures(~later) for life in lived], f"{prefix}chosen_on_"),
         **fairness_figures([life.figures(later) for life in lived], f"{prefix}judged_on_"),
     }
-
-
-def _part(whole: Replay, chosen: Flags) -> Replay:
-    columns = {f.name: getattr(whole, f.name)[chosen] for f in fields(whole) if f.name in ROWS}
-    return replace(whole, **columns)

@@ -108,13 +108,20 @@ class Floor(NamedTuple):
 
 def starts(trace: Trace, rival: Rival, nodes: int) -> Ints:
     """Second at which each job starts."""
+    key = trace.duration_s if rival.shortest_first else None
+    return starts_by(trace, key, nodes, skips=rival.skips)
+
+
+def starts_by(
+    trace: Trace, key: npt.NDArray[np.int64 | np.float64] | None, nodes: int, *, skips: bool
+) -> Ints:
+    """Second at which each starts, the lowest ``key`` first (by arrival without). Raises TooLargeError."""
     check_size(trace, nodes)
-    return run(
-        trace.submit_s, trace.duration_s, trace.gpus, line_of(trace, rival), floor_of(trace, nodes)
-    )
+    line = line_of(trace, key, skips=skips)
+    return run(trace.submit_s, trace.duration_s, trace.gpus, line, floor_of(trace, nodes))
 
 
-def line_of(trace: Trace, rival: Rival) -> Line:
+def line_of(trace: Trace, key: npt.NDArray[np.int64 | np.float64] | None, *, skips: bool) -> Line:
     """Nobody waits yet.
 
     With one bucket a size, a walk of the whole queue touches a size at most once in vain: free GPUs only
@@ -122,12 +129,11 @@ def line_of(trace: Trace, rival: Rival) -> Line:
     is the strict order.
     """
     jobs = len(trace)
-    by_key = np.argsort(trace.duration_s, kind="stable") if rival.shortest_first else None
-    job_of_rank = np.arange(jobs) if by_key is None else by_key
+    job_of_rank = np.arange(jobs) if key is None else np.argsort(key, kind="stable")
     rank = np.empty(jobs, dtype=np.int64)
     rank[job_of_rank] = np.arange(jobs)
     sizes, bucket = np.unique(trace.gpus, return_inverse=True)
-    if not rival.skips:
+    if not skips:
         sizes, bucket = sizes[-1:], np.zeros_like(bucket)
     counts = np.bincount(bucket, minlength=len(sizes))
     return Line(

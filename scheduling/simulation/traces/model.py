@@ -59,7 +59,8 @@ class Trace:
     """Jobs in submit order; equal submit times keep the order of the file.
 
     ``queue`` and ``user`` are positions in ``queues`` and ``users``; ``index`` is the job's row in the
-    file, from 0. ``queue_nodes`` is the static partition the trace came with, if it names one (nodes of
+    file, from 0. ``asked_s`` is the run time each asked for, 0 where it asked for none; None where the file
+    cannot say. ``queue_nodes`` is the static partition the trace came with, if it names one (nodes of
     ``gpus_per_node`` GPUs). ``nodes`` is the size of the machine it was recorded on, if the file says so.
     ``left_out`` counts well-formed rows that belong to no listed queue, never ran, or lie outside the window.
     """
@@ -79,6 +80,7 @@ class Trace:
     nodes: int | None = None
     gpus_per_node: int = 8
     left_out: int = 0
+    asked_s: Ints | None = None
 
     def __len__(self) -> int:
         return len(self.submit_s)
@@ -109,7 +111,9 @@ class Trace:
 
     def take(self, positions: Ints) -> Trace:
         """Only the jobs at these positions (ascending); the origin stays."""
-        columns = ("submit_s", "duration_s", "gpus", "queue", "user", "index")
+        columns = ["submit_s", "duration_s", "gpus", "queue", "user", "index"]
+        if self.asked_s is not None:
+            columns.append("asked_s")
         return replace(self, **{name: getattr(self, name)[positions] for name in columns})
 
     def checksums(self) -> dict[str, str]:

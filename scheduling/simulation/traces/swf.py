@@ -18,8 +18,14 @@ from .lines import LAST_S, LONGEST_S, MOST_GPUS, MOST_NODES, Faults, read_lines,
 from .model import Ints, Trace
 from .philly import in_window, positions
 
-COLUMNS = {2: "submit time", 4: "run time", 5: "allocated processors", 8: "requested processors"}
-MOST = {2: LONGEST_S, 4: LONGEST_S, 5: MOST_GPUS, 8: MOST_GPUS}
+COLUMNS = {
+    2: "submit time",
+    4: "run time",
+    5: "allocated processors",
+    8: "requested processors",
+    9: "requested time",
+}
+MOST = {2: LONGEST_S, 4: LONGEST_S, 5: MOST_GPUS, 8: MOST_GPUS, 9: LONGEST_S}
 HEADERS = {"MaxProcs": MOST_GPUS * 8, "MaxNodes": MOST_NODES, "UnixStartTime": LAST_S - LONGEST_S}
 """The most that each of these numbers may be."""
 USER, QUEUE, EXTRA_QUEUE = 12, 15, 20
@@ -37,6 +43,7 @@ class Columns:
     queue: list[str] = field(default_factory=list)
     user: list[str] = field(default_factory=list)
     index: list[int] = field(default_factory=list)
+    asked_s: list[int] = field(default_factory=list)
     header: dict[str, int] = field(default_factory=dict)
     rows: int = 0
 
@@ -74,6 +81,7 @@ def read_swf(file: Path, *, begin: datetime | None = None, end: datetime | None 
         nodes=math.ceil(processors / GPUS_PER_NODE) if processors else None,
         gpus_per_node=GPUS_PER_NODE,
         left_out=columns.rows - len(order),
+        asked_s=column(columns.asked_s),
     )
 
 
@@ -129,6 +137,7 @@ def read_job(columns: Columns, cells: list[str], number: int, faults: Faults) ->
     columns.queue.append(cells[EXTRA_QUEUE - 1] if named else queue_name(cells[QUEUE - 1]))
     columns.user.append("" if cells[USER - 1] == "-1" else f"user-{cells[USER - 1]}")
     columns.index.append(columns.rows)
+    columns.asked_s.append(max(0, values[9]))
 
 
 def queue_name(number: str) -> str:
