@@ -6,12 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from scheduling.engine.model import Policy, Sharing
-from scheduling.simulation.replay.replays import replay
+from scheduling.simulation.replay.replays import BASELINE, replay
 from scheduling.simulation.replay.sharing_lives import LIVES, Lived, lives, mean
 from scheduling.simulation.replay.weir import EngineRun
 from scheduling.simulation.replications import Difference, Verdict, compare
 from scheduling.simulation.result import Metrics
-from scheduling.simulation.rivals.queues import Rival
 
 from .windows import Window
 
@@ -48,15 +47,15 @@ def lived(
     for number, each in enumerate(lives(window.trace, count)):
         if tell:
             tell(f"{order.name}, {window.name}, life {number}")
-        alone = replay(each, Rival.FIFO_SKIP, None)
+        alone = replay(each, BASELINE, None)
         found.append(Lived(run.replay(each, window.nodes), alone).figures())
     return found
 
 
-def lived_by_rival(rival: Rival, window: Window, count: int = LIVES) -> list[Metrics]:
-    """The same lives under a hand-written order on the whole pool."""
+def lived_by_rival(rival: str, window: Window, count: int = LIVES) -> list[Metrics]:
+    """The same lives under a rival of ``rivals.registry`` on the whole pool."""
     return [
-        Lived(replay(each, rival, window.nodes), replay(each, Rival.FIFO_SKIP, None)).figures()
+        Lived(replay(each, rival, window.nodes), replay(each, BASELINE, None)).figures()
         for each in lives(window.trace, count)
     ]
 
