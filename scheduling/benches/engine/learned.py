@@ -59,7 +59,7 @@ RIVALS = {
     "gittins": "gittins",
 }
 LIMIT = "sjf-skip"
-OTHERS = ("wagap-2013", "lublin_256")
+OTHERS = ("wagap-2013",)
 
 
 def philly(traces: Path) -> Trace:
