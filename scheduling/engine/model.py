@@ -335,6 +335,10 @@ class Policy:
     """Of the whole tree, for queues that say nothing else."""
     evictions_left: float | None = None
     """As of a queue, for the whole tree."""
+    order_weights: Mapping[str, float] = field(default_factory=dict)
+    """Of the features of a learned order (``features``), for subtrees that give out by merit; none: they go
+    by least expected work.
+    """
 
 
 @dataclass(frozen=True, slots=True)

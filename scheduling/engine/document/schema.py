@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from scheduling.engine import model as m
+from scheduling.engine.features import MOST_WEIGHT, NAMES
 
 
 def _exact_to_a_thousandth(value: float) -> float:
@@ -58,6 +59,16 @@ Rank = Annotated[int, Field(ge=-MOST, le=MOST)]
 Strength = Annotated[float, Field(ge=0, le=1000)]
 
 
+def _known(value: str) -> str:
+    if value not in NAMES:
+        raise ValueError(f"a feature: {', '.join(NAMES)}")
+    return value
+
+
+FeatureName = Annotated[str, AfterValidator(_known)]
+Weight = Annotated[float, Field(ge=-MOST_WEIGHT, le=MOST_WEIGHT)]
+
+
 class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
@@ -79,6 +90,10 @@ class PolicyDoc(_Strict):
     max_moves: Count = 0
     sharing: Annotated[m.Sharing, Field(strict=False)] = m.Sharing.FAIR_SHARE
     evictions_left: Number | None = None
+    order_weights: Annotated[
+        dict[FeatureName, Weight],
+        Field(description="Of a learned order; none: least expected work goes first."),
+    ] = {}
 
 
 class GpuClassDoc(_Strict):

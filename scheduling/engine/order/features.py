@@ -1,0 +1,90 @@
+"""The features of ``scheduling.engine.features``, computed of a workload that waits."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from scheduling.engine.compile.kernel import inner, once
+from scheduling.engine.features import NAMES
+from scheduling.engine.state.session import Session
+from scheduling.engine.state.units import GPUS
+
+EXPECTED_REST = NAMES.index("expected_rest")
+SIZE = NAMES.index("size")
+WAITED = NAMES.index("waited")
+BEHIND = NAMES.index("behind")
+BELOW_SHARE = NAMES.index("below_share")
+USER_SHARE = NAMES.index("user_share")
+FITS_NODE = NAMES.index("fits_node")
+SAVED = NAMES.index("saved")
+
+HOUR_S, TEN_MINUTES_S = 3600.0, 600.0
+LONGEST_S = 30 * 86_400.0
+"""Of an expected run time that is longer, or unknown."""
+
+
+@inner
+def feature_of(world: Session, w: int, k: int) -> float:  # noqa: PLR0911 - one line a feature
+    """Feature number ``k`` of ``w``, which waits in a known queue."""
+    work, now = world.work, world.rules.now
+    if k == EXPECTED_REST:
+        return math.log2(max(1.0, min(work.rank[w], LONGEST_S)) / HOUR_S)
+    if k == SIZE:
+        return math.log2(_gpus(world, w))
+    if k == WAITED:
+        return _doublings(now - work.submitted[w])
+    if k == BEHIND:
+        return _behind(world, w)
+    if k == BELOW_SHARE:
+        return _below_share(world, w)
+    if k == USER_SHARE:
+        return math.log2(1.0 + world.queues.usage.user_weighted[work.user[w]] / 1000.0)
+    if k == FITS_NODE:
+        return _fits_node(world, w)
+    if k == SAVED:
+        return _doublings(work.saved[w])
+    return float(work.evictions[w])
+
+
+@inner
+def _gpus(world: Session, w: int) -> float:
+    work = world.work
+    return float(max(1, work.need[GPUS, w] * work.most[w]) / 1000.0)
+
+
+@inner
+def _doublings(time_s: float) -> float:
+    return math.log2(1.0 + max(0.0, time_s) / TEN_MINUTES_S)
+
+
+@once
+def _behind(world: Session, w: int) -> float:
+    """Negative while its own quota would have it wait longer; 0 before its virtual start."""
+    work = world.work
+    if work.virtual[w] == np.inf:
+        return 0.0
+    late_s = world.rules.now - work.virtual[w] - work.saved[w]
+    return _doublings(late_s) - _doublings(-late_s)
+
+
+@once
+def _below_share(world: Session, w: int) -> float:
+    c, q = world.work.wish[0, w], world.work.queue[w]
+    if c < 0:
+        return 0.0
+    fair = world.division.fair[c, q]
+    return float(max(-1.0, min(1.0, (fair - world.queues.usage.held[c, q]) / max(1000.0, fair))))
+
+
+@once
+def _fits_node(world: Session, w: int) -> float:
+    """The widest free room of each class was noted before."""
+    work, widest = world.work, world.ordering.merit.widest
+    need = work.need[GPUS, w] * work.least[w]
+    for k in range(work.wish.shape[0]):
+        c = work.wish[k, w]
+        if c >= 0 and widest[c] >= need:
+            return 1.0
+    return 0.0
