@@ -20,6 +20,7 @@ from scheduling.simulation.rivals.costs import Costs
 from scheduling.simulation.rivals.queues import TooLargeError
 from scheduling.simulation.run.jobs import CHECKPOINT_S, RESTART_S
 from scheduling.simulation.run.options import Options
+from scheduling.simulation.run.outages import Outage
 from scheduling.simulation.scenario.failures import REPAIR_H, outages
 from scheduling.simulation.traces import Ties, Trace, TraceError, read_trace
 
@@ -129,7 +130,7 @@ class Command(WeirCommand):
 
 
 def run_of(options: dict[str, Any], size: int, seed: int) -> EngineRun:
-    broken = ()
+    broken: tuple[Outage, ...] = ()
     if options["mtbf_h"]:
         names = node_names(size)
         times = {"mtbf_h": options["mtbf_h"], "repair_h": options["repair_h"]}
