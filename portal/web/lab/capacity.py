@@ -184,7 +184,8 @@ def _room(one: Answer, needs: float) -> str:
     if over > 0:
         least = "At least " if needs == curve.rungs[0].gpus else ""
         return f"{least}{number(over)} {one.unit} more than it needs."
-    return "Holds, no node to spare."
+    is_fewest = needs == curve.rungs[0].gpus
+    return "Holds; fewer were not tried." if is_fewest else "Holds, no node to spare."
 
 
 def _uneven(one: Answer) -> str:
@@ -232,7 +233,8 @@ def _over(one: Answer) -> str:
     if one.over is not None:
         return f"{one.over:+,.0f}".replace("-", "−") if one.over else "0"
     if one.state == "never" and one.curve is not None:
-        return f"< −{number(one.curve.rungs[-1].gpus - one.curve.installed)}"
+        more = one.curve.rungs[-1].gpus - one.curve.installed
+        return f"< −{number(more)}" if more else "short"
     return "–"
 
 
