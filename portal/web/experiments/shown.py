@@ -285,6 +285,9 @@ def _finding(experiment: Experiment, found: Results, best: Row | None) -> tuple[
         return "Only A is lived: there is nothing to compare it with.", ""
     if not any(row.is_told for row in others):
         return "Too few replays yet to say anything.", "Figures come after 5 of them."
+    if not any(row.keys(verdict) for row in others for verdict in (Verdict.BETTER, Verdict.WORSE)):
+        few = " ".join(_short(row) for row in others if not row.is_told)
+        return "No variant differs from A by more than noise over all.", few
     rest = " ".join(_short(row) for row in others if row is not best)
     if best is None:
         return (
