@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any
 
 from django.shortcuts import get_object_or_404
+from django.utils.functional import cached_property
 from rest_framework.generics import GenericAPIView
 from rest_framework.request import Request
 

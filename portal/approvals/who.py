@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 
 from django.db.models import Q, QuerySet
 from django.utils import timezone
+from django.utils.functional import cached_property
 
 from portal.accounts.capabilities import Capability
 from portal.accounts.models import User

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from functools import cached_property
 from typing import Any
 
 from django.db.models import Q, QuerySet
+from django.utils.functional import cached_property
 
 from portal.accounts.capabilities import Capability
 from portal.audit.kinds import GROUPS, KINDS

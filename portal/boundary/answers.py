@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from django.core.exceptions import DisallowedHost, RequestDataTooBig, TooManyFieldsSent
-from django.db import close_old_connections, connection
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.http.response import HttpResponseBase
 from django.template.loader import render_to_string
@@ -135,13 +134,7 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     """Django's handler404."""
     if is_api(request):
         return answer(request, OF_STATUS[404])
-    try:
-        return page_not_found(request, exception)
-    finally:
-        # An ASGI server makes this page in a thread of its own, and the end of a request closes only the
-        # connection of the thread that the view ran in.
-        if not connection.in_atomic_block:
-            close_old_connections()
+    return page_not_found(request, exception)
 
 
 def failure(request: HttpRequest, *args: Any) -> HttpResponse:

@@ -3,10 +3,9 @@
 import os
 import warnings
 
-from django.core.asgi import get_asgi_application
-
 from portal.boundary.asgi import bounded
 from portal.config.checks import refuse_to_start
+from portal.config.handler import application_of_django
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "portal.config.settings")
 
@@ -16,7 +15,7 @@ warnings.filterwarnings(
 )
 
 refuse_to_start()
-django = get_asgi_application()
+django = application_of_django()
 
 from portal.config.lifespan import living  # noqa: E402 - models, once Django is set up
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, TypeVar
 
 from django.core.exceptions import ValidationError
 from django.http import Http404
+from django.utils.functional import cached_property
 
 from portal.accounts.models import User
 from portal.display.units import gpus_each

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any
+
+from django.utils.functional import cached_property
 
 from portal.accounts.capabilities import Capability
 from portal.teams.access import WIDE, tops

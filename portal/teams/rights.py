@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 
 from django.contrib.auth.models import AnonymousUser
 from django.http import HttpRequest, HttpResponseBase
 from django.utils import timezone
-from django.utils.functional import SimpleLazyObject
+from django.utils.functional import SimpleLazyObject, cached_property
 
 from portal.accounts.capabilities import MEANINGS, NOT_BY_RIGHT, Capability, Reach
 from portal.accounts.models import User

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
+
+from django.utils.functional import cached_property
 
 from portal.accounts.models import User
 from portal.display.adding_up import rounded

@@ -6,12 +6,12 @@ Everything is read on first use, so fragments and pages without the frame cost n
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from functools import cached_property
 from typing import Any
 
 from django.db.models import Sum
 from django.http import HttpRequest
 from django.utils import timezone
+from django.utils.functional import cached_property
 
 from portal.accounts.models import User
 from portal.display.units import gpus_each

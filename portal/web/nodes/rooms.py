@@ -6,7 +6,8 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+
+from django.utils.functional import cached_property
 
 from portal.accounts.models import User
 from portal.display.format import MILLI

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+
+from django.utils.functional import cached_property
 
 from scheduling.cluster.adapters import Observed
 from scheduling.cluster.vocabulary import labels

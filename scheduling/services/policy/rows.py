@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from functools import cached_property
 from typing import Any
 
 from django.db.models import Min, Sum
+from django.utils.functional import cached_property
 
 from scheduling.cluster.adapters import ClassSpec, Observed
 from scheduling.engine import model as m

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 
 from django.conf import settings
+from django.utils.functional import cached_property
 from django.utils.module_loading import import_string
 
 from scheduling.models import Cluster

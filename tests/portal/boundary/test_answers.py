@@ -2,11 +2,11 @@
 
 import asyncio
 import json
-from concurrent.futures import ThreadPoolExecutor
+import threading
 from urllib.parse import urlencode
 
 import pytest
-from django.db import connection
+from asgiref.testing import ApplicationCommunicator
 from django.http import Http404
 from django.test import Client, override_settings
 from django.urls import path
@@ -16,6 +16,7 @@ from portal.boundary.asgi import bounded
 from portal.boundary.bounds import MOST_BYTES, MOST_FIELDS
 from portal.config import urls
 from portal.config.asgi import application
+from portal.config.handler import application_of_django
 from tests.factories import make_user
 
 pytestmark = pytest.mark.django_db
@@ -232,14 +233,35 @@ def test_type_that_browsers_and_programs_send_passes(kind):
     assert sent[0]["status"] == 200
 
 
-@pytest.mark.django_db(transaction=True)
-def test_page_of_what_is_absent_leaves_no_connection_to_the_thread_that_made_it(rf):
-    request = rf.get("/nowhere")
-    request.user = make_user("reader")
+async def status_of(app, path):
+    client = ApplicationCommunicator(
+        app,
+        {
+            "type": "http", "method": "GET", "path": path, "query_string": b"",
+            "headers": [(b"host", b"localhost")],
+        },
+    )  # fmt: skip
+    await client.send_input({"type": "http.request", "body": b""})
+    return (await client.receive_output(timeout=30))["status"]
 
-    def made():
-        status = answers.not_found(request, Http404()).status_code
-        return status, connection.connection
 
-    with ThreadPoolExecutor(1) as beside:
-        assert beside.submit(made).result() == (404, None)
+def test_error_page_is_made_in_the_thread_that_holds_the_connection():
+    seen = []
+
+    def absent(request):
+        seen.append(threading.get_ident())
+        raise Http404
+
+    def page(request, exception):
+        seen.append(threading.get_ident())
+        return answers.not_found(request, exception)
+
+    class Absent:
+        urlpatterns = [path("api/v1/tokens", absent)]
+        handler404 = staticmethod(page)
+
+    with override_settings(ROOT_URLCONF=Absent):
+        status = asyncio.run(status_of(application_of_django(), "/api/v1/tokens"))
+    assert status == 404
+    assert len(seen) == 2
+    assert len(set(seen)) == 1
