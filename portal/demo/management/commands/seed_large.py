@@ -8,17 +8,16 @@ from typing import Any
 
 from django.core.management import CommandError, call_command
 from django.db import connection, transaction
-from django.db.models import Q
 from django.test import Client
 from django.utils import timezone
 
 from portal.accounts.models import User
 from portal.demo.large import people, work
 from portal.demo.large.people import People
+from portal.teams.access import visible_workloads
 from scheduling.files.arguments import whole
 from scheduling.management.command import WeirCommand
-from scheduling.models import Cluster, Workload
-from scheduling.models.queues import below
+from scheduling.models import Cluster
 
 MOST = 10_000_000
 
@@ -73,9 +72,10 @@ def _session(persona: str, user: User) -> dict[str, str]:
     name, morsel = next((n, m) for n, m in browser.cookies.items() if "session" in n)
     membership = user.memberships.select_related("team__queue").first()
     department = membership.team.queue if membership else None
-    rows = Workload.objects.filter(queue__isnull=False).select_related("queue").order_by("pk")
-    theirs = below(department.cluster_id, department.path, on="queue__") if department else Q()
-    seen = rows.filter(user=user.username).first() or rows.filter(theirs).first()
+    rows = (
+        visible_workloads(user).filter(queue__isnull=False).select_related("queue").order_by("pk")
+    )
+    seen = rows.filter(user=user.username).first() or rows.first()
     return {
         "persona": persona, "user": user.username, "cookie": name, "value": morsel.value,
         "department": department.name if department else "",
