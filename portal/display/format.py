@@ -5,7 +5,7 @@ GPU figures come in as milli-GPU, durations as seconds, instants as aware UTC da
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import datetime, time, timedelta
 from decimal import Decimal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -170,6 +170,16 @@ def second(at: datetime, near: datetime, zone_name: str) -> str:
     local, other = at.astimezone(zone(zone_name)), near.astimezone(zone(zone_name))
     day = "" if local.date() == other.date() else f"{local.day} {local:%b} "
     return f"{day}{local:%H:%M:%S}"
+
+
+def period(start: datetime, end: datetime, zone_name: str) -> str:
+    """[start, end): '20 Oct – 18 Nov 2026'; with hours where it does not begin and end at midnight."""
+    first, after = start.astimezone(zone(zone_name)), end.astimezone(zone(zone_name))
+    if first.time() == after.time() == time():
+        last = (end - (end - start) / 10**6).astimezone(zone(zone_name))
+        year = "" if first.year == last.year else f" {first.year}"
+        return f"{first.day} {first:%b}{year} – {last.day} {last:%b %Y}"
+    return f"{first.day} {first:%b %H:%M} – {after.day} {after:%b %H:%M}"
 
 
 def utc(at: datetime) -> str:

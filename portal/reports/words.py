@@ -14,6 +14,7 @@ from portal.display.format import (
     money,
     number,
     percent,
+    period,
     when,
     whole_money,
 )
@@ -49,12 +50,7 @@ class Finding:
 
 def range_label(filters: ReportFilters) -> str:
     """'20 Oct – 18 Nov 2026'; with hours where the range does not begin and end at midnight."""
-    start, end = filters.start.astimezone(filters.tz), filters.end.astimezone(filters.tz)
-    if start.time() == end.time() and start.hour == start.minute == 0:
-        last = (filters.end - (filters.end - filters.start) / 10**6).astimezone(filters.tz)
-        year = "" if start.year == last.year else f" {start.year}"
-        return f"{start.day} {start:%b}{year} – {last.day} {last:%b %Y}"
-    return f"{start.day} {start:%b %H:%M} – {end.day} {end:%b %H:%M}"
+    return period(filters.start, filters.end, filters.zone)
 
 
 def range_name(filters: ReportFilters) -> str:

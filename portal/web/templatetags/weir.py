@@ -121,6 +121,12 @@ def moment(context: Context, at: datetime) -> SafeString:
 
 
 @register.simple_tag(takes_context=True)
+def period(context: Context, start: datetime, end: datetime) -> str:
+    """``{% period experiment.begin experiment.end %}``: '20 Nov – 26 Nov 2026', in the page's zone."""
+    return show.period(start, end, context["shell"].zone)
+
+
+@register.simple_tag(takes_context=True)
 def second(context: Context, at: datetime, near: datetime) -> SafeString:
     """``{% second cause.at cycle.at %}``: '10:42:16', with its day where that is another one."""
     return _time(at, show.second(at, near, context["shell"].zone))

@@ -138,3 +138,16 @@ def test_reason_reads_as_its_cause(reason, text):
 
 def test_sixth_class_and_all_after_it_share_the_pattern():
     assert [show.class_number(i) for i in range(8)] == [1, 2, 3, 4, 5, 6, 6, 6]
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "said"),
+    [
+        ("2026-11-05T23:00", "2026-11-19T23:00", "6 Nov – 19 Nov 2026"),
+        ("2025-12-30T23:00", "2026-01-02T23:00", "31 Dec 2025 – 2 Jan 2026"),
+        ("2026-11-05T09:44", "2026-11-19T09:44", "5 Nov 10:44 – 19 Nov 10:44"),
+    ],
+)
+def test_period_is_told_in_whole_days_where_it_is_of_such(start, end, said):
+    begin, stop = (datetime.fromisoformat(at).replace(tzinfo=UTC) for at in (start, end))
+    assert show.period(begin, stop, "Europe/Berlin") == said
