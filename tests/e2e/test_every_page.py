@@ -212,5 +212,10 @@ def test_old_plan_is_said_on_the_page_itself(page, cluster):
 def test_chart_library_is_loaded_only_where_charts_are():
     templates = settings.BASE_DIR / "templates"
     loading = {t for t in templates.rglob("*.html") if "plotly" in t.read_text()}
-    charts = ("reports/base.html", "web/operations/cluster.html", "web/alerts/alerts.html")
+    charts = (
+        "reports/base.html",
+        "web/operations/cluster.html",
+        "web/alerts/alerts.html",
+        "web/lab/capacity.html",
+    )
     assert loading == {templates / name for name in charts}

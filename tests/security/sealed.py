@@ -45,11 +45,13 @@ from scheduling.models import (
     State,
     Transition,
     UserUsage,
+    VariantReplay,
     WhatIf,
     Workload,
 )
 from scheduling.models.ledger import UsageSample
 from scheduling.services.events import announce, deliver_due
+from scheduling.services.lab.figures import BY_QUEUE, FIGURES
 from scheduling.services.words.told import sealed_of
 from tests.cycles import record, snapshot_of
 from tests.factories import NOW, make_cluster, make_member, make_persona, make_user, make_workload
@@ -387,6 +389,11 @@ def _experiment(cluster: Cluster) -> int:
     made.variants.filter(letter="B").update(
         changes=[{"kind": "quota", "queue": "zebra-vision", "gpu_class": GPUS, "nominal_gpus": 4}]
     )
+    VariantReplay.objects.create(
+        variant=made.variants.get(letter="A"), seed=1, done_at=NOW,
+        figures={figure.key: 1.0 for figure in FIGURES},
+        queues={name: dict.fromkeys(BY_QUEUE, 1.0) for name in ("zebra-vision", "quokka-products")},
+    )  # fmt: skip
     return made.pk
 
 

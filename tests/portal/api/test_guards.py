@@ -69,7 +69,7 @@ def headers(operation):
     return {p["name"] for p in operation.get("parameters", ()) if p["in"] == "header"}
 
 
-ENDED = ("/sessions/{key}", "/tokens/{id}", "/tokens/{pk}", "/webhooks/{id}")
+ENDED = ("/capacity/{id}", "/sessions/{key}", "/tokens/{id}", "/tokens/{pk}", "/webhooks/{id}")
 
 
 def test_whatever_can_be_edited_tells_its_version_and_takes_it():
