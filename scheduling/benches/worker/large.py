@@ -40,6 +40,11 @@ class Person:
     queue: str
     workload: str
 
+    def address(self, page: str) -> str:
+        """Of ``page`` with this person's own things, or of the list above it for who has no such thing."""
+        filled = page.format(**vars(self)).replace("w//", "workloads/")
+        return filled.replace("//", "/")
+
 
 @dataclass(frozen=True)
 class Portal:

@@ -72,7 +72,7 @@ class Readers:
             time.sleep(min(dice.expovariate(1 / READS_S), max(0.0, until - time.monotonic())))
 
     def _page(self, session: requests.Session, person: Person, page: str) -> None:
-        address = page.replace("from=YEAR", YEAR).format(**vars(person))
+        address = person.address(page.replace("from=YEAR", YEAR))
         began = time.monotonic()
         try:
             answer = session.get(f"{self.base}/c/large/{address}", timeout=TIMEOUT_S)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from scheduling.benches.worker.large import Person
 from scheduling.benches.worker.load import Watched, _figures
 
 
@@ -45,3 +46,17 @@ def test_streams_count_as_errors_but_not_as_pages():
 
 def test_crowd_that_nobody_answered_has_figures_all_the_same():
     assert _figures([], watched(600, 600), 5)["p99_ms"] == 0.0
+
+
+@pytest.mark.parametrize(
+    ("workload", "queue", "address"),
+    [
+        ("large-7", "q-1", ["w/large-7/", "queues/q-1/", "work/"]),
+        ("", "", ["workloads/", "queues/", "work/"]),
+    ],
+    ids=["who has work", "who has none"],
+)
+def test_person_reads_what_there_is_of_theirs(workload, queue, address):
+    person = Person("researcher", "ada", "sid", "x", "", queue, workload)
+    pages = ("w/{workload}/", "queues/{queue}/", "work/")
+    assert [person.address(page) for page in pages] == address
