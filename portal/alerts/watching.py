@@ -49,7 +49,7 @@ def _settle(rule: Rule, value: float, who: int, now: datetime) -> None:
     """Of two that look at once the second finds what the first has written; a rule that was edited or deleted
     meanwhile is left to the next look.
     """
-    held = Rule.objects.select_for_update().filter(pk=rule.pk).first()
+    held = Rule.objects.select_for_update(of=("self",)).filter(pk=rule.pk).first()
     if held is None or told(held) != told(rule):
         return
     firing = Firing.objects.filter(rule=rule, until=None).first()
