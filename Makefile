@@ -75,7 +75,7 @@ test-cluster: .venv/.dev browser ## Contract, enforcement and faults on a real c
 	@# A machine shared with etcd and an API server stalls at times: what failed is tried once more, and counted.
 	WEIR_TEST_CLUSTER=real $(BIN)/python -m pytest --reruns 1 $(CLUSTER_TESTS)
 
-evidence: setup ## Measure what docs/evidence.md claims, within the hour: BENCHES= (also those on a control plane)
+evidence: setup ## Measure what docs/evidence.md claims: BENCHES= (also those on a control plane)
 	@$(BIN)/python manage.py evidence $(BENCHES)
 
 services:
