@@ -3,7 +3,7 @@ and money of the cluster's currency."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -108,7 +108,3 @@ def _cost(held_gpu_s: Mapping[tuple[str, str], float], prices: Mapping[str, floa
 
 def _rounded(figures: Mapping[str, float]) -> Json:
     return {name: round(value, 4) for name, value in figures.items()}
-
-
-def values(rows: Sequence[Mapping[str, Any]], key: str) -> list[float]:
-    return [float(row[key]) for row in rows]
