@@ -18,10 +18,7 @@ from django.db import transaction
 from django.db.models import Min, Q
 from django.utils import timezone
 from kombu.exceptions import OperationalError
-from kubernetes.config import ConfigException
 
-from scheduling.cluster.connection.client import ApiError
-from scheduling.engine import model as m
 from scheduling.engine.document.reader import dump
 from scheduling.models import (
     CapacityCurve,
@@ -34,7 +31,7 @@ from scheduling.models import (
 from scheduling.services.capacity.ladder import STEPS, ladders, whole
 from scheduling.services.capacity.recorded import recorded
 from scheduling.services.errors import ServiceError
-from scheduling.services.snapshot import build as snapshots
+from scheduling.services.snapshot.asked import live_or_refused
 
 log = logging.getLogger(__name__)
 
@@ -69,7 +66,7 @@ def begin(
     _check(days, replications)
     last = cluster.now() if end is None else end
     days = min(days, _known_days(cluster, last))
-    template = whole(_live(cluster))
+    template = whole(live_or_refused(cluster))
     found = ladders(template, steps)
     if not found:
         raise ServiceError("no_gpus", "No node has GPUs of a class.", "Add a GPU class first.")
@@ -113,18 +110,6 @@ def _known_days(cluster: Cluster, end: datetime) -> int:
             "too_young", "Less than a day of work is known.", "Ask again after a day of work."
         )
     return days
-
-
-def _live(cluster: Cluster) -> m.Snapshot:
-    """The live snapshot. Raises ServiceError where the cluster does not answer."""
-    try:
-        return snapshots.live(cluster)
-    except (ApiError, ConfigException, OSError) as error:
-        raise ServiceError(
-            "cluster_unreachable",
-            f"Cluster {cluster.name} does not answer.",
-            "Check again in a moment.",
-        ) from error
 
 
 def _refuse_second(cluster: Cluster) -> None:

@@ -13,15 +13,13 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import transaction
-from kubernetes.config import ConfigException
 
-from scheduling.cluster.connection.client import ApiError
 from scheduling.engine import model as m
 from scheduling.models import Cluster, Experiment, Variant, VariantReplay, VariantState
 from scheduling.services.errors import ServiceError
 from scheduling.services.events import announce
 from scheduling.services.lab import kinds, periods
-from scheduling.services.snapshot import build as snapshots
+from scheduling.services.snapshot.asked import live_or_refused
 
 LETTERS = "ABCDEF"
 MOST_REPLAYS = 40
@@ -49,7 +47,7 @@ class Asked:
 def ask(*, cluster: Cluster, author: str, asked: Asked) -> Experiment:
     """Write it down. Raises ServiceError at a field."""
     _check(cluster, asked)
-    snapshot = _live(cluster)
+    snapshot = live_or_refused(cluster)
     for number, one in enumerate(asked.variants):
         check_variant(one, snapshot, asked, at=f"variants.{number}")
     period = periods.read_past(cluster, snapshot, asked.begin, asked.end, asked.warm_up)
@@ -110,17 +108,6 @@ def check_variant(one: Mapping[str, Any], snapshot: m.Snapshot, asked: Asked, *,
     except ServiceError as error:
         raise ServiceError(
             error.code, error.sentence, error.remedy, field=f"{at}.{error.field}"
-        ) from error
-
-
-def _live(cluster: Cluster) -> m.Snapshot:
-    try:
-        return snapshots.live(cluster)
-    except (ApiError, ConfigException, OSError) as error:
-        raise ServiceError(
-            "cluster_unreachable",
-            f"Cluster {cluster.name} does not answer.",
-            "Try again in a moment.",
         ) from error
 
 
