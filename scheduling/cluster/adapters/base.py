@@ -6,10 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from scheduling.cluster.vocabulary.devices import Claims
 from scheduling.cluster.vocabulary.runtimes import NO_RUNTIMES, Runtimes
+
+if TYPE_CHECKING:
+    from scheduling.cluster.adapters.asked import Asked
 
 Json = dict[str, Any]
 
@@ -243,6 +246,19 @@ class Adapter(Protocol):
         """The object of this kind that ``pod`` belongs to, where its owner reference does not say."""
         ...
 
+    def asked(
+        self,
+        obj: Json,
+        classes: Sequence[ClassSpec],
+        claims: Claims = MappingProxyType({}),
+        runtimes: Runtimes = NO_RUNTIMES,
+    ) -> Asked | None:
+        """What ``obj`` asks for by its own words; None where its pods alone say that.
+
+        Raises ValueError when its demand cannot be understood.
+        """
+        ...
+
     def observe(
         self,
         obj: Json,
@@ -251,9 +267,11 @@ class Adapter(Protocol):
         claims: Claims = MappingProxyType({}),
         runtimes: Runtimes = NO_RUNTIMES,
         parts: Sequence[Json] = (),
+        asked: Asked | None = None,
     ) -> Observed:
         """``obj`` and its pods; ``claims`` are the claim templates of its namespace, ``runtimes`` the
-        cluster's runtime classes, ``parts`` the objects that it made.
+        cluster's runtime classes, ``parts`` the objects that it made, ``asked`` what it asks for where that
+        is known already.
 
         Raises ValueError when its demand cannot be understood.
         """

@@ -12,8 +12,8 @@ from typing import Any
 
 from scheduling.cluster.adapters import bounds, faults, fitting, merging, notes, originals, steering
 from scheduling.cluster.adapters import pods as pods_of
+from scheduling.cluster.adapters.asked import Asked, named_by, priority_class
 from scheduling.cluster.adapters.base import DELETE, Admission, ClassSpec, Observed
-from scheduling.cluster.adapters.roles import named_by, priority_class
 from scheduling.cluster.vocabulary import labels
 from scheduling.cluster.vocabulary.devices import Claims
 from scheduling.cluster.vocabulary.quantities import whole
@@ -63,6 +63,15 @@ class PodGroupAdapter:
             gates.append({"name": labels.GATE})
         return manifest
 
+    def asked(
+        self,
+        obj: Json,
+        classes: Sequence[ClassSpec],
+        claims: Claims = pods_of.NO_CLAIMS,
+        runtimes: Runtimes = NO_RUNTIMES,
+    ) -> Asked | None:
+        return None
+
     def observe(
         self,
         obj: Json,
@@ -71,6 +80,7 @@ class PodGroupAdapter:
         claims: Claims = pods_of.NO_CLAIMS,
         runtimes: Runtimes = NO_RUNTIMES,
         parts: Sequence[Json] = (),
+        asked: Asked | None = None,
     ) -> Observed:
         """What ``runtimes`` add stands in the pods themselves."""
         said, total = notes.of(obj), _total(pods[0])

@@ -7,7 +7,7 @@ fault, said with its remedy.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, ClassVar
@@ -23,6 +23,7 @@ from scheduling.cluster.adapters import (
     steering,
 )
 from scheduling.cluster.adapters import pods as pods_of
+from scheduling.cluster.adapters.asked import Asked, Part, counts, named_by, priority_class
 from scheduling.cluster.adapters.base import Admission, ClassSpec, Observed
 from scheduling.cluster.adapters.originals import Original
 from scheduling.cluster.vocabulary import labels
@@ -169,8 +170,14 @@ class RoleAdapter:
         claims: Claims = pods_of.NO_CLAIMS,
         runtimes: Runtimes = NO_RUNTIMES,
         parts: Sequence[Json] = (),
+        asked: Asked | None = None,
     ) -> Observed:
         meta, said = obj["metadata"], notes.of(obj)
+        asked = asked or self.asked(obj, classes, claims, runtimes)
+        names = tuple(c.resource_name for c in classes)
+        mine = (
+            [p for p in pods if pods_of.gpus(p["spec"], names, claims)] if asked.is_mixed else pods
+        )
         outcome, finished = self.outcome(obj)
         return Observed(
             generation=int(meta.get("generation", 0)),
@@ -183,7 +190,9 @@ class RoleAdapter:
             started=pods_of.last_start(filter(pods_of.is_ready, pods)),
             pods_left=max(sum(not pods_of.is_over(p) for p in pods), self.unsettled(obj)),
             **notes.identity(self.kind, obj),
-            **self._demand(obj, pods, classes, claims, runtimes, parts),
+            **asked.fields,
+            **counts(asked, self.later(obj, parts), self.done(obj, mine)),
+            **pods_of.presence(mine),
             **notes.wishes(said, pods),
             **notes.state(said, classes),
         )
@@ -288,15 +297,13 @@ class RoleAdapter:
         lowest = whole(notes.of(obj).get(labels.MIN_MEMBERS))
         return min(max(1, highest if lowest is None else lowest), highest), highest
 
-    def _demand(
+    def asked(
         self,
         obj: Json,
-        pods: Sequence[Json],
         classes: Sequence[ClassSpec],
-        claims: Claims,
-        runtimes: Runtimes,
-        parts: Sequence[Json],
-    ) -> Json:
+        claims: Claims = pods_of.NO_CLAIMS,
+        runtimes: Runtimes = NO_RUNTIMES,
+    ) -> Asked:
         names = tuple(c.resource_name for c in classes)
         roles = self.roles(obj)
         counted, original = sizing.counted_of(roles, names, claims), originals.of(obj)
@@ -308,15 +315,13 @@ class RoleAdapter:
             for role, own, each in zip(counted, owns, asks, strict=True)
         ]
         between = self._bounds(obj, counted, original)
-        mixed = any(amounts) and (self.has_helpers or len(counted) < len(roles))
-        mine = [p for p in pods if pods_of.gpus(p["spec"], names, claims)] if mixed else pods
-        return {
+        is_mixed = any(amounts) and (self.has_helpers or len(counted) < len(roles))
+        fields = {
             "priority_class": priority_class(obj["metadata"], [role.pod for role in roles]),
             "pod_priority_classes": named_by([*(r.pod for r in roles), *self.helpers(obj)]),
             "gpus": max(amounts),
             "cpus": int(asks[0].get("cpu", 0)),
             "memory_mib": int(asks[0].get("memory", 0)),
-            **_counts(counted, between, self.later(obj, parts), self.done(obj, mine)),
             "sized": original.members,
             "admitted_gpus": original.gpus,
             "admitted_limit_s": original.limit_s,
@@ -330,8 +335,9 @@ class RoleAdapter:
             or fitting.fault(amounts, asks, fits, names)
             or faults.helpers(self.helpers(obj), names)
             or notes.fault(notes.of(obj)),
-            **pods_of.presence(mine),
         }
+        members = [Part(role.name, role.count, role.spare) for role in counted]
+        return Asked(members, between, is_mixed, fields)
 
     def _classes(
         self,
@@ -367,36 +373,3 @@ class RoleAdapter:
     def fault(self, obj: Json, amounts: Set[int]) -> str:
         """Why it cannot be planned, with the remedy; ``amounts`` of milli-GPU its members ask for."""
         return faults.mixed(amounts)
-
-
-def priority_class(meta: Json, pods: Iterable[Json]) -> str:
-    """The class that the object's label names, else the first that one of its pod specs does."""
-    label = (meta.get("labels") or {}).get(labels.PRIORITY_CLASS)
-    named = (pod.get("priorityClassName") for pod in pods)
-    return label or next((name for name in named if name), "")
-
-
-def named_by(pods: Iterable[Json]) -> tuple[str, ...]:
-    """The priority classes that pod specs name, each once."""
-    named = {str(name) for pod in pods if (name := pod.get("priorityClassName"))}
-    return tuple(sorted(named)) if named else ()
-
-
-def _counts(
-    counted: Sequence[Role],
-    between: tuple[int, int],
-    later: Mapping[str, bool],
-    done: int,
-) -> Json:
-    """How many members it has ``between`` its least and its most, and how many of them are still wanted."""
-    members = min(faults.LARGEST_GANG, sum(role.count for role in counted))
-    lowest, highest = (min(max(1, bound), faults.LARGEST_GANG) for bound in between)
-    return {
-        "min_members": lowest,
-        "max_members": highest,
-        "members": members,
-        "members_wanted": max(0, members - done),
-        "spare": sum(role.spare for role in counted),
-        "undue": sum(role.count for role in counted if not later.get(role.name, True)),
-        "staged": bool(later),
-    }

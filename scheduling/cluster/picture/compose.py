@@ -327,7 +327,10 @@ def _read(
 ) -> None:
     try:
         claims = around.devices.claims(obj["metadata"]["namespace"])
-        memo.note(adapter.observe(obj, pods, around.classes, claims, around.runtimes, parts))
+        asked = memo.asked(obj) or adapter.asked(obj, around.classes, claims, around.runtimes)
+        if asked is not None:
+            memo.note_asked(obj, asked)
+        memo.note(adapter.observe(obj, pods, around.classes, claims, around.runtimes, parts, asked))
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         # One broken object must not stop the others from being planned.
         log.warning("%s %s: %s", adapter.kind, obj["metadata"]["name"], error)

@@ -8,6 +8,7 @@ from operator import attrgetter
 from typing import Any
 
 from scheduling.cluster.adapters import ADAPTERS, ClassSpec, Observed
+from scheduling.cluster.adapters.asked import Asked
 from scheduling.cluster.picture.kinship import Kinship
 from scheduling.cluster.vocabulary.devices import Devices
 from scheduling.cluster.vocabulary.runtimes import Runtimes
@@ -16,6 +17,8 @@ Json = dict[str, Any]
 ByKind = Mapping[str, Sequence[Json]]
 Identities = Mapping[str, Mapping[int, Json]]
 """Objects by kind, and by what tells each from any other that there is at the same time."""
+Words = tuple[int, Json | None, Json | None]
+"""Generation, labels and annotations of an object."""
 
 BY_AGE = attrgetter("created", "namespace", "name", "kind")
 NO_PODS: list[Json] = []
@@ -47,6 +50,8 @@ class Memo:
         self._pods: dict[str, list[Json]] = {}
         """Pods by uid of their workload, of those that had some in the last pass."""
         self._retired: dict[str, Json] = {}
+        self._asked: dict[str, tuple[Words, Asked]] = {}
+        """What objects asked for when they were read last, and by which words."""
 
     def open(self, objects: ByKind, around: Circumstances) -> dict[str, None]:
         """Begin a pass over ``objects`` by kind: uids of those that may have to be read.
@@ -81,6 +86,15 @@ class Memo:
             if not _same(before.get(uid, NO_PODS), self._pods.get(uid, NO_PODS))
         }
 
+    def asked(self, obj: Json) -> Asked | None:
+        """What ``obj`` asks for, if it was read since its author, or Weir, last wrote more than a status."""
+        words, asked = self._asked.get(_uid(obj), (None, None))
+        return asked if words == words_of(obj) and words is not None else None
+
+    def note_asked(self, obj: Json, asked: Asked) -> None:
+        if (words := words_of(obj)) is not None:
+            self._asked[_uid(obj)] = words, asked
+
     def note(self, observed: Observed) -> None:
         """Remember what was read."""
         if (before := self._read.get(observed.uid)) and BY_AGE(before) != BY_AGE(observed):
@@ -94,6 +108,7 @@ class Memo:
 
     def drop(self, uid: str) -> None:
         self._read.pop(uid, None)
+        self._asked.pop(uid, None)
         self.unreadable.pop(uid, None)
 
     def by_age(self) -> dict[str, Observed]:
@@ -119,6 +134,14 @@ class Memo:
 
     def is_retired(self, uid: str, obj: Json) -> bool:
         return self._retired.get(uid) is obj
+
+
+def words_of(obj: Json) -> Words | None:
+    """What tells whether an object's spec, labels and annotations are as before; None where it has no
+    generation, which rises with every edit of a spec."""
+    meta = obj["metadata"]
+    generation = meta.get("generation")
+    return (generation, meta.get("labels"), meta.get("annotations")) if generation else None
 
 
 def _differences(before: Identities, now: Identities) -> dict[str, list[Json]]:

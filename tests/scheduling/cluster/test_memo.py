@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from scheduling.cluster.adapters import ClassSpec, Observed
+from scheduling.cluster.adapters.roles import RoleAdapter
 from scheduling.cluster.picture.compose import compose
 from scheduling.cluster.picture.memo import Circumstances, Memo
 
@@ -44,6 +47,70 @@ def test_new_version_new_pod_or_other_classes_are_read_again() -> None:
     assert look(memo, obj, pod()).members_up == 1
     assert look(memo, obj, own, pod()).members_up == 2
     assert look(memo, obj, own, classes=()).gpu_classes == ()
+
+
+class Reads:
+    """How often an object's own words were read."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.count, asked = 0, RoleAdapter.asked
+
+        def count(adapter: RoleAdapter, *args: Any) -> Any:
+            self.count += 1
+            return asked(adapter, *args)
+
+        monkeypatch.setattr(RoleAdapter, "asked", count)
+
+
+def version(generation: int = 1, gpus: str = "1", **meta: Any) -> dict[str, Any]:
+    made = job()
+    made["metadata"] |= {"generation": generation, **meta}
+    made["spec"]["template"]["spec"]["containers"][0]["resources"]["limits"]["nvidia.com/gpu"] = (
+        gpus
+    )
+    return made
+
+
+def test_new_status_alone_is_read_without_the_spec(monkeypatch: pytest.MonkeyPatch) -> None:
+    memo, reads = Memo(), Reads(monkeypatch)
+    look(memo, version())
+    ended = {"status": {"conditions": [{"type": "Complete", "status": "True"}]}}
+
+    observed = look(memo, {**version(), **ended})
+
+    assert (observed.outcome, observed.gpus, reads.count) == ("succeeded", 1000, 1)
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        pytest.param(version(2, "2"), id="spec"),
+        pytest.param(version(1, "2", annotations={"weir.dev/min-members": "1"}), id="annotations"),
+    ],
+)
+def test_new_words_are_read_anew(after: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    memo, reads = Memo(), Reads(monkeypatch)
+    look(memo, version())
+
+    assert (look(memo, after).gpus, reads.count) == (2000, 2)
+
+
+def test_other_classes_have_words_read_anew() -> None:
+    memo, obj = Memo(), version()
+    look(memo, obj)
+
+    assert look(memo, {**obj}, classes=()).gpu_classes == ()
+
+
+def test_object_without_a_generation_is_read_whole_each_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    memo, reads = Memo(), Reads(monkeypatch)
+    look(memo, job())
+
+    look(memo, job())
+
+    assert reads.count == 2
 
 
 def test_what_is_gone_is_forgotten() -> None:
