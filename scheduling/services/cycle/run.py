@@ -159,25 +159,9 @@ def run(
         memory.forget()
         call()
         return CycleResult(skipped="taken")
-    causes = memory.causes.take()
     watch.lap("Commit to the ledger")
-
-    pictures.retire(link.mirror, memory.memo, rows.projection.ended())
-    report = _enforce(one, view, planned.plan, recorded) if enforce else Report()
-    if planned.ordered is not None:
-        orders.settle(planned.ordered, report.writes)
-    watch.lap(records.WRITING)
-    if not planned.is_whole:
-        call()
-    many = len(view.picture.workloads) > MANY and call.is_due()
-    settled = report.written > report.said and not many and _settle(one, view)
-    if recorded.decisions and planned.plan.acts:
-        watch.lap("Look again")
-        kept = records.Kept(
-            recorded.cycle, planned.snapshot, planned.plan, rows.projection.by_name, causes
-        )
-        records.keep(kept, watch.laps, report)
-    if is_news or settled:
+    report, is_settled = _act(one, view, planned, recorded, watch)
+    if is_news or is_settled:
         cluster.touch()
     Cluster.objects.filter(pk=cluster.pk).update(planned_at=timezone.now())
     return CycleResult(
@@ -188,6 +172,30 @@ def run(
         plan_ms=planned.took_ms,
         took_ms=_ms_since(began),
     )
+
+
+def _act(
+    one: _Pass, view: _View, planned: _Planned, recorded: Recorded, watch: Watch
+) -> tuple[Report, bool]:
+    """Bring about what was committed and keep what it was made of; whether a second look showed anything."""
+    causes, projection = one.memory.causes.take(), one.rows.projection
+    pictures.retire(one.link.mirror, one.memory.memo, projection.ended())
+    enforces = one.cluster.mode == ClusterMode.ENFORCE
+    report = _enforce(one, view, planned.plan, recorded) if enforces else Report()
+    if planned.ordered is not None:
+        orders.settle(planned.ordered, report.writes)
+    watch.lap(records.WRITING)
+    if not planned.is_whole:
+        one.call()
+    many = len(view.picture.workloads) > MANY and one.call.is_due()
+    is_settled = report.written > report.said and not many and _settle(one, view)
+    if recorded.decisions and planned.plan.acts:
+        watch.lap("Look again")
+        kept = records.Kept(
+            recorded.cycle, planned.snapshot, planned.plan, projection.by_name, causes
+        )
+        records.keep(kept, watch.laps, report)
+    return report, is_settled
 
 
 def _excuse(link: ClusterLink, memory: Memory, *, enforce: bool) -> str:
