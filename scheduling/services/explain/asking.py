@@ -15,10 +15,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from kubernetes.config import ConfigException
-
 from scheduling.cluster.adapters import Observed, key_of
-from scheduling.cluster.connection.client import ApiError
 from scheduling.engine import Outline, Planner
 from scheduling.engine import model as m
 from scheduling.engine import plan as engine_plan
@@ -30,6 +27,7 @@ from scheduling.services.consolidation.moves import freed as engine_freed
 from scheduling.services.errors import ServiceError
 from scheduling.services.policy.rows import PolicyRows
 from scheduling.services.snapshot import build as snapshots
+from scheduling.services.snapshot.asked import told_when_unreachable
 from scheduling.services.starts.futures import look_ahead
 from scheduling.services.starts.known import Known, known_of
 from scheduling.services.starts.outcomes import correction_of
@@ -181,10 +179,10 @@ class _Reading:
         self.fault: ServiceError | None = None
         self._planner = Planner()
         try:
-            self.rows, self.snapshot = snapshots.live_under(cluster)
-        except (ApiError, ConfigException, OSError) as error:
-            self.fault = _unreachable(cluster)
-            self.fault.__cause__ = error
+            with told_when_unreachable(cluster, "Check again in a moment."):
+                self.rows, self.snapshot = snapshots.live_under(cluster)
+        except ServiceError as unreachable:
+            self.fault = unreachable
             return
         self._queue_of = {w.name: w.queue for w in self.snapshot.workloads}
         latest = max([self.snapshot.now, *(w.submitted for w in self.snapshot.workloads)])
@@ -317,11 +315,3 @@ def _planned(plan: Any, snapshot: m.Snapshot) -> Any:
             "The cluster cannot be planned as it is.",
             "Ask an admin to look at the engine's page.",
         ) from error
-
-
-def _unreachable(cluster: Cluster) -> ServiceError:
-    return ServiceError(
-        "cluster_unreachable",
-        f"Cluster {cluster.name} does not answer.",
-        "Check again in a moment.",
-    )

@@ -9,17 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from kubernetes.config import ConfigException
-
 from scheduling.cluster.adapters import key_of
-from scheduling.cluster.connection.client import ApiError
 from scheduling.engine import model as m
 from scheduling.engine import plan as engine_plan
 from scheduling.engine.whatif.change import Change, Reach, Relaxation
 from scheduling.engine.whatif.relaxations import relaxations
 from scheduling.models import Workload
 from scheduling.services.errors import ServiceError
-from scheduling.services.snapshot import build as snapshots
+from scheduling.services.snapshot.asked import live_or_refused
 
 Json = dict[str, Any]
 
@@ -112,14 +109,7 @@ def what_would_start(
     Read from the cluster as it is; ``queues`` and ``priority_classes`` are those the person who asks
     may choose. Raises ServiceError when the cluster does not answer.
     """
-    try:
-        snapshot = snapshots.live(workload.cluster)
-    except (ApiError, ConfigException, OSError) as error:
-        raise ServiceError(
-            "cluster_unreachable",
-            f"Cluster {workload.cluster.name} does not answer.",
-            "Ask again in a moment.",
-        ) from error
+    snapshot = live_or_refused(workload.cluster, "Ask again in a moment.")
     name = key_of(workload.kind, workload.namespace, workload.name)
     if all(w.name != name for w in snapshot.workloads):
         return []

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from kubernetes.config import ConfigException
 
 from scheduling.cluster.connection.client import ApiError
@@ -10,14 +13,21 @@ from scheduling.models import Cluster
 from scheduling.services.errors import ServiceError
 from scheduling.services.snapshot import build as snapshots
 
+REMEDY = "Try again in a moment."
 
-def live_or_refused(cluster: Cluster) -> m.Snapshot:
+
+def live_or_refused(cluster: Cluster, remedy: str = REMEDY) -> m.Snapshot:
     """Raises ServiceError ``cluster_unreachable``."""
-    try:
+    with told_when_unreachable(cluster, remedy):
         return snapshots.live(cluster)
+
+
+@contextmanager
+def told_when_unreachable(cluster: Cluster, remedy: str = REMEDY) -> Iterator[None]:
+    """Raises ServiceError ``cluster_unreachable`` where what is done within meets no answer."""
+    try:
+        yield
     except (ApiError, ConfigException, OSError) as error:
         raise ServiceError(
-            "cluster_unreachable",
-            f"Cluster {cluster.name} does not answer.",
-            "Try again in a moment.",
+            "cluster_unreachable", f"Cluster {cluster.name} does not answer.", remedy
         ) from error

@@ -16,7 +16,6 @@ from celery import current_app
 from django.db import transaction
 from django.db.models import Q
 from kombu.exceptions import OperationalError
-from kubernetes.config import ConfigException
 
 from scheduling.cluster.connection.client import ApiError
 from scheduling.engine import model as m
@@ -24,6 +23,7 @@ from scheduling.models import Cluster, WhatIf, WhatIfKind, WhatIfState
 from scheduling.services.errors import ServiceError
 from scheduling.services.ledger.past import past_of
 from scheduling.services.snapshot import build as snapshots
+from scheduling.services.snapshot.asked import live_or_refused
 from scheduling.services.starts.futures import Ahead, look_ahead
 from scheduling.services.starts.known import known_of
 from scheduling.services.starts.outcomes import correction_of
@@ -116,14 +116,7 @@ def _send(question_id: int) -> None:
 
 def _check_names(cluster: Cluster, changes: Changes) -> None:
     """Against the live cluster where it answers; else the answer will say it."""
-    try:
-        changes.applied(snapshots.live(cluster))
-    except (ApiError, ConfigException, OSError) as error:
-        raise ServiceError(
-            "cluster_unreachable",
-            f"Cluster {cluster.name} does not answer.",
-            "Check again in a moment.",
-        ) from error
+    changes.applied(live_or_refused(cluster, "Check again in a moment."))
 
 
 def answer(question_id: int) -> None:

@@ -10,13 +10,9 @@ import time
 from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
-from kubernetes.config import ConfigException
-
-from scheduling.cluster.connection.client import ApiError
 from scheduling.engine import model as m
 from scheduling.models import Cluster
-from scheduling.services.errors import ServiceError
-from scheduling.services.snapshot import build as snapshots
+from scheduling.services.snapshot.asked import live_or_refused
 from scheduling.services.whatif.changes import read
 from scheduling.services.whatif.now import AtOnce, Line, at_once
 from scheduling.services.words.told import sealed_of
@@ -36,7 +32,7 @@ def preview(
     """
     began = time.monotonic()
     changes = read(document)
-    snapshot = _live(cluster)
+    snapshot = live_or_refused(cluster, "Try again in a moment, or decide without it and say why.")
     planned = at_once(snapshot, changes)
     classes = {str(one.get("gpu_class")) for one in document if one.get("gpu_class")}
     gpus = {work.name: work.gpus * work.members.max for work in snapshot.workloads}
@@ -51,17 +47,6 @@ def preview(
     }
     answer["took_s"] = round(time.monotonic() - began, 2)
     return answer
-
-
-def _live(cluster: Cluster) -> m.Snapshot:
-    try:
-        return snapshots.live(cluster)
-    except (ApiError, ConfigException, OSError) as error:
-        raise ServiceError(
-            "cluster_unreachable",
-            f"Cluster {cluster.name} does not answer, so nothing can be planned.",
-            "Try again in a moment, or decide without it and say why.",
-        ) from error
 
 
 def _moved(planned: AtOnce) -> list[tuple[Line, str]]:
