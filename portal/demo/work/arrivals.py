@@ -89,7 +89,7 @@ class TraceStream:
         for position in range(self.first):
             job = self.trace[position]
             work = replace(
-                workload_of(self.trace, job),
+                workload_of(self.trace, job, self.nodes),
                 user=_named(job.queue, job.user)[1],
                 priority_class=priority_class,
                 gpu_classes=(gpu_class,),
@@ -108,7 +108,8 @@ class TraceStream:
         classes = list(cluster.gpu_classes.all())
         for position in range(start, len(self.trace)):
             job = self.trace[position]
-            manifest = _trace_manifest(job, queues[job.queue], classes, self.gpus_per_node)
+            pods = gang(job.gpus, self.gpus_per_node, self.nodes)
+            manifest = _trace_manifest(job, queues[job.queue], classes, pods)
             at = self.trace.submitted_at(position)
             yield Arrival(position, at, manifest, _named(job.queue, job.user)[1])
 
@@ -245,8 +246,7 @@ def manifest_of(
     return made
 
 
-def _trace_manifest(job: TraceJob, queue: Queue, classes: list[GpuClass], per_node: int) -> Json:
-    pods = gang(job.gpus, per_node)
+def _trace_manifest(job: TraceJob, queue: Queue, classes: list[GpuClass], pods: int) -> Json:
     manifest = build_job_manifest(
         name=job.name,
         queue=queue.name,

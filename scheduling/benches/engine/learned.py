@@ -82,13 +82,17 @@ def judged_windows(traces: Path, trace: Trace) -> list[Window]:
     """November of Philly, and recordings of other clusters on their own size, or on one that the mean
     load fills to 80 %.
     """
-    begin, end = datetime(2017, 11, 1, tzinfo=UTC), datetime(2017, 12, 1, tzinfo=UTC)
-    found = [cut("november", trace, POOLED_NODES, begin, end)]
+    found = [november(trace)]
     for name in OTHERS:
         other = read_trace(traces / "swf" / f"{name}.swf.gz")
         short = name.partition("-")[0].partition("_")[0].lower()
         found.append(whole(short, other, other.nodes or mean_load_nodes(other)))
     return found
+
+
+def november(trace: Trace) -> Window:
+    begin, end = datetime(2017, 11, 1, tzinfo=UTC), datetime(2017, 12, 1, tzinfo=UTC)
+    return cut("november", trace, POOLED_NODES, begin, end)
 
 
 def bench_training(traces: Path, progress: Progress) -> Outcome:

@@ -23,6 +23,7 @@ from scheduling.benches.engine.lp import shares_by_lp
 from scheduling.benches.engine.moving import bounds_pct, with_moves
 from scheduling.benches.engine.outcomes import Outcome, Progress
 from scheduling.benches.engine.reclaim import reclaim_large_job
+from scheduling.benches.engine.victims import bench_learned_victims
 from scheduling.engine import MILLI, Frame, codes
 from scheduling.engine.model import Sharing
 from scheduling.simulation.replay.replays import POLICIES, WEIR, measure, replay
@@ -349,4 +350,5 @@ BENCHES: Mapping[str, Bench] = {
     "duration": bench_duration,
     "learned-policy": bench_learned_policy,
     "learned-policy-training": bench_training,
+    "learned-victims": bench_learned_victims,
 }

@@ -1,5 +1,5 @@
 """Room for the short: where a subtree gives out by merit, no long work starts on the last free GPUs
-unless it is due.
+unless it is due, or asks for so much that it could never leave them free.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from scheduling.engine.state.input import Tree
 from scheduling.engine.state.queues import Queues
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.shares import Division
+from scheduling.engine.state.units import EPS
 
 KEPT_SHARE, LONG_GPU_S = 1 / 24, 100_000.0
 """The part of the GPUs that is kept from who expects longer work."""
@@ -32,15 +33,22 @@ def keeps_off(world: Session, w: int, c: int) -> bool:
     if world.ordering.pending.rank[w] == RISEN or not LONG_GPU_S < merit.expected[w] < np.inf:
         return False
     need, free = need_of(world, w), _free(world.queues, c)
-    kept = _kept_for_short(world.tree, world.division, world.queues, world.work.queue[w], c)
-    return bool(need <= free and free - need < kept)
+    whole = _shared_out(world.tree, world.division, world.queues, world.work.queue[w], c)
+    kept = _kept_of(whole)
+    could_leave_them = need <= whole - kept + EPS
+    return bool(need <= free and free - need < kept and could_leave_them)
 
 
 @inner
-def _kept_for_short(tree: Tree, division: Division, queues: Queues, q: int, c: int) -> int:
-    """Milli-GPU of class ``c`` that are kept where ``q`` shares, whole GPUs."""
+def _shared_out(tree: Tree, division: Division, queues: Queues, q: int, c: int) -> float:
+    """Milli-GPU of class ``c`` that are given out where ``q`` shares."""
     top = tree.sharing.top[q]
-    whole = division.fair[c, top] if top > 0 else float(queues.demand.supply[c])
+    return float(division.fair[c, top]) if top > 0 else float(queues.demand.supply[c])
+
+
+@once
+def _kept_of(whole: float) -> int:
+    """Milli-GPU of ``whole`` that are kept, whole GPUs."""
     return int(whole * KEPT_SHARE / 1000.0 + 1e-6) * 1000
 
 
@@ -61,7 +69,7 @@ def tell_kept_off(world: Session, w: int) -> bool:
     out.reason[w], out.blame[w], out.rival[w], out.until[w] = codes.KEPT_FOR_SHORT, q, -1, 0.0
     for i in range(out.figures.shape[1]):
         out.figures[w, i] = 0.0
-    kept = _kept_for_short(world.tree, world.division, world.queues, q, c)
+    kept = _kept_of(_shared_out(world.tree, world.division, world.queues, q, c))
     out.figures[w, SHORT_KEPT.free] = _free(world.queues, c)
     out.figures[w, SHORT_KEPT.needs] = need_of(world, w)
     out.figures[w, SHORT_KEPT.kept_free] = kept

@@ -1,4 +1,6 @@
-"""The features of ``scheduling.engine.features``, computed of a workload that waits."""
+"""The features of ``scheduling.engine.features``, computed of a workload that waits; what they share with
+those of who may leave.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +10,7 @@ import numpy as np
 
 from scheduling.engine.compile.kernel import inner, once
 from scheduling.engine.features import NAMES
+from scheduling.engine.state.input import Work
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import GPUS
 
@@ -30,32 +33,36 @@ def feature_of(world: Session, w: int, k: int) -> float:  # noqa: PLR0911 - one 
     """Feature number ``k`` of ``w``, which waits in a known queue."""
     work, now = world.work, world.rules.now
     if k == EXPECTED_REST:
-        return math.log2(max(1.0, min(work.rank[w], LONGEST_S)) / HOUR_S)
+        return expected_rest(work, w)
     if k == SIZE:
-        return math.log2(_gpus(world, w))
+        return size(work, w)
     if k == WAITED:
-        return _doublings(now - work.submitted[w])
+        return doublings(now - work.submitted[w])
     if k == BEHIND:
         return _behind(world, w)
     if k == BELOW_SHARE:
-        return _below_share(world, w)
+        return below_share(world, work.queue[w], work.wish[0, w])
     if k == USER_SHARE:
         return math.log2(1.0 + world.queues.usage.user_weighted[work.user[w]] / 1000.0)
     if k == FITS_NODE:
         return _fits_node(world, w)
     if k == SAVED:
-        return _doublings(work.saved[w])
+        return doublings(work.saved[w])
     return float(work.evictions[w])
 
 
 @inner
-def _gpus(world: Session, w: int) -> float:
-    work = world.work
-    return float(max(1, work.need[GPUS, w] * work.most[w]) / 1000.0)
+def expected_rest(work: Work, w: int) -> float:
+    return math.log2(max(1.0, min(work.rank[w], LONGEST_S)) / HOUR_S)
 
 
 @inner
-def _doublings(time_s: float) -> float:
+def size(work: Work, w: int) -> float:
+    return math.log2(max(1, work.need[GPUS, w] * work.most[w]) / 1000.0)
+
+
+@inner
+def doublings(time_s: float) -> float:
     return math.log2(1.0 + max(0.0, time_s) / TEN_MINUTES_S)
 
 
@@ -66,12 +73,12 @@ def _behind(world: Session, w: int) -> float:
     if work.virtual[w] == np.inf:
         return 0.0
     late_s = world.rules.now - work.virtual[w] - work.saved[w]
-    return _doublings(late_s) - _doublings(-late_s)
+    return doublings(late_s) - doublings(-late_s)
 
 
-@once
-def _below_share(world: Session, w: int) -> float:
-    c, q = world.work.wish[0, w], world.work.queue[w]
+@inner
+def below_share(world: Session, q: int, c: int) -> float:
+    """Of queue ``q``; 0 where the class is none."""
     if c < 0:
         return 0.0
     fair = world.division.fair[c, q]

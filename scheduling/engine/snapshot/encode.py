@@ -10,7 +10,7 @@ import numpy as np
 from scheduling.engine import codes
 from scheduling.engine import model as m
 from scheduling.engine.compile.structs import Flags, Floats, Ints
-from scheduling.engine.features import vector
+from scheduling.engine.features import VICTIM_NAMES, vector
 from scheduling.engine.model import UNLIMITED
 from scheduling.engine.snapshot.frame import Frame
 from scheduling.engine.snapshot.workload_columns import Columns, Numbers, Roster, seconds
@@ -116,8 +116,11 @@ def _sharing(queues: list[m.Queue], parent: Ints, policy: m.Policy) -> Sharing:
             top[i] = -1 if rule[i] == codes.FAIR else i
     left = [_or_endless(policy.evictions_left), *(_or_endless(q.evictions_left) for q in queues)]
     played = [False, *(q.played_along for q in queues)]
-    weights = np.array(vector(policy.order_weights), np.float64)
-    return Sharing(rule, top, np.array(left), np.array(played, np.bool_), weights)
+    return Sharing(
+        rule, top, np.array(left), np.array(played, np.bool_),
+        np.array(vector(policy.order_weights), np.float64),
+        np.array(vector(policy.victim_weights, VICTIM_NAMES), np.float64),
+    )  # fmt: skip
 
 
 def _min_run(queues: list[m.Queue], parent: Ints) -> Floats:

@@ -23,6 +23,7 @@ class Sharing(NamedTuple):
     evictions_left: Floats  # that the subtree may order by merit
     played: Flags  # its own partition is played along
     weights: Floats  # [feature] of the learned score, see ``features``; empty without one
+    victim_weights: Floats  # the same of who may leave
 
 
 @declare

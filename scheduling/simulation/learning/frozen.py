@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from scheduling.engine.features import vector
+from scheduling.engine.features import VICTIM_NAMES, vector
 from scheduling.engine.model import Sharing
 from scheduling.simulation.learning.judging import Order
 
@@ -27,13 +27,15 @@ def read_frozen(file: Path = FILE) -> list[Frozen]:
     """Every order of the file, the one that is judged first. Raises KeyError for an unknown feature."""
     found = []
     for row in json.loads(file.read_text(encoding="utf-8"))["orders"]:
+        victims = row.get("victim_weights", {})
         vector(row["weights"])
-        order = Order(row["name"], Sharing(row["sharing"]), row["weights"])
+        vector(victims, VICTIM_NAMES)
+        order = Order(row["name"], Sharing(row["sharing"]), row["weights"], victims)
         found.append(Frozen(order, row["made"]))
     return found
 
 
 def write_frozen(rows: list[dict[str, Any]], file: Path = FILE) -> None:
-    """``rows``: name, sharing, weights and how they were made."""
+    """``rows``: name, sharing, weights, those of victims if any, and how they were made."""
     text = json.dumps({"orders": rows}, indent=2)
     file.write_text(f"{text}\n", encoding="utf-8")

@@ -29,14 +29,20 @@ one job. The bounds of the bench ``fairness-philly``.
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """How the subtree shares, and the weights of a learned order inside it, if any."""
+    """How the subtree shares; inside it the weights of a learned order, and of who may leave, if any."""
 
     name: str
     sharing: Sharing
     weights: Mapping[str, float] = field(default_factory=dict)
+    victim_weights: Mapping[str, float] = field(default_factory=dict)
 
     def run(self) -> EngineRun:
-        return EngineRun(policy=Policy(sharing=self.sharing, order_weights=dict(self.weights)))
+        policy = Policy(
+            sharing=self.sharing,
+            order_weights=dict(self.weights),
+            victim_weights=dict(self.victim_weights),
+        )
+        return EngineRun(policy=policy)
 
 
 def lived(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, timedelta
@@ -69,15 +70,21 @@ def node_names(nodes: int) -> list[str]:
 
 
 def submissions(
-    trace: Trace, checkpoint_s: int | None = CHECKPOINT_S, restart_s: int = RESTART_S
+    trace: Trace,
+    checkpoint_s: int | None = CHECKPOINT_S,
+    restart_s: int = RESTART_S,
+    nodes: int | None = None,
 ) -> Iterator[Submission]:
-    """The trace's jobs in order; their durations stay the simulator's secret."""
+    """The trace's jobs in order, on a pool of ``nodes`` where that is known; their durations stay the
+    simulator's secret.
+    """
     for job in trace:
-        yield Submission(workload_of(trace, job), job.duration_s, checkpoint_s, restart_s)
+        yield Submission(workload_of(trace, job, nodes), job.duration_s, checkpoint_s, restart_s)
 
 
-def workload_of(trace: Trace, job: TraceJob) -> Workload:
-    members = gang(job.gpus, trace.gpus_per_node)
+def workload_of(trace: Trace, job: TraceJob, nodes: int | None = None) -> Workload:
+    """On a pool of ``nodes``, where that is known."""
+    members = gang(job.gpus, trace.gpus_per_node, nodes)
     return Workload(
         name=job.name,
         queue=job.queue,
@@ -90,9 +97,13 @@ def workload_of(trace: Trace, job: TraceJob) -> Workload:
     )
 
 
-def gang(gpus: int, per_node: int) -> int:
-    """Members of a job: the fewest equal parts that each fit on one node."""
-    return next(n for n in range(-(-gpus // per_node), gpus + 1) if gpus % n == 0)
+def gang(gpus: int, per_node: int, nodes: int | None = None) -> int:
+    """Members of a job: the fewest equal parts that each fit on one node, and together on ``nodes``, if that
+    is known and so many GPUs are there: 249 GPUs are 83 parts of 3, but no 32 nodes of 8 hold those.
+    """
+    parts = [n for n in range(-(-gpus // per_node), gpus + 1) if gpus % n == 0]
+    room = math.inf if nodes is None else nodes
+    return next((n for n in parts if n <= room * (per_node // (gpus // n))), parts[0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +129,7 @@ class EngineRun:
         capacity_gpus = nodes * trace.gpus_per_node
         if not self.spelled_out:
             return lived_replay(trace, self.live(trace, nodes), capacity_gpus)
-        work = submissions(trace, self.checkpoint_s, self.restart_s)
+        work = submissions(trace, self.checkpoint_s, self.restart_s, nodes)
         jobs = simulate(cluster, work, plan=self.plan, options=self.options).jobs
         return as_replay(trace, jobs, capacity_gpus)
 
@@ -150,8 +161,8 @@ SHIPPED = EngineRun()
 
 
 def cast_of(trace: Trace, frame: Frame) -> Work:
-    """The trace's jobs as a table of workloads for ``frame``."""
-    cast = empty_work(len(trace), 1)
+    """The trace's jobs as a table of workloads for ``frame``, which is a ``pool``."""
+    cast, nodes = empty_work(len(trace), 1), frame.nodes.gpu_class.size
     number = np.array([frame.queue_names.index(name) for name in trace.queues], np.int64)
     cast.queue[:] = number[trace.queue]
     both = trace.queue * len(trace.users) + trace.user
@@ -159,7 +170,8 @@ def cast_of(trace: Trace, frame: Frame) -> Work:
     users = [(number[p // len(trace.users)], trace.users[p % len(trace.users)]) for p in pairs]
     cast.user[:] = np.array([frame.pair(int(q), user) for q, user in users], np.int64)[which]
     sizes, which = np.unique(trace.gpus, return_inverse=True)
-    members = np.array([gang(int(gpus), trace.gpus_per_node) for gpus in sizes], np.int64)[which]
+    parts = [gang(int(gpus), trace.gpus_per_node, nodes) for gpus in sizes]
+    members = np.array(parts, np.int64)[which]
     cast.least[:] = cast.most[:] = members
     cast.need[GPUS] = trace.gpus // members * MILLI
     cast.wish[0], cast.priority[:], cast.phase[:] = 0, 0, PENDING

@@ -9,11 +9,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scheduling.engine import Action, Phase, Reason, Snapshot, Workload, plan
+from scheduling.engine import (
+    Action,
+    GpuClass,
+    Members,
+    Node,
+    Phase,
+    PriorityClass,
+    Quota,
+    Reason,
+    Snapshot,
+    Workload,
+    plan,
+)
 from scheduling.engine.model import Policy, Queue, Sharing
 from scheduling.simulation.laws.room import check
 from tests.scheduling.engine.evolve import apply, check_plan, let_leave
-from tests.scheduling.engine.worlds import worlds
+from tests.scheduling.engine.worlds import NOW, worlds
 
 pytestmark = pytest.mark.long
 
@@ -104,3 +116,44 @@ def test_order_of_the_snapshot_changes_nothing_by_merit(world: Snapshot, dice: o
     again = plan(replace(world, workloads=tuple(works)))
 
     assert plan(world).decisions == again.decisions
+
+
+@st.composite
+def long_gangs(draw: st.DrawFn) -> Snapshot:
+    """Gangs that all fit the cluster with nobody else there wait for it, alone, in a tree of merit."""
+    nodes, gpus = draw(st.integers(1, 12)), draw(st.integers(1, 16))
+    works = []
+    for number in range(draw(st.integers(1, 4))):
+        each = draw(st.integers(1, gpus))
+        members = draw(st.integers(1, nodes * (gpus // each)))
+        works.append(
+            Workload(
+                name=f"w{number}", queue="team", priority_class="train", submitted=NOW - timedelta(days=2),
+                gpus=1000 * each, members=Members(members, members), gpu_classes=("h100",),
+                rank_s=draw(st.sampled_from([None, 60.0, 200_000.0])),
+            )
+        )  # fmt: skip
+    top = Queue("top", sharing=draw(st.sampled_from([Sharing.PROMISE, Sharing.THROUGHPUT])))
+    nominal = Quota(1000 * draw(st.integers(0, nodes * gpus)))
+    team = Queue("team", "top", quotas={"h100": nominal}, played_along=draw(st.booleans()))
+    rule = draw(st.sampled_from(list(Sharing)))
+    return Snapshot(
+        now=NOW,
+        gpu_classes=(GpuClass("h100"),),
+        nodes=tuple(Node(f"n{n:02}", "h100", 1000 * gpus) for n in range(nodes)),
+        priority_classes=(PriorityClass("train", 1),),
+        queues=(top, team),
+        workloads=tuple(works),
+        policy=Policy(sharing=rule),
+    )
+
+
+@given(long_gangs())
+def test_whoever_fits_the_empty_cluster_starts_some_day(world: Snapshot) -> None:
+    """Whatever starts is over before the next plan: each plan must start somebody."""
+    while world.workloads:
+        begun = {d.workload for d in plan(world).decisions if d.action is Action.ADMIT}
+
+        assert begun, "a gang that could run alone waits for ever"
+        left = tuple(work for work in world.workloads if work.name not in begun)
+        world = replace(world, workloads=left)

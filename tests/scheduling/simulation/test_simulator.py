@@ -310,6 +310,20 @@ def test_gang_is_the_fewest_equal_parts_that_fit_a_node(gpus: int, members: int)
     assert gang(gpus, 8) == members
 
 
+@pytest.mark.parametrize(
+    ("gpus", "nodes", "members"),
+    [(249, 32, 249), (249, 42, 83), (165, 32, 55), (238, 32, 119), (256, 32, 32), (12, 2, 2)],
+)
+def test_gang_fits_the_pool_wherever_so_many_gpus_are_there(
+    gpus: int, nodes: int, members: int
+) -> None:
+    assert gang(gpus, 8, nodes) == members
+
+
+def test_a_gang_that_needs_more_gpus_than_the_pool_has_is_split_as_for_any_pool() -> None:
+    assert gang(40, 8, 4) == gang(40, 8) == 5
+
+
 def test_pool_gives_queues_their_static_share_as_nominal() -> None:
     trace = make_trace((0, 10, 8, "a"), (0, 30, 8, "b"), (100, 1, 1, "b"))
     snapshot = pool(replace(trace, queue_nodes={"a": 1, "b": 2}), 4)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scheduling.engine.features import NAMES
+from scheduling.engine.features import NAMES, VICTIM_NAMES
 from scheduling.simulation.learning.frozen import read_frozen
 from scheduling.simulation.learning.search import STARTS
 
@@ -14,4 +14,5 @@ def test_the_shipped_file_names_features_and_how_it_was_made() -> None:
     for frozen in shipped:
         assert frozen.order.sharing in STARTS
         assert set(frozen.order.weights) <= set(NAMES)
+        assert set(frozen.order.victim_weights) <= set(VICTIM_NAMES)
         assert {"seed", "windows", "generations", "population"} <= set(frozen.made)

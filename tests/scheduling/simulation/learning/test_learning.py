@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -11,7 +11,7 @@ import pytest
 
 from scheduling.engine.model import Sharing
 from scheduling.simulation.learning.frozen import read_frozen, write_frozen
-from scheduling.simulation.learning.judging import BOUNDS, broken, is_promoted
+from scheduling.simulation.learning.judging import BOUNDS, Order, broken, is_promoted
 from scheduling.simulation.learning.search import MOST_GENERATIONS, Training, search
 from scheduling.simulation.learning.windows import SharedWindowError, Window, cut, keep_apart, whole
 from scheduling.simulation.replications import Difference, Verdict
@@ -67,9 +67,9 @@ def test_nothing_is_judged_on_what_was_trained_on(judged: Window, apart: bool) -
         keep_apart([days(0, 2)], [judged])
 
 
-def bowl(weights: Mapping[str, float]) -> float:
+def bowl(order: Order) -> float:
     """Least at waited = 1, expected_rest = -2."""
-    return (weights["waited"] - 1.0) ** 2 + (weights["expected_rest"] + 2.0) ** 2
+    return (order.weights["waited"] - 1.0) ** 2 + (order.weights["expected_rest"] + 2.0) ** 2
 
 
 TRAINING = Training(Sharing.THROUGHPUT, ("expected_rest", "waited"), generations=25)
@@ -88,10 +88,43 @@ def test_the_search_is_the_same_for_the_same_seed() -> None:
 
 def test_the_search_keeps_the_hand_written_start_where_nothing_is_better() -> None:
     found = search(
-        TRAINING, lambda w: abs(w["expected_rest"] + 1) + abs(w["waited"]), lambda line: None
+        TRAINING,
+        lambda o: abs(o.weights["expected_rest"] + 1) + abs(o.weights["waited"]),
+        lambda line: None,
     )
 
     assert found.weights == {"expected_rest": -1.0, "waited": 0.0}
+
+
+def test_the_search_finds_weights_of_the_order_and_of_victims_together() -> None:
+    both = replace(TRAINING, victim_features=("ran", "size"), generations=40)
+
+    def cost(order: Order) -> float:
+        victims = order.victim_weights
+        return bowl(order) + (victims["ran"] - 0.5) ** 2 + (victims["size"] + 1.0) ** 2
+
+    found = search(both, cost, lambda line: None)
+
+    assert found.cost < 0.1
+    assert found.weights["waited"] == pytest.approx(1.0, abs=0.3)
+    assert found.victim_weights["size"] == pytest.approx(-1.0, abs=0.3)
+
+
+def test_victims_alone_are_searched_beside_an_order_that_stays() -> None:
+    alone = Training(
+        Sharing.THROUGHPUT, (), victim_features=("ran", "evicted"), fixed={"expected_rest": -1.5}
+    )
+
+    found = search(alone, lambda o: (o.victim_weights["ran"] - 0.5) ** 2, lambda line: None)
+
+    assert found.weights == {"expected_rest": -1.5}
+    assert found.cost < found.start_cost == 0.25
+
+
+def test_a_search_begins_where_an_eviction_costs_what_the_rule_says() -> None:
+    both = replace(TRAINING, victim_features=("ran",))
+
+    assert both.start() == [-1.0, 0.0, 0.0]
 
 
 def test_the_search_tells_each_generation() -> None:
@@ -107,6 +140,9 @@ def test_the_search_tells_each_generation() -> None:
     [
         ({"sharing": Sharing.FAIR_SHARE}, "sharing"),
         ({"features": ("luck", "size")}, "features"),
+        ({"features": ("size",)}, "two or more"),
+        ({"victim_features": ("waited",)}, "victim_features"),
+        ({"fixed": {"luck": 1.0}}, "fixed"),
         ({"generations": MOST_GENERATIONS + 1}, "generations"),
         ({"population": 1}, "population"),
     ],
@@ -141,9 +177,12 @@ def test_a_bound_that_is_met_exactly_is_kept() -> None:
 
 
 def test_what_is_written_down_is_read_again(tmp_path: Path) -> None:
-    row = {"name": "n", "sharing": "promise", "weights": {"size": -1.5}, "made": {"seed": 7}}
-    write_frozen([row], tmp_path / "f.json")
+    weights = {"weights": {"size": -1.5}, "victim_weights": {"ran": 0.5}}
+    write_frozen(
+        [{"name": "n", "sharing": "promise", **weights, "made": {"seed": 7}}], tmp_path / "f.json"
+    )
 
     (found,) = read_frozen(tmp_path / "f.json")
     assert (found.order.name, found.order.sharing) == ("n", Sharing.PROMISE)
     assert (found.order.weights, found.made) == ({"size": -1.5}, {"seed": 7})
+    assert found.order.victim_weights == {"ran": 0.5}
