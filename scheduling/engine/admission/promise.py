@@ -10,10 +10,11 @@ import numpy as np
 
 from scheduling.engine import codes
 from scheduling.engine.admission.allocate import fills_what_leaves, quota_allows
-from scheduling.engine.compile.kernel import inner
-from scheduling.engine.compile.structs import Flags
+from scheduling.engine.compile.kernel import inner, once
+from scheduling.engine.compile.structs import Flags, Ints
 from scheduling.engine.placement.node_room import ONE, take_now
 from scheduling.engine.placement.place import sit_as_promised
+from scheduling.engine.state.order import Pending
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import GPUS
 from scheduling.engine.statement.lines import recall, seat_out
@@ -27,7 +28,7 @@ def seat_the_promised(world: Session) -> None:
     out, ordering = world.out, world.ordering
     if ordering.pending.promised == 0:
         return
-    item = ordering.pending.slot[: ordering.pending.size[0]]
+    item = _promised(ordering.pending, world.work.claims)
     ready = np.zeros(out.action.size, np.bool_)
     for w in item:
         out.members[w] = _claim(world, w)
@@ -39,6 +40,17 @@ def seat_the_promised(world: Session) -> None:
     for w in item:
         if out.members[w] > 0:
             _decide(world, w, ready)
+
+
+@once
+def _promised(pending: Pending, claims: Flags) -> Ints:
+    """Those who were promised room, in line."""
+    found, size = np.empty(pending.promised, np.int64), 0
+    for k in range(pending.size[0]):
+        if claims[pending.slot[k]]:
+            found[size] = pending.slot[k]
+            size += 1
+    return found[:size]
 
 
 @inner

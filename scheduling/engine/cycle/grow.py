@@ -21,6 +21,7 @@ from scheduling.engine.quota.fair_share import levels_over, sharer
 from scheduling.engine.quota.limits import user_gpu_limit
 from scheduling.engine.quota.usage import charge
 from scheduling.engine.reasons.figures import GROWTH
+from scheduling.engine.state.input import Tree
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import ANYWHERE, GPUS, NOW, RUNNING
 from scheduling.engine.statement.lines import decide, recall, seat_out
@@ -70,7 +71,7 @@ def grow_all(world: Session) -> None:
             if may and settled[_class_of(world, w)]:
                 _regain(world, w)
             _strike(first, after, q, w)
-            _count(world, left, q, -1)
+            _count(world.tree, left, q, -1)
     for i in range(grown):
         if who[i] >= 0:
             _write_down(world, who, node, device, i, grown)
@@ -115,7 +116,7 @@ def _list(world: Session, first: Ints, after: Ints, left: Ints, owed: Flags, w: 
     if _may_grow(world, w, owed):
         q = sharer(world.tree, world.work.queue[w])
         after[w], first[q] = first[q], w
-        _count(world, left, q, 1)
+        _count(world.tree, left, q, 1)
 
 
 @once
@@ -130,10 +131,10 @@ def _strike(first: Ints, after: Ints, q: int, w: int) -> None:
 
 
 @once
-def _count(world: Session, left: Ints, q: int, one: int) -> None:
+def _count(tree: Tree, left: Ints, q: int, one: int) -> None:
     while q >= 0:
         left[q] += one
-        q = world.tree.parent[q]
+        q = tree.parent[q]
 
 
 @inner

@@ -11,6 +11,7 @@ from scheduling.engine import codes
 from scheduling.engine.admission.reserve import let_nodes_go
 from scheduling.engine.admission.turns import clear_turns
 from scheduling.engine.compile.kernel import inner, once
+from scheduling.engine.state.queues import Queues
 from scheduling.engine.state.session import Session
 from scheduling.engine.statement.lines import undecide
 
@@ -29,12 +30,11 @@ def must_ask_again(world: Session, since: int) -> bool:
             return True
         if action == codes.ADMIT or out.reason[out.order[k]] == codes.AWAITS_VICTIMS:
             started = True
-    return started and _keeps(world)
+    return started and _keeps(world.queues)
 
 
 @once
-def _keeps(world: Session) -> bool:
-    queues = world.queues
+def _keeps(queues: Queues) -> bool:
     for c in range(queues.reservations.slot.size):
         if queues.reservations.slot[c] >= 0:
             return True

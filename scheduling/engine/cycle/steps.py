@@ -45,6 +45,7 @@ from scheduling.engine.order.refusals import note_cells, note_refusal, refused_a
 from scheduling.engine.placement.node_room import begin_round
 from scheduling.engine.quota.fair_share import levels_over
 from scheduling.engine.quota.limits import full_queue, user_limit
+from scheduling.engine.state.input import Tree
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import (
     GPUS,
@@ -112,7 +113,7 @@ def _one_pass(world: Session, turn: int) -> None:
         if stirs or left[leaf] == 0:
             leaf = neediest(tree, world.queues, left)
             if not by_merit(tree, leaf) and 0 <= turn < lowest_pass(world, leaf):
-                _count(world, left, tree.parent[leaf], -1)
+                _count(tree, left, tree.parent[leaf], -1)
                 left[leaf] = 0
                 continue
         if by_merit(tree, leaf):
@@ -120,10 +121,10 @@ def _one_pass(world: Session, turn: int) -> None:
         else:
             k = next_workload(ordering, world.work, world.queues, leaf, world.rules.shortest)
         stirs = consider(world, ordering.pending.slot[k], ordering.pending.cell[k], turn)
-        q = world.work.queue[ordering.pending.slot[k]]
+        q = world.work.queue[ordering.pending.slot[k]] if by_merit(tree, leaf) else leaf
         left[q] -= 1
         if left[q] == 0:
-            _count(world, left, tree.parent[q], -1)
+            _count(tree, left, tree.parent[q], -1)
 
 
 @once
@@ -141,7 +142,7 @@ def _begin_pass(world: Session) -> None:
         ):
             left[q] += not skip[k]
         if left[q] > 0 and tree.kid_start[q] == tree.kid_start[q + 1]:
-            _count(world, left, tree.parent[q], 1)
+            _count(tree, left, tree.parent[q], 1)
     for g in range(ordering.pending.queue_begin[left.size]):
         at[g] = start[g]
     begin_by_merit(ordering.merit)
@@ -157,10 +158,10 @@ def lowest_pass(world: Session, leaf: int) -> int:
 
 
 @once
-def _count(world: Session, left: object, q: int, one: int) -> None:
+def _count(tree: Tree, left: object, q: int, one: int) -> None:
     while q >= 0:
         left[q] += one  # type: ignore[index]
-        q = world.tree.parent[q]
+        q = tree.parent[q]
 
 
 @once

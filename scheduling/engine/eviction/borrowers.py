@@ -29,7 +29,9 @@ from scheduling.engine.eviction.precedence import (
 )
 from scheduling.engine.eviction.rooming import ensure_candidates, make_room_below
 from scheduling.engine.quota.fair_share import common_ancestor, levels_over, over_limit, takes_kept
+from scheduling.engine.state.queues import Queues
 from scheduling.engine.state.session import Session
+from scheduling.engine.state.shares import Division
 from scheduling.engine.state.units import EPS, GPUS
 from scheduling.engine.statement.changed import EVERY, HOLDING, ROOM, changed
 from scheduling.engine.statement.lines import note_bound
@@ -142,16 +144,18 @@ def _borrowers(world: Session, w: int, c: int) -> tuple[Ints, int]:
     """
     out, work, started = world.out, world.work, began_to_its_cost(world, w, c)
     who, size, gpus = np.empty(MOST_BORROWERS, np.int64), 0, 0
+    queues, division, own = world.queues, world.division, work.queue[w]
+    left = _begun_above(queues, division, own, c)
     for k in range(started - 1, -1, -1):
         v = out.starts.slot[k]
-        if size == MOST_BORROWERS:
+        if size == MOST_BORROWERS or left <= 0:
             break
-        if (
-            out.action[v] != codes.ADMIT
-            or out.gpu_class[v] != c
-            or out.starts.served[v]
-            or work.claims[v]
-        ):
+        if out.action[v] != codes.ADMIT or out.gpu_class[v] != c:
+            continue
+        if not _holds_too_much(queues, division, work.queue[v], own, c):
+            continue
+        left -= 0 if out.starts.withdrawn[v] else out.members[v] * work.need[GPUS, v]
+        if out.starts.served[v] or work.claims[v]:
             continue
         if out.starts.withdrawn[v] and _is_among(v, who[:size]):
             continue
@@ -160,6 +164,23 @@ def _borrowers(world: Session, w: int, c: int) -> tuple[Ints, int]:
             size += 1
             gpus += out.members[v] * work.need[GPUS, v]
     return who[:size], gpus
+
+
+@once
+def _begun_above(queues: Queues, division: Division, own: int, c: int) -> int:
+    """Milli-GPU of class ``c`` that have started in leaves above their shares, ``own`` aside: where all of
+    them have been seen, nobody else is to be found.
+    """
+    gpus = 0
+    for q in range(queues.starts.started.shape[1]):
+        if queues.starts.started[c, q] > 0 and _holds_too_much(queues, division, q, own, c):
+            gpus += queues.starts.started[c, q]
+    return gpus
+
+
+@once
+def _holds_too_much(queues: Queues, division: Division, q: int, own: int, c: int) -> bool:
+    return bool(q != own and queues.usage.held[c, q] > division.fair[c, q] + EPS)
 
 
 @once

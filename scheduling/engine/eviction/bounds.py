@@ -118,10 +118,14 @@ def _sum_up(world: Session, request: VictimRequest) -> None:
     """
     tree, queues, candidates, c = world.tree, world.queues, world.candidates, request.c
     elastic = world.ordering.running.elastic > 0
+    held, fair, inside = queues.usage.held, world.division.fair, request.stretch != LENT
     for q in range(tree.parent.size):
         candidates.held.takeable_below[q] = candidates.held.takeable[q] = 0
     for q in range(tree.parent.size - 1, 0, -1):
-        above = queues.usage.held[c, q] - _kept_by(world, request, q)
+        # Only what is LENT may be taken from inside a share; most queues are left out here.
+        if inside and held[c, q] - fair[c, q] <= EPS:
+            continue
+        above = held[c, q] - _kept_by(world, request, q)
         if above <= EPS:
             continue
         gain = candidates.held.takeable_below[q]

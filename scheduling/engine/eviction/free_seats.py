@@ -11,7 +11,14 @@ import numpy as np
 
 from scheduling.engine.compile.kernel import inner, once
 from scheduling.engine.compile.structs import Ints
-from scheduling.engine.eviction.cost_heap import change, push
+from scheduling.engine.eviction.cheapest_node import (
+    end_search,
+    enter,
+    enter_class,
+    next_node,
+    open_beside,
+)
+from scheduling.engine.eviction.cost_heap import change
 from scheduling.engine.eviction.exchange import exchange
 from scheduling.engine.eviction.minimal_set import (
     do_without,
@@ -22,7 +29,7 @@ from scheduling.engine.eviction.minimal_set import (
     price_of,
     put_needless_back,
 )
-from scheduling.engine.eviction.nearby import is_near, least_cost, mark_nodes
+from scheduling.engine.eviction.nearby import mark_nodes
 from scheduling.engine.eviction.rules import (
     VictimRequest,
     allowed,
@@ -170,18 +177,23 @@ def _free_domain(world: Session, request: VictimRequest) -> int:
     nodes, level = world.nodes, world.work.required[request.w]
     among = nodes.of_class[nodes.class_start[request.c] : nodes.class_start[request.c + 1]]
     if level == ANYWHERE:
-        return _free_room(world, request, among)
+        enter_class(world, request)
+        return _free_room(world, request)
     order, start = by_domain(nodes, among, level)
     before = mark(world)
     best, best_lost = -1, np.inf
     for d in range(start.size - 1):
-        sat = _free_room(world, request, order[start[d] : start[d + 1]])
+        enter(world, request, order[start[d] : start[d + 1]])
+        sat = _free_room(world, request)
         lost = lost_so_far(world)
         if sat == world.work.least[request.w] and lost < best_lost:
             best, best_lost = d, lost
         unseat(world.work, world.room, world.seats, request.w, sat)
         undo(world, before)
-    return _free_room(world, request, order[start[best] : start[best + 1]]) if best >= 0 else 0
+    if best < 0:
+        return 0
+    enter(world, request, order[start[best] : start[best + 1]])
+    return _free_room(world, request)
 
 
 @inner
@@ -212,30 +224,25 @@ def lost_so_far(world: Session) -> float:
 
 
 @inner
-def _free_room(world: Session, request: VictimRequest, among: Ints) -> int:
+def _free_room(world: Session, request: VictimRequest) -> int:
     """Seat the least members one by one, each on the node where it loses least; returns how many sat.
 
     A node's cost holds until the node is touched. Elsewhere each victim taken can only make others
-    dearer, so the cheapest node is computed again before it is taken, and that is enough. Nodes enter
-    with a lower bound of their cost.
+    dearer, so the cheapest node is computed again before it is taken, and that is enough. Nodes have
+    entered with a lower bound of their cost.
     """
-    w, candidates, seats = request.w, world.candidates, world.seats
+    w, heap, seats = request.w, world.candidates.heap, world.seats
     epoch, sat = 1, 0
-    for n in among:
-        if slots_on(world.room, world.work, w, n, LATER) > 0:
-            push(candidates, n, 0.0)
-        elif is_near(world, request, n):
-            push(candidates, n, least_cost(world, request, n))
-        candidates.heap.costed_at[n] = 0
-    while sat < world.work.least[w] and candidates.heap.size[0] > 0:
-        n = candidates.heap.node[0]
-        if candidates.heap.costed_at[n] != epoch:
-            change(candidates, n, _cost(world, request, n, False))
-            candidates.heap.costed_at[n] = epoch
+    while sat < world.work.least[w]:
+        n = next_node(world, request)
+        if n >= 0 and heap.costed_at[n] != epoch:
+            change(heap, n, _cost(world, request, n, False))
+            heap.costed_at[n] = epoch
             continue
-        if candidates.heap.cost[n] == np.inf:
+        if n < 0 or heap.cost[n] == np.inf:
             break
-        if candidates.heap.cost[n] > 0.0:
+        open_beside(world, request, n)
+        if heap.cost[n] > 0.0:
             before = mark(world)
             _cost(world, request, n, True)
             epoch += 1
@@ -243,12 +250,10 @@ def _free_room(world: Session, request: VictimRequest, among: Ints) -> int:
         device = pick_device(world.room, world.work, w, n, LATER)
         sit(world.room, world.work, w, n, device, LATER)
         seats.node[sat], seats.device[sat] = n, device
-        change(candidates, n, _cost(world, request, n, False))
-        candidates.heap.costed_at[n] = epoch
+        change(heap, n, _cost(world, request, n, False))
+        heap.costed_at[n] = epoch
         sat += 1
-    for n in among:
-        candidates.heap.position[n] = -1
-    candidates.heap.size[0] = 0
+    end_search(world.candidates)
     return sat
 
 
@@ -261,7 +266,7 @@ def _touch(world: Session, request: VictimRequest, before: int) -> None:
         while h >= 0:
             n = holds.node[h]
             if candidates.heap.position[n] >= 0:
-                change(candidates, n, _cost(world, request, n, False))
+                change(candidates.heap, n, _cost(world, request, n, False))
             h = holds.next[h]
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from scheduling.engine.compile.kernel import inner, once
+from scheduling.engine.eviction.node_blocks import block_of, note_own
 from scheduling.engine.eviction.rules import DELAY, PREEMPT, RECLAIM, STRICT, VictimRequest
 from scheduling.engine.eviction.victim_order import rate_nodes, rate_of
 from scheduling.engine.placement.node_room import ONE, free_of, may_use
 from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import GPUS, LATER
-from scheduling.engine.state.victims import ANY, READY
+from scheduling.engine.state.victims import ANY, READY, Candidates
 
 
 @inner
@@ -36,6 +37,8 @@ def mark_nodes(world: Session, request: VictimRequest) -> None:
                 candidates.bounds.search_number[0],
                 rate,
             )
+            b = block_of(world.index.domains.position[n], request.c)
+            note_own(candidates.blocks, b, rate, candidates.bounds.search_number[0])
             h = holds.next[h]
 
 
@@ -80,3 +83,19 @@ def least_cost(world: Session, request: VictimRequest, n: int) -> float:
     if world.candidates.bounds.own_at[n] == world.candidates.bounds.search_number[0]:
         rate = min(rate, world.candidates.bounds.own_least_loss[n])
     return rate * lacks if need >= 1000 and lacks > 0 and rate < np.inf else 0.0
+
+
+@inner
+def least_cost_in(candidates: Candidates, request: VictimRequest, need: int, b: int) -> float:
+    """A lower bound of ``least_cost`` of the nodes in block ``b``, for members of ``need`` milli-GPU;
+    infinite if none of them is near.
+    """
+    blocks, row = candidates.blocks, _row_of(request)
+    lacks = need - blocks.most_free[b]
+    if need < ONE or lacks <= 0:
+        return 0.0
+    own = blocks.own_at[b] == candidates.bounds.search_number[0]
+    rate = blocks.own_least_loss[b] if own else np.inf
+    if request.rule != PREEMPT and (own or blocks.most_given[row, b] >= lacks):
+        rate = min(rate, blocks.least_loss[row, b])
+    return rate * lacks if rate < np.inf else np.inf

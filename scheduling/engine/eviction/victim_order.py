@@ -9,6 +9,7 @@ import numpy as np
 from scheduling.engine.compile.kernel import inner, once
 from scheduling.engine.compile.structs import Ints
 from scheduling.engine.eviction.candidates import find_shields
+from scheduling.engine.eviction.node_blocks import block_of, forget_rates
 from scheduling.engine.model import UNLIMITED
 from scheduling.engine.placement.node_room import ONE
 from scheduling.engine.quota.fair_share import PLAIN, is_below, left_by
@@ -89,6 +90,7 @@ def rate_nodes(world: Session, stretch: int) -> None:
         return
     candidates.bounds.rated[0] = 0
     _forget_the_risen(candidates)
+    forget_rates(candidates.blocks)
     for n in range(candidates.bounds.least_loss.shape[1]):
         candidates.bounds.least_loss[ANY, n] = candidates.bounds.least_loss[READY, n] = np.inf
         candidates.bounds.most_given[ANY, n] = candidates.bounds.most_given[READY, n] = 0
@@ -198,6 +200,7 @@ def _rate(world: Session, q: int, afresh: bool, stretch: int) -> None:
     candidates, holds, work = world.candidates, world.holds, world.work
     head, after, node, members = holds.head, holds.next, holds.node, holds.members
     least, of_leaf = candidates.bounds.least_loss, candidates.bounds.scratch
+    of_block, position = candidates.blocks.least_loss, world.index.domains.position
     for k in range(candidates.leaf_begin[q], candidates.leaf_begin[q + 1]):
         v = candidates.slot[k]
         above = _above(world, work.gpu_class[v], q, stretch)
@@ -209,10 +212,13 @@ def _rate(world: Session, q: int, afresh: bool, stretch: int) -> None:
         h, one = head[v], _taken_by(work.need[GPUS, v])
         while h >= 0:
             n, rate = node[h], rate_of(world, v, h)
+            b = block_of(position[n], work.gpu_class[v])
             least[ANY, n] = min(least[ANY, n], rate)
+            of_block[ANY, b] = min(of_block[ANY, b], rate)
             of_leaf[ANY, n] += members[h] * one
             if ready:
                 least[READY, n] = min(least[READY, n], rate)
+                of_block[READY, b] = min(of_block[READY, b], rate)
                 of_leaf[READY, n] += members[h] * one
             h = after[h]
 
@@ -239,6 +245,12 @@ def _add_yields(world: Session, q: int, stretch: int) -> None:
                 most + beyond, candidates.bounds.scratch[ANY, n]
             )
             candidates.bounds.scratch[ANY, n] = candidates.bounds.scratch[READY, n] = 0
+            b = block_of(world.index.domains.position[n], c)
+            for row in (ANY, READY):
+                given = candidates.bounds.most_given[row, n]
+                candidates.blocks.most_given[row, b] = max(
+                    candidates.blocks.most_given[row, b], given
+                )
             h = holds.next[h]
 
 

@@ -46,7 +46,9 @@ def _field(hint: Any, sizes: Mapping[str, int]) -> Any:
     if axes is None:
         raise TypeError(f"{hint} says not how large it is")
     shape = tuple(_size(name, sizes) for name in axes.names)
-    return np.full(shape, axes.fill, _dtype(table))
+    # A table of zeros takes no memory where nobody writes.
+    kind = _dtype(table)
+    return np.full(shape, axes.fill, kind) if axes.fill else np.zeros(shape, kind)
 
 
 def _size(name: str, sizes: Mapping[str, int]) -> int:

@@ -13,8 +13,10 @@ OUT, LISTED, FRESH = 0, 1, 2
 ALL, FEW = 0, 1
 """Who is in the pending order: all that wait, or only some, beside the running work of the plan before."""
 WISHES, PARTS, DUES = 4, 15, 3
-MOST_SHAPES = 1 << 14
-"""Beyond so many, workloads are shapes of their own until the table is laid out anew."""
+MOST_SHAPES, WORK_BY_SHAPE = 1 << 14, 4
+"""Beyond so many, or one for so many slots, workloads are shapes of their own until the table is laid out
+anew.
+"""
 OWN, UNKNOWN = -1, -2
 
 

@@ -12,7 +12,14 @@ from scheduling.engine.state.axes import laid_out
 from scheduling.engine.state.decisions import Decisions
 from scheduling.engine.state.input import Holds, Nodes, Tree, Work
 from scheduling.engine.state.nodes import BLOCK_SIZE, Domains, Mix, NodeIndex, NodeRoom, Seats
-from scheduling.engine.state.order import DUES, MOST_SHAPES, Ordering, Refusals, Shapes
+from scheduling.engine.state.order import (
+    DUES,
+    MOST_SHAPES,
+    WORK_BY_SHAPE,
+    Ordering,
+    Refusals,
+    Shapes,
+)
 from scheduling.engine.state.queues import Queues
 from scheduling.engine.state.shares import Division
 from scheduling.engine.state.units import GPUS, NODE
@@ -69,7 +76,7 @@ def _sizes(tree: Tree, nodes: Nodes, work: Work, holds: Holds, domains: Domains)
     """How many there are of what tables are laid out by."""
     slots, size = work.phase.size, nodes.gpu_class.size
     members = max(int(work.most.max(initial=1)) * 2, int(nodes.size[GPUS].sum()) // 1000 + 1)
-    shapes = min(slots, MOST_SHAPES) + 1
+    shapes = min(slots, max(MOST_SHAPES, slots // WORK_BY_SHAPE)) + 1
     return {
         "class": nodes.rate.size, "queue": tree.parent.size, "slot": slots, "node": size,
         "hold": holds.node.size, "holder": max(holds.node.size, slots), "figure": WIDEST,
@@ -77,7 +84,8 @@ def _sizes(tree: Tree, nodes: Nodes, work: Work, holds: Holds, domains: Domains)
         "trial": 2 * slots + members, "shape": shapes, "cell": shapes * DUES,
         "row": min(MOST_ROWS, max(FEWEST_ROWS, INDEX_CELLS // max(size, 1))),
         "place": 1 << (2 * shapes).bit_length(), "mix": 1 << max(4, 2 * slots).bit_length(),
-        "block": size // BLOCK_SIZE + 1, "domain": int(domains.base[-1]),
+        "block": size // BLOCK_SIZE + 1,
+        "class_block": size // BLOCK_SIZE + 1 + nodes.rate.size, "domain": int(domains.base[-1]),
     }  # fmt: skip
 
 

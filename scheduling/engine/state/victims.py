@@ -47,7 +47,7 @@ class StatementLog:
 
 @declare
 class CostHeap(NamedTuple):
-    """Nodes by what it costs to clear them (``eviction.cost_heap``)."""
+    """Nodes, or blocks of them, by what it costs to clear them (``eviction.cost_heap``)."""
 
     node: Annotated[Ints, per("node")]
     position: Annotated[Ints, per("node", fill=-1)]
@@ -72,6 +72,22 @@ class NodeBounds(NamedTuple):
     own_least_loss: Annotated[Floats, per("node")]  # of that leaf
     rated: Annotated[Ints, per("1", fill=UNRATED)]  # evictions since these were found, or UNRATED
     risen: Annotated[Flags, per("queue")]  # leaves that hold more than then
+
+
+@declare
+class NodeBlocks(NamedTuple):
+    """Bounds over neighbouring nodes of one class (``eviction.node_blocks``), as those in ``NodeBounds``."""
+
+    most_free: Annotated[
+        Ints, per("class_block")
+    ]  # milli-GPU on one node once leaving work is gone
+    seen: Annotated[Ints, per("class", fill=-1)]  # the clock up to which that is right
+    least_loss: Annotated[Floats, per("2", "class_block")]
+    most_given: Annotated[Ints, per("2", "class_block")]
+    own_at: Annotated[Ints, per("class_block")]
+    own_least_loss: Annotated[Floats, per("class_block")]
+    open: Annotated[Flags, per("class_block")]  # its nodes have joined the heap of nodes
+    heap: CostHeap  # of closed blocks
 
 
 @declare
@@ -141,6 +157,7 @@ class Candidates(NamedTuple):
     log: StatementLog
     heap: CostHeap
     bounds: NodeBounds
+    blocks: NodeBlocks
     held: QueueBounds
     failed: FailedSearches
     merit: MeritSearches

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from scheduling.engine import codes
-from scheduling.engine.compile.kernel import inner, kernel
+from scheduling.engine.compile.kernel import inner, kernel, once
+from scheduling.engine.compile.structs import Flags
 from scheduling.engine.reasons.figures import WOULD_LEAVE
 from scheduling.engine.state.decisions import Decisions
 from scheduling.engine.state.nodes import Seats
@@ -92,25 +93,31 @@ def recall(out: Decisions, seats: Seats, w: int) -> int:
 @inner
 def clear_out(world: Session) -> None:
     """Nothing is decided. Only lines of the plan before are not empty."""
-    out = world.out
-    order, like, served, stepped_back = (
-        out.order,
-        out.told_by,
-        out.starts.served,
-        out.starts.withdrawn,
-    )
-    action, reason, until, noted = out.action, out.reason, out.until, out.listed
-    lost, chosen = out.lost, world.candidates.log.leaves
-    for k in range(out.size[0]):
-        w = order[k]
-        if like[w] >= 0:
-            action[w] = reason[w] = like[w] = codes.UNDECIDED
-            until[w], noted[w] = 0.0, False
-        else:
-            undecide(out, w)
-        served[w] = stepped_back[w] = chosen[w] = False
-        lost[w] = 0.0
+    out, chosen = world.out, world.candidates.log.leaves
+    if _has_most(out):
+        for w in range(out.action.size):
+            _clear_line(out, chosen, w)
+    else:
+        for k in range(out.size[0]):
+            _clear_line(out, chosen, out.order[k])
     out.size[0] = out.pool.size[0] = 0
+
+
+@once
+def _has_most(out: Decisions) -> bool:
+    """Whether so many have a line that all slots, one after the other, are done sooner than they in order."""
+    return bool(out.size[0] > out.action.size // 2)
+
+
+@inner
+def _clear_line(out: Decisions, chosen: Flags, w: int) -> None:
+    if out.told_by[w] >= 0:
+        out.action[w] = out.reason[w] = out.told_by[w] = codes.UNDECIDED
+        out.until[w], out.listed[w] = 0.0, False
+    else:
+        undecide(out, w)
+    out.starts.served[w] = out.starts.withdrawn[w] = chosen[w] = False
+    out.lost[w] = 0.0
 
 
 @inner
@@ -162,13 +169,21 @@ def share_lines(world: Session) -> None:
 def copy_shared_lines(world: Any) -> None:
     """Copy what the lines of the like leave out: the same class with the same numbers."""
     out = world.out
-    for k in range(out.size[0]):
-        w = out.order[k]
-        like = out.told_by[w]
-        if like >= 0:
-            out.told_by[w], out.gpu_class[w] = -1, out.gpu_class[like]
-            out.rival[w], out.blame[w] = out.rival[like], out.blame[like]
-            copy_figures(out, w, like)
+    if _has_most(out):
+        for w in range(out.told_by.size):
+            _copy_line(out, w, out.told_by[w])
+    else:
+        for k in range(out.size[0]):
+            _copy_line(out, out.order[k], out.told_by[out.order[k]])
+
+
+@inner
+def _copy_line(out: Decisions, w: int, like: int) -> None:
+    """``w`` is told what ``like`` is, -1 for nobody."""
+    if like >= 0:
+        out.told_by[w], out.gpu_class[w] = -1, out.gpu_class[like]
+        out.rival[w], out.blame[w] = out.rival[like], out.blame[like]
+        copy_figures(out, w, like)
 
 
 @inner

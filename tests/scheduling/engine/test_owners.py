@@ -17,6 +17,7 @@ OWNERS = {
     "MeritLine": "order.by_merit",
     "MeritSearches": "eviction",
     "Mix": "placement.demand_mix",
+    "NodeBlocks": "eviction",
     "NodeChanges": "placement.node_room",
     "NodeIndex": "placement",
     "NodeRoom": "placement.node_room",

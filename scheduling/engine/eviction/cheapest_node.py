@@ -1,0 +1,125 @@
+"""Which node a search looks at next: the one on which a seat costs least, found without looking at all.
+
+Nodes stand on a heap by cost. Those of a class that nobody has come to yet stay in blocks, on a heap of their
+own by what a seat on any of their nodes costs at least. A block is opened once no node costs less, or before
+any of its nodes changes: then its nodes join the others as they were when the search began, so that each
+comes up where it would if all had joined at once.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from scheduling.engine.compile.kernel import inner, once
+from scheduling.engine.compile.structs import Ints
+from scheduling.engine.eviction.cost_heap import drop_first, forget, push
+from scheduling.engine.eviction.nearby import is_near, least_cost, least_cost_in
+from scheduling.engine.eviction.node_blocks import block_of, renew_free
+from scheduling.engine.eviction.rules import VictimRequest
+from scheduling.engine.placement.node_room import slots_on
+from scheduling.engine.state.input import Nodes
+from scheduling.engine.state.nodes import BLOCK_SIZE
+from scheduling.engine.state.session import Session
+from scheduling.engine.state.units import GPUS, LATER
+from scheduling.engine.state.victims import Candidates, CostHeap, NodeBlocks
+
+
+@inner
+def enter(world: Session, request: VictimRequest, among: Ints) -> None:
+    """Those of the nodes ``among`` that have room or may get it join the heap, with a lower bound of their
+    cost.
+    """
+    heap = world.candidates.heap
+    for n in among:
+        if slots_on(world.room, world.work, request.w, n, LATER) > 0:
+            push(heap, n, 0.0)
+        elif is_near(world, request, n):
+            push(heap, n, least_cost(world, request, n))
+        heap.costed_at[n] = 0
+
+
+@inner
+def enter_class(world: Session, request: VictimRequest) -> None:
+    """The same for all nodes of the class, in closed blocks."""
+    blocks, nodes, c = world.candidates.blocks, world.nodes, request.c
+    first, last = nodes.class_start[c], nodes.class_start[c + 1]
+    if first == last:
+        return
+    renew_free(blocks, world.room, nodes, world.index.domains.position, c)
+    for b in range(block_of(first, c), block_of(last - 1, c) + 1):
+        blocks.open[b] = False
+        cost = least_cost_in(world.candidates, request, world.work.need[GPUS, request.w], b)
+        if cost < np.inf:
+            push(blocks.heap, b, cost)
+
+
+@inner
+def next_node(world: Session, request: VictimRequest) -> int:
+    """The node at the front, -1 if none is left."""
+    heap, blocks = world.candidates.heap, world.candidates.blocks
+    while blocks.heap.size[0] > 0:
+        b = blocks.heap.node[0]
+        among = _nodes_in(world.nodes, b, request.c)
+        if not blocks.open[b] and _comes_later(blocks, b, among[0], heap):
+            break
+        drop_first(blocks.heap)
+        if not blocks.open[b]:
+            blocks.open[b] = True
+            enter(world, request, among)
+    return int(heap.node[0]) if heap.size[0] > 0 else -1
+
+
+@once
+def _comes_later(blocks: NodeBlocks, b: int, first: int, heap: CostHeap) -> bool:
+    """Whether block ``b`` of nodes from ``first`` on comes after the front of the heap of nodes."""
+    if heap.size[0] == 0:
+        return False
+    n, cost = heap.node[0], blocks.heap.cost[b]
+    return bool(cost > heap.cost[n] or (cost == heap.cost[n] and first > n))
+
+
+@inner
+def _nodes_in(nodes: Nodes, b: int, c: int) -> Ints:
+    """Block ``b`` of class ``c``, lowest first."""
+    first, last = (b - c) * BLOCK_SIZE, (b - c + 1) * BLOCK_SIZE
+    return nodes.of_class[max(first, nodes.class_start[c]) : min(last, nodes.class_start[c + 1])]
+
+
+@inner
+def open_beside(world: Session, request: VictimRequest, n: int) -> None:
+    """Open the blocks of all nodes that change where whoever sits on node ``n`` leaves it, and somebody
+    sits down there.
+    """
+    candidates, holds = world.candidates, world.holds
+    if candidates.blocks.heap.size[0] == 0:
+        return
+    _open_machine(world, request, n)
+    if candidates.heap.cost[n] == 0.0:
+        return
+    for k in range(candidates.order.node_begin[n], candidates.order.node_end[n]):
+        h = holds.head[candidates.order.node_slot[k]]
+        while h >= 0:
+            _open_machine(world, request, holds.node[h])
+            h = holds.next[h]
+
+
+@inner
+def _open_machine(world: Session, request: VictimRequest, n: int) -> None:
+    """Rows of one machine share CPUs and memory."""
+    row = n
+    while True:
+        c, position = world.room.gpu_class[row], world.index.domains.position[row]
+        b = block_of(position, c)
+        if c == request.c and not world.candidates.blocks.open[b]:
+            world.candidates.blocks.open[b] = True
+            enter(world, request, _nodes_in(world.nodes, b, c))
+        row = world.room.next_on_machine[row]
+        if row == n:
+            return
+
+
+@inner
+def end_search(candidates: Candidates) -> None:
+    """Nobody stands on a heap."""
+    forget(candidates.heap)
+    forget(candidates.blocks.heap)
