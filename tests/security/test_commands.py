@@ -388,6 +388,7 @@ COMMANDS = {
     "replay with an endless cycle": ("replay", "TRACE", "--cycle-s", "9" * 30),
     "replay of what is not there": ("replay", "nowhere.csv"),
     "bench that is none": ("bench", "\x1b[31m"),
+    "scenario of what is not there": ("scenario", "nowhere.yaml"),
     "bench without traces": ("bench", "replay", "--traces", "/nowhere"),
     "demo at a speed that is no number": ("demo", "--speed", "nan"),
     "demo at an endless speed": ("demo", "--speed", "inf"),

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from portal.demo.work.uses import notes_of
 from scheduling.models import MILLI, Cluster, GpuClass, Queue
 from scheduling.services.workloads.manifest import build_job_manifest
-from scheduling.simulation.replay.partition import nominal_gpus, static_nodes
+from scheduling.simulation.partition import nominal_gpus, static_nodes
 from scheduling.simulation.replay.weir import gang, workload_of
 from scheduling.simulation.run.jobs import Submission
 from scheduling.simulation.traces import Fault, Trace, TraceError, TraceJob, read_trace

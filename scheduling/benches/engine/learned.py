@@ -28,7 +28,7 @@ from scheduling.simulation.learning.judging import (
 )
 from scheduling.simulation.learning.search import Found, Training, train, yardstick
 from scheduling.simulation.learning.windows import Window, cut, keep_apart, whole
-from scheduling.simulation.replay.partition import mean_load_nodes
+from scheduling.simulation.partition import mean_load_nodes
 from scheduling.simulation.replay.sharing_lives import LIVES, mean
 from scheduling.simulation.replications import Difference
 from scheduling.simulation.result import Metrics

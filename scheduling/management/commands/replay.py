@@ -11,7 +11,7 @@ from typing import Any
 
 from scheduling.files.arguments import MOST_NODES, MOST_S, factor, instant, whole
 from scheduling.management.command import WeirCommand
-from scheduling.simulation.replay.partition import static_nodes
+from scheduling.simulation.partition import static_nodes
 from scheduling.simulation.replay.replays import POLICIES, WEIR, measure, replay
 from scheduling.simulation.replay.replicated import lived, means_of
 from scheduling.simulation.replay.weir import EngineRun, node_names

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from scheduling.simulation.partition import static_nodes
 from scheduling.simulation.result import Metrics, Replay, metrics
 from scheduling.simulation.rivals.costs import USUAL, Costs
 from scheduling.simulation.rivals.registry import RULES, replay_rule
 from scheduling.simulation.traces import Trace
 
-from .partition import static_nodes
 from .weir import SHIPPED, EngineRun, replay_engine
 
 WEIR = "weir"

@@ -29,6 +29,7 @@ from scheduling.engine.state.units import GPUS, PENDING
 from scheduling.simulation.compiled.life import Jobs, new_jobs
 from scheduling.simulation.compiled.lives import Life, live_through
 from scheduling.simulation.compiled.outlook import Outlook, outlook_on
+from scheduling.simulation.partition import nominal_gpus, static_nodes
 from scheduling.simulation.result import Replay
 from scheduling.simulation.rivals.queues import check_size
 from scheduling.simulation.run.jobs import CHECKPOINT_S, RESTART_S, Job, Submission
@@ -36,8 +37,6 @@ from scheduling.simulation.run.options import EVERY_EVENT, Options
 from scheduling.simulation.run.planners import PlanFunction
 from scheduling.simulation.run.simulator import simulate
 from scheduling.simulation.traces import Trace, TraceJob
-
-from .partition import nominal_gpus, static_nodes
 
 DEFAULT_POLICY = Policy()
 GPU_CLASS = "gpu"

@@ -14,7 +14,7 @@ lost).
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -24,8 +24,9 @@ from scheduling.engine.compile.structs import Ints
 from scheduling.simulation.result import Replay
 from scheduling.simulation.traces import Trace
 
-from .costs import Costs
+from .costs import USUAL, Costs
 from .queues import NEVER, check_size
+from .running import Work, arrive, await_end, end, new_work, next_arrival, next_end, replayed
 
 FIRST_BACKOFF_S, MOST_BACKOFF_S = 1, 10
 PARKED_S, LOOKED_EVERY_S = 300, 30
@@ -45,17 +46,16 @@ class Pods(NamedTuple):
 
 
 class Gangs(NamedTuple):
-    """By job."""
+    """By job, but for ``partial``: those with some pods seated, or to be made anew, ``partials[0]`` of
+    them."""
 
     first: Ints  # its first pod
     size: Ints
     seated: Ints  # pods that have a node
     since: Ints  # first pod of this try seated
     again: Ints  # second at which its pods are made anew, NEVER without need
-    start: Ints
-    end: Ints
-    tries: Ints  # gangs that gave up
-    held: Ints  # GPU-seconds
+    partial: Ints
+    partials: Ints
 
 
 class Lines(NamedTuple):
@@ -67,20 +67,42 @@ class Lines(NamedTuple):
     size: Ints  # [active, backing, parked, pods that ever joined]
 
 
+class State(NamedTuple):
+    """``work.evictions`` counts the gangs that gave up, ``free`` GPUs by node."""
+
+    work: Work
+    pods: Pods
+    gangs: Gangs
+    lines: Lines
+    free: Ints
+
+
 def replay_native(trace: Trace, nodes: int, _costs: Costs) -> Replay:
     """All jobs on ``nodes`` nodes; ``evictions`` counts gangs that gave up. Raises TooLargeError."""
     check_size(trace, nodes)
+    state = new_state(trace, np.full(nodes, trace.gpus_per_node, dtype=np.int64))
+    live(state, NEVER)
+    return replayed(trace, nodes, state.work)
+
+
+def pods_after(trace: Trace, free: Ints, second: int) -> Pods:
+    """What has become of each pod after all that happens until ``second``; ``free`` GPUs by node at the start
+    become those that are free then."""
+    state = new_state(trace, free)
+    live(state, second + 1)
+    return state.pods
+
+
+def new_state(trace: Trace, free: Ints) -> State:
+    """Nothing has arrived."""
     jobs = len(trace)
     count = np.array([parts(int(g), trace.gpus_per_node) for g in trace.gpus], dtype=np.int64)
     job_of_pod = np.repeat(np.arange(jobs), count)
     total = len(job_of_pod)
+    failures, ready, since_parked = (np.zeros(total, np.int64) for _ in range(3))
+    unseated = np.full(total, -1, np.int64)
     pods = Pods(
-        job=job_of_pod,
-        gpus=(trace.gpus // count)[job_of_pod],
-        node=np.full(total, -1, np.int64),
-        failures=np.zeros(total, np.int64),
-        ready=np.zeros(total, np.int64),
-        parked=np.zeros(total, np.int64),
+        job_of_pod, (trace.gpus // count)[job_of_pod], unseated, failures, ready, since_parked
     )
     gangs = Gangs(
         first=np.concatenate([[0], np.cumsum(count)[:-1]]).astype(np.int64),
@@ -88,23 +110,12 @@ def replay_native(trace: Trace, nodes: int, _costs: Costs) -> Replay:
         seated=np.zeros(jobs, np.int64),
         since=np.full(jobs, NEVER, np.int64),
         again=np.full(jobs, NEVER, np.int64),
-        start=np.full(jobs, -1, np.int64),
-        end=np.full(jobs, -1, np.int64),
-        tries=np.zeros(jobs, np.int64),
-        held=np.zeros(jobs, np.int64),
+        partial=np.zeros(jobs, np.int64),
+        partials=np.zeros(1, np.int64),
     )
     active, backing, parked = (np.zeros(total, np.int64) for _ in range(3))
     lines = Lines(active, backing, parked, np.zeros(4, np.int64))
-    free = np.full(nodes, trace.gpus_per_node, dtype=np.int64)
-    live(trace.submit_s, trace.duration_s, pods, gangs, lines, free)
-    return Replay.of(
-        trace,
-        start_s=gangs.start,
-        end_s=gangs.end,
-        capacity_gpus=nodes * trace.gpus_per_node,
-        evictions=gangs.tries,
-        lost_gpu_s=(gangs.held - trace.gpus * trace.duration_s).astype(np.float64),
-    )
+    return State(new_work(trace, USUAL), pods, gangs, lines, free)
 
 
 def parts(gpus: int, per_node: int) -> int:
@@ -113,102 +124,29 @@ def parts(gpus: int, per_node: int) -> int:
 
 
 @kernel
-def live(
-    submit_s: Ints, duration_s: Ints, pods: Pods, gangs: Gangs, lines: Lines, free: Ints
-) -> None:
+def live(state: State, until_s: int) -> None:
     """The event loop: who ends or gives up lets go, who arrives or comes back joins, then pods are tried."""
-    jobs = len(submit_s)
-    ends, running, next_job = np.empty(jobs, dtype=np.int64), 0, 0
-    partial, halves = (
-        np.empty(jobs, dtype=np.int64),
-        0,
-    )  # gangs with some pods seated, or to be made anew
-    while next_job < jobs or running or halves or lines.size[:3].sum():
-        now = next_second(submit_s, next_job, ends, running, partial, halves, pods, gangs, lines)
-        freed = False
-        while running and ends[0] // jobs == now:
-            job = ends[0] % jobs
-            running = pop(ends, 0, running)
-            gangs.end[job] = now
-            let_go(job, now, pods, gangs, free)
-            freed = True
-        for i in range(halves):
-            freed = give_up(partial[i], now, pods, gangs, lines, free) or freed
-        come_back(now, freed, pods, lines)
-        for i in range(halves):
-            if gangs.again[partial[i]] == now:
-                gangs.again[partial[i]] = NEVER
-                join_all(partial[i], pods, gangs, lines)
-        while next_job < jobs and submit_s[next_job] == now:
-            join_all(next_job, pods, gangs, lines)
-            next_job += 1
-        running, halves = try_all(
-            now, duration_s, pods, gangs, lines, free, ends, running, partial, halves
-        )
-        halves = not_whole(partial, halves, gangs)
+    gangs = state.gangs
+    now = next_second(state)
+    while now < until_s:
+        freed = let_end(now, state)
+        for i in range(gangs.partials[0]):
+            freed = give_up(gangs.partial[i], now, state) or freed
+        come_back(now, freed, state.pods, state.lines)
+        let_arrive(now, state)
+        while state.lines.size[0]:
+            try_next(now, state)
+        leave_out_whole(state)
+        now = next_second(state)
 
 
 @inner
-def try_all(
-    now: int,
-    duration_s: Ints,
-    pods: Pods,
-    gangs: Gangs,
-    lines: Lines,
-    free: Ints,
-    ends: Ints,
-    running: int,
-    partial: Ints,
-    halves: int,
-) -> Any:
-    """Each pod that waits is tried once; returns how many jobs run and how many gangs are not whole."""
-    while lines.size[0]:
-        pod = lines.active[0] % len(pods.job)
-        lines.size[0] = pop(lines.active, 0, lines.size[0])
-        job = pods.job[pod]
-        if not seat(pod, now, pods, lines, free):
-            continue
-        if gangs.seated[job] == 0:
-            gangs.since[job] = now
-            if gangs.tries[job] == 0 and gangs.size[job] > 1:
-                partial[halves] = job
-                halves += 1
-        gangs.seated[job] += 1
-        gangs.held[job] -= pods.gpus[pod] * now
-        if gangs.seated[job] == gangs.size[job]:
-            gangs.start[job], gangs.since[job] = now, NEVER
-            running = push(ends, 0, running, (now + duration_s[job]) * len(duration_s) + job)
-    return running, halves
-
-
-@inner
-def not_whole(partial: Ints, halves: int, gangs: Gangs) -> int:
-    """Leaves out whose work has begun."""
-    kept = 0
-    for i in range(halves):
-        if gangs.start[partial[i]] < 0:
-            partial[kept] = partial[i]
-            kept += 1
-    return kept
-
-
-@inner
-def next_second(
-    submit_s: Ints,
-    next_job: int,
-    ends: Ints,
-    running: int,
-    partial: Ints,
-    halves: int,
-    pods: Pods,
-    gangs: Gangs,
-    lines: Lines,
-) -> int:
-    now = submit_s[next_job] if next_job < len(submit_s) else NEVER
-    if running:
-        now = min(now, ends[0] // len(submit_s))
-    for i in range(halves):
-        job = partial[i]
+def next_second(state: State) -> int:
+    """At which anything can change; NEVER once all is over."""
+    gangs, lines, pods = state.gangs, state.lines, state.pods
+    now = min(next_arrival(state.work), next_end(state.work))
+    for i in range(gangs.partials[0]):
+        job = gangs.partial[i]
         now = min(now, gangs.again[job])
         if gangs.since[job] != NEVER:
             now = min(now, gangs.since[job] + GIVES_UP_S)
@@ -226,29 +164,87 @@ def looked_at(parked: int) -> int:
 
 
 @inner
-def let_go(job: int, now: int, pods: Pods, gangs: Gangs, free: Ints) -> None:
+def let_end(now: int, state: State) -> bool:
+    """Whether anybody has ended."""
+    job, any_ended = end(now, state.work), False
+    while job >= 0:
+        state.work.due[job] = -1
+        let_go(job, now, state)
+        job, any_ended = end(now, state.work), True
+    return any_ended
+
+
+@inner
+def let_arrive(now: int, state: State) -> None:
+    """Pods that are made anew, then those of new jobs."""
+    gangs = state.gangs
+    for i in range(gangs.partials[0]):
+        if gangs.again[gangs.partial[i]] == now:
+            gangs.again[gangs.partial[i]] = NEVER
+            join_all(gangs.partial[i], state)
+    job = arrive(now, state.work)
+    while job >= 0:
+        join_all(job, state)
+        job = arrive(now, state.work)
+
+
+@inner
+def try_next(now: int, state: State) -> None:
+    """The pod that joined first; with the last of its gang its work begins."""
+    pods, gangs, lines, work = state.pods, state.gangs, state.lines, state.work
+    pod = lines.active[0] % len(pods.job)
+    lines.size[0] = pop(lines.active, 0, lines.size[0])
+    job = pods.job[pod]
+    if not seat(pod, now, state):
+        return
+    if gangs.seated[job] == 0:
+        gangs.since[job] = now
+        if work.evictions[job] == 0 and gangs.size[job] > 1:
+            gangs.partial[gangs.partials[0]] = job
+            gangs.partials[0] += 1
+    gangs.seated[job] += 1
+    work.held[job] -= pods.gpus[pod] * now
+    if gangs.seated[job] == gangs.size[job]:
+        gangs.since[job] = NEVER
+        await_end(job, now, now + work.duration_s[job], work)
+
+
+@inner
+def leave_out_whole(state: State) -> None:
+    gangs, kept = state.gangs, 0
+    for i in range(gangs.partials[0]):
+        if state.work.first[gangs.partial[i]] < 0:
+            gangs.partial[kept] = gangs.partial[i]
+            kept += 1
+    gangs.partials[0] = kept
+
+
+@inner
+def let_go(job: int, now: int, state: State) -> None:
+    pods, gangs = state.pods, state.gangs
     for pod in range(gangs.first[job], gangs.first[job] + gangs.size[job]):
         if pods.node[pod] >= 0:
-            free[pods.node[pod]] += pods.gpus[pod]
-            gangs.held[job] += pods.gpus[pod] * now
+            state.free[pods.node[pod]] += pods.gpus[pod]
+            state.work.held[job] += pods.gpus[pod] * now
             pods.node[pod] = -1
     gangs.seated[job] = 0
 
 
 @inner
-def give_up(job: int, now: int, pods: Pods, gangs: Gangs, lines: Lines, free: Ints) -> bool:
+def give_up(job: int, now: int, state: State) -> bool:
     """A gang that has waited too long for its rest lets go; whether it did."""
+    gangs, lines, tries = state.gangs, state.lines, state.work.evictions
     if gangs.since[job] == NEVER or now < gangs.since[job] + GIVES_UP_S:
         return False
-    let_go(job, now, pods, gangs, free)
+    let_go(job, now, state)
     gangs.since[job] = NEVER
-    wait_s = FIRST_REMAKE_S << min(gangs.tries[job], 10)
+    wait_s = FIRST_REMAKE_S << min(tries[job], 10)
     gangs.again[job] = now + min(wait_s, MOST_REMAKE_S)
-    gangs.tries[job] += 1
+    tries[job] += 1
     for line, place in ((lines.backing, 1), (lines.parked, 2)):
         kept = 0
         for i in range(lines.size[place]):
-            if pods.job[line[i]] != job:
+            if state.pods.job[line[i]] != job:
                 line[kept] = line[i]
                 kept += 1
         lines.size[place] = kept
@@ -281,11 +277,12 @@ def come_back(now: int, freed: bool, pods: Pods, lines: Lines) -> None:
 
 
 @inner
-def join_all(job: int, pods: Pods, gangs: Gangs, lines: Lines) -> None:
+def join_all(job: int, state: State) -> None:
     """New pods, which know of no failure."""
+    gangs, pods = state.gangs, state.pods
     for pod in range(gangs.first[job], gangs.first[job] + gangs.size[job]):
         pods.failures[pod] = 0
-        join(pod, pods, lines)
+        join(pod, pods, state.lines)
 
 
 @inner
@@ -296,8 +293,9 @@ def join(pod: int, pods: Pods, lines: Lines) -> None:
 
 
 @inner
-def seat(pod: int, now: int, pods: Pods, lines: Lines, free: Ints) -> bool:
+def seat(pod: int, now: int, state: State) -> bool:
     """On the node with most free, else parked."""
+    pods, lines, free = state.pods, state.lines, state.free
     node = np.argmax(free)
     if free[node] >= pods.gpus[pod]:
         free[node] -= pods.gpus[pod]

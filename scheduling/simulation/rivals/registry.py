@@ -12,6 +12,8 @@ from scheduling.simulation.traces import Trace
 
 from .backfill import replay_backfill
 from .costs import USUAL, Costs
+from .kai import replay_kai
+from .kueue import replay_kueue
 from .native import replay_native
 from .noised import replay_qssf
 from .predicted import replay_predicted
@@ -121,6 +123,18 @@ RULES: Mapping[str, Rule] = {
             "Least expected GPU-s per end first, from what of the same queue and size ended before; evicts.",
             "Gittins, JRSS B 41 (1979); Gu et al., NSDI 2019 (Tiresias), 2D-Gittins",
             _evicting(Preemption(Rank.GITTINS, LOOKED_EVERY_S)),
+        ),
+        Rule(
+            "kueue",
+            "Who borrows least for its weight goes first, and evicts who borrows more; gangs whole.",
+            "Kueue, KEP-1714 (fair sharing): fair_sharing_iterator.go, preemption/fair_strategy.go",
+            replay_kueue,
+        ),
+        Rule(
+            "kai",
+            "What is deserved first, the rest by weight; who is within its fair share evicts who is not.",
+            "KAI-Scheduler, plugin proportion (resource_division, queue_order, reclaimable), reclaim",
+            replay_kai,
         ),
         Rule(
             "native",

@@ -1,6 +1,6 @@
 """A realistic, seeded stream of workloads for an organisation: its past and its live demand."""
 
-from .model import Kind, Organisation, Rhythm, RunTime, Size, Source
+from .model import Kind, Organisation, Rhythm, RunTime, Service, Size, Source
 from .stream import generate, stream
 
 __all__ = [
@@ -8,6 +8,7 @@ __all__ = [
     "Organisation",
     "Rhythm",
     "RunTime",
+    "Service",
     "Size",
     "Source",
     "generate",

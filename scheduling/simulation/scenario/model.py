@@ -27,15 +27,25 @@ class Rhythm(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """A gang: ``members`` pods with ``gpus`` whole GPUs each; ``weight`` against the other sizes."""
+    """A gang: ``members`` pods with ``gpus`` whole GPUs each; ``weight`` against the other sizes.
+
+    With ``most`` it is elastic: it starts with ``members`` and does its work sooner with up to ``most``; run
+    times are those with ``most``.
+    """
 
     members: int
     gpus: int
     weight: float = 1.0
+    most: int | None = None
+
+    @property
+    def most_members(self) -> int:
+        return self.members if self.most is None else self.most
 
     @property
     def total_gpus(self) -> int:
-        return self.members * self.gpus
+        """With all its members."""
+        return self.most_members * self.gpus
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +119,27 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
+class Service:
+    """Inference with ``least`` to ``most`` replicas of ``gpus`` whole GPUs, which follow the hours of
+    ``rhythm``."""
+
+    name: str
+    queue: str
+    user: str
+    priority_class: str
+    gpu_class: str
+    gpus: int
+    least: int
+    most: int
+    rhythm: Rhythm = Rhythm.OFFICE
+    noise: float = 0.0
+    """Standard deviation of the logarithm of an hour's demand."""
+
+
+@dataclass(frozen=True, slots=True)
 class Organisation:
-    """``capacity_gpus``: class -> GPUs. ``load``: mean GPUs asked for over capacity, all week.
+    """``capacity_gpus``: class -> GPUs. ``load``: mean GPUs that sources ask for over capacity, all week;
+    what ``services`` ask for comes on top.
 
     At 0.9 and more, queues form on working days and drain at night and at weekends.
     """
@@ -119,3 +148,4 @@ class Organisation:
     capacity_gpus: Mapping[str, float]
     load: float = 0.95
     zone: ZoneInfo = UTC
+    services: tuple[Service, ...] = ()

@@ -19,8 +19,7 @@ from scheduling.simulation.run.jobs import Submission
 
 from .model import Kind, Organisation, Source
 from .rhythm import factor
-
-HOUR_S = 3600
+from .services import HOUR_S, come_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +82,8 @@ def hour_of(
         for _ in range(int(dice.poisson(mean))):
             at = hour + timedelta(seconds=int(dice.integers(HOUR_S)))
             drawn += submitted_at(flow, at, f"{number:x}{len(drawn):02x}", dice)
+    for service in organisation.services:
+        drawn += come_in(service, number, organisation.zone, seed)
     return sorted(drawn, key=lambda s: (s.submitted, s.workload.name))
 
 
@@ -106,7 +107,8 @@ def submitted_at(flow: Flow, at: datetime, mark: str, dice: Generator) -> list[S
             gpus=size.gpus * MILLI,
             cpus=size.gpus * kind.cpus_per_gpu * MILLI,
             memory_mib=size.gpus * kind.memory_gib_per_gpu * 1024,
-            members=Members(size.members, size.members),
+            members=Members(size.members, size.most_members),
+            elastic=size.most is not None,
             gpu_classes=(flow.gpu_class, *source.fallback.get(flow.gpu_class, ())),
             topology=kind.topology,
         )

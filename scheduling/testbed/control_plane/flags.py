@@ -100,13 +100,27 @@ def scheduler(config: Path) -> list[str]:
 
 def scheduler_config(kubeconfig: Path) -> str:
     """Packs GPUs: the default spreads pods, which tears the nodes that gangs need whole."""
+    resources = [{"name": "nvidia.com/gpu", "weight": 10}, {"name": "cpu", "weight": 1}]
+    return _scheduler_config(kubeconfig, "default-scheduler", "MostAllocated", resources, 2)
+
+
+def spreading_scheduler_config(kubeconfig: Path, name: str) -> str:
+    """As Kubernetes ships it, but that what spreads pods counts GPUs: pods that ask for ``name``."""
+    resources = [{"name": "nvidia.com/gpu", "weight": 1}]
+    return _scheduler_config(kubeconfig, name, "LeastAllocated", resources, 10)
+
+
+def _scheduler_config(
+    kubeconfig: Path,
+    name: str,
+    scoring: str,
+    resources: list[dict[str, object]],
+    most_backoff_s: int,
+) -> str:
     fit = {
         "apiVersion": "kubescheduler.config.k8s.io/v1",
         "kind": "NodeResourcesFitArgs",
-        "scoringStrategy": {
-            "type": "MostAllocated",
-            "resources": [{"name": "nvidia.com/gpu", "weight": 10}, {"name": "cpu", "weight": 1}],
-        },
+        "scoringStrategy": {"type": scoring, "resources": resources},
     }
     config = {
         "apiVersion": "kubescheduler.config.k8s.io/v1",
@@ -114,10 +128,10 @@ def scheduler_config(kubeconfig: Path) -> str:
         "leaderElection": {"leaderElect": False},
         "clientConnection": {"kubeconfig": str(kubeconfig), "qps": _RATE, "burst": _BURST},
         "podInitialBackoffSeconds": 1,
-        "podMaxBackoffSeconds": 2,
+        "podMaxBackoffSeconds": most_backoff_s,
         "profiles": [
             {
-                "schedulerName": "default-scheduler",
+                "schedulerName": name,
                 "pluginConfig": [{"name": "NodeResourcesFit", "args": fit}],
             }
         ],

@@ -199,6 +199,7 @@ def test_every_rival_ends_all_work_and_never_oversubscribes(name: str) -> None:
 
     assert (found.wait_s >= 0).all()
     assert (found.start_s >= trace.submit_s).all()
+    assert (found.lost_gpu_s >= 0).all()
     again = replay(trace, name, 3)
     assert again.end_s.tobytes() == found.end_s.tobytes()
     if not found.evictions.any():
