@@ -19,8 +19,8 @@ from scheduling.simulation.replications import LEAST, Verdict, compare
 Json = dict[str, Any]
 WAIT = "avg_wait_s"
 KEPT = {
-    "unfair_pct": "late jobs",
-    "worst_queue_s": "longest wait of a queue",
+    "unfair_pct": "unfair jobs",
+    "worst_queue_s": "longest average wait of a queue",
     "evictions": "evictions",
     "lost_gpu_hours": "lost work",
 }
