@@ -46,7 +46,7 @@ LEARN_EXPIRES_S = 300.0
 PREDICT_EXPIRES_S = 30.0
 HEARTBEAT_EXPIRES_S = 10.0
 REPLAYS_EXPIRES_S = 60.0
-ADAPTING_EXPIRES_S = 60.0
+ADAPTING_EXPIRES_S = 300.0
 FAST = 10
 """Clock speed above which a cluster is cleaned up with every roll-up."""
 

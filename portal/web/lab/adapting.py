@@ -61,6 +61,7 @@ def context(cluster: Cluster, person: Person) -> dict[str, Any]:
         "cluster": cluster,
         "adapting": found,
         "adapting_rows": [_row(cluster, one) for one in found.standings],
+        "adapting_is_due": found.due_at is not None and found.due_at <= cluster.now(),
         "may_adapt": is_admin(person),
         "may_audit": may_audit(person),
     }

@@ -68,7 +68,7 @@ PARAMETERS = (
     Parameter(
         "half_life",
         "Half-life of use",
-        "After this time what a user or a queue has used counts half.",
+        "What a user or a queue has used counts half after so long.",
         field="usage_half_life_s",
         least=2 * DAY_S,
         most=14 * DAY_S,
@@ -79,8 +79,8 @@ PARAMETERS = (
     Parameter(
         "reservation",
         "Depth of reservation",
-        "One gang of a class keeps nodes at a time, so the depth itself is fixed; what moves is how long a"
-        " gang has waited before it keeps them where nobody knows when running work ends.",
+        "A gang has waited so long before it keeps nodes where nobody knows when running work ends; one gang of"
+        " a class keeps them at a time, which is fixed.",
         field="reserve_after_s",
         least=6 * HOUR_S,
         most=48 * HOUR_S,
@@ -97,8 +97,8 @@ PARAMETERS = (
     Parameter(
         "packing",
         "Packing against spread",
-        "The weights of packing follow what waits and runs and have no setting; what moves is whether nodes"
-        " are filled or the load is spread.",
+        "Whether nodes are filled or the load is spread; what packing weighs follows the demand and has no"
+        " setting.",
         field="placement",
         choices=("spread", "pack"),
     ),

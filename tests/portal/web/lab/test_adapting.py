@@ -6,7 +6,7 @@ from django.urls import reverse
 
 from portal.accounts.models import Persona, User
 from portal.teams.models import Membership, Team
-from scheduling.models import AdaptingParameter, TrialState
+from scheduling.models import Adaptation, AdaptingParameter, TrialState
 from scheduling.services.adapting import trials
 from tests.adapting import trial_row
 from tests.factories import NOW, example_cluster, make_user
@@ -60,7 +60,9 @@ def test_switch_by_post_is_kept_and_told(admin, cluster):
     admin.post(address("adapting_switch"), {"on": "1"})
     text = text_of(admin)
     assert 'role="switch" aria-checked="true"' in text
-    assert "The next parameter in turn is replayed from" in text
+    assert "The next parameter in turn is replayed at the next look" in text
+    Adaptation.objects.update(looked_at=NOW)
+    assert "Fri 10:42</time> on." in text_of(admin)
     admin.post(address("adapting_switch"), {"on": "0"})
     assert not trials.adaptation_of(cluster).is_on
 
