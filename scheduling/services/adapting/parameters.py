@@ -79,8 +79,8 @@ PARAMETERS = (
     Parameter(
         "reservation",
         "Depth of reservation",
-        "A gang has waited so long before it keeps nodes where nobody knows when running work ends; one gang of"
-        " a class keeps them at a time, which is fixed.",
+        "A gang has waited so long before it keeps nodes where nobody knows when running work ends; one gang"
+        " of a class keeps them at a time, which is fixed.",
         field="reserve_after_s",
         least=6 * HOUR_S,
         most=48 * HOUR_S,
