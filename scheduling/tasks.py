@@ -18,6 +18,7 @@ from scheduling.cluster.metrics import MetricsError
 from scheduling.engine.model import SnapshotError
 from scheduling.models import Cluster, ClusterMode
 from scheduling.services import events, forecasts
+from scheduling.services.adapting import looking as adapting
 from scheduling.services.capacity import studies, working
 from scheduling.services.clusters import guardrails
 from scheduling.services.demand import booking as demand
@@ -45,6 +46,7 @@ LEARN_EXPIRES_S = 300.0
 PREDICT_EXPIRES_S = 30.0
 HEARTBEAT_EXPIRES_S = 10.0
 REPLAYS_EXPIRES_S = 60.0
+ADAPTING_EXPIRES_S = 300.0
 FAST = 10
 """Clock speed above which a cluster is cleaned up with every roll-up."""
 
@@ -196,6 +198,23 @@ def request_replays() -> None:
         live_replays.apply_async(args=[pk], expires=REPLAYS_EXPIRES_S)
 
 
+@shared_task(name="scheduling.tasks.request_adapting")
+def request_adapting() -> None:
+    """Ask for a look at every cluster whose policy adapts."""
+    for pk in Cluster.objects.filter(adaptation__is_on=True).values_list("pk", flat=True):
+        adapt.apply_async(args=[pk], expires=ADAPTING_EXPIRES_S)
+
+
+@shared_task(name="scheduling.tasks.adapt")
+def adapt(cluster_id: int) -> None:
+    """One step of what adapts by itself; not on the queue of the cluster's cycles."""
+    cluster = Cluster.objects.filter(pk=cluster_id).first()
+    if cluster is None:
+        log.info("cluster %s is gone", cluster_id)
+        return
+    adapting.look(cluster)
+
+
 @shared_task(name="scheduling.tasks.roll_up")
 def roll_up() -> None:
     """Minutes into hours, hours into days."""
@@ -285,6 +304,7 @@ def _retain(cluster: Cluster) -> None:
     kept.forget(cluster)
     studies.forget(cluster)
     experiments.forget(cluster)
+    adapting.forget(cluster)
 
 
 @shared_task(name="scheduling.tasks.heartbeat")

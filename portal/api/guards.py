@@ -36,10 +36,18 @@ class Versioned:
 
 
 ALERT = frozenset({"state", "now", "since", "acknowledged_by", "escalated_at", "workload", "fired"})
+ADAPTS = frozenset(
+    {
+        "value", "changed_at", "changed_from", "changed_to", "state", "asked_at", "begun_at", "ended_at",
+        "evidence", "figures",
+    }
+)  # fmt: skip
 REQUEST = Versioned(apart=frozenset({"may"}))
 DECIDED = Versioned(apart=REQUEST.apart, methods=frozenset({"POST"}))
 """A verb on a request or a loan takes the version of that."""
 VERSIONED: Mapping[str, Versioned] = {
+    "AdaptationView": Versioned(apart=frozenset({"due_at", "why", "parameters"})),
+    "AdaptingParameterView": Versioned(apart=ADAPTS),
     "AlertDetail": Versioned(apart=ALERT),
     "ConsolidationDetail": Versioned(),
     "ExperimentDetail": Versioned(apart=frozenset({"results"})),

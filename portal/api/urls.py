@@ -5,6 +5,7 @@ from django.urls import path, re_path
 from portal.api import (
     access,
     acting,
+    adapting,
     alerts,
     audit,
     capacity,
@@ -92,6 +93,12 @@ urlpatterns = [
     path(f"{CLUSTER}/gpu-classes", setting_up.GpuClasses.as_view(), name="gpu_classes"),
     path(f"{CLUSTER}/gpu-classes/<str:name>", setting_up.OneGpuClass.as_view(), name="gpu_class"),
     path(f"{CLUSTER}/policy", setting_up.PolicyView.as_view(), name="policy"),
+    path(f"{CLUSTER}/adaptation", adapting.AdaptationView.as_view(), name="adaptation"),
+    path(
+        f"{CLUSTER}/adaptation/parameters/<str:name>",
+        adapting.AdaptingParameterView.as_view(),
+        name="adapting_parameter",
+    ),
     path(f"{CLUSTER}/tree", setting_up.Tree.as_view(), name="tree"),
     path(f"{CLUSTER}/nodes", clusters.NodeList.as_view(), name="nodes"),
     path(f"{CLUSTER}/guardrails", clusters.GuardrailList.as_view(), name="guardrails"),

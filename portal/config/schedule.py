@@ -12,6 +12,7 @@ EVERY: dict[str, tuple[str, float]] = {
     "roll-up": ("scheduling.tasks.roll_up", 60.0),
     "roll-up-days": ("scheduling.tasks.roll_up_days", 600.0),
     "demand": ("scheduling.tasks.request_demand", 900.0),
+    "adapting": ("scheduling.tasks.request_adapting", 60.0),
     "capacity": ("scheduling.tasks.request_capacity", 300.0),
     "deliver": ("scheduling.tasks.deliver", 5.0),
     "requests": ("portal.approvals.tasks.advance", 5.0),

@@ -154,6 +154,7 @@ WEIR_SUBSCRIBERS: dict[str, tuple[str, ...]] = {
         "loan.ask", "loan.offer", "loan.consent", "loan.decline", "loan.withdraw", "loan.recall",
         "loan.undo", "loan.give_back", "loan.near_end", "loan.end",
     ),
+    "scheduling.services.adapting.trials.hear": ("policy.set",),
 }  # fmt: skip
 AUTHENTICATION_BACKENDS = [
     "rules.permissions.ObjectPermissionBackend",
@@ -175,6 +176,8 @@ LOGOUT_REDIRECT_URL = "accounts:sign_in"
 # How often a password may be guessed: docs/operations.md, "Signing in".
 WEIR_LAB_TASKS = env.int("WEIR_LAB_TASKS", default=1)
 """Replays of experiments that are lived at the same time."""
+WEIR_ADAPTING_REPLAYS = env.int("WEIR_ADAPTING_REPLAYS", default=10)
+"""Lives of each value that a parameter is judged by; under 5 nothing is told."""
 WEIR_SIGN_IN_TRIES = env.int("WEIR_SIGN_IN_TRIES", default=8)
 WEIR_SIGN_IN_WAIT_S = env.int("WEIR_SIGN_IN_WAIT_S", default=900)
 WEIR_SIGN_IN_TRIES_WIDE = env.int("WEIR_SIGN_IN_TRIES_WIDE", default=50)

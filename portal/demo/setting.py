@@ -17,6 +17,7 @@ from portal.demo.past import live as past
 from portal.demo.work.arrivals import Arrival, TraceStream, open_trace
 from portal.demo.work.feed import next_position
 from scheduling.models import Cluster, ClusterMode
+from scheduling.services.adapting import trials
 
 Say = Callable[[str], None]
 
@@ -89,6 +90,7 @@ class OrganisationSetting:
             spending.tell_of_idle(cluster)
             watched.watch(cluster)
             studied.study(cluster)
+            trials.switch(cluster=cluster, is_on=True, author=None)
             folder.mark_seeded()
         return past.arrivals(cluster, since=cluster.now(), **DEMAND)
 

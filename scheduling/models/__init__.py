@@ -2,6 +2,7 @@
 
 from scheduling.engine.model import MILLI, Action, Reason, Sharing, StepKind, Stop, WorkloadType
 from scheduling.engine.reasons.catalogue import headline
+from scheduling.models.adapting import Adaptation, AdaptingParameter, AdaptingTrial, TrialState
 from scheduling.models.capacity import CapacityCurve, CapacityPoint, CapacityStudy
 from scheduling.models.clusters import (
     ClassOrder,
@@ -61,6 +62,9 @@ __all__ = [
     "MILLI",
     "PARTLY_DONE",
     "Action",
+    "Adaptation",
+    "AdaptingParameter",
+    "AdaptingTrial",
     "Announcement",
     "CapacityCurve",
     "CapacityPoint",
@@ -113,6 +117,7 @@ __all__ = [
     "StepKind",
     "Stop",
     "Transition",
+    "TrialState",
     "UsageSample",
     "UserUsage",
     "Variant",

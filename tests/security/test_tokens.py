@@ -90,7 +90,7 @@ def test_writing_operations_are_those_we_know():
         "DELETE service_account", "POST service_tokens", "DELETE service_token",
         "POST clusters", "POST gpu_classes", "PUT gpu_class", "POST priority_classes", "PUT priority_class",
         "PUT policy", "PUT tree", "POST queues", "DELETE queue", "POST what_ifs", "DELETE what_if",
-        "POST capacity_studies", "DELETE capacity_study",
+        "PUT adaptation", "PUT adapting_parameter", "POST capacity_studies", "DELETE capacity_study",
         "POST experiments", "DELETE experiment", "POST experiment_cancel", "POST experiment_promote",
         "POST consolidations", "DELETE consolidation",
         "POST people", "PUT person", "POST teams", "PUT team", "DELETE team", "PUT team_member",

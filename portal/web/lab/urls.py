@@ -1,6 +1,6 @@
 from django.urls import path
 
-from portal.web.lab import capacity_views, views
+from portal.web.lab import adapting_views, capacity_views, views
 
 urlpatterns = [
     path("what-if/", views.what_ifs, name="what_ifs"),
@@ -10,5 +10,8 @@ urlpatterns = [
     path("capacity/", capacity_views.capacity, name="capacity"),
     path("capacity/slo/", capacity_views.set_slo, name="capacity_slo"),
     path("capacity/<int:pk>/cancel/", capacity_views.cancel, name="capacity_cancel"),
+    path("adapting/", adapting_views.adapting, name="adapting"),
+    path("adapting/switch/", adapting_views.switch, name="adapting_switch"),
+    path("adapting/pin/", adapting_views.pin, name="adapting_pin"),
     path("start-forecasts/", views.start_forecasts, name="start_forecasts"),
 ]

@@ -125,6 +125,8 @@ def edited(cluster):
     view = SavedView.objects.create(user=admin, cluster=cluster, name="v", kind="use")
     alert = Rule.objects.create(cluster=cluster, figure="longest_wait", over=60)
     return {
+        "AdaptationView": ("put", f"{FRA1}/adaptation", {"is_on": True}),
+        "AdaptingParameterView": ("put", f"{FRA1}/adaptation/parameters/charge", {"is_pinned": True}),
         "AlertDetail": ("put", f"{FRA1}/alerts/{alert.pk}", {"escalate_s": 3600}),
         "ConsolidationDetail": ("delete", f"{FRA1}/consolidations/{order.pk}", None),
         "ExperimentDetail": ("delete", f"{FRA1}/experiments/{experiment.pk}", None),

@@ -1,0 +1,127 @@
+"""What adapts by itself: read, switched, pinned."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import Http404
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from portal.api.setting_up import ClusterAdminView
+from portal.teams.access import is_admin, is_operator
+from scheduling.services.adapting import trials
+from scheduling.services.adapting.parameters import BY_NAME
+from scheduling.services.adapting.told import adapting, document, row_document
+
+
+class AdaptingParameterSerializer(serializers.Serializer[Any]):
+    """Values are in the unit of the policy's field; a parameter without a field stands, and says why."""
+
+    name = serializers.CharField()
+    title = serializers.CharField()
+    meaning = serializers.CharField()
+    field = serializers.CharField(allow_blank=True)
+    value: Any = serializers.JSONField(allow_null=True)
+    shipped: Any = serializers.JSONField(allow_null=True)
+    least: Any = serializers.JSONField(allow_null=True)
+    most: Any = serializers.JSONField(allow_null=True)
+    step = serializers.IntegerField(allow_null=True)
+    is_pinned = serializers.BooleanField()
+    changed_at = serializers.DateTimeField(allow_null=True)
+    changed_from: Any = serializers.JSONField(allow_null=True)
+    changed_to: Any = serializers.JSONField(allow_null=True)
+    state = serializers.CharField(
+        allow_blank=True,
+        help_text="Of its newest trial: judging, trying, kept, taken_back, no_better, stopped.",
+    )
+    asked_at = serializers.DateTimeField(allow_null=True)
+    begun_at = serializers.DateTimeField(allow_null=True)
+    ended_at = serializers.DateTimeField(allow_null=True)
+    evidence = serializers.CharField()
+    figures: Any = serializers.ListField(
+        child=serializers.DictField(), help_text="By value: base, mean difference, half interval."
+    )
+
+
+class AdaptationSerializer(serializers.Serializer[Any]):
+    is_on = serializers.BooleanField()
+    due_at = serializers.DateTimeField(
+        allow_null=True, help_text="When the next parameter is replayed at the earliest."
+    )
+    why = serializers.CharField(allow_blank=True, help_text="Why nothing could be replayed last.")
+    parameters: Any = AdaptingParameterSerializer(many=True)
+
+
+class SwitchSerializer(serializers.Serializer[Any]):
+    is_on = serializers.BooleanField()
+
+
+class PinSerializer(serializers.Serializer[Any]):
+    is_pinned = serializers.BooleanField()
+
+
+class AdaptingView(ClusterAdminView):
+    """Operators read, who administers writes."""
+
+    pagination_class = None
+
+    def check_reading(self) -> None:
+        """Raises Http404 for everybody else."""
+        assert self.cluster  # noqa: S101 - fetching it is the check
+        if not is_operator(self.person) and not is_admin(self.person):
+            raise Http404
+
+
+class AdaptationView(AdaptingView):
+    """Which parameters of the policy follow feedback, within which bounds, and on what evidence."""
+
+    serializer_class = AdaptationSerializer
+
+    @extend_schema(responses=AdaptationSerializer)
+    def get(self, request: Request, cluster: str) -> Response:
+        """For operators."""
+        self.check_reading()
+        return Response(AdaptationSerializer(document(self.cluster)).data)
+
+    @extend_schema(request=SwitchSerializer, responses=AdaptationSerializer)
+    def put(self, request: Request, cluster: str) -> Response:
+        """Switch it. Off, every parameter stays where it is. For who administers."""
+        self.check()
+        given = SwitchSerializer(data=request.data)
+        given.is_valid(raise_exception=True)
+        trials.switch(cluster=self.cluster, is_on=given.validated_data["is_on"], author=self.person)
+        return Response(AdaptationSerializer(document(self.cluster)).data)
+
+
+class AdaptingParameterView(AdaptingView):
+    """One parameter."""
+
+    serializer_class = AdaptingParameterSerializer
+
+    @extend_schema(responses=AdaptingParameterSerializer)
+    def get(self, request: Request, cluster: str, name: str) -> Response:
+        """For operators."""
+        self.check_reading()
+        return self._told(name)
+
+    @extend_schema(request=PinSerializer, responses=AdaptingParameterSerializer)
+    def put(self, request: Request, cluster: str, name: str) -> Response:
+        """Pin it, so that it stays where it is, or let it go. For who administers."""
+        self.check()
+        if name not in BY_NAME:
+            raise Http404
+        given = PinSerializer(data=request.data)
+        given.is_valid(raise_exception=True)
+        is_pinned = given.validated_data["is_pinned"]
+        trials.pin(cluster=self.cluster, name=name, is_pinned=is_pinned, author=self.person)
+        return self._told(name)
+
+    def _told(self, name: str) -> Response:
+        found = (one for one in adapting(self.cluster).standings if one.parameter.name == name)
+        one = next(found, None)
+        if one is None:
+            raise Http404
+        return Response(AdaptingParameterSerializer(row_document(one)).data)

@@ -1,0 +1,86 @@
+"""What adapts by itself: read, switched, pinned."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from weir.commands.options import Given, printed
+from weir.printing import duration, moment, table
+
+
+@click.group(invoke_without_command=True)
+@click.pass_context
+def adapting(ctx: click.Context) -> None:
+    """Parameters of the policy that follow feedback: their values, bounds and evidence."""
+    if ctx.invoked_subcommand is None:
+        given: Given = ctx.obj
+        api = given.api()
+        _show(given, api.get(api.within("adaptation")))
+
+
+@adapting.command("on")
+@click.pass_obj
+def on(given: Given) -> None:
+    """Let the parameters that are not pinned follow feedback."""
+    _switch(given, True)
+
+
+@adapting.command("off")
+@click.pass_obj
+def off(given: Given) -> None:
+    """Leave every parameter where it is."""
+    _switch(given, False)
+
+
+@adapting.command("pin")
+@click.argument("name")
+@click.pass_obj
+def pin(given: Given, name: str) -> None:
+    """Keep the parameter NAME where it is."""
+    _pin(given, name, True)
+
+
+@adapting.command("let-go")
+@click.argument("name")
+@click.pass_obj
+def let_go(given: Given, name: str) -> None:
+    """Let the parameter NAME follow feedback again."""
+    _pin(given, name, False)
+
+
+def _switch(given: Given, is_on: bool) -> None:
+    api = given.api()
+    _show(given, api.put(api.within("adaptation"), {"is_on": is_on}))
+
+
+def _pin(given: Given, name: str, is_pinned: bool) -> None:
+    api = given.api()
+    found = api.put(api.within(f"adaptation/parameters/{name}"), {"is_pinned": is_pinned})
+    if not printed(given, found):
+        click.echo(f"{found['title']}: {'pinned' if found['is_pinned'] else 'follows feedback'}")
+
+
+def _show(given: Given, found: dict[str, Any]) -> None:
+    if printed(given, found):
+        return
+    click.echo(f"Adaptation is {'on' if found['is_on'] else 'off'}.")
+    columns = [
+        ("NAME", lambda row: row["name"]),
+        ("NOW", lambda row: _value(row["value"])),
+        ("BOUNDS", _bounds),
+        ("PINNED", lambda row: "yes" if row["is_pinned"] else ""),
+        ("CHANGED", lambda row: moment(row["changed_at"]) if row["changed_at"] else "never"),
+        ("EVIDENCE", lambda row: row["evidence"]),
+    ]
+    table(found["parameters"], columns, "Nothing adapts.")
+
+
+def _bounds(row: dict[str, Any]) -> str:
+    return "" if row["least"] is None else f"{_value(row['least'])} to {_value(row['most'])}"
+
+
+def _value(value: str | int | None) -> str:
+    """Seconds as people read them; the words of a choice as they are."""
+    return value or "" if isinstance(value, str | None) else duration(value)
