@@ -26,6 +26,13 @@ from scheduling.models.foresight import (
     WhatIfState,
 )
 from scheduling.models.lab import Experiment, Variant, VariantReplay, VariantState
+from scheduling.models.learned import (
+    LearnedDifference,
+    LearnedLife,
+    LearnedOrder,
+    LearnedState,
+    LearnedStep,
+)
 from scheduling.models.ledger import (
     Cycle,
     CycleRecord,
@@ -88,6 +95,11 @@ __all__ = [
     "IdleEnd",
     "IdleSpell",
     "Lane",
+    "LearnedDifference",
+    "LearnedLife",
+    "LearnedOrder",
+    "LearnedState",
+    "LearnedStep",
     "Loan",
     "Node",
     "NodePool",
