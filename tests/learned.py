@@ -14,16 +14,16 @@ from scheduling.engine import model as m
 from scheduling.engine.features import NAMES
 from scheduling.models import Cluster, LearnedOrder, LearnedState, LearnedStep
 from scheduling.services.learned import searching, training, working
+from scheduling.services.learned.figures import BOUNDS
 from scheduling.services.learned.training import Effort
 from scheduling.services.snapshot import build as snapshots
 from scheduling.simulation.ahead.compare import Lived
 from scheduling.simulation.ahead.period import Judged, Period
-from scheduling.simulation.learning.judging import BOUNDS
 from tests.factories import NOW
 from tests.foresight import live_of
 
 SMALL = Effort(generations=1, population=2, replays=5, most_cpu_s=600)
-WEIGHTS = {name: 0.0 for name in NAMES} | {"expected_rest": -1.2, "waited": 0.5, "size": -0.3}
+WEIGHTS = dict.fromkeys(NAMES, 0.0) | {"expected_rest": -1.2, "waited": 0.5, "size": -0.3}
 Waits = Callable[[m.Snapshot], float]
 
 

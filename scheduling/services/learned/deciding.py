@@ -168,6 +168,7 @@ NAMES = {
     "evictions_per_job": "evictions per workload",
     "lost_gpu_hours_pct": "lost GPU-hours",
     "max_evictions_of_a_job": "evictions of one workload",
+    "others_wait_s": "the wait of all other work",
 }
 
 

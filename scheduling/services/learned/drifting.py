@@ -7,9 +7,9 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from scheduling.models import Cluster, Eviction, LearnedOrder, Workload
+from scheduling.services.learned.figures import BOUNDS
 from scheduling.services.learned.verdicts import DRIFT_KIND, standing
 from scheduling.services.merit.leads import by_queue, ended
-from scheduling.simulation.learning.judging import BOUNDS
 from scheduling.simulation.replications import Verdict
 
 MEASURED = timedelta(days=3)

@@ -14,7 +14,7 @@ from scheduling.engine.document.reader import parse
 from scheduling.engine.features import NAMES
 from scheduling.models import LearnedOrder
 from scheduling.services.learned.figures import WAIT, bounded, most_allowed, of_life
-from scheduling.services.learned.orders import HAND, LEARNED, under
+from scheduling.services.learned.orders import HAND, LEARNED, by_merit, under
 from scheduling.services.learned.windows import TRAINING, period_of
 from scheduling.simulation.ahead.compare import alone
 from scheduling.simulation.ahead.period import Judged, Period, drawn, live_again
@@ -37,7 +37,7 @@ class Stage:
     """World and training days of a version, read once by a worker that lives several candidates."""
 
     def __init__(self, world: m.Snapshot, period: Period) -> None:
-        self.world = world
+        self.world, self._ordered = world, by_merit(world)
         self._draws = {seed: drawn(period, seed) for seed in SEEDS}
         apart = alone(world)
         self._own = {seed: live_again(apart, draw) for seed, draw in self._draws.items()}
@@ -56,7 +56,7 @@ class Stage:
 
     def _life(self, world: m.Snapshot, seed: int) -> dict[str, float]:
         lived: Judged = live_again(world, self._draws[seed])
-        return of_life(lived, self._own[seed])
+        return of_life(lived, self._own[seed], self._ordered)
 
 
 def _wait(lives: list[dict[str, float]]) -> float:

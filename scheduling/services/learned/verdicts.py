@@ -57,9 +57,10 @@ def _window(window: Json, lives: Lives, comparisons: int) -> Json:
         for one in window["orders"]
     }
     learned = [mine[seed] for seed in seeds]
-    base = bounded(of[next(key for key in BASES if key in of)])
+    lives_now = of[next(key for key in BASES if key in of)]
+    base = bounded(lives_now)
     figures, most = bounded(learned), most_allowed(base)
-    broken = passed(figures, most)
+    broken = passed(learned, lives_now, comparisons * len(most))
     return {
         **{name: window[name] for name in ("key", "kind", "begin", "end", "workloads")},
         "mine_s": _mean([life[WAIT] for life in learned]),

@@ -22,7 +22,7 @@ from scheduling.models import LearnedLife, LearnedOrder, LearnedState
 from scheduling.services.errors import ServiceError
 from scheduling.services.learned import deciding, searching, states, training, verdicts
 from scheduling.services.learned.figures import of_life
-from scheduling.services.learned.orders import LEARNED, under
+from scheduling.services.learned.orders import LEARNED, by_merit, under
 from scheduling.services.learned.searching import StoppedError
 from scheduling.services.learned.windows import TRAINING, period_of
 from scheduling.simulation.ahead.compare import alone
@@ -143,6 +143,7 @@ def _live(part: Slice) -> None:
     if not order.work:
         return
     world = parse(order.world)
+    ordered = by_merit(world)
     for window, seed, keys in list(_lacking(order)):
         draw = drawn(period_of(order.work[window]), seed)
         own = live_again(alone(world), draw)
@@ -152,7 +153,7 @@ def _live(part: Slice) -> None:
                 window=window,
                 under=key,
                 seed=seed,
-                figures=of_life(live_again(under(world, key, order.weights), draw), own),
+                figures=of_life(live_again(under(world, key, order.weights), draw), own, ordered),
             )
             for key in keys
         ]
