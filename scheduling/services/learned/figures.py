@@ -84,7 +84,7 @@ def passed(
     """The bounds that are passed by lives ``mine``; ``now`` are the same lives under the order that decides.
 
     Above its bound a figure passes it where it is more than a tenth above what that order has, or above it
-    by more than noise.
+    by more than noise. The most evictions of one job are an extreme of few lives: of them noise alone tells.
     """
     figures, base = bounded(mine), bounded(now)
     most = most_allowed(base)
@@ -92,7 +92,8 @@ def passed(
     return [
         name
         for name in above
-        if figures[name] > MORE * base[name] or _is_worse(name, mine, now, comparisons)
+        if (name != MOST_OF_ONE and figures[name] > MORE * base[name])
+        or _is_worse(name, mine, now, comparisons)
     ]
 
 
