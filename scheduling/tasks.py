@@ -25,6 +25,8 @@ from scheduling.services.demand import booking as demand
 from scheduling.services.demand import looking as demand_ahead
 from scheduling.services.explain import fragmentation
 from scheduling.services.lab import experiments, running
+from scheduling.services.learned import shadow, training
+from scheduling.services.learned import working as learned
 from scheduling.services.ledger import retention as retention_service
 from scheduling.services.ledger import rollup as rollup_service
 from scheduling.services.ledger import workdays
@@ -215,6 +217,20 @@ def adapt(cluster_id: int) -> None:
     adapting.look(cluster)
 
 
+@shared_task(name="scheduling.tasks.request_orders")
+def request_orders() -> None:
+    """Learned orders: those that nobody is at, those that the night brings, and what is watched in shadow."""
+    for cluster in Cluster.objects.all():
+        training.look(cluster)
+        shadow.watch(cluster)
+
+
+@shared_task(name="scheduling.tasks.train_order")
+def train_order(order_id: int) -> None:
+    """One slice of a learned order; one that is gone, over or held by another is left alone."""
+    learned.work(order_id)
+
+
 @shared_task(name="scheduling.tasks.roll_up")
 def roll_up() -> None:
     """Minutes into hours, hours into days."""
@@ -305,6 +321,7 @@ def _retain(cluster: Cluster) -> None:
     studies.forget(cluster)
     experiments.forget(cluster)
     adapting.forget(cluster)
+    training.forget(cluster)
 
 
 @shared_task(name="scheduling.tasks.heartbeat")

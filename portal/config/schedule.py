@@ -14,6 +14,7 @@ EVERY: dict[str, tuple[str, float]] = {
     "demand": ("scheduling.tasks.request_demand", 900.0),
     "adapting": ("scheduling.tasks.request_adapting", 60.0),
     "capacity": ("scheduling.tasks.request_capacity", 300.0),
+    "learned-orders": ("scheduling.tasks.request_orders", 60.0),
     "deliver": ("scheduling.tasks.deliver", 5.0),
     "requests": ("portal.approvals.tasks.advance", 5.0),
     "notices": ("portal.notices.tasks.look", 10.0),

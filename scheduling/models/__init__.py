@@ -27,6 +27,13 @@ from scheduling.models.foresight import (
     WhatIfState,
 )
 from scheduling.models.lab import Experiment, Variant, VariantReplay, VariantState
+from scheduling.models.learned import (
+    LearnedDifference,
+    LearnedLife,
+    LearnedOrder,
+    LearnedState,
+    LearnedStep,
+)
 from scheduling.models.ledger import (
     Cycle,
     CycleRecord,
@@ -92,6 +99,11 @@ __all__ = [
     "IdleEnd",
     "IdleSpell",
     "Lane",
+    "LearnedDifference",
+    "LearnedLife",
+    "LearnedOrder",
+    "LearnedState",
+    "LearnedStep",
     "Loan",
     "Node",
     "NodePool",

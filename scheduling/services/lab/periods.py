@@ -116,12 +116,17 @@ def _columns(job: Submission, begin: datetime) -> Sequence[Any]:
 
 def period_of(experiment: Experiment) -> Period:
     """As it was read when the experiment was asked."""
-    begin = experiment.starts
-    rows = experiment.work
+    return read_work(experiment.work, experiment.starts, experiment.begin, experiment.end)
+
+
+def read_work(
+    rows: Sequence[Sequence[Any]], begin: datetime, since: datetime, until: datetime
+) -> Period:
+    """What ``work_document`` wrote of a period that begins with its warm-up at ``begin``."""
     return Period(
         begin=begin,
-        since=experiment.begin,
-        until=experiment.end,
+        since=since,
+        until=until,
         jobs=tuple(_job(row, begin) for row in rows),
         judged=tuple(row[-2] for row in rows),
         standing=sum(row[-1] for row in rows),

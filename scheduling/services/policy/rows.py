@@ -16,6 +16,8 @@ from scheduling.models import (
     Cluster,
     Eviction,
     GpuClass,
+    LearnedOrder,
+    LearnedState,
     NodePool,
     PriorityClass,
     Queue,
@@ -57,6 +59,8 @@ class PolicyRows:
     service_classes: ServiceClasses = field(default_factory=ServiceClasses)
     evictions_left: Mapping[int, float] = field(default_factory=dict)
     """Top of a subtree that shares by merit -> how many more it may evict."""
+    order_weights: Mapping[str, float] = field(default_factory=dict)
+    """Of the learned order that decides; none: the hand-written one does."""
 
     @cached_property
     def class_by_name(self) -> dict[str, GpuClass]:
@@ -158,7 +162,14 @@ def load(
         user_usage=user_usage.at(cluster, at),
         service_classes=service_classes.load(cluster),
         evictions_left=evictions_left(queues, at),
+        order_weights=_order_weights(cluster),
     )
+
+
+def _order_weights(cluster: Cluster) -> Mapping[str, float]:
+    rows = LearnedOrder.objects.filter(cluster=cluster, state=LearnedState.DECIDING)
+    found: Mapping[str, float] | None = rows.values_list("weights", flat=True).first()
+    return found or {}
 
 
 def _evicted(queues: tuple[Queue, ...], at: datetime) -> dict[int, tuple[int, datetime]]:
@@ -254,4 +265,5 @@ def engine_policy(rows: PolicyRows) -> m.Policy:
         max_moves=cluster.max_moves,
         sharing=m.Sharing(root.sharing) if root and root.sharing else m.Sharing.FAIR_SHARE,
         evictions_left=rows.evictions_left.get(root.pk) if root else None,
+        order_weights=rows.order_weights,
     )

@@ -52,6 +52,8 @@ class Judged:
     held_gpu_s: Mapping[tuple[str, str], float]
     evictions: Mapping[str, int]
     lost_gpu_s: Mapping[str, float]
+    most_evictions: int
+    """Of one job."""
 
 
 def drawn(period: Period, seed: int) -> Period:
@@ -93,6 +95,7 @@ def live_again(world: Snapshot, period: Period) -> Judged:
         held_gpu_s=_summed(places, held),
         evictions={name: round(count) for name, count in _summed(queues, evicted).items()},
         lost_gpu_s=_summed(queues, lost),
+        most_evictions=int(evicted.max(initial=0)),
     )
 
 

@@ -84,15 +84,27 @@ class Simulator:
         self._planned_s = -(1 << 40)
         self._plan_due_s: int | None = None
         self._plans_at_once = 0
+        self._arrivals: Iterator[Submission] = iter(())
         self.outcome = Outcome()
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing is left to happen."""
+        return not self._agenda
 
     def run(self, submissions: Iterable[Submission]) -> Outcome:
         """Raises UnsettledError; LawError with a checked planner."""
-        arrivals = iter(submissions)
-        self._expect(arrivals)
-        outages = iter(self._options.outages)
-        self._expect_outage(outages)
-        stop_s = self._seconds(self._options.until) if self._options.until else None
+        self.begin(submissions)
+        return self.go_on(self._seconds(self._options.until) if self._options.until else None)
+
+    def begin(self, submissions: Iterable[Submission]) -> None:
+        """Expect them; nothing has happened yet."""
+        self._arrivals = iter(submissions)
+        self._expect(self._arrivals)
+        self._expect_outage(iter(self._options.outages))
+
+    def go_on(self, stop_s: int | None) -> Outcome:
+        """All that happens up to ``stop_s`` (included; None: to the end). Raises as ``run`` does."""
         now_s = 0
         while self._agenda:
             next_s = self._agenda.next_s() or 0
@@ -105,7 +117,7 @@ class Simulator:
                 what()
             elif turn is Turn.ARRIVE:
                 self._arrive(now_s, what)
-                self._expect(arrivals)
+                self._expect(self._arrivals)
             elif now_s == self._plan_due_s:
                 self._plan(now_s)
         self.outcome.end = self._time(now_s)

@@ -1,0 +1,52 @@
+"""A learned order as a document, for programs. Durations in seconds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from scheduling.models import Cluster, LearnedOrder, LearnedState
+from scheduling.services.learned.verdicts import conditions
+from scheduling.services.learned.working import progress
+
+MOST = 100
+"""Differences that are told."""
+
+
+def document(order: LearnedOrder, cluster: Cluster) -> dict[str, Any]:
+    return {
+        "id": order.pk,
+        "version": order.version,
+        "state": order.state,
+        "why": order.why,
+        "since": order.since.isoformat(),
+        "author": order.author,
+        "sharing": order.sharing,
+        "weights": order.weights,
+        "spread": order.spread,
+        "trained_from": order.trained_from.isoformat(),
+        "trained_to": order.trained_to.isoformat(),
+        "workloads": order.workloads,
+        "cpu_s": round(order.cpu_s, 1),
+        "progress": progress(order) if order.state == LearnedState.TRAINING else 100,
+        "may_decide": cluster.learned_may_decide,
+        "verdict": order.verdict,
+        "conditions": [
+            {"condition": one.name, "is_met": one.is_met, "lacks": "" if one.is_met else one.lacks}
+            for one in (conditions(order, cluster) if order.verdict else ())
+        ],
+        "steps": [
+            {"state": step.state, "at": step.at.isoformat(), "why": step.why, "author": step.author}
+            for step in order.steps.all()
+        ],
+        "looked_at": order.looked_at,
+        "differed": order.differed,
+        "differences": [
+            {
+                "cycle": row.number,
+                "at": row.at.isoformat(),
+                "decided": row.decided,
+                "would": row.would,
+            }
+            for row in order.differences.all()[:MOST]
+        ],
+    }
