@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
+from itertools import pairwise
 
 import pytest
 
@@ -34,7 +35,7 @@ def work(
     """``steps`` are (hours from the window's begin, state); it holds its GPUs while it runs."""
     at = [BEGIN + timedelta(hours=hours) for hours, _ in steps]
     ran_h = sum(
-        (after[0] - before[0]) for before, after in zip(steps, steps[1:], strict=False)
+        (after[0] - before[0]) for before, after in pairwise(steps)
         if before[1] is State.RUNNING
     )  # fmt: skip
     started = [when for when, (_, state) in zip(at, steps, strict=True) if state is State.RUNNING]
