@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64decode
 from datetime import timedelta
 from typing import Any
 
@@ -19,8 +20,10 @@ from portal.boundary.reading import one_line
 from scheduling.models import Experiment, Variant
 from scheduling.services.errors import ServiceError
 from scheduling.services.lab import experiments, periods, running
+from scheduling.services.lab.against import lacking
 from scheduling.services.lab.promoting import promote, promotion_of
-from scheduling.services.lab.results import document, results
+from scheduling.services.lab.results import BASE, document, results
+from scheduling.services.lab.taken import TraceAsked
 
 
 class VariantSerializer(serializers.ModelSerializer[Variant]):
@@ -37,22 +40,26 @@ class VariantSerializer(serializers.ModelSerializer[Variant]):
 
 
 class ExperimentSerializer(serializers.ModelSerializer[Experiment]):
-    """``jobs`` is how many workloads are judged, ``recorded`` what really came of them."""
+    """``jobs`` is how many workloads are judged, ``recorded`` what really came of them; ``source`` whence the
+    work is and how a trace was mapped, ``basis`` what the world rests on."""
 
     variants: Any = VariantSerializer(many=True, read_only=True)
     recorded: Any = serializers.DictField(read_only=True)
+    source: Any = serializers.DictField(read_only=True)
+    basis: Any = serializers.DictField(read_only=True)
 
     class Meta:
         model = Experiment
         fields = [
             "id", "name", "author", "begin", "end", "warm_up_s", "replays", "is_drawn", "jobs",
-            "asked_at", "recorded", "variants",
+            "asked_at", "source", "basis", "recorded", "variants",
         ]  # fmt: skip
         read_only_fields = fields
 
 
 class LivedSerializer(ExperimentSerializer):
-    """With what is lived so far: means, differences to A with half their interval, verdicts."""
+    """With what is lived so far: means, differences to A with half their interval, verdicts, and what still
+    speaks against promoting each variant."""
 
     results = serializers.SerializerMethodField()
 
@@ -61,7 +68,12 @@ class LivedSerializer(ExperimentSerializer):
         read_only_fields = fields
 
     def get_results(self, experiment: Experiment) -> dict[str, Any]:
-        return document(experiment, results(experiment))
+        found = results(experiment)
+        told = document(experiment, found)
+        for row, one in zip(found.rows, told["variants"], strict=True):
+            is_other = row.variant.letter != BASE
+            one["lacks"] = lacking(experiment, found, row) if is_other else []
+        return told
 
 
 class AskedVariantSerializer(serializers.Serializer[Any]):
@@ -72,10 +84,32 @@ class AskedVariantSerializer(serializers.Serializer[Any]):
     )
 
 
+class AskedTraceSerializer(serializers.Serializer[Any]):
+    name = serializers.CharField(
+        max_length=120,
+        validators=[one_line],
+        help_text="Of a kept trace; or of the file that is sent, whose ending says what it is.",
+    )
+    content = serializers.CharField(
+        required=False, help_text="The bytes of the file, in base64, up to 700 KiB of them."
+    )
+
+    def validate_content(self, text: str) -> bytes:
+        try:
+            return b64decode(text, validate=True)
+        except ValueError as error:
+            raise serializers.ValidationError("That is no base64.") from error
+
+
 class AskExperimentSerializer(serializers.Serializer[Any]):
     name = serializers.CharField(max_length=120, validators=[one_line])
-    begin = serializers.DateTimeField(help_text="Of what is judged.")
-    end = serializers.DateTimeField()
+    begin = serializers.DateTimeField(
+        required=False, help_text="Of what is judged. Of a trace both may be left out."
+    )
+    end = serializers.DateTimeField(required=False)
+    trace = AskedTraceSerializer(
+        required=False, help_text="Live this work instead of the cluster's own past."
+    )
     warm_up_days = serializers.IntegerField(
         required=False, default=7, min_value=0, max_value=periods.MOST_WARM_UP_DAYS
     )
@@ -116,11 +150,15 @@ class ExperimentList(ExperimentsView, generics.ListAPIView[Experiment]):
         asked = AskExperimentSerializer(data=request.data)
         asked.is_valid(raise_exception=True)
         told = dict(asked.validated_data)
-        days = told.pop("warm_up_days")
+        days, trace = told.pop("warm_up_days"), told.pop("trace", None)
         made = experiments.ask(
             cluster=self.cluster,
             author=self.person.get_username(),
-            asked=experiments.Asked(**told, warm_up=timedelta(days=days)),
+            asked=experiments.Asked(
+                **told,
+                warm_up=timedelta(days=days),
+                trace=TraceAsked(trace["name"], trace.get("content")) if trace else None,
+            ),
         )
         running.start(made)
         address = reverse("api:experiment", args=[self.cluster.name, made.pk])

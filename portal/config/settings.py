@@ -178,6 +178,9 @@ WEIR_LAB_TASKS = env.int("WEIR_LAB_TASKS", default=1)
 """Replays of experiments that are lived at the same time."""
 WEIR_ADAPTING_REPLAYS = env.int("WEIR_ADAPTING_REPLAYS", default=10)
 """Lives of each value that a parameter is judged by; under 5 nothing is told."""
+LAB_TRACES = env.str("WEIR_LAB_TRACES", default="")
+WEIR_LAB_TRACES = Path(LAB_TRACES) if LAB_TRACES else None
+"""Folder of the traces that experiments may live."""
 WEIR_SIGN_IN_TRIES = env.int("WEIR_SIGN_IN_TRIES", default=8)
 WEIR_SIGN_IN_WAIT_S = env.int("WEIR_SIGN_IN_WAIT_S", default=900)
 WEIR_SIGN_IN_TRIES_WIDE = env.int("WEIR_SIGN_IN_TRIES_WIDE", default=50)

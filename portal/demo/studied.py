@@ -16,7 +16,7 @@ from scheduling.services.clusters.classes import save_gpu_class
 SLO_MIN = {H100: 120, A100: 120, MIG: 15, L4: 30}
 DAYS = 7
 STEPS = (-2, 2, 4)
-EARLIER_CPU_S, NEWEST_CPU_S = 8, 52
+EARLIER_CPU_S, NEWEST_CPU_S = 14, 66
 MOST_CPU_S = EARLIER_CPU_S + NEWEST_CPU_S
 
 

@@ -20,15 +20,18 @@ from portal.display.units import unit
 from portal.reports.filters import ReportFilters
 from portal.reports.forecast import ClassAhead, ForecastReport, Passing, forecast
 from scheduling.models import (
+    MILLI,
     CapacityCurve,
     CapacityPoint,
     CapacityStudy,
     Cluster,
     GpuClass,
+    Queue,
     WhatIfState,
 )
 from scheduling.services.capacity.curves import Curve, Needed, Rung, curve_of, needed
 from scheduling.services.capacity.recorded import recorded
+from scheduling.services.ledger.ready import Known, ready_in
 
 RANGE = "30d"
 """Of the demand that is known."""
@@ -43,6 +46,8 @@ class Answer:
     gpu_class: GpuClass
     curve: Curve | None
     ahead: ClassAhead | None
+    queue: Queue | None = None
+    """Whose own quota the curve is of; None: all work on all nodes."""
 
     @property
     def slo_s(self) -> int | None:
@@ -102,14 +107,28 @@ class Came:
     until: datetime
     gpu_class: GpuClass
     gpus: float
+    """Of the rung that comes nearest to what was ready in those days."""
     told: Rung
     came_s: float
     workloads: int
+    demand: float | None = None
+    """Of those days by that of the study's: 1.2 is a fifth more; None where nobody worked it out."""
+    again: Rung | None = None
+    """What came replayed on as many GPUs: the part of the difference that is no other demand."""
 
     @property
     def holds(self) -> bool:
         """Whether what came lies in the middle 90 % of the replays."""
-        return self.told.low_s <= self.came_s <= self.told.high_s
+        return _holds(self.told, self.came_s)
+
+    @property
+    def holds_again(self) -> bool | None:
+        """Whether it does of the replays of what came; None without any."""
+        return None if self.again is None else _holds(self.again, self.came_s)
+
+
+def _holds(rung: Rung, came_s: float) -> bool:
+    return rung.low_s <= came_s <= rung.high_s
 
 
 @dataclass(frozen=True)
@@ -119,6 +138,7 @@ class CapacityReport:
     answers: tuple[Answer, ...]
     came: tuple[Came, ...]
     forecast: ForecastReport
+    queue: Queue | None = None
 
     def answer(self, name: str) -> Answer | None:
         """That of the class called ``name``, else of the one that is most pressing."""
@@ -140,6 +160,7 @@ class CapacityReport:
             told = {
                 "id": study.pk, "state": study.state, "progress": study.progress, "author": study.author,
                 "begin": study.begin.isoformat(), "end": study.end.isoformat(), "days": study.days,
+                "queue": self.queue.path if self.queue else "", "step_gpus": study.step_gpus / MILLI,
                 "replications": study.replications, "cpu_s": round(study.cpu_s, 1), "fault": study.fault,
             }  # fmt: skip
         tables = {table.name: table.as_dicts() for table in self.tables()}
@@ -154,19 +175,31 @@ def _pressing(one: Answer) -> tuple[int, float]:
     return order.index(one.state), -ratio
 
 
-def shown(cluster: Cluster, pk: int | None = None) -> CapacityStudy | None:
-    """The study numbered ``pk``, else the newest that has told something, else the newest."""
-    rows = CapacityStudy.objects.filter(cluster=cluster)
+def shown(
+    cluster: Cluster, pk: int | None = None, queue: Queue | None = None
+) -> CapacityStudy | None:
+    """The study numbered ``pk``, else of ``queue`` (None: all) the newest that has told something, else the
+    newest."""
+    rows = CapacityStudy.objects.filter(cluster=cluster).select_related("queue")
     if pk is not None:
         return rows.filter(pk=pk).first()
+    rows = rows.filter(queue=queue)
     return rows.filter(state=WhatIfState.DONE).first() or rows.first()
 
 
-def capacity(cluster: Cluster, study: CapacityStudy | None, user: User) -> CapacityReport:
-    """Raises Http404 where the person has no report here."""
+def capacity(
+    cluster: Cluster, study: CapacityStudy | None, user: User, queue: Queue | None = None
+) -> CapacityReport:
+    """Of ``queue``, or of that of the study, without what is ahead: demand is forecast of the whole cluster.
+    Raises Http404 where the person has no report here."""
+    queue = study.queue if study is not None else queue
     ahead = forecast(cluster, ReportFilters.last(RANGE, cluster.now()), user)
     curves = {curve.gpu_class: curve for curve in curves_of(study)} if study else {}
     rows = {row.gpu_class.name: row for row in ahead.rows}
+    if queue is not None:
+        mine = [one for one in cluster.gpu_classes.all() if one.name in curves or not curves]
+        answers = tuple(Answer(one, curves.get(one.name), None, queue) for one in mine)
+        return CapacityReport(cluster, study, answers, (), ahead, queue)
     answers = tuple(
         Answer(one, curves.get(one.name), rows.get(one.name)) for one in cluster.gpu_classes.all()
     )
@@ -178,7 +211,7 @@ def curves_of(study: CapacityStudy) -> list[Curve]:
     for point in CapacityPoint.objects.filter(curve__study=study):
         points[point.curve_id].append(point)
     rows = CapacityCurve.objects.filter(study=study).select_related("gpu_class")
-    return [curve_of(row, points[row.pk]) for row in rows]
+    return [curve_of(row, points[row.pk], study) for row in rows]
 
 
 def _came(cluster: Cluster) -> tuple[Came, ...]:
@@ -186,7 +219,7 @@ def _came(cluster: Cluster) -> tuple[Came, ...]:
     which a day has come."""
     now = cluster.now()
     old = CapacityStudy.objects.filter(
-        cluster=cluster, state=WhatIfState.DONE, end__lte=now - LEAST_LATER
+        cluster=cluster, queue=None, state=WhatIfState.DONE, end__lte=now - LEAST_LATER
     )
     study = _whole(old, now) or old.last()
     if study is None:
@@ -194,14 +227,49 @@ def _came(cluster: Cluster) -> tuple[Came, ...]:
     until = min(now, study.end + timedelta(days=study.days))
     came = recorded(cluster, study.end, until)
     classes = {one.name: one for one in cluster.gpu_classes.all()}
-    return tuple(
-        Came(
-            study, until, classes[curve.gpu_class], curve.installed, curve.as_it_is,
-            came[curve.gpu_class].p90_s, came[curve.gpu_class].workloads,
-        )
-        for curve in curves_of(study)
-        if curve.is_told and curve.gpu_class in came
-    )  # fmt: skip
+    before, then = (
+        ready_in(cluster, *window) for window in ((study.begin, study.end), (study.end, until))
+    )
+    again = _again(cluster, study, until)
+    found = []
+    for curve in curves_of(study):
+        name = curve.gpu_class
+        if not curve.is_told or name not in came:
+            continue
+        ready = then[name].ready / MILLI if name in then else curve.installed
+        told = nearest(curve.rungs, ready)
+        found.append(
+            Came(
+                study, until, classes[name], told.gpus, told, came[name].p90_s, came[name].workloads,
+                _ratio(before.get(name), then.get(name)), _same(again.get(name), told.gpus),
+            )
+        )  # fmt: skip
+    return tuple(found)
+
+
+def nearest(rungs: Sequence[Rung], gpus: float) -> Rung:
+    """Of equals the smaller."""
+    return min(rungs, key=lambda rung: (abs(rung.gpus - gpus), rung.gpus))
+
+
+def _ratio(before: Known | None, then: Known | None) -> float | None:
+    if before is None or then is None or not before.demand or then.demand is None:
+        return None
+    return then.demand / before.demand
+
+
+def _again(cluster: Cluster, study: CapacityStudy, until: datetime) -> dict[str, Curve]:
+    """Curves of the study that has lived the days after ``study``, where there is one, to within a day."""
+    near = (until - timedelta(days=1), until + timedelta(days=1))
+    rows = CapacityStudy.objects.filter(
+        cluster=cluster, queue=None, state=WhatIfState.DONE, end__range=near, days=study.days
+    )
+    other = rows.exclude(pk=study.pk).first()
+    return {one.gpu_class: one for one in curves_of(other)} if other else {}
+
+
+def _same(curve: Curve | None, gpus: float) -> Rung | None:
+    return curve.rung(gpus) if curve is not None and curve.is_told else None
 
 
 def _whole(old: QuerySet[CapacityStudy], now: datetime) -> CapacityStudy | None:
@@ -232,7 +300,7 @@ def _class_row(one: Answer) -> tuple[Cell, ...]:
 def _curve_table(report: CapacityReport) -> Table:
     columns = (
         "gpu_class",
-        "nodes_more",
+        "steps_more",
         "gpus",
         "p90_median_s",
         "p90_low_s",
@@ -260,12 +328,13 @@ def _rung_row(one: Answer, rung: Rung) -> tuple[Cell, ...]:
 def _came_table(report: CapacityReport) -> Table:
     columns = (
         "gpu_class", "gpus", "made_at", "until", "told_p90_s", "told_low_s", "told_high_s", "came_p90_s",
-        "workloads", "in_band",
+        "workloads", "in_band", "demand_ratio", "again_p90_s", "again_low_s", "again_high_s",
     )  # fmt: skip
     rows: Sequence[Iterable[Cell]] = [
         (
             one.gpu_class.name, one.gpus, one.study.end, one.until, one.told.median_s, one.told.low_s,
-            one.told.high_s, one.came_s, one.workloads, str(one.holds).lower(),
+            one.told.high_s, one.came_s, one.workloads, str(one.holds).lower(), one.demand,
+            *((one.again.median_s, one.again.low_s, one.again.high_s) if one.again else (None, None, None)),
         )
         for one in report.came
     ]  # fmt: skip

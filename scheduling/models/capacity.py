@@ -15,6 +15,7 @@ from django.db.models import F, Q
 
 from scheduling.models.clusters import Cluster, GpuClass
 from scheduling.models.foresight import WhatIfState
+from scheduling.models.queues import Queue
 
 
 class CapacityStudy(models.Model):
@@ -26,6 +27,13 @@ class CapacityStudy(models.Model):
     end = models.DateTimeField()
     """Of the days that are lived again."""
     days = models.PositiveIntegerField()
+    queue = models.ForeignKey(
+        Queue, on_delete=models.CASCADE, null=True, blank=True, related_name="capacity_studies"
+    )
+    """Whose work is lived, with that of the queues below it, alone on its own quota; NULL: all work on all
+    nodes."""
+    step_gpus = models.PositiveBigIntegerField(default=0)
+    """Milli-GPU of a step from one number of GPUs to the next; 0: whole nodes."""
     replications = models.PositiveIntegerField()
     most_cpu_s = models.PositiveIntegerField()
     """No life begins after so many seconds of one core."""
@@ -69,7 +77,8 @@ class CapacityStudy(models.Model):
 
 
 class CapacityCurve(models.Model):
-    """One class of a study: which numbers of GPUs are tried, and what happened on those there were."""
+    """One class of a study: which numbers of GPUs are tried, and what happened on those there were. Of a
+    study of a queue these are the GPUs of its nominal quota, and ``installed`` is that quota."""
 
     study = models.ForeignKey(CapacityStudy, on_delete=models.CASCADE, related_name="curves")
     gpu_class = models.ForeignKey(GpuClass, on_delete=models.CASCADE, related_name="+")
@@ -77,7 +86,8 @@ class CapacityCurve(models.Model):
     node_gpus = models.PositiveBigIntegerField()
     """Of the node that most nodes are like."""
     rungs = models.JSONField(default=list)
-    """[[nodes more or fewer, milli-GPU], …] in order, as it is (0) among them."""
+    """[[steps more or fewer, milli-GPU], …] in order, as it is (0) among them; a step is a node, unless the
+    study says ``step_gpus``."""
     recorded_p90_s = models.FloatField(null=True, blank=True)
     """Of the work that asked for the class first and was submitted in these days."""
     workloads = models.PositiveIntegerField(default=0)
@@ -99,6 +109,7 @@ class CapacityPoint(models.Model):
 
     curve = models.ForeignKey(CapacityCurve, on_delete=models.CASCADE, related_name="points")
     nodes = models.IntegerField()
+    """Steps, as ``rungs`` has them."""
     gpus = models.PositiveBigIntegerField()
     seed = models.PositiveIntegerField()
     p50_s = models.FloatField()

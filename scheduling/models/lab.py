@@ -1,4 +1,4 @@
-"""Experiments of the policy lab: a past period lived again under several variants, replay by replay.
+"""Experiments of the policy lab: a past period, or a trace, lived again under variants, replay by replay.
 
 Times are cluster time, but for claims, which are real time. Only ``services.lab`` writes these rows.
 """
@@ -30,11 +30,16 @@ class Experiment(models.Model):
     """Workloads that are judged."""
     asked_at = models.DateTimeField()
     world = models.JSONField(default=dict)
-    """A snapshot without work: nodes, queues, quotas, classes and policy when it was asked."""
+    """A snapshot without work: nodes, queues, quotas, classes and policy of the period, as ``basis`` says."""
     work = models.JSONField(default=list)
-    """The ledger's jobs of warm-up and period, as ``services.lab.periods`` writes them."""
+    """The jobs of warm-up and period, as ``services.lab.periods`` writes them."""
+    source = models.JSONField(default=dict)
+    """Whence the work is: {kind: ledger}, or {kind: trace} with its name and how it was mapped
+    (``services.lab.mapped``)."""
+    basis = models.JSONField(default=dict)
+    """What the world rests on, as ``services.lab.worlds`` tells it."""
     recorded = models.JSONField(default=dict)
-    """What really came: {avg_wait_s, evictions}."""
+    """What really came: {avg_wait_s, evictions}; of a trace nothing."""
 
     class Meta:
         ordering = ["-asked_at", "-id"]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from base64 import b64encode
+from pathlib import Path
 from typing import IO, Any
 
 import click
@@ -13,11 +15,13 @@ from weir.faults import Fault
 from weir.printing import document, moment, table
 
 OPEN = ("waiting", "running")
+MOST_TRACE = 700 * 1024
+"""Bytes of a file: more the portal does not take."""
 
 
 @click.group()
 def lab() -> None:
-    """Live a past period again under variants of policy and quotas; for who operates the cluster."""
+    """Live a past period, or a trace, under variants of policy and quotas; for who operates the cluster."""
 
 
 @lab.command("run")
@@ -28,9 +32,16 @@ def lab() -> None:
     required=True,
     help="The experiment as YAML; - is standard input.",
 )
+@click.option(
+    "--trace",
+    "trace",
+    metavar="NAME|FILE",
+    help="Live a trace instead of the cluster's past: a file that is sent (SWF, Philly's CSV, Weir's"
+    " .ledger.csv; packed or not), else one that the portal keeps.",
+)
 @click.option("--wait/--no-wait", default=True, help="Wait until every variant has been lived.")
 @click.pass_obj
-def run(given: Given, file: IO[str], wait: bool) -> None:
+def run(given: Given, file: IO[str], trace: str | None, wait: bool) -> None:
     """Begin one.
 
     \b
@@ -40,12 +51,17 @@ def run(given: Given, file: IO[str], wait: bool) -> None:
     variants:
     - name: Arrival order
       changes: [{kind: policy, setting: order, value: arrival}]
+
+    With --trace, begin and end may be left out: as much of it as may be lived is.
     """
     asked = read_yaml(file)
     if not isinstance(asked, dict):
         raise Fault(f"{file.name} holds no experiment.", "Begin it with: name:")
+    told = _plain(asked)
+    if trace is not None:
+        told["trace"] = _trace(trace)
     api = given.api()
-    made = api.post(api.within("experiments"), _plain(asked))
+    made = api.post(api.within("experiments"), told)
     found = _lived(api, made["id"]) if wait else made
     _show(given, found)
 
@@ -90,6 +106,24 @@ def cancel(given: Given, number: int, letters: tuple[str, ...]) -> None:
         found = api.post(f"{at}/cancel", {"letter": letter})
     if not printed(given, found):
         click.echo(_state(found))
+
+
+def _trace(name: str) -> dict[str, str]:
+    """A file of that name is sent; else a trace of that name is meant. Raises Fault."""
+    file = Path(name)
+    if not file.is_file():
+        return {"name": name}
+    try:
+        with file.open("rb") as opened:
+            content = opened.read(MOST_TRACE + 1)
+    except OSError as error:
+        raise Fault(f"{name}: {error.strerror}.", "Check name and rights.") from error
+    if len(content) > MOST_TRACE:
+        raise Fault(
+            f"{name} is larger than {MOST_TRACE >> 10} KiB.",
+            "Pack it, cut it, or have it put into the portal's folder of traces.",
+        )
+    return {"name": file.name, "content": b64encode(content).decode("ascii")}
 
 
 def _plain(asked: dict[Any, Any]) -> dict[str, Any]:

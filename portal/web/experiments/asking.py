@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64decode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
@@ -16,16 +17,52 @@ from portal.web.lab import forms
 from portal.web.lab.what_if import WORDS
 from scheduling.models import Cluster, Experiment
 from scheduling.services.errors import ServiceError
-from scheduling.services.lab import periods
+from scheduling.services.lab import periods, traces
 from scheduling.services.lab.experiments import LETTERS, Asked
 from scheduling.services.lab.kinds import CHANGES, kind_of, kinds_changed
 from scheduling.services.lab.results import resolution_s
+from scheduling.services.lab.taken import TraceAsked
 
 DAYS, WARM_UP_DAYS, REPLAYS = 7, 3, 10
 ADDS = ("policy", "queue", "quota", "capacity", "class")
 """Kinds of changes that the form adds."""
 PARAMETER = "variant"
 Json = dict[str, Any]
+PAST, KEPT, FILE = "past", "kept", "file"
+
+
+@dataclass(frozen=True, slots=True)
+class FromTrace:
+    """Whose work is lived: ``of`` is "past", "kept" or "file"; the days are those of a trace, empty for as
+    many as may be lived. A file's ``content`` is base64."""
+
+    of: str = PAST
+    kept: str = ""
+    first: str = ""
+    last: str = ""
+    file_name: str = ""
+    content: str = ""
+
+    @property
+    def is_trace(self) -> bool:
+        return self.of in (KEPT, FILE)
+
+    def asked(self) -> TraceAsked | None:
+        """Raises ServiceError where none is chosen, or the file did not come whole."""
+        if self.of == KEPT and self.kept:
+            return TraceAsked(self.kept)
+        if self.of == FILE and self.file_name:
+            try:
+                return TraceAsked(self.file_name, b64decode(self.content, validate=True))
+            except ValueError:
+                raise _no_trace("The file did not come whole.") from None
+        if self.is_trace:
+            raise _no_trace("No trace is chosen.")
+        return None
+
+
+def _no_trace(sentence: str) -> ServiceError:
+    return ServiceError("no_trace", sentence, "Choose it again.", field="trace")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +76,7 @@ class Typed:
     replays: str
     once: bool
     variants: tuple[Json, ...]
+    work: FromTrace = FromTrace()
 
 
 def empty(cluster: Cluster) -> Typed:
@@ -72,7 +110,22 @@ def again(experiment: Experiment) -> Typed:
         str(experiment.replays),
         not experiment.is_drawn,
         tuple(variants),
+        _same_work(experiment),
     )
+
+
+def _same_work(experiment: Experiment) -> FromTrace:
+    """A file that was sent is kept no longer than its work: it has to be chosen again."""
+    source = experiment.source
+    if source.get("kind") != "trace":
+        return FromTrace()
+    tz = zone(experiment.cluster.display_time_zone)
+    first = experiment.begin.astimezone(tz).date()
+    last = (experiment.end - timedelta(seconds=1)).astimezone(tz).date()
+    name = str(source.get("name", ""))
+    if name in traces.kept():
+        return FromTrace(KEPT, name, str(first), str(last))
+    return FromTrace(FILE, "", str(first), str(last))
 
 
 def typed(query: QueryDict) -> Typed:
@@ -86,6 +139,14 @@ def typed(query: QueryDict) -> Typed:
         query.get("replays", ""),
         query.get("draws") == "once",
         tuple(variants),
+        FromTrace(
+            query.get("of", PAST),
+            query.get("kept", ""),
+            query.get("trace_first", "").strip(),
+            query.get("trace_last", "").strip(),
+            query.get("file_name", ""),
+            query.get("file_content", ""),
+        ),
     )
 
 
@@ -118,17 +179,25 @@ def _prefixed(query: QueryDict, kind: str) -> QueryDict:
 
 def asked(cluster: Cluster, told: Typed) -> Asked:
     """Raises ServiceError at a field that is no date or number."""
-    tz = zone(cluster.display_time_zone)
-    first, last = _day(told.first, "first"), _day(told.last, "last")
+    begin, end = _judged(told, zone(cluster.display_time_zone))
     return Asked(
         name=told.name,
-        begin=_midnight(first, tz),
-        end=_midnight(last + timedelta(days=1), tz),
+        begin=begin,
+        end=end,
+        trace=told.work.asked(),
         warm_up=timedelta(days=_whole(told.warm_up_days, "warm_up_days")),
         replays=1 if told.once else _whole(told.replays, "replays"),
         is_drawn=not told.once,
         variants=told.variants,
     )
+
+
+def _judged(told: Typed, tz: ZoneInfo) -> tuple[datetime | None, datetime | None]:
+    days = (told.work.first, told.work.last) if told.work.is_trace else (told.first, told.last)
+    if told.work.is_trace and not any(days):
+        return None, None
+    first, last = (_day(text, name) for text, name in zip(days, ("first", "last"), strict=True))
+    return _midnight(first, tz), _midnight(last + timedelta(days=1), tz)
 
 
 def _day(text: str, field: str) -> date:
@@ -218,21 +287,24 @@ class Drawn:
 def drawing(cluster: Cluster, asked_: Asked | None) -> Drawn | None:
     """None where there is no such period."""
     known, now = periods.known_since(cluster), cluster.now()
-    if asked_ is None or known is None or not asked_.begin < asked_.end:
+    if asked_ is None or known is None or asked_.trace is not None:
         return None
-    start = min(known, asked_.begin - asked_.warm_up)
-    whole = (max(now, asked_.end) - start) / timedelta(days=1)
+    begin, end = asked_.begin, asked_.end
+    if begin is None or end is None or not begin < end:
+        return None
+    start = min(known, begin - asked_.warm_up)
+    whole = (max(now, end) - start) / timedelta(days=1)
 
     def x(at: datetime) -> float:
         return round(100 * ((at - start) / timedelta(days=1)) / whole, 2)
 
-    warm = asked_.begin - asked_.warm_up
+    warm = begin - asked_.warm_up
     return Drawn(
         x(warm),
-        round(x(asked_.begin) - x(warm), 2),
-        x(asked_.begin),
-        round(x(asked_.end) - x(asked_.begin), 2),
-        tuple((x(at), at) for at in (warm, asked_.begin, asked_.end)),
+        round(x(begin) - x(warm), 2),
+        x(begin),
+        round(x(end) - x(begin), 2),
+        tuple((x(at), at) for at in (warm, begin, end)),
     )
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from portal.display.format import counted, duration, hmin, money, number
 from portal.web.experiments.asking import differs
 from scheduling.models import Experiment, Variant, VariantState
+from scheduling.services.lab.against import conditions
 from scheduling.services.lab.experiments import OPEN
 from scheduling.services.lab.figures import FIGURES, Figure
 from scheduling.services.lab.results import (
@@ -96,6 +97,15 @@ class QueueShown:
 
 
 @dataclass(frozen=True, slots=True)
+class Speaks:
+    """Of a variant that may be promoted: what it does, and the conditions that it lacks."""
+
+    does: str
+    lead: str
+    lacks: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Page:
     heads: tuple[Head, ...]
     rows: tuple[VariantRow, ...]
@@ -106,7 +116,7 @@ class Page:
     comparisons: int
     recorded: str
     is_open: bool
-    promotable: tuple[tuple[Variant, str], ...]
+    promotable: tuple[tuple[Variant, Speaks], ...]
     found: Results
 
 
@@ -126,7 +136,9 @@ def page(experiment: Experiment) -> Page:
         comparisons=found.comparisons,
         recorded=_recorded(experiment, found),
         is_open=any(row.is_open for row in rows),
-        promotable=tuple((row.variant, _speaks(row, found)) for row in _promotable(found)),
+        promotable=tuple(
+            (row.variant, _speaks(experiment, row, found)) for row in _promotable(found)
+        ),
         found=found,
     )
 
@@ -337,23 +349,15 @@ def _promotable(found: Results) -> Sequence[Row]:
     return others if any(row.done for row in others) else ()
 
 
-def _speaks(row: Row, found: Results) -> str:
+def _speaks(experiment: Experiment, row: Row, found: Results) -> Speaks:
     """What a promotion is told first: what it does, and what still speaks against it."""
-    letter = row.variant.letter
-    if not row.is_told:
-        return f"{letter} has {counted(row.done, 'replay')}: too few to tell its effect from noise."
-    longer = [
-        one.queue
-        for one in found.queues
-        for cell in one.cells
-        if cell.letter == letter and cell.verdict == Verdict.WORSE
-    ]
-    waits = (
-        f"Longer waits by more than noise in {', '.join(longer[:4])}."
-        if longer
-        else "No queue waits longer by more than noise."
-    )
-    return f"{_short(row)} {waits}"
+    told = conditions(experiment, found, row)
+    lacks = tuple(one.sentence for one in told if not one.is_met)
+    if lacks:
+        lead = f"It lacks {len(lacks)} of {counted(len(told), 'condition')}."
+    else:
+        lead = "No queue waits longer by more than noise, and nothing else speaks against it."
+    return Speaks(_short(row), lead, lacks)
 
 
 def _recorded(experiment: Experiment, found: Results) -> str:

@@ -14,14 +14,14 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from portal.boundary.reading import one_line, whole_or
 from portal.display.csv import csv_lines
-from portal.web.experiments import asking, doors, shown
+from portal.web.experiments import asking, basis, doors, shown
 from portal.web.experiments.tables import table
 from portal.web.frame.requests import PersonRequest
 from portal.web.operations.mode import operated
 from scheduling.models import Cluster, Experiment, Queue
 from scheduling.services.errors import ServiceError
 from scheduling.services.lab import experiments as kept
-from scheduling.services.lab import running
+from scheduling.services.lab import running, traces
 from scheduling.services.lab.figures import FIGURES
 from scheduling.services.lab.promoting import promote as note_promotion
 from scheduling.services.policy.knobs import KNOBS
@@ -137,6 +137,9 @@ def _composing(
         "classes": list(cluster.gpu_classes.all()),
         "knobs": [knob for knob in KNOBS if knob.field not in PLANNED_BY],
         "figures": FIGURES,
+        "kept_traces": traces.kept(),
+        "endings": traces.ENDINGS,
+        "most_sent": traces.MOST_SENT,
         "tab": "experiments",
     }
 
@@ -163,6 +166,8 @@ def _page(
         "experiment": experiment,
         "page": page,
         "promoted": promoted,
+        "work": basis.work(experiment),
+        "world": basis.world(experiment),
         "fault": fault,
         "typed": request.POST,
         "floor": shown.FLOOR,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from urllib.parse import urlencode
@@ -13,7 +13,7 @@ from portal.reports.capacity import Answer, CapacityReport
 from portal.reports.forecast import Passing
 from portal.web.lab.forms import as_query
 from portal.web.lab.what_if import wait_ticks, wait_x
-from scheduling.services.capacity.curves import Rung
+from scheduling.services.capacity.curves import Curve, Needed, Rung
 
 LEFT, RIGHT, TOP, BOTTOM = 48.0, 252.0, 16.0, 136.0
 """Of the axes in a small multiple of 264 by 176."""
@@ -116,8 +116,19 @@ def _multiple(one: Answer) -> Multiple:
         slo_y=slo_y,
         slo_text="" if one.slo_s is None else f"SLO {duration(one.slo_s)}",
         slo_text_y=0.0 if slo_y is None else max(TOP + 10, slo_y - 4),
-        below=f"{one.unit}, nodes of {number(curve.node_gpus)}",
+        below=_below(one),
     )
+
+
+def _below(one: Answer) -> str:
+    """What stands on the axis of a curve."""
+    curve = one.curve
+    if curve is None:
+        return one.unit
+    what = f"{one.unit} of own quota" if curve.is_quota else one.unit
+    if curve.step_gpus or curve.is_quota:
+        return f"{what}, steps of {number(curve.step_gpus or curve.node_gpus)}"
+    return f"{what}, nodes of {number(curve.node_gpus)}"
 
 
 def _x(gpus: float, ends: tuple[float, float]) -> float:
@@ -178,14 +189,19 @@ def _room(one: Answer, needs: float) -> str:
     curve = one.curve
     assert curve is not None  # noqa: S101 - it was told
     over = curve.installed - needs
-    nodes = f" ({number(abs(over) / curve.node_gpus)} nodes)" if curve.node_gpus else ""
+    by_nodes = curve.node_gpus and not curve.step_gpus and not curve.is_quota
+    nodes = f" ({number(abs(over) / curve.node_gpus)} nodes)" if by_nodes else ""
     if one.state == "missed" and over < 0:
         return f"{number(-over)} {one.unit}{nodes} short."
     if over > 0:
         least = "At least " if needs == curve.rungs[0].gpus else ""
         return f"{least}{number(over)} {one.unit} more than it needs."
     is_fewest = needs == curve.rungs[0].gpus
-    return "Holds; fewer were not tried." if is_fewest else "Holds, no node to spare."
+    return (
+        "Holds; fewer were not tried."
+        if is_fewest
+        else ("Holds, no node to spare." if by_nodes else "Holds, nothing to spare.")
+    )
 
 
 def _uneven(one: Answer) -> str:
@@ -247,23 +263,48 @@ def steps(one: Answer | None) -> list[Step]:
 
 def _step(one: Answer, rung: Rung) -> Step:
     found, at = one.needed, one.passes(rung.gpus)
-    nodes = f"+{rung.nodes} node{'' if rung.nodes == 1 else 's'}" if rung.nodes else "as it is"
-    change = {"kind": "capacity", "gpu_class": one.gpu_class.name, "nodes": rung.nodes}
     return Step(
         rung=rung,
-        what=nodes,
+        what=_what(one, rung),
         p90=hmin(rung.median_s),
         band=f"{hmin(rung.low_s)} – {hmin(rung.high_s)}",
         passes=at.middle if at else None,
         is_needed=found is not None and found.gpus == rung.gpus,
-        what_if=as_query([change]) if rung.nodes else "",
+        what_if=as_query(_changes(one, rung)) if rung.nodes else "",
     )
+
+
+def _what(one: Answer, rung: Rung) -> str:
+    curve = one.curve
+    if not rung.nodes or curve is None:
+        return "as it is"
+    if curve.step_gpus or curve.is_quota:
+        return f"+{number(rung.gpus - curve.installed)} {one.unit}"
+    return f"+{rung.nodes} node{'' if rung.nodes == 1 else 's'}"
+
+
+def _changes(one: Answer, rung: Rung) -> list[dict[str, object]]:
+    """The same as a what-if: a quota, nodes, and a smaller node for what is less than one."""
+    curve, name = one.curve, one.gpu_class.name
+    assert curve is not None  # noqa: S101 - it was replayed
+    if one.queue is not None:
+        return [
+            {"kind": "quota", "queue": one.queue.name, "gpu_class": name, "nominal_gpus": rung.gpus}
+        ]
+    if not curve.step_gpus:
+        return [{"kind": "capacity", "gpu_class": name, "nodes": rung.nodes}]
+    nodes, rest = divmod(rung.gpus - curve.installed, curve.node_gpus)
+    whole = [{"kind": "capacity", "gpu_class": name, "nodes": int(nodes)}] if nodes else []
+    part = {"kind": "capacity", "gpu_class": name, "nodes": 1, "gpus_per_node": rest}
+    return [*whole, part] if rest else [*whole]
 
 
 def finding(report: CapacityReport, one: Answer | None) -> tuple[str, str]:
     """The answer about ``one``, and what is said beside it."""
     if one is None or one.curve is None or not one.curve.rungs:
         return "No study of capacity is made yet.", "One is made each night; you can begin one now."
+    if one.queue is not None:
+        return _answer(one), _others(report, one)
     return _answer(one), " ".join(filter(None, (_demand(report, one), _others(report, one))))
 
 
@@ -271,6 +312,8 @@ def _answer(one: Answer) -> str:
     name, curve, found = one.gpu_class.name, one.curve, one.needed
     assert curve is not None  # noqa: S101 - asked before
     has = f"{number(curve.installed)} {one.unit}"
+    if one.queue is not None:
+        return _of_quota(one, curve, found)
     if not curve.is_told:
         return f"Of {name} too little was replayed to say how many {one.unit} it needs."
     if one.slo_s is None or found is None:
@@ -284,6 +327,28 @@ def _answer(one: Answer) -> str:
     fewest = ", the fewest tried" if found.gpus == curve.rungs[0].gpus else ""
     needs = f"{name} needs {number(found.gpus)} {one.unit}{fewest}"
     return f"To hold its SLO of {slo}, {needs}; it has {number(curve.installed)}."
+
+
+def _of_quota(one: Answer, curve: Curve, found: Needed | None) -> str:
+    """Of a queue alone on its own quota."""
+    assert one.queue is not None  # noqa: S101 - asked before
+    name, has = one.queue.name, f"{number(curve.installed)} {one.unit} of {one.gpu_class.name}"
+    if not curve.is_told:
+        return f"Of {name} too little was replayed to say how much quota it needs."
+    is_so = duration(curve.as_it_is.median_s)
+    if one.slo_s is None or found is None:
+        return (
+            f"Alone on its own {has}, the P90 wait of {name} is {is_so}; the class has no SLO set."
+        )
+    slo = duration(one.slo_s)
+    if found.gpus is None:
+        most = number(curve.rungs[-1].gpus)
+        return f"No quota up to {most} that was tried holds the SLO of {slo} for {name} alone; it has {has}."
+    fewest = ", the fewest tried" if found.gpus == curve.rungs[0].gpus else ""
+    return (
+        f"To hold the SLO of {slo} without borrowing, {name} needs {number(found.gpus)}{fewest};"
+        f" its own quota is {has}."
+    )
 
 
 def _demand(report: CapacityReport, one: Answer) -> str:
@@ -315,7 +380,7 @@ def _others(report: CapacityReport, one: Answer) -> str:
     )
 
 
-def address(chosen: str, study: int | None, **more: str) -> str:
+def address(chosen: str, study: int | None, queue: str = "") -> str:
     """What stands in the address of the page."""
-    kept: Iterator[tuple[str, str]] = iter([("class", chosen)] if chosen else [])
-    return urlencode([*kept, *([("study", str(study))] if study else []), *more.items()])
+    told = {"class": chosen, "queue": queue, "study": str(study or "")}
+    return urlencode({name: value for name, value in told.items() if value})

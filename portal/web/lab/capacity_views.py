@@ -22,7 +22,7 @@ from portal.web.lab import capacity as page
 from portal.web.operations.mode import operated
 from portal.web.reports.forecast import forecast_page
 from portal.web.reports.views import table_of
-from scheduling.models import CapacityStudy, Cluster, GpuClass
+from scheduling.models import CapacityStudy, Cluster, GpuClass, Queue
 from scheduling.services.capacity import studies
 from scheduling.services.clusters.classes import save_gpu_class
 from scheduling.services.errors import ServiceError
@@ -38,7 +38,7 @@ def capacity(request: PersonRequest, cluster: str) -> HttpResponseBase:
     found = operated(request, cluster)
     if request.method == "POST":
         return _begin(request, found)
-    report = computed(found, _study(request, found), request.user)
+    report = _report(request, found)
     wanted = request.GET.get("format", "")
     if wanted == "json":
         return JsonResponse(report.as_dict(), json_dumps_params={"indent": 1})
@@ -47,11 +47,24 @@ def capacity(request: PersonRequest, cluster: str) -> HttpResponseBase:
     return _page(request, report)
 
 
-def _study(request: PersonRequest, cluster: Cluster) -> CapacityStudy | None:
+def _report(request: PersonRequest, cluster: Cluster) -> CapacityReport:
+    queue = _queue(request.GET.get("queue", ""), cluster)
+    return computed(cluster, _study(request, cluster, queue), request.user, queue)
+
+
+def _queue(name: str, cluster: Cluster) -> Queue | None:
+    """None is all of them. Raises Http404 where there is none of that name."""
+    if not name:
+        return None
+    found = get_object_or_404(Queue, cluster=cluster, name=name)
+    return None if found.is_root else found
+
+
+def _study(request: PersonRequest, cluster: Cluster, queue: Queue | None) -> CapacityStudy | None:
     """That of the address, else the newest that tells something. Raises Http404 for one that is not there."""
     asked = request.GET.get("study", "")
     if not asked:
-        return shown(cluster)
+        return shown(cluster, queue=queue)
     study = shown(cluster, whole_or(asked, 0))
     if study is None:
         raise Http404
@@ -64,6 +77,8 @@ def _begin(request: PersonRequest, cluster: Cluster) -> HttpResponse:
             cluster=cluster,
             author=request.user.get_username(),
             days=whole_or(request.POST.get("days", ""), 0),
+            queue=_queue(request.POST.get("queue", ""), cluster),
+            step_gpus=whole_or(request.POST.get("step_gpus", "") or "0", -1),
         )
     except ServiceError as error:
         report = computed(cluster, shown(cluster), request.user)
@@ -85,13 +100,17 @@ def _page(
     number = study.pk if study and "study" in request.GET else None
     chosen = one.gpu_class.name if one else ""
     ahead = about(report.forecast, chosen)
-    own = page.address(chosen, number)
+    top = report.queue.name if report.queue else ""
+    own = page.address(chosen, number, top)
     rows = CapacityStudy.objects.filter(cluster=cluster)
     context = {
         "cluster": cluster,
         "report": ahead,
         "study": study,
-        "studies": list(rows[:LISTED]),
+        "studies": list(rows.filter(queue=report.queue)[:LISTED]),
+        "queue": report.queue,
+        "queues": _studied_queues(cluster),
+        "most_step": studies.MOST_STEP_GPUS,
         "open": rows.filter(state__in=studies.OPEN).last(),
         "one": one,
         "classes": [answer.gpu_class for answer in report.answers],
@@ -114,6 +133,11 @@ def _page(
         **_ahead(ahead, one),
     }
     return render(request, "web/lab/capacity.html", context, status=status)
+
+
+def _studied_queues(cluster: Cluster) -> list[Queue]:
+    """All but the root, from the top down, each before those below it."""
+    return list(Queue.objects.filter(cluster=cluster, parent__isnull=False).order_by("path"))
 
 
 def _ahead(report: Any, one: Answer | None) -> dict[str, Any]:

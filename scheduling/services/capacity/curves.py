@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from scheduling.models import MILLI, CapacityCurve, CapacityPoint
+from scheduling.models import MILLI, CapacityCurve, CapacityPoint, CapacityStudy
 
 MIDDLE = (5, 95)
 """Percentiles of the replays between which the band lies."""
@@ -24,7 +24,8 @@ LEAST_WORKLOADS = 20
 
 @dataclass(frozen=True, slots=True)
 class Rung:
-    """One number of GPUs: P90 wait in seconds of each replay, in the order of their seeds."""
+    """One number of GPUs, ``nodes`` steps from what there is: P90 wait in seconds of each replay, in the
+    order of their seeds."""
 
     nodes: int
     gpus: float
@@ -83,6 +84,10 @@ class Curve:
     rungs: tuple[Rung, ...]
     recorded_p90_s: float | None
     workloads: int
+    step_gpus: float = 0
+    """Between its rungs; 0 is a node."""
+    is_quota: bool = False
+    """Whether ``installed`` is a queue's nominal quota, and the work lived that of the queue alone."""
 
     @property
     def replays(self) -> int:
@@ -102,8 +107,11 @@ class Curve:
         return next((rung for rung in self.rungs if rung.gpus == gpus), None)
 
 
-def curve_of(row: CapacityCurve, points: Iterable[CapacityPoint]) -> Curve:
-    """``points`` of ``row``; replays that not every rung has had are left out."""
+def curve_of(
+    row: CapacityCurve, points: Iterable[CapacityPoint], study: CapacityStudy | None = None
+) -> Curve:
+    """``points`` of ``row``; ``study`` says of what steps it is (none: nodes of all work). Replays that not
+    every rung has had are left out."""
     found: dict[int, dict[int, float]] = defaultdict(dict)
     for point in points:
         found[point.seed][point.nodes] = point.p90_s
@@ -119,4 +127,6 @@ def curve_of(row: CapacityCurve, points: Iterable[CapacityPoint]) -> Curve:
         rungs=rungs if seeds else (),
         recorded_p90_s=row.recorded_p90_s,
         workloads=row.workloads,
+        step_gpus=study.step_gpus / MILLI if study else 0,
+        is_quota=study is not None and study.queue_id is not None,
     )

@@ -20,23 +20,29 @@ from django.utils import timezone
 from kombu.exceptions import OperationalError
 
 from scheduling.engine.document.reader import dump
+from scheduling.engine.model import Snapshot
 from scheduling.models import (
+    MILLI,
     CapacityCurve,
     CapacityStudy,
     Cluster,
     ClusterMode,
+    Queue,
     WhatIfState,
     Workload,
 )
-from scheduling.services.capacity.ladder import STEPS, ladders, whole
+from scheduling.services.capacity.ladder import STEPS, Ladder, ladders, whole
+from scheduling.services.capacity.quota import quota_ladders
 from scheduling.services.capacity.recorded import recorded
 from scheduling.services.errors import ServiceError
+from scheduling.services.ledger.ready import ready_in
 from scheduling.services.snapshot.asked import live_or_refused
 
 log = logging.getLogger(__name__)
 
 DAYS, MOST_DAYS = 30, 30
 REPLICATIONS, MOST_REPLICATIONS = 5, 20
+MOST_STEP_GPUS = 1024
 MOST_CPU_S = 1800
 """Of one study: after so many seconds of one core no further life begins."""
 OPEN = (WhatIfState.WAITING, WhatIfState.RUNNING)
@@ -57,27 +63,31 @@ def begin(
     steps: Iterable[int] = STEPS,
     most_cpu_s: int = MOST_CPU_S,
     end: datetime | None = None,
+    queue: Queue | None = None,
+    step_gpus: float = 0,
 ) -> CapacityStudy:
-    """A study of the ``days`` up to ``end`` (default: now), or of as many as are known.
+    """A study of the ``days`` up to ``end`` (default: now), or of as many as are known: of all work on all
+    nodes, or of ``queue`` and what is below it on its own quota. Steps are nodes, or ``step_gpus`` GPUs each.
 
     Raises ServiceError: a number out of bounds, a study of now that is being made already, a cluster that
-    does not answer, has no GPUs or no past.
+    does not answer, has no GPUs or no past, a queue without quota.
     """
     _check(days, replications)
+    step = _step(step_gpus)
+    queue = None if queue is None or queue.is_root else queue
     last = cluster.now() if end is None else end
     days = min(days, _known_days(cluster, last))
     template = whole(live_or_refused(cluster))
-    found = ladders(template, steps)
-    if not found:
-        raise ServiceError("no_gpus", "No node has GPUs of a class.", "Add a GPU class first.")
+    found = _ladders(cluster, template, steps, queue, step, (last - timedelta(days=days), last))
     classes = {one.name: one for one in cluster.gpu_classes.all()}
-    came = recorded(cluster, last - timedelta(days=days), last)
+    came = recorded(cluster, last - timedelta(days=days), last, queue)
     with transaction.atomic():
         if end is None:
             _refuse_second(cluster)
         study = CapacityStudy.objects.create(
-            cluster=cluster, author=author, end=last, days=days, replications=replications,
-            most_cpu_s=most_cpu_s, template=dump(template), asked_at=cluster.now(), made_at=timezone.now(),
+            cluster=cluster, author=author, end=last, days=days, replications=replications, queue=queue,
+            step_gpus=step, most_cpu_s=most_cpu_s, template=dump(template), asked_at=cluster.now(),
+            made_at=timezone.now(),
         )  # fmt: skip
         for one in found:
             gpu_class, was = classes[one.gpu_class], came.get(one.gpu_class)
@@ -87,6 +97,41 @@ def begin(
                 recorded_p90_s=was.p90_s if was else None, workloads=was.workloads if was else 0,
             )  # fmt: skip
     return study
+
+
+def _step(gpus: float) -> int:
+    """Milli-GPU. Raises ServiceError out of bounds."""
+    step = round(gpus * MILLI)
+    if not 0 <= gpus <= MOST_STEP_GPUS or 0 < step < MILLI:
+        raise ServiceError(
+            "bad_step", "That is no step from one number of GPUs to the next.",
+            f"Ask for 1 to {MOST_STEP_GPUS} GPUs, or 0 for whole nodes.", field="step_gpus",
+        )  # fmt: skip
+    return step
+
+
+def _ladders(
+    cluster: Cluster,
+    template: Snapshot,
+    steps: Iterable[int],
+    queue: Queue | None,
+    step: int,
+    window: tuple[datetime, datetime],
+) -> tuple[Ladder, ...]:
+    """Raises ServiceError where there is nothing to try."""
+    if queue is None:
+        then = {name: known.ready for name, known in ready_in(cluster, *window).items()}
+        found = ladders(template, steps, step_gpus=step, ready_then=then)
+        if not found:
+            raise ServiceError("no_gpus", "No node has GPUs of a class.", "Add a GPU class first.")
+        return found
+    found = quota_ladders(template, queue.name, steps, step)
+    if not found:
+        raise ServiceError(
+            "no_quota", f"{queue.name} has no nominal quota of its own.", "Choose a queue that has.",
+            field="queue",
+        )  # fmt: skip
+    return found
 
 
 def _check(days: int, replications: int) -> None:
@@ -154,7 +199,7 @@ def is_due(cluster: Cluster, real_now: datetime) -> bool:
         return False
     if cluster.now().astimezone(ZoneInfo(cluster.display_time_zone)).hour not in NIGHT:
         return False
-    rows = CapacityStudy.objects.filter(cluster=cluster)
+    rows = CapacityStudy.objects.filter(cluster=cluster, queue=None)
     return not rows.filter(Q(made_at__gt=real_now - EVERY) | Q(state__in=OPEN)).exists()
 
 

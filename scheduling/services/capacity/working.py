@@ -21,6 +21,7 @@ from scheduling.engine.document.reader import parse
 from scheduling.models import CapacityCurve, CapacityPoint, CapacityStudy, WhatIfState
 from scheduling.services.capacity import studies
 from scheduling.services.capacity.ladder import changed
+from scheduling.services.capacity.quota import alone_in, names_below, only, with_quota
 from scheduling.services.errors import ServiceError
 from scheduling.services.ledger.past import Past, past_of
 from scheduling.services.whatif.replay import CancelledError, life
@@ -36,7 +37,7 @@ HELD = timedelta(minutes=15)
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One life: the class (None: as it is, of all classes), nodes more or fewer, and the seed."""
+    """One life: the class (None: as it is, of all classes), steps more or fewer, and the seed."""
 
     curve: CapacityCurve | None
     nodes: int
@@ -50,7 +51,7 @@ def work(study_id: int) -> None:
     mine = CapacityStudy.objects.filter(idle, pk=study_id, state__in=studies.OPEN)
     if not mine.update(state=WhatIfState.RUNNING, held_until=now + HELD):
         return
-    study = CapacityStudy.objects.select_related("cluster").get(pk=study_id)
+    study = CapacityStudy.objects.select_related("cluster", "queue").get(pk=study_id)
     try:
         has_more = _slice(study)
     except CancelledError:
@@ -77,6 +78,9 @@ def _slice(study: CapacityStudy) -> bool:
     """Whether there is more to do."""
     template = parse(study.template)
     past = past_of(study.cluster, days=study.days, snapshot=replace(template, now=study.end))
+    if study.queue is not None:
+        past = only(past, names_below(template, study.queue.name))
+        template = alone_in(template, study.queue.name)
     curves, every = list(study.curves.select_related("gpu_class")), list(parts(study))
     kept = _kept(study, curves)
     spent_s = 0.0
@@ -89,7 +93,7 @@ def _slice(study: CapacityStudy) -> bool:
             return True
         _note(study, 100 * done // len(every))
         began_s = time.thread_time()
-        _keep(part, curves, _lived(template, past, part))
+        _keep(part, curves, _lived(study, template, past, part))
         took_s = time.thread_time() - began_s
         spent_s += took_s
         CapacityStudy.objects.filter(pk=study.pk).update(cpu_s=F("cpu_s") + took_s)
@@ -105,10 +109,13 @@ def _kept(study: CapacityStudy, curves: list[CapacityCurve]) -> set[Part]:
     return changes | as_it_is
 
 
-def _lived(template: m.Snapshot, past: Past, part: Part) -> Lived:
+def _lived(study: CapacityStudy, template: m.Snapshot, past: Past, part: Part) -> Lived:
     world = replace(template, now=past.begin)
-    if part.curve is not None:
-        world = changed(world, part.curve.gpu_class.name, part.nodes)
+    if part.curve is not None and study.queue is not None:
+        gpus = next(gpus for nodes, gpus in part.curve.rungs if nodes == part.nodes)
+        world = with_quota(world, study.queue.name, part.curve.gpu_class.name, gpus)
+    elif part.curve is not None:
+        world = changed(world, part.curve.gpu_class.name, part.nodes, study.step_gpus)
     return life(world, past.submissions, past.before, past, part.seed)
 
 

@@ -19,7 +19,17 @@ from scheduling.models import Cluster, Experiment, Variant, VariantReplay, Varia
 from scheduling.services.errors import ServiceError
 from scheduling.services.events import announce
 from scheduling.services.lab import kinds, periods
+from scheduling.services.lab.taken import (
+    Days,
+    TraceAsked,
+    days_of_past,
+    days_of_trace,
+    opened,
+    taken_from_past,
+    taken_from_trace,
+)
 from scheduling.services.snapshot.asked import live_or_refused
+from scheduling.simulation.traces import Trace
 
 LETTERS = "ABCDEF"
 MOST_REPLAYS = 40
@@ -33,24 +43,31 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """``variants`` are those beside A: {name, changes, and kind where it is another}."""
+    """``variants`` are those beside A: {name, changes, and kind where it is another}. The work is the
+    cluster's own past, or that of ``trace``, of which begin and end may both be left out."""
 
     name: str
-    begin: datetime
-    end: datetime
+    begin: datetime | None = None
+    end: datetime | None = None
     warm_up: timedelta = timedelta(days=7)
     replays: int = 20
     is_drawn: bool = True
     variants: Sequence[Mapping[str, Any]] = ()
+    trace: TraceAsked | None = None
 
 
 def ask(*, cluster: Cluster, author: str, asked: Asked) -> Experiment:
     """Write it down. Raises ServiceError at a field."""
-    _check(cluster, asked)
-    snapshot = live_or_refused(cluster)
+    _check(asked)
+    trace = opened(asked.trace)
+    days = days_of(cluster, asked, trace)
+    today = live_or_refused(cluster)
     for number, one in enumerate(asked.variants):
-        check_variant(one, snapshot, asked, at=f"variants.{number}")
-    period = periods.read_past(cluster, snapshot, asked.begin, asked.end, asked.warm_up)
+        check_variant(one, today, days, at=f"variants.{number}")
+    if asked.trace is not None and trace is not None:
+        found = taken_from_trace(today, trace, asked.trace.name, days)
+    else:
+        found = taken_from_past(cluster, today, days)
     with transaction.atomic():
         if _open(cluster) >= MOST_OPEN:
             raise ServiceError(
@@ -60,16 +77,18 @@ def ask(*, cluster: Cluster, author: str, asked: Asked) -> Experiment:
             cluster=cluster,
             name=asked.name.strip(),
             author=author,
-            begin=asked.begin,
-            end=asked.end,
-            warm_up_s=int(asked.warm_up.total_seconds()),
+            begin=days.begin,
+            end=days.end,
+            warm_up_s=int(days.warm_up.total_seconds()),
             replays=asked.replays if asked.is_drawn else 1,
             is_drawn=asked.is_drawn,
-            jobs=sum(period.judged),
+            jobs=sum(found.period.judged),
             asked_at=cluster.now(),
-            world=periods.world_document(snapshot),
-            work=periods.work_document(period),
-            recorded=periods.recorded(cluster, asked.begin, asked.end),
+            world=periods.world_document(found.world),
+            work=periods.work_document(found.period),
+            recorded=found.recorded,
+            source=found.source,
+            basis=found.basis,
         )
         _write_variants(made, asked.variants)
         announce(
@@ -79,7 +98,14 @@ def ask(*, cluster: Cluster, author: str, asked: Asked) -> Experiment:
     return made
 
 
-def _check(cluster: Cluster, asked: Asked) -> None:
+def days_of(cluster: Cluster, asked: Asked, trace: Trace | None) -> Days:
+    """Raises ServiceError where ledger or trace does not have them."""
+    if trace is None:
+        return days_of_past(cluster, asked.begin, asked.end, asked.warm_up)
+    return days_of_trace(trace, asked.begin, asked.end, asked.warm_up)
+
+
+def _check(asked: Asked) -> None:
     if not asked.name.strip() or len(asked.name) > 120:
         raise ServiceError(
             "no_name", "An experiment needs a name.", "Write one of up to 120 characters.", field="name"
@@ -93,10 +119,9 @@ def _check(cluster: Cluster, asked: Asked) -> None:
         raise ServiceError(
             "bad_replays", "So many replays are not lived.", f"Ask for 1 to {MOST_REPLAYS}.", field="replays"
         )  # fmt: skip
-    periods.check(cluster, asked.begin, asked.end, asked.warm_up)
 
 
-def check_variant(one: Mapping[str, Any], snapshot: m.Snapshot, asked: Asked, *, at: str) -> None:
+def check_variant(one: Mapping[str, Any], snapshot: m.Snapshot, days: Days, *, at: str) -> None:
     """Raises ServiceError whose field says where: ``variants.0.changes.0.queue``."""
     try:
         if not str(one.get("name", "")).strip():
@@ -104,7 +129,7 @@ def check_variant(one: Mapping[str, Any], snapshot: m.Snapshot, asked: Asked, *,
         kind = kinds.kind_of(str(one.get("kind", kinds.CHANGES)))
         changes = one.get("changes", [])
         kind.world(snapshot, changes)
-        kind.refuses(changes, asked.begin - asked.warm_up, asked.end)
+        kind.refuses(changes, days.begin - days.warm_up, days.end)
     except ServiceError as error:
         raise ServiceError(
             error.code, error.sentence, error.remedy, field=f"{at}.{error.field}"

@@ -32,28 +32,37 @@ def known_since(cluster: Cluster) -> datetime | None:
 def check(cluster: Cluster, begin: datetime, end: datetime, warm_up: timedelta) -> None:
     """Raises ServiceError where the ledger does not have it all."""
     now, first = cluster.now(), known_since(cluster)
-    if not begin < end:
-        raise _fault("end", "The period ends before it begins.", "Choose a later last day.")
-    if end > now:
-        raise _fault(
+    if end > now and begin < end:
+        raise fault(
             "end", "The period is not over yet.", f"Let it end by {now:%d %b %Y %H:%M} UTC."
         )
-    if end - begin > timedelta(days=MOST_DAYS):
-        raise _fault("begin", "That is too long a period.", f"Choose {MOST_DAYS} days at most.")
-    if not timedelta(0) <= warm_up <= timedelta(days=MOST_WARM_UP_DAYS):
-        raise _fault(
-            "warm_up_days",
-            "So long is nothing warmed up.",
-            f"Choose 0 to {MOST_WARM_UP_DAYS} days.",
-        )
+    check_length(begin, end)
+    check_warm_up(warm_up)
     if first is None or begin - warm_up < first:
         since = f"It begins on {first:%d %b %Y %H:%M} UTC" if first else "It is empty"
-        raise _fault(
+        raise fault(
             "begin", f"The ledger has not all of it. {since}.", "Begin later, or warm up for less."
         )
 
 
-def _fault(field: str, sentence: str, remedy: str) -> ServiceError:
+def check_length(begin: datetime, end: datetime) -> None:
+    """Raises ServiceError for a period that ends before it begins, or is too long."""
+    if not begin < end:
+        raise fault("end", "The period ends before it begins.", "Choose a later last day.")
+    if end - begin > timedelta(days=MOST_DAYS):
+        raise fault("begin", "That is too long a period.", f"Choose {MOST_DAYS} days at most.")
+
+
+def check_warm_up(warm_up: timedelta) -> None:
+    if not timedelta(0) <= warm_up <= timedelta(days=MOST_WARM_UP_DAYS):
+        raise fault(
+            "warm_up_days",
+            "So long is nothing warmed up.",
+            f"Choose 0 to {MOST_WARM_UP_DAYS} days.",
+        )
+
+
+def fault(field: str, sentence: str, remedy: str) -> ServiceError:
     return ServiceError("bad_period", sentence, remedy, field=field)
 
 
@@ -66,15 +75,20 @@ def read_past(
     judged = tuple(
         i >= past.before and job.submitted >= begin for i, job in enumerate(past.submissions)
     )
+    check_work(judged)
+    return Period(past.begin, begin, end, past.submissions, judged, past.before)
+
+
+def check_work(judged: Sequence[bool]) -> None:
+    """Raises ServiceError for none that is judged, and for more than are lived."""
     if not any(judged):
-        raise _fault("begin", "Nothing was submitted in it.", "Choose a period in which work came.")
+        raise fault("begin", "Nothing was submitted in it.", "Choose a period in which work came.")
     if len(judged) > MOST_JOBS:
-        raise _fault(
+        raise fault(
             "begin",
             f"{len(judged):,} workloads are too many.",
             "Choose a shorter period, or warm-up.",
         )
-    return Period(past.begin, begin, end, past.submissions, judged, past.before)
 
 
 def recorded(cluster: Cluster, begin: datetime, end: datetime) -> Json:

@@ -19,6 +19,10 @@ from scheduling.services.worker.consuming import ALL_CLUSTERS, queue_of
 from scheduling.services.worker.lanes import DEFAULT_QUEUE
 
 START_S = 20.0
+FIRST = (
+    "request_cycles", "request_replays", "request_learning", "request_predictions", "request_capacity",
+)  # fmt: skip
+"""Asked for at the start, in this order: replays are fewer than the lives of a study of capacity."""
 
 
 def queues() -> list[str]:
@@ -73,7 +77,7 @@ def start_embedded_worker(
     ticker = beat.EmbeddedService(app, thread=True, scheduler_cls=beat.Scheduler)
     if beat_schedule:
         ticker.start()
-    for first in ("request_cycles", "request_learning", "request_predictions", "request_capacity"):
+    for first in FIRST:
         app.send_task(f"scheduling.tasks.{first}")
     return EmbeddedWorker(worker, thread, ticker)
 

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 
 import numpy as np
 
 from scheduling.engine import codes
 from scheduling.engine.compile.structs import Flags, Floats, Ints
 from scheduling.engine.model import MILLI, Queue, Snapshot
+from scheduling.simulation.ahead.draws import drawn
 from scheduling.simulation.compiled.lives import Life, live_submissions
 from scheduling.simulation.run.jobs import Submission
 from scheduling.simulation.run.options import Options
 
 LATE_S, LATE_SHARE = 60.0, 0.05
 """Later than alone is who ends later by more than both: seconds, and a share of its completion time there."""
-MOVED_S = 900
-"""In a life with dice each job arrives up to so much later than it did: chance orders what came together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,22 +53,13 @@ def lived(
     until: datetime,
     seed: int | None = None,
 ) -> Lived:
-    """``before`` of the jobs stand at the beginning and are not counted. Without a seed each arrives as it
-    did. Raises UnsettledError."""
-    moved = list(jobs) if seed is None else _moved(jobs, before, seed)
+    """``before`` of the jobs stand at the beginning and are not counted. Without a seed each arrives and runs
+    as it did. Raises UnsettledError."""
+    moved = list(jobs)
+    if seed is not None:
+        moved, _ = drawn(jobs, before, template.now, until, seed)
     life = live_submissions(template, moved, Options(until=until))
     return _read(template, moved, life, before, until)
-
-
-def _moved(jobs: Sequence[Submission], before: int, seed: int) -> list[Submission]:
-    dice = np.random.default_rng(seed)
-    late_s = dice.integers(0, MOVED_S, len(jobs))
-    late_s[:before] = 0
-    shifted = [
-        replace(job, workload=replace(job.workload, submitted=job.submitted + timedelta(seconds=s)))
-        for job, s in zip(jobs, late_s.tolist(), strict=True)
-    ]
-    return sorted(shifted, key=lambda job: job.submitted)
 
 
 def _read(

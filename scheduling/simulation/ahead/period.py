@@ -1,15 +1,10 @@
-"""A past period lived again in a changed world, with a warm-up before it that is not judged, and the draws
-that make one replay differ from the next.
-
-The same seed draws the same arrivals and run times in every world, so that two worlds are compared pair by
-pair (common random numbers: Law, Simulation Modeling and Analysis, 11.2).
-"""
+"""A past period lived again in a changed world, with a warm-up before it that is not judged."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import TypeVar
 
 import numpy as np
@@ -17,6 +12,7 @@ import numpy as np
 from scheduling.engine import codes
 from scheduling.engine.compile.structs import Flags, Ints
 from scheduling.engine.model import MILLI, Snapshot
+from scheduling.simulation.ahead import draws
 from scheduling.simulation.ahead.compare import Lived
 from scheduling.simulation.compiled.lives import Life, live_submissions
 from scheduling.simulation.run.jobs import Submission
@@ -24,10 +20,6 @@ from scheduling.simulation.run.options import Options
 
 AS_IT_CAME = 0
 """The seed that draws nothing."""
-MOVED_S = 1800
-"""A job arrives up to so much sooner or later than it did."""
-SPREAD = 0.25
-"""Standard deviation of the logarithm of a run time around what came: two of three lie within a quarter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,27 +49,11 @@ class Judged:
 
 
 def drawn(period: Period, seed: int) -> Period:
-    """The period as the dice of ``seed`` have it: when each job arrives, and how long it runs."""
+    """The period as the dice of ``seed`` have it (``draws``)."""
     if seed == AS_IT_CAME:
         return period
-    dice, count = np.random.default_rng(seed), len(period.jobs)
-    later_s = dice.integers(-MOVED_S, MOVED_S + 1, count)
-    longer = np.exp(dice.normal(0.0, SPREAD, count))
-    later_s[: period.standing] = 0
-    moved = [
-        _moved(job, period, int(s), float(f))
-        for job, s, f in zip(period.jobs, later_s, longer, strict=True)
-    ]
-    order = sorted(range(count), key=lambda i: (moved[i].submitted, i))
-    jobs = tuple(moved[i] for i in order)
-    return replace(period, jobs=jobs, judged=tuple(period.judged[i] for i in order))
-
-
-def _moved(job: Submission, period: Period, later_s: int, longer: float) -> Submission:
-    at = job.submitted + timedelta(seconds=later_s)
-    at = min(max(at, period.begin), period.until)
-    run_s = max(1, round(job.duration_s * longer))
-    return replace(job, workload=replace(job.workload, submitted=at), duration_s=run_s)
+    jobs, order = draws.drawn(period.jobs, period.standing, period.begin, period.until, seed)
+    return replace(period, jobs=tuple(jobs), judged=tuple(period.judged[i] for i in order))
 
 
 def live_again(world: Snapshot, period: Period) -> Judged:

@@ -1,6 +1,7 @@
 """Experiments: begun by a form, looked at, cancelled, promoted through their doors; pages and API."""
 
 import json
+from base64 import b64encode
 from datetime import timedelta
 
 import pytest
@@ -118,6 +119,83 @@ def test_bad_form_is_shown_again_with_what_is_wrong(admin, wrong, told):
     assert answer.status_code == 400
     assert told in answer.content.decode()
     assert not Experiment.objects.exists()
+
+
+TRACE = "submitted,run_s,gpus,queue,user,asked_s\n" + "".join(
+    f"2025-03-{1 + i // 24:02}T{i % 24:02}:00:00,7200,2,speech,u-{i % 4},0\n" for i in range(72)
+)
+
+
+def sent(text: str) -> dict[str, str]:
+    content = b64encode(text.encode()).decode()
+    return {"of": "file", "file_name": "week.ledger.csv", "file_content": content}
+
+
+def test_trace_that_was_chosen_is_lived_and_told(admin, cluster):
+    answer = admin.post(address("experiment_new"), {**FORM, **sent(TRACE), "warm_up_days": "1"})
+    made = Experiment.objects.get()
+    assert (answer.status_code, made.source["name"], made.jobs) == (302, "week.ledger.csv", 48)
+    text = admin.get(address("experiment", made.pk)).content.decode()
+    assert "The work is that of the trace week.ledger.csv" in text
+    assert "Queues of the same name take theirs: speech." in text
+
+
+def test_trace_stays_with_the_form_while_a_variant_is_added(admin, cluster):
+    typed = {
+        **FORM,
+        **sent(TRACE),
+        "add": "policy",
+        "policy-setting": "order",
+        "policy-value": "rank",
+    }
+    text = admin.post(address("experiment_new"), typed).content.decode()
+    assert "week.ledger.csv is held by this form." in text
+    assert sent(TRACE)["file_content"] in text
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        (sent(TRACE.replace(",7200,", ",soon,")), "week.ledger.csv:2: expected whole seconds"),
+        (sent(TRACE) | {"file_content": "*"}, "The file did not come whole."),
+        (sent(TRACE) | {"file_name": ""}, "No trace is chosen."),
+        ({"of": "kept", "kept": "philly"}, "There is no such trace."),
+        (sent(TRACE) | {"trace_first": "2025-04-01", "trace_last": "2025-04-02"}, "The trace has"),
+        (sent(TRACE) | {"trace_first": "soon"}, "That is no date."),
+    ],
+)
+def test_bad_trace_is_refused_on_the_form(admin, wrong, told):
+    answer = admin.post(address("experiment_new"), {**FORM, "warm_up_days": "0", **wrong})
+    assert answer.status_code == 400
+    assert told in answer.content.decode()
+    assert not Experiment.objects.exists()
+
+
+def test_kept_trace_is_chosen_by_its_name(admin, cluster, settings, tmp_path):
+    (tmp_path / "week.ledger.csv").write_text(TRACE)
+    settings.WEIR_LAB_TRACES = tmp_path
+    assert "<option>week.ledger.csv" in admin.get(address("experiment_new")).content.decode()
+    typed = {"of": "kept", "kept": "week.ledger.csv", "warm_up_days": "0"}
+    admin.post(address("experiment_new"), {**FORM, **typed})
+    made = Experiment.objects.get()
+    assert (made.source["name"], made.jobs) == ("week.ledger.csv", 72)
+    clone = admin.get(f"{address('experiment_new')}?clone={made.pk}").content.decode()
+    assert 'value="kept" checked' in clone
+
+
+def test_page_says_what_of_the_period_is_not_kept(admin, cluster, monkeypatch):
+    cluster.history.model.objects.all().delete()
+    made = experiment(cluster, monkeypatch)
+    text = admin.get(address("experiment", made.pk)).content.decode()
+    assert "quotas as in force then" in text
+    assert "The policy of then is not kept: today&#x27;s is lived." in text
+
+
+def test_promotion_says_what_speaks_against_it(admin, cluster, monkeypatch):
+    made = lived(cluster, monkeypatch)
+    text = admin.get(address("experiment", made.pk)).content.decode()
+    assert "It lacks" in text
+    assert "Less than a week is judged" in text
 
 
 def test_results_say_better_worse_or_noise_and_have_tables(admin, cluster, monkeypatch):

@@ -251,7 +251,7 @@ def test_study_is_begun_read_and_dropped_by_rest(cluster: Cluster, api: APIClien
 def test_curve_is_read_by_rest(cluster: Cluster, api: APIClient) -> None:
     study = studied(cluster)
     told = api.get(reverse("api:capacity_study", args=["fra1", study.pk])).json()
-    assert [row["nodes_more"] for row in told["curve"]] == list(WAITS)
+    assert [row["steps_more"] for row in told["curve"]] == list(WAITS)
     assert told["curve"][1]["p90_median_s"] == 320 * 60
 
 

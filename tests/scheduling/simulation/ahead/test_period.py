@@ -6,7 +6,8 @@ from datetime import timedelta
 import pytest
 
 from scheduling.engine.model import MILLI, Node
-from scheduling.simulation.ahead.period import AS_IT_CAME, MOVED_S, Period, drawn, live_again
+from scheduling.simulation.ahead.draws import MOVED_S
+from scheduling.simulation.ahead.period import AS_IT_CAME, Period, drawn, live_again
 from scheduling.simulation.run.jobs import Submission
 from tests.scheduling.simulation.ahead.test_forward import H100, NOW, workload, world
 
