@@ -7,7 +7,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('scheduling', '0036_experiments'),
+        ('scheduling', '0038_learned_orders'),
     ]
 
     operations = [

@@ -147,6 +147,7 @@ def _asked(
             end=end,
             warm_up=_warm_up(cluster, begin),
             replays=settings.WEIR_ADAPTING_REPLAYS,
+            of_today=True,
             variants=[
                 {"name": parameter.told(value), "changes": changes(parameter, value)}
                 for value in values

@@ -44,7 +44,8 @@ Json = dict[str, Any]
 @dataclass(frozen=True, slots=True)
 class Asked:
     """``variants`` are those beside A: {name, changes, and kind where it is another}. The work is the
-    cluster's own past, or that of ``trace``, of which begin and end may both be left out."""
+    cluster's own past, or that of ``trace``, of which begin and end may both be left out. ``of_today``: the
+    past comes again in today's world, for who asks what to have in force from now on."""
 
     name: str
     begin: datetime | None = None
@@ -54,6 +55,7 @@ class Asked:
     is_drawn: bool = True
     variants: Sequence[Mapping[str, Any]] = ()
     trace: TraceAsked | None = None
+    of_today: bool = False
 
 
 def ask(*, cluster: Cluster, author: str, asked: Asked) -> Experiment:
@@ -67,7 +69,7 @@ def ask(*, cluster: Cluster, author: str, asked: Asked) -> Experiment:
     if asked.trace is not None and trace is not None:
         found = taken_from_trace(today, trace, asked.trace.name, days)
     else:
-        found = taken_from_past(cluster, today, days)
+        found = taken_from_past(cluster, today, days, of_today=asked.of_today)
     with transaction.atomic():
         if _open(cluster) >= MOST_OPEN:
             raise ServiceError(

@@ -99,16 +99,23 @@ def _most_of(trace: Trace, first: datetime, last: datetime, warm_up: timedelta) 
     return Days(begin, end, warm_up)
 
 
-def taken_from_past(cluster: Cluster, today: m.Snapshot, days: Days) -> Taken:
-    """Raises ServiceError for a period without work, or with too much."""
-    world, basis = worlds.of_period(cluster, today, days.begin, days.end)
+def taken_from_past(
+    cluster: Cluster, today: m.Snapshot, days: Days, *, of_today: bool = False
+) -> Taken:
+    """In the world of the period, or today's. Raises ServiceError for a period without work, or with too
+    much."""
+    world, basis = (
+        worlds.of_today(today)
+        if of_today
+        else worlds.of_period(cluster, today, days.begin, days.end)
+    )
     period = periods.read_past(cluster, world, days.begin, days.end, days.warm_up)
     recorded = periods.recorded(cluster, days.begin, days.end)
     return Taken(world, period, {"kind": "ledger"}, basis, recorded)
 
 
 def taken_from_trace(today: m.Snapshot, trace: Trace, name: str, days: Days) -> Taken:
-    """The same, on today's world."""
+    """The same of a trace, in today's world."""
     world, basis = worlds.of_today(today)
     period, how = period_of_trace(
         trace, world, days.begin, days.end, days.warm_up, _priority_of(world)
