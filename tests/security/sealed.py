@@ -408,7 +408,9 @@ def _learned(cluster: Cluster) -> int:
         "name": "zebra-ns/zebra-train", "queue": "zebra-vision", "user": "quokka-user", "gpus": 4,
         "gpu_class": GPUS, "expected_s": 600, "waited_s": 60,
     }  # fmt: skip
-    made.differences.create(number=1, at=NOW, decided=told, would=told)
+    made.differences.create(
+        number=1, at=NOW, decided=told, would=told | {"name": "quokka-ns/quokka-serve"}
+    )
     LearnedOrder.objects.filter(pk=made.pk).update(looked_at=1, differed=1, author="quokka-user")
     return made.pk
 

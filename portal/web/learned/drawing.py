@@ -108,8 +108,8 @@ class Weight:
 
     name: str
     says: str
-    value: float
-    former: float | None
+    value: str
+    former: str
     x: float
     width: float
     low: float
@@ -154,14 +154,19 @@ def _weight(
     return Weight(
         name=title,
         says=says,
-        value=value,
-        former=former,
+        value=signed(value),
+        former="" if former is None else signed(former),
         x=min(at, 50.0),
         width=round(abs(at - 50), 2),
         low=_x(low, most),
         high=_x(high, most),
         before=None if former is None else _x(former, most),
     )
+
+
+def signed(value: float) -> str:
+    """'+0.33' with a real minus sign."""
+    return f"{value:+.2f}".replace("-", "−")
 
 
 def _x(value: float, most: float) -> float:

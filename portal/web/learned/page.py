@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from portal.display.format import number
 from portal.web.learned import drawing, tables
 from scheduling.models import (
     Cluster,
@@ -18,7 +17,7 @@ from scheduling.models import (
 )
 from scheduling.services.errors import ServiceError
 from scheduling.services.learned import states, training
-from scheduling.services.learned.verdicts import SHADOW, Condition, conditions
+from scheduling.services.learned.verdicts import BETTER, SHADOW, Condition, conditions, standing
 from scheduling.services.learned.working import progress
 from scheduling.services.policy.sharing import leaves_by_merit
 
@@ -167,26 +166,29 @@ def _lower(why: str) -> str:
 
 
 def _effect(shown: LearnedOrder) -> str:
-    """', and waits 8 ± 2 min less than Promise', of the newest window that judged it."""
-    windows = [one for one in shown.verdict.get("windows", []) if one["kind"] != "drift"]
-    if not windows:
+    """', better than Promise on 1 of 2 windows and worse on none', of the windows that judged it."""
+    found = standing(shown.verdict)
+    cells = [cell for one in shown.verdict.get("windows", []) for cell in one["against"][:1]]
+    if not cells or not found.windows:
         return ""
-    cell = windows[-1]["against"][0]
-    said = {"better": "less", "worse": "more"}.get(cell["verdict"])
-    if said is None:
-        return f", and differs from {cell['name']} by no more than noise"
-    size = number(abs(cell["difference_s"]) / 60, 1)
-    half = number((cell["half_s"] or 0) / 60, 1)
-    return f", and waits {size} ± {half} min {said} than {cell['name']}"
+    other = cells[0]["name"]
+    if not found.better_than_now and not found.worse_than_now:
+        return f", no better than {other} on any of {found.windows} windows"
+    worse = found.worse_than_now or "none"
+    fair = ", with fairness kept" if not found.broken else ""
+    won = f"{found.better_than_now} of {found.windows} windows"
+    return f", better than {other} on {won} and worse on {worse}{fair}"
 
 
 def _in_shadow(cluster: Cluster, shown: LearnedOrder) -> tuple[str, str]:
     lacking = [one for one in conditions(shown, cluster) if not one.is_met]
-    lacks = f", but is not yet {lacking[0].name}" if lacking and "better" in lacking[0].name else ""
-    bold = f"{shown} is in shadow{_effect(shown)}{lacks}."
+    is_unproven = bool(lacking) and lacking[0].name == BETTER
+    lacks = f"; it is not yet {BETTER}" if is_unproven else ""
+    state = "judged" if shown.state == LearnedState.JUDGED else "in shadow"
+    bold = f"{shown} is {state}{_effect(shown)}{lacks}."
     told = (
         f"Of {shown.looked_at:,} starts it would have changed {shown.differed:,}."
         if shown.looked_at
         else "No cycle was planned again yet."
     )
-    return bold, f"It stays in shadow. {told}"
+    return bold, told

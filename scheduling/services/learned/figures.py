@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
+import numpy.typing as npt
 
-from scheduling.engine.compile.structs import Floats
 from scheduling.simulation.ahead.compare import Lived, late_each
 from scheduling.simulation.ahead.period import Judged
 from scheduling.simulation.learning.judging import BOUNDS as SHIPPED
 from scheduling.simulation.replications import Verdict, compare
 
+Floats = npt.NDArray[np.float64]
 WAIT = "avg_wait_s"
 OTHERS = "others_wait_s"
 MOST_OF_ONE = "max_evictions_of_a_job"

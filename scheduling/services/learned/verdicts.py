@@ -16,6 +16,7 @@ SHADOW = timedelta(days=14)
 """So long a version plans beside what decides before it may decide."""
 LATER_KIND, SHADOW_KIND, DRIFT_KIND = "later", "shadow", "drift"
 BASES = (NOW, HAND)
+BETTER = "better than every other order on every window"
 Json = dict[str, Any]
 Lives = Mapping[tuple[str, str], Mapping[int, Mapping[str, float]]]
 """(window, order) -> seed -> figures."""
@@ -114,18 +115,12 @@ class Standing:
     windows: int
     broken: tuple[str, ...]
     """Figures of fairness that pass their bound in any window."""
-    unbeaten: tuple[tuple[str, int, int], ...]
-    """(name of an order, windows in which this is better, windows) of those not beaten everywhere."""
 
 
 def standing(verdict: Json, kinds: Sequence[str] = (LATER_KIND, SHADOW_KIND)) -> Standing:
     windows = [one for one in verdict.get("windows", []) if one["kind"] in kinds]
     cells = [cell for one in windows for cell in one["against"]]
     base = [cell for cell in cells if cell["order"] in BASES]
-    names = dict.fromkeys(cell["name"] for cell in cells)
-    beaten = {
-        name: [c["verdict"] == Verdict.BETTER for c in cells if c["name"] == name] for name in names
-    }
     bounds = [bound for one in windows for bound in one["bounds"] if not bound["is_kept"]]
     return Standing(
         better=sum(cell["verdict"] == Verdict.BETTER for cell in cells),
@@ -135,7 +130,6 @@ def standing(verdict: Json, kinds: Sequence[str] = (LATER_KIND, SHADOW_KIND)) ->
         worse_than_now=sum(cell["verdict"] == Verdict.WORSE for cell in base),
         windows=len(windows),
         broken=tuple(dict.fromkeys(bound["figure"] for bound in bounds)),
-        unbeaten=tuple((n, sum(won), len(won)) for n, won in beaten.items() if not all(won)),
     )
 
 
@@ -153,12 +147,11 @@ def conditions(order: LearnedOrder, cluster: Cluster) -> list[Condition]:
     found = standing(order.verdict)
     days = (cluster.now() - order.since) / timedelta(days=1) if is_in_shadow(order) else 0.0
     is_over = any(one["kind"] == SHADOW_KIND for one in order.verdict.get("windows", []))
-    unbeaten = ", ".join(f"{name} on {won} of {of}" for name, won, of in found.unbeaten)
     return [
         Condition(
-            "better than every other order on every window",
+            BETTER,
             bool(found.compared) and found.better == found.compared,
-            f"so far better than {unbeaten}" if unbeaten else "nothing is judged yet",
+            f"so far in {found.better} of {found.compared} comparisons",
         ),
         Condition(
             "fairness kept on every window",

@@ -88,10 +88,11 @@ class _Clerk(Observer):
 
 
 class OrderEnv(gymnasium.Env[Floats, Floats]):
-    """Action: a weight for each of ``NAMES``, in parts of ``MOST_WEIGHT``. Observation: for the first that wait a row of 1 and ``SEEN``
-    (zeros where nobody is), then how many wait and what part of the GPUs is free.
+    """Action: a weight for each of ``NAMES``, in parts of ``MOST_WEIGHT``.
 
-    It ends when all work is done, and is cut off at the end of the window. Deterministic by seed.
+    Observation: for the first that wait a row of 1 and ``SEEN`` (zeros where nobody is), then how many wait
+    and what part of the GPUs is free. It ends when all work is done, and is cut off at the end of the window.
+    Deterministic by seed.
     """
 
     metadata = {"render_modes": []}

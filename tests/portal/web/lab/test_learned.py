@@ -66,7 +66,7 @@ def test_where_nothing_gives_out_by_merit_the_page_says_so(cluster):
         ),
         (
             S.DECIDING,
-            "v1 decides, and waits 8 ± 2 min less than Promise.",
+            "v1 decides, better than Promise on 2 of 2 windows and worse on none, with fairness kept.",
             "It is checked every day",
         ),
         (S.REJECTED, "v1 was rejected: because.", "Promise decides."),
@@ -83,7 +83,7 @@ def test_finding_tells_the_state(cluster, state, bold, muted):
 def test_who_is_no_better_says_so(cluster):
     an_order(cluster, S.SHADOW, verdict=verdict("noise"))
     assert (
-        "differs from Promise by no more than noise, but is not yet better than every"
+        "no better than Promise on any of 2 windows; it is not yet better than every"
         in shown(cluster)[0]
     )
 
@@ -110,7 +110,7 @@ def test_weights_read_as_sentences_the_heaviest_first(cluster):
         ("Waits for", "longer goes first"),
         ("Size, GPUs", "smaller goes first"),
     ]
-    assert rows[1].former == 0.2
+    assert rows[1].former == "+0.20"
     assert rows[0].x + rows[0].width == pytest.approx(50)
     assert rows[-1].says == "hardly counts"
 
