@@ -10,7 +10,16 @@ from click.shell_completion import get_completion_class
 from weir import account
 from weir.api import Api
 from weir.commands import (
-    adapting, lab, learned, loans, login, quotas, reports, requests, what_if, workloads,
+    adapting,
+    lab,
+    learned,
+    loans,
+    login,
+    quotas,
+    reports,
+    requests,
+    what_if,
+    workloads,
 )
 from weir.printing import JSON, TABLE, YAML
 

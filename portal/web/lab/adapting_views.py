@@ -1,18 +1,18 @@
-"""What adapts by itself: the page, its switch and its pins."""
+"""What adapts by itself: its switch, its pins, and what its card on *Learned policy* tells, as data."""
 
 from __future__ import annotations
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpResponse, JsonResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from portal.display.csv import csv_lines
 from portal.teams.access import is_admin
 from portal.web.frame.requests import PersonRequest
-from portal.web.lab.adapting import context, table
+from portal.web.lab.adapting import table
 from portal.web.operations.mode import operated
 from scheduling.models import Cluster
 from scheduling.services.adapting import trials
@@ -24,23 +24,15 @@ from scheduling.services.errors import ServiceError
 @login_required
 @require_safe
 def adapting(request: PersonRequest, cluster: str) -> HttpResponse:
-    """For operators; also as CSV and JSON."""
+    """For operators: JSON, or CSV."""
     found = operated(request, cluster)
-    wanted = request.GET.get("format", "")
-    if wanted == "json":
-        return JsonResponse(document(found), json_dumps_params={"indent": 1})
-    if wanted == "csv":
+    if request.GET.get("format") == "csv":
         return _csv(found)
-    own = reverse("web:adapting", args=[found.name])
-    more = {
-        "tab": "adapting",
-        "here": own,
-        "csv_url": f"{own}?format=csv",
-        "json_url": f"{own}?format=json",
-        "api_url": reverse("api:adaptation", args=[found.name]),
-    }
-    shown = context(found, request.user)
-    return render(request, "web/lab/adapting.html", shown | more)
+    return JsonResponse(document(found), json_dumps_params={"indent": 1})
+
+
+def _shown(cluster: Cluster) -> HttpResponse:
+    return redirect(f"{reverse('web:learned', args=[cluster.name])}#adapting")
 
 
 def _csv(cluster: Cluster) -> HttpResponse:
@@ -65,7 +57,7 @@ def switch(request: PersonRequest, cluster: str) -> HttpResponse:
     is_on = request.POST.get("on") == "1"
     if not trials.switch(cluster=found, is_on=is_on, author=request.user):
         messages.info(request, "It was so already.")
-    return redirect("web:adapting", cluster=found.name)
+    return _shown(found)
 
 
 @login_required
@@ -78,4 +70,4 @@ def pin(request: PersonRequest, cluster: str) -> HttpResponse:
             messages.info(request, "It was so already.")
     except ServiceError as error:
         messages.error(request, str(error))
-    return redirect("web:adapting", cluster=found.name)
+    return _shown(found)

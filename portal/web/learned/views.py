@@ -16,6 +16,7 @@ from portal.boundary.reading import one_line, whole_or
 from portal.display.csv import csv_lines
 from portal.teams.access import is_admin
 from portal.web.frame.requests import PersonRequest
+from portal.web.lab.adapting import context as adapting
 from portal.web.learned import page as pages
 from portal.web.learned.tables import table
 from portal.web.operations.mode import operated
@@ -80,6 +81,7 @@ def _page(
         "json_url": f"{here}?{own}format=json",
         "api_url": reverse("api:learned_orders", args=[cluster.name]),
         "tab": "learned",
+        **adapting(cluster, request.user),
     }
     return render(request, "web/lab/learned.html", context, status=400 if fault else 200)
 
