@@ -10,7 +10,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scheduling.engine import Action, Phase, Reason, Snapshot, Workload, plan
+from scheduling.engine import (
+    Action,
+    GpuClass,
+    Members,
+    Node,
+    Phase,
+    Policy,
+    PriorityClass,
+    Queue,
+    Quota,
+    Reason,
+    Snapshot,
+    Workload,
+    plan,
+)
 from scheduling.engine.document import dump, parse
 from scheduling.engine.features import MOST_WEIGHT, VICTIM_FEATURES, VICTIM_NAMES, vector
 from scheduling.engine.model import Sharing, SnapshotError
@@ -168,18 +182,93 @@ def test_no_weights_of_victims_are_no_vector() -> None:
     assert asdict(two({}).policy)["victim_weights"] == {}
 
 
+@st.composite
+def crowded(draw: st.DrawFn) -> Snapshot:
+    """Nodes full of work that has told of checkpoints, and short work that waits for some of it to leave."""
+    gpus, works = draw(st.integers(3, 6)), []
+    nodes = tuple(Node(f"n{n}", "h100", 1000 * gpus) for n in range(draw(st.integers(2, 4))))
+    for node in nodes:
+        free = gpus
+        while free > 0:
+            works.append(_running(draw, f"r{len(works)}", node.name, draw(st.integers(1, free))))
+            free -= works[-1].gpus // 1000
+    for number in range(draw(st.integers(1, 3))):
+        most = gpus * len(nodes)
+        works.append(_waiting(draw, f"w{number}", draw(st.integers(1, gpus)), most))
+    queues = tuple(
+        Queue(
+            name, quotas={"h100": Quota(1000 * draw(st.integers(0, 6)))}, played_along=True,
+            min_run_time_s=draw(st.sampled_from([None] * 4 + [3600])),
+            eviction_budget_gpus=draw(st.sampled_from([None] * 4 + [2000])),
+        )
+        for name in "ab"
+    )  # fmt: skip
+    sharing = draw(st.sampled_from([Sharing.PROMISE, Sharing.THROUGHPUT]))
+    cap = draw(st.sampled_from([None] * 4 + [1.5]))
+    return Snapshot(
+        now=NOW,
+        gpu_classes=(GpuClass("h100"),),
+        nodes=nodes,
+        priority_classes=(PriorityClass("train", 1), PriorityClass("fixed", 1, False)),
+        queues=queues,
+        workloads=tuple(works),
+        policy=Policy(sharing=sharing, eviction_cap=cap),
+    )
+
+
+def _running(draw: st.DrawFn, name: str, node: str, gpus: int) -> Workload:
+    started = NOW - timedelta(minutes=draw(st.sampled_from([20, 90, 90, 400])))
+    told = NOW - timedelta(seconds=draw(st.sampled_from([0, 30, 60, 110, 280, 900])))
+    hours_ago = draw(st.sampled_from([None, None, 6]))
+    return Workload(
+        name=name,
+        queue=draw(st.sampled_from("ab")),
+        priority_class=draw(st.sampled_from(["train"] * 6 + ["fixed"])),
+        submitted=started,
+        gpus=1000 * gpus,
+        gpu_classes=("h100",),
+        phase=Phase.RUNNING,
+        started=started,
+        gpu_class="h100",
+        placement={node: 1},
+        checkpointed=told,
+        rank_s=draw(st.sampled_from([600.0, 72_000.0, 200_000.0, 400_000.0])),
+        evictions=draw(st.sampled_from([0, 0, 1, 3])),
+        virtual_start=None if hours_ago is None else NOW - timedelta(hours=hours_ago),
+    )
+
+
+def _waiting(draw: st.DrawFn, name: str, gpus: int, most: int) -> Workload:
+    members = draw(st.sampled_from([1, 1, most // gpus]))
+    began = draw(st.sampled_from([None, *[NOW - timedelta(minutes=50)] * 3]))
+    return Workload(
+        name=name,
+        queue=draw(st.sampled_from("ab")),
+        priority_class="train",
+        submitted=NOW - timedelta(minutes=draw(st.sampled_from([5, 60, 60]))),
+        gpus=1000 * gpus,
+        members=Members(members, members),
+        gpu_classes=("h100",),
+        rank_s=draw(st.sampled_from([60.0, 60.0, 1200.0])),
+        virtual_start=began,
+    )
+
+
+WORLDS = st.one_of(crowded(), by_merit())
+
+
 def weighed(world: Snapshot, weights: dict[str, float], **policy: Any) -> Snapshot:
     return replace(world, policy=replace(world.policy, victim_weights=weights, **policy))
 
 
 @pytest.mark.long
-@given(by_merit())
+@given(WORLDS)
 def test_weights_of_zero_plan_what_no_weights_plan(world: Snapshot) -> None:
     assert plan(weighed(world, dict.fromkeys(VICTIM_NAMES, 0.0))) == plan(world)
 
 
 @pytest.mark.long
-@given(by_merit(), WEIGHTS)
+@given(WORLDS, WEIGHTS)
 def test_any_weights_of_victims_keep_the_laws(world: Snapshot, weights: dict[str, float]) -> None:
     world = weighed(world, weights)
     made = plan(world)
@@ -189,15 +278,11 @@ def test_any_weights_of_victims_keep_the_laws(world: Snapshot, weights: dict[str
 
 
 @pytest.mark.long
-@given(by_merit(), WEIGHTS)
+@given(WORLDS, WEIGHTS)
 def test_any_weights_of_victims_take_only_whom_the_rules_allow(
     world: Snapshot, weights: dict[str, float]
 ) -> None:
-    works = tuple(
-        replace(w, evictions=i % 2) if w.phase is Phase.RUNNING else w
-        for i, w in enumerate(world.workloads)
-    )
-    world = weighed(replace(world, workloads=works), weights, max_evictions=1)
+    world = weighed(world, weights, max_evictions=2)
     by_name = {work.name: work for work in world.workloads}
     ranks = {rank.name: rank for rank in world.priority_classes}
 
@@ -205,7 +290,7 @@ def test_any_weights_of_victims_take_only_whom_the_rules_allow(
         if line.reason is not Reason.GIVES_WAY:
             continue
         work, other = by_name[line.workload], by_name[str(line.for_workload)]
-        assert work.evictions == 0
+        assert work.evictions < 2
         assert ranks[work.priority_class].preemptible
         assert ranks[work.priority_class].value <= ranks[other.priority_class].value
         assert may_leave(world, work, other)
@@ -246,7 +331,7 @@ def lead_s(world: Snapshot, work: Workload) -> float:
 
 
 @pytest.mark.long
-@given(by_merit(), WEIGHTS)
+@given(WORLDS, WEIGHTS)
 def test_evictions_by_any_weights_end(world: Snapshot, weights: dict[str, float]) -> None:
     """Carried out again and again, plans come to rest: nobody evicts back and forth."""
     world = weighed(world, weights)
@@ -260,7 +345,7 @@ def test_evictions_by_any_weights_end(world: Snapshot, weights: dict[str, float]
 
 
 @pytest.mark.long
-@given(by_merit(), WEIGHTS, st.randoms())
+@given(WORLDS, WEIGHTS, st.randoms())
 def test_order_of_the_snapshot_changes_nothing_by_any_weights(
     world: Snapshot, weights: dict[str, float], dice: Any
 ) -> None:
@@ -274,7 +359,7 @@ def test_order_of_the_snapshot_changes_nothing_by_any_weights(
 
 
 @pytest.mark.long
-@given(by_merit(), WEIGHTS, st.sampled_from(list(Sharing)))
+@given(WORLDS, WEIGHTS, st.sampled_from(list(Sharing)))
 def test_planning_again_by_any_weights_does_nothing_more(
     world: Snapshot, weights: dict[str, float], sharing: Sharing
 ) -> None:
