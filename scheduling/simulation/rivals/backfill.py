@@ -87,16 +87,23 @@ def live(
             fill_behind_head(
                 queue[:waiting], now, asked_s, gpus, start_s, floor, ends[:running], spare
             )
-        left = 0
-        for i in range(waiting):
-            job = queue[i]
-            if start_s[job] == now:
-                running = push(ends, 0, running, (now + duration_s[job]) * jobs + job)
-            else:
-                queue[left] = job
-                left += 1
-        waiting = left
+        waiting, running = leave_line(queue[:waiting], now, duration_s, start_s, ends, running)
     return start_s
+
+
+@inner
+def leave_line(
+    queue: Ints, now: int, duration_s: Ints, start_s: Ints, ends: Ints, running: int
+) -> Any:
+    """Who has started ``now`` is expected to end; how many still wait, and how many run."""
+    left = 0
+    for job in queue:
+        if start_s[job] == now:
+            running = push(ends, 0, running, (now + duration_s[job]) * len(duration_s) + job)
+        else:
+            queue[left] = job
+            left += 1
+    return left, running
 
 
 @inner

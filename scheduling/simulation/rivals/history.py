@@ -2,29 +2,50 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from scheduling.engine.compile.kernel import inner
 from scheduling.engine.compile.structs import Ints
+from scheduling.engine.merit.gittins import empty_run_times, known_row, note_run_time, struct_of
 from scheduling.simulation.traces import Trace
 
+from .running import Work
 
-class Classes(NamedTuple):
-    """Rows of a table of run times: ``own`` and ``queue`` by job; the last of ``rows`` is everything."""
+
+class Past(NamedTuple):
+    """Rows of ``times``, a table of run times that ended: ``own`` and ``queue`` by job; the last of ``rows``
+    is everything."""
 
     own: Ints
     queue: Ints
     rows: int
+    times: Any
 
 
-def classes_of(trace: Trace) -> Classes:
-    """Classes first, then queues, then all."""
+def new_past(trace: Trace) -> Past:
+    """Nothing has ended. Classes come first, then queues, then all."""
     sizes, size = np.unique(trace.gpus, return_inverse=True)
     both = trace.queue * max(1, len(sizes)) + size
     found, own = np.unique(both, return_inverse=True)
-    return Classes(
+    rows = len(found) + len(trace.queues) + 1
+    return Past(
         own.astype(np.int64),
         (len(found) + trace.queue).astype(np.int64),
-        len(found) + len(trace.queues) + 1,
+        rows,
+        struct_of(empty_run_times(rows)),
     )
+
+
+@inner
+def learn(job: int, work: Work, past: Past) -> None:
+    """It has ended."""
+    for row in (past.own[job], past.queue[job], past.rows - 1):
+        note_run_time(past.times, row, float(work.duration_s[job]))
+
+
+@inner
+def known_of(job: int, past: Past) -> int:
+    """The row of its class, of its queue while that knows too few, else of all."""
+    return known_row(past.times, past.own[job], past.queue[job], past.rows - 1)

@@ -7,97 +7,87 @@ class is a line by arrival, and the lines go by what is expected.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from scheduling.engine.compile.heap import pop, push
 from scheduling.engine.compile.kernel import inner, kernel
 from scheduling.engine.compile.structs import Floats, Ints
-from scheduling.engine.merit.gittins import (
-    FEWEST,
-    KEPT,
-    UNKNOWN_S,
-    empty_run_times,
-    known_row,
-    note_run_time,
-    struct_of,
-)
+from scheduling.engine.merit.gittins import FEWEST, KEPT, UNKNOWN_S
 from scheduling.simulation.result import Replay
 from scheduling.simulation.traces import Trace
 
 from .costs import Costs
-from .history import Classes, classes_of
-from .packing import place, release
-from .queues import NEVER, Floor, check_size, finished, floor_of
+from .history import Past, known_of, learn, new_past
+from .queues import NEVER, Floor, check_size, floor_of
+from .running import (
+    Work,
+    arrive,
+    end,
+    new_work,
+    next_arrival,
+    next_end,
+    replayed,
+    seat,
+    stop,
+)
 
 
-def replay_predicted(trace: Trace, nodes: int, _costs: Costs) -> Replay:
+class Rows(NamedTuple):
+    """The line of each class, side by side in ``jobs``: who waits stands from its ``head`` to its
+    ``tail``."""
+
+    jobs: Ints
+    head: Ints
+    tail: Ints
+
+
+def replay_predicted(trace: Trace, nodes: int, costs: Costs) -> Replay:
     """All jobs on ``nodes`` nodes, nobody evicted. Raises TooLargeError."""
     check_size(trace, nodes)
-    classes = classes_of(trace)
-    times = struct_of(empty_run_times(classes.rows))
-    start_s = live(
-        trace.submit_s,
-        trace.duration_s,
-        trace.gpus,
-        floor_of(trace, nodes),
-        classes,
-        times,
-        members_of(classes),
-    )
-    return finished(trace, start_s, nodes)
+    work, past = new_work(trace, costs), new_past(trace)
+    live(work, floor_of(trace, nodes), past, rows_of(past))
+    return replayed(trace, nodes, work)
 
 
-def members_of(classes: Classes) -> Ints:
-    """Where each class's line begins, in a table of all jobs by class."""
-    counts = np.bincount(classes.own, minlength=classes.rows)
-    return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+def rows_of(past: Past) -> Rows:
+    """Nobody waits."""
+    counts = np.bincount(past.own, minlength=past.rows)
+    begin = np.concatenate([[0], np.cumsum(counts)[:-1]]).astype(np.int64)
+    return Rows(np.empty(len(past.own), dtype=np.int64), begin, begin.copy())
 
 
 @kernel
-def live(
-    submit_s: Ints,
-    duration_s: Ints,
-    gpus: Ints,
-    floor: Floor,
-    classes: Classes,
-    times: Any,
-    begin: Ints,
-) -> Ints:
-    """The event loop; returns each job's start second."""
-    jobs, lines = len(submit_s), len(begin) - 1
-    start_s = np.full(jobs, NEVER, dtype=np.int64)
-    ends, running, next_job = np.empty(jobs, dtype=np.int64), 0, 0
-    line, head, tail = np.empty(jobs, dtype=np.int64), begin[:-1].copy(), begin[:-1].copy()
-    expected = np.empty(lines, dtype=np.float64)
-    while next_job < jobs or running:
-        now = submit_s[next_job] if next_job < jobs else NEVER
-        if running:
-            now = min(now, ends[0] // jobs)
-        while running and ends[0] // jobs == now:
-            job = ends[0] % jobs
-            running = pop(ends, 0, running)
-            release(floor.free, floor.nodes[job], floor.held[job], floor.used[job])
-            for row in (classes.own[job], classes.queue[job], classes.rows - 1):
-                note_run_time(times, row, float(duration_s[job]))
-        while next_job < jobs and submit_s[next_job] == now:
-            row = classes.own[next_job]
-            line[tail[row]] = next_job
-            tail[row], next_job = tail[row] + 1, next_job + 1
-        for row in range(lines):
-            expected[row] = np.inf
-            if head[row] < tail[row]:
-                job = line[head[row]]
-                known = known_row(times, row, classes.queue[job], classes.rows - 1)
-                expected[row] = expected_s(times, known) * gpus[job]
-        while True:
-            job = seat_next(expected, line, head, tail, gpus, floor)
-            if job < 0:
-                break
-            start_s[job] = now
-            running = push(ends, 0, running, (now + duration_s[job]) * jobs + job)
-    return start_s
+def live(work: Work, floor: Floor, past: Past, rows: Rows) -> None:
+    """The event loop."""
+    expected = np.empty(len(rows.head), dtype=np.float64)
+    now = min(next_arrival(work), next_end(work))
+    while now != NEVER:
+        job = end(now, work)
+        while job >= 0:
+            stop(job, now, work, floor)
+            learn(job, work, past)
+            job = end(now, work)
+        job = arrive(now, work)
+        while job >= 0:
+            row = past.own[job]
+            rows.jobs[rows.tail[row]] = job
+            rows.tail[row] += 1
+            job = arrive(now, work)
+        expect(expected, work, past, rows)
+        while start_next(now, expected, work, floor, rows):
+            pass
+        now = min(next_arrival(work), next_end(work))
+
+
+@inner
+def expect(expected: Floats, work: Work, past: Past, rows: Rows) -> None:
+    """GPU-seconds that the head of each line is expected to take; infinite of an empty line."""
+    for row in range(len(expected)):
+        expected[row] = np.inf
+        if rows.head[row] < rows.tail[row]:
+            job = rows.jobs[rows.head[row]]
+            expected[row] = expected_s(past.times, known_of(job, past)) * work.gpus[job]
 
 
 @inner
@@ -108,20 +98,16 @@ def expected_s(times: Any, row: int) -> float:
 
 
 @inner
-def seat_next(
-    expected: Floats, line: Ints, head: Ints, tail: Ints, gpus: Ints, floor: Floor
-) -> int:
-    """The next who fits leaves its line; a line whose head does not fit is passed over from then on."""
-    while True:
-        row = np.argmin(expected)
-        if expected[row] == np.inf:
-            return -1
-        job = line[head[row]]
-        used = place(floor.free, floor.per_node, gpus[job], floor.nodes[job], floor.held[job])
-        if used:
-            floor.used[job] = used
-            head[row] += 1
-            if head[row] == tail[row]:
-                expected[row] = np.inf
-            return job
+def start_next(now: int, expected: Floats, work: Work, floor: Floor, rows: Rows) -> bool:
+    """The next who fits leaves its line; a line whose head does not fit is passed over from then on. Whether
+    anybody is left to try."""
+    row = np.argmin(expected)
+    if expected[row] == np.inf:
+        return False
+    if not seat(rows.jobs[rows.head[row]], now, work, floor):
         expected[row] = np.inf
+        return True
+    rows.head[row] += 1
+    if rows.head[row] == rows.tail[row]:
+        expected[row] = np.inf
+    return True

@@ -15,18 +15,12 @@ import numpy as np
 
 from scheduling.engine.compile.kernel import inner, kernel
 from scheduling.engine.compile.structs import Floats, Ints
-from scheduling.engine.merit.gittins import (
-    empty_run_times,
-    index_at,
-    known_row,
-    note_run_time,
-    struct_of,
-)
+from scheduling.engine.merit.gittins import index_at
 from scheduling.simulation.result import Replay
 from scheduling.simulation.traces import Trace
 
 from .costs import Costs
-from .history import Classes, classes_of
+from .history import Past, known_of, learn, new_past
 from .queues import NEVER, Floor, check_size, floor_of
 from .running import (
     Work,
@@ -69,13 +63,6 @@ class Rules(NamedTuple):
     threshold: int
 
 
-class Past(NamedTuple):
-    """What has ended, by class: what ranks by expectation go by."""
-
-    classes: Classes
-    times: Any
-
-
 class Present(NamedTuple):
     """Who has arrived and not ended, in ``jobs``; ``counts``: so many of them, so many that wait."""
 
@@ -89,9 +76,7 @@ def replay_preemptive(trace: Trace, nodes: int, rule: Preemption, costs: Costs) 
     check_size(trace, nodes)
     work = new_work(trace, costs)
     rules = Rules(int(rule.rank), rule.every_s, rule.threshold_gpu_s)
-    classes = classes_of(trace)
-    past = Past(classes, struct_of(empty_run_times(classes.rows)))
-    live(work, rules, floor_of(trace, nodes), past)
+    live(work, rules, floor_of(trace, nodes), new_past(trace))
     return replayed(trace, nodes, work)
 
 
@@ -147,13 +132,6 @@ def let_arrive(now: int, work: Work, present: Present) -> None:
 
 
 @inner
-def learn(job: int, work: Work, past: Past) -> None:
-    classes = past.classes
-    for row in (classes.own[job], classes.queue[job], classes.rows - 1):
-        note_run_time(past.times, row, float(work.duration_s[job]))
-
-
-@inner
 def rank_of(job: int, now: int, work: Work, rules: Rules, past: Past) -> float:
     """What was attained is all that was received: counted without lost work, a loss would lift its loser."""
     if rules.rank == 0:
@@ -163,8 +141,7 @@ def rank_of(job: int, now: int, work: Work, rules: Rules, past: Past) -> float:
         attained += (now - work.since[job]) * work.gpus[job]
     if rules.rank == 1:
         return 1.0 if attained > rules.threshold else 0.0
-    classes = past.classes
-    row = known_row(past.times, classes.own[job], classes.queue[job], classes.rows - 1)
+    row = known_of(job, past)
     return index_at(past.times, row, stepped(attained / work.gpus[job])) * work.gpus[job]
 
 

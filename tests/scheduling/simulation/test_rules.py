@@ -229,6 +229,9 @@ FIGURES = [
     ("sjf-skip", 72, 14_014, 0.0005),
     ("fifo-skip", 72, 19_238, 0.0005),
     ("tiresias", None, 35_987, 0.005),
+    # Each queue alone: what shares among queues comes down to FIFO that skips.
+    ("kueue", None, 49_052.69, 1e-6),
+    ("kai", None, 49_052.69, 1e-6),
 ]
 
 
