@@ -11,13 +11,14 @@ from scheduling.models import Cluster, Experiment
 from scheduling.services.errors import ServiceError
 from scheduling.services.lab.experiments import Asked, ask
 
-DAYS, WARM_UP, REPLAYS = 2, timedelta(days=1), 6
+DAYS, WARM_UP, REPLAYS = 2, timedelta(days=1), 8
+"""About a second of one core for each replay of a variant."""
 VARIANTS = (
     {
-        "name": "Shortest predicted first",
-        "changes": [{"kind": "policy", "setting": "order", "value": "shortest_predicted"}],
+        "name": "Reclaim at once",
+        "changes": [{"kind": "policy", "setting": "preemption_delay_s", "value": 0}],
     },
-    {"name": "2 nodes more", "changes": [{"kind": "capacity", "gpu_class": H100, "nodes": 2}]},
+    {"name": "4 nodes more", "changes": [{"kind": "capacity", "gpu_class": H100, "nodes": 4}]},
 )
 
 
@@ -32,7 +33,7 @@ def _begin(cluster: Cluster) -> None:
     tz = zone(cluster.display_time_zone)
     end = datetime.combine(cluster.now().astimezone(tz).date(), time(), tzinfo=tz)
     asked = Asked(
-        name="Order and h100 supply",
+        name="Patience and h100 supply",
         begin=end - timedelta(days=DAYS),
         end=end,
         warm_up=WARM_UP,

@@ -24,11 +24,10 @@ def work(experiment: Experiment) -> str:
         parts.append(f"Queues of the same name take theirs: {and_list(named)}.")
     if source.get("by_share"):
         whose = "each person's work" if source.get("has_users") else "each job"
-        others = "that of its other queues" if named else "that of its queues"
-        told = counted(source["by_share"], "queue")
+        queues = counted(source["by_share"], "other queue" if named else "queue")
         parts.append(
-            f"Of the rest, {others} ({told}), {whose} goes to one leaf, the largest first, each to the"
-            " leaf with the least so far for its nominal quota."
+            f"Of its {queues} {whose} goes to one leaf, the largest first, each to the leaf with the least"
+            " so far for its nominal quota."
         )
     parts.append("A job asks for the class of which its queue has the most nominal quota.")
     if source.get("too_large"):

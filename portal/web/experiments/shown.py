@@ -333,6 +333,11 @@ def _short(row: Row) -> str:
         return f"{letter} is better in {better} and worse in {worse}."
     if better or worse:
         return f"{letter} is {'better' if better else 'worse'} in {better or worse}."
+    if all(
+        cell.difference and not cell.difference.mean and not cell.difference.half
+        for cell in row.cells
+    ):
+        return f"{letter} is lived exactly as A: what it changes matters to none of this work."
     return f"{letter} shows only noise so far over all."
 
 
