@@ -6,6 +6,7 @@ of the order it started from, and a penalty for each fairness bound that it pass
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -100,7 +101,10 @@ def _part(order: Order, window: Window, base_s: float, training: Training) -> fl
 
 def search(training: Training, cost: Cost, tell: Callable[[str], None]) -> Found:
     """CMA-ES over the free features from the hand-written weights; the start itself is kept if it is best."""
-    from cma import CMAEvolutionStrategy  # a second, and only who trains needs it
+    with warnings.catch_warnings():
+        # It says that it cannot draw, which nobody asks of it.
+        warnings.simplefilter("ignore", UserWarning)
+        from cma import CMAEvolutionStrategy  # a second, and only who trains needs it
 
     first = [STARTS[training.sharing].get(name, 0.0) for name in training.features]
     options = {
