@@ -23,6 +23,13 @@ from scheduling.services.learned import states, training
 from scheduling.services.learned.told import document
 
 
+def _one_line(value: str) -> None:
+    try:
+        one_line(value)
+    except BadText as error:
+        raise serializers.ValidationError(error.messages) from error
+
+
 class LearnedOrderSerializer(serializers.ModelSerializer[LearnedOrder]):
     weights: Any = serializers.DictField(child=serializers.FloatField(), read_only=True)
 
@@ -39,18 +46,13 @@ class LearnedSwitchSerializer(serializers.Serializer[Any]):
     may_decide = serializers.BooleanField(
         help_text="Whether a learned order that is proven may decide."
     )
-    reason = serializers.CharField(required=False, default="", max_length=300)
+    reason = serializers.CharField(
+        required=False, default="", allow_blank=True, max_length=300, validators=[_one_line]
+    )
 
 
 class WithdrawSerializer(serializers.Serializer[Any]):
-    reason = serializers.CharField(max_length=300)
-
-    def validate_reason(self, value: str) -> str:
-        try:
-            one_line(value)
-        except BadText as error:
-            raise serializers.ValidationError(error.messages) from error
-        return value
+    reason = serializers.CharField(max_length=300, validators=[_one_line])
 
 
 class LearnedOrders(OperatedView, generics.ListAPIView[LearnedOrder]):

@@ -7,6 +7,7 @@ of the order it started from, and a penalty for each fairness bound that it pass
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -123,7 +124,10 @@ def _part(order: Order, window: Window, base_s: float, training: Training) -> fl
 
 def search(training: Training, cost: Cost, tell: Callable[[str], None]) -> Found:
     """CMA-ES over the free weights from the hand-written ones; the start itself is kept if it is best."""
-    from cma import CMAEvolutionStrategy  # a second, and only who trains needs it
+    with warnings.catch_warnings():
+        # It says that it cannot draw, which nobody asks of it.
+        warnings.simplefilter("ignore", UserWarning)
+        from cma import CMAEvolutionStrategy  # a second, and only who trains needs it
 
     first = training.start()
     options = {
