@@ -23,6 +23,7 @@ from scheduling.engine import codes
 from scheduling.engine.compile.structs import Struct, as_struct
 from scheduling.engine.model import Snapshot
 from scheduling.engine.snapshot import events
+from scheduling.engine.snapshot.describing import describe
 from scheduling.engine.state.array_plan import ArrayPlan
 from scheduling.engine.state.changes import note_all_pending, note_all_running
 from scheduling.engine.state.input import (
@@ -90,7 +91,7 @@ class Frame:
         """A pending workload as ``describe`` has it; returns its slot."""
         self.make_room(slots=1, wishes=len(what.get("classes", ())))
         slot = int(self.pool.slots[0])
-        self.describe(self.work, slot, **what)
+        describe(self, self.work, slot, **what)
         if name is not None:
             self.slot_names[slot] = name
         world = self.world
@@ -98,62 +99,11 @@ class Frame:
         events.arrive(world, slot)
         return slot
 
-    def describe(
-        self,
-        w: Work,
-        slot: int,
-        *,
-        queue: int,
-        submitted: float,
-        gpus: int = 1000,
-        priority: int = 0,
-        user: str = "",
-        members: tuple[int, int] = (1, 1),
-        classes: Sequence[int] = (0,),
-        cpus: int = 0,
-        memory_mib: int = 0,
-        elastic: bool = False,
-        where: int = ANYWHERE,
-        required: int = ANYWHERE,
-        preferred: int = ANYWHERE,
-        predicted: float = np.inf,
-        predicted_p90: float = np.inf,
-        held: bool = False,
-        claims: bool = False,
-        restart: float = 0.0,
-        tie: int | None = None,
-        rank: float = np.inf,
-        virtual: float = np.inf,
-        saved: float = 0.0,
-    ) -> None:
-        """Write a pending workload into ``slot`` of a table, the frame's own or one of work to come.
-
-        ``gpus`` (milli-GPU), ``cpus`` (milli) and ``memory_mib`` are of one member, ``members`` is
-        (least, most), ``classes`` are class numbers in order of preference, ``where`` is the row of
-        ``nodes.allowed`` with the nodes it may use, ``required`` and ``preferred`` are topology levels
-        (0 block, 1 rack, 2 node), times are seconds. ``queue`` -1 is misrouted. ``tie`` decides last, lowest
-        first; by default the order of arrival.
-        """
-        w.phase[slot] = PENDING
-        w.queue[slot], w.priority[slot] = queue, priority
-        w.user[slot] = self.pair(queue, user)
-        w.need[:, slot] = gpus, cpus, memory_mib
-        w.least[slot], w.most[slot] = members
-        w.elastic[slot], w.held[slot], w.claims[slot] = elastic, held, claims
-        w.wish[:, slot] = -1
-        w.wish[: len(classes), slot] = classes
-        w.where[slot], w.required[slot], w.preferred[slot] = where, required, preferred
-        w.submitted[slot], w.predicted[slot], w.restart[slot] = submitted, predicted, restart
-        w.tie[slot] = self._next_tie if tie is None else tie
-        self._next_tie = max(self._next_tie, int(w.tie[slot])) + 1
-        w.predicted_p90[slot] = predicted_p90
-        w.evictions[slot], w.evicted[slot], w.evicted_for[slot] = 0, -np.inf, -1
-        w.part_of[slot] = -1
-        w.rank[slot], w.virtual[slot], w.saved[slot] = rank, virtual, saved
-        w.started[slot] = w.checkpointed[slot] = -np.inf
-        w.stale[slot] = np.inf
-        w.leaving[slot] = False
-        w.gpu_class[slot], w.members[slot] = -1, 0
+    def take_tie(self, tie: int | None) -> int:
+        """``tie``, or the next in the order of arrival."""
+        taken = self._next_tie if tie is None else tie
+        self._next_tie = max(self._next_tie, taken) + 1
+        return taken
 
     def load(
         self, names: list[str], columns: dict[str, Any], holders: Sequence[tuple[int, str]]

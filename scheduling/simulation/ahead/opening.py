@@ -12,6 +12,7 @@ import numpy as np
 from scheduling.engine import Frame, encode
 from scheduling.engine.compile.structs import Flags, Ints
 from scheduling.engine.model import Phase, Snapshot, Workload
+from scheduling.engine.snapshot.describing import describe
 from scheduling.engine.state.input import Work
 from scheduling.engine.state.tables import empty_work
 from scheduling.engine.state.units import GPUS, PENDING, RUNNING
@@ -146,7 +147,7 @@ def described(frame: Frame, rows: Sequence[Mapping[str, Any]], restart_s: float)
     """A table of work that ``frame`` does not hold yet, a row for each of ``rows`` (a Scribe's columns)."""
     cast = empty_work(len(rows), max([1, *(len(row["classes"]) for row in rows)]))
     for i, row in enumerate(rows):
-        frame.describe(cast, i, **row)
+        describe(frame, cast, i, **row)
     cast.restart[:] = restart_s
     return cast
 

@@ -14,6 +14,7 @@ from scheduling.engine.compile.kernel import address_of
 from scheduling.engine.compile.structs import as_struct
 from scheduling.engine.cycle.one_pass import plan_world
 from scheduling.engine.model import Action, Reason, Sharing, Snapshot
+from scheduling.engine.snapshot.describing import describe
 from scheduling.engine.state.input import Work
 from scheduling.engine.state.tables import empty_work
 from scheduling.simulation.compiled.outlook import Outlook, no_outlook, outlook_on
@@ -153,7 +154,7 @@ def live_submissions(
     rows = [scribe.columns(s.workload) for s in submissions]
     cast = empty_work(len(rows), max([1, *(len(row["classes"]) for row in rows)]))
     for i, row in enumerate(rows):
-        frame.describe(cast, i, **row)
+        describe(frame, cast, i, **row)
     cast.restart[:] = [s.restart_s for s in submissions]
     submit_s = np.round(cast.submitted - frame.now).astype(np.int64)
     cast.submitted[:] = frame.now + submit_s

@@ -1,0 +1,113 @@
+"""What things are called: the kinds, states, acts and reasons of the engine's values."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Stop(StrEnum):
+    """Stop policy of a queue."""
+
+    NONE = "none"
+    HOLD = "hold"
+    """Nothing new is admitted; what runs goes on."""
+    DRAIN = "drain"
+    """Nothing new is admitted and what runs is evicted."""
+
+
+class Sharing(StrEnum):
+    """By what rule a subtree gives out among its leaves what is above nominal."""
+
+    FAIR_SHARE = "fair_share"
+    """By weight."""
+    PROMISE = "promise"
+    """Nobody later than on their own quota: who is behind goes first, and may evict for it."""
+    THROUGHPUT = "throughput"
+    """Shortest expected work first; who waits may evict what would run far longer."""
+
+
+class WorkloadType(StrEnum):
+    TRAINING = "training"
+    INFERENCE = "inference"
+    INTERACTIVE = "interactive"
+
+
+class Phase(StrEnum):
+    """What the engine needs to know of a workload's state: it waits or it holds GPUs."""
+
+    PENDING = "pending"
+    RUNNING = "running"
+
+
+class Action(StrEnum):
+    ADMIT = "admit"
+    EVICT = "evict"
+    GROW = "grow"
+    SHRINK = "shrink"
+    MOVE = "move"
+    RESERVE = "reserve"
+    WAIT = "wait"
+
+
+class Reason(StrEnum):
+    """Why a decision was taken. Every value has one sentence in ``reasons``."""
+
+    # admit
+    FITS_NOMINAL = "fits_nominal"
+    BORROWS = "borrows"
+    # evict
+    RECLAIMED = "reclaimed"
+    PREEMPTED = "preempted"
+    GIVES_WAY = "gives_way"
+    STALE_GANG = "stale_gang"
+    DRAINED = "drained"
+    # reserve
+    AWAITS_VICTIMS = "awaits_victims"
+    RESERVED = "reserved"
+    # grow, shrink, move
+    GROWS = "grows"
+    SHRINKS = "shrinks"
+    CONSOLIDATES = "consolidates"
+    # wait
+    NEVER_FITS = "never_fits"
+    AT_LIMIT = "at_limit"
+    HOURS_SPENT = "hours_spent"
+    QUEUE_AT_JOB_LIMIT = "queue_at_job_limit"
+    USER_AT_LIMIT = "user_at_limit"
+    ABOVE_FAIR_SHARE = "above_fair_share"
+    NON_PREEMPTIBLE_OVER_NOMINAL = "non_preemptible_over_nominal"
+    WAITS_FOR_QUOTA = "waits_for_quota"
+    WAITS_FOR_TURN = "waits_for_turn"
+    NO_ROOM_IN_TOPOLOGY = "no_room_in_topology"
+    FRAGMENTED = "fragmented"
+    NO_FREE_GPUS = "no_free_gpus"
+    NO_FREE_CPUS = "no_free_cpus"
+    NO_FREE_MEMORY = "no_free_memory"
+    NO_ROOM_ON_ITS_NODES = "no_room_on_its_nodes"
+    RESERVED_FOR_OTHER = "reserved_for_other"
+    KEPT_FOR_SHORT = "kept_for_short"
+    VICTIMS_PROTECTED = "victims_protected"
+    BUDGET_SPENT = "budget_spent"
+    EVICTION_CAP = "eviction_cap"
+    GANG_INCOMPLETE = "gang_incomplete"
+    HELD = "held"
+    MISROUTED = "misrouted"
+    NO_SUCH_CLASS = "no_such_class"
+    NOT_ALLOWED = "not_allowed"
+    RUN_TIME_OVER = "run_time_over"
+
+
+class StepKind(StrEnum):
+    """Parts of a fair share, in the order in which the division takes them."""
+
+    NOMINAL = "nominal"
+    LENT = "lent"
+    """Idle nominal that others may use."""
+    KEPT_BACK = "kept_back"
+    """Idle nominal that the lending limit withholds."""
+    RATIONED = "rationed"
+    """What the guarantee lacks because its siblings' guarantees exceed what there is."""
+    SPARE = "spare"
+    """Its part of the spare of its tier."""
+    REMAINDER = "remainder"
+    """Its part, by weight alone, of what those with a pull of their own left."""

@@ -1,0 +1,71 @@
+"""A pending workload by its values, written into a row of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from scheduling.engine.state.input import Work
+from scheduling.engine.state.units import ANYWHERE, PENDING
+
+if TYPE_CHECKING:
+    from scheduling.engine.snapshot.frame import Frame
+
+
+def describe(
+    frame: Frame,
+    w: Work,
+    slot: int,
+    *,
+    queue: int,
+    submitted: float,
+    gpus: int = 1000,
+    priority: int = 0,
+    user: str = "",
+    members: tuple[int, int] = (1, 1),
+    classes: Sequence[int] = (0,),
+    cpus: int = 0,
+    memory_mib: int = 0,
+    elastic: bool = False,
+    where: int = ANYWHERE,
+    required: int = ANYWHERE,
+    preferred: int = ANYWHERE,
+    predicted: float = np.inf,
+    predicted_p90: float = np.inf,
+    held: bool = False,
+    claims: bool = False,
+    restart: float = 0.0,
+    tie: int | None = None,
+    rank: float = np.inf,
+    virtual: float = np.inf,
+    saved: float = 0.0,
+) -> None:
+    """Write a pending workload into ``slot`` of a table, that of ``frame`` or one of work to come.
+
+    ``gpus`` (milli-GPU), ``cpus`` (milli) and ``memory_mib`` are of one member, ``members`` is
+    (least, most), ``classes`` are class numbers in order of preference, ``where`` is the row of
+    ``nodes.allowed`` with the nodes it may use, ``required`` and ``preferred`` are topology levels
+    (0 block, 1 rack, 2 node), times are seconds. ``queue`` -1 is misrouted. ``tie`` decides last, lowest
+    first; by default the order of arrival.
+    """
+    w.phase[slot] = PENDING
+    w.queue[slot], w.priority[slot] = queue, priority
+    w.user[slot] = frame.pair(queue, user)
+    w.need[:, slot] = gpus, cpus, memory_mib
+    w.least[slot], w.most[slot] = members
+    w.elastic[slot], w.held[slot], w.claims[slot] = elastic, held, claims
+    w.wish[:, slot] = -1
+    w.wish[: len(classes), slot] = classes
+    w.where[slot], w.required[slot], w.preferred[slot] = where, required, preferred
+    w.submitted[slot], w.predicted[slot], w.restart[slot] = submitted, predicted, restart
+    w.tie[slot] = frame.take_tie(tie)
+    w.predicted_p90[slot] = predicted_p90
+    w.evictions[slot], w.evicted[slot], w.evicted_for[slot] = 0, -np.inf, -1
+    w.part_of[slot] = -1
+    w.rank[slot], w.virtual[slot], w.saved[slot] = rank, virtual, saved
+    w.started[slot] = w.checkpointed[slot] = -np.inf
+    w.stale[slot] = np.inf
+    w.leaving[slot] = False
+    w.gpu_class[slot], w.members[slot] = -1, 0
