@@ -97,7 +97,7 @@ def go_on(
         generations=order.generations,
         population=order.population,
     )
-    search(training, costs, lambda line: None)
+    search(training, lambda one: costs(one.weights), lambda line: None)
 
 
 def most_tries(order: LearnedOrder) -> int:
