@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -28,6 +29,9 @@ BADGES = {
     TrialState.STOPPED: ("neutral", "Stopped"),
 }
 
+UNBROKEN = re.compile(r"\d( ± [\d.]+)?( (min|d|h|GPU-hours|points|days?)\b)?")
+"""A number, its interval and its unit stay in one line."""
+
 
 @dataclass(frozen=True, slots=True)
 class Scale:
@@ -48,6 +52,7 @@ class Row:
     changed: str
     """'7 → 8 d, 16 Nov'; "" where the engine never changed it."""
     badge: tuple[str, str] | None
+    evidence: str
 
     @property
     def parameter(self) -> Parameter:
@@ -75,6 +80,9 @@ def _row(cluster: Cluster, one: Standing) -> Row:
         scale=_scale(parameter, one.value),
         changed=_changed(one, cluster.display_time_zone),
         badge=BADGES[TrialState(trial.state)] if trial and parameter.moves else None,
+        evidence=UNBROKEN.sub(
+            lambda found: found[0].replace(" ", "\N{NO-BREAK SPACE}"), one.evidence
+        ),
     )
 
 
