@@ -54,7 +54,7 @@ def _told(experiment: Experiment, row: Row) -> str:
         return f"Fewer than {LEAST} replays ({row.done}): its effect is not told from noise."
     left = len(experiment.seeds) - row.done
     if left and row.variant.state in (VariantState.WAITING, VariantState.RUNNING):
-        return f"{left} of its {len(experiment.seeds)} replays are not lived yet."
+        return f"{left} of its {len(experiment.seeds)} replays {'is' if left == 1 else 'are'} not lived yet."
     return ""
 
 
