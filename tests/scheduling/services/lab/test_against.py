@@ -38,7 +38,7 @@ def test_replays_that_are_to_come_are_said(cluster, monkeypatch):
     made = experiment(cluster, monkeypatch, variants=[ORDER])
     found = results(made)
     row = replace(found.rows[1], done=5)
-    assert lacks(made, row)["told"] == "1 of its 6 replays are not lived yet."
+    assert lacks(made, row)["told"] == "1 of its 6 replays is not lived yet."
 
 
 def test_period_lived_once_is_told_as_such(cluster, monkeypatch):
