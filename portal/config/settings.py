@@ -173,14 +173,11 @@ MESSAGE_TAGS = {25: "ok", 30: "warn", 40: "err"}
 LOGIN_URL = "accounts:sign_in"
 LOGIN_REDIRECT_URL = "/"
 LOGOUT_REDIRECT_URL = "accounts:sign_in"
-# How often a password may be guessed: docs/operations.md, "Signing in".
+# The policy lab: docs/operations.md, "Settings".
 WEIR_LAB_TASKS = env.int("WEIR_LAB_TASKS", default=1)
-"""Replays of experiments that are lived at the same time."""
 WEIR_ADAPTING_REPLAYS = env.int("WEIR_ADAPTING_REPLAYS", default=10)
-"""Lives of each value that a parameter is judged by; under 5 nothing is told."""
-LAB_TRACES = env.str("WEIR_LAB_TRACES", default="")
-WEIR_LAB_TRACES = Path(LAB_TRACES) if LAB_TRACES else None
-"""Folder of the traces that experiments may live."""
+WEIR_LAB_TRACES = Path(traces) if (traces := env.str("WEIR_LAB_TRACES", default="")) else None
+# How often a password may be guessed: docs/operations.md, "Signing in".
 WEIR_SIGN_IN_TRIES = env.int("WEIR_SIGN_IN_TRIES", default=8)
 WEIR_SIGN_IN_WAIT_S = env.int("WEIR_SIGN_IN_WAIT_S", default=900)
 WEIR_SIGN_IN_TRIES_WIDE = env.int("WEIR_SIGN_IN_TRIES_WIDE", default=50)
