@@ -211,11 +211,14 @@ def test_old_plan_is_said_on_the_page_itself(page, cluster):
 
 def test_chart_library_is_loaded_only_where_charts_are():
     templates = settings.BASE_DIR / "templates"
-    loading = {t for t in templates.rglob("*.html") if "plotly" in t.read_text()}
+    parts = {templates / "components" / f"charts_{part}.html" for part in ("styles", "scripts")}
+    texts = {path: path.read_text() for path in templates.rglob("*.html")}
+    loading = {path for path, text in texts.items() if "components/charts_" in text}
     charts = (
         "reports/base.html",
         "web/operations/cluster.html",
         "web/alerts/alerts.html",
         "web/lab/capacity.html",
     )
+    assert {path for path, text in texts.items() if "plotly" in text} == parts
     assert loading == {templates / name for name in charts}
