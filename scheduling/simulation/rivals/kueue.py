@@ -23,8 +23,7 @@ from scheduling.simulation.result import Replay
 from scheduling.simulation.traces import Trace
 
 from .costs import Costs
-from .queues import NEVER, check_size
-from .running import replayed
+from .queues import NEVER
 from .sharing import (
     Quotas,
     World,
@@ -33,9 +32,8 @@ from .sharing import (
     fits,
     head,
     keep_all,
-    new_world,
     pick,
-    quotas_of,
+    played,
     spare,
     start,
     youngest,
@@ -45,10 +43,7 @@ from .sharing import (
 def replay_kueue(trace: Trace, nodes: int, costs: Costs, quotas: Quotas | None = None) -> Replay:
     """All jobs on ``nodes`` pooled nodes; without ``quotas`` those of the static partition. Raises
     TooLargeError."""
-    check_size(trace, nodes)
-    world = new_world(trace, nodes, quotas or quotas_of(trace, nodes), costs)
-    live(world)
-    return replayed(trace, nodes, world.work)
+    return played(trace, nodes, costs, quotas, live)
 
 
 @kernel

@@ -6,6 +6,7 @@ idle anybody may borrow. Gangs start whole or not at all; who is evicted makes r
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -14,12 +15,24 @@ from scheduling.engine.compile.heap import pop, push
 from scheduling.engine.compile.kernel import inner
 from scheduling.engine.compile.structs import Floats, Ints
 from scheduling.simulation.partition import nominal_gpus, static_nodes
+from scheduling.simulation.result import Replay
 from scheduling.simulation.traces import Trace
 
 from .costs import Costs
 from .packing import place, release
-from .queues import NEVER, Floor, floor_of
-from .running import Work, arrive, end, evict, new_work, next_arrival, next_end, seat, stop
+from .queues import NEVER, Floor, check_size, floor_of
+from .running import (
+    Work,
+    arrive,
+    end,
+    evict,
+    new_work,
+    next_arrival,
+    next_end,
+    replayed,
+    seat,
+    stop,
+)
 
 
 class Quotas(NamedTuple):
@@ -67,6 +80,16 @@ def quotas_of(trace: Trace, nodes: int) -> Quotas:
         np.array([nominal[queue] for queue in trace.queues], np.int64),
         np.array([weight[queue] for queue in trace.queues], np.float64),
     )
+
+
+def played(
+    trace: Trace, nodes: int, costs: Costs, quotas: Quotas | None, live: Callable[[World], None]
+) -> Replay:
+    """All jobs of ``trace`` as ``live`` has them live. Raises TooLargeError."""
+    check_size(trace, nodes)
+    world = new_world(trace, nodes, quotas or quotas_of(trace, nodes), costs)
+    live(world)
+    return replayed(trace, nodes, world.work)
 
 
 def new_world(trace: Trace, nodes: int, quotas: Quotas, costs: Costs) -> World:
