@@ -68,4 +68,4 @@ def test_every_command_of_the_image_and_of_compose_is_read():
         ["manage.py", "collectstatic"],
         ["-m", "scheduling.engine"],
     ]
-    assert set(deployment.services()) == {"migrate", "web", "worker", "engine", "beat"}
+    assert set(deployment.services()) == {"migrate", "web", "worker", "studies", "engine", "beat"}

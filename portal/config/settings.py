@@ -383,6 +383,18 @@ CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {
     name: {"task": task, "schedule": seconds, "options": {"expires": seconds}}
     for name, (task, seconds) in EVERY.items()
 }
+STUDIES = (
+    "answer_what_if",
+    "live_replays",
+    "study_capacity",
+    "adapt",
+    "train_order",
+    "look_at_orders",
+    "learn",
+    "book_demand",
+)
+# They compute for seconds at a time, in a lane of their own: the general one is the clock of all clusters.
+CELERY_TASK_ROUTES = {f"scheduling.tasks.{name}": {"queue": "studies"} for name in STUDIES}
 
 # Where pasted credentials of clusters are kept; every process of one installation reads it.
 WEIR_CREDENTIALS = Path(env.str("WEIR_CREDENTIALS", default=str(VAR_DIR / "clusters")))

@@ -9,6 +9,7 @@ class Role(models.TextChoices):
     WEB = "web", "Web server"
     ENGINE = "engine", "Engine worker"
     WORKER = "worker", "General worker"
+    STUDY = "study", "Study worker"
     BEAT = "beat", "Beat"
 
 

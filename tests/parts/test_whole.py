@@ -237,7 +237,7 @@ def kill_postgres(weir: Weir) -> None:
 
 
 FAULTS: dict[str, Callable[[Weir], None]] = {
-    **{f"{name}-killed": kill(name) for name in ("web", "engine", "worker", "beat")},
+    **{f"{name}-killed": kill(name) for name in ("web", "engine", "worker", "studies", "beat")},
     "web-children-killed": kill_children("web"),
     "worker-children-killed": kill_children("worker"),
     "redis-flushed": flush,

@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,8 +20,9 @@ from django.conf import settings
 from scheduling import tasks
 from scheduling.models import Cluster, ClusterMode
 from scheduling.services.cycle.run import CycleResult
+from scheduling.services.worker import lanes
 from scheduling.services.worker.consuming import queue_of
-from scheduling.services.worker.embedded import queues
+from scheduling.services.worker.embedded import embedded_worker, queues
 from tests.scheduling.kube import policy
 
 
@@ -149,6 +151,33 @@ def test_every_beat_entry_names_a_task_and_expires_before_the_next() -> None:
     for entry in settings.CELERY_BEAT_SCHEDULE.values():
         assert entry["task"] in current_app.tasks
         assert entry["options"]["expires"] <= entry["schedule"]
+
+
+STUDIES = (
+    "answer_what_if", "live_replays", "study_capacity", "adapt", "train_order", "learn", "book_demand",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_what_computes_for_seconds_has_a_lane_beside_the_clock(name: str) -> None:
+    current_app.loader.import_default_modules()
+    assert f"scheduling.tasks.{name}" in current_app.tasks
+    route = current_app.amqp.router.route({}, f"scheduling.tasks.{name}")
+    assert route["queue"].name == lanes.STUDY_QUEUE
+
+
+@pytest.mark.django_db(transaction=True)
+def test_clock_of_all_clusters_waits_for_no_study(monkeypatch: pytest.MonkeyPatch) -> None:
+    ends, ticked = threading.Event(), threading.Event()
+    monkeypatch.setattr(tasks.kept, "answer", lambda _: ends.wait(30))
+    monkeypatch.setattr(tasks.lanes, "serve", lambda _: ticked.set())
+    with embedded_worker():
+        for question in range(5):
+            tasks.answer_what_if.apply_async(args=[question])
+        tasks.answer_heartbeat.apply_async(args=["celery"])
+        heard = ticked.wait(10)
+        ends.set()
+    assert heard
 
 
 # One command, one process; and the same over Redis: run as programs, on a database of their own.

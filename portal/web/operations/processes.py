@@ -17,19 +17,22 @@ STARTED_BY = {
     Role.WEB: "uvicorn portal.config.asgi:application",
     Role.ENGINE: "celery -A portal.config worker --pool threads --queues clusters",
     Role.WORKER: "celery -A portal.config worker --queues celery",
+    Role.STUDY: "celery -A portal.config worker --queues studies",
     Role.BEAT: "celery -A portal.config beat",
 }
 """Role -> the command that runs it, as docker/compose.yaml has it."""
 WITHOUT = {
     Role.WEB: "nobody reads pages",
     Role.ENGINE: "nothing is planned or written",
-    Role.WORKER: "no roll-ups, forecasts and what-ifs",
+    Role.WORKER: "no roll-ups and forecasts, and no cycles by the clock",
+    Role.STUDY: "no what-ifs, experiments and studies, and nothing is learned",
     Role.BEAT: "nothing is asked for by the clock, so cycles come with events alone",
 }
 DOES = {
     Role.WEB: "pages and API",
     Role.ENGINE: "cycles and guardrails",
-    Role.WORKER: "roll-ups, forecasts, what-ifs",
+    Role.WORKER: "roll-ups, forecasts, the clock of all clusters",
+    Role.STUDY: "what-ifs, experiments, capacity, learning",
     Role.BEAT: "the clock of all tasks",
 }
 

@@ -1,6 +1,7 @@
-"""A Celery worker and beat as threads of this process: what one command serves everything with.
+"""Celery workers and beat as threads of this process: what one command serves everything with.
 
-Production runs ``celery worker`` and ``celery beat`` instead; the tasks are the same.
+Production runs ``celery worker`` and ``celery beat`` instead; the tasks are the same. Studies have a
+worker of their own here as there, so that a cycle waits for none of them.
 """
 
 from __future__ import annotations
@@ -16,9 +17,11 @@ from celery.worker import WorkController, state
 from scheduling.models import Cluster, Role
 from scheduling.services.worker import hearts, held
 from scheduling.services.worker.consuming import ALL_CLUSTERS, queue_of
-from scheduling.services.worker.lanes import DEFAULT_QUEUE
+from scheduling.services.worker.lanes import DEFAULT_QUEUE, STUDY_QUEUE
 
 START_S = 20.0
+THREADS = 2
+"""Of each worker, so that a long roll-up delays no cycle, and one study no other."""
 FIRST = (
     "request_cycles", "request_replays", "request_learning", "request_predictions", "request_capacity",
 )  # fmt: skip
@@ -33,38 +36,56 @@ def queues() -> list[str]:
 
 @dataclass(slots=True)
 class EmbeddedWorker:
-    """A running worker thread and beat thread."""
+    """Running threads: the workers and beat."""
 
-    worker: WorkController
-    thread: threading.Thread
+    workers: tuple[threading.Thread, ...]
     beat: threading.Thread
 
     def stop(self, timeout_s: float = 10.0) -> None:
-        """Let the running task end, stop both threads, give the leases back."""
+        """Let running tasks end, stop all threads, give the leases back."""
         held.leave_all()
         self.beat.stop()  # type: ignore[attr-defined] # celery's embedded service
         state.should_stop = 0
-        self.thread.join(timeout_s)
+        for thread in self.workers:
+            thread.join(timeout_s)
         state.should_stop = None
-        hearts.leave(Role.BEAT, Role.ENGINE, Role.WORKER)
+        hearts.leave(Role.BEAT, Role.ENGINE, Role.WORKER, Role.STUDY)
         held.close_all()
 
 
-def start_embedded_worker(
-    app: Celery | None = None, *, concurrency: int = 2, beat_schedule: bool = True
-) -> EmbeddedWorker:
-    """Start both threads and return once the worker consumes; asks for a first cycle at once.
+def start_embedded_worker(app: Celery | None = None) -> EmbeddedWorker:
+    """Start all threads and return once the workers consume; asks for a first cycle at once.
 
-    Call it from a command, never while Django starts. Two threads, so that a long roll-up delays no
-    cycle. Raises TimeoutError when the broker cannot be reached.
+    Call it from a command, never while Django starts. Raises TimeoutError when the broker cannot be reached.
     """
     app = app or current_app._get_current_object()
     state.should_stop = None
+    workers = (
+        _consuming(app, queues()),
+        _consuming(_for_studies(app), [STUDY_QUEUE]),
+    )
+    ticker = beat.EmbeddedService(app, thread=True, scheduler_cls=beat.Scheduler)
+    ticker.start()
+    for first in FIRST:
+        app.send_task(f"scheduling.tasks.{first}")
+    return EmbeddedWorker(workers, ticker)
+
+
+def _for_studies(app: Celery) -> Celery:
+    """What is consumed is a Celery application's, not a worker's: a second worker needs a second one."""
+    twin = Celery(f"{app.main}-studies", set_as_current=False)
+    twin.config_from_object("django.conf:settings", namespace="CELERY")
+    twin.steps["consumer"].add(hearts.Beating)
+    return twin
+
+
+def _consuming(app: Celery, consumed: list[str]) -> threading.Thread:
+    """A worker in a thread, once it consumes."""
     worker = _Controller(
         app=app,
         pool="threads",
-        concurrency=concurrency,
-        queues=queues(),
+        concurrency=THREADS,
+        queues=consumed,
         loglevel="WARNING",
         without_heartbeat=True,
         without_gossip=True,
@@ -74,12 +95,7 @@ def start_embedded_worker(
     thread.start()
     if not worker.consuming.wait(START_S):
         raise TimeoutError(f"the Celery worker reached no broker in {START_S:g} s")
-    ticker = beat.EmbeddedService(app, thread=True, scheduler_cls=beat.Scheduler)
-    if beat_schedule:
-        ticker.start()
-    for first in FIRST:
-        app.send_task(f"scheduling.tasks.{first}")
-    return EmbeddedWorker(worker, thread, ticker)
+    return thread
 
 
 class _Controller(WorkController):

@@ -11,7 +11,7 @@ from celery.signals import beat_init, worker_shutdown
 from scheduling.models import Role
 from scheduling.services.worker import held
 from scheduling.services.worker.consuming import ALL_CLUSTERS, PREFIX
-from scheduling.services.worker.lanes import DEFAULT_QUEUE
+from scheduling.services.worker.lanes import DEFAULT_QUEUE, STUDY_QUEUE
 from scheduling.services.worker.processes import Heart, nothing
 
 _hearts: dict[Role, Heart] = {}
@@ -41,7 +41,7 @@ class Beating(bootsteps.StartStopStep):
             begin(role)
 
     def stop(self, parent: Any) -> None:
-        for role in (Role.ENGINE, Role.WORKER):
+        for role in roles_of(parent.app.amqp.queues.consume_from):
             if heart := _hearts.get(role):
                 heart.stop()
 
@@ -54,6 +54,8 @@ def roles_of(queues: Any) -> list[Role]:
         found.append(Role.ENGINE)
     if DEFAULT_QUEUE in names:
         found.append(Role.WORKER)
+    if STUDY_QUEUE in names:
+        found.append(Role.STUDY)
     return found
 
 
@@ -64,7 +66,7 @@ def _begin_beat(**_: Any) -> None:
 
 @worker_shutdown.connect
 def _leave_worker(**_: Any) -> None:
-    leave(Role.ENGINE, Role.WORKER)
+    leave(Role.ENGINE, Role.WORKER, Role.STUDY)
 
 
 @atexit.register

@@ -16,9 +16,12 @@ from scheduling.models import Cluster, Lane
 from scheduling.services.worker.consuming import queue_of
 
 DEFAULT_QUEUE = "celery"
+STUDY_QUEUE = "studies"
+"""Of what computes for seconds at a time: on the general lane it would hold up the clock of all clusters."""
 ASK_S = 1.0
 """The general worker waits no longer for a broker that does not answer."""
-MEANING_OF_DEFAULT = "roll-ups, forecasts, what-ifs and the clock of all clusters"
+MEANING_OF_DEFAULT = "roll-ups, forecasts and the clock of all clusters"
+MEANING_OF_STUDIES = "what-ifs, experiments, capacity and learning"
 MEANING_OF_CLUSTER = "cycles and guardrails of this cluster"
 
 
@@ -35,7 +38,11 @@ class LaneNow:
 
 def lanes_of(cluster: Cluster) -> list[LaneNow]:
     """The lanes that a cluster needs, as they were written down. One query."""
-    wanted = {queue_of(cluster.name): MEANING_OF_CLUSTER, DEFAULT_QUEUE: MEANING_OF_DEFAULT}
+    wanted = {
+        queue_of(cluster.name): MEANING_OF_CLUSTER,
+        DEFAULT_QUEUE: MEANING_OF_DEFAULT,
+        STUDY_QUEUE: MEANING_OF_STUDIES,
+    }
     rows = {lane.name: lane for lane in Lane.objects.filter(name__in=wanted)}
     return [_now(name, what, rows.get(name)) for name, what in wanted.items()]
 
@@ -48,7 +55,11 @@ def _now(name: str, what: str, row: Lane | None) -> LaneNow:
 
 def measure() -> list[str]:
     """Ask the broker how much waits in every lane and write it down; the names of the lanes."""
-    names = [DEFAULT_QUEUE, *map(queue_of, Cluster.objects.values_list("name", flat=True))]
+    names = [
+        DEFAULT_QUEUE,
+        STUDY_QUEUE,
+        *map(queue_of, Cluster.objects.values_list("name", flat=True)),
+    ]
     waiting = _waiting(names)
     now = timezone.now()
     for name in names:

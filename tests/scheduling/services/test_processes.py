@@ -93,6 +93,7 @@ def test_database_that_is_away_ends_no_heart(
 
 @pytest.mark.parametrize(("queues", "roles"), [
     (["celery"], [Role.WORKER]),
+    (["studies"], [Role.STUDY]),
     (["clusters"], [Role.ENGINE]),
     (["cluster-fra1"], [Role.ENGINE]),
     (["celery", "clusters", "cluster-fra1"], [Role.ENGINE, Role.WORKER]),
@@ -102,10 +103,11 @@ def test_worker_is_what_its_queues_say(queues: list[str], roles: list[Role]) -> 
 
 
 @pytest.mark.django_db(transaction=True)
-def test_embedded_worker_lives_in_three_roles_until_it_stops() -> None:
+def test_embedded_worker_lives_in_four_roles_until_it_stops() -> None:
     with embedded_worker():
         until = time.monotonic() + 10
-        while Process.objects.count() < 3 and time.monotonic() < until:
+        while Process.objects.count() < 4 and time.monotonic() < until:
             time.sleep(0.1)
-        assert set(Process.objects.values_list("role", flat=True)) == {"engine", "worker", "beat"}
+        roles = set(Process.objects.values_list("role", flat=True))
+        assert roles == {"engine", "worker", "study", "beat"}
     assert not Process.objects.exists()

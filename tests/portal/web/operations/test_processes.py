@@ -48,7 +48,8 @@ def test_all_that_live_is_healthy(operator):
 @pytest.mark.parametrize(("role", "without"), [
     ("engine", "nothing is planned or written"),
     ("beat", "nothing is asked for by the clock"),
-    ("worker", "no roll-ups, forecasts and what-ifs"),
+    ("worker", "no roll-ups and forecasts, and no cycles by the clock"),
+    ("study", "no what-ifs, experiments and studies, and nothing is learned"),
 ])  # fmt: skip
 def test_role_that_fell_silent_comes_first_with_what_to_do(operator, role, without):
     alive(**{role: 120})
@@ -135,6 +136,6 @@ def test_processes_are_told_by_the_api_to_operators_alone(operator, as_user):
     alive(beat=120)
     rows = operator.get("/api/v1/processes").json()
     assert {row["role"]: row["alive"] for row in rows} == {
-        "web": True, "engine": True, "worker": True, "beat": False,
+        "web": True, "engine": True, "worker": True, "study": True, "beat": False,
     }  # fmt: skip
     assert as_user("lead").get("/api/v1/processes").status_code == 404
