@@ -10,6 +10,7 @@ What stands between is replaced. ``missed`` and ``machine`` are of all reports t
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -21,6 +22,7 @@ BLOCK = re.compile(
     r"(<!-- evidence (?P<name>[\w-]+) -->\n).*?(<!-- end of (?P=name) -->)", re.DOTALL
 )
 NOT_RUN = "Not run."
+WIDTH = 120
 
 
 class PageError(ValueError):
@@ -109,4 +111,5 @@ def _run(report: Report) -> str:
         f"{report['cpu_s']:,.0f} CPU-s, {report['wall_s']:,.0f} s, {report['peak_mib']:,.0f} MiB"
     )
     where = f"{machine['cpu']}, {machine['cores']} cores, Python {machine['python']}"
-    return f"{spent} on {where}; load {report['load']:.1f} when it ended, {report['at']} UTC."
+    told = f"{spent} on {where}; load {report['load']:.1f} when it ended, {report['at']} UTC."
+    return textwrap.fill(told, WIDTH, break_on_hyphens=False)
