@@ -63,7 +63,7 @@ def _started(observed: Observed) -> Known:
 
 def firm(work: m.Workload) -> m.Workload:
     """``work`` as it is planned around while its start is on its way."""
-    members = sum(work.placement.values())
+    members = sum(work.placement.values()) or work.members.min
     return replace(
         work,
         priority_class=BESIDE.name,
