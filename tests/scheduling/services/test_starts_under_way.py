@@ -90,19 +90,19 @@ def test_start_that_hangs_keeps_its_gpus_and_holds_up_no_other(world: World, gat
     gate.shut = {"slow"}
     world.job("slow", gpus=8)
     hurried(world)
-    for name in ("next", "last"):
+    for name in ("early", "late"):
         world.job(name, gpus=8)
     hurried(world)
 
-    eventually(lambda: is_started(world, "next"))
+    eventually(lambda: is_started(world, "early"))
     assert not started(world, "slow")
-    assert not started(world, "last")
-    assert (world.row("slow").state, world.row("last").state) == (S.PENDING, S.PENDING)
-    assert [starts_of(world, name) for name in ("slow", "next", "last")] == [1, 1, 0]
+    assert not started(world, "late")
+    assert (world.row("slow").state, world.row("late").state) == (S.PENDING, S.PENDING)
+    assert [starts_of(world, name) for name in ("slow", "early", "late")] == [1, 1, 0]
 
     gate.open()
     world.cycles_until(lambda: world.row("slow").state == S.RUNNING)
-    assert [starts_of(world, name) for name in ("slow", "next", "last")] == [1, 1, 0]
+    assert [starts_of(world, name) for name in ("slow", "early", "late")] == [1, 1, 0]
     assert world.states("slow") == [S.PENDING, S.ADMITTED, S.RUNNING]
 
 
@@ -129,14 +129,14 @@ def test_worker_that_is_killed_with_a_start_on_its_way_starts_nothing_twice(
     gate.shut = {"slow"}
     world.job("slow", gpus=8)
     hurried(world)
-    world.job("next", gpus=8)
+    world.job("early", gpus=8)
     hurried(world)
 
     gate.open(KilledError())
     restart(world)
     gate.shut = set()
-    world.cycles_until(lambda: {world.row(n).state for n in ("slow", "next")} == {S.RUNNING})
-    for name in ("slow", "next"):
+    world.cycles_until(lambda: {world.row(n).state for n in ("slow", "early")} == {S.RUNNING})
+    for name in ("slow", "early"):
         assert world.states(name) == [S.PENDING, S.ADMITTED, S.RUNNING]
 
 
