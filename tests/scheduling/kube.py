@@ -151,9 +151,12 @@ class World:
         return [t.to_state for t in self.row(name).transitions.order_by("id")]
 
     def cycle(self) -> CycleResult:
-        """One cycle on a mirror that has seen everything that happened so far."""
+        """One cycle, with what it starts, on a mirror that has seen everything that happened so far."""
         self.catch_up()
-        return run_cycle(self.cluster.pk, trigger="test")
+        result = run_cycle(self.cluster.pk, trigger="test")
+        if worker := workers._held.get(self.cluster.pk):
+            eventually(lambda: not worker.link.enforcer.starts, 30)
+        return result
 
     def catch_up(self) -> None:
         """Wait until the mirror (if there is one) holds what the server holds."""

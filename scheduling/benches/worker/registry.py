@@ -10,6 +10,7 @@ from django.conf import settings
 
 from scheduling.benches.engine.outcomes import Outcome, Progress
 from scheduling.benches.engine.registry import Bench
+from scheduling.benches.worker.burst import bench_burst
 from scheduling.benches.worker.foreseen import bench_foreseen
 from scheduling.benches.worker.foresight import bench_eta, bench_what_if
 from scheduling.benches.worker.managers import Start, start_reference, start_worker
@@ -57,6 +58,7 @@ SERVICE_BENCHES: Mapping[str, Bench] = {
     "kueue-baseline-reference": partial(_bench, BASELINE, throughput, start=start_reference),
     "kueue-large-reference": partial(_bench, LARGE, throughput, start=start_reference),
     "live": partial(_bench, LIVE, latency),
+    "burst": bench_burst,
     "what-if": bench_what_if,
     "eta": bench_eta,
     "foreseen": bench_foreseen,

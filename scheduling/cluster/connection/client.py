@@ -36,7 +36,7 @@ APPLY_PATCH = "application/apply-patch+yaml"
 FIELD_MANAGER = "weir"
 
 CONNECTIONS = 8
-"""Requests at a time that the enforcement makes."""
+"""Writes at a time that the enforcement makes: so many starts, and so many others."""
 KEPT = 24
 """Connections kept for the next request; each watch has one of its own on top."""
 TRIES = 6

@@ -5,6 +5,8 @@ or no longer applies), and the write carries the resourceVersion it was decided 
 object is read again and the act decides anew; on 404 it is dropped; whatever else fails is left to the
 next cycle, which sees the cluster as it is then.
 
+Acts are waited for, but for starts that the next plan may count on before they are written (``starts``).
+
 An object that is mirrored whole is sent back whole with the patch in it. For a patch an API server first
 writes what it has as JSON, which makes it half as much work again as a PUT.
 """
@@ -35,6 +37,7 @@ from scheduling.cluster.connection.lease import Lease, LeaseLostError
 from scheduling.cluster.connection.mirror import Mirror
 from scheduling.cluster.connection.reflector import key_of
 from scheduling.cluster.enforcement.events import Event, Voice, post
+from scheduling.cluster.enforcement.starts import Answer, Sent, Starts
 
 Json = dict[str, Any]
 Decide = Callable[[Json], Json | None]
@@ -72,6 +75,10 @@ class Act:
     """The plan counts on it: once it is written there is nothing to plan anew."""
     purpose: str = ""
     """What it does to the workload, in a word or two; empty for words, which do nothing."""
+    becomes: Observed | None = None
+    """What the workload is once it is written, where plans may count on that while it is on its way."""
+    cycle: int = 0
+    """Number of the cycle that decided it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +94,7 @@ class Write:
     """The API server's status where it did not take it; 0 where it did."""
     message: str
     took_ms: float
+    cycle: int = 0
 
 
 @dataclass(slots=True)
@@ -116,12 +124,15 @@ class UnreadableError(ApiError):
 class Enforcer:
     """Carries out acts on one cluster over a bounded number of connections."""
 
-    def __init__(self, client: Client, mirror: Mirror, lease: Lease) -> None:
+    def __init__(
+        self, client: Client, mirror: Mirror, lease: Lease, call: Callable[[], None] = lambda: None
+    ) -> None:
         self._client = client
         self._mirror = mirror
         self._lease = lease
         self._voice = Voice()
         self._pool = ThreadPoolExecutor(CONNECTIONS, thread_name_prefix="enforce")
+        self.starts = Starts(self._timed, call)
         self._unheard: list[Future[object]] = []
         """Words of the last cycle that nobody waited for."""
         self._pace = 0.0
@@ -129,6 +140,7 @@ class Enforcer:
 
     def close(self) -> None:
         """Begin nothing more, and wait for what is on its way: nobody else may write before."""
+        self.starts.close()
         self._pool.shutdown(wait=True, cancel_futures=True)
 
     def writable(self, seconds: float) -> int:
@@ -141,18 +153,26 @@ class Enforcer:
         words: Sequence[Act] = (),
         *,
         is_called: Callable[[], bool] = lambda: False,
+        patience_s: float = 0.0,
     ) -> Report:
         """Carry out the acts of each phase, all of one before the next.
 
-        ``words`` and Events come last and only until ``is_called`` says that a cycle is waiting; what
-        is not said then is left to it. Raises LeaseLostError, with the rest not done, when another
-        worker may be writing.
+        Starts that plans may count on are waited for ``patience_s`` and then until ``is_called`` says that a
+        cycle is waiting; ``heard`` reports those that were left. ``words`` and Events come last and only
+        until then; what is not said is left to that cycle. Raises LeaseLostError, with the rest not done,
+        when another worker may be writing.
         """
         report, began, number = Report(), time.monotonic(), 0
+        sent: Sent = {}
         for acts in phases:
-            number += len(acts)
-            for start in range(0, len(acts), BATCH):
-                self._run(acts[start : start + BATCH], report)
+            sent = {**sent, **self.starts.begin(act for act in acts if act.becomes)}
+            others = [act for act in acts if not act.becomes]
+            number += len(others)
+            for start in range(0, len(others), BATCH):
+                self._run(others[start : start + BATCH], report)
+        for act, answer in self.starts.wait(sent, is_called=is_called, patience_s=patience_s):
+            _note(act, answer.result(), report)
+            number += 1
         if number >= TELLING:
             self._pace = number / (time.monotonic() - began)
         wait(self._unheard)
@@ -161,6 +181,16 @@ class Enforcer:
         self._tell(words, report, is_called)
         report.said = report.written - acted
         self._speak(is_called)
+        return report
+
+    def heard(self) -> Report:
+        """What came of the starts that no pass waited for and that have ended since this was asked last."""
+        report = Report()
+        for act, answer in self.starts.heard():
+            try:
+                _note(act, answer.result(), report)
+            except LeaseLostError as lost:
+                log.warning("%s %s is not started: %s", act.target.kind, act.target.key, lost)
         return report
 
     def _tell(self, words: Sequence[Act], report: Report, is_called: Callable[[], bool]) -> None:
@@ -199,23 +229,10 @@ class Enforcer:
 
     def _run(self, acts: Sequence[Act], report: Report) -> None:
         run = self._pool.map if len(acts) > 1 else map
-        for act, (outcome, took_ms) in zip(acts, run(self._timed, acts), strict=True):
-            if act.purpose:
-                report.writes.append(_write_of(act, outcome, took_ms))
-            if isinstance(outcome, ApiError):
-                report.failed[act.target.key] = outcome.message
-                if isinstance(outcome, (InvalidError, ForbiddenError, UnreadableError)):
-                    report.refused[act.workload_uid or act.target.uid] = (
-                        act.target.generation,
-                        outcome.message,
-                    )
-                log.warning("%s %s: %s", act.target.kind, act.target.key, outcome)
-            elif outcome:
-                report.written += 1
-            else:
-                report.dropped += 1
+        for act, answer in zip(acts, run(self._timed, acts), strict=True):
+            _note(act, answer, report)
 
-    def _timed(self, act: Act) -> tuple[Outcome, float]:
+    def _timed(self, act: Act) -> Answer:
         began = time.monotonic()
         return self._attempt(act), (time.monotonic() - began) * 1000
 
@@ -293,6 +310,22 @@ class Enforcer:
         return obj
 
 
+def _note(act: Act, answer: Answer, report: Report) -> None:
+    outcome, took_ms = answer
+    if act.purpose:
+        report.writes.append(_write_of(act, outcome, took_ms))
+    if isinstance(outcome, ApiError):
+        report.failed[act.target.key] = outcome.message
+        if isinstance(outcome, (InvalidError, ForbiddenError, UnreadableError)):
+            uid = act.workload_uid or act.target.uid
+            report.refused[uid] = (act.target.generation, outcome.message)
+        log.warning("%s %s: %s", act.target.kind, act.target.key, outcome)
+    elif outcome:
+        report.written += 1
+    else:
+        report.dropped += 1
+
+
 def _method(act: Act) -> str:
     return "PUT" if act.adapter.is_mirrored_whole else "PATCH"
 
@@ -303,7 +336,8 @@ def _write_of(act: Act, outcome: Outcome, took_ms: float) -> Write:
     else:
         method, code, message = outcome, 0, ""
     uid = act.workload_uid or act.target.uid
-    return Write(act.target.kind, act.target.name, uid, act.purpose, method, code, message, took_ms)
+    name = act.target.name
+    return Write(act.target.kind, name, uid, act.purpose, method, code, message, took_ms, act.cycle)
 
 
 def _log_unheard(said: Future[object]) -> None:

@@ -39,14 +39,16 @@ class ClusterLink:
 
     @classmethod
     def open(cls, cluster: Cluster, on_change: Callable[[], None]) -> ClusterLink:
-        """Connect and begin to watch; ``on_change`` is called from a thread of the mirror."""
+        """Connect and begin to watch; ``on_change`` is called from a thread of the mirror, or from one that
+        writes when a start ended that nobody waited for."""
         client = Client.connect(cluster)
         mirror = Mirror(
             client, pictures.resources(), on_change=on_change, optional=pictures.OPTIONAL
         )
         lease = Lease(client)
         mirror.start()
-        return cls(address_of(cluster), client, mirror, lease, Enforcer(client, mirror, lease))
+        enforcer = Enforcer(client, mirror, lease, on_change)
+        return cls(address_of(cluster), client, mirror, lease, enforcer)
 
     def leave(self) -> None:
         """Keep nobody waiting for a server that does not answer: the process is about to end."""

@@ -34,7 +34,7 @@ def put_off(plan: Outline, late: Sequence[tuple[Decision, Decision | None]]) -> 
     gone = {id(act) for act, _ in late}
     acts = tuple(act for act in plan.acts if id(act) not in gone)
     waits = [wait for _, wait in late if wait is not None]
-    return replace(plan, acts=acts, waits=_ahead_of(plan.waits, waits))
+    return replace(plan, acts=acts, waits=ahead_of(plan.waits, waits))
 
 
 def _later(start: Decision) -> Decision:
@@ -48,7 +48,7 @@ def _later(start: Decision) -> Decision:
     )
 
 
-def _ahead_of(line: Waits, decisions: Sequence[Decision]) -> Waits:
+def ahead_of(line: Waits, decisions: Sequence[Decision]) -> Waits:
     """``line`` with ``decisions`` before it."""
     ahead = len(decisions)
 

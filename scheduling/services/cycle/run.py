@@ -7,7 +7,8 @@
 5. Make the snapshot and plan, after the moves of a consolidation that somebody ordered; of more starts than
    one cycle should write, take a portion.
 6. Record the plan and commit.
-7. Enforce: only a committed plan reaches the cluster.
+7. Enforce: only a committed plan reaches the cluster. Starts that are slow to be written are left on their
+   way when the next cycle is called for: its plan counts them as made (``snapshot/supposed.py``).
 8. Settle: project once more, so that people see what was done without waiting for the next cycle. A
    large cluster that is called for the next one already leaves it to that.
 9. Keep what an acting cycle was made of. A kill before that loses the record, never an act.
@@ -39,7 +40,7 @@ from scheduling.services.clusters.connection import ClusterLink
 from scheduling.services.consolidation import orders
 from scheduling.services.consolidation.orders import Due, TakenError
 from scheduling.services.cycle import backstops
-from scheduling.services.cycle.batching import portion
+from scheduling.services.cycle.batching import ahead_of, portion
 from scheduling.services.cycle.changes import Changes, save
 from scheduling.services.cycle.enforce.acts import Scene, phases_of
 from scheduling.services.cycle.memory import Memory, Rows
@@ -56,6 +57,7 @@ from scheduling.services.snapshot import build as snapshots
 from scheduling.services.snapshot.at_once import at_limit, hindered
 from scheduling.services.snapshot.blocked import Blocked, all_blocked, reworded
 from scheduling.services.snapshot.situations import Known, Situation
+from scheduling.services.snapshot.supposed import Supposed, suppose, told
 
 log = logging.getLogger(__name__)
 
@@ -66,6 +68,9 @@ ADMISSIONS = 200
 the rest is planned anew. Where planning takes longer than writing so many, it is as many as take as long."""
 MANY = 500
 """Workloads of a cluster whose second look costs more than it shows."""
+PATIENCE_S = 0.25
+"""Starts are waited for so long, and for as long as the plan took, before the next cycle may begin: a plan
+for every few writes would take the API server's CPU from them."""
 LAG_S = 30.0
 """No plan is made of a picture that has been out of touch for longer (wall seconds)."""
 
@@ -93,6 +98,8 @@ class _View:
     known: Mapping[str, Known]
     now: datetime
     changes: Changes
+    supposed: Supposed
+    """The same as the plan counts it."""
     blocked: Mapping[str, Blocked]
     """Engine name -> what keeps it from being started."""
     lag_s: float
@@ -148,6 +155,7 @@ def run(
         cluster.now(),
         Watch(began),
     )
+    _hear(one, now)
     policy = _policy(one, now)
     watch.lap("Read the policy")
     view = _look(one, policy, now)
@@ -181,12 +189,13 @@ def _act(
     causes, projection = one.memory.causes.take(), one.rows.projection
     pictures.retire(one.link.mirror, one.memory.memo, projection.ended())
     enforces = one.cluster.mode == ClusterMode.ENFORCE
-    report = _enforce(one, view, planned.plan, recorded) if enforces else Report()
+    patience_s = max(PATIENCE_S, watch.passed_s())
+    report = _enforce(one, view, planned.plan, recorded, patience_s) if enforces else Report()
     if planned.ordered is not None:
         orders.settle(planned.ordered, report.writes)
     watch.lap(records.WRITING)
-    if not planned.is_whole:
-        one.call()
+    if not planned.is_whole and len(one.link.enforcer.starts) <= ADMISSIONS // 2:
+        one.call()  # Where more are on their way, their ends ask for it.
     many = len(view.picture.workloads) > MANY and one.call.is_due()
     is_settled = report.written > report.said and not many and _settle(one, view)
     if recorded.decisions and planned.plan.acts:
@@ -208,6 +217,13 @@ def _excuse(link: ClusterLink, memory: Memory, *, enforce: bool) -> str:
     return "out of touch" if link.mirror.lag_s() > LAG_S else ""
 
 
+def _hear(one: _Pass, now: datetime) -> None:
+    """Take in what came of starts that earlier cycles left on their way."""
+    late = one.link.enforcer.heard()
+    one.memory.refusals.note(late.refused, now=now)
+    records.complete(one.cluster, late.writes)
+
+
 def _policy(one: _Pass, now: datetime) -> PolicyRows:
     memory, shares = one.memory, one.rows.shares.rows
     rows = policies.load(one.cluster, at=now, unchanged=memory.unchanged, shares=shares)
@@ -221,8 +237,8 @@ def _plan(one: _Pass, view: _View, watch: Watch) -> _Planned:
     one.memory.waiting.drop(foreseen.renew(view.cluster, view.picture.by_uid.keys(), view.now))
     snapshot = snapshots.build(
         view.rows,
-        view.picture,
-        view.known,
+        view.supposed.picture,
+        view.supposed.known,
         now=view.now,
         waiting=one.memory.waiting,
         heirs=one.rows.projection.heirs(view.picture),
@@ -239,11 +255,14 @@ def _plan(one: _Pass, view: _View, watch: Watch) -> _Planned:
     plan = reworded(_decide(one, ordered.after if ordered else snapshot, watch), view.blocked)
     if ordered is not None:
         plan = replace(plan, acts=(*ordered.moves, *plan.acts))
+    slow = told(view.supposed.starting.values(), view.now)
+    plan = replace(plan, waits=ahead_of(plan.waits, slow)) if slow else plan
     watch.lap("Put it into words")
     if enforce:
         plan = _within_quotas(plan, one, view)
         most = max(ADMISSIONS, one.link.enforcer.writable(watch.passed_s()))
-        plan, is_whole = portion(plan, most, _priorities(view, one.rows.projection))
+        room = max(0, most - len(one.link.enforcer.starts))
+        plan, is_whole = portion(plan, room, _priorities(view, one.rows.projection))
         watch.lap("Fit namespace quotas")
     return _Planned(snapshot, plan, is_whole, _ms_since(since), began, ordered)
 
@@ -277,7 +296,8 @@ def _within_quotas(plan: Outline, one: _Pass, view: _View) -> Outline:
         row = projection.by_name.get(name)
         return view.picture.by_uid.get(row.uid) if row else None
 
-    holding = (o for o in projection.restless if view.known[o.uid].situation is Situation.HOLDING)
+    holds = (o for o in projection.restless if view.known[o.uid].situation is Situation.HOLDING)
+    holding = (*holds, *view.supposed.starting.values())
     plan, refused = backstops.within(
         plan, find, view.rows, one.link.mirror, memory.machines, holding
     )
@@ -316,7 +336,7 @@ def _ms_since(began: float) -> float:
 def _look(one: _Pass, rows: PolicyRows, now: datetime) -> _View:
     """What the mirror holds now, projected into the rows in memory."""
     projection, memory, mirror = one.rows.projection, one.memory, one.link.mirror
-    lag_s = round(mirror.lag_s(), 1)
+    lag_s, under_way = round(mirror.lag_s(), 1), one.link.enforcer.starts.under_way()
     picture = pictures.take(mirror, rows.class_specs, memory.memo, awaited=projection.rows.keys())
     enforce = rows.cluster.mode == ClusterMode.ENFORCE
     changes, known = projection.project(picture, rows, now=now, enforce=enforce)
@@ -328,10 +348,12 @@ def _look(one: _Pass, rows: PolicyRows, now: datetime) -> _View:
     found = all_blocked(suspects, memory.refusals, now=now, barred=projection.barred)
     for observed, why in found:
         known[observed.uid] = replace(known[observed.uid], blocked=why)
-    full = at_limit(picture.workloads, known, rows)
+    supposed = suppose(picture, known, under_way)
+    full = at_limit(supposed.picture.workloads, supposed.known, rows)
     memory.at_limit = hindered(known, full, memory.at_limit)
+    supposed.known.update(memory.at_limit)
     blocked_by = {observed.key: why for observed, why in (*found, *full)}
-    return _View(rows.cluster, picture, rows, known, now, changes, blocked_by, lag_s)
+    return _View(rows.cluster, picture, rows, known, now, changes, supposed, blocked_by, lag_s)
 
 
 def _record(one: _Pass, view: _View, planned: _Planned) -> Recorded:
@@ -362,7 +384,9 @@ def _settle(one: _Pass, view: _View) -> bool:
     return bool(changes)
 
 
-def _enforce(one: _Pass, view: _View, plan: Outline, recorded: Recorded) -> Report:
+def _enforce(
+    one: _Pass, view: _View, plan: Outline, recorded: Recorded, patience_s: float
+) -> Report:
     projection, refusals = one.rows.projection, one.memory.refusals
     scene = Scene(
         plan=plan,
@@ -374,11 +398,14 @@ def _enforce(one: _Pass, view: _View, plan: Outline, recorded: Recorded) -> Repo
         nodes={n.name: n for n in view.picture.nodes},
         rows=projection.by_name,
         restless=projection.restless,
+        under_way=view.supposed.starting,
         etas=one.memory.etas.of(view.cluster),
     )
     try:
         phases, words = phases_of(scene, one.memory.spoken, hurried=one.call.is_due())
-        report = one.link.enforcer.carry_out(phases, words, is_called=one.call.is_due)
+        report = one.link.enforcer.carry_out(
+            phases, words, is_called=one.call.is_due, patience_s=patience_s
+        )
         refusals.note(report.refused, now=view.now)
         return report
     except LeaseLostError as lost:

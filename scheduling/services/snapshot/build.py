@@ -38,6 +38,7 @@ from scheduling.services.snapshot.situations import (
     narrowed,
     priority_of,
 )
+from scheduling.services.snapshot.supposed import firm
 from scheduling.services.snapshot.waiting import Waiting
 from scheduling.services.workloads.checkpoints import Habits, last_checkpoint
 
@@ -80,12 +81,13 @@ def build(
             made.append((observed, what, work))
     works, unmoved = _at_work(made, waiting, parts, now)
     unmoved = unmoved or any(orphans_stay(o, now) for o in picture.orphans)
+    is_beside = bool(parts) or unmoved or waiting.has_supposed
     return m.Snapshot(
         now=now,
         gpu_classes=tuple(m.GpuClass(c.name, float(c.exchange_rate)) for c in rows.gpu_classes),
         nodes=tuple(nodes),
         queues=policies.engine_queues(rows),
-        priority_classes=_priority_classes(rows, is_beside=bool(parts) or unmoved),
+        priority_classes=_priority_classes(rows, is_beside=is_beside),
         workloads=(
             *waiting.works.values(),
             *works,
@@ -115,7 +117,10 @@ def _at_work(
     for observed, what, read in made:
         is_stuck = read.leaving and stays(observed, what, now)
         work, unmoved = (kept(read), True) if is_stuck else (read, unmoved)
-        if what.situation is Situation.WAITING:
+        if what.is_supposed:
+            works.append(firm(work))
+            waiting.has_supposed = True
+        elif what.situation is Situation.WAITING:
             waiting.keep(observed, what, work)
         elif observed.uid in parts:
             works += divide(work, observed, parts[observed.uid])

@@ -45,6 +45,8 @@ class Known:
     """Those it may run on for its user, where these are fewer than it asks for."""
     priority_class: str = ""
     """What it counts as, where that is not what it says."""
+    is_supposed: bool = False
+    """It waits in the cluster, and its start is on its way."""
     presumed: datetime | None = None
     """The checkpoint it is taken to have made, though it announced and declared nothing."""
 

@@ -24,6 +24,9 @@ class Waiting:
         self.works: dict[str, m.Workload] = {}
         """By uid, once ``sift`` has been called for the snapshot."""
         self.node_sets = NodeSets()
+        self.has_supposed = False
+        """Some were planned while their start was on its way. It stays so: each change of the list of
+        priority classes has the engine read all of them anew."""
 
     def sift(
         self, rows: PolicyRows, picture: Picture, known: Mapping[str, Known]

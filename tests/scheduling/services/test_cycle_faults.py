@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -193,19 +194,22 @@ def test_lease_lost_in_mid_plan_stops_the_writes(
     for i in range(4):
         world.job(f"w{i}")
     world.catch_up()
-    monkeypatch.setattr("scheduling.cluster.enforcement.enforcer.BATCH", 2)
     worker = workers._held[world.cluster.pk]
-    run_batch = worker.link.enforcer._run
+    starts, one_by_one, written = worker.link.enforcer.starts, threading.Lock(), []
+    write = starts._write
 
-    def steal_after(acts: Any, report: Any) -> None:
-        run_batch(acts, report)
-        stolen = world.kube.get(LEASE)
-        stolen["spec"]["holderIdentity"] = "thief"
-        stolen["spec"]["renewTime"] = "2999-01-01T00:00:00.000000Z"
-        world.kube.replace(LEASE, stolen)
-        worker.link.lease._held_until = 0.0
+    def steal_after_two(act: Any) -> Any:
+        with one_by_one:
+            if len(written) == 2:
+                stolen = world.kube.get(LEASE)
+                stolen["spec"]["holderIdentity"] = "thief"
+                stolen["spec"]["renewTime"] = "2999-01-01T00:00:00.000000Z"
+                world.kube.replace(LEASE, stolen)
+                worker.link.lease._held_until = 0.0
+            written.append(act.target.name)
+            return write(act)
 
-    monkeypatch.setattr(worker.link.enforcer, "_run", steal_after)
+    monkeypatch.setattr(starts, "_write", steal_after_two)
     run_cycle(world.cluster.pk)
 
     suspended = [j["spec"]["suspend"] for j in world.kube.get(JOBS)["items"]]

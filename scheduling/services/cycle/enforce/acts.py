@@ -6,7 +6,7 @@ and on a settled cluster none.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -56,6 +56,8 @@ class Scene:
     """By the engine's name."""
     restless: Sequence[Observed]
     """The workloads but those that wait, as they should, and did not change."""
+    under_way: Container[str] = frozenset()
+    """uids of those whose start is on its way: nothing else is written of them before it is."""
     etas: Mapping[str, str] = field(default_factory=dict)
     """Predicted starts by the engine's name, as they are said on objects."""
 
@@ -63,6 +65,11 @@ class Scene:
         """The workload by the engine's name."""
         row = self.rows.get(name)
         return self.picture.by_uid.get(row.uid) if row else None
+
+    def find_idle(self, name: str) -> Observed | None:
+        """The same, unless its start is on its way."""
+        found = self.find(name)
+        return None if found is None or found.uid in self.under_way else found
 
     @property
     def resource_names(self) -> tuple[str, ...]:
@@ -79,13 +86,14 @@ def phases_of(
         act
         for observed in scene.restless
         if not is_as_it_should_be(observed)
+        and observed.uid not in scene.under_way
         and (act := _correction(observed, adapters[observed.kind], scene)) is not None
     ]
     corrected = {act.target.key for act in corrections}
     leaving: list[Act] = []
     arriving: list[Act] = []
     for decision in scene.plan.acts:
-        observed = scene.find(decision.workload)
+        observed = scene.find_idle(decision.workload)
         if observed is None or decision.workload in corrected:
             continue
         adapter = adapters[observed.kind]
@@ -100,11 +108,11 @@ def phases_of(
         elif decision.action is m.Action.ADMIT:
             arriving.append(_admission(decision, observed, adapter, scene))
     acted = corrected | {act.target.key for act in (*leaving, *arriving)}
-    others = (o for o in scene.restless if o.key not in acted)
+    others = (o for o in scene.restless if o.key not in acted and o.uid not in scene.under_way)
     arriving += restorations(others, adapters, scene.known, scene.resource_names, scene.picture)
     words = status_acts(
         scene.plan.waits,
-        lambda name: None if name in corrected else scene.find(name),
+        lambda name: None if name in corrected else scene.find_idle(name),
         adapters,
         spoken,
         alive=scene.picture.by_uid,
@@ -295,7 +303,28 @@ def _admission(decision: m.Decision, observed: Observed, adapter: Adapter, scene
 
     once = f"{observed.generation} {scene.now.isoformat()}"
     event = _event(observed, adapter, scene, "Admitted", public(decision), once=once)
-    return Act(adapter, observed, decide, after=(event,), is_foreseen=True, purpose="start")
+    # A gang of bare pods is started by one write for each: the next plan waits for them.
+    becomes = None if observed.parts else _once_started(observed, admission)
+    return Act(
+        adapter, observed, decide, after=(event,), is_foreseen=True, purpose="start",
+        becomes=becomes, cycle=scene.cycle,
+    )  # fmt: skip
+
+
+def _once_started(observed: Observed, admission: Admission) -> Observed:
+    """``observed`` as it is read once the ``admission`` was written and no pod has come yet."""
+    return replace(
+        observed,
+        suspended=False,
+        marked=True,
+        gpu_class=admission.gpu_class.name,
+        planned=admission.placement,
+        sized=admission.members,
+        members=admission.members,
+        members_wanted=admission.members,
+        admitted=admission.at,
+        admitted_gpus=observed.gpus,
+    )
 
 
 def _resize(decision: m.Decision, observed: Observed, adapter: Adapter, scene: Scene) -> Act:

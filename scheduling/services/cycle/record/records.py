@@ -9,10 +9,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from scheduling.cluster.enforcement.enforcer import Report
+from scheduling.cluster.enforcement.enforcer import Report, Write
 from scheduling.engine import Outline, document
 from scheduling.engine import model as m
-from scheduling.models import Cycle, CycleRecord, Workload
+from scheduling.models import Cluster, Cycle, CycleRecord, Workload
 from scheduling.services.cycle.record.causes import MOST, Cause
 
 Json = dict[str, Any]
@@ -82,19 +82,36 @@ def writes(made: Kept, report: Report) -> list[Json]:
     """What was sent about whom, the refused first; the rest beyond ``WRITES`` is only counted."""
     rows = {row.uid: row.pk for row in made.by_name.values()}
     told = sorted(report.writes, key=lambda write: not write.code)[:WRITES]
-    return [
-        {
-            "workload": rows.get(write.workload_uid),
-            "kind": write.kind,
-            "name": write.name,
-            "purpose": write.purpose,
-            "method": write.method,
-            "code": write.code,
-            "message": write.message,
-            "ms": round(write.took_ms, 1),
-        }
-        for write in told
-    ]
+    return [_told(write, rows) for write in told]
+
+
+def _told(write: Write, rows: Mapping[str, int]) -> Json:
+    return {
+        "workload": rows.get(write.workload_uid),
+        "kind": write.kind,
+        "name": write.name,
+        "purpose": write.purpose,
+        "method": write.method,
+        "code": write.code,
+        "message": write.message,
+        "ms": round(write.took_ms, 1),
+    }
+
+
+def complete(cluster: Cluster, late: Sequence[Write]) -> None:
+    """Add to the records of ``cluster`` what was written after its cycle had left it on its way."""
+    for number in sorted({write.cycle for write in late}):
+        came = [write for write in late if write.cycle == number]
+        record = CycleRecord.objects.filter(cycle__cluster=cluster, cycle__number=number).first()
+        if record is None:
+            continue
+        uids = {write.workload_uid for write in came}
+        rows = dict(cluster.workloads.filter(uid__in=uids).values_list("uid", "pk"))
+        kept = [*record.writes, *(_told(write, rows) for write in came)]
+        record.writes = sorted(kept, key=lambda write: not write["code"])[:WRITES]
+        record.written += sum(bool(write.method) and not write.code for write in came)
+        record.refused += sum(bool(write.code) for write in came)
+        record.save(update_fields=["writes", "written", "refused"])
 
 
 def packed(snapshot: m.Snapshot) -> bytes | None:

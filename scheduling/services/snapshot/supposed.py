@@ -1,0 +1,88 @@
+"""Starts on their way, as plans count them: made, from when they were decided until the API server answers.
+
+Rows and pages go by the cluster alone. To a plan such work holds its GPUs where it was sent, counts for its
+queue and its user, and can be neither displaced nor resized: nothing may be written about it before its
+start is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from scheduling.cluster.adapters import Observed
+from scheduling.cluster.picture.compose import Picture
+from scheduling.engine import model as m
+from scheduling.services.snapshot.parts import BESIDE
+from scheduling.services.snapshot.situations import Known, Situation
+
+SLOW = timedelta(seconds=2)
+"""Who waits for longer is told that it is the cluster that has not taken the start (cluster time)."""
+ON_ITS_WAY = "Its start is decided and sent; the cluster has not taken it yet."
+
+Starts = Mapping[str, Observed]
+"""uid -> the workload as it is once its start is made."""
+
+
+@dataclass(frozen=True, slots=True)
+class Supposed:
+    """A cluster as plans count it."""
+
+    picture: Picture
+    known: dict[str, Known]
+    starting: Starts
+    """Those that wait in the cluster and hold GPUs here."""
+
+
+def suppose(picture: Picture, known: dict[str, Known], under_way: Starts) -> Supposed:
+    """``picture`` and what is ``known`` of it with the starts ``under_way`` made.
+
+    ``under_way`` has to have been asked for before the picture was taken. What the cluster shows as anything
+    but waiting is as it shows.
+    """
+    waiting = known.keys() & under_way.keys()
+    starting = {uid: under_way[uid] for uid in waiting if _waits(known[uid])}
+    if not starting:
+        return Supposed(picture, known, {})
+    seen = replace(
+        picture,
+        workloads=tuple(starting.get(o.uid, o) for o in picture.workloads),
+        by_uid={**picture.by_uid, **starting},
+    )
+    return Supposed(seen, known | {uid: _started(o) for uid, o in starting.items()}, starting)
+
+
+def _waits(known: Known) -> bool:
+    return known.situation is Situation.WAITING
+
+
+def _started(observed: Observed) -> Known:
+    return Known(Situation.HOLDING, started=observed.admitted, is_supposed=True)
+
+
+def firm(work: m.Workload) -> m.Workload:
+    """``work`` as it is planned around while its start is on its way."""
+    members = sum(work.placement.values()) or work.members.min
+    return replace(
+        work,
+        priority_class=BESIDE.name,
+        members=m.Members(members, members),
+        elastic=False,
+        stale_since=None,
+    )
+
+
+def told(starting: Iterable[Observed], now: datetime) -> list[m.Decision]:
+    """What those are told whose start takes long."""
+    return [
+        m.Decision(
+            workload=observed.key,
+            action=m.Action.WAIT,
+            reason=m.Reason.WAITS_FOR_TURN,
+            sentence=ON_ITS_WAY,
+            queue=observed.queue_label,
+        )
+        for observed in sorted(starting, key=lambda o: o.key)
+        if observed.admitted is not None and now - observed.admitted > SLOW
+    ]
