@@ -21,7 +21,7 @@ from scheduling.engine import (
     encode,
     plan,
 )
-from scheduling.engine.eviction.rooming import MOST_STRETCHED
+from scheduling.engine.eviction.attempts import MOST_STRETCHED
 from tests.scheduling.engine.evolve import apply, let_leave
 
 NOW = datetime(2026, 1, 5, 10, tzinfo=UTC)
