@@ -15,6 +15,7 @@ from scheduling.engine.admission.trial import DONE, try_class
 from scheduling.engine.compile.kernel import inner, once
 from scheduling.engine.compile.structs import Ints
 from scheduling.engine.eviction.bounds import began_to_its_cost, may_be_entitled
+from scheduling.engine.eviction.candidates import ensure_candidates
 from scheduling.engine.eviction.precedence import (
     OTHERS,
     all_start_again,
@@ -27,7 +28,8 @@ from scheduling.engine.eviction.precedence import (
     note_in_vain,
     preempting,
 )
-from scheduling.engine.eviction.rooming import ensure_candidates, make_room_below
+from scheduling.engine.eviction.rules import OWN_TOO
+from scheduling.engine.eviction.search import MADE, Ask, find_room
 from scheduling.engine.quota.fair_share import common_ancestor, levels_over, over_limit, takes_kept
 from scheduling.engine.state.queues import Queues
 from scheduling.engine.state.session import Session
@@ -220,7 +222,9 @@ def _gets_inside(world: Session, w: int, c: int, meet: int) -> bool:
     """``w`` starts inside its share, or gets there by making room below ``meet``."""
     q, refused = world.work.queue[w], world.candidates.failed.slot
     failed, refused[c, q] = refused[c, q], -1
-    if try_class(world, w, c, 0) == DONE or make_room_below(world, w, c, meet):
+    if try_class(world, w, c, 0) == DONE:
+        return True
+    if find_room(world, Ask(w, c, need_of(world, w), OWN_TOO, meet)) == MADE:
         return True
     refused[c, q] = failed
     return False

@@ -20,8 +20,19 @@ from scheduling.engine.state.input import (
     work_lost,
 )
 from scheduling.engine.state.order import Ordering
+from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import GPUS, RUNNING
 from scheduling.engine.state.victims import BOUND, LOOSE, UNRATED, Candidates
+
+
+@inner
+def ensure_candidates(world: Session) -> None:
+    """List them if nobody did so in this cycle."""
+    if not world.candidates.ready[0]:
+        list_candidates(
+            world.work, world.ranks, world.rules, world.tree, world.ordering, world.out.action,
+            world.candidates,
+        )  # fmt: skip
 
 
 @inner

@@ -17,9 +17,9 @@ from scheduling.engine.admission.allocate import (
 from scheduling.engine.compile.kernel import inner, once
 from scheduling.engine.compile.structs import Flags
 from scheduling.engine.eviction.bounds import note_loss
+from scheduling.engine.eviction.candidates import ensure_candidates
 from scheduling.engine.eviction.cheapest_set import cheapest_set
 from scheduling.engine.eviction.price_by_merit import AHEAD_S, price_all
-from scheduling.engine.eviction.rooming import ensure_candidates
 from scheduling.engine.eviction.rules import RECLAIM, STRICT, VictimRequest
 from scheduling.engine.model import UNLIMITED
 from scheduling.engine.order.by_merit import expected_gpu_s, lead_of

@@ -12,11 +12,11 @@ from scheduling.engine.admission.allocate import share_allows
 from scheduling.engine.compile.kernel import inner, once
 from scheduling.engine.compile.structs import Flags, Ints
 from scheduling.engine.eviction.bounds import is_promising, note_loss
+from scheduling.engine.eviction.candidates import ensure_candidates
 from scheduling.engine.eviction.carry_out import leaves_by_queue
 from scheduling.engine.eviction.free_seats import give_members_on
 from scheduling.engine.eviction.lines import is_shrunk, shrink_for
 from scheduling.engine.eviction.protection import patient_until
-from scheduling.engine.eviction.rooming import ensure_candidates
 from scheduling.engine.eviction.rules import NOTHING, RECLAIM, STRICT, VictimRequest, note_owed
 from scheduling.engine.placement.node_room import pick_device, sit, slots_on
 from scheduling.engine.quota.fair_share import PLAIN, reach

@@ -30,6 +30,10 @@ from scheduling.engine.state.session import Session
 from scheduling.engine.state.units import EPS, GPUS
 
 RECLAIM, PREEMPT, BOTH, BOTH_OWED = 0, 1, 2, 3
+MOVES, MIXED, OWN_TOO = 4, 5, 6
+"""What an attempt is made by beside RECLAIM (``attempts``): others move; they move beside a reclaim; lower
+priority of the own queue leaves too, by PREEMPT inside the leaf and by BOTH or BOTH_OWED above it.
+"""
 STRICT, DELAY, PROTECTED, BUDGET, CAP = 0, 1, 2, 3, 4
 """What a search overlooks: nothing; how long the workload has to wait before; beyond that, protection of
 victims by time, the queues' budgets, or the eviction cap.

@@ -13,6 +13,7 @@ from scheduling.engine.compile.structs import Ints
 from scheduling.engine.division.share_out import share_out_before_search
 from scheduling.engine.eviction.borrowers import goes_before_borrowers
 from scheduling.engine.eviction.bounds import displaceable
+from scheduling.engine.eviction.candidates import ensure_candidates
 from scheduling.engine.eviction.giving_way import gives_way, may_make_room
 from scheduling.engine.eviction.precedence import (
     OWN,
@@ -24,7 +25,8 @@ from scheduling.engine.eviction.precedence import (
     preempting,
     start_again,
 )
-from scheduling.engine.eviction.rooming import ensure_candidates, make_room, move_others
+from scheduling.engine.eviction.rules import MOVES
+from scheduling.engine.eviction.search import ALL_TO_LEAVE, MADE, asked_by, find_room
 from scheduling.engine.order.by_merit import by_merit
 from scheduling.engine.placement.node_index import row_of
 from scheduling.engine.quota.fair_share import levels_over
@@ -42,10 +44,22 @@ def gets_room(world: Session, w: int, c: int, turn: int) -> bool:
     """
     share_out_before_search(world)
     if by_merit(world.tree, world.work.queue[w]):
-        return gives_way(world, w, c) or (may_make_room(world, w, c) and make_room(world, w, c))
-    if goes_before_borrowers(world, w, c) or make_room(world, w, c):
+        return gives_way(world, w, c) or (may_make_room(world, w, c) and _make_room(world, w, c))
+    if goes_before_borrowers(world, w, c) or _make_room(world, w, c):
         return True
     return _goes_before_the_new(world, w, c, turn)
+
+
+@inner
+def _move_others(world: Session, w: int, c: int) -> bool:
+    if world.rules.max_moves == 0:
+        return False
+    return bool(find_room(world, asked_by(world, w, c, MOVES)) == MADE)
+
+
+@inner
+def _make_room(world: Session, w: int, c: int) -> bool:
+    return bool(find_room(world, asked_by(world, w, c, ALL_TO_LEAVE)) == MADE)
 
 
 @once
@@ -55,7 +69,7 @@ def others_move(world: Session, w: int) -> bool:
         c = world.work.wish[k, w]
         if c < 0:
             break
-        if ahead_of(world, w, c) < 0 and move_others(world, w, c):
+        if ahead_of(world, w, c) < 0 and _move_others(world, w, c):
             return True
     return False
 
@@ -85,7 +99,7 @@ def _starts_without(world: Session, w: int, c: int, turn: int, who: Ints) -> boo
     """``w`` starts, or makes room, where ``who`` have stepped back; else they start again."""
     q, refused = world.work.queue[w], world.candidates.failed.slot
     failed, refused[c, q] = refused[c, q], -1
-    gets_room = try_class(world, w, c, turn) == DONE or move_others(world, w, c)
+    gets_room = try_class(world, w, c, turn) == DONE or _move_others(world, w, c)
     if not gets_room and not _makes_room_beside(world, w, c, who):
         refused[c, q] = failed
         start_again(world, w, who)
@@ -109,7 +123,7 @@ def _makes_room_beside(world: Session, w: int, c: int, who: Ints) -> bool:
         counted = world.out.action[v] == codes.MOVE or world.out.starts.served[v]
         if counted and world.rules.eviction_cap < np.inf:
             return False
-    return make_room(world, w, c)
+    return _make_room(world, w, c)
 
 
 @once
@@ -172,7 +186,7 @@ def _makes_room_in_turn(world: Session, w: int, turn: int, by_priority: bool) ->
                 continue
         elif not _is_in_turn(world, w, c, turn):
             continue
-        if move_others(world, w, c) or gets_room(world, w, c, turn):
+        if _move_others(world, w, c) or gets_room(world, w, c, turn):
             give_up_turn(world, w)
             return True
     if world.out.action[w] == codes.WAIT:

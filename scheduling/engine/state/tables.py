@@ -77,6 +77,7 @@ def _sizes(tree: Tree, nodes: Nodes, work: Work, holds: Holds, domains: Domains)
     slots, size = work.phase.size, nodes.gpu_class.size
     members = max(int(work.most.max(initial=1)) * 2, int(nodes.size[GPUS].sum()) // 1000 + 1)
     shapes = min(slots, max(MOST_SHAPES, slots // WORK_BY_SHAPE)) + 1
+    class_blocks = size // BLOCK_SIZE + 1 + nodes.rate.size
     return {
         "class": nodes.rate.size, "queue": tree.parent.size, "slot": slots, "node": size,
         "hold": holds.node.size, "holder": max(holds.node.size, slots), "figure": WIDEST,
@@ -85,7 +86,8 @@ def _sizes(tree: Tree, nodes: Nodes, work: Work, holds: Holds, domains: Domains)
         "row": min(MOST_ROWS, max(FEWEST_ROWS, INDEX_CELLS // max(size, 1))),
         "place": 1 << (2 * shapes).bit_length(), "mix": 1 << max(4, 2 * slots).bit_length(),
         "block": size // BLOCK_SIZE + 1,
-        "class_block": size // BLOCK_SIZE + 1 + nodes.rate.size, "domain": int(domains.base[-1]),
+        "class_block": class_blocks, "on_heap": max(size, class_blocks),
+        "domain": int(domains.base[-1]),
     }  # fmt: skip
 
 

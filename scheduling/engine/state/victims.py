@@ -49,11 +49,11 @@ class StatementLog:
 class CostHeap(NamedTuple):
     """Nodes, or blocks of them, by what it costs to clear them (``eviction.cost_heap``)."""
 
-    node: Annotated[Ints, per("node")]
-    position: Annotated[Ints, per("node", fill=-1)]
+    node: Annotated[Ints, per("on_heap")]
+    position: Annotated[Ints, per("on_heap", fill=-1)]
     size: Annotated[Ints, per("1")]
-    cost: Annotated[Floats, per("node")]  # GPU-seconds
-    costed_at: Annotated[Ints, per("node")]  # number of the search, 0 never
+    cost: Annotated[Floats, per("on_heap")]  # GPU-seconds
+    costed_at: Annotated[Ints, per("on_heap")]  # number of the search, 0 never
 
 
 @declare

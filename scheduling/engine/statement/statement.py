@@ -4,7 +4,7 @@ this very plan, virtually and in a log.
 ``StatementLog.slot`` and ``part`` are the log, ``mark`` its end. All that was tried since a mark
 is undone together, last first; one alone may be undone, and done again, out of order, since room and usage
 are sums. A search looks at its own part of the log alone, which begins where those end who step back before
-it (``search_on``). What stays in the log is carried out: those who leave, shrink or move by ``rooming``,
+it (``search_on``). What stays in the log is carried out: those who leave, shrink or move by ``search``,
 those who step back by ``precedence``.
 """
 

@@ -18,9 +18,10 @@ from scheduling.engine import (
     Reason,
     Snapshot,
     Workload,
+    encode,
     plan,
 )
-from scheduling.engine.eviction.rooming import MOST_STRETCHED
+from scheduling.engine.eviction.attempts import MOST_STRETCHED
 from tests.scheduling.engine.evolve import apply, let_leave
 
 NOW = datetime(2026, 1, 5, 10, tzinfo=UTC)
@@ -93,3 +94,20 @@ def test_workload_beyond_the_bound_of_searches_gets_its_room_in_the_next_cycle()
 
 def test_workload_within_the_bound_is_told_nothing_of_it() -> None:
     assert list(_waiting(_street(MOST_STRETCHED))) == []
+
+
+def test_fewer_nodes_than_classes_leave_a_place_on_the_heap_for_each_block() -> None:
+    snapshot = Snapshot(
+        now=NOW,
+        gpu_classes=(GpuClass("f"), GpuClass("g")),
+        nodes=(Node("n1", gpu_class="g", gpus=1000),),
+        queues=(),
+        priority_classes=(),
+        workloads=(),
+    )
+
+    blocks = encode(snapshot).world.candidates.blocks
+
+    assert blocks.open.size > 1
+    for places in (blocks.heap.node, blocks.heap.position, blocks.heap.cost):
+        assert places.size >= blocks.open.size

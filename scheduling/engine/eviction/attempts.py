@@ -1,0 +1,61 @@
+"""Every attempt at room that is not free, in order: the one table that ``find_room`` runs through.
+
+Waived is nothing at first. Where that fails, what stood in the way of somebody is waived, one after another,
+to say what the workload waits for. All attempts up to fair shares come before those that go further.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from scheduling.engine.eviction.rules import (
+    BUDGET,
+    CAP,
+    DELAY,
+    MIXED,
+    MOVES,
+    OWN_TOO,
+    PROTECTED,
+    RECLAIM,
+    STRICT,
+)
+from scheduling.engine.quota.fair_share import LENT, PLAIN, ROUNDED
+
+
+class Way(NamedTuple):
+    """One attempt: ``by`` whom room is made; whether gangs may go that lie partly inside the share of their
+    queue, or were evicted often, as far as nominal is ``owed``; how far it stretches; what is ``waived`` for
+    it last.
+    """
+
+    by: int
+    owed: bool
+    stretch: int
+    waived: int
+
+
+WAIVED = (STRICT, DELAY, PROTECTED, BUDGET, CAP)
+
+WAYS = (
+    # Nobody leaves and nobody's share changes, so each class of the wish is asked this before any other row.
+    Way(MOVES, False, PLAIN, STRICT),
+    # Apart from OWN_TOO: lower priority of the own queue stays while others hold more than their shares.
+    Way(RECLAIM, False, PLAIN, CAP),
+    # Apart from RECLAIM: a mover is seated elsewhere at once, on GPUs that are free now, so nodes are cleared
+    # one by one; at most MOST_MIXED times in a cycle.
+    Way(MIXED, False, PLAIN, STRICT),
+    Way(RECLAIM, True, PLAIN, CAP),
+    # First inside the leaf alone, where nobody has to be entitled; then from where reclaim ended to the root.
+    Way(OWN_TOO, False, PLAIN, CAP),
+    # Apart from that: the queues of the workload have to end inside their nominal, not inside their shares.
+    Way(OWN_TOO, True, PLAIN, CAP),
+    # Inside the shares of others, so only once nothing else does, whatever is waived; this and the next at
+    # most MOST_STRETCHED times in a cycle.
+    Way(RECLAIM, True, LENT, CAP),
+    Way(RECLAIM, True, ROUNDED, CAP),
+)
+
+MOST_STRETCHED = 32
+"""Searches in a cycle that go further than to fair shares; this bounds its time."""
+MOST_MIXED = 32
+"""Searches in a cycle for moves beside evictions, likewise."""

@@ -1,0 +1,354 @@
+"""The one search for room that is not free: the attempts of the table, one after another."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from scheduling.engine import codes
+from scheduling.engine.admission.allocate import need_of, only_reserved, passes_nominal
+from scheduling.engine.admission.reserve import forget_reservation, hold_nodes_again, let_nodes_of
+from scheduling.engine.compile.kernel import inner, once
+from scheduling.engine.eviction.attempts import MOST_MIXED, MOST_STRETCHED, WAIVED, WAYS, Way
+from scheduling.engine.eviction.bounds import (
+    fails_like_another,
+    first_of_both,
+    is_promising,
+    lent_at_most,
+    note_failure,
+)
+from scheduling.engine.eviction.candidates import ensure_candidates
+from scheduling.engine.eviction.carry_out import carry_out
+from scheduling.engine.eviction.consolidation import consolidate, move_beside_victims
+from scheduling.engine.eviction.free_seats import find_victims, give_up, lost_so_far
+from scheduling.engine.eviction.protection import (
+    blame_protection,
+    ends_sooner,
+    is_lawful,
+    patient_until,
+)
+from scheduling.engine.eviction.rules import (
+    ALL,
+    BOTH,
+    BOTH_OWED,
+    DELAY,
+    MIXED,
+    MOVES,
+    NOTHING,
+    OWN_TOO,
+    PREEMPT,
+    PROTECTED,
+    RECLAIM,
+    SOME,
+    STRICT,
+    VictimRequest,
+    note_owed,
+)
+from scheduling.engine.quota.fair_share import LENT, PLAIN, ROUNDED, reach
+from scheduling.engine.state.session import Session
+from scheduling.engine.state.units import EPS
+from scheduling.engine.statement.changed import EVERY, REACH, changed
+from scheduling.engine.statement.lines import note_bound
+from scheduling.engine.statement.statement import how_many
+
+MADE, WAITS, RESERVED_FREE, NOBODY = 0, 1, 2, 3
+"""How a search ends: others leave or move; a protection is what the workload waits for; free GPUs that are
+kept for another would do; it failed.
+"""
+ALL_TO_LEAVE = -1
+"""In place of one kind of attempt: all in which somebody leaves."""
+
+
+class Ask(NamedTuple):
+    """``w`` asks for ``need`` milli-GPU on class ``c``, ``by`` one kind of attempt, with nothing waived, or
+    ALL_TO_LEAVE; if ``meet`` is not -1, it has to end inside its share in every queue below that one.
+    """
+
+    w: int
+    c: int
+    need: int
+    by: int
+    meet: int
+
+
+@once
+def asked_by(world: Session, w: int, c: int, by: int) -> Ask:
+    return Ask(w, c, need_of(world, w), by, -1)
+
+
+@inner
+def find_room(world: Session, ask: Ask) -> int:
+    """MADE: what was found is carried out. Else all is as before, but for what is told, and the failure is
+    remembered.
+
+    Nodes that a gang keeps for a share above nominal are kept from nobody to whom nominal is owed.
+    """
+    if not _may_gain(world, ask.w, ask.c):
+        return NOBODY
+    if ask.by != ALL_TO_LEAVE:
+        return _try_ways(world, ask, PLAIN)
+    yields = _yields(world, ask.w, ask.c)
+    if yields:
+        let_nodes_of(world, ask.c)
+    ended = _try_further_and_further(world, ask)
+    if yields and ended == MADE:
+        _give_nodes_up(world, ask.c)
+    elif yields:
+        hold_nodes_again(world, ask.c)
+    return ended
+
+
+@once
+def _may_gain(world: Session, w: int, c: int) -> bool:
+    """Whether anybody runs on class ``c`` who might make room; then candidates are listed."""
+    if passes_nominal(world, w, c):
+        return False
+    ensure_candidates(world)
+    if world.candidates.size_of_class[c] == 0:
+        return False
+    return not fails_like_another(world, w, c)
+
+
+@once
+def _yields(world: Session, w: int, c: int) -> bool:
+    """Whether nominal is owed to ``w`` and not to who keeps nodes of class ``c``."""
+    holder = world.queues.reservations.slot[c]
+    return holder >= 0 and not _is_owed(world, holder, c) and _is_owed(world, w, c)
+
+
+@inner
+def _is_owed(world: Session, w: int, c: int) -> bool:
+    need, q = need_of(world, w), world.work.queue[w]
+    top = reach(world.tree, world.queues, world.division, q, c, need)
+    request = VictimRequest(w, c, RECLAIM, top, True, STRICT, need, False, PLAIN)
+    return bool(note_owed(world, request) != NOTHING)
+
+
+@once
+def _give_nodes_up(world: Session, c: int) -> None:
+    """Who kept them waits; it is asked again, since somebody left."""
+    holder = world.queues.reservations.slot[c]
+    world.out.action[holder] = codes.WAIT
+    forget_reservation(world, c)
+
+
+@once
+def _try_further_and_further(world: Session, ask: Ask) -> int:
+    ended = _try_ways(world, ask, PLAIN)
+    stretch = _stretch_for(world, ask) if ended == NOBODY else PLAIN
+    if stretch != PLAIN:
+        world.queues.round.stretched += 1
+        ended = _try_ways(world, ask, stretch)
+    failed = ended in (NOBODY, WAITS)
+    if failed and world.rules.now >= world.work.evicted[ask.w] + world.rules.cooldown:
+        note_failure(world, ask.w, ask.c)
+    return ended
+
+
+@once
+def _stretch_for(world: Session, ask: Ask) -> int:
+    """How far a reclaim may go where no other search succeeds, whatever it waives."""
+    stretch = PLAIN
+    if world.queues.redivision.grace_until_s[ask.c] > 0.0:
+        return PLAIN
+    if _is_owed(world, ask.w, ask.c):
+        stretch = LENT
+    elif _rounded_reach(world, ask) != world.work.queue[ask.w]:
+        stretch = ROUNDED
+    if stretch != PLAIN and world.queues.round.stretched == MOST_STRETCHED:
+        note_bound(world.out, ask.w, MOST_STRETCHED)
+        return PLAIN
+    return stretch
+
+
+@inner
+def _rounded_reach(world: Session, ask: Ask) -> int:
+    """The highest queue below which what it asks for brings each queue on the way closer to its share."""
+    q, held, fair = world.work.queue[ask.w], world.queues.usage.held, world.division.fair
+    while q > 0 and ask.need < 2.0 * (fair[ask.c, q] - held[ask.c, q]) - EPS:
+        q = world.tree.parent[q]
+    return q
+
+
+@inner
+def _try_ways(world: Session, ask: Ask, stretch: int) -> int:
+    """Row by row of what goes as far as ``stretch``; then again, with what stood in the way waived."""
+    forbidden = world.queues.search.forbidden
+    for waived in WAIVED:
+        forbidden[waived] = 0
+    for waived in WAIVED:
+        if waived != STRICT and (forbidden[waived] == 0 or ask.by != ALL_TO_LEAVE):
+            continue
+        for way in WAYS:
+            if way.stretch != stretch or waived > way.waived or not _is_asked(ask, way):
+                continue
+            ended, request = _try(world, ask, way, waived)
+            if ended == RESERVED_FREE:
+                return RESERVED_FREE
+            if ended == MADE:
+                return _decide(world, request)
+    return NOBODY
+
+
+@once
+def _is_asked(ask: Ask, way: Way) -> bool:
+    if ask.by == ALL_TO_LEAVE:
+        return way.by != MOVES
+    return bool(way.by == ask.by)
+
+
+@once
+def _decide(world: Session, request: VictimRequest) -> int:
+    """What was found is carried out, or told as what the workload waits for."""
+    if request.overlook == STRICT or is_lawful(world, request):
+        carry_out(world, request)
+        return MADE
+    if world.out.action[request.w] == codes.UNDECIDED:
+        blame_protection(world, request)
+    give_up(world, request)
+    if request.overlook == DELAY and world.queues.search.forbidden[PROTECTED] == 1:
+        _tell_of_sooner(world, request)
+    return WAITS
+
+
+@once
+def _tell_of_sooner(world: Session, told: VictimRequest) -> None:
+    """Who waits for what others hold may preempt in its own queue before, once a protection ends."""
+    w, c, leaf = told.w, told.c, world.work.queue[told.w]
+    request = VictimRequest(w, c, PREEMPT, leaf, True, PROTECTED, told.need, False, PLAIN)
+    if is_promising(world, request) and find_victims(world, request):
+        if ends_sooner(world, request):
+            blame_protection(world, request)
+        give_up(world, request)
+
+
+@once
+def _try(world: Session, ask: Ask, way: Way, waived: int) -> tuple[int, VictimRequest]:
+    """One row: MADE where its victims, or movers, stand in the log and the workload has claimed its seats."""
+    w, c, q, need = ask.w, ask.c, world.work.queue[ask.w], ask.need
+    if way.by == OWN_TOO:
+        ended, request = _climb(world, ask, way, waived, _first_top(world, ask, way, waived))
+        if ended == MADE and request.rule == PREEMPT and waived == STRICT:
+            return _or_cheaper(world, ask, request)
+        return ended, request
+    top = reach(world.tree, world.queues, world.division, q, c, need)
+    if way.stretch == ROUNDED:
+        top = _rounded_reach(world, ask)
+    lent = way.stretch == LENT
+    request = VictimRequest(w, c, RECLAIM, top, way.owed, waived, need, lent, way.stretch)
+    if way.by == MOVES:
+        return (MADE if consolidate(world, w, c) else NOBODY), request
+    owed = note_owed(world, request) if way.stretch != ROUNDED else NOTHING
+    if top == q or (way.owed and way.stretch == PLAIN and owed == NOTHING):
+        return NOBODY, request
+    return _attempt(world, ask, way, request, ALL if lent else owed)
+
+
+@once
+def _first_top(world: Session, ask: Ask, way: Way, waived: int) -> int:
+    """The queue below which both kinds of victims are searched first, -1 for nowhere: for the first row, the
+    leaf.
+    """
+    q = world.work.queue[ask.w]
+    if ask.meet >= 0:
+        top = reach(world.tree, world.queues, world.division, q, ask.c, ask.need)
+        return ask.meet if world.tree.depth[ask.meet] < world.tree.depth[top] else top
+    return _beyond(world, ask, waived) if way.owed else q
+
+
+@inner
+def _beyond(world: Session, ask: Ask, waived: int) -> int:
+    """The lowest queue below which both kinds may do what each alone cannot, -1 if there is none."""
+    w, c, q, need = ask.w, ask.c, world.work.queue[ask.w], ask.need
+    top = reach(world.tree, world.queues, world.division, q, c, need)
+    return first_of_both(world, VictimRequest(w, c, BOTH, top, False, waived, need, False, PLAIN))
+
+
+@inner
+def _climb(world: Session, ask: Ask, way: Way, waived: int, top: int) -> tuple[int, VictimRequest]:
+    """From ``top`` up to the root: what leaves below a queue may bring the workload inside the share there,
+    and so entitle it to what others hold above theirs.
+    """
+    w, c, q, need = ask.w, ask.c, world.work.queue[ask.w], ask.need
+    request = VictimRequest(w, c, BOTH, top, way.owed, waived, need, False, PLAIN)
+    while top >= 0:
+        rule = PREEMPT if top == q else (BOTH_OWED if way.owed else BOTH)
+        owed = ALL if way.owed or rule == PREEMPT else SOME
+        request = VictimRequest(w, c, rule, top, owed == ALL, waived, need, False, PLAIN)
+        ended, request = _attempt(world, ask, way, request, owed)
+        if ended != NOBODY:
+            return ended, request
+        top = _beyond(world, ask, waived) if top == q else world.tree.parent[top]
+    return NOBODY, request
+
+
+@inner
+def _attempt(
+    world: Session, ask: Ask, way: Way, request: VictimRequest, owed: int
+) -> tuple[int, VictimRequest]:
+    """One search, unless it is in vain or too soon; of what it takes at most, so much is ``owed``."""
+    if (way.by == MIXED and world.rules.max_moves == 0) or not is_promising(world, request):
+        return NOBODY, request
+    if request.overlook == STRICT and world.rules.now < patient_until(
+        world, request.w, request.rule, owed == ALL
+    ):
+        world.queues.search.forbidden[DELAY] = 1
+        if owed != SOME or world.rules.now < patient_until(world, request.w, request.rule, True):
+            return NOBODY, request
+        request = _hasty(request)
+    if request.rule != RECLAIM and ask.meet < 0 and only_reserved(world, request.w, request.c):
+        return RESERVED_FREE, request
+    mixes = way.by == MIXED
+    found = _moves_beside(world, request) if mixes else _find_victims_afresh(world, request)
+    return (MADE if found else NOBODY), request
+
+
+@once
+def _moves_beside(world: Session, request: VictimRequest) -> bool:
+    """Others move beside those who may go for it."""
+    rounds = world.queues.round
+    if rounds.mixed == MOST_MIXED:
+        note_bound(world.out, request.w, MOST_MIXED)
+        return False
+    rounds.mixed += 1
+    return bool(move_beside_victims(world, request))
+
+
+@once
+def _hasty(request: VictimRequest) -> VictimRequest:
+    """The same for one that has waited long enough only for what is owed to it."""
+    rule = BOTH_OWED if request.rule == BOTH else request.rule
+    return VictimRequest(
+        request.w, request.c, rule, request.top, request.owed, request.overlook, request.need,
+        rule == RECLAIM, request.stretch,
+    )  # fmt: skip
+
+
+@once
+def _find_victims_afresh(world: Session, request: VictimRequest) -> bool:
+    """Nodes are rated anew for what is LENT, and again for whoever searches next."""
+    lent = request.stretch == LENT
+    if lent:
+        changed(world, REACH, request.c, EVERY)
+    found = find_victims(world, request)
+    if lent:
+        changed(world, REACH, request.c, EVERY)
+    return bool(found)
+
+
+@once
+def _or_cheaper(world: Session, ask: Ask, request: VictimRequest) -> tuple[int, VictimRequest]:
+    """The preemption that succeeded, or the search of both kinds where others who hold too much lose less:
+    they would leave next, for those of the own queue who left.
+    """
+    if how_many(world.candidates) < 2 or lent_at_most(world, ask.w, ask.c) == 0:
+        return MADE, request
+    price = lost_so_far(world)
+    give_up(world, request)
+    for way in WAYS:
+        if way.by == OWN_TOO:
+            ended, both = _climb(world, ask, way, STRICT, _beyond(world, ask, STRICT))
+            if ended == MADE and lost_so_far(world) < price:
+                return MADE, both
+            if ended == MADE:
+                give_up(world, both)
+    return (MADE if find_victims(world, request) else NOBODY), request
