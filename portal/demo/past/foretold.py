@@ -17,7 +17,8 @@ from scheduling.services.starts import outcomes
 from scheduling.services.starts.futures import look_ahead
 from scheduling.services.starts.known import Known, known_from
 from scheduling.services.starts.refresh import why_not
-from scheduling.simulation.ahead.bands import Band, Came, Correction
+from scheduling.simulation.ahead.bands import Band
+from scheduling.simulation.ahead.correction import Came, correction_from
 
 EVERY = timedelta(hours=4)
 FUTURES = 8
@@ -33,8 +34,6 @@ class Foretold(History):
         self._next = since
         self._told: list[ForecastOutcome] = []
         self._by_name: set[str] = set()
-        self._open: list[ForecastOutcome] = []
-        self._correction = Correction()
 
     def on_plan(self, now: datetime, snapshot: Snapshot, plan: Plan) -> None:
         super().on_plan(now, snapshot, plan)
@@ -51,13 +50,9 @@ class Foretold(History):
         return known_from(self.workloads.values(), now)
 
     def _tell(self, now: datetime, snapshot: Snapshot, waiting: set[str]) -> None:
-        self._learn(now)
         known = self.known(now)
         ahead = look_ahead(snapshot, known, futures=FUTURES, ahead_s=AHEAD_S)
-        correction = self._correction.with_waiting(
-            Came(Band(o.raw_p50_s, o.raw_p90_s), (now - o.told_at).total_seconds())
-            for o in self._open
-        )
+        correction = correction_from((_came(one, now) for one in self._told), now.timestamp())
         for name, raw in ahead.bands().items():
             work, band = self.workloads[name], correction.correct(raw)
             fresh = name in waiting and not work.first_started_at
@@ -79,16 +74,6 @@ class Foretold(History):
         )
         self._by_name.add(name)
         self._told.append(told)
-        self._open.append(told)
-
-    def _learn(self, now: datetime) -> None:
-        """From what has started since, in the order of the starts."""
-        came = [one for one in self._open if one.workload.first_started_at]
-        for one in sorted(came, key=lambda one: one.workload.first_started_at or now):
-            start = max(one.told_at, one.workload.first_started_at or now)
-            raw = Band(one.raw_p50_s, one.raw_p90_s)
-            self._correction.learn(Came(raw, (start - one.told_at).total_seconds()))
-        self._open = [one for one in self._open if not one.workload.first_started_at]
 
     @transaction.atomic
     def save(self) -> None:
@@ -101,6 +86,11 @@ class Foretold(History):
             one.naive_s = waits.get(outcomes.size_of(one.workload))
         ForecastOutcome.objects.bulk_create(self._told, batch_size=200)
         outcomes.settle(self.cluster)
+
+
+def _came(one: ForecastOutcome, now: datetime) -> Came:
+    start = one.workload.first_started_at
+    return outcomes.came(one, max(one.told_at, start or now), started=start is not None)
 
 
 def _started_before(work: Workload, at: datetime) -> bool:

@@ -122,6 +122,11 @@ HERE: Sequence[Claim] = (
     ), PHILLY),
     Claim("eta", (
         within("band_p50_p90_pct", "starts within P50 to P90, %", 35, 45),
+        Line("band_low_pct", "the same, 95 % from, %"),
+        Line("band_high_pct", "the same, 95 % to, %"),
+        Line("before_p50_pct", "starts before P50, %"),
+        Line("before_p90_pct", "starts before P90, %"),
+        Line("forecasts", "forecasts judged", digits=0),
         at_most("median_relative_error_pct", "median error of waits over 10 min, % of the wait", 25, 1),
     ), PHILLY),
     Claim("jct-philly", (

@@ -33,7 +33,7 @@ from scheduling.services.starts.known import Known, known_of
 from scheduling.services.starts.outcomes import correction_of
 from scheduling.services.starts.refresh import KNOWN_RUNS, OWN_CHANGE, rounded
 from scheduling.services.words.told import Said, sealed_of
-from scheduling.simulation.ahead.bands import Correction
+from scheduling.simulation.ahead.correction import Correction
 
 FRESH_S = 5.0
 """A reading of the cluster answers questions for so long: people type faster than plans change."""

@@ -10,32 +10,46 @@ from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 
-from django.db.models import Max, Q
+from django.db.models import F, Max, Q
 
 from scheduling.models import Cluster, ForecastOutcome, GpuClass, Workload
 from scheduling.services.starts.causes import cause_of
-from scheduling.simulation.ahead.bands import Band, Came, Correction
+from scheduling.simulation.ahead.bands import Band
+from scheduling.simulation.ahead.correction import Came, Correction, correction_from
 
 AGAIN = timedelta(hours=1)
+REMEMBERED = timedelta(days=28)
+"""What the correction learns from was told within so long."""
 LEARNED = 2000
-"""The latest outcomes that the correction learns from."""
+"""So many of those forecasts at most, evenly over that time."""
 NAIVE_STARTS = 50
 
 
 def correction_of(cluster: Cluster, now: datetime) -> Correction:
-    """From what has come by ``now``, in the order in which it came; of what is late and still waits, that
-    it is late."""
-    found = Correction()
-    told = ForecastOutcome.objects.filter(workload__cluster=cluster)
-    ended = told.filter(started_at__lte=now).order_by("-started_at")[:LEARNED]
-    for one in reversed(ended):
-        found.learn(Came(_raw(one), (one.started_at - one.told_at).total_seconds()))  # type: ignore[operator]
-    waiting = told.filter(started_at=None).order_by("told_at")
-    return found.with_waiting(Came(_raw(o), (now - o.told_at).total_seconds()) for o in waiting)
+    """From what was told of late: what came of it by ``now``, or that it waits still. Two queries.
+
+    A part of what waits is taken as large as of what has started, else the correction would lean to either.
+    """
+    told = ForecastOutcome.objects.filter(
+        workload__cluster=cluster, told_at__gt=now - REMEMBERED, told_at__lt=now
+    )
+    each = -(-max(1, told.count()) // LEARNED)
+    some = told.annotate(turn=F("id") % each).filter(turn=0).order_by("id")
+    return correction_from(_came(some, now), now.timestamp())
 
 
-def _raw(one: ForecastOutcome) -> Band:
-    return Band(one.raw_p50_s, one.raw_p90_s)
+def _came(told: Iterable[ForecastOutcome], now: datetime) -> Iterable[Came]:
+    for one in told:
+        started = one.started_at is not None and one.started_at <= now
+        until = one.started_at if started and one.started_at else now
+        yield came(one, until, started=started)
+
+
+def came(one: ForecastOutcome, until: datetime, *, started: bool) -> Came:
+    """A forecast as the correction learns from it: it waited until then, and started there or waits still."""
+    raw = Band(one.raw_p50_s, one.raw_p90_s)
+    waited_s = (until - one.told_at).total_seconds()
+    return Came(raw, one.told_at.timestamp(), waited_s, started)
 
 
 def settle(cluster: Cluster) -> int:

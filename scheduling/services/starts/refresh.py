@@ -29,7 +29,8 @@ from scheduling.services.starts import outcomes
 from scheduling.services.starts.futures import AHEAD_S, Ahead, look_ahead
 from scheduling.services.starts.known import Known, known_of
 from scheduling.services.starts.movers import movers
-from scheduling.simulation.ahead.bands import Band, Correction
+from scheduling.simulation.ahead.bands import Band
+from scheduling.simulation.ahead.correction import Correction
 
 SHARE = 0.25
 """Of one core."""

@@ -48,6 +48,7 @@ class Walk(Course):
         self.cast = cast
         self.jobs = new_jobs(trace.submit_s, trace.duration_s, checkpoint_s, restart_s, cast.most)
         self.origin_s = float(frame.now)
+        self.options = options
         super().__init__(frame, cast, self.jobs, options)
 
     def go_to(self, stop_s: int) -> None:
@@ -107,11 +108,14 @@ class Forecaster:
             self.runs.note(self.kinds(job), float(self.trace.duration_s[job]))
         self.ended.clear()
 
-    def tell(self, now_s: int) -> tuple[Ints, Ints]:
-        """The jobs that wait, and the start of each in each future (-1: not within the horizon)."""
+    def tell(self, now_s: int, awaited: Ints | None = None) -> tuple[Ints, Ints]:
+        """The jobs that wait, or those of ``awaited`` that do, and the start of each in each future (-1: not
+        within the horizon). Futures go by the replay's own options, and end when the last of these starts."""
         opening, which = self.walk.opening(now_s)
         dice = np.random.default_rng([self.seed, now_s])
         waiting = np.flatnonzero(opening.waits)
+        if awaited is not None:
+            waiting = waiting[np.isin(which[waiting], awaited)]
         if not waiting.size:
             return which[waiting], np.empty((0, 0), np.int64)
         asked = [self._asked(int(job), now_s, opening, i) for i, job in enumerate(which.tolist())]
@@ -120,7 +124,10 @@ class Forecaster:
         starts = np.empty((self.futures, waiting.size), np.int64)
         for number in range(self.futures):
             coming = self._coming(rhythm, now_s, dice)
-            future = live_on(opening, rests[number], coming, stop_s=MOST_AHEAD_S)
+            future = live_on(
+                opening, rests[number], coming,
+                stop_s=MOST_AHEAD_S, awaited=waiting, options=self.walk.options,
+            )  # fmt: skip
             starts[number] = future.starts[waiting]
         return which[waiting], starts
 

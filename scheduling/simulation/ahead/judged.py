@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, pairwise
 
 import numpy as np
 
@@ -12,16 +12,19 @@ from scheduling.engine.compile.structs import Floats, Ints
 from scheduling.simulation.replay.weir import DEFAULT_POLICY, SHIPPED
 
 from ..traces import Trace
-from .bands import Band, Came, Correction, bands
+from .bands import Band, bands
+from .correction import Came, Correction, correction_from
 from .eta import Forecaster, Walk
 
 SEED = 20171001
-SUBMITS, HOURS = 110, 40
-"""Sampled moments of the two months: submissions of jobs that then wait, and whole hours."""
-MOST_OF_AN_HOUR = 40
+SUBMITS, HOURS = 60, 50
+"""Sampled moments of each month: submissions of jobs that then wait, and whole hours at which some wait."""
+MOST_OF_AN_HOUR = 20
 """Of what waits at an hour so many are judged: a backlog of thousands is one event, not thousands."""
 FIRST_OF_NOVEMBER_S = 31 * 86400
 LEAST_WAIT_S = 600
+DAY_S = 86400
+RESAMPLED = 2000
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +63,22 @@ def told_over(
 def _moments(trace: Trace, truth: Ints) -> tuple[set[int], set[int]]:
     dice = np.random.default_rng(SEED)
     waits = np.flatnonzero(truth > trace.submit_s)
-    submits = trace.submit_s[dice.choice(waits, min(SUBMITS, waits.size), replace=False)]
-    last_hour = int(trace.submit_s[-1]) // 3600
-    hours = 3600 * dice.choice(last_hour, min(HOURS, last_hour), replace=False)
-    return set(submits.tolist()), set(hours.tolist())
+    came, hours = trace.submit_s[waits], _hours(trace.submit_s[waits], truth[waits])
+    bounds = (0, FIRST_OF_NOVEMBER_S, 1 << 40)
+    chosen: tuple[set[int], set[int]] = set(), set()
+    for since_s, until_s in pairwise(bounds):
+        for found, of, most in zip(chosen, (came, hours), (SUBMITS, HOURS), strict=True):
+            month = of[(of >= since_s) & (of < until_s)]
+            found |= set(dice.choice(month, min(most, month.size), replace=False).tolist())
+    return chosen
+
+
+def _hours(submit_s: Ints, start_s: Ints) -> Ints:
+    """Whole hours at which one of them has come and not started."""
+    hours = np.arange(0, int(start_s.max(initial=0)) + 3600, 3600)
+    come, gone = (np.searchsorted(np.sort(at), hours, side="right") for at in (submit_s, start_s))
+    found: Ints = hours[come > gone]
+    return found
 
 
 def _chosen(walk: Walk, trace: Trace, now_s: int, is_submit: bool, is_hour: bool) -> Ints:
@@ -81,7 +96,7 @@ def _chosen(walk: Walk, trace: Trace, now_s: int, is_submit: bool, is_hour: bool
 def _told(
     forecaster: Forecaster, chosen: Ints, trace: Trace, truth: Ints, now_s: int
 ) -> list[Told]:
-    which, starts = forecaster.tell(now_s)
+    which, starts = forecaster.tell(now_s, chosen)
     columns = {job: i for i, job in enumerate(which.tolist())}
     jobs = [job for job in chosen.tolist() if job in columns]
     found = bands(starts[:, [columns[job] for job in jobs]]) if jobs else []
@@ -103,7 +118,7 @@ def judge(
     """Figures of the forecasts made in the span; the correction learns from all that had come by then."""
     rows = [row for row in _corrected(told, corrected) if since_s <= row[0].at_s < until_s]
     at_submit = [row for row in rows if row[0].at_submit]
-    figures = _figures(rows, trace, truth)
+    figures = _figures(rows, trace, truth) | _interval(rows)
     figures |= {f"submit_{k}": v for k, v in _figures(at_submit, trace, truth).items()}
     figures["uncorrected_band_p50_p90_pct"] = _figures(
         [(one, one.raw) for one, _ in rows], trace, truth
@@ -113,17 +128,38 @@ def judge(
 
 def _corrected(told: Sequence[Told], corrected: bool) -> list[tuple[Told, Band]]:
     """Each with its band; at each moment the correction knows what had started by then, and what waited."""
-    correction, rows = Correction(), []
-    by_start = sorted(told, key=lambda one: one.at_s + one.start_s)
-    came = 0
-    for at_s, now in groupby(told, key=lambda one: one.at_s):
-        while came < len(by_start) and by_start[came].at_s + by_start[came].start_s <= at_s:
-            correction.learn(Came(by_start[came].raw, by_start[came].start_s))
-            came += 1
-        waiting = [one for one in by_start[came:] if one.at_s < at_s]
-        known = correction.with_waiting(Came(one.raw, at_s - one.at_s) for one in waiting)
-        rows += [(one, known.correct(one.raw) if corrected else one.raw) for one in now]
+    rows, before = [], list[Told]()
+    for at_s, group in groupby(told, key=lambda one: one.at_s):
+        now = list(group)
+        known = Correction()
+        if corrected:
+            known = correction_from((_known(one, at_s) for one in before), at_s)
+        rows += [(one, known.correct(one.raw)) for one in now]
+        before += now
     return rows
+
+
+def _known(one: Told, now_s: int) -> Came:
+    """What is known of it at ``now_s``."""
+    started = one.at_s + one.start_s <= now_s
+    return Came(one.raw, one.at_s, min(one.start_s, now_s - one.at_s), started)
+
+
+def _interval(rows: Sequence[tuple[Told, Band]]) -> dict[str, float]:
+    """95 % of the band's share, from whole days drawn anew: forecasts of one day stand or fall together."""
+    days, of = np.unique([one.at_s // DAY_S for one, _ in rows], return_inverse=True)
+    if not days.size:
+        return {"band_low_pct": 0.0, "band_high_pct": 100.0, "days": 0.0}
+    held = np.array([band.p50_s <= one.start_s <= band.p90_s for one, band in rows])
+    drawn = np.random.default_rng(SEED).integers(0, days.size, (RESAMPLED, days.size))
+    inside, told = (np.bincount(of, weights=w, minlength=days.size) for w in (held, None))
+    shares = 100 * inside[drawn].sum(axis=1) / told[drawn].sum(axis=1)
+    low, high = np.quantile(shares, [0.025, 0.975])
+    return {
+        "band_low_pct": round(low, 2),
+        "band_high_pct": round(high, 2),
+        "days": float(days.size),
+    }
 
 
 def _figures(rows: Sequence[tuple[Told, Band]], trace: Trace, truth: Ints) -> dict[str, float]:

@@ -1,9 +1,9 @@
-"""Run times, arrivals and bands: what they are drawn from, and how past errors correct them."""
+"""Run times, arrivals and bands: what they are drawn from."""
 
 import numpy as np
 import pytest
 
-from scheduling.simulation.ahead.bands import Band, Came, Correction, bands
+from scheduling.simulation.ahead.bands import Band, bands
 from scheduling.simulation.ahead.rhythm import DAY_S, WEEK_S, Rhythm
 from scheduling.simulation.ahead.runs import Asked, RunTimes
 
@@ -61,20 +61,3 @@ def test_start_that_half_of_the_futures_miss_has_no_p50():
     first, second = bands(starts)
     assert first == Band(20, 30)
     assert second.p50_s == np.inf
-
-
-def test_bands_that_were_too_short_by_a_factor_are_stretched_by_it(dice):
-    correction = Correction()
-    for _ in range(200):
-        told = Band(3600, 7200)
-        correction.learn(Came(told, 3600 * 2 * float(np.exp(dice.normal(0, 0.5)))))
-    band = correction.correct(Band(3600, 7200))
-    came = 7200 * np.exp(dice.normal(0, 0.5, 4000))
-    inside = np.mean((came >= band.p50_s) & (came <= band.p90_s))
-    assert inside == pytest.approx(0.4, abs=0.08)
-
-
-def test_few_outcomes_correct_nothing():
-    correction = Correction()
-    correction.learn(Came(Band(60, 120), 6000))
-    assert correction.correct(Band(60, 120)) == Band(60, 120)

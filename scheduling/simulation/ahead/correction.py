@@ -1,0 +1,115 @@
+"""Bands corrected by what came of earlier ones, of late.
+
+Split conformal prediction with normalised scores (Lei et al. 2018, locally weighted): how far off a
+forecast was is counted in widths of the band that its futures had, so that who is unsure is corrected by
+more. The quantiles of these scores say how far a band reaches. Recent forecasts count more (Barber et al.
+2023), which follows drift. What waits still is only known to be later: it counts by the estimate of Kaplan
+and Meier (1958), since who starts soon is heard of first, and bands learned from those alone come out too
+short.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from scheduling.engine.compile.structs import Flags, Floats
+
+from .bands import Band
+
+GRACE_S = 60.0
+"""Added to both sides of a ratio: being a minute off is no matter, however short the wait."""
+AGREED = 0.1
+"""Added to a band's width: futures that agree wholly may all be off by a tenth."""
+LEAST = 50
+"""Outcomes that a correction rests on at least, in effect (Kish); with fewer in all nothing is corrected."""
+HALF_LIVES_S = tuple(day * 86400.0 for day in (1, 2, 4, 8, 16, 32))
+"""A forecast told so long ago counts half: the shortest memory that holds enough outcomes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Came:
+    """A forecast before correction, made at ``at_s`` (seconds of any one clock), and what is known of it: it
+    started ``after_s`` seconds later, or has waited so long since and waits still."""
+
+    told: Band
+    at_s: float
+    after_s: float
+    started: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Correction:
+    """Where P50 and P90 lie, in widths beyond the P50 of the futures; None: bands stay as they are."""
+
+    reach: tuple[float, float] | None = None
+
+    def correct(self, band: Band) -> Band:
+        """P50 is a second ahead at least, and P90 no sooner than it."""
+        if self.reach is None or not np.isfinite(band.p90_s):
+            return band
+        middle, far = self.reach
+        p50_s = max(1.0, _at(band, middle))
+        return Band(p50_s, max(p50_s, _at(band, far)))
+
+
+def correction_from(came: Iterable[Came], now_s: float) -> Correction:
+    """What forecasts made before ``now_s`` say, in any order."""
+    seen = [one for one in came if np.isfinite(one.told.p90_s)]
+    started = np.array([one.started for one in seen], np.bool_)
+    if started.sum() < LEAST:
+        return Correction()
+    scores = _scores(seen)
+    weights = _of_late(np.array([now_s - one.at_s for one in seen]), started)
+    middle, far = (_quantile(scores, started, weights, level) for level in (0.5, 0.9))
+    return Correction((middle, far))
+
+
+def _log(seconds: Floats | float) -> Floats:
+    found: Floats = np.log(np.maximum(seconds, 0.0) + GRACE_S)
+    return found
+
+
+def _width(p50_s: Floats | float, p90_s: Floats | float) -> Floats:
+    return _log(p90_s) - _log(p50_s) + AGREED
+
+
+def _at(band: Band, reach: float) -> float:
+    """Seconds from now, so many widths beyond the P50."""
+    step = reach * float(_width(band.p50_s, band.p90_s))
+    return (band.p50_s + GRACE_S) * float(np.exp(min(step, 30.0))) - GRACE_S
+
+
+def _scores(seen: Sequence[Came]) -> Floats:
+    """How many widths beyond the P50 each came, or has waited so far."""
+    p50_s = np.array([one.told.p50_s for one in seen])
+    p90_s = np.array([one.told.p90_s for one in seen])
+    after_s = np.array([one.after_s for one in seen])
+    return (_log(after_s) - _log(p50_s)) / _width(p50_s, p90_s)
+
+
+def _of_late(age_s: Floats, started: Flags) -> Floats:
+    """Weights that halve with age, over the shortest memory in which enough outcomes count."""
+    for half_life_s in HALF_LIVES_S:
+        weights = 0.5 ** (np.maximum(age_s, 0.0) / half_life_s)
+        if _in_effect(weights[started]) >= LEAST:
+            return weights
+    return np.ones(age_s.size)
+
+
+def _in_effect(weights: Floats) -> float:
+    """Kish's number of equal weights that say as much."""
+    total = float(np.square(weights).sum())
+    return float(weights.sum()) ** 2 / total if total > 0 else 0.0
+
+
+def _quantile(scores: Floats, started: Flags, weights: Floats, level: float) -> float:
+    """Kaplan and Meier's, weighted; the largest score where too much waits still to say."""
+    order = np.lexsort((~started, scores))
+    scores, started, weights = scores[order], started[order], weights[order]
+    at_risk = np.maximum(np.cumsum(weights[::-1])[::-1], 1e-300)
+    waits = np.cumprod(np.where(started, 1 - weights / at_risk, 1.0))
+    beyond = np.flatnonzero(waits <= 1 - level + 1e-9)
+    return float(scores[beyond[0]] if beyond.size else scores[-1])
