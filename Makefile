@@ -73,7 +73,8 @@ test: .venv/.dev browser ## Every test; TESTS=path narrows
 
 test-cluster: .venv/.dev browser ## Contract, enforcement and faults on a real control plane, the first run in a browser
 	@# A machine shared with etcd and an API server stalls at times: what failed is tried once more, and counted.
-	WEIR_TEST_CLUSTER=real $(BIN)/python -m pytest --reruns 1 $(CLUSTER_TESTS)
+	@# Each of the two processes starts a control plane of its own.
+	WEIR_TEST_CLUSTER=real $(BIN)/python -m pytest -n 2 --dist loadfile --reruns 1 $(CLUSTER_TESTS)
 
 evidence: setup ## Measure what docs/evidence.md claims: BENCHES= (also those on a control plane)
 	@$(BIN)/python manage.py evidence $(BENCHES)
@@ -93,7 +94,7 @@ load: setup services .venv-load ## 500 people with personas at a large organisat
 	@$(BIN)/python manage.py load $(if $(PEOPLE),--people $(PEOPLE)) $(if $(MINUTES),--minutes $(MINUTES))
 
 test-nightly: export PYTHONHASHSEED := random
-test-nightly: .venv/.dev ## The engine's laws over 2,000 random organisations each, every hostile text everywhere
+test-nightly: .venv/.dev ## The engine's laws over 2,000 random organisations each, every hostile text by everybody everywhere
 	HYPOTHESIS_PROFILE=nightly $(BIN)/python -m pytest -n 2 tests/scheduling/engine/test_laws.py \
 		tests/security/test_hostile_input.py tests/portal/api/test_conformance.py
 	@# Without the compiler, where an index below zero raises.

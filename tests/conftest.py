@@ -12,6 +12,7 @@ from django.db import connections
 from django.db.backends.base.operations import BaseDatabaseOperations
 from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
+from whitenoise.middleware import WhiteNoiseMiddleware
 
 from portal.audit.guard import unguarded
 from portal.web.frame.remembered import remembered
@@ -57,6 +58,23 @@ def emptied_between_tests():
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(BaseDatabaseOperations, "execute_sql_flush", empty_all)
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def static_files_listed_once():
+    """Each client of Django's test suite makes the middleware anew; looking at every static file again would
+    be half of what its first request costs."""
+    look, seen = WhiteNoiseMiddleware.add_files_from_finders, {}
+
+    def remember(middleware):
+        if middleware.static_prefix not in seen:
+            look(middleware)
+            seen[middleware.static_prefix] = dict(middleware.files)
+        middleware.files.update(seen[middleware.static_prefix])
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(WhiteNoiseMiddleware, "add_files_from_finders", remember)
         yield
 
 

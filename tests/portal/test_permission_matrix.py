@@ -95,6 +95,7 @@ AUDITORS = LEADS | {"approver", "operator", "finance"}
 ALL_AUDITORS = AUDITORS - {"lead"}
 """They see all work, too."""
 NOBODY: frozenset[str] = frozenset()
+SIGNED_OUT = frozenset({"anonymous", "nobody"})
 
 
 @dataclass(frozen=True)
@@ -441,7 +442,7 @@ class World:
     def client(self, who: str) -> Client:
         """A browser of its own each time: a sign-out would empty a shared one."""
         client = Client()
-        if who in self.sessions:
+        if who not in SIGNED_OUT:
             client.cookies[settings.SESSION_COOKIE_NAME] = self.sessions[who]
         return client
 

@@ -70,7 +70,13 @@ WEAK = {
 
 
 @pytest.mark.parametrize("key", WEAK.values(), ids=WEAK)
-def test_weak_secret_key_is_refused_by_check_and_at_the_start(key):
+def test_weak_secret_key_is_told_and_not_shown(key):
+    assert weakness(key)
+    assert key not in weakness(key)
+
+
+def test_weak_secret_key_is_refused_by_check_and_at_the_start():
+    key = WEAK["of an example"]
     weak = {**PRODUCTION, "WEIR_SECRET_KEY": key}
     checked, started = check_deploy(**weak), start(**weak)
     assert "weir.E001" in checked.stderr

@@ -45,14 +45,28 @@ def live(runs: list[Run], into: Learner) -> list[Quantiles]:
 
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(learner, "YOUNG", 150)
-    monkeypatch.setattr(learner, "JUDGED", 20)
-    monkeypatch.setattr(boosted, "TREES", 8)
+    quicken(monkeypatch)
+
+
+def quicken(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(learner, "YOUNG", 150)
+    patch.setattr(learner, "JUDGED", 20)
+    patch.setattr(boosted, "TREES", 8)
+
+
+@pytest.fixture(scope="module")
+def taught() -> Learner:
+    """It has seen the whole stream; tests read it."""
+    with pytest.MonkeyPatch.context() as patch:
+        quicken(patch)
+        into = Learner(again=1.5)
+        live(stream(), into)
+    return into
 
 
 @pytest.mark.usefixtures("quick")
 def test_run_that_had_not_ended_changes_no_earlier_prediction() -> None:
-    runs = stream()
+    runs = stream(480)
     half = runs[len(runs) // 2].work.submitted
     other = [
         r if r.ended <= half else replace(r, ran_s=r.ran_s * 50, ended=half + r.ran_s * 50 + 1)
@@ -66,26 +80,19 @@ def test_run_that_had_not_ended_changes_no_earlier_prediction() -> None:
     assert one != two
 
 
-@pytest.mark.usefixtures("quick")
-def test_learned_run_times_beat_one_median_for_all() -> None:
-    runs, into = stream(), Learner(again=1.5)
-    live(runs, into)
-
-    assert into.fits > 0
-    assert into.scores["told"].figures()["median_abs_log2_error"] < 1.0  # one median is off by 3
+def test_learned_run_times_beat_one_median_for_all(taught: Learner) -> None:
+    assert taught.fits > 0
+    assert taught.scores["told"].figures()["median_abs_log2_error"] < 1.0  # one median is off by 3
 
 
-@pytest.mark.usefixtures("quick")
-def test_stored_models_say_what_they_said_before() -> None:
-    into = Learner(again=1.5)
-    live(stream(), into)
-    text = stored.dump(into.models)
+def test_stored_models_say_what_they_said_before(taught: Learner) -> None:
+    text = stored.dump(taught.models)
     again = stored.load(text)
     work, unknown = Work(user="u1", queue="q", stem="train", submitted=1e6), (0.0,) * 6
 
     assert stored.dump(again) == text
     assert learner.say(again, work, 1e6, unknown).corrected == (
-        learner.say(into.models, work, 1e6, unknown).corrected
+        learner.say(taught.models, work, 1e6, unknown).corrected
     )
 
 
@@ -104,11 +111,8 @@ def test_nonsense_for_a_stored_model_is_a_value_error(text: bytes) -> None:
         stored.load(text)
 
 
-@pytest.mark.usefixtures("quick")
-def test_stored_trees_that_point_outside_are_refused() -> None:
-    into = Learner(again=1.5)
-    live(stream(), into)
-    document = json.loads(zlib.decompress(stored.dump(into.models)))
+def test_stored_trees_that_point_outside_are_refused(taught: Learner) -> None:
+    document = json.loads(zlib.decompress(stored.dump(taught.models)))
     document["forest"]["feature"][0][0] = len(NAMES)
 
     with pytest.raises(ValueError, match="contradict"):
