@@ -49,6 +49,7 @@ PREDICT_EXPIRES_S = 30.0
 HEARTBEAT_EXPIRES_S = 10.0
 REPLAYS_EXPIRES_S = 60.0
 ADAPTING_EXPIRES_S = 300.0
+ORDERS_EXPIRES_S = 60.0
 FAST = 10
 """Clock speed above which a cluster is cleaned up with every roll-up."""
 
@@ -219,10 +220,21 @@ def adapt(cluster_id: int) -> None:
 
 @shared_task(name="scheduling.tasks.request_orders")
 def request_orders() -> None:
-    """Learned orders: those that nobody is at, those that the night brings, and what is watched in shadow."""
-    for cluster in Cluster.objects.all():
-        training.look(cluster)
-        shadow.watch(cluster)
+    """Ask for a look at the learned orders of every cluster."""
+    for pk in Cluster.objects.values_list("pk", flat=True):
+        look_at_orders.apply_async(args=[pk], expires=ORDERS_EXPIRES_S)
+
+
+@shared_task(name="scheduling.tasks.look_at_orders")
+def look_at_orders(cluster_id: int) -> None:
+    """Orders that nobody is at, those that the night brings, and what is watched in shadow; not on the queue
+    of the cluster's cycles."""
+    cluster = Cluster.objects.filter(pk=cluster_id).first()
+    if cluster is None:
+        log.info("cluster %s is gone", cluster_id)
+        return
+    training.look(cluster)
+    shadow.watch(cluster)
 
 
 @shared_task(name="scheduling.tasks.train_order")

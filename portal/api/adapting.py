@@ -18,21 +18,22 @@ from scheduling.services.adapting.told import adapting, document, row_document
 
 
 class AdaptingParameterSerializer(serializers.Serializer[Any]):
-    """Values are in the unit of the policy's field; a parameter without a field stands, and says why."""
+    """Values are in the unit of the policy's field."""
 
     name = serializers.CharField()
     title = serializers.CharField()
     meaning = serializers.CharField()
-    field = serializers.CharField(allow_blank=True)
-    value: Any = serializers.JSONField(allow_null=True)
-    shipped: Any = serializers.JSONField(allow_null=True)
-    least: Any = serializers.JSONField(allow_null=True)
-    most: Any = serializers.JSONField(allow_null=True)
-    step = serializers.IntegerField(allow_null=True)
+    field = serializers.CharField()
+    unit = serializers.CharField(allow_blank=True, help_text="Of the values: s, or none.")
+    value: Any = serializers.FloatField()
+    shipped: Any = serializers.FloatField()
+    least: Any = serializers.FloatField()
+    most: Any = serializers.FloatField()
+    step: Any = serializers.FloatField()
     is_pinned = serializers.BooleanField()
     changed_at = serializers.DateTimeField(allow_null=True)
-    changed_from: Any = serializers.JSONField(allow_null=True)
-    changed_to: Any = serializers.JSONField(allow_null=True)
+    changed_from: Any = serializers.FloatField(allow_null=True)
+    changed_to: Any = serializers.FloatField(allow_null=True)
     state = serializers.CharField(
         allow_blank=True,
         help_text="Of its newest trial: judging, trying, kept, taken_back, no_better, stopped.",

@@ -9,7 +9,7 @@ from typing import Any
 from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_view
 from rest_framework import generics, serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -47,6 +47,7 @@ class ExperimentSerializer(serializers.ModelSerializer[Experiment]):
     recorded: Any = serializers.DictField(read_only=True)
     source: Any = serializers.DictField(read_only=True)
     basis: Any = serializers.DictField(read_only=True)
+    author = serializers.CharField(read_only=True, help_text="Empty where adaptation asked for it.")
 
     class Meta:
         model = Experiment
@@ -137,12 +138,31 @@ class ExperimentsView(OperatedView):
         return get_object_or_404(self.get_queryset(), pk=pk)
 
 
+@extend_schema_view(
+    get=extend_schema(
+        parameters=[
+            OpenApiParameter(
+                "by", str, enum=list(experiments.BY), description="Whose; all unless told."
+            )
+        ]
+    )
+)
 class ExperimentList(ExperimentsView, generics.ListAPIView[Experiment]):
     """Experiments, the newest first."""
 
     serializer_class = ExperimentSerializer
     queryset = Experiment.objects.none()
     write_scope = Scope.QUOTAS
+
+    def get_queryset(self) -> QuerySet[Experiment]:
+        """Raises ServiceError for whose there are none."""
+        by = "all" if self.is_schema else self.request.query_params.get("by", "all")
+        if by not in experiments.BY:
+            raise ServiceError(
+                "unknown_choice", "Nobody else asks for experiments.", f"Use {' or '.join(experiments.BY)}.",
+                field="by",
+            )  # fmt: skip
+        return super().get_queryset().filter(experiments.BY[by])
 
     @extend_schema(request=AskExperimentSerializer, responses={202: ExperimentSerializer})
     def post(self, request: Request, cluster: str) -> Response:

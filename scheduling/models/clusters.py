@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from django.core.validators import MinValueValidator, RegexValidator
+from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
 from django.db import models
 from django.db.models import F, Q
 from django.utils import timezone
@@ -59,6 +59,10 @@ class Cluster(models.Model):
     placement = models.CharField(
         max_length=6, choices=[("pack", "Pack"), ("spread", "Spread")], default="pack"
     )
+    spread_weight = models.FloatField(
+        default=0, validators=[MinValueValidator(0), MaxValueValidator(1)]
+    )
+    """Of an even load against the demand mix, where nodes are packed."""
     order = models.CharField(max_length=30, default="arrival")
     stale_gang_grace_s = models.PositiveIntegerField(default=60)
     user_history_strength = models.FloatField(default=1, validators=[MinValueValidator(0)])
@@ -68,6 +72,10 @@ class Cluster(models.Model):
     lowering_grace_s = models.PositiveIntegerField(default=3600)
     """A lowered quota evicts nobody for so long."""
     reserve_after_s = models.PositiveIntegerField(default=86400)
+    backfill_quantile = models.FloatField(
+        default=0.9, validators=[MinValueValidator(0.5), MaxValueValidator(0.99)]
+    )
+    """Of a predicted run time: what is over by then passes who keeps nodes or a turn."""
     cooldown_s = models.PositiveIntegerField(default=600)
     fair_share_delay_s = models.PositiveIntegerField(default=3600)
     max_evictions = models.PositiveIntegerField(null=True, blank=True, default=3)

@@ -19,6 +19,7 @@ class Experiment(models.Model):
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="experiments")
     name = models.CharField(max_length=120)
     author = models.CharField(max_length=150)
+    """Of those that adaptation asks for nobody."""
     begin = models.DateTimeField()
     end = models.DateTimeField()
     """Of what is judged."""
@@ -51,6 +52,10 @@ class Experiment(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def asked_by(self) -> str:
+        return self.author or "Adaptation"
 
     @property
     def seeds(self) -> range:

@@ -11,7 +11,8 @@ def test_parameters_are_a_table_with_bounds_and_evidence(weir, cluster):
     text = " ".join(weir("adapting", user="admin").stdout.split())
     assert "Adaptation is off." in text
     assert "half_life 7 d 2 d to 14 d" in text
-    assert "packing pack spread to pack" in text
+    assert "backfill 0.9 0.5 to 0.95" in text
+    assert "packing 0 0 to 0.5" in text
 
 
 def test_switch_and_pin_are_told_back(weir, cluster):
@@ -28,7 +29,7 @@ def test_json_is_what_the_api_answers(weir, cluster):
 
 @pytest.mark.parametrize(
     ("words", "user", "code"),
-    [(("pin", "backfill"), "admin", 1), (("pin", "x"), "admin", 4), (("on",), "lead", 4)],
+    [(("pin", "x"), "admin", 4), (("on",), "lead", 4)],
 )
 def test_what_may_not_be_is_refused(weir, cluster, words, user, code):
     assert weir("adapting", *words, user=user).exit_code == code

@@ -68,7 +68,7 @@ def _show(given: Given, found: dict[str, Any]) -> None:
     click.echo(f"Adaptation is {'on' if found['is_on'] else 'off'}.")
     columns = [
         ("NAME", lambda row: row["name"]),
-        ("NOW", lambda row: _value(row["value"])),
+        ("NOW", lambda row: _value(row, "value")),
         ("BOUNDS", _bounds),
         ("PINNED", lambda row: "yes" if row["is_pinned"] else ""),
         ("CHANGED", lambda row: moment(row["changed_at"]) if row["changed_at"] else "never"),
@@ -78,9 +78,9 @@ def _show(given: Given, found: dict[str, Any]) -> None:
 
 
 def _bounds(row: dict[str, Any]) -> str:
-    return "" if row["least"] is None else f"{_value(row['least'])} to {_value(row['most'])}"
+    return f"{_value(row, 'least')} to {_value(row, 'most')}"
 
 
-def _value(value: str | int | None) -> str:
-    """Seconds as people read them; the words of a choice as they are."""
-    return value or "" if isinstance(value, str | None) else duration(value)
+def _value(row: dict[str, Any], key: str) -> str:
+    """Seconds as people read them, other numbers as they are."""
+    return duration(row[key]) if row["unit"] == "s" else f"{row[key]:g}"

@@ -76,17 +76,21 @@ def show(given: Given, number: int) -> None:
 
 
 @lab.command("list")
+@click.option(
+    "--by", type=click.Choice(["people", "adaptation", "all"]), default="people", show_default=True,
+    help="Whose are listed.",
+)  # fmt: skip
 @click.pass_obj
-def list_(given: Given) -> None:
+def list_(given: Given, by: str) -> None:
     """Experiments, the newest first."""
     api = given.api()
-    rows = api.pages(api.within("experiments"))
+    rows = api.pages(api.within("experiments"), by=by)
     if printed(given, rows):
         return
     columns = [
         ("NO.", lambda row: row["id"]),
         ("NAME", lambda row: row["name"]),
-        ("AUTHOR", lambda row: row["author"]),
+        ("AUTHOR", lambda row: row["author"] or "Adaptation"),
         ("BEGUN", lambda row: moment(row["asked_at"])),
         ("VARIANTS", _state),
     ]

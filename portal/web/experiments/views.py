@@ -46,8 +46,12 @@ def _one(cluster: Cluster, pk: int) -> Experiment:
 @require_safe
 def experiments(request: PersonRequest, cluster: str) -> HttpResponse:
     found = operated(request, cluster)
+    by = request.GET.get("by", "people")
+    if by not in kept.BY:
+        by = "people"
     rows = (
         _of(found)
+        .filter(kept.BY[by])
         .prefetch_related("variants")
         .annotate(
             done=Count("variants__replays", filter=Q(variants__replays__done_at__isnull=False)),
@@ -58,8 +62,21 @@ def experiments(request: PersonRequest, cluster: str) -> HttpResponse:
         (one, _state(one), [v for v in one.variants.all() if v.promoted_at])
         for one in rows[:LISTED]
     ]
-    context = {"cluster": found, "rows": listed, "tab": "experiments"}
+    context = {
+        "cluster": found,
+        "rows": listed,
+        "by": by,
+        "counts": _counts(found),
+        "tab": "experiments",
+    }
     return render(request, "web/lab/experiments.html", context)
+
+
+def _counts(cluster: Cluster) -> list[tuple[str, str, int]]:
+    """Key, words and number of each choice."""
+    each = {key: Count("pk", filter=asked) for key, asked in kept.BY.items()}
+    numbers = Experiment.objects.filter(cluster=cluster).aggregate(**each)
+    return [(key, key.capitalize(), numbers[key]) for key in kept.BY]
 
 
 def _state(experiment: Experiment) -> str:

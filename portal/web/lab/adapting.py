@@ -14,7 +14,7 @@ from portal.teams.access import is_admin
 from portal.teams.rights import Person
 from scheduling.models import Cluster, TrialState
 from scheduling.services.adapting.parameters import Parameter, Value
-from scheduling.services.adapting.told import Adapting, Standing, adapting, bounds, row_document
+from scheduling.services.adapting.told import Adapting, Standing, adapting, row_document
 
 COLUMNS = (
     "name", "title", "field", "value", "shipped", "least", "most", "step", "is_pinned", "changed_at",
@@ -48,7 +48,7 @@ class Scale:
 class Row:
     standing: Standing
     now: str
-    scale: Scale | None
+    scale: Scale
     changed: str
     """'7 → 8 d, 16 Nov'; "" where the engine never changed it."""
     badge: tuple[str, str] | None
@@ -79,32 +79,27 @@ def _row(cluster: Cluster, one: Standing) -> Row:
         now=parameter.told(one.value),
         scale=_scale(parameter, one.value),
         changed=_changed(one, cluster.display_time_zone),
-        badge=BADGES[TrialState(trial.state)] if trial and parameter.moves else None,
+        badge=BADGES[TrialState(trial.state)] if trial else None,
         evidence=UNBROKEN.sub(
             lambda found: found[0].replace(" ", "\N{NO-BREAK SPACE}"), one.evidence
         ),
     )
 
 
-def _scale(parameter: Parameter, value: Value | None) -> Scale | None:
-    if value is None or parameter.shipped is None:
-        return None
-    least, most = bounds(parameter)
-    low, high = _bare(parameter, least), _bare(parameter, most)
+def _scale(parameter: Parameter, value: Value) -> Scale:
+    low, high = _bare(parameter, parameter.least), _bare(parameter, parameter.most)
     now, shipped = parameter.told(value), parameter.told(parameter.shipped)
-    said = f"{now} between {low} and {parameter.told(most)}; as shipped {shipped}"
+    said = f"{now} between {low} and {parameter.told(parameter.most)}; as shipped {shipped}"
     return Scale(low, high, _place(parameter, value), _place(parameter, parameter.shipped), said)
 
 
-def _bare(parameter: Parameter, value: Value | None) -> str:
+def _bare(parameter: Parameter, value: Value) -> str:
     """Without the unit, which stands in the column before."""
     return parameter.told(value).removesuffix(f" {parameter.unit}")
 
 
 def _place(parameter: Parameter, value: Value) -> float:
     """What a person has set out of bounds stands at the bound."""
-    if parameter.choices:
-        return 100 * parameter.choices.index(str(value)) / (len(parameter.choices) - 1)
     share = (float(value) - parameter.least) / (parameter.most - parameter.least)
     return round(100 * min(1.0, max(0.0, share)), 2)
 

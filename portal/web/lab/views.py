@@ -26,8 +26,8 @@ from scheduling.services.whatif.changes import read
 LISTED = 12
 SETTINGS = (
     "order", "history_strength", "user_history_strength", "preemption_delay_s", "eviction_cap",
-    "placement", "fair_share_delay_s", "max_evictions", "max_moves", "cooldown_s", "charge_s",
-    "reserve_after_s", "usage_half_life_s",
+    "placement", "spread_weight", "fair_share_delay_s", "max_evictions", "max_moves", "cooldown_s",
+    "charge_s", "reserve_after_s", "backfill_quantile", "usage_half_life_s",
 )  # fmt: skip
 
 

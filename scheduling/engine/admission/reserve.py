@@ -1,8 +1,8 @@
 """Holding nodes for the first gang of a class that is owed its GPUs and does not fit yet.
 
-EASY backfilling (Lifka, JSSPP 1995) with P90 run times: the gang gets the nodes that are expected to
-have room for it first, and what comes after it may use them only if it is over by then; all other
-nodes are open to everybody. Where nobody knows when running work ends, the gang gets the nodes nearest
+EASY backfilling (Lifka, JSSPP 1995) with run times at the policy's quantile: the gang gets the nodes that
+are expected to have room for it first, and what comes after it may use them only if it is over by then; all
+other nodes are open to everybody. Where nobody knows when running work ends, the gang gets the nodes nearest
 to having room, once it has waited ``reserve_after_s``. One gang a GPU class holds nodes in a cycle.
 """
 
@@ -30,9 +30,7 @@ def backfills(world: Session, w: int, c: int) -> bool:
     if world.queues.reservations.slot[c] < 0:
         return False
     return (
-        world.rules.now + world.work.predicted_p90[w]
-        <= world.queues.reservations.until_s[c]
-        < np.inf
+        world.rules.now + world.work.ends_within[w] <= world.queues.reservations.until_s[c] < np.inf
     )
 
 
@@ -154,7 +152,7 @@ def _ends(world: Session, c: int) -> tuple[Floats, Ints]:
     )
     for k in range(ordering.running.size[0]):
         v = ordering.running.slot[k]
-        if work.gpu_class[v] == c and work.predicted_p90[v] < np.inf and not work.leaving[v]:
+        if work.gpu_class[v] == c and work.ends_within[v] < np.inf and not work.leaving[v]:
             at[size], ending[size] = expected_end(world, v), v
             size += 1
     return at[:size], ending[:size]

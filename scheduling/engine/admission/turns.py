@@ -37,13 +37,13 @@ def forget_open_turns(world: Session) -> None:
 def ahead_of(world: Session, w: int, c: int) -> int:
     """The workload of the same queue that keeps its turn on class ``c`` and that ``w`` would delay.
 
-    ``w`` may pass only if the share holds both, or if it is over (P90) before the turn comes.
+    ``w`` may pass only if the share holds both, or if it is over before the turn comes.
     """
     q = world.work.queue[w]
     first = world.queues.turns.slot[c, q]
     if first < 0 or first == w:
         return -1
-    if world.rules.now + world.work.predicted_p90[w] <= world.queues.turns.until_s[c, q] < np.inf:
+    if world.rules.now + world.work.ends_within[w] <= world.queues.turns.until_s[c, q] < np.inf:
         return -1
     fixed = not world.ranks.preemptible[world.work.priority[w]]
     if world.out.reason[first] == codes.NON_PREEMPTIBLE and not fixed:
@@ -121,8 +121,8 @@ def give_up_turn(world: Session, w: int) -> None:
 
 @once
 def expected_end(world: Session, w: int) -> float:
-    """P90 of the end of running ``w``, infinite if unknown; overdue work may end any moment."""
-    return max(world.rules.now, world.work.started[w] + world.work.predicted_p90[w])
+    """When ``w`` is over, by the policy's quantile; infinite if unknown. Overdue work may end any moment."""
+    return max(world.rules.now, world.work.started[w] + world.work.ends_within[w])
 
 
 @inner
@@ -143,7 +143,7 @@ def _expected_turn(world: Session, w: int, c: int) -> float:
     size = 1
     for k in range(ordering.running.queue_begin[q + 1], ordering.running.queue_begin[q + 2]):
         v = ordering.running.slot[k]
-        if work.gpu_class[v] == c and work.predicted_p90[v] < np.inf and not work.leaving[v]:
+        if work.gpu_class[v] == c and work.ends_within[v] < np.inf and not work.leaving[v]:
             ends[size], gpus[size] = expected_end(world, v), gpus_of(work, v)
             size += 1
     return _when_freed(ends[:size], gpus, above)

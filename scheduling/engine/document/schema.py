@@ -83,12 +83,14 @@ class PolicyDoc(_Strict):
     preemption_delay_s: WholeSeconds = 0
     eviction_cap: Annotated[float, Field(gt=0, le=MOST)] | None = None
     placement: Literal["pack", "spread"] = "pack"
+    spread_weight: Annotated[float, Field(ge=0, le=1)] = 0
     order: Literal["arrival", "shortest_predicted", "rank"] = "arrival"
     stale_gang_grace_s: WholeSeconds = 60
     user_history_strength: Strength = 1
     usage_half_life_s: Annotated[int, Field(ge=1, le=MOST)] = 7 * 86400
     charge_s: WholeSeconds = 3600
     reserve_after_s: WholeSeconds = 86400
+    backfill_quantile: Annotated[float, Field(ge=0.5, le=0.99)] = 0.9
     cooldown_s: WholeSeconds = 600
     fair_share_delay_s: WholeSeconds = 3600
     max_evictions: Count | None = 3

@@ -180,7 +180,7 @@ def _may_step_back(world: Session, w: int, v: int) -> bool:
     if ranks.value[its] >= ranks.value[mine] or not ranks.preemptible[its]:
         return False
     reserved = (
-        world.queues.reservations.slot[out.gpu_class[v]] >= 0 and work.predicted_p90[v] < np.inf
+        world.queues.reservations.slot[out.gpu_class[v]] >= 0 and work.ends_within[v] < np.inf
     )
     return not (work.claims[v] or reserved)
 

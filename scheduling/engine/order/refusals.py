@@ -34,8 +34,8 @@ def refused_alike(world: Session, w: int, cell: int) -> bool:
     if cell < 0 or shapes.refusals.refused_at[cell] != shapes.refusals.epoch:
         return False
     return (
-        shapes.refusals.p90_s[cell] == -np.inf
-        or world.work.predicted_p90[w] >= shapes.refusals.p90_s[cell]
+        shapes.refusals.ends_within_s[cell] == -np.inf
+        or world.work.ends_within[w] >= shapes.refusals.ends_within_s[cell]
     )
 
 
@@ -45,10 +45,10 @@ def note_refusal(world: Session, w: int, settled: bool) -> None:
     shapes = world.shapes
     cell = shapes.refusals.asked_cell
     if cell >= 0:
-        p90 = world.work.predicted_p90[w]
-        shapes.refusals.refused_at[cell], shapes.refusals.p90_s[cell] = (
+        within_s = world.work.ends_within[w]
+        shapes.refusals.refused_at[cell], shapes.refusals.ends_within_s[cell] = (
             shapes.refusals.epoch,
-            p90 if p90 < np.inf else -np.inf,
+            within_s if within_s < np.inf else -np.inf,
         )
         if settled:
             shapes.refusals.told_by[cell] = w
@@ -67,7 +67,7 @@ def waits_like_another(world: Session, w: int) -> bool:
     for due in range(DUES):
         like = shapes.refusals.told_by[shape * DUES + due]
         waits = work.phase[like] == PENDING and world.out.action[like] == codes.WAIT
-        ends_later = work.predicted_p90[w] >= work.predicted_p90[like]
+        ends_later = work.ends_within[w] >= work.ends_within[like]
         if waits and ends_later and shapes.of[like] == shape and _cell_of(world, like) >= 0:
             return True
     return False

@@ -110,7 +110,7 @@ def _sum_up(ordering: Ordering, work: Work) -> None:
         ordering.running.predicted,
         work.queue,
     )
-    p90, elastic, members, least = work.predicted_p90, work.elastic, work.members, work.least
+    within, elastic, members, least = work.ends_within, work.elastic, work.members, work.least
     begun, known, flexible, short = 0, 0, 0, 0
     for q in range(foretold.size):
         foretold[q] = 0
@@ -120,7 +120,7 @@ def _sum_up(ordering: Ordering, work: Work) -> None:
         while begun <= q + 1:
             runs[begun] = k
             begun += 1
-        if p90[w] < np.inf:
+        if within[w] < np.inf:
             known += 1
             if q >= 0:
                 foretold[q] += 1

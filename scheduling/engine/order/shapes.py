@@ -37,7 +37,7 @@ def find_shape(shapes: Shapes, work: Work, w: int) -> None:
         work.least[w],
         work.most[w],
         work.required[w],
-        int(work.predicted_p90[w] < np.inf),
+        int(work.ends_within[w] < np.inf),
         work.preferred[w],
         work.where[w],
         work.wish[0, w],

@@ -205,14 +205,16 @@ def _twin(world: Session, n: int, when: int) -> int:
 @inner
 def _score(world: Session, w: int, n: int, when: int) -> float:
     """Packing takes least from the demand mix and among equals fills the fullest node; spreading takes
-    the emptiest.
+    the emptiest. Between both what is taken, in members of the mix, is weighed against the free GPUs.
     """
     room, mix = world.room, world.mix
     free = free_of(room, GPUS, n, when) / ONE
     if world.rules.spread:
         return -free
     _keep_learnt(world)
-    return loss(mix, room, world.work, w, n, room.gpu_class[n], when) + FULLER * free
+    even = world.rules.spread_weight
+    taken = loss(mix, room, world.work, w, n, room.gpu_class[n], when)
+    return (1.0 - even) * taken + ((1.0 - even) * FULLER - even) * free
 
 
 @once

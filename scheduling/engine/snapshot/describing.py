@@ -33,7 +33,7 @@ def describe(
     required: int = ANYWHERE,
     preferred: int = ANYWHERE,
     predicted: float = np.inf,
-    predicted_p90: float = np.inf,
+    ends_within: float = np.inf,
     held: bool = False,
     claims: bool = False,
     restart: float = 0.0,
@@ -47,8 +47,8 @@ def describe(
     ``gpus`` (milli-GPU), ``cpus`` (milli) and ``memory_mib`` are of one member, ``members`` is
     (least, most), ``classes`` are class numbers in order of preference, ``where`` is the row of
     ``nodes.allowed`` with the nodes it may use, ``required`` and ``preferred`` are topology levels
-    (0 block, 1 rack, 2 node), times are seconds. ``queue`` -1 is misrouted. ``tie`` decides last, lowest
-    first; by default the order of arrival.
+    (0 block, 1 rack, 2 node), times are seconds, ``ends_within`` is the run time at the policy's
+    quantile. ``queue`` -1 is misrouted. ``tie`` decides last, lowest first; by default the order of arrival.
     """
     w.phase[slot] = PENDING
     w.queue[slot], w.priority[slot] = queue, priority
@@ -61,7 +61,7 @@ def describe(
     w.where[slot], w.required[slot], w.preferred[slot] = where, required, preferred
     w.submitted[slot], w.predicted[slot], w.restart[slot] = submitted, predicted, restart
     w.tie[slot] = frame.take_tie(tie)
-    w.predicted_p90[slot] = predicted_p90
+    w.ends_within[slot] = ends_within
     w.evictions[slot], w.evicted[slot], w.evicted_for[slot] = 0, -np.inf, -1
     w.part_of[slot] = -1
     w.rank[slot], w.virtual[slot], w.saved[slot] = rank, virtual, saved

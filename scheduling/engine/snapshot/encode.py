@@ -66,6 +66,7 @@ def encode(snapshot: m.Snapshot, roster: Roster | None = None) -> Frame:
         for user, gpus in sorted(queue.user_usage.items()):
             frame.note_usage(i, user, gpus)
     frame.open_to_all = int(where[-1])
+    frame.backfill_quantile = snapshot.policy.backfill_quantile
     by_rank = snapshot.policy.order == "rank"
     _add_workloads(frame, _ordered(roster.columns, by_rank), roster, nodes, where)
     frame.source = snapshot
@@ -238,6 +239,7 @@ def _rules(policy: m.Policy, now: float) -> Rules:
         delay=float(policy.preemption_delay_s),
         eviction_cap=_or_endless(policy.eviction_cap),
         spread=policy.placement == "spread",
+        spread_weight=float(policy.spread_weight),
         grace=float(policy.stale_gang_grace_s),
         user_history=float(policy.user_history_strength),
         half_life=float(policy.usage_half_life_s),

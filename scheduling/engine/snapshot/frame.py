@@ -21,7 +21,7 @@ import numpy as np
 
 from scheduling.engine import codes
 from scheduling.engine.compile.structs import Struct, as_struct
-from scheduling.engine.model import Snapshot
+from scheduling.engine.model import Policy, Snapshot
 from scheduling.engine.snapshot import events
 from scheduling.engine.snapshot.describing import describe
 from scheduling.engine.state.array_plan import ArrayPlan
@@ -77,6 +77,8 @@ class Frame:
         self.users = Users(np.full(64, -1, np.int64), np.zeros(64, np.int64))
         self.open_to_all = ANYWHERE
         """In place of ``where`` of work without constraints: not anywhere where nodes are dedicated."""
+        self.backfill_quantile = Policy().backfill_quantile
+        """Of which ``ends_within`` of every workload is."""
         self.source: Snapshot | None = None
         self.slot_names: dict[int, str] = {}
         self.pairs: dict[tuple[int, str], int] = {}

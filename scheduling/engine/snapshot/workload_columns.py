@@ -56,6 +56,8 @@ class Roster:
         as much the order decides."""
         self._ids: dict[int, m.Workload] = {}
         self._names: object = None
+        self._quantile = m.Policy().backfill_quantile
+        """Of the column ``ends_within``."""
         self._node_sets: Sequence[str] = ()
         """By the numbers in the column ``where``."""
         self._have_rivals = False
@@ -67,15 +69,18 @@ class Roster:
         return self._ids
 
     def settle(self, snapshot: m.Snapshot) -> None:
-        """Begin ``snapshot``: all is forgotten when its names stand for other numbers."""
+        """Begin ``snapshot``: all is forgotten when its names stand for other numbers, or ends are told at
+        another quantile.
+        """
+        quantile = snapshot.policy.backfill_quantile
         names = (
             snapshot.gpu_classes,
             [(q.name, q.parent) for q in snapshot.queues],
             [p.name for p in snapshot.priority_classes],
         )
-        if names != self._names:
+        if names != self._names or quantile != self._quantile:
             self.__init__()  # type: ignore[misc] # as new
-            self._names = names
+            self._names, self._quantile = names, quantile
 
     def follow(self, workloads: Sequence[m.Workload], numbers: Numbers) -> None:
         """Bring the columns in line with ``workloads`` of the snapshot that was begun."""
@@ -164,7 +169,9 @@ class Roster:
             "preferred": [_level(w.topology.preferred) for w in works],
             "submitted": [w.submitted.timestamp() for w in works],
             "predicted": [w.predicted.p50 if w.predicted else np.inf for w in works],
-            "predicted_p90": [w.predicted.p90 if w.predicted else np.inf for w in works],
+            "ends_within": [
+                w.predicted.within(self._quantile) if w.predicted else np.inf for w in works
+            ],
             "held": [w.held for w in works],
             "claims": [w.awaits_victims for w in works],
             "restart": [w.restart_cost_s for w in works],

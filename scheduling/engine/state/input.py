@@ -123,7 +123,7 @@ class Work(NamedTuple):
     leaving: Flags
     gpu_class: Ints
     members: Ints  # members that hold GPUs now
-    predicted_p90: Floats  # infinite if unknown
+    ends_within: Floats  # run time at the policy's quantile from its start, infinite if unknown
     evictions: Ints
     evicted: Floats  # when last; minus infinity if never
     evicted_for: Ints  # tie of whom the last eviction made room for, -1 if gone
@@ -179,6 +179,7 @@ class Rules(NamedTuple):
     delay: float
     eviction_cap: float
     spread: bool
+    spread_weight: float  # of an even load against the demand mix, where the policy packs
     grace: float
     user_history: float
     half_life: float

@@ -125,9 +125,7 @@ class Refusals:
 
     refused_at: Annotated[Ints, per("cell")]  # epoch of the last refusal
     told_by: Annotated[Ints, per("cell")]  # the slot whose line tells why
-    p90_s: Annotated[
-        Floats, per("cell")
-    ]  # predicted run time of who was refused, -inf if not known
+    ends_within_s: Annotated[Floats, per("cell")]  # of who was refused, -inf if not known
     epoch: int  # counts what may let somebody start who was refused; 0 is never
     asked_cell: int  # looked at last, or -1
 

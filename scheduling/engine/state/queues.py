@@ -86,7 +86,7 @@ class Starts(NamedTuple):
     """What this cycle started (``statement.operations``)."""
 
     started: Annotated[Ints, BY_QUEUE]  # milli-GPU
-    until_s: Annotated[Floats, BY_QUEUE]  # when the last of it is expected to be over (P90)
+    until_s: Annotated[Floats, BY_QUEUE]  # when the last of it is expected to be over
     first_promised: Annotated[Ints, per("class")]  # the first to whom room was promised, -1 none
 
 

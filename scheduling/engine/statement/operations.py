@@ -37,7 +37,7 @@ def admit(world: Session, w: int, c: int, members: int) -> None:
     changed(world, HOLDING, c, world.work.queue[w])
     book_start(world, w, 1)
     q, queues = world.work.queue[w], world.queues
-    until = world.rules.now + world.work.predicted_p90[w]
+    until = world.rules.now + world.work.ends_within[w]
     note_started(world, c, q, members * world.work.need[GPUS, w])
     queues.starts.until_s[c, q] = max(queues.starts.until_s[c, q], until)
     decide(world.out, w, codes.ADMIT, codes.UNDECIDED, c, members)

@@ -110,7 +110,6 @@ def _propose(cluster: Cluster) -> None:
         _note(cluster, "Every parameter is pinned.")
         return
     value = parameter.value_of(cluster)
-    assert value is not None  # noqa: S101 - those that move have one
     now = cluster.now()
     try:
         with transaction.atomic():

@@ -1,6 +1,6 @@
 """The parameters that follow feedback: bounds, step, and the field of the policy by which each is set.
 
-A further one is one more row of ``PARAMETERS``. One without a field is listed with the reason why it stands.
+A further one is one more row of ``PARAMETERS``.
 """
 
 from __future__ import annotations
@@ -10,58 +10,59 @@ from typing import Any
 
 from scheduling.models import Cluster
 from scheduling.services.errors import ServiceError
-from scheduling.services.policy.knobs import BY_FIELD
+from scheduling.services.policy.knobs import BY_FIELD, Knob
 
 HOUR_S, DAY_S = 3600, 86400
-Value = float | int | str
+Value = float | int
+EXACT = 6
+"""Decimals, so that steps there and back meet the same number."""
 
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """``least``, ``most`` and ``step`` in seconds; of a choice ``choices`` from one end to the other."""
+    """``least``, ``most`` and ``step`` are in the unit of the policy's field."""
 
     name: str
     title: str
     meaning: str
-    field: str = ""
-    """Of the policy; "" where nothing can move."""
-    least: int = 0
-    most: int = 0
-    step: int = 0
-    unit_s: int = 1
-    """The unit in which people read it, in seconds."""
+    field: str
+    least: Value
+    most: Value
+    step: Value
+    per_unit: float
+    """How much of the field is one of the unit in which people read it."""
     unit: str = ""
-    choices: tuple[str, ...] = ()
-    stands: str = ""
-    """What it is, where it has no field."""
+    prefix: str = ""
 
     @property
-    def moves(self) -> bool:
-        return bool(self.field)
+    def knob(self) -> Knob:
+        return BY_FIELD[self.field]
 
     @property
-    def shipped(self) -> Value | None:
-        return BY_FIELD[self.field].default if self.field else None
+    def shipped(self) -> Value:
+        default: Value = self.knob.default
+        return default
 
-    def value_of(self, cluster: Cluster) -> Value | None:
-        return getattr(cluster, self.field) if self.field else None
+    def value_of(self, cluster: Cluster) -> Value:
+        value: Value = getattr(cluster, self.field)
+        return value
 
     def beside(self, value: Value) -> tuple[Value, ...]:
         """One step either way, inside the bounds: none where it stands alone."""
-        if self.choices:
-            at = self.choices.index(str(value))
-            return tuple(self.choices[i] for i in (at - 1, at + 1) if 0 <= i < len(self.choices))
-        now = int(value)
-        both = (min(self.most, now - self.step), max(self.least, now + self.step))
-        return tuple(one for one in both if self.least <= one <= self.most and one != now)
+        both = (min(self.most, value - self.step), max(self.least, value + self.step))
+        return tuple(
+            self._exact(one)
+            for one in both
+            if self.least <= self._exact(one) <= self.most and one != value
+        )
 
-    def told(self, value: Value | None) -> str:
-        """604800 -> '7 d'; what is between two units to a tenth."""
-        if value is None:
-            return self.stands
-        if isinstance(value, str):
-            return value
-        return f"{value / self.unit_s:.1f}".removesuffix(".0") + f" {self.unit}"
+    def _exact(self, value: Value) -> Value:
+        return int(value) if self.knob.whole else round(value, EXACT)
+
+    def told(self, value: Value) -> str:
+        """604800 -> '7 d', 0.85 -> 'P85'; what is between two units to a tenth."""
+        number = f"{value / self.per_unit:.1f}".removesuffix(".0")
+        return f"{self.prefix}{number} {self.unit}".rstrip()
 
 
 PARAMETERS = (
@@ -73,7 +74,7 @@ PARAMETERS = (
         least=2 * DAY_S,
         most=14 * DAY_S,
         step=DAY_S,
-        unit_s=DAY_S,
+        per_unit=DAY_S,
         unit="d",
     ),
     Parameter(
@@ -85,22 +86,30 @@ PARAMETERS = (
         least=6 * HOUR_S,
         most=48 * HOUR_S,
         step=6 * HOUR_S,
-        unit_s=HOUR_S,
+        per_unit=HOUR_S,
         unit="h",
     ),
     Parameter(
         "backfill",
         "Quantile for backfill",
-        "Fixed: of a run time the model tells P50 and P90 and nothing between, and backfill reads the P90.",
-        stands="P90",
+        "Work passes a gang that keeps nodes or its turn if so large a part of runs like it is over in time.",
+        field="backfill_quantile",
+        least=0.5,
+        most=0.95,
+        step=0.05,
+        per_unit=0.01,
+        prefix="P",
     ),
     Parameter(
         "packing",
         "Packing against spread",
-        "Whether nodes are filled or the load is spread; what packing weighs follows the demand and has no"
-        " setting.",
-        field="placement",
-        choices=("spread", "pack"),
+        "What an even load weighs against what a start takes from the demand; 0 fills nodes alone.",
+        field="spread_weight",
+        least=0,
+        most=0.5,
+        step=0.1,
+        per_unit=0.01,
+        unit="%",
     ),
     Parameter(
         "charge",
@@ -110,23 +119,21 @@ PARAMETERS = (
         least=HOUR_S // 2,
         most=3 * HOUR_S,
         step=HOUR_S // 2,
-        unit_s=HOUR_S,
+        per_unit=HOUR_S,
         unit="h",
     ),
 )
 BY_NAME = {one.name: one for one in PARAMETERS}
-MOVING = tuple(one for one in PARAMETERS if one.moves)
 
 
 def parameter_of(name: str) -> Parameter:
-    """Raises ServiceError for one that there is not, or that cannot move."""
-    found = BY_NAME.get(name)
-    if found is None or not found.moves:
-        names = ", ".join(one.name for one in MOVING)
+    """Raises ServiceError for one that there is not."""
+    if name not in BY_NAME:
+        names = ", ".join(BY_NAME)
         raise ServiceError(
             "unknown_parameter", f"No parameter {name} adapts.", f"Use one of {names}.", field="name"
         )  # fmt: skip
-    return found
+    return BY_NAME[name]
 
 
 def changes(parameter: Parameter, value: Value) -> list[dict[str, Any]]:

@@ -21,7 +21,7 @@ class Standing:
     """A parameter of a cluster. ``trial`` is the newest; ``evidence`` says what came of it."""
 
     parameter: Parameter
-    value: Value | None
+    value: Value
     is_pinned: bool
     changed: AdaptingParameter | None
     """None where the engine never changed it."""
@@ -77,8 +77,6 @@ def _standing(
 
 
 def _evidence(parameter: Parameter, trial: AdaptingTrial | None) -> str:
-    if not parameter.moves:
-        return parameter.meaning
     if trial is None:
         return "not judged yet"
     if trial.state == TrialState.JUDGING:
@@ -104,7 +102,6 @@ def document(cluster: Cluster) -> Json:
 
 def row_document(one: Standing) -> Json:
     parameter, trial, changed = one.parameter, one.trial, one.changed
-    least, most = bounds(parameter)
     return {
         "name": parameter.name,
         "title": parameter.title,
@@ -112,9 +109,10 @@ def row_document(one: Standing) -> Json:
         "field": parameter.field,
         "value": one.value,
         "shipped": parameter.shipped,
-        "least": least,
-        "most": most,
-        "step": parameter.step or None,
+        "unit": parameter.knob.unit,
+        "least": parameter.least,
+        "most": parameter.most,
+        "step": parameter.step,
         "is_pinned": one.is_pinned,
         "changed_at": changed.changed_at if changed else None,
         "changed_from": changed.changed_from if changed else None,
@@ -126,14 +124,6 @@ def row_document(one: Standing) -> Json:
         "evidence": one.evidence,
         "figures": _figures(trial),
     }
-
-
-def bounds(parameter: Parameter) -> tuple[Value | None, Value | None]:
-    if not parameter.moves:
-        return None, None
-    if parameter.choices:
-        return parameter.choices[0], parameter.choices[-1]
-    return parameter.least, parameter.most
 
 
 def _figures(trial: AdaptingTrial | None) -> Sequence[Mapping[str, Any]]:

@@ -22,7 +22,13 @@ from scheduling.models import (
     TrialState,
 )
 from scheduling.services.adapting import words
-from scheduling.services.adapting.parameters import BY_NAME, MOVING, Parameter, Value, parameter_of
+from scheduling.services.adapting.parameters import (
+    BY_NAME,
+    PARAMETERS,
+    Parameter,
+    Value,
+    parameter_of,
+)
 from scheduling.services.events import announce
 from scheduling.services.policy.knobs import set_policy
 
@@ -218,7 +224,7 @@ def next_parameter(cluster: Cluster) -> Parameter | None:
     """The one after that of the newest trial, as they are declared; None where all are pinned."""
     held = pinned(cluster)
     newest = AdaptingTrial.objects.filter(cluster=cluster).first()
-    names = [one.name for one in MOVING]
+    names = [one.name for one in PARAMETERS]
     first = names.index(newest.parameter) + 1 if newest and newest.parameter in names else 0
-    turn = (*MOVING[first:], *MOVING[:first])
+    turn = (*PARAMETERS[first:], *PARAMETERS[:first])
     return next((one for one in turn if one.name not in held), None)

@@ -64,10 +64,8 @@ def of_check(evidence: Json) -> str:
 
 def change(parameter: Parameter, before: Value, after: Value) -> str:
     """'Half-life of use 7 → 8 d'; both with a unit where they differ in it."""
-    old, new = parameter.told(before), parameter.told(after)
-    if parameter.unit:
-        old = old.removesuffix(f" {parameter.unit}")
-    return f"{parameter.title} {old} → {new}"
+    old = parameter.told(before).removesuffix(f" {parameter.unit}")
+    return f"{parameter.title} {old} → {parameter.told(after)}"
 
 
 def sentence(what: str, why: str) -> str:

@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import transaction
+from django.db.models import Q
 
 from scheduling.engine import model as m
 from scheduling.models import Cluster, Experiment, Variant, VariantReplay, VariantState
@@ -38,6 +39,8 @@ MOST_OPEN = 5
 OPEN = (VariantState.WAITING, VariantState.RUNNING)
 FORGOTTEN = timedelta(days=180)
 A_NAME = "As in force"
+BY = {"people": ~Q(author=""), "adaptation": Q(author=""), "all": Q()}
+"""Whose experiments are listed; the daily ones of adaptation would bury those of people."""
 Json = dict[str, Any]
 
 

@@ -28,9 +28,9 @@ OF_QUEUE = (
     "eviction_budget_gpus",
 )  # fmt: skip
 OF_POLICY = (
-    "history_strength", "usage_half_life_s", "preemption_delay_s", "eviction_cap", "placement", "order",
-    "stale_gang_grace_s", "user_history_strength", "charge_s", "reserve_after_s", "cooldown_s",
-    "fair_share_delay_s", "max_evictions", "max_moves",
+    "history_strength", "usage_half_life_s", "preemption_delay_s", "eviction_cap", "placement",
+    "spread_weight", "order", "stale_gang_grace_s", "user_history_strength", "charge_s", "reserve_after_s",
+    "backfill_quantile", "cooldown_s", "fair_share_delay_s", "max_evictions", "max_moves",
 )  # fmt: skip
 
 

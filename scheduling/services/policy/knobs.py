@@ -107,6 +107,16 @@ KNOBS = (
         most=YEAR_S,
     ),
     Knob(
+        "backfill_quantile",
+        WAITING,
+        "Quantile for backfill",
+        "Work passes a gang that keeps nodes or its turn if it is over in time, by this quantile of its"
+        " predicted run time. Lower lets more pass, and delays the gang where they run on.",
+        "Large gangs, and small work that would pass them.",
+        least=0.5,
+        most=0.99,
+    ),
+    Knob(
         "preemption_delay_s",
         EVICTING,
         "Wait before anybody leaves",
@@ -175,6 +185,15 @@ KNOBS = (
         "Pack fills nodes and keeps whole ones free; spread evens the load.",
         "Everything that starts.",
         choices=("pack", "spread"),
+    ),
+    Knob(
+        "spread_weight",
+        PLACING,
+        "Weight of an even load",
+        "Where nodes are packed: how much the emptiness of a node counts against what a start takes from the"
+        " demand; 0 packs alone, and spread does without.",
+        "Everything that starts.",
+        most=1,
     ),
     Knob(
         "max_moves",
@@ -279,7 +298,7 @@ def check(field: str, value: Any) -> None:
         _refuse(knob, "Write a number.")
     if not knob.least <= value <= knob.most or (knob.whole and value != int(value)):
         kind = "whole number" if knob.whole else "number"
-        _refuse(knob, f"Write a {kind} from {knob.least:g} to {knob.most:,.0f}.")
+        _refuse(knob, f"Write a {kind} from {knob.least:g} to {knob.most:,.10g}.")
 
 
 def _refuse(knob: Knob, remedy: str) -> None:

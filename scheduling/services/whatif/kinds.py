@@ -7,7 +7,10 @@ from dataclasses import dataclass, fields, replace
 from datetime import datetime, timedelta
 from typing import Any, ClassVar
 
+from pydantic import ValidationError
+
 from scheduling.engine import model as m
+from scheduling.engine.document.schema import PolicyDoc
 from scheduling.services.errors import ServiceError
 
 ARRIVES = "(arrives {number})"
@@ -212,7 +215,18 @@ class PolicyChange:
         is_text = isinstance(before, str)
         if is_text != isinstance(self.value, str) or isinstance(self.value, list | dict):
             raise fault("value", "That is no value of this setting.", f"Write it like {before}.")
+        self._check_bounds()
         return replace(snapshot, policy=replace(snapshot.policy, **{self.setting: self.value}))
+
+    def _check_bounds(self) -> None:
+        """As of the snapshot file; a whole number may be written as 3.0."""
+        is_whole = isinstance(self.value, float) and self.value.is_integer()
+        value = int(self.value) if is_whole else self.value
+        try:
+            PolicyDoc.model_validate({self.setting: value})
+        except ValidationError as error:
+            why = error.errors()[0]["msg"]
+            raise fault("value", "That is no value of this setting.", f"{why}.") from None
 
 
 @dataclass(frozen=True, slots=True)

@@ -204,7 +204,7 @@ class Scribe:
     """What a frame's tables say of a pending workload: numbers for names."""
 
     def __init__(self, frame: Frame) -> None:
-        self._leaves = leaves(frame)
+        self._leaves, self._quantile = leaves(frame), frame.backfill_quantile
         self._classes = {name: i for i, name in enumerate(frame.class_names)}
         self._priorities = {name: i for i, name in enumerate(frame.priority_names)}
         rate = frame.nodes.rate
@@ -227,7 +227,7 @@ class Scribe:
             "required": level(work.topology.required),
             "preferred": level(work.topology.preferred),
             "predicted": work.predicted.p50 if work.predicted else np.inf,
-            "predicted_p90": work.predicted.p90 if work.predicted else np.inf,
+            "ends_within": work.predicted.within(self._quantile) if work.predicted else np.inf,
             "held": work.held,
             "restart": work.restart_cost_s,
         }

@@ -18,6 +18,7 @@ from scheduling.engine import (
     Outline,
     Plan,
     Planner,
+    Policy,
     PriorityClass,
     Queue,
     Quota,
@@ -27,6 +28,7 @@ from scheduling.engine import (
     encode,
     plan,
 )
+from scheduling.engine.model import Predicted
 from scheduling.engine.snapshot.workload_columns import Roster
 from tests.scheduling.engine.evolve import apply, let_leave, wait
 from tests.scheduling.engine.worlds import NOW, leaves, workloads, worlds
@@ -82,13 +84,29 @@ def some_bound(draw: st.DrawFn, snapshot: Snapshot) -> Snapshot:
     return replace(snapshot, workloads=works, node_sets=kept)
 
 
+def some_predicted(draw: st.DrawFn, snapshot: Snapshot) -> Snapshot:
+    works = tuple(
+        replace(w, predicted=Predicted(600, draw(st.sampled_from([600, 3600]))))
+        if draw(st.booleans())
+        else w
+        for w in snapshot.workloads
+    )
+    return replace(snapshot, workloads=works)
+
+
+def other_quantile(draw: st.DrawFn, snapshot: Snapshot) -> Snapshot:
+    quantile = draw(st.sampled_from([0.5, 0.8, 0.9]))
+    return replace(snapshot, policy=replace(snapshot.policy, backfill_quantile=quantile))
+
+
 def other_world(draw: st.DrawFn, snapshot: Snapshot) -> Snapshot:
     return draw(worlds())
 
 
 Change = Callable[[st.DrawFn, Snapshot], Snapshot]
 CHANGES: tuple[Change, ...] = (
-    carried_out, some_gone, some_more, some_edited, some_bound, one_queue_more, other_world,
+    carried_out, some_gone, some_more, some_edited, some_bound, some_predicted, other_quantile,
+    one_queue_more, other_world,
 )  # fmt: skip
 
 
@@ -131,6 +149,17 @@ def test_frame_of_a_roster_is_array_by_array_the_frame_from_scratch(course: list
             pairs = zip(getattr(kept, part), getattr(fresh, part), strict=True)
             assert all(np.array_equal(a, b) for a, b in pairs), part
         assert (kept.slot_names, kept.pairs) == (fresh.slot_names, fresh.pairs)
+
+
+def test_roster_tells_ends_at_the_quantile_of_the_newest_snapshot() -> None:
+    snapshot = cluster(work("w", predicted=Predicted(600, 3600)))
+    roster = Roster()
+    told = [
+        encode(replace(snapshot, policy=Policy(backfill_quantile=q)), roster).work.ends_within[0]
+        for q in (0.9, 0.5, 0.9)
+    ]
+
+    assert told == [3600, pytest.approx(600), 3600]
 
 
 def test_roster_keeps_no_room_for_wishes_of_who_is_gone() -> None:

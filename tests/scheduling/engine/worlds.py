@@ -130,6 +130,7 @@ def organisations(draw: st.DrawFn) -> Snapshot:
             preemption_delay_s=draw(st.sampled_from([0, 0, 600])),
             eviction_cap=draw(st.sampled_from([None, None, 1.5])),
             placement=draw(st.sampled_from(["pack", "pack", "spread"])),
+            spread_weight=draw(st.sampled_from([0.0, 0.0, 0.3])),
             max_moves=draw(st.sampled_from([0, 3])),
         ),
     )

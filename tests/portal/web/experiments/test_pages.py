@@ -14,7 +14,7 @@ from scheduling.services.lab import running
 from scheduling.services.snapshot import build as snapshots
 from tests.factories import NOW, example_cluster
 from tests.foresight import live_of
-from tests.lab import CHANGES, NODES, ORDER, experiment, lived, with_work
+from tests.lab import CHANGES, NODES, ORDER, empty_experiment, experiment, lived, with_work
 
 pytestmark = pytest.mark.django_db
 
@@ -51,6 +51,38 @@ FORM = {
 
 def test_empty_list_says_what_to_do(admin):
     assert "No experiment yet" in admin.get(address("experiments")).content.decode()
+
+
+@pytest.mark.parametrize(
+    ("by", "listed"),
+    [
+        ("", ["asked-by-a-lead"]),
+        ("people", ["asked-by-a-lead"]),
+        ("adaptation", ["asked-by-nobody"]),
+        ("all", ["asked-by-a-lead", "asked-by-nobody"]),
+        ("x", ["asked-by-a-lead"]),
+    ],
+)
+def test_experiments_of_adaptation_are_listed_apart_from_those_of_people(
+    admin, cluster, by, listed
+):
+    empty_experiment(cluster, "asked-by-a-lead")
+    empty_experiment(cluster, "asked-by-nobody", author="")
+    text = admin.get(address("experiments"), {"by": by} if by else {}).content.decode()
+    assert [name for name in ("asked-by-a-lead", "asked-by-nobody") if name in text] == listed
+    assert ("Adaptation, " in text) == ("asked-by-nobody" in listed)
+    assert "Adaptation 1</a>" in text
+
+
+def test_api_lists_whose_are_asked_for(admin, cluster):
+    empty_experiment(cluster, "asked-by-a-lead")
+    empty_experiment(cluster, "asked-by-nobody", author="")
+    at = "/api/v1/clusters/fra1/experiments"
+    assert admin.get(at).json()["count"] == 2
+    told = admin.get(at, {"by": "adaptation"}).json()["results"]
+    assert [(one["name"], one["author"]) for one in told] == [("asked-by-nobody", "")]
+    refused = admin.get(at, {"by": "x"})
+    assert (refused.status_code, refused.json()["field"]) == (400, "by")
 
 
 def test_form_begins_with_a_period_that_the_ledger_has(admin):

@@ -51,10 +51,11 @@ def test_card_begins_off_with_every_parameter_and_its_bounds(admin):
         assert words in text
 
 
-def test_quantile_says_why_it_is_fixed_and_has_no_pin(admin):
+def test_every_parameter_has_its_scale_and_a_pin(admin):
     text = text_of(admin)
-    assert "Fixed: of a run time the model tells P50 and P90" in text
-    assert text.count('name="pinned"') == 4
+    assert text.count('name="pinned"') == 5
+    assert "P90 between P50 and P95; as shipped P90" in text
+    assert "0 % between 0 and 50 %; as shipped 0 %" in text
 
 
 def test_switch_by_post_is_kept_and_told(admin, cluster):
@@ -76,8 +77,8 @@ def test_pin_by_post_is_shown_and_let_go(admin):
     assert "pinned</span>" not in text_of(admin)
 
 
-def test_pin_of_what_cannot_move_is_refused_with_a_remedy(admin):
-    answer = admin.post(address("adapting_pin"), {"name": "backfill", "pinned": "1"}, follow=True)
+def test_pin_of_what_does_not_adapt_is_refused_with_a_remedy(admin):
+    answer = admin.post(address("adapting_pin"), {"name": "depth", "pinned": "1"}, follow=True)
     assert "Use one of half_life" in answer.content.decode()
 
 
@@ -113,10 +114,6 @@ def test_no_better_value_shows_both_sides(admin, cluster):
             "values": [{"value": 518400, "figures": kept}, {"value": 691200, "figures": kept}]}  # fmt: skip
     trial_row(cluster, state=TrialState.NO_BETTER, value_to=None, evidence={"step": step})
     assert "no value in bounds better than noise (6 d: wait −0.1 ± 0.5 min; 8 d:" in text_of(admin)
-
-
-def test_choice_lies_at_one_end(admin):
-    assert "pack between spread and pack; as shipped pack" in text_of(admin)
 
 
 def test_operator_reads_without_switch_or_pin(cluster):
@@ -156,7 +153,6 @@ def test_api_reads_switches_and_pins(admin):
     [
         ("", {}, 400),
         ("/parameters/charge", {}, 400),
-        ("/parameters/backfill", {"is_pinned": True}, 400),
         ("/parameters/x", {"is_pinned": True}, 404),
     ],
 )

@@ -19,6 +19,7 @@ from scheduling.models import (
     Workload,
 )
 from scheduling.services.adapting import looking, trials
+from scheduling.services.adapting.parameters import BY_NAME
 from scheduling.services.lab import experiments, running
 from scheduling.services.policy.knobs import set_policy
 from tests.adapting import AS_EVER, BETTER, WORSE, answer, asked, checked, later, stepped, turned_on
@@ -192,7 +193,7 @@ def test_step_that_no_replay_tells_of_is_taken_back_after_two_weeks(cluster):
 
 
 def test_next_parameter_in_turn_is_asked_a_day_later(cluster):
-    for name in ("half_life", "reservation", "packing", "charge", "half_life"):
+    for name in ("half_life", "reservation", "backfill", "packing", "charge", "half_life"):
         trial = asked(cluster)
         assert trial.parameter == name
         answer(trial.experiment, {})
@@ -208,7 +209,7 @@ def test_pinned_parameter_is_passed_over(cluster):
 
 
 def test_all_pinned_is_said_and_nothing_asked(cluster):
-    for name in ("half_life", "reservation", "packing", "charge"):
+    for name in BY_NAME:
         trials.pin(cluster=cluster, name=name, is_pinned=True, author=None)
     looking.look(cluster)
     assert Adaptation.objects.get().why == "Every parameter is pinned."

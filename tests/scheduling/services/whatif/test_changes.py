@@ -47,6 +47,8 @@ def test_fault_names_the_field_and_a_remedy(document, field):
         ({**NODES, "nodes": -2}, "changes.0.nodes"),
         ({"kind": "policy", "setting": "mood", "value": 1}, "changes.0.setting"),
         ({"kind": "policy", "setting": "order", "value": 3}, "changes.0.value"),
+        ({"kind": "policy", "setting": "backfill_quantile", "value": 1.0}, "changes.0.value"),
+        ({"kind": "policy", "setting": "charge_s", "value": -1}, "changes.0.value"),
         ({"kind": "priority", "priority_class": "none", "value": 1}, "changes.0.priority_class"),
         ({"kind": "queue", "queue": "speech", "parent": ""}, "changes.0.queue"),
     ],
