@@ -28,7 +28,9 @@ from scheduling.models.foresight import (
 )
 from scheduling.models.lab import Experiment, Variant, VariantReplay, VariantState
 from scheduling.models.learned import (
+    DifferenceKind,
     LearnedDifference,
+    LearnedEffect,
     LearnedLife,
     LearnedOrder,
     LearnedState,
@@ -99,7 +101,9 @@ __all__ = [
     "IdleEnd",
     "IdleSpell",
     "Lane",
+    "DifferenceKind",
     "LearnedDifference",
+    "LearnedEffect",
     "LearnedLife",
     "LearnedOrder",
     "LearnedState",

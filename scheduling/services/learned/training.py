@@ -20,7 +20,14 @@ from django.utils import timezone
 from kombu.exceptions import OperationalError
 
 from scheduling.engine import model as m
-from scheduling.models import Cluster, ClusterMode, LearnedDifference, LearnedOrder, LearnedState
+from scheduling.models import (
+    Cluster,
+    ClusterMode,
+    LearnedDifference,
+    LearnedEffect,
+    LearnedOrder,
+    LearnedState,
+)
 from scheduling.services.errors import ServiceError
 from scheduling.services.lab.periods import world_document
 from scheduling.services.learned import orders, states, windows
@@ -148,7 +155,8 @@ def forget(cluster: Cluster) -> int:
     rows = LearnedOrder.objects.filter(cluster=cluster)
     newest = rows.aggregate(at=Max("version"))["at"] or 0
     old = rows.filter(version__lte=newest - KEPT, state__in=states.OVER)
-    LearnedDifference.objects.filter(order__cluster=cluster, order__state__in=states.OVER).delete()
+    for model in (LearnedDifference, LearnedEffect):
+        model.objects.filter(order__cluster=cluster, order__state__in=states.OVER).delete()
     return old.delete()[0]
 
 
