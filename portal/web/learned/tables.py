@@ -1,4 +1,4 @@
-"""A verdict as tables: against every other order, fairness, and what would differ."""
+"""A verdict as tables: against every other order, and fairness."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from portal.display.csv import Table
 from portal.display.format import hmin, number
 from portal.web.learned.words import BOUNDS
-from scheduling.models import LearnedDifference, LearnedOrder
+from scheduling.models import LearnedOrder
 
 TITLE = "A learned order against every other"
 MARK_ROOM = 0.9
@@ -131,35 +131,6 @@ def _told(name: str, value: float) -> str:
     if name.endswith("_s"):
         return hmin(value)
     return number(value, 0 if value == int(value) else 3 if value < 1 else 2)
-
-
-@dataclass(frozen=True, slots=True)
-class Differs:
-    """A start that was decided, what would have been started, and what speaks for it."""
-
-    at: datetime
-    number: int
-    decided: dict[str, Any]
-    would: dict[str, Any] | None
-    why: str
-
-
-def differs(row: LearnedDifference) -> Differs:
-    return Differs(row.at, row.number, row.decided, row.would, _why(row.decided, row.would))
-
-
-def _why(decided: dict[str, Any], would: dict[str, Any] | None) -> str:
-    """The figures of both that differ, told one after the other."""
-    if would is None:
-        return "others of its plan take the GPUs"
-    told = []
-    mine, theirs = would["expected_s"], decided["expected_s"]
-    if mine is not None and theirs is not None and mine != theirs:
-        told.append(f"expected {hmin(mine)} against {hmin(theirs)}")
-    told.append(f"waits {hmin(would['waited_s'])} against {hmin(decided['waited_s'])}")
-    if would["gpus"] != decided["gpus"]:
-        told.append(f"{number(would['gpus'])} against {number(decided['gpus'])} GPUs")
-    return ", ".join(told)
 
 
 def table(order: LearnedOrder | None) -> Table:

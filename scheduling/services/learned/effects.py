@@ -31,7 +31,7 @@ from scheduling.models import (
     Workload,
 )
 from scheduling.services.cycle.record.records import unpacked
-from scheduling.services.learned.shadow import weighed
+from scheduling.services.learned.orders import weighed
 from scheduling.services.ledger.past import read_between
 from scheduling.services.merit.standings import RunTimes
 from scheduling.simulation.ahead.decided import Aftermath, Known, UnknownRunError, live_after

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -28,6 +28,7 @@ from scheduling.models import (
     LearnedState,
 )
 from scheduling.services.cycle.record.records import unpacked
+from scheduling.services.learned.orders import weighed
 
 FIRST = 50
 """Cycles before it came into shadow that are planned again, so that there is something to read at once."""
@@ -125,16 +126,6 @@ def differences(
             told = _told(works[other.workload], other, snapshot.now) if other else None
             found.append(Differing(kind, _told(works[was.workload], was, snapshot.now), told))
     return count, found
-
-
-def weighed(
-    snapshot: m.Snapshot, weights: Mapping[str, float], victim_weights: Mapping[str, float]
-) -> m.Snapshot:
-    """``snapshot`` with these weights in force."""
-    policy = replace(
-        snapshot.policy, order_weights=dict(weights), victim_weights=dict(victim_weights)
-    )
-    return replace(snapshot, policy=policy)
 
 
 def _apart(

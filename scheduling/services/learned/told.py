@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
-from scheduling.models import Cluster, LearnedOrder, LearnedState
+from scheduling.models import Cluster, LearnedEffect, LearnedOrder, LearnedState
+from scheduling.services.learned import effects
 from scheduling.services.learned.verdicts import conditions
 from scheduling.services.learned.working import progress
 
@@ -13,6 +15,7 @@ MOST = 100
 
 
 def document(order: LearnedOrder, cluster: Cluster) -> dict[str, Any]:
+    lived = {one.number: _effect(one) for one in order.effects.all()}
     return {
         "id": order.pk,
         "version": order.version,
@@ -23,6 +26,9 @@ def document(order: LearnedOrder, cluster: Cluster) -> dict[str, Any]:
         "sharing": order.sharing,
         "weights": order.weights,
         "spread": order.spread,
+        "victim_weights": order.victim_weights,
+        "victim_spread": order.victim_spread,
+        "victims": order.victims_said,
         "trained_from": order.trained_from.isoformat(),
         "trained_to": order.trained_to.isoformat(),
         "workloads": order.workloads,
@@ -44,9 +50,26 @@ def document(order: LearnedOrder, cluster: Cluster) -> dict[str, Any]:
             {
                 "cycle": row.number,
                 "at": row.at.isoformat(),
+                "kind": row.kind,
                 "decided": row.decided,
                 "would": row.would,
+                "effect": lived.get(row.number),
             }
             for row in order.differences.all()[:MOST]
         ],
+        "effects": asdict(effects.sums(order)),
+    }
+
+
+def _effect(one: LearnedEffect) -> dict[str, Any]:
+    """Of the whole cycle: the version less what was decided. Without figures ``why_not`` says why."""
+    return {
+        "until": one.until.isoformat(),
+        "workloads": one.workloads,
+        "wait_s": one.wait_s,
+        "least_s": one.least_s,
+        "most_s": one.most_s,
+        "lost_gpu_s": one.lost_gpu_s,
+        "verdict": effects.verdict(one),
+        "why_not": one.why_not,
     }
