@@ -242,7 +242,7 @@ def request_effects() -> None:
 
 @shared_task(name="scheduling.tasks.replay_effects")
 def replay_effects(cluster_id: int) -> None:
-    """Live on some cycles in which the version in shadow differs; not on the queue of the cluster's cycles."""
+    """Live on some cycles in which the version in shadow differs; apart from the cluster's cycles."""
     cluster = Cluster.objects.filter(pk=cluster_id).first()
     if cluster is None:
         log.info("cluster %s is gone", cluster_id)

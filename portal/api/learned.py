@@ -66,7 +66,9 @@ class LearnedOrders(OperatedView, generics.ListAPIView[LearnedOrder]):
     def get_queryset(self) -> QuerySet[LearnedOrder]:
         if self.is_schema:
             return LearnedOrder.objects.none()
-        return LearnedOrder.objects.filter(cluster=self.cluster).defer("world", "work", "tried", "victim_tried")
+        return LearnedOrder.objects.filter(cluster=self.cluster).defer(
+            "world", "work", "tried", "victim_tried"
+        )
 
     @extend_schema(request=None, responses={202: LearnedOrderSerializer})
     def post(self, request: Request, cluster: str) -> Response:

@@ -127,19 +127,25 @@ def effect(lived: LearnedEffect | None) -> Effect:
     )
     return Effect(
         wait=minutes(lived.wait_s),
-        span=f"{minutes(least_s, unit='')} to {minutes(most_s)}",
+        span=span(least_s, most_s),
         lost=gpu_h(lived.lost_gpu_s or 0.0),
         verdict=effects.verdict(lived),
         horizon=f"over {hmin(lived.until - lived.at)} h",
     )
 
 
-def minutes(seconds: float, *, unit: str = " min") -> str:
+def span(least_s: float, most_s: float) -> str:
+    """'−30 to −4 min'; both with hours where one of them has any."""
+    least, most = minutes(least_s), minutes(most_s)
+    return f"{least} to {most}" if " h " in least + most else f"{least[:-4]} to {most}"
+
+
+def minutes(seconds: float) -> str:
     """'−19 min', '0 min', '+3 h 10 min'."""
     whole = round(abs(seconds) / 60)
     sign = "" if not whole else "−" if seconds < 0 else "+"
-    if whole < 120 or not unit:
-        return f"{sign}{number(whole)}{unit}"
+    if whole < 120:
+        return f"{sign}{number(whole)} min"
     return f"{sign}{number(whole // 60)} h {whole % 60} min"
 
 
@@ -154,7 +160,11 @@ def gpu_h(gpu_s: float) -> str:
 def why(kind: DifferenceKind, decided: Json, would: Json | None) -> str:
     """The figures of both that differ, told one after the other."""
     if would is None:
-        return "others of its plan take the GPUs" if kind is DifferenceKind.START else "it makes no room"
+        return (
+            "others of its plan take the GPUs"
+            if kind is DifferenceKind.START
+            else "it makes no room"
+        )
     told = []
     lost, was = would.get("lost_gpu_s") or 0.0, decided.get("lost_gpu_s") or 0.0
     if kind is DifferenceKind.EVICT and lost != was:

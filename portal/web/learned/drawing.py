@@ -154,9 +154,7 @@ class Kind:
 
 def weighed(order: LearnedOrder, former: LearnedOrder | None) -> list[Group]:
     """The heaviest first in each group; all on one axis."""
-    before, before_victims = (
-        (former.weights, former.victim_weights) if former else ({}, {})
-    )
+    before, before_victims = (former.weights, former.victim_weights) if former else ({}, {})
     own = Kind(ORDER_GROUP, FEATURES, order.weights, order.spread, before)
     victims = Kind(
         VICTIM_GROUP, VICTIM_FEATURES, order.victim_weights, order.victim_spread, before_victims

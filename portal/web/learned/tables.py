@@ -11,6 +11,7 @@ from portal.display.csv import Table
 from portal.display.format import hmin, number
 from portal.web.learned.words import BOUNDS
 from scheduling.models import LearnedOrder
+from scheduling.services.learned import orders, rivals
 
 TITLE = "A learned order against every other"
 MARK_ROOM = 0.9
@@ -44,7 +45,7 @@ class Cell:
 @dataclass(frozen=True, slots=True)
 class Row:
     name: str
-    is_now: bool
+    says: str
     cells: Sequence[Cell | None]
 
 
@@ -78,14 +79,17 @@ def verdicts(order: LearnedOrder) -> Verdicts | None:
         return None
     cells = [cell for one in windows for cell in one["against"]]
     most = max([1.0, *(abs(c["difference_s"]) + (c["half_s"] or 0) for c in cells)])
-    names = dict.fromkeys(cell["name"] for cell in cells)
-    now = {cell["name"] for cell in cells if cell["order"] == "now"}
+    keys = {cell["name"]: cell["order"] for cell in cells}
     return Verdicts(
         heads=[_head(one) for one in windows],
-        rows=[Row(n, n in now, [_cell(one, n, most) for one in windows]) for n in names],
+        rows=[Row(n, _says(key), [_cell(w, n, most) for w in windows]) for n, key in keys.items()],
         bounds=[_bound(name, windows) for name in BOUNDS],
         comparisons=order.verdict["comparisons"],
     )
+
+
+def _says(key: str) -> str:
+    return "decides now" if key == orders.NOW else rivals.SAYS.get(key, "hand-written")
 
 
 def _head(one: dict[str, Any]) -> Head:

@@ -150,9 +150,7 @@ def _placed(
     ]
 
 
-def effect_of(
-    snapshot: m.Snapshot, order: LearnedOrder, known: Known, until: datetime
-) -> Effect:
+def effect_of(snapshot: m.Snapshot, order: LearnedOrder, known: Known, until: datetime) -> Effect:
     """Raises UnknownRunError; UnsettledError."""
     decided = plan(snapshot)
     would = plan(weighed(snapshot, order.weights, order.victim_weights))
@@ -216,7 +214,7 @@ def sums(order: LearnedOrder) -> Sums:
 
 
 def verdict(one: LearnedEffect) -> str:
-    """"better" or "worse" where every repeat says so, "noise" else; "" of one that is not replayed."""
+    """ "better" or "worse" where every repeat says so, "noise" else; "" of one that is not replayed."""
     if one.least_s is None or one.most_s is None:
         return ""
     if one.most_s < 0:

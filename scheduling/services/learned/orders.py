@@ -114,9 +114,7 @@ def weighed(
     world: m.Snapshot, weights: Mapping[str, float], victim_weights: Mapping[str, float]
 ) -> m.Snapshot:
     """``world`` with these weights in force."""
-    policy = replace(
-        world.policy, order_weights=dict(weights), victim_weights=dict(victim_weights)
-    )
+    policy = replace(world.policy, order_weights=dict(weights), victim_weights=dict(victim_weights))
     return replace(world, policy=policy)
 
 

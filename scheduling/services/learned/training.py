@@ -30,7 +30,7 @@ from scheduling.models import (
 )
 from scheduling.services.errors import ServiceError
 from scheduling.services.lab.periods import world_document
-from scheduling.services.learned import orders, states, windows
+from scheduling.services.learned import orders, rivals, states, windows
 from scheduling.services.learned.verdicts import LATER_KIND
 from scheduling.services.learned.windows import TRAINING, Cut
 from scheduling.services.snapshot.asked import live_or_refused
@@ -58,6 +58,8 @@ class Effort:
     replays: int = REPLAYS
     most_cpu_s: int = MOST_CPU_S
     most_days: int = windows.MOST_DAYS
+    rivals: bool = True
+    """Whether it is held against the orders that the engine cannot be, too."""
 
 
 def begin(*, cluster: Cluster, author: str, effort: Effort | None = None) -> LearnedOrder:
@@ -78,7 +80,10 @@ def begin(*, cluster: Cluster, author: str, effort: Effort | None = None) -> Lea
         made.workloads = sum(trained.judged)
         made.work = {TRAINING: windows.kept(cut.training, trained)}
         for span, period in zip(cut.later, later, strict=True):
-            windows.add(made, LATER_KIND, span, period, orders.against(world))
+            against = orders.against(world)
+            if effort.rivals:
+                against += rivals.on(world, period)
+            windows.add(made, LATER_KIND, span, period, against)
         made.save()
         states.begun(made)
     return made

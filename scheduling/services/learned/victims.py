@@ -89,7 +89,10 @@ def said(
     told = compare([life[WAIT] for life in without], [life[WAIT] for life in mine])
     figures = f"{_minutes(told)} over {len(mine)} lives of its training days"
     if told.verdict is not Verdict.BETTER:
-        return False, f"{SHIPPED}learned weights differ by {figures}, which is no better than noise."
+        return (
+            False,
+            f"{SHIPPED}learned weights differ by {figures}, which is no better than noise.",
+        )
     broken = passed(mine, without, 1)
     if broken:
         return False, f"{SHIPPED}learned weights wait less ({figures}), but fairness is not kept."

@@ -22,6 +22,7 @@ from scheduling.models import LearnedLife, LearnedOrder, LearnedState
 from scheduling.services.errors import ServiceError
 from scheduling.services.learned import (
     deciding,
+    rivals,
     searching,
     states,
     training,
@@ -199,16 +200,15 @@ def _live(part: Slice) -> None:
     for window, seed, keys in list(_lacking(order)):
         draw = drawn(period_of(order.work[window]), seed)
         own = live_again(alone(world), draw)
-        rows = [
-            LearnedLife(
-                order=order,
-                window=window,
-                under=key,
-                seed=seed,
-                figures=of_life(live_again(_world_of(order, world, key), draw), own, ordered),
+        rows = []
+        for key in keys:
+            if key in rivals.NAMES:
+                figures = rivals.of_life(world, draw, key, ordered)
+            else:
+                figures = of_life(live_again(_world_of(order, world, key), draw), own, ordered)
+            rows.append(
+                LearnedLife(order=order, window=window, under=key, seed=seed, figures=figures)
             )
-            for key in keys
-        ]
         # Whoever took it up while this one was thought dead has lived the same.
         LearnedLife.objects.bulk_create(rows, ignore_conflicts=True)
         part.note()

@@ -215,4 +215,3 @@ def _with_budgets_spent(snapshot: Snapshot, plan: Plan) -> tuple[Queue, ...]:
         )
         for queue in snapshot.queues
     )
-

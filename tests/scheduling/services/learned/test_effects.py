@@ -170,7 +170,7 @@ def test_only_who_is_in_shadow_is_replayed(world, state):
 
 
 def test_effects_go_with_their_differences(world):
-    cluster, _, order = world
+    cluster, _, _ = world
     kept(cluster)
     effects.replay(cluster)
     LearnedDifference.objects.all().delete()
@@ -200,7 +200,14 @@ def test_sums_are_of_what_was_replayed(world):
     kept(cluster, 7)
     kept(cluster, 8, AT + HOUR)
     LearnedEffect.objects.create(
-        order=order, number=7, at=AT, until=LATER, wait_s=-60, least_s=-90, most_s=-30, lost_gpu_s=-7
+        order=order,
+        number=7,
+        at=AT,
+        until=LATER,
+        wait_s=-60,
+        least_s=-90,
+        most_s=-30,
+        lost_gpu_s=-7,
     )
     found = effects.sums(order)
     assert (found.cycles, found.replayed, found.starts, found.evictions) == (2, 1, 2, 0)
@@ -218,6 +225,8 @@ def test_task_replays_and_leaves_a_cluster_that_is_gone_alone(world):
 def test_clusters_with_a_version_in_shadow_are_asked_for(world, monkeypatch):
     make_cluster("other")
     asked = []
-    monkeypatch.setattr(tasks.replay_effects, "apply_async", lambda args, expires: asked.append(args))
+    monkeypatch.setattr(
+        tasks.replay_effects, "apply_async", lambda args, expires: asked.append(args)
+    )
     tasks.request_effects()
     assert asked == [[world[0].pk]]
