@@ -8,8 +8,14 @@ from datetime import datetime
 from typing import Any
 
 from portal.display.format import hmin, number
-from scheduling.models import DifferenceKind, LearnedDifference, LearnedEffect, LearnedOrder
+from scheduling.models import (
+    DifferenceKind,
+    LearnedDifference,
+    LearnedEffect,
+    LearnedOrder,
+)
 from scheduling.services.learned import effects
+from scheduling.services.learned.told import uids_of
 
 Json = dict[str, Any]
 SHOWN = 12
@@ -42,6 +48,9 @@ class Differs:
     glyph: str
     decided: Json
     would: Json | None
+    decided_uid: str
+    would_uid: str
+    """Of its page; empty where the ledger has it no more."""
     nobody: str
     why: str
     effect: Effect
@@ -79,9 +88,11 @@ def differing(order: LearnedOrder) -> Differing:
     found = list(LearnedDifference.objects.filter(order=order).order_by("-number", "id")[:SHOWN])
     numbers = [one.number for one in found]
     lived = {e.number: e for e in LearnedEffect.objects.filter(order=order, number__in=numbers)}
+    named = (one["name"] for row in found for one in (row.decided, row.would) if one)
+    uids = uids_of(order.cluster, set(named))
     rows, told = [], set[int]()
     for one in found:
-        rows.append(_row(one, lived.get(one.number), is_first=one.number not in told))
+        rows.append(_row(one, lived.get(one.number), uids, is_first=one.number not in told))
         told.add(one.number)
     sums = effects.sums(order)
     return Differing(
@@ -100,7 +111,9 @@ def _total(sums: effects.Sums) -> str:
     return f"All {sums.starts + sums.evictions:,}: {', '.join(parts) or 'none is kept'}"
 
 
-def _row(one: LearnedDifference, lived: LearnedEffect | None, *, is_first: bool) -> Differs:
+def _row(
+    one: LearnedDifference, lived: LearnedEffect | None, uids: dict[str, str], *, is_first: bool
+) -> Differs:
     kind = DifferenceKind(one.kind)
     tone, glyph = TONES[kind]
     return Differs(
@@ -111,6 +124,8 @@ def _row(one: LearnedDifference, lived: LearnedEffect | None, *, is_first: bool)
         glyph=glyph,
         decided=one.decided,
         would=one.would,
+        decided_uid=uids.get(one.decided["name"], ""),
+        would_uid=uids.get(one.would["name"], "") if one.would else "",
         nobody="nothing of that class" if kind is DifferenceKind.START else "nobody of that class",
         why=why(kind, one.decided, one.would),
         effect=effect(lived) if is_first else Effect(why_not=AS_ABOVE),

@@ -12,6 +12,7 @@ from portal.display.format import hmin, number
 from portal.web.learned.words import BOUNDS
 from scheduling.models import LearnedOrder
 from scheduling.services.learned import orders, rivals
+from scheduling.services.learned.verdicts import TRACE_KIND
 
 TITLE = "A learned order against every other"
 MARK_ROOM = 0.9
@@ -23,6 +24,8 @@ class Head:
     """One window."""
 
     kind: str
+    trace: str
+    """Name of another recording; empty of the cluster's own past."""
     begin: datetime
     end: datetime
     workloads: int
@@ -71,19 +74,29 @@ class Verdicts:
     bounds: Sequence[BoundRow]
     comparisons: int
 
+    @property
+    def has_trace(self) -> bool:
+        return any(head.trace for head in self.heads)
+
+    @property
+    def own_heads(self) -> list[Head]:
+        """Of the windows of the cluster's own past, whose bounds count."""
+        return [head for head in self.heads if not head.trace]
+
 
 def verdicts(order: LearnedOrder) -> Verdicts | None:
     """None where nothing is judged yet."""
     windows = [one for one in order.verdict.get("windows", []) if one["kind"] != "drift"]
     if not windows:
         return None
+    own = [one for one in windows if one["kind"] != TRACE_KIND]
     cells = [cell for one in windows for cell in one["against"]]
     most = max([1.0, *(abs(c["difference_s"]) + (c["half_s"] or 0) for c in cells)])
     keys = {cell["name"]: cell["order"] for cell in cells}
     return Verdicts(
         heads=[_head(one) for one in windows],
         rows=[Row(n, _says(key), [_cell(w, n, most) for w in windows]) for n, key in keys.items()],
-        bounds=[_bound(name, windows) for name in BOUNDS],
+        bounds=[_bound(name, own) for name in BOUNDS],
         comparisons=order.verdict["comparisons"],
     )
 
@@ -94,7 +107,7 @@ def _says(key: str) -> str:
 
 def _head(one: dict[str, Any]) -> Head:
     begin, end = (datetime.fromisoformat(one[name]) for name in ("begin", "end"))
-    return Head(one["kind"], begin, end, one["workloads"], one["mine_s"])
+    return Head(one["kind"], one.get("trace", ""), begin, end, one["workloads"], one["mine_s"])
 
 
 def _cell(window: dict[str, Any], name: str, most: float) -> Cell | None:

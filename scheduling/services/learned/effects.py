@@ -17,7 +17,7 @@ from datetime import datetime, timedelta
 import numpy as np
 from django.db.models import Max
 
-from scheduling.cluster.adapters.base import key_of
+from scheduling.cluster.adapters import key_of
 from scheduling.engine import model as m
 from scheduling.engine import plan
 from scheduling.engine.document.reader import parse

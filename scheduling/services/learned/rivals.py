@@ -11,7 +11,7 @@ from scheduling.engine import model as m
 from scheduling.models import LearnedOrder
 from scheduling.services.learned.figures import WAIT
 from scheduling.simulation.ahead.period import Period
-from scheduling.simulation.rivals.periods import can_live, waited_s
+from scheduling.simulation.ahead.rivals import can_live, waited_s
 from scheduling.simulation.rivals.registry import RULES
 
 NAMES: Mapping[str, str] = {"gittins": "Gittins index", "native": "Native scheduler"}

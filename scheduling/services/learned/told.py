@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import asdict
 from typing import Any
 
-from scheduling.models import Cluster, LearnedEffect, LearnedOrder, LearnedState
+from scheduling.cluster.adapters import key_of
+from scheduling.models import Cluster, LearnedEffect, LearnedOrder, LearnedState, Workload
 from scheduling.services.learned import effects
 from scheduling.services.learned.verdicts import conditions
 from scheduling.services.learned.working import progress
@@ -73,3 +75,12 @@ def _effect(one: LearnedEffect) -> dict[str, Any]:
         "verdict": effects.verdict(one),
         "why_not": one.why_not,
     }
+
+
+def uids_of(cluster: Cluster, names: Collection[str]) -> dict[str, str]:
+    """By the engine's name, as far as the ledger has them; of several of one name the last."""
+    short = {name.rpartition("/")[2] for name in names}
+    rows = Workload.objects.filter(cluster=cluster, name__in=short).order_by("submitted_at", "id")
+    told = rows.values_list("kind", "namespace", "name", "uid")
+    every = {key_of(kind, namespace, name): uid for kind, namespace, name, uid in told}
+    return {name: every[name] for name in names if name in every}

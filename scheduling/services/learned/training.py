@@ -30,8 +30,8 @@ from scheduling.models import (
 )
 from scheduling.services.errors import ServiceError
 from scheduling.services.lab.periods import world_document
-from scheduling.services.learned import orders, rivals, states, windows
-from scheduling.services.learned.verdicts import LATER_KIND
+from scheduling.services.learned import orders, rivals, states, traced, windows
+from scheduling.services.learned.verdicts import LATER_KIND, TRACE_KIND
 from scheduling.services.learned.windows import TRAINING, Cut
 from scheduling.services.snapshot.asked import live_or_refused
 
@@ -84,9 +84,22 @@ def begin(*, cluster: Cluster, author: str, effort: Effort | None = None) -> Lea
             if effort.rivals:
                 against += rivals.on(world, period)
             windows.add(made, LATER_KIND, span, period, against)
+        _add_trace(made, world)
         made.save()
         states.begun(made)
     return made
+
+
+def _add_trace(made: LearnedOrder, world: m.Snapshot) -> None:
+    """Another recording, if one is kept that says anything; of the cluster's own past it may be a copy."""
+    found = traced.taken(world)
+    if found is None:
+        return
+    name, span, period = found
+    try:
+        windows.add(made, TRACE_KIND, span, period, orders.against(world), name)
+    except ServiceError as error:
+        log.info("learned order of %s, trace %s: %s", made.cluster.name, name, error)
 
 
 def _refuse_second(cluster: Cluster) -> None:

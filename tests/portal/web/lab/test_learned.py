@@ -142,6 +142,17 @@ def test_effects_stand_beside_their_differences_with_their_sums(cluster):
     assert "2 cycles replayed: 1 better, 0 worse, 1 noise; 1 not yet, or not replayable." in text
 
 
+def test_names_lead_to_the_work_as_far_as_it_is_known(cluster):
+    order = an_order(cluster, S.SHADOW, looked_at=1, differed=1)
+    row = a_difference(order, 9)
+    known = Workload.objects.filter(cluster=cluster).first()
+    row.decided["name"] = f"{known.namespace}/{known.name}"
+    row.save()
+    (told,) = differing.differing(order).rows
+    assert (told.decided_uid, told.would_uid) == (known.uid, "")
+    assert f'href="/c/fra1/w/{known.uid}/"' in seen_by("admin", URL).content.decode()
+
+
 def test_cycle_that_cannot_be_replayed_says_why(cluster):
     order = an_order(cluster, S.SHADOW, looked_at=1, differed=1)
     a_difference(order, 9)

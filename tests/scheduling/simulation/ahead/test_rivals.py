@@ -8,9 +8,9 @@ from datetime import timedelta
 import pytest
 
 from scheduling.engine import model as m
+from scheduling.simulation.ahead import rivals
 from scheduling.simulation.ahead.period import Period
-from scheduling.simulation.rivals import periods
-from scheduling.simulation.rivals.periods import Pool, can_live, pools_of, waited_s
+from scheduling.simulation.ahead.rivals import Pool, can_live, pools_of, waited_s
 from scheduling.simulation.rivals.registry import RULES
 from scheduling.simulation.run.jobs import Submission
 from tests.scheduling.simulation.ahead.test_forward import H100, NOW, workload, world
@@ -77,10 +77,10 @@ def test_work_larger_than_its_class_is_not_lived(gpus, can):
 
 
 def test_too_much_work_is_not_lived(monkeypatch):
-    monkeypatch.setattr(periods, "MOST_JOBS", 1)
+    monkeypatch.setattr(rivals, "MOST_JOBS", 1)
     assert not can_live(world(), period(job("a", 60), job("b", 60)))
 
 
 def test_part_of_a_gpu_takes_a_whole_one():
     half = job("a", 60)
-    assert periods.gpus_of(replace(half, workload=replace(half.workload, gpus=500))) == 1
+    assert rivals.gpus_of(replace(half, workload=replace(half.workload, gpus=500))) == 1

@@ -14,12 +14,12 @@ import numpy as np
 
 from scheduling.engine.compile.structs import Floats, Ints
 from scheduling.engine.model import MILLI, Snapshot
-from scheduling.simulation.ahead.period import Period
+from scheduling.simulation.rivals.costs import USUAL
+from scheduling.simulation.rivals.registry import Rule
 from scheduling.simulation.run.jobs import Submission
 from scheduling.simulation.traces import Trace
 
-from .costs import USUAL
-from .registry import Rule
+from .period import Period
 
 MOST_JOBS = 4000
 """Of a period: the native scheduler tries pods one by one."""
