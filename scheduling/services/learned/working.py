@@ -41,7 +41,7 @@ log = logging.getLogger(__name__)
 
 SLICE_S = 15.0
 """CPU seconds after which a task leaves the worker to others."""
-VICTIMS_MORE = 1.5
+VICTIMS_MORE = 1.25
 """The search for victims ends at so many times the CPU time that the one for the order may take."""
 HELD = timedelta(minutes=15)
 """Far above what one life takes."""
