@@ -66,7 +66,9 @@ def test_recording_that_says_nothing_is_left_out(cluster, monkeypatch, settings,
 
 
 def test_recording_of_the_days_of_training_is_left_out(cluster, monkeypatch, settings, tmp_path):
-    a_trace(settings, tmp_path, since=cluster.now() - timedelta(days=7))
+    former = begun(cluster, monkeypatch)
+    a_trace(settings, tmp_path, since=former.trained_from)
+    former.delete()
     order = begun(cluster, monkeypatch)
     assert [one["kind"] for one in order.windows] == ["later", "later"]
 
