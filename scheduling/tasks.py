@@ -16,7 +16,7 @@ from django.utils import timezone
 from scheduling.cluster.connection.client import ApiError
 from scheduling.cluster.metrics import MetricsError
 from scheduling.engine.model import SnapshotError
-from scheduling.models import Cluster, ClusterMode
+from scheduling.models import Cluster, ClusterMode, LearnedState
 from scheduling.services import events, forecasts
 from scheduling.services.adapting import looking as adapting
 from scheduling.services.capacity import studies, working
@@ -25,7 +25,7 @@ from scheduling.services.demand import booking as demand
 from scheduling.services.demand import looking as demand_ahead
 from scheduling.services.explain import fragmentation
 from scheduling.services.lab import experiments, running
-from scheduling.services.learned import shadow, training
+from scheduling.services.learned import effects, shadow, training
 from scheduling.services.learned import working as learned
 from scheduling.services.ledger import retention as retention_service
 from scheduling.services.ledger import rollup as rollup_service
@@ -50,6 +50,7 @@ HEARTBEAT_EXPIRES_S = 10.0
 REPLAYS_EXPIRES_S = 60.0
 ADAPTING_EXPIRES_S = 300.0
 ORDERS_EXPIRES_S = 60.0
+EFFECTS_EXPIRES_S = 60.0
 FAST = 10
 """Clock speed above which a cluster is cleaned up with every roll-up."""
 
@@ -241,6 +242,24 @@ def look_at_orders(cluster_id: int) -> None:
 def train_order(order_id: int) -> None:
     """One slice of a learned order; one that is gone, over or held by another is left alone."""
     learned.work(order_id)
+
+
+@shared_task(name="scheduling.tasks.request_effects")
+def request_effects() -> None:
+    """Ask for what differing decisions would have led to, wherever a version is in shadow."""
+    shadowed = Cluster.objects.filter(learned_orders__state=LearnedState.SHADOW)
+    for pk in shadowed.values_list("pk", flat=True):
+        replay_effects.apply_async(args=[pk], expires=EFFECTS_EXPIRES_S)
+
+
+@shared_task(name="scheduling.tasks.replay_effects")
+def replay_effects(cluster_id: int) -> None:
+    """Live on some cycles in which the version in shadow differs; apart from the cluster's cycles."""
+    cluster = Cluster.objects.filter(pk=cluster_id).first()
+    if cluster is None:
+        log.info("cluster %s is gone", cluster_id)
+        return
+    effects.replay(cluster)
 
 
 @shared_task(name="scheduling.tasks.roll_up")

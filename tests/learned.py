@@ -22,7 +22,7 @@ from scheduling.simulation.ahead.period import Judged, Period
 from tests.factories import NOW
 from tests.foresight import live_of
 
-SMALL = Effort(generations=1, population=2, replays=5, most_cpu_s=600)
+SMALL = Effort(generations=1, population=2, replays=5, most_cpu_s=600, rivals=False)
 WEIGHTS = dict.fromkeys(NAMES, 0.0) | {"expected_rest": -1.2, "waited": 0.5, "size": -0.3}
 Waits = Callable[[m.Snapshot], float]
 
@@ -49,7 +49,10 @@ def worked(order: LearnedOrder) -> LearnedOrder:
 
 
 def made_up(
-    monkeypatch: pytest.MonkeyPatch, wait_s: Waits, late: Waits = lambda world: 0.0
+    monkeypatch: pytest.MonkeyPatch,
+    wait_s: Waits,
+    late: Waits = lambda world: 0.0,
+    evictions: int = 0,
 ) -> None:
     """Lives in place of the engine's: of each job ``wait_s``, a little more by the seed of the draw; a part
     of ``late`` of them ends long after it would have alone."""
@@ -63,7 +66,7 @@ def made_up(
         end[: round(count * late(world))] += 100_000
         lived = Lived(
             queue=("search",) * count, gpu_class=("h100-80gb",) * count, wait_s=wait,
-            started=np.ones(count, np.bool_), submit_s=submit, end_s=end, evictions=0,
+            started=np.ones(count, np.bool_), submit_s=submit, end_s=end, evictions=evictions,
             lost_gpu_s=0.0, held_gpu_s=1e6,
         )  # fmt: skip
         return Judged(lived, {}, {}, {}, 0)

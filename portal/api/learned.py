@@ -32,12 +32,13 @@ def _one_line(value: str) -> None:
 
 class LearnedOrderSerializer(serializers.ModelSerializer[LearnedOrder]):
     weights: Any = serializers.DictField(child=serializers.FloatField(), read_only=True)
+    victim_weights: Any = serializers.DictField(child=serializers.FloatField(), read_only=True)
 
     class Meta:
         model = LearnedOrder
         fields = [
-            "id", "version", "state", "why", "since", "author", "sharing", "weights", "trained_from",
-            "trained_to", "workloads", "cpu_s", "looked_at", "differed", "asked_at",
+            "id", "version", "state", "why", "since", "author", "sharing", "weights", "victim_weights",
+            "trained_from", "trained_to", "workloads", "cpu_s", "looked_at", "differed", "asked_at",
         ]  # fmt: skip
         read_only_fields = fields
 
@@ -65,7 +66,9 @@ class LearnedOrders(OperatedView, generics.ListAPIView[LearnedOrder]):
     def get_queryset(self) -> QuerySet[LearnedOrder]:
         if self.is_schema:
             return LearnedOrder.objects.none()
-        return LearnedOrder.objects.filter(cluster=self.cluster).defer("world", "work", "tried")
+        return LearnedOrder.objects.filter(cluster=self.cluster).defer(
+            "world", "work", "tried", "victim_tried"
+        )
 
     @extend_schema(request=None, responses={202: LearnedOrderSerializer})
     def post(self, request: Request, cluster: str) -> Response:

@@ -390,6 +390,7 @@ STUDIES = (
     "adapt",
     "train_order",
     "look_at_orders",
+    "replay_effects",
     "learn",
     "book_demand",
 )

@@ -7,7 +7,8 @@ from scheduling.models import Cluster, LearnedOrder
 from scheduling.services.errors import ServiceError
 from scheduling.services.learned.training import Effort, begin
 
-EFFORT = Effort(generations=3, population=6, replays=6, most_cpu_s=60)
+EFFORT = Effort(generations=3, population=6, replays=6, most_cpu_s=60, rivals=False)
+"""Without rivals, whose loops would be compiled first."""
 
 
 def train() -> None:

@@ -28,7 +28,9 @@ from scheduling.models.foresight import (
 )
 from scheduling.models.lab import Experiment, Variant, VariantReplay, VariantState
 from scheduling.models.learned import (
+    DifferenceKind,
     LearnedDifference,
+    LearnedEffect,
     LearnedLife,
     LearnedOrder,
     LearnedState,
@@ -88,6 +90,7 @@ __all__ = [
     "Decision",
     "Delivery",
     "DemandForecast",
+    "DifferenceKind",
     "Eviction",
     "EvictionRule",
     "Experiment",
@@ -100,6 +103,7 @@ __all__ = [
     "IdleSpell",
     "Lane",
     "LearnedDifference",
+    "LearnedEffect",
     "LearnedLife",
     "LearnedOrder",
     "LearnedState",

@@ -48,6 +48,13 @@ class LearnedOrder(models.Model):
     """Feature -> weight; empty until the search is over."""
     spread = models.JSONField(default=dict)
     """Feature -> [least, most] over the tried weights whose cost was near the least."""
+    victim_weights = models.JSONField(default=dict)
+    """The same of who may leave; empty: the rule that is shipped chooses victims."""
+    victim_spread = models.JSONField(default=dict)
+    victim_tried = models.JSONField(default=list)
+    """[[weights of victims, cost], …] beside the weights of the order, none at all first."""
+    victims_said = models.CharField(max_length=300, blank=True)
+    """What the search for victims came to, in one sentence; empty until it is over."""
     trained_from = models.DateTimeField()
     trained_to = models.DateTimeField()
     """Warm-up included; nothing that it is judged on lies before ``trained_to``."""
@@ -75,7 +82,7 @@ class LearnedOrder(models.Model):
     seen_cycle = models.PositiveBigIntegerField(default=0)
     """Number of the last cycle that was planned again in shadow."""
     looked_at = models.PositiveIntegerField(default=0)
-    """Starts of the cycles that were planned again."""
+    """Starts and evictions of the cycles that were planned again."""
     differed = models.PositiveIntegerField(default=0)
     """Of them it would have decided otherwise."""
     asked_at = models.DateTimeField()
@@ -142,18 +149,26 @@ class LearnedStep(models.Model):
         return f"{self.order} {self.state}"
 
 
+class DifferenceKind(models.TextChoices):
+    START = "start", "Start"
+    EVICT = "evict", "Eviction"
+
+
 class LearnedDifference(models.Model):
-    """A start that was decided, and what the version in shadow would have started in its place."""
+    """A decision, and what the version in shadow would have decided in its place."""
 
     order = models.ForeignKey(LearnedOrder, on_delete=models.CASCADE, related_name="differences")
     cycle = models.ForeignKey(Cycle, on_delete=models.SET_NULL, null=True, related_name="+")
     number = models.PositiveBigIntegerField()
     """Of the cycle."""
     at = models.DateTimeField()
+    kind = models.CharField(
+        max_length=5, choices=DifferenceKind.choices, default=DifferenceKind.START
+    )
     decided = models.JSONField()
-    """What was started: {name, queue, user, gpus, gpu_class, expected_s, waited_s}."""
+    """Who was started or evicted: {name, queue, user, gpus, gpu_class, expected_s, waited_s, lost_gpu_s}."""
     would = models.JSONField(null=True, blank=True)
-    """The same of what would have been; none: nothing in its place."""
+    """The same of who would have been; none: nobody in its place."""
 
     class Meta:
         ordering = ["order", "-number", "id"]
@@ -161,3 +176,38 @@ class LearnedDifference(models.Model):
 
     def __str__(self) -> str:
         return f"cycle {self.number}: {self.decided.get('name')}"
+
+
+class LearnedEffect(models.Model):
+    """What it would have led to if a version had decided in one cycle: two lives from its snapshot on, one as
+    it was decided and one as the version would have, which differ in that decision alone."""
+
+    order = models.ForeignKey(LearnedOrder, on_delete=models.CASCADE, related_name="effects")
+    number = models.PositiveBigIntegerField()
+    """Of the cycle."""
+    at = models.DateTimeField()
+    until = models.DateTimeField()
+    """So far both were lived, from ``at`` on."""
+    workloads = models.PositiveIntegerField(default=0)
+    """That they were lived for."""
+    wait_s = models.FloatField(null=True, blank=True)
+    """The waits of all under the version less those as it was decided; below zero is better. NULL: not
+    replayed, ``why_not`` says why."""
+    least_s = models.FloatField(null=True, blank=True)
+    most_s = models.FloatField(null=True, blank=True)
+    """Of the same with run times that differ by little, life by life."""
+    lost_gpu_s = models.FloatField(null=True, blank=True)
+    """GPU-seconds that evictions lost, likewise."""
+    why_not = models.CharField(max_length=200, blank=True)
+
+    class Meta:
+        ordering = ["order", "-number"]
+        constraints = [
+            models.UniqueConstraint(fields=["order", "number"], name="learned_effect_once"),
+            models.CheckConstraint(
+                condition=Q(wait_s__isnull=False) | ~Q(why_not=""), name="learned_effect_or_why"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.order}, cycle {self.number}"

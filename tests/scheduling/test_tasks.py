@@ -180,7 +180,8 @@ def test_every_beat_entry_names_a_task_and_expires_before_the_next() -> None:
 
 
 STUDIES = (
-    "answer_what_if", "live_replays", "study_capacity", "adapt", "train_order", "learn", "book_demand",
+    "answer_what_if", "live_replays", "study_capacity", "adapt", "train_order", "look_at_orders",
+    "replay_effects", "learn", "book_demand",
 )  # fmt: skip
 
 

@@ -25,6 +25,20 @@ def test_show_tells_weights_and_what_it_lacks(weir, order):
     assert "the switch is off" in done.output
 
 
+def test_differences_tell_what_they_led_to(weir, order):
+    told = {"name": "ns/long"}
+    for number in (7, 8):
+        order.differences.create(number=number, at=order.since, decided=told, would=None)
+    order.effects.create(
+        number=8, at=order.since, until=order.since, wait_s=-1140, least_s=-1800, most_s=-240,
+        lost_gpu_s=-1440,
+    )  # fmt: skip
+    done = weir("learned", "differences", "3", user="admin")
+    assert "-19 min (-30 to -4)" in done.output
+    assert "-0.4" in done.output
+    assert "not replayed yet" in done.output
+
+
 def test_show_of_none_says_how_one_is_trained(weir, cluster):
     done = weir("learned", "show", user="admin")
     assert done.exit_code != 0

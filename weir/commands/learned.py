@@ -45,6 +45,41 @@ def show(given: Given, version: int | None) -> None:
         document(found, "yaml")
 
 
+@learned.command("differences")
+@click.argument("version", type=click.IntRange(1), required=False)
+@click.pass_obj
+def differences(given: Given, version: int | None) -> None:
+    """What it would have decided otherwise, and what that would have led to."""
+    api = given.api()
+    found = api.get(api.within(f"learned-orders/{_number(api, version)}"))
+    rows: list[dict[str, Any]] = found["differences"]
+    if printed(given, rows):
+        return
+    columns = [
+        ("AT", lambda row: moment(row["at"])),
+        ("DECIDED", lambda row: f"{row['kind']} {row['decided']['name']}"),
+        ("WOULD", lambda row: row["would"]["name"] if row["would"] else "nobody"),
+        ("WAIT, ALL", lambda row: _waited(row["effect"])),
+        ("LOST, GPU-H", lambda row: _lost(row["effect"])),
+    ]
+    table(rows, columns, "There is no difference.")
+
+
+def _waited(effect: dict[str, Any] | None) -> str:
+    """Minutes with their range over lives that differ by little, or why there are none."""
+    if effect is None:
+        return "not replayed yet"
+    if effect["wait_s"] is None:
+        return f"not replayed: {effect['why_not']}"
+    mean, least, most = (round(effect[name] / 60) for name in ("wait_s", "least_s", "most_s"))
+    return f"{mean:+d} min ({least:+d} to {most:+d})"
+
+
+def _lost(effect: dict[str, Any] | None) -> str:
+    told = effect["lost_gpu_s"] if effect else None
+    return "-" if told is None else f"{told / 3600:+.1f}"
+
+
 @learned.command("train")
 @click.pass_obj
 def train(given: Given) -> None:

@@ -8,7 +8,13 @@ from datetime import datetime, timedelta
 
 from portal.display.line_labels import Label
 from portal.web.ahead import Ahead
-from portal.web.learned.words import GROUPS, HARDLY
+from portal.web.learned.words import (
+    FEATURES,
+    HARDLY,
+    ORDER_GROUP,
+    VICTIM_FEATURES,
+    VICTIM_GROUP,
+)
 from scheduling.models import LearnedOrder, LearnedState, LearnedStep
 from scheduling.services.learned.verdicts import SHADOW
 
@@ -119,38 +125,66 @@ class Weight:
 
 @dataclass(frozen=True, slots=True)
 class Group:
+    """Weights of one kind; without any ``said`` tells why."""
+
     title: str
     weights: Sequence[Weight]
+    said: str = ""
+
+
+Spread = Mapping[str, Sequence[float]]
+Words = Mapping[str, tuple[str, str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What is drawn of one group: by feature its words, weight, range and the weight before."""
+
+    title: str
+    words: Words
+    weights: Mapping[str, float]
+    spread: Spread
+    before: Mapping[str, float]
+
+    @property
+    def ends(self) -> list[float]:
+        ranges = [end for pair in self.spread.values() for end in pair]
+        return [*self.weights.values(), *self.before.values(), *ranges]
 
 
 def weighed(order: LearnedOrder, former: LearnedOrder | None) -> list[Group]:
-    """The heaviest first in each group."""
-    before = former.weights if former else {}
-    ends = [end for pair in order.spread.values() for end in pair]
-    most = max(map(abs, [*order.weights.values(), *before.values(), *ends, 0.01]))
-    found = []
-    for title, features in GROUPS:
-        names = sorted(
-            (name for name in order.weights if name in features),
-            key=lambda name: (-abs(order.weights[name]), name),
-        )
-        rows = [_weight(name, features[name], order, before, most) for name in names]
-        found.append(Group(title, rows))
-    return [group for group in found if group.weights]
+    """The heaviest first in each group; all on one axis."""
+    before, before_victims = (former.weights, former.victim_weights) if former else ({}, {})
+    own = Kind(ORDER_GROUP, FEATURES, order.weights, order.spread, before)
+    victims = Kind(
+        VICTIM_GROUP, VICTIM_FEATURES, order.victim_weights, order.victim_spread, before_victims
+    )
+    kinds = [one for one in (own, victims) if one.weights]
+    most = max(map(abs, [0.01, *(end for one in kinds for end in one.ends)]))
+    found = [_group(one, most) for one in kinds]
+    if not order.victim_weights and order.victims_said:
+        found.append(Group(VICTIM_GROUP, [], order.victims_said))
+    return found
 
 
-def _weight(
-    name: str, words: tuple[str, str, str], order: LearnedOrder, before: Mapping[str, float], most: float
-) -> Weight:  # fmt: skip
-    title, above, below = words
-    value = order.weights[name]
-    low, high = order.spread.get(name, [value, value])
-    heaviest = max(map(abs, order.weights.values()))
+def _group(kind: Kind, most: float) -> Group:
+    names = sorted(
+        (name for name in kind.weights if name in kind.words),
+        key=lambda name: (-abs(kind.weights[name]), name),
+    )
+    return Group(kind.title, [_weight(name, kind, most) for name in names])
+
+
+def _weight(name: str, kind: Kind, most: float) -> Weight:
+    title, above, below = kind.words[name]
+    value = kind.weights[name]
+    low, high = kind.spread.get(name, [value, value])
+    heaviest = max(map(abs, kind.weights.values()))
     says = above if value > 0 else below
     if abs(value) <= HARDLY * heaviest:
         says = "hardly counts"
     at = _x(value, most)
-    former = before.get(name)
+    former = kind.before.get(name)
     return Weight(
         name=title,
         says=says,

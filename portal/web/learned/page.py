@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from portal.web.learned import drawing, tables
+from portal.web.learned.differing import Differing, differing
 from scheduling.models import (
     Cluster,
-    LearnedDifference,
     LearnedOrder,
     LearnedState,
     LearnedStep,
@@ -48,11 +48,15 @@ class Page:
     verdicts: tables.Verdicts | None
     former: LearnedOrder | None
     groups: Sequence[drawing.Group]
-    differs: Sequence[tables.Differs]
+    differing: Differing | None
     progress: int | None
     gone: LearnedOrder | None
     """The last one that went, to say why."""
     may_from: datetime | None
+
+    @property
+    def weight_count(self) -> int:
+        return sum(len(group.weights) for group in self.groups)
 
     @property
     def met(self) -> int:
@@ -85,7 +89,6 @@ def page(cluster: Cluster, asked: int | None = None) -> Page:
     hand = hand_written(cluster)
     lacking = training.why_not(cluster) or (NO_MERIT if hand == "Fair share" else None)
     steps = LearnedStep.objects.filter(order__cluster=cluster).select_related("order")
-    differing = LearnedDifference.objects.filter(order=shown).order_by("-number", "-id")[:LISTED]
     return Page(
         shown=shown,
         deciding=deciding,
@@ -100,7 +103,7 @@ def page(cluster: Cluster, asked: int | None = None) -> Page:
         verdicts=tables.verdicts(shown) if shown else None,
         former=(former := _former(versions, shown)),
         groups=drawing.weighed(shown, former) if shown and shown.weights else [],
-        differs=[tables.differs(one) for one in differing],
+        differing=differing(shown) if shown and shown.looked_at else None,
         progress=progress(shown) if shown and shown.state == LearnedState.TRAINING else None,
         gone=next((one for one in versions if one.state in states.OVER), None),
         may_from=_may_from(shown),
@@ -187,7 +190,7 @@ def _in_shadow(cluster: Cluster, shown: LearnedOrder) -> tuple[str, str]:
     state = "judged" if shown.state == LearnedState.JUDGED else "in shadow"
     bold = f"{shown} is {state}{_effect(shown)}{lacks}."
     told = (
-        f"Of {shown.looked_at:,} starts it would have changed {shown.differed:,}."
+        f"Of the last {shown.looked_at:,} decisions it would have changed {shown.differed:,}."
         if shown.looked_at
         else "No cycle was planned again yet."
     )

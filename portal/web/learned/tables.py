@@ -1,4 +1,4 @@
-"""A verdict as tables: against every other order, fairness, and what would differ."""
+"""A verdict as tables: against every other order, and fairness."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from typing import Any
 from portal.display.csv import Table
 from portal.display.format import hmin, number
 from portal.web.learned.words import BOUNDS
-from scheduling.models import LearnedDifference, LearnedOrder
+from scheduling.models import LearnedOrder
+from scheduling.services.learned import orders, rivals
+from scheduling.services.learned.verdicts import TRACE_KIND
 
 TITLE = "A learned order against every other"
 MARK_ROOM = 0.9
@@ -22,6 +24,8 @@ class Head:
     """One window."""
 
     kind: str
+    trace: str
+    """Name of another recording; empty of the cluster's own past."""
     begin: datetime
     end: datetime
     workloads: int
@@ -44,7 +48,7 @@ class Cell:
 @dataclass(frozen=True, slots=True)
 class Row:
     name: str
-    is_now: bool
+    says: str
     cells: Sequence[Cell | None]
 
 
@@ -70,27 +74,40 @@ class Verdicts:
     bounds: Sequence[BoundRow]
     comparisons: int
 
+    @property
+    def has_trace(self) -> bool:
+        return any(head.trace for head in self.heads)
+
+    @property
+    def own_heads(self) -> list[Head]:
+        """Of the windows of the cluster's own past, whose bounds count."""
+        return [head for head in self.heads if not head.trace]
+
 
 def verdicts(order: LearnedOrder) -> Verdicts | None:
     """None where nothing is judged yet."""
     windows = [one for one in order.verdict.get("windows", []) if one["kind"] != "drift"]
     if not windows:
         return None
+    own = [one for one in windows if one["kind"] != TRACE_KIND]
     cells = [cell for one in windows for cell in one["against"]]
     most = max([1.0, *(abs(c["difference_s"]) + (c["half_s"] or 0) for c in cells)])
-    names = dict.fromkeys(cell["name"] for cell in cells)
-    now = {cell["name"] for cell in cells if cell["order"] == "now"}
+    keys = {cell["name"]: cell["order"] for cell in cells}
     return Verdicts(
         heads=[_head(one) for one in windows],
-        rows=[Row(n, n in now, [_cell(one, n, most) for one in windows]) for n in names],
-        bounds=[_bound(name, windows) for name in BOUNDS],
+        rows=[Row(n, _says(key), [_cell(w, n, most) for w in windows]) for n, key in keys.items()],
+        bounds=[_bound(name, own) for name in BOUNDS],
         comparisons=order.verdict["comparisons"],
     )
 
 
+def _says(key: str) -> str:
+    return "decides now" if key == orders.NOW else rivals.SAYS.get(key, "hand-written")
+
+
 def _head(one: dict[str, Any]) -> Head:
     begin, end = (datetime.fromisoformat(one[name]) for name in ("begin", "end"))
-    return Head(one["kind"], begin, end, one["workloads"], one["mine_s"])
+    return Head(one["kind"], one.get("trace", ""), begin, end, one["workloads"], one["mine_s"])
 
 
 def _cell(window: dict[str, Any], name: str, most: float) -> Cell | None:
@@ -131,35 +148,6 @@ def _told(name: str, value: float) -> str:
     if name.endswith("_s"):
         return hmin(value)
     return number(value, 0 if value == int(value) else 3 if value < 1 else 2)
-
-
-@dataclass(frozen=True, slots=True)
-class Differs:
-    """A start that was decided, what would have been started, and what speaks for it."""
-
-    at: datetime
-    number: int
-    decided: dict[str, Any]
-    would: dict[str, Any] | None
-    why: str
-
-
-def differs(row: LearnedDifference) -> Differs:
-    return Differs(row.at, row.number, row.decided, row.would, _why(row.decided, row.would))
-
-
-def _why(decided: dict[str, Any], would: dict[str, Any] | None) -> str:
-    """The figures of both that differ, told one after the other."""
-    if would is None:
-        return "others of its plan take the GPUs"
-    told = []
-    mine, theirs = would["expected_s"], decided["expected_s"]
-    if mine is not None and theirs is not None and mine != theirs:
-        told.append(f"expected {hmin(mine)} against {hmin(theirs)}")
-    told.append(f"waits {hmin(would['waited_s'])} against {hmin(decided['waited_s'])}")
-    if would["gpus"] != decided["gpus"]:
-        told.append(f"{number(would['gpus'])} against {number(decided['gpus'])} GPUs")
-    return ", ".join(told)
 
 
 def table(order: LearnedOrder | None) -> Table:

@@ -16,9 +16,17 @@ FEATURES: Mapping[str, tuple[str, str, str]] = {
     "evicted": ("Evicted before", "more often goes first", "less often goes first"),
 }  # fmt: skip
 """By the engine's names: what people read, and what a weight above and below zero says."""
+VICTIM_FEATURES: Mapping[str, tuple[str, str, str]] = {
+    "at_risk": ("Work at risk", "more lost: taken first", "more lost: left alone"),
+    "expected_rest": ("Expected run time", "longer: taken first", "little left: taken first"),
+    "size": ("Size, GPUs", "larger: taken first", "smaller: taken first"),
+    "above_share": ("Above its fair share", "further above: taken first", "further above: left alone"),
+    "ran": ("Ran for", "longer: taken first", "longer: left alone"),
+    "evicted": ("Evicted before", "already once: taken first", "already once: left alone"),
+}  # fmt: skip
+"""The same of who may leave."""
 ORDER_GROUP = "Order inside a queue: score = sum of weight × feature, most goes first"
-GROUPS: tuple[tuple[str, Mapping[str, tuple[str, str, str]]], ...] = ((ORDER_GROUP, FEATURES),)
-"""Title and features; a further group of weights is one more row."""
+VICTIM_GROUP = "Victims, among those that the rules allow: sooner = taken first"
 HARDLY = 0.05
 """Of the heaviest weight: less is said to count hardly."""
 BOUNDS: Mapping[str, tuple[str, str]] = {

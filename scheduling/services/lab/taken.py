@@ -118,7 +118,7 @@ def taken_from_trace(today: m.Snapshot, trace: Trace, name: str, days: Days) -> 
     """The same of a trace, in today's world."""
     world, basis = worlds.of_today(today)
     period, how = period_of_trace(
-        trace, world, days.begin, days.end, days.warm_up, _priority_of(world)
+        trace, world, days.begin, days.end, days.warm_up, priority_of(world)
     )
     periods.check_work(period.judged)
     span: Mapping[str, Any] = {
@@ -131,7 +131,7 @@ def taken_from_trace(today: m.Snapshot, trace: Trace, name: str, days: Days) -> 
     return Taken(world, period, {**span, **how}, basis, {})
 
 
-def _priority_of(world: m.Snapshot) -> str:
+def priority_of(world: m.Snapshot) -> str:
     """That of who names none."""
     name = PriorityClass.objects.filter(is_default=True).values_list("name", flat=True).first()
     known = [one.name for one in world.priority_classes]

@@ -17,7 +17,7 @@ from django.db import transaction
 from scheduling.models import Cluster, LearnedLife, LearnedOrder, LearnedState
 from scheduling.services.errors import ServiceError
 from scheduling.services.lab.periods import world_document
-from scheduling.services.learned import drifting, orders, states, verdicts, windows
+from scheduling.services.learned import drifting, orders, rivals, states, verdicts, windows
 from scheduling.services.learned.verdicts import DRIFT_KIND, SHADOW, SHADOW_KIND, standing
 from scheduling.services.learned.windows import Span
 from scheduling.services.snapshot.asked import live_or_refused
@@ -63,6 +63,8 @@ def _add(order: LearnedOrder, kind: str, span: Span) -> None:
         log.info("learned order %s, %s: %s", order.pk, kind, error)
         return
     others = orders.against(world) if kind == SHADOW_KIND else orders.of_one_that_decides(world)
+    if kind == SHADOW_KIND and rivals.are_lived(order):
+        others += rivals.on(world, period)
     windows.add(order, kind, span, period, others)
     order.world = world_document(world)
     if kind == DRIFT_KIND:

@@ -8,7 +8,7 @@ from typing import Any
 
 from scheduling.models import Cluster, Eviction, LearnedOrder, Workload
 from scheduling.services.learned.figures import BOUNDS
-from scheduling.services.learned.verdicts import DRIFT_KIND, standing
+from scheduling.services.learned.verdicts import APART, DRIFT_KIND, standing
 from scheduling.services.merit.leads import by_queue, ended
 from scheduling.simulation.replications import Verdict
 
@@ -61,7 +61,7 @@ def _measured(order: LearnedOrder) -> str:
 
 def bounds_of(order: LearnedOrder) -> dict[str, float]:
     """What its last window before promotion allowed."""
-    windows = [one for one in order.verdict.get("windows", []) if one["kind"] != DRIFT_KIND]
+    windows = [one for one in order.verdict.get("windows", []) if one["kind"] not in APART]
     told: list[dict[str, Any]] = windows[-1]["bounds"] if windows else []
     return {**BOUNDS, **{bound["figure"]: bound["most"] for bound in told}}
 

@@ -89,13 +89,19 @@ def of_one_that_decides(world: m.Snapshot) -> list[Json]:
     return [{"key": HAND, "name": name_of(under(world, HAND))}]
 
 
-def under(world: m.Snapshot, key: str, weights: Mapping[str, float] | None = None) -> m.Snapshot:
-    """``world`` as it is lived under the order ``key``; LEARNED takes ``weights``. Raises KeyError."""
+def under(
+    world: m.Snapshot,
+    key: str,
+    weights: Mapping[str, float] | None = None,
+    victim_weights: Mapping[str, float] | None = None,
+) -> m.Snapshot:
+    """``world`` as it is lived under the order ``key``; LEARNED takes ``weights`` and those of who may leave.
+    Raises KeyError."""
     if key == NOW:
         return world
     if key == LEARNED:
-        return _weighed(world, weights or {})
-    plain = _weighed(world, {})
+        return weighed(world, weights or {}, victim_weights or {})
+    plain = weighed(world, {}, {})
     if key == HAND:
         return plain
     if key in BY_MERIT:
@@ -104,8 +110,12 @@ def under(world: m.Snapshot, key: str, weights: Mapping[str, float] | None = Non
     return replace(shared, policy=replace(shared.policy, order=BY_SHARE[key][1]))
 
 
-def _weighed(world: m.Snapshot, weights: Mapping[str, float]) -> m.Snapshot:
-    return replace(world, policy=replace(world.policy, order_weights=dict(weights)))
+def weighed(
+    world: m.Snapshot, weights: Mapping[str, float], victim_weights: Mapping[str, float]
+) -> m.Snapshot:
+    """``world`` with these weights in force."""
+    policy = replace(world.policy, order_weights=dict(weights), victim_weights=dict(victim_weights))
+    return replace(world, policy=policy)
 
 
 def _sharing(world: m.Snapshot, rule: m.Sharing) -> m.Snapshot:

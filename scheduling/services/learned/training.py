@@ -20,11 +20,18 @@ from django.utils import timezone
 from kombu.exceptions import OperationalError
 
 from scheduling.engine import model as m
-from scheduling.models import Cluster, ClusterMode, LearnedDifference, LearnedOrder, LearnedState
+from scheduling.models import (
+    Cluster,
+    ClusterMode,
+    LearnedDifference,
+    LearnedEffect,
+    LearnedOrder,
+    LearnedState,
+)
 from scheduling.services.errors import ServiceError
 from scheduling.services.lab.periods import world_document
-from scheduling.services.learned import orders, states, windows
-from scheduling.services.learned.verdicts import LATER_KIND
+from scheduling.services.learned import orders, rivals, states, traced, windows
+from scheduling.services.learned.verdicts import LATER_KIND, TRACE_KIND
 from scheduling.services.learned.windows import TRAINING, Cut
 from scheduling.services.snapshot.asked import live_or_refused
 
@@ -51,6 +58,8 @@ class Effort:
     replays: int = REPLAYS
     most_cpu_s: int = MOST_CPU_S
     most_days: int = windows.MOST_DAYS
+    rivals: bool = True
+    """Whether it is held against the orders that the engine cannot be, too."""
 
 
 def begin(*, cluster: Cluster, author: str, effort: Effort | None = None) -> LearnedOrder:
@@ -71,10 +80,26 @@ def begin(*, cluster: Cluster, author: str, effort: Effort | None = None) -> Lea
         made.workloads = sum(trained.judged)
         made.work = {TRAINING: windows.kept(cut.training, trained)}
         for span, period in zip(cut.later, later, strict=True):
-            windows.add(made, LATER_KIND, span, period, orders.against(world))
+            against = orders.against(world)
+            if effort.rivals:
+                against += rivals.on(world, period)
+            windows.add(made, LATER_KIND, span, period, against)
+        _add_trace(made, world)
         made.save()
         states.begun(made)
     return made
+
+
+def _add_trace(made: LearnedOrder, world: m.Snapshot) -> None:
+    """Another recording, if one is kept that says anything; of the cluster's own past it may be a copy."""
+    found = traced.taken(world)
+    if found is None:
+        return
+    name, span, period = found
+    try:
+        windows.add(made, TRACE_KIND, span, period, orders.against(world), name)
+    except ServiceError as error:
+        log.info("learned order of %s, trace %s: %s", made.cluster.name, name, error)
 
 
 def _refuse_second(cluster: Cluster) -> None:
@@ -148,7 +173,8 @@ def forget(cluster: Cluster) -> int:
     rows = LearnedOrder.objects.filter(cluster=cluster)
     newest = rows.aggregate(at=Max("version"))["at"] or 0
     old = rows.filter(version__lte=newest - KEPT, state__in=states.OVER)
-    LearnedDifference.objects.filter(order__cluster=cluster, order__state__in=states.OVER).delete()
+    for model in (LearnedDifference, LearnedEffect):
+        model.objects.filter(order__cluster=cluster, order__state__in=states.OVER).delete()
     return old.delete()[0]
 
 

@@ -14,7 +14,9 @@ from scheduling.simulation.replications import Verdict, compare
 
 SHADOW = timedelta(days=14)
 """So long a version plans beside what decides before it may decide."""
-LATER_KIND, SHADOW_KIND, DRIFT_KIND = "later", "shadow", "drift"
+LATER_KIND, SHADOW_KIND, DRIFT_KIND, TRACE_KIND = "later", "shadow", "drift", "trace"
+APART = (DRIFT_KIND, TRACE_KIND)
+"""Judged by themselves; no part of the rule of promotion."""
 BASES = (NOW, HAND)
 BETTER = "better than every other order on every window"
 Json = dict[str, Any]
@@ -26,13 +28,13 @@ def judge(order: LearnedOrder) -> Json:
     """The verdict over every window whose lives are complete: {comparisons, windows: [{key, kind, begin, end,
     workloads, mine_s, against: [{order, name, theirs_s, difference_s, half_s, verdict}], bounds: [{figure,
     now, mine, most, is_kept}]}]}. Waits in seconds. The intervals of all
-    windows hold together at 95 %, those of each check of drift by themselves.
+    windows hold together at 95 %, those of each check of drift and of another recording by themselves.
     """
     lives = lives_of(order)
     done = [one for one in order.windows if is_complete(order, one, lives)]
-    together = sum(len(one["orders"]) for one in done if one["kind"] != DRIFT_KIND)
+    together = sum(len(one["orders"]) for one in done if one["kind"] not in APART)
     windows = [
-        _window(one, lives, len(one["orders"]) if one["kind"] == DRIFT_KIND else together)
+        _window(one, lives, len(one["orders"]) if one["kind"] in APART else together)
         for one in done
     ]
     return {"comparisons": together, "windows": windows}
@@ -64,6 +66,7 @@ def _window(window: Json, lives: Lives, comparisons: int) -> Json:
     broken = passed(learned, lives_now, comparisons * len(most))
     return {
         **{name: window[name] for name in ("key", "kind", "begin", "end", "workloads")},
+        "trace": window.get("trace", ""),
         "mine_s": _mean([life[WAIT] for life in learned]),
         "against": [
             _against(one, of[one["key"]], learned, comparisons) for one in window["orders"]

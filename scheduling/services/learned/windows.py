@@ -94,8 +94,11 @@ def refuse_shared(order: LearnedOrder, span: Span) -> None:
         )
 
 
-def add(order: LearnedOrder, kind: str, span: Span, period: Period, orders: list[Json]) -> None:
-    """Have ``order``, which the caller saves, judged on ``span`` against ``orders`` ({key, name}).
+def add(
+    order: LearnedOrder, kind: str, span: Span, period: Period, orders: list[Json], name: str = ""
+) -> None:
+    """Have ``order``, which the caller saves, judged on ``span`` against ``orders`` ({key, name}); ``name``
+    is that of the recording, if it is another one.
 
     Raises ServiceError for a span that it was trained on.
     """
@@ -109,6 +112,7 @@ def add(order: LearnedOrder, kind: str, span: Span, period: Period, orders: list
             "begin": span.since.isoformat(),
             "end": span.end.isoformat(),
             "workloads": sum(period.judged),
+            "trace": name,
             "orders": orders,
         },
     ]

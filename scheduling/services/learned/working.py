@@ -20,7 +20,15 @@ from scheduling.engine import model as m
 from scheduling.engine.document.reader import parse
 from scheduling.models import LearnedLife, LearnedOrder, LearnedState
 from scheduling.services.errors import ServiceError
-from scheduling.services.learned import deciding, searching, states, training, verdicts
+from scheduling.services.learned import (
+    deciding,
+    rivals,
+    searching,
+    states,
+    training,
+    verdicts,
+    victims,
+)
 from scheduling.services.learned.figures import of_life
 from scheduling.services.learned.orders import LEARNED, by_merit, under
 from scheduling.services.learned.searching import StoppedError
@@ -33,6 +41,8 @@ log = logging.getLogger(__name__)
 
 SLICE_S = 15.0
 """CPU seconds after which a task leaves the worker to others."""
+VICTIMS_MORE = 1.25
+"""The search for victims ends at so many times the CPU time that the one for the order may take."""
 HELD = timedelta(minutes=15)
 """Far above what one life takes."""
 Json = dict[str, Any]
@@ -94,6 +104,8 @@ def _slice(order: LearnedOrder) -> bool:
         part = Slice(order)
         if order.state == LearnedState.TRAINING and not order.weights:
             _search(part)
+        if order.state == LearnedState.TRAINING and TRAINING in order.work:
+            _search_victims(part)
         _live(part)
     except StoppedError:
         return True
@@ -128,9 +140,50 @@ def _search(part: Slice) -> None:
         searching.go_on(order, cost, lambda: part.note(tried=order.tried))
     except _SpentError:
         log.info("learned order %s: the search ends at its bound", order.pk)
-    order.weights, order.spread = searching.best(order), searching.spread(order)
+    order.weights, order.spread = searching.best(order.tried), searching.spread(order.tried)
+    part.note(weights=order.weights, spread=order.spread)
+
+
+def _search_victims(part: Slice) -> None:
+    """Then nothing needs the training days any more."""
+    order = part.order
+    stage = searching.stage_of(order.pk)
+    if not order.victim_tried and not stage.evicts(order.weights):
+        _end_victims(part, {}, victims.NOBODY_LEAVES)
+        return
+
+    def cost(weights: Mapping[str, float]) -> float:
+        if order.victim_tried and order.cpu_s >= VICTIMS_MORE * order.most_cpu_s:
+            raise _SpentError
+        return stage.cost(order.weights, weights)
+
+    try:
+        victims.go_on(order, cost, lambda: part.note(victim_tried=order.victim_tried))
+    except _SpentError:
+        log.info("learned order %s: the search for victims ends at its bound", order.pk)
+    best = victims.found(order)
+    if not best:
+        _end_victims(part, {}, victims.NOTHING_BETTER)
+        return
+    for seed in victims.lacking(order):
+        mine, without = (stage.life_of(order.weights, each, seed) for each in (best, {}))
+        victims.keep_life(order, seed, mine, without)
+        part.note()
+    is_taken, why = victims.judged(order)
+    _end_victims(part, best if is_taken else {}, why)
+
+
+def _end_victims(part: Slice, weights: Mapping[str, float], why: str) -> None:
+    order = part.order
+    order.victim_weights, order.victims_said = dict(weights), why
+    order.victim_spread = searching.spread(order.victim_tried) if weights else {}
     order.work = {key: one for key, one in order.work.items() if key != TRAINING}
-    part.note(weights=order.weights, spread=order.spread, work=order.work)
+    part.note(
+        victim_weights=order.victim_weights,
+        victim_spread=order.victim_spread,
+        victims_said=why,
+        work=order.work,
+    )
 
 
 class _SpentError(Exception):
@@ -147,21 +200,24 @@ def _live(part: Slice) -> None:
     for window, seed, keys in list(_lacking(order)):
         draw = drawn(period_of(order.work[window]), seed)
         own = live_again(alone(world), draw)
-        rows = [
-            LearnedLife(
-                order=order,
-                window=window,
-                under=key,
-                seed=seed,
-                figures=of_life(live_again(under(world, key, order.weights), draw), own, ordered),
+        rows = []
+        for key in keys:
+            if key in rivals.NAMES:
+                figures = rivals.of_life(world, draw, key, ordered)
+            else:
+                figures = of_life(live_again(_world_of(order, world, key), draw), own, ordered)
+            rows.append(
+                LearnedLife(order=order, window=window, under=key, seed=seed, figures=figures)
             )
-            for key in keys
-        ]
         # Whoever took it up while this one was thought dead has lived the same.
         LearnedLife.objects.bulk_create(rows, ignore_conflicts=True)
         part.note()
     order.work = {}
     part.note(work={}, world={})
+
+
+def _world_of(order: LearnedOrder, world: m.Snapshot, key: str) -> m.Snapshot:
+    return under(world, key, order.weights, order.victim_weights)
 
 
 def _lacking(order: LearnedOrder) -> Iterator[tuple[str, int, list[str]]]:
@@ -179,10 +235,11 @@ def _lacking(order: LearnedOrder) -> Iterator[tuple[str, int, list[str]]]:
 
 
 def progress(order: LearnedOrder) -> int:
-    """Percent of a version in training: half is the search."""
-    searched = min(1.0, len(order.tried) / searching.most_tries(order))
-    if order.weights:
+    """Percent of a version in training: half is the search, for the order and then for victims."""
+    tried = len(order.tried) + len(order.victim_tried)
+    searched = min(1.0, tried / (searching.most_tries(order) + victims.most_tries(order)))
+    if order.victims_said:
         searched = 1.0
     wanted = sum((1 + len(one["orders"])) * order.replays for one in order.windows)
-    lived = LearnedLife.objects.filter(order=order).count()
+    lived = LearnedLife.objects.filter(order=order).exclude(window=victims.WINDOW).count()
     return min(99, round(50 * searched + 50 * lived / max(1, wanted)))

@@ -41,16 +41,25 @@ def past_of(cluster: Cluster, *, days: float, snapshot: m.Snapshot) -> Past:
     """Of the ``days`` up to now, as far as ``snapshot`` still knows queues, classes and priorities."""
     end = snapshot.now
     begin = end - timedelta(days=days)
-    rows = list(_rows(cluster, begin, end))
-    begun = [row.pk for row in rows if _had_begun(row, begin)]
-    reader = _Reader(snapshot, begin, end, done_before(begun, begin))
-    read = [(row, reader.submission(row)) for row in rows]
-    found = [(row, job) for row, job in read if job is not None]
+    found = read_between(cluster, begin, snapshot)
     old = [(row, job) for row, job in found if row.submitted_at < begin]
     old.sort(key=lambda pair: (pair[0].first_started_at or end, pair[0].submitted_at, pair[0].pk))
     new = [job for row, job in found if row.submitted_at >= begin]
     jobs = (*(job for _, job in old), *new)
     return Past(begin, end, jobs, len(old))
+
+
+def read_between(
+    cluster: Cluster, begin: datetime, snapshot: m.Snapshot
+) -> list[tuple[Workload, Submission]]:
+    """What was open between ``begin`` and the snapshot's now, in order of submission: its rows, and the jobs
+    as ``past_of`` tells of them."""
+    end = snapshot.now
+    rows = list(_rows(cluster, begin, end))
+    begun = [row.pk for row in rows if _had_begun(row, begin)]
+    reader = _Reader(snapshot, begin, end, done_before(begun, begin))
+    read = [(row, reader.submission(row)) for row in rows]
+    return [(row, job) for row, job in read if job is not None]
 
 
 def _rows(cluster: Cluster, begin: datetime, end: datetime) -> QuerySet[Workload]:

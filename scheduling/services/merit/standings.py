@@ -43,9 +43,12 @@ class RunTimes:
 
     @classmethod
     def of(cls, cluster: Cluster, now: datetime) -> RunTimes:
-        """As the ledger knows them."""
+        """As the ledger knew them at ``now``."""
         ended = Workload.objects.filter(
-            cluster=cluster, state=State.FINISHED, finished_at__gt=now - HORIZON
+            cluster=cluster,
+            state=State.FINISHED,
+            finished_at__gt=now - HORIZON,
+            finished_at__lte=now,
         ).exclude(started_at=None)
         newest = list(ended.order_by("-finished_at", "-id")[:MOST_READ])
         made = cls()

@@ -24,15 +24,24 @@ LOOKS_S = tuple(h * 3600 for h in (1, 3, 6, 12, 24, 48, 96))
 
 
 class Forward(Course):
-    """One future of ``opening``."""
+    """One future of ``opening``. ``is_played_along``: who comes states when its own quota would let it begin;
+    otherwise nobody knows."""
 
     def __init__(
-        self, opening: Opening, rest_s: Ints, coming: Newcomers, stop_s: int, options: Options
+        self,
+        opening: Opening,
+        rest_s: Ints,
+        coming: Newcomers,
+        stop_s: int,
+        options: Options,
+        *,
+        is_played_along: bool = False,
     ) -> None:
         frame = twin(opening.frame)
         jobs, cast = jobs_of(opening, rest_s, coming)
         self._frame, self._jobs = frame, jobs
-        frame.tree.sharing.played[:] = False  # Nobody plays along who begins to be due.
+        if not is_played_along:
+            frame.tree.sharing.played[:] = False
         frame.make_room(slots=1, wishes=cast.wish.shape[0])
         usage = usage_of(frame)
         plan_frame(frame)
@@ -62,6 +71,11 @@ class Forward(Course):
             if (self._jobs.first[awaited] >= 0).all():
                 break
         return Life(self._jobs, joined(self._pages), 0, stop_s)
+
+    def live_out(self) -> Life:
+        """To the stop, whoever has started by then. Raises UnsettledError."""
+        self._go_to(self._stop)
+        return Life(self._jobs, joined(self._pages), 0, self._stop)
 
     def _go_to(self, stop_s: int) -> None:
         state = SHORT

@@ -8,12 +8,13 @@ import pytest
 from django.urls import reverse
 
 from portal.accounts.models import User
-from portal.web.learned import drawing, tables
+from portal.web.learned import differing, drawing, tables
 from portal.web.learned.page import page
-from portal.web.learned.words import BOUNDS, FEATURES
-from scheduling.engine.features import NAMES
+from portal.web.learned.words import BOUNDS, FEATURES, VICTIM_FEATURES
+from scheduling.engine.features import NAMES, VICTIM_NAMES
 from scheduling.models import LearnedOrder, LearnedState, LearnedStep, Queue, Workload
 from scheduling.services.learned import figures, states, training
+from scheduling.services.learned.told import document
 from scheduling.services.snapshot import build as snapshots
 from tests.factories import NOW, example_cluster
 from tests.foresight import live_of
@@ -96,10 +97,114 @@ def test_page_in_shadow_shows_verdicts_weights_and_what_would_differ(cluster):
     order.differences.create(number=7, at=NOW, decided=told, would=would)
     text = seen_by("admin", URL).content.decode()
     for said in (
-        "Last 100 starts: 14 would differ", "ns/long", "expected 0:24 against 0:45", "shorter goes first",
-        "−8 ± 2", "86 starts the same", "Withdraw v1",
+        "Last 100 decisions: 14 would differ", "ns/long", "expected 0:24 against 0:45", "shorter goes first",
+        "−8 ± 2", "86 the same", "Withdraw v1", "not replayed yet",
     ):  # fmt: skip
         assert said in text, said
+
+
+def a_difference(order, number, kind="start", **more):
+    told = {"name": "ns/long", "gpus": 2, "gpu_class": "l4", "expected_s": 2700, "waited_s": 60,
+            "queue": "search", "user": "p.rossi", "lost_gpu_s": 4320}  # fmt: skip
+    would = {**told, "name": "ns/short", "lost_gpu_s": 1080, **more}
+    return order.differences.create(number=number, at=NOW, kind=kind, decided=told, would=would)
+
+
+def an_effect(order, number, wait_s, least_s, most_s, lost_gpu_s=0.0, **more):
+    return order.effects.create(
+        number=number, at=NOW, until=NOW + timedelta(hours=5), wait_s=wait_s, least_s=least_s,
+        most_s=most_s, lost_gpu_s=lost_gpu_s, **more,
+    )  # fmt: skip
+
+
+def test_effects_stand_beside_their_differences_with_their_sums(cluster):
+    order = an_order(cluster, S.SHADOW, looked_at=100, differed=4)
+    a_difference(order, 9)
+    a_difference(order, 8, kind="evict")
+    a_difference(order, 7)
+    a_difference(order, 7)
+    an_effect(order, 9, -1140, -1800, -240)
+    an_effect(order, 8, 960, -120, 1200, lost_gpu_s=-1440)
+    told = differing.differing(order)
+    assert [(r.effect.wait, r.effect.span, r.effect.lost) for r in told.rows[:2]] == [
+        ("−19 min", "−30 to −4 min", "0"), ("+16 min", "−2 to +20 min", "−0.4"),
+    ]  # fmt: skip
+    assert [row.effect.verdict for row in told.rows[:2]] == ["better", "noise"]
+    assert [row.effect.why_not for row in told.rows[2:]] == [
+        "not replayed yet",
+        "with the one above",
+    ]
+    assert (told.total, told.wait, told.lost) == (
+        "All 4: 3 of order, 1 of victims", "−3 min", "−0.4",
+    )  # fmt: skip
+    assert told.rows[1].why == "loses 0.3 against 1.2 GPU-h"
+    text = seen_by("admin", URL).content.decode()
+    assert "2 cycles replayed: 1 better, 0 worse, 1 noise; 1 not yet, or not replayable." in text
+
+
+def test_names_lead_to_the_work_as_far_as_it_is_known(cluster):
+    order = an_order(cluster, S.SHADOW, looked_at=1, differed=1)
+    row = a_difference(order, 9)
+    known = Workload.objects.filter(cluster=cluster).first()
+    row.decided["name"] = f"{known.namespace}/{known.name}"
+    row.save()
+    (told,) = differing.differing(order).rows
+    assert (told.decided_uid, told.would_uid) == (known.uid, "")
+    assert f'href="/c/fra1/w/{known.uid}/"' in seen_by("admin", URL).content.decode()
+
+
+def test_cycle_that_cannot_be_replayed_says_why(cluster):
+    order = an_order(cluster, S.SHADOW, looked_at=1, differed=1)
+    a_difference(order, 9)
+    order.effects.create(number=9, at=NOW, until=NOW, why_not="Its snapshot is kept no more.")
+    text = seen_by("admin", URL).content.decode()
+    assert "not replayed: its snapshot is kept no more." in text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "told"),
+    [(0, "0 min"), (29, "0 min"), (-1140, "−19 min"), (7140, "+119 min"), (-11400, "−3 h 10 min")],
+)
+def test_sum_of_waits_reads(seconds, told):
+    assert differing.minutes(seconds) == told
+
+
+@pytest.mark.parametrize(
+    ("least_s", "most_s", "told"),
+    [(-1800, -240, "−30 to −4 min"), (-240, 11400, "−4 min to +3 h 10 min"), (0, 0, "0 to 0 min")],
+)
+def test_range_of_an_effect_reads(least_s, most_s, told):
+    assert differing.span(least_s, most_s) == told
+
+
+def test_rest_tells_effects_and_their_sums(cluster):
+    order = an_order(cluster, S.SHADOW, looked_at=100, differed=2)
+    a_difference(order, 9)
+    a_difference(order, 8)
+    an_effect(order, 9, -1140, -1800, -240, workloads=12)
+    told = document(order, cluster)
+    assert [one["effect"] and one["effect"]["wait_s"] for one in told["differences"]] == [
+        -1140,
+        None,
+    ]
+    assert told["differences"][0]["effect"]["verdict"] == "better"
+    assert (told["effects"]["cycles"], told["effects"]["replayed"]) == (2, 1)
+
+
+def test_weights_of_victims_are_a_block_of_their_own(cluster):
+    order = an_order(cluster, S.SHADOW, victim_weights={"at_risk": -0.6, "ran": 0.3})
+    own, victims = drawing.weighed(order, None)
+    assert victims.title.startswith("Victims")
+    assert [(one.name, one.says) for one in victims.weights] == [
+        ("Work at risk", "more lost: left alone"), ("Ran for", "longer: taken first"),
+    ]  # fmt: skip
+    # One axis for both: the heaviest of all reaches furthest.
+    assert own.weights[0].width > victims.weights[0].width
+
+
+def test_without_weights_of_victims_one_sentence_says_why(cluster):
+    an_order(cluster, S.SHADOW, victims_said="The rule that is shipped chooses victims: so it is.")
+    assert "chooses victims: so it is." in seen_by("admin", URL).content.decode()
 
 
 def test_weights_read_as_sentences_the_heaviest_first(cluster):
@@ -117,6 +222,7 @@ def test_weights_read_as_sentences_the_heaviest_first(cluster):
 
 def test_every_feature_and_bound_has_words():
     assert FEATURES.keys() == set(NAMES)
+    assert VICTIM_FEATURES.keys() == set(VICTIM_NAMES)
     assert BOUNDS.keys() == figures.BOUNDS.keys()
 
 

@@ -14,7 +14,7 @@ def forget_words(apps, schema_editor):
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('scheduling', '0039_periods_traces_and_subtrees'),
+        ('scheduling', '0040_study_worker'),
     ]
 
     operations = [
